@@ -1,0 +1,2 @@
+//! The website operator.
+fn main() {}

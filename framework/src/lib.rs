@@ -1,0 +1,7 @@
+//! A Kubernetes controller framework: derive a resource, write `reconcile`, run.
+#![forbid(unsafe_code)]
+
+pub mod resource;
+
+/// The Kubernetes API types, from k8s-openapi.
+pub use k8s_openapi as k8s;

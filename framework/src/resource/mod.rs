@@ -1,0 +1,45 @@
+//! What Kubernetes objects are: names, kinds, scopes, references and the server's errors.
+//!
+//! * [`Object`] is anything with metadata; code that works for every kind asks for no more.
+//! * [`Resource`] adds what is known at compile time: group, version, kind, plural and [`Scope`].
+//!   Every k8s-openapi type is one; your own become one by `#[derive(Resource)]`.
+//! * [`DynamicObject`] with an [`ApiResource`] stands for a kind known only at run time.
+//! * [`ObjectKey`] names an object within its kind, [`ObjectRef`] names it within the cluster.
+//! * [`Status`] is the server's own error, kept whole.
+//!
+//! Nothing here does I/O.
+//!
+//! ```
+//! use pilothouse::k8s::api::apps::v1::Deployment;
+//! use pilothouse::resource::{ApiResource, Object, ObjectKey};
+//!
+//! let mut web = Deployment::default();
+//! web.metadata_mut().name = Some("web".into());
+//! web.metadata_mut().namespace = Some("default".into());
+//! assert_eq!(web.key(), ObjectKey::namespaced("default", "web"));
+//! assert_eq!(ApiResource::of::<Deployment>().api_version(), "apps/v1");
+//! ```
+
+mod api_resource;
+mod dynamic;
+mod key;
+mod object;
+mod owner;
+mod reference;
+mod resource;
+mod scope;
+mod status;
+mod undecodable;
+
+pub use api_resource::ApiResource;
+pub use dynamic::{DynamicObject, TypeMeta};
+pub use key::ObjectKey;
+pub use object::Object;
+pub use owner::{OwnerError, controller_of, controller_reference, owner_reference, set_controller};
+pub use reference::ObjectRef;
+pub use resource::Resource;
+pub use scope::{CanOwn, Cluster, Namespaced, Scope};
+pub use status::{Status, StatusCause, StatusDetails};
+pub use undecodable::Undecodable;
+
+pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ListMeta, ObjectMeta, OwnerReference};

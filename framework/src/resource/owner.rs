@@ -1,0 +1,158 @@
+use super::{ApiResource, CanOwn, ObjectKey, ObjectMeta, OwnerReference, Resource};
+
+/// Why an owner reference could not be set.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OwnerError {
+    /// The owner was never created, so that nothing can refer to it.
+    #[error("{kind} {key} has no UID: an owner must have been read from the API server first")]
+    OwnerNotCreated {
+        /// Kind of the owner.
+        kind: &'static str,
+        /// Namespace and name of the owner.
+        key: ObjectKey,
+    },
+    /// The child has another controller already.
+    #[error(
+        "{child} is already controlled by {kind} {name}: only one controller may own an object"
+    )]
+    AlreadyControlled {
+        /// Namespace and name of the child.
+        child: ObjectKey,
+        /// Kind of the present controller.
+        kind: String,
+        /// Name of the present controller.
+        name: String,
+    },
+}
+
+/// A reference that makes `owner` one of several owners: for garbage collection only.
+///
+/// # Errors
+/// [`OwnerError::OwnerNotCreated`] when `owner` has no UID.
+pub fn owner_reference<K: Resource>(owner: &K) -> Result<OwnerReference, OwnerError> {
+    let uid =
+        owner
+            .uid()
+            .filter(|uid| !uid.is_empty())
+            .ok_or_else(|| OwnerError::OwnerNotCreated {
+                kind: K::KIND,
+                key: owner.key(),
+            })?;
+    Ok(OwnerReference {
+        api_version: ApiResource::of::<K>().api_version(),
+        kind: K::KIND.to_owned(),
+        name: owner.name().to_owned(),
+        uid: uid.to_owned(),
+        controller: None,
+        block_owner_deletion: None,
+    })
+}
+
+/// A reference that makes `owner` the one controller of a child, and holds back the owner's
+/// foreground deletion until the child is gone (as client-go's `NewControllerRef`).
+///
+/// # Errors
+/// [`OwnerError::OwnerNotCreated`] when `owner` has no UID.
+pub fn controller_reference<K: Resource>(owner: &K) -> Result<OwnerReference, OwnerError> {
+    Ok(OwnerReference {
+        controller: Some(true),
+        block_owner_deletion: Some(true),
+        ..owner_reference(owner)?
+    })
+}
+
+/// The reference of an object's controller, if it has one.
+pub fn controller_of(metadata: &ObjectMeta) -> Option<&OwnerReference> {
+    metadata
+        .owner_references
+        .as_ref()?
+        .iter()
+        .find(|owner| owner.controller == Some(true))
+}
+
+/// Makes `owner` the controller of `child`. Setting it again changes nothing.
+///
+/// # Errors
+/// [`OwnerError::OwnerNotCreated`] when `owner` has no UID, [`OwnerError::AlreadyControlled`]
+/// when another object is the controller.
+pub fn set_controller<K, C>(owner: &K, child: &mut C) -> Result<(), OwnerError>
+where
+    K: Resource,
+    C: Resource,
+    K::Scope: CanOwn<C::Scope>,
+{
+    let reference = controller_reference(owner)?;
+    if let Some(present) = controller_of(child.metadata())
+        && present.uid != reference.uid
+    {
+        return Err(OwnerError::AlreadyControlled {
+            child: child.key(),
+            kind: present.kind.clone(),
+            name: present.name.clone(),
+        });
+    }
+    let owners = child
+        .metadata_mut()
+        .owner_references
+        .get_or_insert_default();
+    match owners
+        .iter_mut()
+        .find(|present| present.uid == reference.uid)
+    {
+        Some(present) => *present = reference,
+        None => owners.push(reference),
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
+
+    fn owner(uid: Option<&str>) -> Deployment {
+        let mut owner = Deployment::default();
+        owner.metadata.name = Some("web".into());
+        owner.metadata.namespace = Some("default".into());
+        owner.metadata.uid = uid.map(str::to_owned);
+        owner
+    }
+
+    #[test]
+    fn setting_the_controller_twice_leaves_one_reference() {
+        let mut child = ConfigMap::default();
+        set_controller(&owner(Some("1")), &mut child).unwrap();
+        set_controller(&owner(Some("1")), &mut child).unwrap();
+        assert_eq!(child.metadata.owner_references.as_ref().unwrap().len(), 1);
+        let controller = controller_of(&child.metadata).unwrap();
+        assert_eq!(
+            (controller.api_version.as_str(), controller.kind.as_str()),
+            ("apps/v1", "Deployment")
+        );
+    }
+
+    #[test]
+    fn a_second_controller_is_refused() {
+        let mut child = ConfigMap::default();
+        set_controller(&owner(Some("1")), &mut child).unwrap();
+        let error = set_controller(&owner(Some("2")), &mut child).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .contains("already controlled by Deployment web"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn an_owner_without_uid_is_refused() {
+        let error = set_controller(&owner(None), &mut ConfigMap::default()).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .starts_with("Deployment default/web has no UID"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,1 @@
+//! End-to-end suites over the framework and the sandbox.
