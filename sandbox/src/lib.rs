@@ -1,1 +1,3 @@
 //! A Kubernetes API server in one process, for development and tests.
+
+pub mod registry;

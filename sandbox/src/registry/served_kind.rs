@@ -1,0 +1,82 @@
+use super::{Column, GroupResource, ScalePaths, SchemaSource};
+
+/// One kind in one version, as it is served.
+#[derive(Clone, Debug)]
+pub struct ServedKind {
+    /// API group; empty for the core group.
+    pub group: String,
+    /// Version, as `v1`.
+    pub version: String,
+    /// Kind, as `Deployment`.
+    pub kind: String,
+    /// Kind of its lists, as `DeploymentList`.
+    pub list_kind: String,
+    /// Plural name: the resource in paths.
+    pub plural: String,
+    /// Singular name, in lower case.
+    pub singular: String,
+    /// Short names, as `deploy`.
+    pub short_names: Vec<String>,
+    /// Categories, as `all`.
+    pub categories: Vec<String>,
+    /// Whether objects live in a namespace.
+    pub namespaced: bool,
+    /// Verbs of the main resource, as discovery lists them: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`.
+    pub verbs: Vec<String>,
+    /// Whether it has the `status` subresource.
+    pub status: bool,
+    /// The `scale` subresource, if it has one.
+    pub scale: Option<ScalePaths>,
+    /// Columns of the table output beside the name; without any, the age is shown. Built-in kinds have their own in `table`.
+    pub columns: Vec<Column>,
+    /// Its schema, `apiVersion`, `kind` and `metadata` included.
+    pub schema: SchemaSource,
+    /// Whether objects are stored in this version. Exactly one version of a kind is.
+    pub storage: bool,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+/// Where a kind comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Built into the API server.
+    BuiltIn,
+    /// Made by a CustomResourceDefinition.
+    Custom,
+}
+
+impl ServedKind {
+    /// `apiVersion` of its objects: `apps/v1`, or `v1` in the core group.
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() {
+            self.version.clone()
+        } else {
+            format!("{}/{}", self.group, self.version)
+        }
+    }
+
+    /// Its group and plural name.
+    pub fn group_resource(&self) -> GroupResource {
+        GroupResource::new(&*self.group, &*self.plural)
+    }
+
+    /// Kind and group as error messages name them: `Deployment.apps`, or `Pod` in the core group.
+    pub fn group_kind(&self) -> String {
+        if self.group.is_empty() {
+            self.kind.clone()
+        } else {
+            format!("{}.{}", self.kind, self.group)
+        }
+    }
+
+    /// Whether a CustomResourceDefinition made it.
+    pub fn is_custom(&self) -> bool {
+        self.origin == Origin::Custom
+    }
+
+    /// Whether the main resource has this verb.
+    pub fn allows(&self, verb: &str) -> bool {
+        self.verbs.iter().any(|known| known == verb)
+    }
+}
