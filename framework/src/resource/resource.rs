@@ -1,5 +1,6 @@
 use std::fmt::Debug;
 
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{Object, ObjectMeta, Scope};
@@ -23,6 +24,12 @@ pub trait Resource: Object + Serialize + DeserializeOwned + Clone + Debug {
     const KIND: &'static str;
     /// Plural as in URLs, such as `deployments`.
     const PLURAL: &'static str;
+
+    /// The definition to install before objects of the kind can exist; `None` for kinds that the
+    /// API server brings along. `#[derive(Resource)]` overrides it.
+    fn definition() -> Option<CustomResourceDefinition> {
+        None
+    }
 }
 
 impl<K> Resource for K
