@@ -1,0 +1,15 @@
+// Command kubectl is the published kubectl, built from its own Go module: the newest client that
+// the sandbox is tested with, from nowhere but the Go module proxy.
+package main
+
+import (
+	"k8s.io/component-base/cli"
+	"k8s.io/kubectl/pkg/cmd"
+	"k8s.io/kubectl/pkg/cmd/util"
+)
+
+func main() {
+	if err := cli.RunNoErrOutput(cmd.NewDefaultKubectlCommand()); err != nil {
+		util.CheckErr(err)
+	}
+}
