@@ -1,7 +1,9 @@
 //! A Kubernetes controller framework: derive a resource, write `reconcile`, run.
 #![forbid(unsafe_code)]
 
+pub mod health;
 pub mod resource;
+pub mod server;
 
 /// The Kubernetes API types, from k8s-openapi.
 pub use k8s_openapi as k8s;

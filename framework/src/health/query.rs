@@ -1,0 +1,40 @@
+use percent_encoding::percent_decode_str;
+
+/// What the caller of a health endpoint asked for in the URL's query.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Query {
+    /// `?verbose`: name every check even when all pass.
+    pub verbose: bool,
+    /// `?exclude=name`, which may be repeated: checks that do not count.
+    pub exclude: Vec<String>,
+}
+
+impl Query {
+    /// Reads the query part of a URL; what it does not know it ignores.
+    pub fn parse(query: Option<&str>) -> Self {
+        let mut parsed = Self::default();
+        for pair in query.unwrap_or_default().split('&') {
+            match pair.split_once('=').unwrap_or((pair, "")) {
+                ("verbose", _) => parsed.verbose = true,
+                ("exclude", name) => parsed
+                    .exclude
+                    .push(percent_decode_str(name).decode_utf8_lossy().into_owned()),
+                _ => {}
+            }
+        }
+        parsed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn verbose_and_repeated_exclude_are_read_and_the_rest_is_ignored() {
+        let query = Query::parse(Some("verbose&exclude=a%2Fb&timeout=1s&exclude=c"));
+        assert!(query.verbose);
+        assert_eq!(query.exclude, ["a/b", "c"]);
+        assert_eq!(Query::parse(None), Query::default());
+    }
+}

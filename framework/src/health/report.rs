@@ -1,0 +1,74 @@
+use std::fmt;
+
+/// What came of running the checks of one endpoint.
+///
+/// Its text is the body of the answer: `ok` when all is well and nobody asked for more, otherwise
+/// one line for each check and a last line with the verdict.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    pub(super) endpoint: String,
+    pub(super) verbose: bool,
+    pub(super) entries: Vec<Entry>,
+    pub(super) unknown: Vec<String>,
+}
+
+/// One check's line in a [`Report`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Name of the check.
+    pub name: String,
+    /// What it said.
+    pub outcome: Outcome,
+}
+
+/// What one check said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The part is well.
+    Ok,
+    /// The caller asked not to count it; it was not run.
+    Excluded,
+    /// Why it is not well.
+    Failed(String),
+}
+
+impl Report {
+    /// Whether no check failed.
+    pub fn healthy(&self) -> bool {
+        !self
+            .entries
+            .iter()
+            .any(|entry| matches!(entry.outcome, Outcome::Failed(_)))
+    }
+
+    /// Each check that was asked, in the order in which they were added.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let healthy = self.healthy();
+        if healthy && !self.verbose {
+            return f.write_str("ok");
+        }
+        for Entry { name, outcome } in &self.entries {
+            match outcome {
+                Outcome::Ok => writeln!(f, "[+]{name} ok")?,
+                Outcome::Excluded => writeln!(f, "[+]{name} excluded: ok")?,
+                Outcome::Failed(reason) => {
+                    // One line per check, whatever the reason holds.
+                    let reason = reason.split_whitespace().collect::<Vec<_>>().join(" ");
+                    writeln!(f, "[-]{name} failed: {reason}")?;
+                }
+            }
+        }
+        if !self.unknown.is_empty() {
+            let names = self.unknown.join(", ");
+            writeln!(f, "warn: no check to exclude is named {names}")?;
+        }
+        let verdict = if healthy { "passed" } else { "failed" };
+        writeln!(f, "{} check {verdict}", self.endpoint)
+    }
+}

@@ -1,0 +1,202 @@
+use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
+
+use http::Request;
+use hyper::{body::Incoming, service::service_fn};
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+    server::conn::auto::Builder,
+};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::Semaphore,
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::{Address, Routes};
+
+/// How long a peer may take to send the head of its request.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// How large the head of a request may be, in bytes.
+const MAX_HEAD: usize = 64 * 1024;
+/// How many connections are served at once; the kernel's backlog holds the next.
+const MAX_CONNECTIONS: usize = 256;
+/// How long answers that were begun may take once the server stops.
+const GRACE: Duration = Duration::from_secs(5);
+/// Pause after an accept that failed, as it does while the process is out of file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// A bound listener, not yet serving.
+#[derive(Debug)]
+pub struct Server {
+    listener: TcpListener,
+}
+
+impl Server {
+    /// Binds the address; from then on the kernel accepts connections, which wait for [`run`](Self::run).
+    ///
+    /// # Errors
+    /// The port is taken, or not allowed.
+    pub async fn bind(address: &Address) -> io::Result<Self> {
+        let mut first = None;
+        for candidate in address.candidates() {
+            match TcpListener::bind(candidate).await {
+                Ok(listener) => return Ok(Self { listener }),
+                // The port is taken: IPv4 alone may be free, but half of an address is not what was asked for.
+                Err(error) if error.kind() == io::ErrorKind::AddrInUse => return Err(error),
+                Err(error) => first = first.or(Some(error)),
+            }
+        }
+        Err(first.unwrap_or_else(|| io::ErrorKind::AddrNotAvailable.into()))
+    }
+
+    /// Where it listens, with the port that was taken.
+    ///
+    /// # Errors
+    /// The system does not tell.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Serves until `stop`; see the module's page for how it ends.
+    pub async fn run(self, routes: Routes, stop: CancellationToken) {
+        let routes = Arc::new(routes);
+        let tracker = TaskTracker::new();
+        let abort = CancellationToken::new();
+        let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        loop {
+            let accepted = tokio::select! {
+                () = stop.cancelled() => break,
+                // Losing it is safe: the slot goes back, the connection stays in the backlog.
+                accepted = accept(&self.listener, &slots) => accepted,
+            };
+            let Some((stream, slot)) = accepted else {
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+                continue;
+            };
+            let (routes, stop, abort) = (routes.clone(), stop.clone(), abort.clone());
+            tracker.spawn(async move {
+                tokio::select! {
+                    () = abort.cancelled() => {}
+                    () = serve(stream, routes, stop) => {}
+                }
+                drop(slot);
+            });
+        }
+        drop(self.listener);
+        tracker.close();
+        if tokio::time::timeout(GRACE, tracker.wait()).await.is_err() {
+            abort.cancel();
+            tracker.wait().await;
+        }
+    }
+}
+
+async fn accept(
+    listener: &TcpListener,
+    slots: &Arc<Semaphore>,
+) -> Option<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
+    let slot = slots.clone().acquire_owned().await.ok()?;
+    match listener.accept().await {
+        Ok((stream, _)) => Some((stream, slot)),
+        Err(error) => {
+            tracing::debug!(%error, "accepting a connection failed");
+            None
+        }
+    }
+}
+
+async fn serve(stream: TcpStream, routes: Arc<Routes>, stop: CancellationToken) {
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT)
+        .max_buf_size(MAX_HEAD);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_header_list_size(MAX_HEAD as u32)
+        .max_concurrent_streams(64)
+        .keep_alive_interval(Some(Duration::from_secs(30)))
+        .keep_alive_timeout(HEAD_TIMEOUT);
+    let service = service_fn(move |request: Request<Incoming>| {
+        let reply = routes.answer(request.method(), request.uri());
+        async move { Ok::<_, Infallible>(reply) }
+    });
+    let connection = builder.serve_connection(TokioIo::new(stream), service);
+    tokio::pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = stop.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::trace!(%error, "connection ended");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::health::Checks;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    async fn get(address: SocketAddr, path: &str) -> String {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let head = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        answer
+    }
+
+    async fn started(
+        routes: Routes,
+    ) -> (SocketAddr, CancellationToken, tokio::task::JoinHandle<()>) {
+        let server = Server::bind(&Address::loopback(0)).await.unwrap();
+        let stop = CancellationToken::new();
+        let address = server.local_addr().unwrap();
+        (
+            address,
+            stop.clone(),
+            tokio::spawn(server.run(routes, stop)),
+        )
+    }
+
+    #[tokio::test]
+    async fn it_serves_until_stopped_and_an_idle_connection_does_not_hold_it() {
+        let (address, stop, task) =
+            started(Routes::new().health("/healthz", Checks::new("healthz"))).await;
+        let answer = get(address, "/healthz").await;
+        assert!(
+            answer.starts_with("HTTP/1.1 200 OK") && answer.ends_with("ok"),
+            "{answer}"
+        );
+        let _idle = TcpStream::connect(address).await.unwrap();
+        stop.cancel();
+        task.await.unwrap();
+        assert!(TcpStream::connect(address).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_handler_that_panics_ends_only_its_own_connection() {
+        let routes = Routes::new()
+            .get("/panic", |_| panic!("broken"))
+            .health("/healthz", Checks::new("healthz"));
+        let (address, stop, task) = started(routes).await;
+        assert_eq!(get(address, "/panic").await, "");
+        assert!(get(address, "/healthz").await.ends_with("ok"));
+        stop.cancel();
+        task.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_taken_port_is_an_error() {
+        let first = Server::bind(&Address::loopback(0)).await.unwrap();
+        let taken = Address::loopback(first.local_addr().unwrap().port());
+        let error = Server::bind(&taken).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+    }
+}
