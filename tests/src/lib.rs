@@ -1,1 +1,3 @@
-//! End-to-end suites over the framework and the sandbox.
+//! End-to-end suites over the framework and the sandbox, and the tools they need.
+
+pub mod layers;
