@@ -1,0 +1,263 @@
+//! Reduces the OpenAPI and discovery documents of a Kubernetes release to what the sandbox embeds.
+//!
+//! ```text
+//! go mod download -json k8s.io/kubernetes@v1.36.3       # prints "Dir"
+//! cargo run -p pilothouse-sandbox --example reduce -- <Dir> v1.36.3
+//! ```
+//!
+//! It reads `api/discovery/*.json` and `api/openapi-spec/v3/*.json` below `<Dir>`, follows every
+//! reference from the kinds the sandbox serves, drops all prose and all defaults that only restate Go's zero value,
+//! and writes two files into `sandbox/src/builtin/data/`: `resources.json` (names, verbs, subresources; read when a
+//! sandbox starts) and `definitions.json.gz` (types; inflated when first needed). Both name the module version.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+/// Group, version and plural of every resource the sandbox serves without a CRD, in the order of discovery.
+const SERVED: &[(&str, &str, &[&str])] = &[
+    (
+        "",
+        "v1",
+        &[
+            "configmaps",
+            "events",
+            "namespaces",
+            "nodes",
+            "persistentvolumeclaims",
+            "pods",
+            "secrets",
+            "serviceaccounts",
+            "services",
+        ],
+    ),
+    (
+        "apps",
+        "v1",
+        &[
+            "controllerrevisions",
+            "daemonsets",
+            "deployments",
+            "replicasets",
+            "statefulsets",
+        ],
+    ),
+    ("events.k8s.io", "v1", &["events"]),
+    ("batch", "v1", &["cronjobs", "jobs"]),
+    (
+        "rbac.authorization.k8s.io",
+        "v1",
+        &[
+            "clusterrolebindings",
+            "clusterroles",
+            "rolebindings",
+            "roles",
+        ],
+    ),
+    ("apiextensions.k8s.io", "v1", &["customresourcedefinitions"]),
+    ("coordination.k8s.io", "v1", &["leases"]),
+];
+
+/// Subresources the sandbox serves; others stay out of discovery.
+const SUBRESOURCES: &[&str] = &["status", "scale"];
+
+/// Definitions needed beside those of the kinds: bodies of requests and answers.
+const EXTRA: &[&str] = &[
+    "io.k8s.api.autoscaling.v1.Scale",
+    "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions",
+    "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta",
+    "io.k8s.apimachinery.pkg.apis.meta.v1.Status",
+];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [directory, version] = arguments.as_slice() else {
+        return Err(
+            "usage: reduce <directory of the k8s.io/kubernetes module> <its version>".into(),
+        );
+    };
+    let source = format!("k8s.io/kubernetes {version}");
+    let api = Path::new(directory).join("api");
+    // A definition that several documents repeat is the same in each.
+    let mut all: BTreeMap<String, Value> = BTreeMap::new();
+    let mut groups: Vec<(&str, &str)> = SERVED.iter().map(|(g, v, _)| (*g, *v)).collect();
+    groups.push(("autoscaling", "v1"));
+    for (group, version) in groups {
+        let name = format!("{}_openapi.json", file_stem(group, version));
+        let document: Value = read(&api.join("openapi-spec/v3").join(name))?;
+        let schemas = document["components"]["schemas"]
+            .as_object()
+            .ok_or("a document without components.schemas")?;
+        all.extend(schemas.iter().map(|(k, v)| (k.clone(), v.clone())));
+    }
+
+    let mut resources = Vec::new();
+    let mut wanted: Vec<String> = EXTRA.iter().map(ToString::to_string).collect();
+    for (group, version, plurals) in SERVED {
+        let name = format!("{}.json", file_stem(group, version));
+        let discovery: Value = read(&api.join("discovery").join(name))?;
+        for plural in *plurals {
+            let (resource, definition) = resource(&discovery, &all, group, version, plural)?;
+            wanted.push(definition);
+            resources.push(resource);
+        }
+    }
+
+    let mut definitions = BTreeMap::new();
+    let mut seen = BTreeSet::new();
+    while let Some(name) = wanted.pop() {
+        if !seen.insert(name.clone()) {
+            continue;
+        }
+        let full = all
+            .get(&name)
+            .ok_or_else(|| format!("no definition {name}"))?;
+        let short = reduce(full, &mut wanted);
+        definitions.insert(name, short);
+    }
+
+    let target = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/builtin/data");
+    fs::create_dir_all(&target)?;
+    let mut text =
+        serde_json::to_string_pretty(&json!({"source": source, "resources": resources}))?;
+    text.push('\n');
+    fs::write(target.join("resources.json"), text)?;
+    let body = serde_json::to_vec(&json!({"source": source, "definitions": definitions}))?;
+    let mut gzip = flate2::GzBuilder::new()
+        .mtime(0)
+        .write(Vec::new(), flate2::Compression::best());
+    gzip.write_all(&body)?;
+    let packed = gzip.finish()?;
+    println!(
+        "{} resources, {} definitions, {} bytes packed into {}",
+        resources.len(),
+        definitions.len(),
+        body.len(),
+        packed.len()
+    );
+    fs::write(target.join("definitions.json.gz"), packed)?;
+    Ok(())
+}
+
+fn file_stem(group: &str, version: &str) -> String {
+    if group.is_empty() {
+        format!("api__{version}")
+    } else {
+        format!("apis__{group}__{version}")
+    }
+}
+
+fn read(path: &Path) -> Result<Value, Box<dyn Error>> {
+    let text = fs::read(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    Ok(serde_json::from_slice(&text).map_err(|e| format!("{}: {e}", path.display()))?)
+}
+
+/// The entry of `resources.json` for one resource, and the name of its definition.
+fn resource(
+    discovery: &Value,
+    all: &BTreeMap<String, Value>,
+    group: &str,
+    version: &str,
+    plural: &str,
+) -> Result<(Value, String), Box<dyn Error>> {
+    let what = format!("{group}/{version} {plural}");
+    let found = list(&discovery["resources"])
+        .find(|r| r["name"] == plural)
+        .ok_or_else(|| format!("{what}: not in discovery"))?;
+    let kind = found["kind"]
+        .as_str()
+        .ok_or_else(|| format!("{what}: no kind"))?;
+    let gvk = json!({"group": group, "version": version, "kind": kind});
+    let definition = all
+        .iter()
+        .find(|(_, schema)| {
+            let gvks = &schema["x-kubernetes-group-version-kind"];
+            list(gvks).any(|entry| *entry == gvk)
+        })
+        .map(|(name, _)| name.clone())
+        .ok_or_else(|| format!("{what}: no definition"))?;
+    let subresources: Vec<&str> = list(&discovery["resources"])
+        .filter_map(|r| r["name"].as_str()?.strip_prefix(plural)?.strip_prefix('/'))
+        .filter(|s| SUBRESOURCES.contains(s))
+        .collect();
+    let entry = json!({
+        "group": group,
+        "version": version,
+        "kind": kind,
+        "plural": plural,
+        "singular": found["singularName"],
+        "shortNames": list(&found["shortNames"]).collect::<Vec<_>>(),
+        "categories": list(&found["categories"]).collect::<Vec<_>>(),
+        "namespaced": found["namespaced"],
+        "verbs": list(&found["verbs"]).collect::<Vec<_>>(),
+        "subresources": subresources,
+        "definition": definition,
+    });
+    Ok((entry, definition))
+}
+
+fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+/// A schema without prose, its references shortened to definition names and noted in `wanted`.
+fn reduce(schema: &Value, wanted: &mut Vec<String>) -> Value {
+    let Some(fields) = schema.as_object() else {
+        return schema.clone();
+    };
+    let mut short = Map::new();
+    for (key, value) in fields {
+        match key.as_str() {
+            "description" => {}
+            "default" if is_zero(value) => {}
+            "properties" => {
+                let properties = value.as_object().into_iter().flatten();
+                let reduced: Map<String, Value> = properties
+                    .map(|(k, v)| (k.clone(), reduce(v, wanted)))
+                    .collect();
+                short.insert(key.clone(), Value::Object(reduced));
+            }
+            // Version 3 wraps a reference in `allOf` to be able to say more beside it.
+            "allOf" => {
+                for part in list(value) {
+                    if let Value::Object(part) = reduce(part, wanted) {
+                        short.extend(part);
+                    }
+                }
+            }
+            "items" | "additionalProperties" => {
+                short.insert(key.clone(), reduce(value, wanted));
+            }
+            "$ref" => {
+                let name = value.as_str().unwrap_or_default();
+                let name = name.rsplit('/').next().unwrap_or(name).to_owned();
+                short.insert(key.clone(), Value::String(name.clone()));
+                wanted.push(name);
+            }
+            // DeleteOptions, WatchEvent and the like belong to every group; the first names are enough.
+            "x-kubernetes-group-version-kind" if list(value).count() > 1 => {
+                let own: Vec<&Value> = list(value).filter(|gvk| gvk["group"] == "").collect();
+                short.insert(key.clone(), json!(own));
+            }
+            _ => {
+                short.insert(key.clone(), value.clone());
+            }
+        }
+    }
+    Value::Object(short)
+}
+
+fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::String(text) => text.is_empty(),
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::Object(fields) => fields.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Bool(true) => false,
+    }
+}
