@@ -1,3 +1,4 @@
 //! A Kubernetes API server in one process, for development and tests.
 
+pub mod builtin;
 pub mod registry;

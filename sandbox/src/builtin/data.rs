@@ -1,0 +1,116 @@
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// One entry of `data/resources.json`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Resource {
+    pub(crate) group: String,
+    pub(crate) version: String,
+    pub(crate) kind: String,
+    pub(crate) plural: String,
+    pub(crate) singular: String,
+    pub(crate) short_names: Vec<String>,
+    pub(crate) categories: Vec<String>,
+    pub(crate) namespaced: bool,
+    pub(crate) verbs: Vec<String>,
+    pub(crate) subresources: Vec<String>,
+    /// Name of its definition.
+    pub(crate) definition: String,
+}
+
+#[derive(Deserialize)]
+struct Resources {
+    source: String,
+    resources: Vec<Resource>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Definitions {
+    pub(crate) source: String,
+    /// Kept as text: a process needs few of them as values.
+    definitions: BTreeMap<String, Box<RawValue>>,
+}
+
+// The embedded files are constants of the build, checked by the tests below: reading them cannot fail at run time.
+static RESOURCES: LazyLock<Resources> = LazyLock::new(|| {
+    serde_json::from_str(include_str!("data/resources.json")).expect("embedded resources.json")
+});
+
+pub(crate) static DEFINITIONS: LazyLock<Definitions> = LazyLock::new(|| {
+    let packed: &[u8] = include_bytes!("data/definitions.json.gz");
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(packed)
+        .read_to_string(&mut text)
+        .expect("embedded definitions.json.gz");
+    serde_json::from_str(&text).expect("embedded definitions")
+});
+
+impl Definitions {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.definitions.keys().map(String::as_str)
+    }
+}
+
+/// Module and version the embedded data was reduced from: `k8s.io/kubernetes v1.36.3`.
+pub fn source() -> &'static str {
+    &RESOURCES.source
+}
+
+pub(crate) fn resources() -> &'static [Resource] {
+    &RESOURCES.resources
+}
+
+/// A definition by its full name; references inside it are bare names of other definitions.
+pub(crate) fn definition(name: &str) -> Option<Value> {
+    let text = DEFINITIONS.definitions.get(name)?;
+    serde_json::from_str(text.get()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_data_says_which_release_it_is_from() {
+        let version = source().strip_prefix("k8s.io/kubernetes v1.").unwrap();
+        assert!(version.split('.').all(|part| part.parse::<u32>().is_ok()));
+        assert_eq!(source(), DEFINITIONS.source);
+    }
+
+    #[test]
+    fn every_kind_and_every_reference_has_a_definition() {
+        fn references(value: &Value, into: &mut Vec<String>) {
+            match value {
+                Value::Object(fields) => {
+                    if let Some(Value::String(name)) = fields.get("$ref") {
+                        into.push(name.clone());
+                    }
+                    fields.values().for_each(|value| references(value, into));
+                }
+                Value::Array(items) => items.iter().for_each(|value| references(value, into)),
+                _ => {}
+            }
+        }
+        let mut wanted: Vec<String> = resources().iter().map(|r| r.definition.clone()).collect();
+        for name in DEFINITIONS.names() {
+            references(&definition(name).unwrap(), &mut wanted);
+        }
+        for name in wanted {
+            assert!(definition(&name).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_data_holds_no_prose() {
+        for name in DEFINITIONS.names() {
+            let text = DEFINITIONS.definitions[name].get();
+            assert!(!text.contains("\"description\":\""), "{name}");
+        }
+    }
+}

@@ -1,0 +1,398 @@
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value, json};
+
+use super::pod_defaults::{canonicalize, default_pod_spec, default_resources, request_limits};
+use crate::registry::ServedKind;
+
+const RBAC: &str = "rbac.authorization.k8s.io";
+
+/// Fills in what a real server fills in before it stores an object of a built-in kind, and what clients then see.
+///
+/// Called on create and on every update, before validation; it is idempotent. It also drops fields that are `null`,
+/// which the typed decoding of a real server does not tell from absent ones. Objects of other kinds stay as they are.
+/// A Job's selector is made from `metadata.uid`, so that must be set before. A Service gets an address derived from
+/// its namespace and name.
+pub fn default_object(kind: &ServedKind, value: &mut Value) {
+    if kind.is_custom() {
+        return;
+    }
+    // A CustomResourceDefinition and a ControllerRevision hold JSON of others, in which null has a meaning.
+    if !matches!(
+        kind.kind.as_str(),
+        "CustomResourceDefinition" | "ControllerRevision"
+    ) {
+        drop_nulls(value);
+    }
+    let Value::Object(fields) = value else { return };
+    match (kind.group.as_str(), kind.kind.as_str()) {
+        ("", "Namespace") => namespace(fields),
+        ("", "Pod") => pod(fields),
+        ("", "Service") => service(fields),
+        ("", "Secret") => secret(fields),
+        ("", "PersistentVolumeClaim") => claim(fields),
+        ("", "Node") => node(fields),
+        ("apps", name) => app(name, fields),
+        ("batch", "Job") => job(fields),
+        ("batch", "CronJob") => cron_job(fields),
+        (RBAC, "RoleBinding" | "ClusterRoleBinding") => binding(fields),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => definition(fields),
+        _ => {}
+    }
+}
+
+/// Sets a field that is not there.
+pub(super) fn fill(fields: &mut Map<String, Value>, key: &str, value: impl Into<Value>) {
+    if !fields.contains_key(key) {
+        fields.insert(key.to_owned(), value.into());
+    }
+}
+
+/// A field that is an object.
+pub(super) fn object<'a>(
+    fields: &'a mut Map<String, Value>,
+    key: &str,
+) -> Option<&'a mut Map<String, Value>> {
+    fields.get_mut(key)?.as_object_mut()
+}
+
+/// Calls `change` with every object in the list `key`.
+pub(super) fn each(
+    fields: &mut Map<String, Value>,
+    key: &str,
+    mut change: impl FnMut(&mut Map<String, Value>),
+) {
+    let items = fields.get_mut(key).and_then(Value::as_array_mut);
+    for item in items.into_iter().flatten() {
+        if let Value::Object(item) = item {
+            change(item);
+        }
+    }
+}
+
+/// The object in `key`, made if it is absent.
+fn ensure<'a>(fields: &'a mut Map<String, Value>, key: &str) -> Option<&'a mut Map<String, Value>> {
+    fill(fields, key, json!({}));
+    object(fields, key)
+}
+
+fn drop_nulls(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|_, value| !value.is_null());
+            fields.values_mut().for_each(drop_nulls);
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_nulls),
+        _ => {}
+    }
+}
+
+fn namespace(fields: &mut Map<String, Value>) {
+    if let Some(metadata) = object(fields, "metadata")
+        && let Some(name) = metadata.get("name").cloned()
+        && let Some(labels) = ensure(metadata, "labels")
+    {
+        fill(labels, "kubernetes.io/metadata.name", name);
+    }
+    let leaving = fields
+        .get("metadata")
+        .is_some_and(|metadata| metadata.get("deletionTimestamp").is_some());
+    if !leaving {
+        if let Some(spec) = ensure(fields, "spec") {
+            fill(spec, "finalizers", json!(["kubernetes"]));
+        }
+        if let Some(status) = ensure(fields, "status") {
+            fill(status, "phase", "Active");
+        }
+    }
+}
+
+fn pod(fields: &mut Map<String, Value>) {
+    if let Some(spec) = object(fields, "spec") {
+        default_pod_spec(spec);
+        fill(spec, "enableServiceLinks", true);
+        request_limits(spec);
+    }
+    let class = fields.get("spec").map_or("BestEffort", qos_class);
+    if let Some(status) = ensure(fields, "status") {
+        fill(status, "phase", "Pending");
+        fill(status, "qosClass", class);
+    }
+}
+
+/// Guaranteed if every container limits cpu and memory to what it requests, BestEffort if none asks for either.
+fn qos_class(spec: &Value) -> &'static str {
+    let lists = ["containers", "initContainers"];
+    let containers = lists
+        .iter()
+        .filter_map(|list| spec.get(list)?.as_array())
+        .flatten();
+    let (mut any, mut guaranteed) = (false, true);
+    for container in containers {
+        for name in ["cpu", "memory"] {
+            let request = container.pointer(&format!("/resources/requests/{name}"));
+            let limit = container.pointer(&format!("/resources/limits/{name}"));
+            any |= request.is_some() || limit.is_some();
+            guaranteed &= limit.is_some() && request == limit;
+        }
+    }
+    match (any, guaranteed) {
+        (false, _) => "BestEffort",
+        (true, true) => "Guaranteed",
+        (true, false) => "Burstable",
+    }
+}
+
+fn service(fields: &mut Map<String, Value>) {
+    let address = cluster_ip(fields);
+    let Some(spec) = ensure(fields, "spec") else {
+        return;
+    };
+    fill(spec, "type", "ClusterIP");
+    fill(spec, "sessionAffinity", "None");
+    if spec.get("sessionAffinity").and_then(Value::as_str) == Some("ClientIP") {
+        fill(
+            spec,
+            "sessionAffinityConfig",
+            json!({"clientIP": {"timeoutSeconds": 10800}}),
+        );
+    }
+    each(spec, "ports", |port| {
+        fill(port, "protocol", "TCP");
+        if let Some(number) = port.get("port").cloned() {
+            fill(port, "targetPort", number);
+        }
+    });
+    let kind = spec.get("type").and_then(Value::as_str).unwrap_or_default();
+    let (exposed, balanced) = (
+        matches!(kind, "NodePort" | "LoadBalancer"),
+        kind == "LoadBalancer",
+    );
+    if kind != "ExternalName" {
+        fill(spec, "clusterIP", address);
+        let addresses = json!([spec.get("clusterIP").cloned().unwrap_or_default()]);
+        fill(spec, "clusterIPs", addresses);
+        fill(spec, "ipFamilies", json!(["IPv4"]));
+        fill(spec, "ipFamilyPolicy", "SingleStack");
+        fill(spec, "internalTrafficPolicy", "Cluster");
+    }
+    if exposed {
+        fill(spec, "externalTrafficPolicy", "Cluster");
+    }
+    if balanced {
+        fill(spec, "allocateLoadBalancerNodePorts", true);
+    }
+    if let Some(status) = ensure(fields, "status") {
+        fill(status, "loadBalancer", json!({}));
+    }
+}
+
+/// An address in 10.96.0.0/12 that depends on nothing but the Service's namespace and name.
+fn cluster_ip(fields: &Map<String, Value>) -> String {
+    let metadata = fields.get("metadata");
+    let text = |key: &str| metadata.and_then(|m| m.get(key)?.as_str()).unwrap_or("");
+    let mut hash: u32 = 0x811c_9dc5;
+    for byte in text("namespace")
+        .bytes()
+        .chain([b'/'])
+        .chain(text("name").bytes())
+    {
+        hash = (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+    }
+    let [high, middle, low, fold] = hash.to_be_bytes();
+    format!(
+        "10.{}.{middle}.{}",
+        96 + (high & 15),
+        (low ^ fold).clamp(1, 254)
+    )
+}
+
+fn secret(fields: &mut Map<String, Value>) {
+    fill(fields, "type", "Opaque");
+    // Write-only: it ends up in `data`.
+    if let Some(Value::Object(plain)) = fields.remove("stringData")
+        && let Some(data) = ensure(fields, "data")
+    {
+        for (key, value) in plain {
+            let encoded = STANDARD.encode(value.as_str().unwrap_or_default());
+            data.insert(key, Value::String(encoded));
+        }
+    }
+}
+
+fn claim(fields: &mut Map<String, Value>) {
+    if let Some(spec) = object(fields, "spec") {
+        fill(spec, "volumeMode", "Filesystem");
+        if let Some(resources) = object(spec, "resources") {
+            default_resources(resources);
+        }
+    }
+    if let Some(status) = ensure(fields, "status") {
+        fill(status, "phase", "Pending");
+    }
+}
+
+fn node(fields: &mut Map<String, Value>) {
+    if let Some(status) = object(fields, "status") {
+        for list in ["capacity", "allocatable"] {
+            if let Some(quantities) = object(status, list) {
+                canonicalize(quantities);
+            }
+        }
+    }
+}
+
+fn template(spec: &mut Map<String, Value>) {
+    if let Some(template) = object(spec, "template")
+        && let Some(pod) = object(template, "spec")
+    {
+        default_pod_spec(pod);
+    }
+}
+
+fn app(kind: &str, fields: &mut Map<String, Value>) {
+    let Some(spec) = object(fields, "spec") else {
+        return;
+    };
+    template(spec);
+    match kind {
+        "Deployment" => {
+            fill(spec, "replicas", 1);
+            fill(spec, "revisionHistoryLimit", 10);
+            fill(spec, "progressDeadlineSeconds", 600);
+            rolling(spec, "strategy", |update| {
+                fill(update, "maxSurge", "25%");
+                fill(update, "maxUnavailable", "25%");
+            });
+        }
+        "ReplicaSet" => fill(spec, "replicas", 1),
+        "StatefulSet" => {
+            fill(spec, "replicas", 1);
+            fill(spec, "revisionHistoryLimit", 10);
+            fill(spec, "podManagementPolicy", "OrderedReady");
+            fill(
+                spec,
+                "persistentVolumeClaimRetentionPolicy",
+                json!({"whenDeleted": "Retain", "whenScaled": "Retain"}),
+            );
+            rolling(spec, "updateStrategy", |update| {
+                fill(update, "partition", 0)
+            });
+            each(spec, "volumeClaimTemplates", |template| {
+                fill(template, "apiVersion", "v1");
+                fill(template, "kind", "PersistentVolumeClaim");
+                claim(template);
+            });
+        }
+        "DaemonSet" => {
+            fill(spec, "revisionHistoryLimit", 10);
+            rolling(spec, "updateStrategy", |update| {
+                fill(update, "maxSurge", 0);
+                fill(update, "maxUnavailable", 1);
+            });
+        }
+        _ => {}
+    }
+}
+
+fn rolling(
+    spec: &mut Map<String, Value>,
+    key: &str,
+    defaults: impl FnOnce(&mut Map<String, Value>),
+) {
+    let Some(strategy) = ensure(spec, key) else {
+        return;
+    };
+    fill(strategy, "type", "RollingUpdate");
+    if strategy.get("type").and_then(Value::as_str) == Some("RollingUpdate")
+        && let Some(update) = ensure(strategy, "rollingUpdate")
+    {
+        defaults(update);
+    }
+}
+
+fn job(fields: &mut Map<String, Value>) {
+    let metadata = fields.get("metadata");
+    let text = |key: &str| Some(metadata?.get(key)?.as_str()?.to_owned());
+    let (uid, name) = (text("uid"), text("name"));
+    let Some(spec) = object(fields, "spec") else {
+        return;
+    };
+    template(spec);
+    // Without either, one pod is to succeed; with only `parallelism`, it is a work queue.
+    if !spec.contains_key("completions") && !spec.contains_key("parallelism") {
+        fill(spec, "completions", 1);
+    }
+    fill(spec, "parallelism", 1);
+    fill(spec, "backoffLimit", 6);
+    fill(spec, "completionMode", "NonIndexed");
+    fill(spec, "suspend", false);
+    fill(spec, "manualSelector", false);
+    let replacement = if spec.contains_key("podFailurePolicy") {
+        "Failed"
+    } else {
+        "TerminatingOrFailed"
+    };
+    fill(spec, "podReplacementPolicy", replacement);
+    let manual = spec.get("manualSelector") == Some(&Value::Bool(true));
+    if manual || spec.contains_key("selector") {
+        return;
+    }
+    let (Some(uid), Some(name)) = (uid, name) else {
+        return;
+    };
+    fill(
+        spec,
+        "selector",
+        json!({"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}),
+    );
+    if let Some(template) = ensure(spec, "template")
+        && let Some(metadata) = ensure(template, "metadata")
+        && let Some(labels) = ensure(metadata, "labels")
+    {
+        for prefix in ["batch.kubernetes.io/", ""] {
+            fill(labels, &format!("{prefix}controller-uid"), uid.as_str());
+            fill(labels, &format!("{prefix}job-name"), name.as_str());
+        }
+    }
+}
+
+fn cron_job(fields: &mut Map<String, Value>) {
+    let Some(spec) = object(fields, "spec") else {
+        return;
+    };
+    fill(spec, "concurrencyPolicy", "Allow");
+    fill(spec, "suspend", false);
+    fill(spec, "successfulJobsHistoryLimit", 3);
+    fill(spec, "failedJobsHistoryLimit", 1);
+    if let Some(job) = object(spec, "jobTemplate")
+        && let Some(spec) = object(job, "spec")
+    {
+        template(spec);
+    }
+}
+
+fn binding(fields: &mut Map<String, Value>) {
+    if let Some(role) = object(fields, "roleRef") {
+        fill(role, "apiGroup", RBAC);
+    }
+    each(fields, "subjects", |subject| {
+        match subject.get("kind").and_then(Value::as_str) {
+            Some("User" | "Group") => fill(subject, "apiGroup", RBAC),
+            _ => {}
+        }
+    });
+}
+
+fn definition(fields: &mut Map<String, Value>) {
+    let Some(spec) = object(fields, "spec") else {
+        return;
+    };
+    fill(spec, "conversion", json!({"strategy": "None"}));
+    if let Some(names) = object(spec, "names")
+        && let Some(kind) = names.get("kind").and_then(Value::as_str).map(str::to_owned)
+    {
+        fill(names, "singular", kind.to_lowercase());
+        fill(names, "listKind", format!("{kind}List"));
+    }
+}

@@ -1,0 +1,25 @@
+//! The kinds that are served without a CustomResourceDefinition.
+//!
+//! What they look like (names, verbs, fields, list types, merge keys; no prose) is data in `data/`, reduced by
+//! `tools/reduce.rs` from the documents published with the Kubernetes release that [`source`] names. What a real server does
+//! in code is code here:
+//! [`default_object`] fills in what clients expect to see, [`validate_create`] and
+//! [`validate_update`] refuse what they know to be refused.
+
+mod conversion;
+mod data;
+mod defaults;
+mod kinds;
+mod names;
+mod pod_defaults;
+mod quantity;
+mod schema;
+
+pub use conversion::{event_from_core, event_to_core};
+pub use data::source;
+pub(crate) use data::{DEFINITIONS, Resource, definition, resources};
+pub use defaults::default_object;
+pub use kinds::kinds;
+pub use names::{is_dns_label, is_dns_subdomain, is_label_value, is_qualified_name};
+pub use quantity::canonical_quantity;
+pub use schema::schema_json;

@@ -1,0 +1,159 @@
+/// A quantity in the form in which a server gives it back: `0.5` as `500m`, `1024Mi` as `1Gi`. `None` if it is none.
+///
+/// Precision ends at a billionth; smaller parts are rounded up, as servers do.
+pub fn canonical_quantity(text: &str) -> Option<String> {
+    let text = text.trim();
+    let split = text
+        .char_indices()
+        .find(|(at, c)| !(c.is_ascii_digit() || *c == '.' || (*at == 0 && matches!(c, '+' | '-'))))
+        .map_or(text.len(), |(at, _)| at);
+    let (number, suffix) = text.split_at(split);
+    let nano = nano(number)?;
+    if let Some(power) = BINARY.iter().position(|known| *known == suffix) {
+        let value = nano.checked_mul(1 << (10 * (power + 1)))?;
+        return Some(binary(value));
+    }
+    if let Some(exponent) = suffix.strip_prefix(['e', 'E'])
+        && !exponent.is_empty()
+    {
+        let exponent: i32 = exponent.parse().ok()?;
+        return Some(scientific(scale(nano, exponent)?));
+    }
+    let (_, exponent) = DECIMAL.iter().find(|(known, _)| *known == suffix)?;
+    Some(decimal(scale(nano, *exponent)?))
+}
+
+const BINARY: [&str; 6] = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+/// Largest first: the first without a remainder is the canonical one.
+const DECIMAL: [(&str, i32); 10] = [
+    ("E", 18),
+    ("P", 15),
+    ("T", 12),
+    ("G", 9),
+    ("M", 6),
+    ("k", 3),
+    ("", 0),
+    ("m", -3),
+    ("u", -6),
+    ("n", -9),
+];
+const ONE: i128 = 1_000_000_000;
+
+/// The number in billionths.
+fn nano(number: &str) -> Option<i128> {
+    let (negative, digits) = match number.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, number.strip_prefix('+').unwrap_or(number)),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    if whole.is_empty() && fraction.is_empty() || whole.len() > 18 || fraction.contains('.') {
+        return None;
+    }
+    let mut value = if whole.is_empty() {
+        0
+    } else {
+        whole.parse::<i128>().ok()?.checked_mul(ONE)?
+    };
+    let kept: String = fraction.chars().take(9).collect();
+    if !kept.is_empty() {
+        let padded = format!("{kept:0<9}");
+        value += padded.parse::<i128>().ok()?;
+    }
+    if fraction.chars().skip(9).any(|digit| digit != '0') {
+        value += 1;
+    }
+    Some(if negative { -value } else { value })
+}
+
+fn scale(nano: i128, exponent: i32) -> Option<i128> {
+    let factor = 10_i128.checked_pow(exponent.unsigned_abs())?;
+    if exponent >= 0 {
+        nano.checked_mul(factor)
+    } else {
+        let rounded = nano / factor + i128::from(nano % factor != 0);
+        Some(rounded)
+    }
+}
+
+fn decimal(nano: i128) -> String {
+    if nano == 0 {
+        return "0".to_owned();
+    }
+    for (suffix, exponent) in DECIMAL {
+        let unit = 10_i128.pow((exponent + 9).unsigned_abs());
+        if nano % unit == 0 {
+            return format!("{}{suffix}", nano / unit);
+        }
+    }
+    format!("{nano}n")
+}
+
+fn scientific(nano: i128) -> String {
+    let plain = decimal(nano);
+    let split = plain
+        .find(|c: char| c.is_ascii_alphabetic())
+        .unwrap_or(plain.len());
+    let (number, suffix) = plain.split_at(split);
+    match DECIMAL.iter().find(|(known, _)| *known == suffix) {
+        Some((_, exponent)) if *exponent != 0 => format!("{number}e{exponent}"),
+        _ => plain,
+    }
+}
+
+fn binary(nano: i128) -> String {
+    if nano % ONE != 0 {
+        return decimal(nano);
+    }
+    let mut value = nano / ONE;
+    let mut suffix = "";
+    for next in BINARY {
+        if value == 0 || value % 1024 != 0 {
+            break;
+        }
+        value /= 1024;
+        suffix = next;
+    }
+    format!("{value}{suffix}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::canonical_quantity;
+
+    #[test]
+    fn quantities_come_back_in_canonical_form() {
+        for (given, canonical) in [
+            ("0.5", "500m"),
+            ("1000m", "1"),
+            ("1024Mi", "1Gi"),
+            ("1.5Gi", "1536Mi"),
+            ("100", "100"),
+            ("1500M", "1500M"),
+            ("1e3", "1e3"),
+            ("0", "0"),
+            ("-2000m", "-2"),
+            ("0.0000000001", "1n"),
+        ] {
+            assert_eq!(
+                canonical_quantity(given).as_deref(),
+                Some(canonical),
+                "{given}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_no_quantity_is_none() {
+        for given in [
+            "",
+            "x",
+            "1Q",
+            "1.2.3",
+            "--1",
+            "1e",
+            "9999999999999999999999",
+        ] {
+            assert_eq!(canonical_quantity(given), None, "{given}");
+        }
+    }
+}
