@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod health;
+pub mod metrics;
 pub mod resource;
 pub mod server;
 

@@ -1,0 +1,18 @@
+/// Seconds of a reconcile, as controller-runtime has them.
+pub(super) fn reconcile_seconds() -> Vec<f64> {
+    vec![
+        0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8,
+        0.9, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0,
+        15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0,
+    ]
+}
+
+/// Seconds in and out of a workqueue: 10 ns to 1000 s.
+///
+/// Multiplied step by step, as Go does: its rounding errors are part of the `le` strings that
+/// dashboards match (`9.999999999999999e-06`).
+pub(super) fn workqueue_seconds() -> Vec<f64> {
+    std::iter::successors(Some(10e-9), |bound| Some(bound * 10.0))
+        .take(12)
+        .collect()
+}

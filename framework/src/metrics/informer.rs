@@ -1,0 +1,99 @@
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use prometheus::{Gauge, GaugeVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry};
+
+use super::metrics;
+
+/// What the informers of one kind do; the series bear it in the label `resource`.
+///
+/// Informers of one kind with different scopes share the series: they add to
+/// [`objects`](Self::objects) and subtract from it, and never set it. Cloning shares the series.
+#[derive(Clone, Debug)]
+pub struct InformerMetrics {
+    /// Objects held now.
+    pub objects: IntGauge,
+    /// Lists made, the first one included.
+    pub lists: IntCounter,
+    /// Watches opened.
+    pub watches: IntCounter,
+    /// Lists and watches that failed.
+    pub errors: IntCounter,
+    /// Versions of objects that did not decode.
+    pub decode_errors: IntCounter,
+    /// Listeners and index functions that panicked.
+    pub listener_panics: IntCounter,
+    last_event: Gauge,
+}
+
+impl InformerMetrics {
+    /// Notes that the server was heard just now: an event, a bookmark or a list.
+    pub fn heard(&self) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        self.last_event
+            .set(now.map(|since| since.as_secs_f64()).unwrap_or_default());
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct InformerFamilies {
+    objects: IntGaugeVec,
+    lists: IntCounterVec,
+    watches: IntCounterVec,
+    errors: IntCounterVec,
+    decode_errors: IntCounterVec,
+    listener_panics: IntCounterVec,
+    last_event: GaugeVec,
+}
+
+impl InformerFamilies {
+    pub(super) fn register(registry: &Registry) -> Self {
+        let counter = |name, help| metrics::counter(registry, name, help, &["resource"]);
+        Self {
+            objects: metrics::int_gauge(
+                registry,
+                "pilothouse_informer_objects",
+                "Objects held by the informers of a kind",
+                &["resource"],
+            ),
+            lists: counter(
+                "pilothouse_informer_lists_total",
+                "Lists made by the informers of a kind, the first one included",
+            ),
+            watches: counter(
+                "pilothouse_informer_watches_total",
+                "Watches opened by the informers of a kind",
+            ),
+            errors: counter(
+                "pilothouse_informer_errors_total",
+                "Lists and watches that failed",
+            ),
+            decode_errors: counter(
+                "pilothouse_informer_decode_errors_total",
+                "Versions of objects that did not decode",
+            ),
+            listener_panics: counter(
+                "pilothouse_informer_listener_panics_total",
+                "Panics of listeners and index functions",
+            ),
+            last_event: metrics::gauge(
+                registry,
+                "pilothouse_informer_last_event_timestamp_seconds",
+                "When the server was last heard, in seconds since 1970",
+                &["resource"],
+            ),
+        }
+    }
+
+    pub(super) fn of(&self, resource: &str) -> InformerMetrics {
+        let label = &[resource];
+        InformerMetrics {
+            objects: self.objects.with_label_values(label),
+            lists: self.lists.with_label_values(label),
+            watches: self.watches.with_label_values(label),
+            errors: self.errors.with_label_values(label),
+            decode_errors: self.decode_errors.with_label_values(label),
+            listener_panics: self.listener_panics.with_label_values(label),
+            last_event: self.last_event.with_label_values(label),
+        }
+    }
+}

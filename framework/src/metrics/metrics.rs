@@ -1,0 +1,185 @@
+use std::{fmt, sync::Arc};
+
+use prometheus::{
+    GaugeVec, HistogramOpts, HistogramVec, IntCounterVec, IntGaugeVec, Opts, Registry,
+    core::Collector,
+};
+
+use super::{
+    ClientMetrics, ControllerMetrics, InformerMetrics, WorkQueueMetrics,
+    controller::ControllerFamilies, informer::InformerFamilies, process, text,
+    workqueue::WorkQueueFamilies,
+};
+
+/// All metrics of one operator, with a registry of their own. Cloning shares them.
+#[derive(Clone)]
+pub struct Metrics {
+    families: Arc<Families>,
+}
+
+struct Families {
+    registry: Registry,
+    controller: ControllerFamilies,
+    workqueue: WorkQueueFamilies,
+    informer: InformerFamilies,
+    client: ClientMetrics,
+}
+
+impl Metrics {
+    /// A registry with every metric of the framework in it.
+    pub fn new() -> Self {
+        let registry = Registry::new();
+        if cfg!(target_os = "linux") {
+            register(&registry, process::ProcessCollector::new());
+        }
+        Self {
+            families: Arc::new(Families {
+                controller: ControllerFamilies::register(&registry),
+                workqueue: WorkQueueFamilies::register(&registry),
+                informer: InformerFamilies::register(&registry),
+                client: ClientMetrics::register(&registry),
+                registry,
+            }),
+        }
+    }
+
+    /// The registry, to add metrics of your own to it.
+    pub fn registry(&self) -> &Registry {
+        &self.families.registry
+    }
+
+    /// Everything, in Prometheus' text format ([`TEXT_FORMAT`](super::TEXT_FORMAT)).
+    pub fn encode(&self) -> String {
+        text::encode(&self.families.registry.gather())
+    }
+
+    /// The series of the controller `name`, at zero if they are new.
+    pub fn controller(&self, name: &str) -> ControllerMetrics {
+        self.families.controller.of(name)
+    }
+
+    /// The series of the workqueue `name`, at zero if they are new.
+    pub fn workqueue(&self, name: &str) -> WorkQueueMetrics {
+        self.families.workqueue.of(name)
+    }
+
+    /// The series of a kind's informers, at zero if they are new; `resource` is its
+    /// [qualified plural](crate::resource::ApiResource::qualified_plural).
+    pub fn informer(&self, resource: &str) -> InformerMetrics {
+        self.families.informer.of(resource)
+    }
+
+    /// The series of the clients.
+    pub fn client(&self) -> ClientMetrics {
+        self.families.client.clone()
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Metrics").finish_non_exhaustive()
+    }
+}
+
+// Names are constants of this module and the registry is new: these can only fail in our own tests.
+
+pub(super) fn register<C: Collector + 'static>(registry: &Registry, collector: C) {
+    registry
+        .register(Box::new(collector))
+        .expect("the names of our metrics differ");
+}
+
+pub(super) fn counter(
+    registry: &Registry,
+    name: &str,
+    help: &str,
+    labels: &[&str],
+) -> IntCounterVec {
+    let family = IntCounterVec::new(Opts::new(name, help), labels).expect("a valid metric");
+    register(registry, family.clone());
+    family
+}
+
+pub(super) fn new_gauge(name: &str, help: &str, labels: &[&str]) -> GaugeVec {
+    GaugeVec::new(Opts::new(name, help), labels).expect("a valid metric")
+}
+
+pub(super) fn gauge(registry: &Registry, name: &str, help: &str, labels: &[&str]) -> GaugeVec {
+    let family = new_gauge(name, help, labels);
+    register(registry, family.clone());
+    family
+}
+
+pub(super) fn int_gauge(
+    registry: &Registry,
+    name: &str,
+    help: &str,
+    labels: &[&str],
+) -> IntGaugeVec {
+    let family = IntGaugeVec::new(Opts::new(name, help), labels).expect("a valid metric");
+    register(registry, family.clone());
+    family
+}
+
+pub(super) fn histogram(
+    registry: &Registry,
+    name: &str,
+    help: &str,
+    labels: &[&str],
+    buckets: Vec<f64>,
+) -> HistogramVec {
+    let options = HistogramOpts::new(name, help).buckets(buckets);
+    let family = HistogramVec::new(options, labels).expect("a valid metric");
+    register(registry, family.clone());
+    family
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_controller_and_its_queue_start_with_every_series_at_zero() {
+        let metrics = Metrics::new();
+        metrics.controller("site");
+        metrics.workqueue("site");
+        let text = metrics.encode();
+        let queue = "{controller=\"site\",name=\"site\"} 0\n";
+        for line in [
+            "controller_runtime_reconcile_total{controller=\"site\",result=\"error\"} 0\n",
+            "controller_runtime_reconcile_total{controller=\"site\",result=\"requeue\"} 0\n",
+            "controller_runtime_reconcile_total{controller=\"site\",result=\"requeue_after\"} 0\n",
+            "controller_runtime_reconcile_total{controller=\"site\",result=\"success\"} 0\n",
+            "controller_runtime_reconcile_errors_total{controller=\"site\"} 0\n",
+            "controller_runtime_terminal_reconcile_errors_total{controller=\"site\"} 0\n",
+            "controller_runtime_reconcile_panics_total{controller=\"site\"} 0\n",
+            "controller_runtime_reconcile_timeouts_total{controller=\"site\"} 0\n",
+            "controller_runtime_reconcile_time_seconds_bucket{controller=\"site\",le=\"0.005\"} 0\n",
+            "controller_runtime_reconcile_time_seconds_bucket{controller=\"site\",le=\"60\"} 0\n",
+            "controller_runtime_max_concurrent_reconciles{controller=\"site\"} 0\n",
+            "controller_runtime_active_workers{controller=\"site\"} 0\n",
+            "workqueue_depth{controller=\"site\",name=\"site\",priority=\"\"} 0\n",
+            &format!("workqueue_adds_total{queue}"),
+            &format!("workqueue_queue_duration_seconds_count{queue}"),
+            &format!("workqueue_work_duration_seconds_count{queue}"),
+            &format!("workqueue_unfinished_work_seconds{queue}"),
+            &format!("workqueue_longest_running_processor_seconds{queue}"),
+            &format!("workqueue_retries_total{queue}"),
+        ] {
+            assert!(text.contains(line), "{line} is missing in\n{text}");
+        }
+    }
+
+    #[test]
+    fn two_operators_share_nothing() {
+        let (one, other) = (Metrics::new(), Metrics::new());
+        one.controller("site").panics.inc();
+        assert!(other.controller("site").panics.get() == 0);
+    }
+}

@@ -1,0 +1,43 @@
+//! Every metric's name, help text, labels and buckets, in one place.
+//!
+//! A [`Metrics`] belongs to one operator; there is no global registry, so that two operators (or
+//! two tests) in one process never share a series. The names of controller-runtime and client-go
+//! are kept to the letter, so that dashboards and alerts made for them work unchanged; what they
+//! do not have is named `pilothouse_…`.
+//!
+//! * `controller_runtime_…`: [`ControllerMetrics`], one set per controller.
+//! * `workqueue_…`: [`WorkQueueMetrics`], one set per queue.
+//! * `rest_client_…`: [`ClientMetrics`].
+//! * `pilothouse_informer_…`: [`InformerMetrics`], one set per kind.
+//! * `process_…` on Linux, read when somebody asks.
+//!
+//! Series exist, at zero, from the moment their owner is made: `rate()` and `absent()` are right
+//! from the first scrape. Labels never hold names of objects, so the number of series is bounded
+//! by the number of controllers, kinds and status codes.
+//!
+//! ```
+//! use pilothouse::metrics::Metrics;
+//!
+//! let metrics = Metrics::new();
+//! metrics.controller("website").panics.inc();
+//! assert!(metrics.encode().contains("controller_runtime_reconcile_panics_total{controller=\"website\"} 1"));
+//! ```
+
+mod buckets;
+mod client;
+mod controller;
+mod informer;
+mod metrics;
+mod process;
+mod text;
+mod workqueue;
+
+pub use client::ClientMetrics;
+pub use controller::ControllerMetrics;
+pub use informer::InformerMetrics;
+pub use metrics::Metrics;
+pub use text::TEXT_FORMAT;
+pub use workqueue::{Running, RunningWork, WorkQueueMetrics};
+
+/// The crate whose registry and metric types are used; for metrics of your own.
+pub use prometheus;
