@@ -1,0 +1,163 @@
+use serde_json::{Map, Value, json};
+
+use super::resource_list::SUBRESOURCE_VERBS;
+use super::{group_names, versions};
+use crate::registry::{Registry, ServedKind};
+
+/// Content type of aggregated discovery.
+pub const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+
+/// Whether an `Accept` header asks for aggregated discovery in the version served here, before it accepts plain JSON.
+pub fn wants_aggregated(accept: &str) -> bool {
+    for range in accept.split(',') {
+        let mut parts = range.split(';').map(str::trim);
+        let media_type = parts.next().unwrap_or_default();
+        if media_type != "application/json" {
+            continue;
+        }
+        let (mut group, mut version, mut list) = (false, false, false);
+        let mut plain = true;
+        for part in parts {
+            group |= part == "g=apidiscovery.k8s.io";
+            version |= part == "v=v2";
+            list |= part == "as=APIGroupDiscoveryList";
+            plain &= !part.starts_with("as=");
+        }
+        if group && version && list {
+            return true;
+        }
+        if plain {
+            return false;
+        }
+    }
+    false
+}
+
+/// All resources in one document: of the core group for `/api`, of all others for `/apis`.
+pub fn aggregated(registry: &Registry, core: bool) -> Value {
+    let names = if core {
+        vec![""]
+    } else {
+        group_names(registry)
+    };
+    let items: Vec<Value> = names
+        .into_iter()
+        .map(|name| group(registry, name))
+        .collect();
+    json!({
+        "kind": "APIGroupDiscoveryList",
+        "apiVersion": "apidiscovery.k8s.io/v2",
+        "metadata": {},
+        "items": items,
+    })
+}
+
+fn group(registry: &Registry, name: &str) -> Value {
+    let versions: Vec<Value> = versions(registry, name)
+        .into_iter()
+        .map(|version| {
+            let mut kinds: Vec<&ServedKind> = registry
+                .kinds()
+                .iter()
+                .map(AsRef::as_ref)
+                .filter(|kind| kind.group == name && kind.version == version)
+                .collect();
+            kinds.sort_by(|a, b| a.plural.cmp(&b.plural));
+            let resources: Vec<Value> = kinds.into_iter().map(resource).collect();
+            json!({"version": version, "resources": resources, "freshness": "Current"})
+        })
+        .collect();
+    let metadata = if name.is_empty() {
+        json!({})
+    } else {
+        json!({"name": name})
+    };
+    json!({"metadata": metadata, "versions": versions})
+}
+
+fn resource(kind: &ServedKind) -> Value {
+    let own = json!({"group": kind.group, "version": kind.version, "kind": kind.kind});
+    let mut out = Map::new();
+    out.insert("resource".to_owned(), json!(kind.plural));
+    out.insert("responseKind".to_owned(), own.clone());
+    let scope = if kind.namespaced {
+        "Namespaced"
+    } else {
+        "Cluster"
+    };
+    out.insert("scope".to_owned(), json!(scope));
+    out.insert("singularResource".to_owned(), json!(kind.singular));
+    out.insert("verbs".to_owned(), json!(kind.verbs));
+    if !kind.short_names.is_empty() {
+        out.insert("shortNames".to_owned(), json!(kind.short_names));
+    }
+    if !kind.categories.is_empty() {
+        out.insert("categories".to_owned(), json!(kind.categories));
+    }
+    let mut subresources = Vec::new();
+    if kind.scale.is_some() {
+        subresources.push(json!({
+            "subresource": "scale",
+            "responseKind": {"group": "autoscaling", "version": "v1", "kind": "Scale"},
+            "verbs": SUBRESOURCE_VERBS,
+        }));
+    }
+    if kind.status {
+        subresources.push(json!({
+            "subresource": "status",
+            "responseKind": own,
+            "verbs": SUBRESOURCE_VERBS,
+        }));
+    }
+    if !subresources.is_empty() {
+        out.insert("subresources".to_owned(), Value::Array(subresources));
+    }
+    Value::Object(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builtin;
+    use crate::discovery::{group_list, resource_list};
+
+    #[test]
+    fn aggregated_discovery_is_given_to_those_who_prefer_it() {
+        let kubectl = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json";
+        assert!(wants_aggregated(kubectl));
+        assert!(!wants_aggregated("application/json, */*"));
+        let old = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json";
+        assert!(!wants_aggregated(old));
+    }
+
+    #[test]
+    fn both_forms_list_the_same_resources() {
+        let registry = Registry::new(builtin::kinds());
+        let aggregated = aggregated(&registry, false);
+        let groups = group_list(&registry);
+        assert_eq!(
+            aggregated["items"].as_array().unwrap().len(),
+            groups["groups"].as_array().unwrap().len()
+        );
+        let apps = &aggregated["items"][0];
+        assert_eq!(apps["metadata"]["name"], "apps");
+        let plain = resource_list(&registry, "apps", "v1").unwrap();
+        let plain: Vec<&str> = plain["resources"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|r| r["name"].as_str().unwrap())
+            .filter(|name| !name.contains('/'))
+            .collect();
+        let resources = apps["versions"][0]["resources"].as_array().unwrap();
+        let names: Vec<&str> = resources
+            .iter()
+            .map(|r| r["resource"].as_str().unwrap())
+            .collect();
+        assert_eq!(names, plain);
+        assert_eq!(
+            resources[2]["subresources"][0]["responseKind"]["kind"],
+            "Scale"
+        );
+    }
+}

@@ -1,0 +1,45 @@
+use serde_json::{Value, json};
+
+use super::{group_names, versions};
+use crate::registry::Registry;
+
+/// `/api`: the versions of the core group.
+pub fn api_versions() -> Value {
+    json!({
+        "kind": "APIVersions",
+        "versions": ["v1"],
+        "serverAddressByClientCIDRs": [],
+    })
+}
+
+/// `/apis`: every group but the core group.
+pub fn group_list(registry: &Registry) -> Value {
+    let groups: Vec<Value> = group_names(registry)
+        .into_iter()
+        .map(|name| entry(registry, name))
+        .collect();
+    json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
+}
+
+/// `/apis/<group>`; `None` if nothing is served there.
+pub fn group(registry: &Registry, name: &str) -> Option<Value> {
+    if name.is_empty() || versions(registry, name).is_empty() {
+        return None;
+    }
+    let mut group = entry(registry, name);
+    group["kind"] = "APIGroup".into();
+    group["apiVersion"] = "v1".into();
+    Some(group)
+}
+
+fn entry(registry: &Registry, name: &str) -> Value {
+    let versions: Vec<Value> = versions(registry, name)
+        .into_iter()
+        .map(|version| json!({"groupVersion": format!("{name}/{version}"), "version": version}))
+        .collect();
+    json!({
+        "name": name,
+        "preferredVersion": versions.first(),
+        "versions": versions,
+    })
+}

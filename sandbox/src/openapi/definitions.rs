@@ -1,0 +1,134 @@
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::builtin;
+use crate::registry::ServedKind;
+
+const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
+const SCALE: &str = "io.k8s.api.autoscaling.v1.Scale";
+
+/// Definitions by name. A reference is the bare name of another definition.
+pub(super) type Definitions = BTreeMap<String, Value>;
+
+/// The name under which a kind's schema is defined: that of its Go package for built-in ones, and the group's parts in
+/// reverse order for the others.
+pub(super) fn definition_name(kind: &ServedKind) -> String {
+    let known = builtin::resources().iter().find(|resource| {
+        !kind.is_custom()
+            && resource.group == kind.group
+            && resource.version == kind.version
+            && resource.kind == kind.kind
+    });
+    if let Some(resource) = known {
+        return resource.definition.clone();
+    }
+    let mut parts: Vec<&str> = kind.group.split('.').rev().collect();
+    parts.extend([kind.version.as_str(), kind.kind.as_str()]);
+    parts.join(".")
+}
+
+/// The name under which the kind of a kind's lists is defined.
+pub(super) fn list_name(kind: &ServedKind) -> String {
+    let name = definition_name(kind);
+    match name.rsplit_once('.') {
+        Some((package, _)) => format!("{package}.{}", kind.list_kind),
+        None => kind.list_kind.clone(),
+    }
+}
+
+/// The name of a type of `meta/v1`.
+pub(super) fn meta(name: &str) -> String {
+    format!("{META}{name}")
+}
+
+/// The name of the scale subresource's type.
+pub(super) fn scale() -> &'static str {
+    SCALE
+}
+
+/// Everything the kinds and their operations refer to.
+pub(super) fn collect<'a>(kinds: impl IntoIterator<Item = &'a ServedKind>) -> Definitions {
+    let mut found = Definitions::new();
+    let mut wanted: Vec<String> = ["DeleteOptions", "Status", "ListMeta", "ObjectMeta"]
+        .into_iter()
+        .map(meta)
+        .collect();
+    for kind in kinds {
+        let name = definition_name(kind);
+        if kind.scale.is_some() {
+            wanted.push(SCALE.to_owned());
+        }
+        found.insert(list_name(kind), list(kind, &name));
+        if kind.is_custom() {
+            found.insert(name, custom(kind));
+        } else {
+            wanted.push(name);
+        }
+    }
+    while let Some(name) = wanted.pop() {
+        if found.contains_key(&name) {
+            continue;
+        }
+        if let Some(definition) = builtin::definition(&name) {
+            references(&definition, &mut wanted);
+            found.insert(name, definition);
+        }
+    }
+    found
+}
+
+fn references(schema: &Value, into: &mut Vec<String>) {
+    match schema {
+        Value::Object(fields) => {
+            if let Some(Value::String(name)) = fields.get("$ref") {
+                into.push(name.clone());
+            }
+            fields.values().for_each(|value| references(value, into));
+        }
+        Value::Array(items) => items.iter().for_each(|value| references(value, into)),
+        _ => {}
+    }
+}
+
+fn gvk(kind: &ServedKind, name: &str) -> Value {
+    json!([{"group": kind.group, "version": kind.version, "kind": name}])
+}
+
+fn custom(kind: &ServedKind) -> Value {
+    let mut schema = Value::clone(&kind.schema.json());
+    if !schema.is_object() {
+        schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    }
+    if let Value::Object(fields) = &mut schema {
+        let properties = fields.entry("properties").or_insert_with(|| json!({}));
+        if let Value::Object(properties) = properties {
+            for name in ["apiVersion", "kind"] {
+                properties
+                    .entry(name)
+                    .or_insert_with(|| json!({"type": "string"}));
+            }
+            let metadata = json!({"$ref": meta("ObjectMeta")});
+            properties.insert("metadata".to_owned(), metadata);
+        }
+        fields.insert(
+            "x-kubernetes-group-version-kind".to_owned(),
+            gvk(kind, &kind.kind),
+        );
+    }
+    schema
+}
+
+fn list(kind: &ServedKind, item: &str) -> Value {
+    json!({
+        "type": "object",
+        "required": ["items"],
+        "properties": {
+            "apiVersion": {"type": "string"},
+            "kind": {"type": "string"},
+            "metadata": {"$ref": meta("ListMeta")},
+            "items": {"type": "array", "items": {"$ref": item}},
+        },
+        "x-kubernetes-group-version-kind": gvk(kind, &kind.list_kind),
+    })
+}

@@ -1,0 +1,236 @@
+use super::definitions::{definition_name, list_name, meta, scale};
+use crate::registry::ServedKind;
+
+/// One operation on one path, before it is written in either version.
+pub(super) struct Operation {
+    pub(super) path: String,
+    pub(super) method: &'static str,
+    /// Kubernetes' own name for what it does.
+    pub(super) action: &'static str,
+    /// Parameters in the query, by name.
+    pub(super) query: &'static [&'static str],
+    /// Name of the body's definition; a patch is an object of any form.
+    pub(super) body: Option<Body>,
+    /// Name of the definition of the answer.
+    pub(super) answer: String,
+    /// Unique name.
+    pub(super) id: String,
+    /// Group, version and kind the operation is about.
+    pub(super) gvk: [String; 3],
+}
+
+pub(super) enum Body {
+    Object(String),
+    Patch,
+}
+
+/// What a patch can be.
+pub(super) const PATCH_TYPES: [&str; 4] = [
+    "application/apply-patch+yaml",
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/strategic-merge-patch+json",
+];
+
+const LIST: &[&str] = &[
+    "allowWatchBookmarks",
+    "continue",
+    "fieldSelector",
+    "labelSelector",
+    "limit",
+    "resourceVersion",
+    "resourceVersionMatch",
+    "sendInitialEvents",
+    "timeoutSeconds",
+    "watch",
+];
+const WRITE: &[&str] = &["dryRun", "fieldManager", "fieldValidation"];
+const PATCH: &[&str] = &["dryRun", "fieldManager", "fieldValidation", "force"];
+const DELETE: &[&str] = &[
+    "dryRun",
+    "gracePeriodSeconds",
+    "orphanDependents",
+    "propagationPolicy",
+];
+
+/// Type and format of a query parameter.
+pub(super) fn parameter_type(name: &str) -> &'static str {
+    match name {
+        "limit" | "timeoutSeconds" | "gracePeriodSeconds" => "integer",
+        "watch" | "allowWatchBookmarks" | "sendInitialEvents" | "force" | "orphanDependents" => {
+            "boolean"
+        }
+        _ => "string",
+    }
+}
+
+/// Names in the braces of a path.
+pub(super) fn path_parameters(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/')
+        .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
+}
+
+/// Every operation of a kind.
+pub(super) fn operations(kind: &ServedKind) -> Vec<Operation> {
+    let root = if kind.group.is_empty() {
+        format!("/api/{}", kind.version)
+    } else {
+        format!("/apis/{}/{}", kind.group, kind.version)
+    };
+    let collection = if kind.namespaced {
+        format!("{root}/namespaces/{{namespace}}/{}", kind.plural)
+    } else {
+        format!("{root}/{}", kind.plural)
+    };
+    let item = format!("{collection}/{{name}}");
+    let own = definition_name(kind);
+    let mut all = Vec::new();
+    let mut add = |path: &str,
+                   scope: &str,
+                   method,
+                   action,
+                   query,
+                   body: Option<Body>,
+                   answer: &str,
+                   gvk: [&str; 3]| {
+        all.push(Operation {
+            path: path.to_owned(),
+            method,
+            action,
+            query,
+            body,
+            answer: answer.to_owned(),
+            id: operation_id(kind, action, scope),
+            gvk: gvk.map(str::to_owned),
+        });
+    };
+    let gvk = [&*kind.group, &*kind.version, &*kind.kind];
+    let object = |name: &str| Some(Body::Object(name.to_owned()));
+    let (list, status, options) = (list_name(kind), meta("Status"), meta("DeleteOptions"));
+    if kind.allows("list") {
+        add(&collection, "", "get", "list", LIST, None, &list, gvk);
+        if kind.namespaced {
+            let everywhere = format!("{root}/{}", kind.plural);
+            let scope = "ForAllNamespaces";
+            add(&everywhere, scope, "get", "list", LIST, None, &list, gvk);
+        }
+    }
+    if kind.allows("create") {
+        add(
+            &collection,
+            "",
+            "post",
+            "post",
+            WRITE,
+            object(&own),
+            &own,
+            gvk,
+        );
+    }
+    if kind.allows("deletecollection") {
+        let body = object(&options);
+        add(
+            &collection,
+            "",
+            "delete",
+            "deletecollection",
+            DELETE,
+            body,
+            &status,
+            gvk,
+        );
+    }
+    if kind.allows("get") {
+        add(&item, "", "get", "get", &[], None, &own, gvk);
+    }
+    if kind.allows("update") {
+        add(&item, "", "put", "put", WRITE, object(&own), &own, gvk);
+    }
+    if kind.allows("patch") {
+        add(
+            &item,
+            "",
+            "patch",
+            "patch",
+            PATCH,
+            Some(Body::Patch),
+            &own,
+            gvk,
+        );
+    }
+    if kind.allows("delete") {
+        add(
+            &item,
+            "",
+            "delete",
+            "delete",
+            DELETE,
+            object(&options),
+            &status,
+            gvk,
+        );
+    }
+    let mut subresource = |name: &str, scope: &str, answer: &str, gvk: [&str; 3]| {
+        let path = format!("{item}/{name}");
+        add(&path, scope, "get", "get", &[], None, answer, gvk);
+        add(
+            &path,
+            scope,
+            "put",
+            "put",
+            WRITE,
+            object(answer),
+            answer,
+            gvk,
+        );
+        add(
+            &path,
+            scope,
+            "patch",
+            "patch",
+            PATCH,
+            Some(Body::Patch),
+            answer,
+            gvk,
+        );
+    };
+    if kind.status {
+        subresource("status", "Status", &own, gvk);
+    }
+    if kind.scale.is_some() {
+        subresource("scale", "Scale", scale(), ["autoscaling", "v1", "Scale"]);
+    }
+    all
+}
+
+/// As `patchAppsV1NamespacedDeploymentStatus`.
+fn operation_id(kind: &ServedKind, action: &str, scope: &str) -> String {
+    let action = match action {
+        "get" => "read",
+        "put" => "replace",
+        "post" => "create",
+        "deletecollection" => "deleteCollection",
+        other => other,
+    };
+    let group = if kind.group.is_empty() {
+        "core"
+    } else {
+        kind.group.strip_suffix(".k8s.io").unwrap_or(&kind.group)
+    };
+    let group: String = group.split(['.', '-']).map(capitalized).collect();
+    let version = capitalized(&kind.version);
+    let namespaced = if kind.namespaced && scope != "ForAllNamespaces" {
+        "Namespaced"
+    } else {
+        ""
+    };
+    format!("{action}{group}{version}{namespaced}{}{scope}", kind.kind)
+}
+
+fn capitalized(text: &str) -> String {
+    let mut chars = text.chars();
+    match chars.next() {
+        Some(first) => first.to_uppercase().chain(chars).collect(),
+        None => String::new(),
+    }
+}

@@ -1,0 +1,154 @@
+use serde_json::{Map, Value, json};
+
+use super::definitions::collect;
+use super::paths::{Body, Operation, PATCH_TYPES, operations, parameter_type, path_parameters};
+use crate::builtin;
+use crate::registry::Registry;
+
+/// Content type of [`swagger_protobuf`](super::swagger_protobuf).
+pub const SWAGGER_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+
+/// The content type to answer a request for `/openapi/v2` in protobuf with, if its `Accept` header prefers that.
+///
+/// Clients name it with `@` or, as the grammar of media types wants it, with `.`.
+pub fn wants_protobuf(accept: &str) -> Option<&'static str> {
+    for range in accept.split(',') {
+        match range.split(';').next().unwrap_or_default().trim() {
+            SWAGGER_PROTOBUF => return Some(SWAGGER_PROTOBUF),
+            "application/com.github.proto-openapi.spec.v2.v1.0+protobuf" => {
+                return Some("application/com.github.proto-openapi.spec.v2.v1.0+protobuf");
+            }
+            "application/json" | "*/*" => return None,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// `/openapi/v2`: everything that is served, in one document.
+pub fn swagger(registry: &Registry) -> Value {
+    let kinds = || registry.kinds().iter().map(AsRef::as_ref);
+    let mut paths = Map::new();
+    for operation in kinds().flat_map(operations) {
+        let written = write(&operation);
+        let item = paths
+            .entry(operation.path.clone())
+            .or_insert_with(|| path_item(&operation.path));
+        item[operation.method] = written;
+    }
+    let definitions: Map<String, Value> = collect(kinds())
+        .into_iter()
+        .map(|(name, schema)| {
+            let reduced = reduce(&name, schema);
+            (name, reduced)
+        })
+        .collect();
+    json!({
+        "swagger": "2.0",
+        "info": {
+            "title": "Kubernetes",
+            "version": builtin::source().rsplit(' ').next(),
+        },
+        "paths": paths,
+        "definitions": definitions,
+    })
+}
+
+fn path_item(path: &str) -> Value {
+    let parameters: Vec<Value> = path_parameters(path)
+        .map(|name| json!({"name": name, "in": "path", "required": true, "type": "string"}))
+        .collect();
+    json!({"parameters": parameters})
+}
+
+fn write(operation: &Operation) -> Value {
+    let [group, version, kind] = &operation.gvk;
+    let mut parameters: Vec<Value> = operation
+        .query
+        .iter()
+        .map(|name| json!({"name": name, "in": "query", "type": parameter_type(name)}))
+        .collect();
+    let consumes: &[&str] = match &operation.body {
+        Some(Body::Patch) => &PATCH_TYPES,
+        _ => &["*/*"],
+    };
+    let body = match &operation.body {
+        None => None,
+        Some(Body::Object(name)) => Some(json!({"$ref": reference(name)})),
+        Some(Body::Patch) => Some(json!({"type": "object"})),
+    };
+    if let Some(schema) = body {
+        parameters.push(json!({"name": "body", "in": "body", "schema": schema}));
+    }
+    json!({
+        "operationId": operation.id,
+        "consumes": consumes,
+        "produces": ["application/json"],
+        "parameters": parameters,
+        "responses": {"200": {
+            "description": "OK",
+            "schema": {"$ref": reference(&operation.answer)},
+        }},
+        "x-kubernetes-action": operation.action,
+        "x-kubernetes-group-version-kind": {"group": group, "version": version, "kind": kind},
+    })
+}
+
+fn reference(name: &str) -> String {
+    format!("#/definitions/{name}")
+}
+
+/// A definition in the words version 2 has.
+fn reduce(name: &str, schema: Value) -> Value {
+    match name.rsplit('.').next() {
+        Some("IntOrString") => json!({"type": "string", "format": "int-or-string"}),
+        Some("Quantity") => json!({"type": "string"}),
+        _ => node(schema),
+    }
+}
+
+/// Version 2 cannot say that a value may be null or of several types: such a value may be anything there, or clients
+/// that check before they send would refuse what the server accepts.
+fn node(schema: Value) -> Value {
+    let Value::Object(fields) = schema else {
+        return json!({});
+    };
+    let is = |key: &str| fields.get(key) == Some(&Value::Bool(true));
+    let anything = is("nullable")
+        || is("x-kubernetes-int-or-string")
+        || is("x-kubernetes-preserve-unknown-fields")
+        || is("x-kubernetes-embedded-resource");
+    let mut out = Map::new();
+    for (key, value) in fields {
+        match key.as_str() {
+            "type" | "properties" | "items" | "additionalProperties" | "required" if anything => {}
+            "default" | "nullable" | "oneOf" | "anyOf" | "allOf" | "not" => {}
+            "$ref" => {
+                let target = reference(value.as_str().unwrap_or_default());
+                out.insert(key, Value::String(target));
+            }
+            "properties" => {
+                let Value::Object(properties) = value else {
+                    continue;
+                };
+                let properties: Map<String, Value> = properties
+                    .into_iter()
+                    .map(|(name, property)| (name, node(property)))
+                    .collect();
+                out.insert(key, Value::Object(properties));
+            }
+            "items" | "additionalProperties" => {
+                let value = if value.is_boolean() {
+                    value
+                } else {
+                    node(value)
+                };
+                out.insert(key, value);
+            }
+            _ => {
+                out.insert(key, value);
+            }
+        }
+    }
+    Value::Object(out)
+}
