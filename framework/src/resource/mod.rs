@@ -23,6 +23,7 @@
 mod api_resource;
 mod dynamic;
 mod key;
+mod labels;
 mod object;
 mod owner;
 mod reference;
@@ -34,6 +35,7 @@ mod undecodable;
 pub use api_resource::ApiResource;
 pub use dynamic::{DynamicObject, TypeMeta};
 pub use key::ObjectKey;
+pub use labels::Labels;
 pub use object::Object;
 pub use owner::{OwnerError, controller_of, controller_reference, owner_reference, set_controller};
 pub use reference::ObjectRef;

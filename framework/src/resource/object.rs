@@ -13,6 +13,23 @@ pub trait Object: Send + Sync + 'static {
     /// The object's metadata, to change.
     fn metadata_mut(&mut self) -> &mut ObjectMeta;
 
+    /// An object that has a name and nothing else: where a literal begins.
+    ///
+    /// ```
+    /// use pilothouse::{k8s::api::core::v1::ConfigMap, resource::Object};
+    ///
+    /// let page = ConfigMap { immutable: Some(true), ..ConfigMap::named("page") };
+    /// assert_eq!(page.name(), "page");
+    /// ```
+    fn named(name: impl Into<String>) -> Self
+    where
+        Self: Sized + Default,
+    {
+        let mut object = Self::default();
+        object.metadata_mut().name = Some(name.into());
+        object
+    }
+
     /// `metadata.name`, `""` while the server has not generated it.
     fn name(&self) -> &str {
         self.metadata().name.as_deref().unwrap_or_default()

@@ -4,7 +4,10 @@ use bytes::Bytes;
 use http::{HeaderValue, Method, Response, StatusCode, Uri, header};
 use http_body_util::Full;
 
-use crate::health::{Checks, Query, Report};
+use crate::{
+    health::{Checks, Query, Report},
+    metrics::Metrics,
+};
 
 /// A whole answer.
 pub type Reply = Response<Full<Bytes>>;
@@ -55,6 +58,16 @@ impl Routes {
             }
         };
         self.route(path.into(), true, Arc::new(handler))
+    }
+
+    /// Answers `path` with all metrics in Prometheus' text format.
+    #[must_use]
+    pub fn metrics(self, path: &str, metrics: Metrics) -> Self {
+        self.get(path, move |_| {
+            const TEXT: HeaderValue =
+                HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+            reply(StatusCode::OK, TEXT, metrics.encode())
+        })
     }
 
     fn route(mut self, path: String, below: bool, handler: Handler) -> Self {
