@@ -1,0 +1,234 @@
+use std::{fmt, future::Future, sync::Arc};
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode, header};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+
+use super::{
+    Body, BoxError, ClientBuilder, Config, ConnectError, Error,
+    call::Call,
+    class::Class,
+    decode::decode_plain,
+    stack::{Dispatch, TimedOut, TotalDeadline},
+};
+use crate::resource::Status;
+
+/// No answer that is an error is read further than this.
+const LONGEST_ERROR: usize = 1024 * 1024;
+/// How much of an answer that is no `Status` an error shows.
+const SHOWN: usize = 120;
+
+/// A connection to an API server, shared by everything that talks to it.
+///
+/// Cheap to clone. Connections are opened when they are needed; the first request therefore has to
+/// be made within a tokio runtime, and the connections end with the last clone.
+#[derive(Clone)]
+pub struct Client {
+    pub(super) inner: Arc<ClientInner>,
+}
+
+pub(super) struct ClientInner {
+    pub(super) stack: Box<dyn Dispatch>,
+    pub(super) default_namespace: String,
+    pub(super) server: String,
+    /// What to do when the server does not know who the client is.
+    pub(super) advice_on_401: Option<Box<str>>,
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Client({})", self.inner.server)
+    }
+}
+
+impl Client {
+    /// A client of the server that `config` names.
+    ///
+    /// # Errors
+    /// [`Error::Config`] when a certificate or a key in it cannot be read.
+    pub fn new(config: Config) -> Result<Self, Error> {
+        Self::builder(config).build()
+    }
+
+    /// A client with more than its configuration to say.
+    pub fn builder(config: Config) -> ClientBuilder {
+        ClientBuilder::new(config)
+    }
+
+    /// The namespace to use where none is named.
+    pub fn default_namespace(&self) -> &str {
+        &self.inner.default_namespace
+    }
+
+    /// The server's address.
+    pub fn server(&self) -> &str {
+        &self.inner.server
+    }
+
+    /// Sends a request whose URI is only path and query, and gives back whatever the server
+    /// answers, errors included.
+    ///
+    /// # Errors
+    /// The same as of typed requests, but never [`Error::Api`].
+    pub async fn send(&self, request: Request<Body>) -> Result<Response<Body>, Error> {
+        let verb = "send";
+        let target = format!("{} {}", request.method(), request.uri().path());
+        self.inner
+            .stack
+            .dispatch(request)
+            .await
+            .map_err(|error| failure(verb, target, error))
+    }
+
+    /// A whole answer; the server's errors are errors.
+    pub(super) async fn fetch(
+        &self,
+        call: &Call<'_>,
+        uri: String,
+        body: Option<(&'static str, Bytes)>,
+    ) -> Result<Bytes, Error> {
+        let response = self.open(call, Class::Request, uri, body).await?;
+        let deadline = response.extensions().get::<TotalDeadline>().copied();
+        let collected = within(deadline, response.into_body().collect()).await;
+        match collected {
+            Ok(Ok(body)) => Ok(body.to_bytes()),
+            Ok(Err(error)) | Err(error) => Err(failure(call.verb, call.target(), error)),
+        }
+    }
+
+    /// The body of a watch; the server's errors are errors.
+    pub(super) async fn watch(&self, call: &Call<'_>, uri: String) -> Result<Body, Error> {
+        let response = self.open(call, Class::Watch, uri, None).await?;
+        Ok(response.into_body())
+    }
+
+    async fn open(
+        &self,
+        call: &Call<'_>,
+        class: Class,
+        uri: String,
+        body: Option<(&'static str, Bytes)>,
+    ) -> Result<Response<Body>, Error> {
+        let mut request = Request::builder()
+            .method(call.method())
+            .uri(uri)
+            .header(header::ACCEPT, "application/json");
+        if let Some((content_type, _)) = &body {
+            request = request.header(header::CONTENT_TYPE, *content_type);
+        }
+        let body = body.map_or_else(Body::empty, |(_, bytes)| Body::from(bytes));
+        let mut request = request
+            .body(body)
+            .map_err(|error| call.invalid(format!("the request cannot be written: {error}")))?;
+        request.extensions_mut().insert(class);
+        let answer = self.inner.stack.dispatch(request).await;
+        let response = answer.map_err(|error| failure(call.verb, call.target(), error))?;
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        Err(self.refusal(call, response).await)
+    }
+
+    /// The error that an answer tells of, which is a `Status` when an API server wrote it.
+    async fn refusal(&self, call: &Call<'_>, response: Response<Body>) -> Error {
+        let (head, body) = response.into_parts();
+        let deadline = head.extensions.get::<TotalDeadline>().copied();
+        let body = match within(deadline, Limited::new(body, LONGEST_ERROR).collect()).await {
+            Ok(Ok(body)) => body.to_bytes(),
+            // The code says enough.
+            Ok(Err(error)) if error.is::<LengthLimitError>() => Bytes::new(),
+            Ok(Err(error)) | Err(error) => return failure(call.verb, call.target(), error),
+        };
+        let mut status = decode_plain::<Status>(&body)
+            .ok()
+            .filter(|status| status.code != 0 || !status.message.is_empty())
+            .unwrap_or_else(|| no_status(head.status, &head.headers, &body));
+        if status.code == 0 {
+            status.code = head.status.as_u16();
+        }
+        if let Some(after) = super::stack::retry_after(&head.headers) {
+            let details = status.details.get_or_insert_default();
+            if details.retry_after_seconds == 0 {
+                details.retry_after_seconds = after.as_secs().try_into().unwrap_or(u32::MAX);
+            }
+        }
+        let unauthorized = head.status == StatusCode::UNAUTHORIZED;
+        Error::Api {
+            verb: call.verb,
+            target: call.target(),
+            status: Box::new(status),
+            advice: self.inner.advice_on_401.clone().filter(|_| unauthorized),
+        }
+    }
+}
+
+/// The error of an answer that no API server wrote: a proxy's page, or plain text.
+fn no_status(code: StatusCode, headers: &http::HeaderMap, body: &[u8]) -> Status {
+    let content_type = headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.split(';').next())
+        .map(str::trim)
+        .filter(|value| !value.is_empty());
+    let text = String::from_utf8_lossy(body);
+    let mut shown = String::new();
+    for word in text.split_whitespace() {
+        if !shown.is_empty() {
+            shown.push(' ');
+        }
+        shown.extend(word.chars().filter(|letter| !letter.is_control()));
+        if shown.len() > SHOWN {
+            let end = (0..=SHOWN).rev().find(|at| shown.is_char_boundary(*at));
+            shown.truncate(end.unwrap_or(0));
+            shown.push('…');
+            break;
+        }
+    }
+    let message = match (content_type, shown.is_empty()) {
+        (_, true) => String::new(),
+        (Some("text/plain") | None, false) => shown,
+        (Some(content_type), false) => format!(
+            "HTTP {} with {content_type} instead of an API server's answer (\"{shown}\"): check the cluster's `server`, and proxies on the way",
+            code.as_u16()
+        ),
+    };
+    Status::from_code(code.as_u16(), message)
+}
+
+/// What came of `future` by the deadline.
+async fn within<F: Future>(
+    deadline: Option<TotalDeadline>,
+    future: F,
+) -> Result<F::Output, BoxError> {
+    let Some(deadline) = deadline else {
+        return Ok(future.await);
+    };
+    tokio::time::timeout_at(deadline.at, future)
+        .await
+        .map_err(|_| TimedOut::new(deadline.after).into())
+}
+
+fn failure(verb: &'static str, target: String, error: BoxError) -> Error {
+    let error = match error.downcast::<ConnectError>() {
+        Ok(source) => {
+            return Error::Connect {
+                verb,
+                target,
+                source: *source,
+            };
+        }
+        Err(error) => error,
+    };
+    match error.downcast_ref::<TimedOut>().map(TimedOut::after) {
+        Some(after) => Error::Timeout {
+            verb,
+            target,
+            after,
+        },
+        None => Error::Transport {
+            verb,
+            target,
+            source: error,
+        },
+    }
+}

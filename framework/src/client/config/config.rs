@@ -1,0 +1,135 @@
+use std::{path::PathBuf, time::Duration};
+
+use http::Uri;
+use secrecy::SecretString;
+
+use super::{
+    Credentials,
+    tls::{Identity, Pem, TlsConfig},
+};
+
+/// How an API server is reached: its address, whom to trust, and who the client is.
+///
+/// `Debug` shows no secret.
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub(crate) url: Uri,
+    pub(crate) default_namespace: String,
+    pub(crate) credentials: Credentials,
+    pub(crate) tls: TlsConfig,
+    /// Where the configuration comes from, for messages.
+    pub(crate) origin: String,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) answer_timeout: Duration,
+    pub(crate) total_timeout: Duration,
+}
+
+impl Config {
+    /// The server at `url`, without credentials, trusting the system's authorities.
+    pub fn new(url: Uri) -> Self {
+        Self {
+            url,
+            default_namespace: "default".to_owned(),
+            credentials: Credentials::None,
+            tls: TlsConfig::default(),
+            origin: "the program".to_owned(),
+            connect_timeout: Duration::from_secs(10),
+            answer_timeout: Duration::from_secs(65),
+            total_timeout: Duration::from_secs(180),
+        }
+    }
+
+    /// The server's address.
+    pub fn url(&self) -> &Uri {
+        &self.url
+    }
+
+    /// The namespace to use where none is named.
+    pub fn default_namespace(&self) -> &str {
+        &self.default_namespace
+    }
+
+    /// Use `namespace` where none is named.
+    #[must_use]
+    pub fn with_default_namespace(mut self, namespace: impl Into<String>) -> Self {
+        self.default_namespace = namespace.into();
+        self
+    }
+
+    /// Say who the client is by `credentials`.
+    #[must_use]
+    pub fn with_credentials(mut self, credentials: Credentials) -> Self {
+        self.credentials = credentials;
+        self
+    }
+
+    /// Say who the client is by a bearer token.
+    #[must_use]
+    pub fn with_token(self, token: impl Into<String>) -> Self {
+        self.with_credentials(Credentials::Token(SecretString::from(token.into())))
+    }
+
+    /// Say who the client is by the bearer token in a file, read again as it is renewed.
+    #[must_use]
+    pub fn with_token_file(self, path: impl Into<PathBuf>) -> Self {
+        self.with_credentials(Credentials::TokenFile(path.into()))
+    }
+
+    /// Say who the client is by a certificate chain and its key, both as PEM.
+    #[must_use]
+    pub fn with_client_certificate(
+        mut self,
+        certificate: impl Into<Vec<u8>>,
+        key: impl Into<String>,
+    ) -> Self {
+        self.tls.identity = Some(Identity {
+            certificate: Pem {
+                text: certificate.into(),
+                origin: "the program".to_owned(),
+            },
+            key: SecretString::from(key.into()),
+            key_origin: "the program".to_owned(),
+        });
+        self
+    }
+
+    /// Trust only these authorities, given as PEM.
+    #[must_use]
+    pub fn with_certificate_authority(mut self, pem: impl Into<Vec<u8>>) -> Self {
+        self.tls.roots = Some(Pem {
+            text: pem.into(),
+            origin: "the program".to_owned(),
+        });
+        self
+    }
+
+    /// Expect the server's certificate to be for `name` instead of the host's.
+    #[must_use]
+    pub fn with_server_name(mut self, name: impl Into<String>) -> Self {
+        self.tls.server_name = Some(name.into());
+        self
+    }
+
+    /// Give up opening a connection after `timeout`, TLS included; default 10 s.
+    #[must_use]
+    pub fn with_connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect_timeout = timeout;
+        self
+    }
+
+    /// Give up waiting for the head of an answer after `timeout`; default 65 s, a little more than
+    /// the API server's own limit.
+    #[must_use]
+    pub fn with_answer_timeout(mut self, timeout: Duration) -> Self {
+        self.answer_timeout = timeout;
+        self
+    }
+
+    /// Give up a request after `timeout`, repetitions and the answer's body included; default
+    /// 180 s. A watch has to answer within it and may last for ever.
+    #[must_use]
+    pub fn with_total_timeout(mut self, timeout: Duration) -> Self {
+        self.total_timeout = timeout;
+        self
+    }
+}

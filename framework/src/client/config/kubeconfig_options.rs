@@ -1,0 +1,14 @@
+use std::path::PathBuf;
+
+/// Which kubeconfig to load, and what of it to use.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KubeconfigOptions {
+    /// The file; `None` takes the files named by `KUBECONFIG`, or else `~/.kube/config`.
+    pub path: Option<PathBuf>,
+    /// The context, instead of the file's current one.
+    pub context: Option<String>,
+    /// The cluster, instead of the context's.
+    pub cluster: Option<String>,
+    /// The user, instead of the context's.
+    pub user: Option<String>,
+}

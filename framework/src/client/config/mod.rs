@@ -1,0 +1,16 @@
+//! Where the API server is, whom to trust and who the client is.
+
+mod auth;
+#[allow(clippy::module_inception)]
+mod config;
+mod error;
+mod kubeconfig_options;
+mod load;
+mod tls;
+
+pub use auth::Credentials;
+pub use config::Config;
+pub use error::ConfigError;
+pub use kubeconfig_options::KubeconfigOptions;
+
+pub(crate) use tls::{Identity, Pem, TlsConfig};

@@ -1,0 +1,44 @@
+use std::{borrow::Cow, collections::BTreeMap};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::object::why;
+use crate::resource::{ApiResource, ObjectKey, OwnerReference, Undecodable};
+
+/// What can be read of an object that does not fit its type; a name that cannot be read is empty.
+pub(super) fn undecodable<K: serde::de::DeserializeOwned>(
+    text: &str,
+    resource: &ApiResource,
+    managed_fields: bool,
+) -> Undecodable {
+    #[derive(Deserialize, Default)]
+    struct Lenient {
+        #[serde(default)]
+        metadata: Value,
+    }
+    let Lenient { metadata } = serde_json::from_str(text).unwrap_or_default();
+    let string = |key: &str| Some(metadata.get(key)?.as_str()?.to_owned());
+    let labels = metadata.get("labels").and_then(Value::as_object);
+    let owners = metadata.get("ownerReferences").and_then(Value::as_array);
+    Undecodable {
+        resource: resource.clone(),
+        key: ObjectKey::new(
+            string("namespace").as_deref(),
+            &string("name").unwrap_or_default(),
+        ),
+        uid: string("uid"),
+        resource_version: string("resourceVersion"),
+        labels: labels
+            .into_iter()
+            .flatten()
+            .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
+            .collect::<BTreeMap<_, _>>(),
+        owner_references: owners
+            .into_iter()
+            .flatten()
+            .filter_map(|owner| OwnerReference::deserialize(owner).ok())
+            .collect(),
+        reason: Cow::from(why::<K>(text, managed_fields)).into_owned(),
+    }
+}

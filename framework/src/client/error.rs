@@ -1,0 +1,295 @@
+use std::{fmt, time::Duration};
+
+use http::StatusCode;
+
+use super::{ConfigError, ConnectError};
+use crate::resource::Status;
+
+/// Why a request failed: what was tried on what, and what came of it.
+///
+/// The text is one line, such as `patch Deployment default/web: conflict: …`. It never holds a
+/// token, a key or the body of an answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The API server answered with an error.
+    #[error("{verb} {target}: {}{}", Told(.status), Advice(.advice.as_deref()))]
+    #[non_exhaustive]
+    Api {
+        /// What was tried, as RBAC names it: `get`, `list`, `patch`, …
+        verb: &'static str,
+        /// On what: `Deployment default/web`, or `deployments.apps in default`.
+        target: String,
+        /// The server's answer, kept whole.
+        status: Box<Status>,
+        /// What to do about it, where the client knows.
+        advice: Option<Box<str>>,
+    },
+    /// No connection to the server could be made; nothing was sent.
+    #[error("{verb} {target}: {source}")]
+    #[non_exhaustive]
+    Connect {
+        /// What was tried.
+        verb: &'static str,
+        /// On what.
+        target: String,
+        /// Why.
+        source: ConnectError,
+    },
+    /// The connection broke. A write may or may not have been done.
+    #[error("{verb} {target}: the connection to the API server broke: {}", Chain(.source.as_ref()))]
+    #[non_exhaustive]
+    Transport {
+        /// What was tried.
+        verb: &'static str,
+        /// On what.
+        target: String,
+        /// What happened.
+        source: BoxError,
+    },
+    /// The server did not answer in time. A write may or may not have been done.
+    #[error("{verb} {target}: no answer from the API server within {}", Seconds(*.after))]
+    #[non_exhaustive]
+    Timeout {
+        /// What was tried.
+        verb: &'static str,
+        /// On what.
+        target: String,
+        /// How long the client waited.
+        after: Duration,
+    },
+    /// The answer is not what was expected of it.
+    #[error("{verb} {target}: the answer cannot be decoded: {reason}")]
+    #[non_exhaustive]
+    Decode {
+        /// What was tried.
+        verb: &'static str,
+        /// On what.
+        target: String,
+        /// Path and expectation; never the value.
+        reason: String,
+    },
+    /// The request cannot be written: a name, a namespace or a parameter does not fit. Nothing was sent.
+    #[error("{verb} {target}: {reason}")]
+    #[non_exhaustive]
+    Invalid {
+        /// What was tried.
+        verb: &'static str,
+        /// On what.
+        target: String,
+        /// What does not fit, and what to do.
+        reason: String,
+    },
+    /// The configuration does not do.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+}
+
+/// Any error, as tower's layers pass it.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+impl Error {
+    /// An error that the API server answered; for those who stand in for it.
+    pub fn api(verb: &'static str, target: impl Into<String>, status: Status) -> Self {
+        Self::Api {
+            verb,
+            target: target.into(),
+            status: Box::new(status),
+            advice: None,
+        }
+    }
+
+    /// The server's answer, if there was one.
+    pub fn status(&self) -> Option<&Status> {
+        match self {
+            Self::Api { status, .. } => Some(status),
+            _ => None,
+        }
+    }
+
+    /// What was tried: `get`, `list`, `watch`, …
+    pub fn verb(&self) -> Option<&'static str> {
+        match self {
+            Self::Api { verb, .. }
+            | Self::Connect { verb, .. }
+            | Self::Transport { verb, .. }
+            | Self::Timeout { verb, .. }
+            | Self::Decode { verb, .. }
+            | Self::Invalid { verb, .. } => Some(verb),
+            Self::Config(_) => None,
+        }
+    }
+
+    /// The object does not exist, or its kind is not served.
+    pub fn is_not_found(&self) -> bool {
+        self.status().is_some_and(Status::is_not_found)
+    }
+
+    /// An object of that name exists already.
+    pub fn is_already_exists(&self) -> bool {
+        self.status().is_some_and(Status::is_already_exists)
+    }
+
+    /// Another write came first, or another field manager owns a field.
+    pub fn is_conflict(&self) -> bool {
+        self.status().is_some_and(Status::is_conflict)
+    }
+
+    /// The object breaks its schema.
+    pub fn is_invalid(&self) -> bool {
+        self.status().is_some_and(Status::is_invalid)
+    }
+
+    /// The identity is known but not allowed to do this.
+    pub fn is_forbidden(&self) -> bool {
+        self.status().is_some_and(Status::is_forbidden)
+    }
+
+    /// The identity is not known.
+    pub fn is_unauthorized(&self) -> bool {
+        self.status().is_some_and(Status::is_unauthorized)
+    }
+
+    /// The resource version asked for is no longer kept: list again.
+    pub fn is_expired(&self) -> bool {
+        self.status().is_some_and(Status::is_expired)
+    }
+
+    /// The server asks to slow down.
+    pub fn is_too_many_requests(&self) -> bool {
+        self.status().is_some_and(Status::is_too_many_requests)
+    }
+
+    /// The resource version asked for is newer than what this server has seen yet.
+    pub fn is_too_large_resource_version(&self) -> bool {
+        let status = self.status();
+        status.is_some_and(Status::is_too_large_resource_version)
+    }
+
+    /// How long the server asks to wait, if it does.
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.status()?.retry_after()
+    }
+
+    /// Whether the request may have been done although it failed.
+    pub fn is_outcome_unknown(&self) -> bool {
+        match self {
+            Self::Transport { .. } | Self::Timeout { .. } | Self::Decode { .. } => true,
+            Self::Api { status, .. } => status.code >= 500,
+            _ => false,
+        }
+    }
+}
+
+/// Reason in words, then the message, unless the message says it already.
+struct Told<'a>(&'a Status);
+
+impl fmt::Display for Told<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let status = self.0;
+        let words = reason_in_words(status);
+        if status.message.is_empty() {
+            return if words.is_empty() {
+                write!(f, "HTTP {}", status.code)
+            } else {
+                write!(f, "{words} (HTTP {})", status.code)
+            };
+        }
+        if !words.is_empty() && !status.message.to_lowercase().contains(&words) {
+            write!(f, "{words}: ")?;
+        }
+        f.write_str(&status.message)
+    }
+}
+
+/// `AlreadyExists` becomes `already exists`; without a reason the code's own words.
+fn reason_in_words(status: &Status) -> String {
+    if status.reason.is_empty() {
+        let code = StatusCode::from_u16(status.code).ok();
+        let words = code.and_then(|code| code.canonical_reason());
+        return words.unwrap_or_default().to_lowercase();
+    }
+    let mut words = String::with_capacity(status.reason.len() + 4);
+    for letter in status.reason.chars() {
+        if letter.is_uppercase() && !words.is_empty() {
+            words.push(' ');
+        }
+        words.extend(letter.to_lowercase());
+    }
+    words
+}
+
+struct Advice<'a>(Option<&'a str>);
+
+impl fmt::Display for Advice<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(advice) => write!(f, ": {advice}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// An error and what caused it, in one line.
+struct Chain<'a>(&'a (dyn std::error::Error + 'static));
+
+impl fmt::Display for Chain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)?;
+        let mut next = self.0.source();
+        while let Some(error) = next {
+            write!(f, ": {error}")?;
+            next = error.source();
+        }
+        Ok(())
+    }
+}
+
+struct Seconds(Duration);
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} s", self.0.as_secs_f64())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(reason: &str, message: &str, code: u16) -> String {
+        let status = Status {
+            reason: reason.into(),
+            message: message.into(),
+            code,
+            ..Status::default()
+        };
+        Error::api("patch", "Deployment default/web", status).to_string()
+    }
+
+    #[test]
+    fn an_error_says_what_was_tried_on_what_and_why_it_failed() {
+        let table = [
+            (
+                text("Conflict", "the object has been modified", 409),
+                "patch Deployment default/web: conflict: the object has been modified",
+            ),
+            (
+                text("NotFound", "deployments.apps \"web\" not found", 404),
+                "patch Deployment default/web: deployments.apps \"web\" not found",
+            ),
+            (
+                text("AlreadyExists", "", 409),
+                "patch Deployment default/web: already exists (HTTP 409)",
+            ),
+            (text("", "", 599), "patch Deployment default/web: HTTP 599"),
+            (
+                text("", "upstream is away", 503),
+                "patch Deployment default/web: service unavailable: upstream is away",
+            ),
+        ];
+        for (found, expected) in table {
+            assert_eq!(found, expected);
+        }
+    }
+}

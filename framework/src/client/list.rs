@@ -1,0 +1,55 @@
+use crate::resource::{ListMeta, Undecodable};
+
+/// The answer to a list: the objects, and those that do not fit the type beside them.
+#[derive(Clone, Debug)]
+pub struct ObjectList<K> {
+    /// Resource version of the collection, and the token of the next page.
+    pub metadata: ListMeta,
+    /// The objects, in the server's order.
+    pub items: Vec<K>,
+    /// Objects that are there and could not be decoded.
+    pub undecodable: Vec<Undecodable>,
+}
+
+impl<K> Default for ObjectList<K> {
+    fn default() -> Self {
+        Self {
+            metadata: ListMeta::default(),
+            items: Vec::new(),
+            undecodable: Vec::new(),
+        }
+    }
+}
+
+impl<K> ObjectList<K> {
+    /// The version of the collection, from which a watch may go on.
+    pub fn resource_version(&self) -> Option<&str> {
+        let version = self.metadata.resource_version.as_deref();
+        version.filter(|version| !version.is_empty())
+    }
+
+    /// The token of the next page; `None` on the last one.
+    pub fn continue_token(&self) -> Option<&str> {
+        let token = self.metadata.continue_.as_deref();
+        token.filter(|token| !token.is_empty())
+    }
+}
+
+impl<K> IntoIterator for ObjectList<K> {
+    type Item = K;
+    type IntoIter = std::vec::IntoIter<K>;
+
+    /// The objects that could be decoded.
+    fn into_iter(self) -> Self::IntoIter {
+        self.items.into_iter()
+    }
+}
+
+impl<'a, K> IntoIterator for &'a ObjectList<K> {
+    type Item = &'a K;
+    type IntoIter = std::slice::Iter<'a, K>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.items.iter()
+    }
+}

@@ -1,0 +1,24 @@
+use futures_core::future::BoxFuture;
+use http::{Request, Response};
+use tower::{Service, ServiceExt, util::BoxCloneSyncService};
+
+use crate::client::{Body, BoxError};
+
+/// The whole stack behind one pointer that can be shared.
+pub(crate) trait Dispatch: Send + Sync {
+    fn dispatch(&self, request: Request<Body>) -> BoxFuture<'_, Result<Response<Body>, BoxError>>;
+}
+
+/// A stack of concrete types: no look-up, and no allocation beside the future's own.
+impl<S> Dispatch for S
+where
+    S: Service<Request<Body>, Response = Response<Body>, Error = BoxError> + Clone + Send + Sync,
+    S::Future: Send,
+{
+    fn dispatch(&self, request: Request<Body>) -> BoxFuture<'_, Result<Response<Body>, BoxError>> {
+        Box::pin(self.clone().oneshot(request))
+    }
+}
+
+/// What a layer of the user wraps: the stack, and the layers added before.
+pub type RequestService = BoxCloneSyncService<Request<Body>, Response<Body>, BoxError>;

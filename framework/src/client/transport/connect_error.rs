@@ -1,0 +1,106 @@
+use std::{fmt, io, sync::Arc, time::Duration};
+
+/// Why no connection to the API server could be made.
+///
+/// One line: which server, what is wrong, what to do.
+#[derive(Clone, Debug)]
+pub struct ConnectError {
+    server: String,
+    problem: Arc<ConnectProblem>,
+}
+
+/// What kept a connection from being made.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ConnectProblem {
+    /// The host has no address.
+    UnknownHost(io::Error),
+    /// Nothing listens there.
+    Refused,
+    /// It took too long.
+    TimedOut(Duration),
+    /// The server's certificate is not signed by the authority that counts.
+    UntrustedCertificate {
+        /// Where the trusted authorities come from.
+        roots: String,
+    },
+    /// The server's certificate is for another name.
+    WrongName {
+        /// The name that was expected.
+        expected: String,
+    },
+    /// The server's certificate is out of date, or not yet valid.
+    OutdatedCertificate,
+    /// The TLS handshake failed otherwise.
+    Tls(io::Error),
+    /// The other side does not speak HTTP as expected.
+    Protocol(hyper::Error),
+    /// Anything else.
+    Io(io::Error),
+}
+
+impl ConnectError {
+    pub(crate) fn new(server: impl Into<String>, problem: ConnectProblem) -> Self {
+        Self {
+            server: server.into(),
+            problem: Arc::new(problem),
+        }
+    }
+
+    /// The server's address, without credentials.
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// What is wrong.
+    pub fn problem(&self) -> &ConnectProblem {
+        &self.problem
+    }
+}
+
+impl fmt::Display for ConnectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot connect to {}: ", self.server)?;
+        match &*self.problem {
+            ConnectProblem::UnknownHost(error) => {
+                write!(f, "the host name has no address ({error}): check the cluster's `server`")
+            }
+            ConnectProblem::Refused => f.write_str(
+                "connection refused: check that the API server runs and that the cluster's `server` is right",
+            ),
+            ConnectProblem::TimedOut(after) => write!(
+                f,
+                "no connection within {} s: check the address, and the network between here and there",
+                after.as_secs_f64()
+            ),
+            ConnectProblem::UntrustedCertificate { roots } => write!(
+                f,
+                "the server's certificate is not signed by a trusted authority: compare it with {roots}"
+            ),
+            ConnectProblem::WrongName { expected } => write!(
+                f,
+                "the server's certificate is not valid for `{expected}`: check `server`, or set `tls-server-name`"
+            ),
+            ConnectProblem::OutdatedCertificate => f.write_str(
+                "the server's certificate is expired or not valid yet: renew it, or check this machine's clock",
+            ),
+            ConnectProblem::Tls(error) => write!(f, "TLS: {error}"),
+            ConnectProblem::Protocol(error) => {
+                write!(f, "{error}: check that this is an API server's address")
+            }
+            ConnectProblem::Io(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for ConnectError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &*self.problem {
+            ConnectProblem::UnknownHost(error)
+            | ConnectProblem::Tls(error)
+            | ConnectProblem::Io(error) => Some(error),
+            ConnectProblem::Protocol(error) => Some(error),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,30 @@
+use std::io;
+
+use futures_core::future::BoxFuture;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+/// A byte stream to an API server.
+pub trait Io: AsyncRead + AsyncWrite + Send + Unpin + 'static {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin + 'static> Io for T {}
+
+/// Opens byte streams to an API server that is not reached over TCP and TLS.
+///
+/// HTTP/2 is spoken over the stream at once, without TLS or negotiation. The embedded server of
+/// `testing` and `dev` is reached this way.
+pub trait Connector: Send + Sync + 'static {
+    /// Opens one more stream. Dropping the future must be harmless.
+    fn connect(&self) -> BoxFuture<'_, io::Result<Box<dyn Io>>>;
+}
+
+/// A function that opens a stream is a connector.
+impl<F, T> Connector for F
+where
+    F: Fn() -> io::Result<T> + Send + Sync + 'static,
+    T: Io,
+{
+    fn connect(&self) -> BoxFuture<'_, io::Result<Box<dyn Io>>> {
+        let stream = self().map(|stream| Box::new(stream) as Box<dyn Io>);
+        Box::pin(std::future::ready(stream))
+    }
+}
