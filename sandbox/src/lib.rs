@@ -4,3 +4,4 @@ pub mod builtin;
 pub mod discovery;
 pub mod openapi;
 pub mod registry;
+pub mod schema;

@@ -1,0 +1,37 @@
+//! CEL rules: `x-kubernetes-validations`.
+
+mod evaluate;
+mod fields;
+mod library;
+mod names;
+mod value;
+
+use std::sync::{Arc, LazyLock};
+
+use cel::Env;
+
+pub(crate) use cel::Program;
+pub(super) use evaluate::{validate, validate_part};
+pub(super) use fields::check_fields;
+
+/// The functions a rule may use.
+fn env() -> &'static Arc<Env> {
+    static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(library::env()));
+    &ENV
+}
+
+/// Compiles an expression over `self` and `oldSelf`.
+///
+/// Unknown variables and functions are refused here, by name: at evaluation it would be too late, and a rule that is
+/// never evaluated would look as if it held.
+pub(super) fn compile(source: &str) -> Result<Program, String> {
+    let program = env()
+        .compile(source)
+        .map_err(|e| format!("compilation failed: {}", one_line(&e.to_string())))?;
+    names::check(program.expression()).map_err(|e| format!("compilation failed: {e}"))?;
+    Ok(program)
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

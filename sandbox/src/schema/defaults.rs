@@ -1,0 +1,78 @@
+use serde_json::Value;
+
+use super::node::{Node, Schema};
+
+/// Drops nulls that may not be, then fills in defaults.
+pub(super) fn apply(schema: &Schema, object: &mut Value) {
+    drop_nulls(Some(schema.node()), object);
+    fill(Some(schema.node()), object);
+}
+
+fn is_forbidden_null(node: Option<&Node>, value: &Value) -> bool {
+    value.is_null() && node.is_some_and(|n| !n.nullable)
+}
+
+/// A null that is neither allowed nor replaced by a default counts as absent.
+fn drop_nulls(node: Option<&Node>, value: &mut Value) {
+    match value {
+        Value::Object(map) => map.retain(|key, value| {
+            let child = node.and_then(|n| n.field(key)).map(Schema::node);
+            let dropped =
+                is_forbidden_null(child, value) && child.is_some_and(|c| c.default.is_none());
+            if !dropped {
+                drop_nulls(child, value);
+            }
+            !dropped
+        }),
+        Value::Array(items) => {
+            let child = node.and_then(|n| n.items.as_ref()).map(Schema::node);
+            for item in items {
+                drop_nulls(child, item);
+            }
+        }
+        _ => {}
+    }
+}
+
+pub(super) fn fill(node: Option<&Node>, value: &mut Value) {
+    let Some(node) = node else { return };
+    match value {
+        Value::Object(map) => {
+            for (name, child) in &node.properties {
+                let child = child.node();
+                if let Some(default) = &child.default {
+                    match map.get_mut(&**name) {
+                        None => {
+                            map.insert(name.to_string(), default.clone());
+                        }
+                        Some(found) if is_forbidden_null(Some(child), found) => {
+                            *found = default.clone();
+                        }
+                        Some(_) => {}
+                    }
+                }
+            }
+            for (key, value) in map.iter_mut() {
+                let child = node.field(key).map(Schema::node);
+                replace_null(child, value);
+                fill(child, value);
+            }
+        }
+        Value::Array(items) => {
+            let child = node.items.as_ref().map(Schema::node);
+            for item in items {
+                replace_null(child, item);
+                fill(child, item);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn replace_null(node: Option<&Node>, value: &mut Value) {
+    if is_forbidden_null(node, value)
+        && let Some(default) = node.and_then(|n| n.default.as_ref())
+    {
+        *value = default.clone();
+    }
+}
