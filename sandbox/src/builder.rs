@@ -1,0 +1,134 @@
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+
+use jiff::Timestamp;
+
+use crate::auth::{Tokens, User};
+use crate::clock::Clock;
+use crate::core::Core;
+use crate::record::Log;
+use crate::registry::Registry;
+use crate::sandbox::Sandbox;
+use crate::store::Store;
+
+/// Settings of a [`Sandbox`].
+#[derive(Clone, Debug)]
+#[must_use = "nothing runs before `build`"]
+pub struct Builder {
+    seed: Option<u64>,
+    epoch: Option<SystemTime>,
+    tokens: BTreeMap<String, User>,
+    simulator: bool,
+    history: usize,
+    requests: usize,
+}
+
+/// Why a sandbox cannot be built.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// There is no runtime to run its tasks on.
+    #[error("a sandbox needs a tokio runtime: build it inside of one")]
+    NoRuntime,
+    /// The time to start at is outside of what a timestamp can hold.
+    #[error("a sandbox cannot start at this time: {0}")]
+    Epoch(jiff::Error),
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self {
+            seed: None,
+            epoch: None,
+            tokens: BTreeMap::new(),
+            simulator: false,
+            history: 16_384,
+            requests: 16_384,
+        }
+    }
+}
+
+impl Builder {
+    /// Makes names, UIDs, addresses and time repeat: everything random comes from this seed, and time starts at the beginning of
+    /// 2026 unless [`epoch`](Self::epoch) says otherwise. Without a seed both are the machine's own.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// The time at which the sandbox starts; from there it follows tokio's clock.
+    pub fn epoch(mut self, epoch: SystemTime) -> Self {
+        self.epoch = Some(epoch);
+        self
+    }
+
+    /// Accepts a bearer token for user `name`. Every user may do everything.
+    pub fn token(
+        mut self,
+        name: impl Into<String>,
+        token: impl Into<String>,
+        groups: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Self {
+        let user = User {
+            name: name.into(),
+            groups: groups.into_iter().map(Into::into).collect(),
+        };
+        self.tokens.insert(token.into(), user);
+        self
+    }
+
+    /// Lets workloads become ready as if nodes ran them.
+    pub fn simulator(mut self, on: bool) -> Self {
+        self.simulator = on;
+        self
+    }
+
+    /// How many changes of each kind are remembered for watches and lists of the past; 16 384 unless given.
+    pub fn history(mut self, limit: usize) -> Self {
+        self.history = limit;
+        self
+    }
+
+    /// How many requests are remembered; 16 384 unless given.
+    pub fn request_log(mut self, limit: usize) -> Self {
+        self.requests = limit;
+        self
+    }
+
+    /// Starts the sandbox on the current runtime.
+    ///
+    /// # Errors
+    /// Outside of a tokio runtime.
+    pub fn build(self) -> Result<Sandbox, BuildError> {
+        tokio::runtime::Handle::try_current().map_err(|_| BuildError::NoRuntime)?;
+        let epoch = match (self.epoch, self.seed) {
+            (Some(epoch), _) => Timestamp::try_from(epoch).map_err(BuildError::Epoch)?,
+            (None, Some(_)) => Timestamp::from_second(SEEDED_EPOCH).map_err(BuildError::Epoch)?,
+            (None, None) => Timestamp::now(),
+        };
+        let seed = self.seed.unwrap_or_else(|| fastrand::u64(..));
+        let clock = Clock::new(epoch, seed);
+        let admin_token = clock.uid();
+        let mut tokens = self.tokens;
+        tokens.insert(
+            admin_token.clone(),
+            User {
+                name: "kubernetes-admin".into(),
+                groups: vec!["system:masters".into(), "system:authenticated".into()],
+            },
+        );
+        let store = Store::new(self.history);
+        let registry = Registry::new(crate::builtin::kinds());
+        let core = Core::new(
+            clock,
+            store,
+            Tokens::new(tokens),
+            Log::new(self.requests),
+            registry,
+        );
+        Ok(Sandbox::start(core, admin_token))
+    }
+}
+
+/// 2026-01-01T00:00:00Z.
+const SEEDED_EPOCH: i64 = 1_767_225_600;

@@ -1,0 +1,112 @@
+//! The one source of time, randomness and names.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use tokio::time::Instant;
+
+/// Time and randomness of one sandbox.
+///
+/// Time starts at an epoch and goes on with tokio's clock, so a paused clock stops it too. Everything random (UIDs, name
+/// suffixes, addresses) comes from one seeded generator: two sandboxes with the same seed and epoch that see the same requests
+/// in the same order answer the same.
+pub(crate) struct Clock {
+    epoch: Timestamp,
+    started: Instant,
+    random: Mutex<fastrand::Rng>,
+}
+
+/// Letters of generated names: no vowels, so that no words appear.
+const NAME_LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+
+impl Clock {
+    pub(crate) fn new(epoch: Timestamp, seed: u64) -> Self {
+        Self {
+            epoch,
+            started: Instant::now(),
+            random: Mutex::new(fastrand::Rng::with_seed(seed)),
+        }
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        let elapsed =
+            SignedDuration::try_from(self.started.elapsed()).unwrap_or(SignedDuration::MAX);
+        self.epoch.saturating_add(elapsed).unwrap_or(Timestamp::MAX)
+    }
+
+    /// Now as `metav1.Time` writes it: `2026-01-01T00:00:00Z`.
+    pub(crate) fn timestamp(&self) -> String {
+        seconds(self.now())
+    }
+
+    /// `after` from now as `metav1.Time` writes it.
+    pub(crate) fn timestamp_in(&self, after: Duration) -> String {
+        let after = SignedDuration::try_from(after).unwrap_or(SignedDuration::MAX);
+        seconds(self.now().saturating_add(after).unwrap_or(Timestamp::MAX))
+    }
+
+    /// A version 4 UUID.
+    pub(crate) fn uid(&self) -> String {
+        let bits = self.with_random(|random| random.u128(..));
+        let bits = (bits & !(0xf000 << 64) & !(0xc000 << 48)) | (0x4000 << 64) | (0x8000 << 48);
+        let hex = format!("{bits:032x}");
+        let parts =
+            [0..8, 8..12, 12..16, 16..20, 20..32].map(|range| hex.get(range).unwrap_or_default());
+        parts.join("-")
+    }
+
+    /// The five letters that `generateName` gets appended.
+    pub(crate) fn suffix(&self) -> String {
+        self.with_random(|random| {
+            (0..5)
+                .filter_map(|_| NAME_LETTERS.get(random.usize(..NAME_LETTERS.len())))
+                .map(|&letter| char::from(letter))
+                .collect()
+        })
+    }
+
+    /// A number below `end`, which is at least 1.
+    pub(crate) fn below(&self, end: u64) -> u64 {
+        self.with_random(|random| random.u64(..end.max(1)))
+    }
+
+    fn with_random<T>(&self, take: impl FnOnce(&mut fastrand::Rng) -> T) -> T {
+        take(&mut self.random.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+fn seconds(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn time_follows_the_paused_clock() {
+        let clock = Clock::new(Timestamp::UNIX_EPOCH, 1);
+        assert_eq!(clock.timestamp(), "1970-01-01T00:00:00Z");
+        tokio::time::advance(Duration::from_secs(61)).await;
+        assert_eq!(clock.timestamp(), "1970-01-01T00:01:01Z");
+        assert_eq!(
+            clock.timestamp_in(Duration::from_secs(9)),
+            "1970-01-01T00:01:10Z"
+        );
+    }
+
+    #[tokio::test]
+    async fn equal_seeds_give_equal_uids_of_version_4() {
+        let (one, two) = (
+            Clock::new(Timestamp::UNIX_EPOCH, 7),
+            Clock::new(Timestamp::UNIX_EPOCH, 7),
+        );
+        let uid = one.uid();
+        assert_eq!(uid, two.uid());
+        assert_ne!(uid, one.uid());
+        let letters: Vec<char> = uid.chars().collect();
+        assert_eq!((uid.len(), letters[14]), (36, '4'));
+        assert!("89ab".contains(letters[19]), "{uid}");
+    }
+}

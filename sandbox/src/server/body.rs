@@ -1,0 +1,75 @@
+use bytes::Bytes;
+use http_body::Body;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use serde_json::Value;
+
+use crate::api::ApiError;
+
+/// The largest request body, as on a real server.
+const LIMIT: usize = 3 * 1024 * 1024;
+
+/// Reads a whole body.
+///
+/// # Errors
+/// 413 past 3 MiB, 400 if the client went away.
+pub(super) async fn read<B>(body: B) -> Result<Bytes, ApiError>
+where
+    B: Body<Data = Bytes>,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    match Limited::new(body, LIMIT).collect().await {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(ApiError::new(
+            413,
+            "RequestEntityTooLarge",
+            format!("Request entity too large: limit is {LIMIT}"),
+        )),
+        Err(error) => Err(ApiError::bad_request(format!(
+            "unable to read the body: {error}"
+        ))),
+    }
+}
+
+/// The media type of a `Content-Type`, without parameters and in lower case.
+pub(super) fn media_type(content_type: &str) -> String {
+    content_type
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_ascii_lowercase()
+}
+
+/// Decodes a body that is an object in JSON or YAML.
+///
+/// # Errors
+/// 415 for another media type, 400 for a body that does not decode.
+pub(super) fn decode(media_type: &str, body: &[u8]) -> Result<Value, ApiError> {
+    match media_type {
+        "" | "application/json" => json(body),
+        "application/yaml" => yaml(body),
+        other => Err(ApiError::new(
+            415,
+            "UnsupportedMediaType",
+            format!(
+                "the body of the request was in an unknown format - accepted media types include: application/json, \
+                 application/yaml (not {other})"
+            ),
+        )),
+    }
+}
+
+pub(super) fn json(body: &[u8]) -> Result<Value, ApiError> {
+    serde_json::from_slice(body).map_err(|error| {
+        ApiError::bad_request(format!(
+            "couldn't get version/kind; json parse error: {error}"
+        ))
+    })
+}
+
+pub(super) fn yaml(body: &[u8]) -> Result<Value, ApiError> {
+    let text = std::str::from_utf8(body)
+        .map_err(|error| ApiError::bad_request(format!("error decoding YAML: {error}")))?;
+    serde_saphyr::from_str(text)
+        .map_err(|error| ApiError::bad_request(format!("error decoding YAML: {error}")))
+}

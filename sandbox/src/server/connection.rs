@@ -1,0 +1,41 @@
+use std::sync::Arc;
+
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use hyper_util::server::conn::auto;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::sync::CancellationToken;
+
+use super::service;
+use crate::auth::Trust;
+use crate::core::Core;
+
+/// Runs hyper's own tasks under the sandbox's tracker, so that none outlives it.
+#[derive(Clone)]
+struct Tracked(Arc<Core>);
+
+impl<F> hyper::rt::Executor<F> for Tracked
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    fn execute(&self, task: F) {
+        self.0.spawn(task);
+    }
+}
+
+/// Serves one connection, HTTP/1.1 or HTTP/2 as the client begins, until it ends or `cancel` is cancelled.
+pub(crate) async fn serve_connection(
+    core: Arc<Core>,
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    trust: Trust,
+    cancel: CancellationToken,
+) {
+    let mut server = auto::Builder::new(Tracked(core.clone()));
+    server.http2().max_concurrent_streams(250);
+    let service = service_fn(move |request| service::answer(core.clone(), trust, request));
+    let connection = server.serve_connection(TokioIo::new(stream), service);
+    if let Some(Err(error)) = cancel.run_until_cancelled(connection).await {
+        // Clients that go away without a goodbye are part of every day.
+        tracing::debug!(%error, "a connection of the sandbox ended");
+    }
+}

@@ -1,0 +1,129 @@
+use crate::api::ApiError;
+
+/// How an answer is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// As it is.
+    Object,
+    /// A table for people.
+    Table,
+    /// Metadata only.
+    Partial,
+}
+
+struct Choice<'a> {
+    media: &'a str,
+    parameters: Vec<(&'a str, &'a str)>,
+    quality: f32,
+}
+
+/// Chooses the form of the answer from `Accept`: the first that is possible, by falling quality.
+///
+/// `list` tells whether the answer is a list, which has its own name as partial metadata.
+///
+/// # Errors
+/// 406 if none is possible.
+pub(super) fn negotiate(accept: &str, list: bool) -> Result<Form, ApiError> {
+    if accept.trim().is_empty() {
+        return Ok(Form::Object);
+    }
+    let mut choices: Vec<Choice<'_>> = accept.split(',').filter_map(choice).collect();
+    // Stable, so that equal ones keep their order.
+    choices.sort_by(|one, other| other.quality.total_cmp(&one.quality));
+    choices
+        .iter()
+        .find_map(|choice| form(choice, list))
+        .ok_or_else(|| {
+            ApiError::new(
+                406,
+                "NotAcceptable",
+                "only the following media types are accepted: application/json",
+            )
+        })
+}
+
+fn choice(text: &str) -> Option<Choice<'_>> {
+    let mut parts = text.split(';').map(str::trim);
+    let media = parts.next().filter(|media| !media.is_empty())?;
+    let parameters: Vec<(&str, &str)> = parts.filter_map(|part| part.split_once('=')).collect();
+    let quality = parameters.iter().find(|(name, _)| *name == "q");
+    let quality = quality.map_or(Some(1.0), |(_, value)| value.parse().ok())?;
+    (quality > 0.0).then_some(Choice {
+        media,
+        parameters,
+        quality,
+    })
+}
+
+fn form(choice: &Choice<'_>, list: bool) -> Option<Form> {
+    let parameter = |wanted: &str| {
+        let found = choice.parameters.iter().find(|(name, _)| *name == wanted);
+        found.map(|(_, value)| *value)
+    };
+    if !matches!(choice.media, "application/json" | "application/*" | "*/*") {
+        return None;
+    }
+    let Some(wanted) = parameter("as") else {
+        return Some(Form::Object);
+    };
+    let (group, version) = (parameter("g"), parameter("v"));
+    if group != Some("meta.k8s.io") || !matches!(version, Some("v1" | "v1beta1")) {
+        return None;
+    }
+    match wanted {
+        // Tables in v1beta1 are as in v1 but for their name, which nobody asks for first.
+        "Table" if version == Some("v1") => Some(Form::Table),
+        "PartialObjectMetadata" if !list && version == Some("v1") => Some(Form::Partial),
+        "PartialObjectMetadataList" if list && version == Some("v1") => Some(Form::Partial),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KUBECTL: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
+
+    #[test]
+    fn the_first_possible_form_wins() {
+        for (accept, list, expected) in [
+            ("", false, Form::Object),
+            ("*/*", false, Form::Object),
+            (KUBECTL, true, Form::Table),
+            (
+                "application/vnd.kubernetes.protobuf,application/json",
+                true,
+                Form::Object,
+            ),
+            (
+                "application/json;q=0.5,application/json;as=Table;v=v1;g=meta.k8s.io",
+                true,
+                Form::Table,
+            ),
+            (
+                "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io",
+                false,
+                Form::Partial,
+            ),
+            (
+                "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",
+                true,
+                Form::Partial,
+            ),
+            (
+                "application/json;as=Unknown;v=v1;g=meta.k8s.io,application/json",
+                false,
+                Form::Object,
+            ),
+        ] {
+            assert_eq!(negotiate(accept, list), Ok(expected), "{accept}");
+        }
+    }
+
+    #[test]
+    fn protobuf_alone_is_not_acceptable() {
+        let answer = negotiate("application/vnd.kubernetes.protobuf", false);
+        assert_eq!(answer.map_err(|error| error.code), Err(406));
+    }
+}

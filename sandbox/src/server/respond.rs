@@ -1,0 +1,86 @@
+use std::io;
+
+use bytes::Bytes;
+use futures_core::Stream;
+use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
+use http::{Response, StatusCode};
+use http_body::Frame;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full, StreamBody};
+use serde_json::Value;
+
+use crate::api::ApiError;
+
+/// The body of every answer.
+pub(super) type Body = UnsyncBoxBody<Bytes, io::Error>;
+
+/// An answer of these bytes.
+pub(super) fn bytes(
+    code: u16,
+    content_type: &'static str,
+    body: impl Into<Bytes>,
+) -> Response<Body> {
+    let body = Full::new(body.into())
+        .map_err(|never| match never {})
+        .boxed_unsync();
+    let mut response = Response::new(body);
+    *response.status_mut() =
+        StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(
+        HeaderName::from_static("cache-control"),
+        HeaderValue::from_static("no-cache, private"),
+    );
+    response
+}
+
+/// A JSON answer; `pretty` indents it.
+pub(super) fn json(code: u16, value: &Value, pretty: bool) -> Response<Body> {
+    let text = if pretty {
+        serde_json::to_vec_pretty(value)
+    } else {
+        serde_json::to_vec(value)
+    };
+    // A `Value` always serialises.
+    let mut text = text.unwrap_or_default();
+    text.push(b'\n');
+    bytes(code, "application/json", text)
+}
+
+/// The answer to a request that failed.
+pub(super) fn error(error: &ApiError, pretty: bool) -> Response<Body> {
+    let mut response = json(error.code, &error.to_status(), pretty);
+    if let Some(seconds) = error.retry_after_seconds() {
+        response
+            .headers_mut()
+            .insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
+}
+
+/// The answer to a path that nothing is served under.
+pub(super) fn no_such_path() -> Response<Body> {
+    bytes(404, "text/plain; charset=utf-8", "404 page not found\n")
+}
+
+/// An answer that goes on.
+pub(super) fn stream(
+    chunks: impl Stream<Item = io::Result<Bytes>> + Send + 'static,
+) -> Response<Body> {
+    let mut response = bytes(200, "application/json", Bytes::new());
+    let frames = futures_util::StreamExt::map(chunks, |chunk| chunk.map(Frame::data));
+    *response.body_mut() = BodyExt::boxed_unsync(StreamBody::new(frames));
+    response
+}
+
+/// Adds a `Warning` header.
+pub(super) fn warn(response: &mut Response<Body>, text: &str) {
+    let quoted = text.replace('\\', "\\\\").replace('"', "\\\"");
+    // A text that no header can carry is left out, as the warning is only a help.
+    if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
+        response
+            .headers_mut()
+            .append(HeaderName::from_static("warning"), value);
+    }
+}

@@ -1,0 +1,112 @@
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
+use http::{HeaderMap, HeaderName, Request, Response};
+use http_body::Body as HttpBody;
+
+use super::query::Query;
+use super::respond::{self, Body};
+use super::route::{ResourceRoute, Route, route};
+use super::{documents, resource};
+use crate::api::ApiError;
+use crate::auth::Trust;
+use crate::core::Core;
+use crate::record::RecordedRequest;
+
+/// A request with its path and query read.
+pub(super) struct Incoming<B> {
+    pub(super) query: Query,
+    pub(super) accept: String,
+    pub(super) record: RecordedRequest,
+    pub(super) body: B,
+}
+
+/// Answers one request. Never fails: what goes wrong is an answer too.
+pub(super) async fn answer<B>(
+    core: Arc<Core>,
+    trust: Trust,
+    request: Request<B>,
+) -> Result<Response<Body>, Infallible>
+where
+    B: HttpBody<Data = Bytes>,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let (parts, body) = request.into_parts();
+    let query = Query::parse(parts.uri.query().unwrap_or_default());
+    let route = route(&parts.method, parts.uri.path(), &query);
+    let user = core.tokens.authenticate(&parts.headers, trust);
+    let record = RecordedRequest {
+        method: parts.method.to_string(),
+        path: parts.uri.path().into(),
+        query: parts.uri.query().unwrap_or_default().into(),
+        content_type: header(&parts.headers, CONTENT_TYPE),
+        user_agent: header(&parts.headers, USER_AGENT),
+        user: user
+            .as_ref()
+            .map(|user| user.name.clone())
+            .unwrap_or_default(),
+        ..named(&route, &parts.method)
+    };
+    let pretty = query.flag("pretty");
+    let incoming = Incoming {
+        accept: header(&parts.headers, ACCEPT),
+        record: record.clone(),
+        query,
+        body,
+    };
+    let result = match user.and_then(|_| core.faults.check(&record)) {
+        Ok(()) => match route {
+            Route::Resource(route) => resource::answer(&core, route, incoming).await,
+            Route::Other => documents::answer(&core, incoming).await,
+        },
+        Err(error) => Err(error),
+    };
+    let response = result.unwrap_or_else(|error| respond::error(&error, pretty));
+    core.log.push(RecordedRequest {
+        status: response.status().as_u16(),
+        ..record
+    });
+    Ok(response)
+}
+
+fn header(headers: &HeaderMap, name: HeaderName) -> String {
+    let values = headers
+        .get_all(name)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
+    values.collect::<Vec<_>>().join(",")
+}
+
+fn named(route: &Route, method: &http::Method) -> RecordedRequest {
+    match route {
+        Route::Resource(route) => of_resource(route),
+        Route::Other => RecordedRequest {
+            verb: method.as_str().to_ascii_lowercase(),
+            ..RecordedRequest::default()
+        },
+    }
+}
+
+fn of_resource(route: &ResourceRoute) -> RecordedRequest {
+    RecordedRequest {
+        verb: route.verb.into(),
+        group: route.group.clone(),
+        version: route.version.clone(),
+        resource: route.resource.clone(),
+        subresource: route.subresource.clone().unwrap_or_default(),
+        namespace: route.namespace.clone().unwrap_or_default(),
+        name: route.name.clone().unwrap_or_default(),
+        ..RecordedRequest::default()
+    }
+}
+
+/// Whether a verb is one at all.
+pub(super) fn known_verb(verb: &str) -> Result<(), ApiError> {
+    if verb.is_empty() {
+        Err(ApiError::method_not_allowed())
+    } else {
+        Ok(())
+    }
+}

@@ -1,0 +1,115 @@
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
+
+use tokio::sync::watch;
+
+use super::{Change, Compacted, Entry, Key};
+
+/// The objects of one kind and the changes that led to them.
+pub(super) struct Bucket {
+    pub(super) objects: BTreeMap<Key, Entry>,
+    history: VecDeque<Change>,
+    /// Changes up to and including this resource version are gone.
+    compacted: u64,
+    /// The resource version of the last change; dropped to end every watch.
+    pub(super) changed: watch::Sender<u64>,
+}
+
+impl Bucket {
+    /// An empty kind that begins at resource version `born`.
+    pub(super) fn new(born: u64) -> Self {
+        Self {
+            objects: BTreeMap::new(),
+            history: VecDeque::new(),
+            compacted: 0,
+            changed: watch::Sender::new(born),
+        }
+    }
+
+    pub(super) fn record(&mut self, change: Change, limit: usize) {
+        let version = change.version;
+        self.history.push_back(change);
+        while self.history.len() > limit {
+            if let Some(oldest) = self.history.pop_front() {
+                self.compacted = oldest.version;
+            }
+        }
+        self.changed.send_replace(version);
+    }
+
+    pub(super) fn compact(&mut self, version: u64) {
+        self.history.clear();
+        self.compacted = version;
+        // Readers that are behind learn it now and not at the next change.
+        self.changed.send_modify(|_| {});
+    }
+
+    /// Up to `limit` changes after `version`.
+    pub(super) fn since(&self, version: u64, limit: usize) -> Result<Vec<Change>, Compacted> {
+        if version < self.compacted {
+            return Err(Compacted {
+                oldest: self.compacted,
+            });
+        }
+        let first = self
+            .history
+            .partition_point(|change| change.version <= version);
+        Ok(self.history.range(first..).take(limit).cloned().collect())
+    }
+
+    /// The objects in key order as they were at `version`, from `start` on, of one namespace or all.
+    pub(super) fn at(
+        &self,
+        version: u64,
+        namespace: Option<&str>,
+        start: Option<&Key>,
+    ) -> Result<Vec<Entry>, Compacted> {
+        if version < self.compacted {
+            return Err(Compacted {
+                oldest: self.compacted,
+            });
+        }
+        let wanted = |key: &Key| key.is_in(namespace) && start.is_none_or(|start| key >= start);
+        // What stood there before the first later change; walking backwards leaves the earliest.
+        let mut past: BTreeMap<&Key, Option<Entry>> = BTreeMap::new();
+        for change in self
+            .history
+            .iter()
+            .rev()
+            .take_while(|change| change.version > version)
+        {
+            if wanted(&change.key) {
+                let before = change.before.clone().map(|object| Entry {
+                    version: change.before_version,
+                    object,
+                });
+                past.insert(&change.key, before);
+            }
+        }
+        if past.is_empty() {
+            return Ok(self.now(namespace, start));
+        }
+        let mut entries: BTreeMap<&Key, Entry> = self
+            .objects
+            .iter()
+            .filter(|(key, _)| wanted(key) && !past.contains_key(key))
+            .map(|(key, entry)| (key, entry.clone()))
+            .collect();
+        entries.extend(
+            past.into_iter()
+                .filter_map(|(key, entry)| Some((key, entry?))),
+        );
+        Ok(entries.into_values().collect())
+    }
+
+    fn now(&self, namespace: Option<&str>, start: Option<&Key>) -> Vec<Entry> {
+        let first = namespace.map(|namespace| Key::new(Some(namespace), ""));
+        let first = first.as_ref().max(start);
+        let from = first.map_or(Bound::Unbounded, Bound::Included);
+        self.objects
+            .range::<Key, _>((from, Bound::Unbounded))
+            .take_while(|(key, _)| key.is_in(namespace))
+            .map(|(_, entry)| entry.clone())
+            .collect()
+    }
+}

@@ -1,0 +1,29 @@
+/// Name of an object inside its kind: `namespace/name`, or `name` for kinds without namespace. Orders as a real server lists.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Key(String);
+
+impl Key {
+    pub(crate) fn new(namespace: Option<&str>, name: &str) -> Self {
+        match namespace {
+            Some(namespace) => Self(format!("{namespace}/{name}")),
+            None => Self(name.into()),
+        }
+    }
+
+    /// A key as a continue token carries it.
+    pub(crate) fn parse(text: &str) -> Self {
+        Self(text.into())
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub(crate) fn namespace(&self) -> Option<&str> {
+        self.0.split_once('/').map(|(namespace, _)| namespace)
+    }
+
+    pub(crate) fn is_in(&self, namespace: Option<&str>) -> bool {
+        namespace.is_none() || self.namespace() == namespace
+    }
+}

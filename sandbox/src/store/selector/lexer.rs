@@ -1,0 +1,53 @@
+/// One piece of a label selector with its text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Token {
+    Word(String),
+    In,
+    NotIn,
+    /// One of `= == != < > ! ( ) ,` as written; anything else built of these letters is an error of the parser.
+    Symbol(String),
+    End,
+}
+
+impl Token {
+    pub(super) fn text(&self) -> &str {
+        match self {
+            Self::Word(text) | Self::Symbol(text) => text,
+            Self::In => "in",
+            Self::NotIn => "notin",
+            Self::End => "",
+        }
+    }
+
+    pub(super) fn is(&self, symbol: &str) -> bool {
+        matches!(self, Self::Symbol(text) if text == symbol)
+    }
+}
+
+const SYMBOLS: &[&str] = &["==", "!=", "=", "!", "<", ">", "(", ")", ","];
+
+pub(super) fn tokens(text: &str) -> Vec<Token> {
+    let mut tokens = Vec::new();
+    let mut rest = text.trim_start();
+    while !rest.is_empty() {
+        let token = if let Some(symbol) = SYMBOLS.iter().find(|symbol| rest.starts_with(**symbol)) {
+            rest = rest.get(symbol.len()..).unwrap_or_default();
+            Token::Symbol((*symbol).into())
+        } else {
+            let end = rest
+                .find(|letter: char| letter.is_whitespace() || "=!<>(),".contains(letter))
+                .unwrap_or(rest.len());
+            let (word, after) = rest.split_at(end);
+            rest = after;
+            match word {
+                "in" => Token::In,
+                "notin" => Token::NotIn,
+                word => Token::Word(word.into()),
+            }
+        };
+        tokens.push(token);
+        rest = rest.trim_start();
+    }
+    tokens.push(Token::End);
+    tokens
+}

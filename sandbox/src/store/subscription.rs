@@ -1,0 +1,79 @@
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use super::{Change, Compacted, Store};
+use crate::registry::GroupResource;
+
+/// A place in the history of one kind.
+pub(crate) struct Subscription {
+    store: Arc<Store>,
+    resource: GroupResource,
+    position: u64,
+    changed: watch::Receiver<u64>,
+}
+
+/// Changes in order.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    pub(crate) changes: Vec<Change>,
+    /// Every change up to this resource version has been delivered by now.
+    pub(crate) version: u64,
+}
+
+/// How many changes are taken at once.
+const BATCH: usize = 256;
+
+impl Subscription {
+    pub(super) fn new(
+        store: Arc<Store>,
+        resource: GroupResource,
+        position: u64,
+        changed: watch::Receiver<u64>,
+    ) -> Self {
+        Self {
+            store,
+            resource,
+            position,
+            changed,
+        }
+    }
+
+    /// The changes since the last call, perhaps none. `None` once the kind is no longer served.
+    ///
+    /// # Errors
+    /// [`Compacted`] if the reader came too late.
+    pub(crate) fn take(&mut self) -> Option<Result<Batch, Compacted>> {
+        // Mark as seen first: a change in between then wakes once too often, and never once too little.
+        self.changed.borrow_and_update();
+        let batch = self
+            .store
+            .since(&self.resource, &self.changed, self.position, BATCH)?;
+        if let Ok(batch) = &batch {
+            self.position = self.position.max(batch.version);
+        }
+        Some(batch)
+    }
+
+    /// Waits for the next change. `false` once the kind is no longer served.
+    pub(crate) async fn changed(&mut self) -> bool {
+        self.changed.changed().await.is_ok()
+    }
+
+    /// The next changes, at least one. `None` once the kind is no longer served.
+    ///
+    /// # Errors
+    /// [`Compacted`] if the reader came too late.
+    pub(crate) async fn next(&mut self) -> Option<Result<Batch, Compacted>> {
+        loop {
+            match self.take()? {
+                Ok(batch) if batch.changes.is_empty() => {
+                    if !self.changed().await {
+                        return None;
+                    }
+                }
+                other => return Some(other),
+            }
+        }
+    }
+}
