@@ -1,6 +1,7 @@
 //! A Kubernetes controller framework: derive a resource, write `reconcile`, run.
 #![forbid(unsafe_code)]
 
+pub mod cache;
 pub mod client;
 pub mod health;
 pub mod metrics;

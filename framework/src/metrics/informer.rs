@@ -12,20 +12,32 @@ use super::metrics;
 pub struct InformerMetrics {
     /// Objects held now.
     pub objects: IntGauge,
-    /// Lists made, the first one included.
-    pub lists: IntCounter,
-    /// Watches opened.
-    pub watches: IntCounter,
     /// Lists and watches that failed.
     pub errors: IntCounter,
     /// Versions of objects that did not decode.
     pub decode_errors: IntCounter,
     /// Listeners and index functions that panicked.
     pub listener_panics: IntCounter,
+    lists: IntCounterVec,
+    watches: IntCounterVec,
+    resource: String,
     last_event: Gauge,
 }
 
 impl InformerMetrics {
+    /// A list begins: the `initial` one, after the history `expired`, after a failure, …
+    pub fn listing(&self, reason: &'static str) {
+        let labels = &[&*self.resource, reason];
+        self.lists.with_label_values(labels).inc();
+    }
+
+    /// A watch is opened: after the collection was `listed`, after the last one was `closed` by the
+    /// server, found `broken` or `silent`, …
+    pub fn watching(&self, reason: &'static str) {
+        let labels = &[&*self.resource, reason];
+        self.watches.with_label_values(labels).inc();
+    }
+
     /// Notes that the server was heard just now: an event, a bookmark or a list.
     pub fn heard(&self) {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -48,6 +60,7 @@ pub(super) struct InformerFamilies {
 impl InformerFamilies {
     pub(super) fn register(registry: &Registry) -> Self {
         let counter = |name, help| metrics::counter(registry, name, help, &["resource"]);
+        let reasons = |name, help| metrics::counter(registry, name, help, &["resource", "reason"]);
         Self {
             objects: metrics::int_gauge(
                 registry,
@@ -55,13 +68,13 @@ impl InformerFamilies {
                 "Objects held by the informers of a kind",
                 &["resource"],
             ),
-            lists: counter(
+            lists: reasons(
                 "pilothouse_informer_lists_total",
-                "Lists made by the informers of a kind, the first one included",
+                "Lists begun by the informers of a kind, by what made them necessary",
             ),
-            watches: counter(
+            watches: reasons(
                 "pilothouse_informer_watches_total",
-                "Watches opened by the informers of a kind",
+                "Watches opened by the informers of a kind, by what made them necessary",
             ),
             errors: counter(
                 "pilothouse_informer_errors_total",
@@ -86,10 +99,14 @@ impl InformerFamilies {
 
     pub(super) fn of(&self, resource: &str) -> InformerMetrics {
         let label = &[resource];
+        // At zero from the start, as every series that is always met.
+        self.lists.with_label_values(&[resource, "initial"]);
+        self.watches.with_label_values(&[resource, "listed"]);
         InformerMetrics {
             objects: self.objects.with_label_values(label),
-            lists: self.lists.with_label_values(label),
-            watches: self.watches.with_label_values(label),
+            lists: self.lists.clone(),
+            watches: self.watches.clone(),
+            resource: resource.to_owned(),
             errors: self.errors.with_label_values(label),
             decode_errors: self.decode_errors.with_label_values(label),
             listener_panics: self.listener_panics.with_label_values(label),

@@ -1,0 +1,28 @@
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::ListerWatcher;
+use crate::{
+    client::{Api, Error, ListParams, ObjectList, WatchParams, WatchStream},
+    resource::{ApiResource, Object},
+};
+
+/// The API server itself.
+impl<K: Object + Serialize + DeserializeOwned> ListerWatcher<K> for Api<K> {
+    type Watch = WatchStream<K>;
+
+    async fn list(&self, params: &ListParams) -> Result<ObjectList<K>, Error> {
+        Api::list(self, params).await
+    }
+
+    async fn watch(&self, params: &WatchParams) -> Result<WatchStream<K>, Error> {
+        Api::watch(self, params).await
+    }
+
+    fn resource(&self) -> &ApiResource {
+        Api::resource(self)
+    }
+
+    fn namespace(&self) -> Option<&str> {
+        Api::namespace(self)
+    }
+}

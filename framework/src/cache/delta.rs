@@ -1,0 +1,27 @@
+use crate::resource::Undecodable;
+
+/// One step from the server's state to the cache's, in the order in which the server took it.
+///
+/// Whether an object is new or changed is for the store to say, not for the server's event.
+pub enum Delta<K> {
+    /// The object was added or modified.
+    Set(K),
+    /// An object that does not decode was added or modified.
+    SetUndecodable(Box<Undecodable>),
+    /// The object is gone; this is its final state.
+    Deleted(K),
+    /// An object is gone, and its final state does not decode.
+    DeletedUndecodable(Box<Undecodable>),
+    /// A list begins. It may begin again before it ended: then the first one counts no more.
+    ListStarted,
+    /// A list is complete: what it did not hold is gone.
+    ListEnded {
+        /// Resource version of the list.
+        resource_version: String,
+    },
+    /// Nothing happened up to this version.
+    Bookmark {
+        /// Resource version of the collection.
+        resource_version: String,
+    },
+}

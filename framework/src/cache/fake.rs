@@ -1,0 +1,415 @@
+//! A server for tests: it has a history of versions, forgets it when told, breaks its watches, and
+//! writes down what it is asked.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::{Arc, Mutex, MutexGuard},
+    time::Duration,
+};
+
+use futures_util::{StreamExt, stream};
+use k8s_openapi::api::core::v1::ConfigMap;
+use tokio::{sync::mpsc, time::sleep};
+
+use super::{InformerScope, ListerWatcher, SharedInformer};
+use crate::{
+    client::{Change, Error, ListParams, ObjectList, WatchEvent, WatchParams, WatchStream},
+    metrics::Metrics,
+    resource::{ApiResource, ObjectKey, OwnerReference, Status, Undecodable},
+};
+
+/// An object of that version.
+pub(crate) fn object(
+    namespace: &str,
+    name: &str,
+    uid: &str,
+    version: u64,
+    owners: &[&str],
+) -> ConfigMap {
+    let mut object = ConfigMap::default();
+    let owner = |uid: &&str| OwnerReference {
+        uid: uid.to_string(),
+        ..OwnerReference::default()
+    };
+    object.metadata.namespace = Some(namespace.into());
+    object.metadata.name = Some(name.into());
+    object.metadata.uid = Some(uid.into());
+    object.metadata.resource_version = Some(version.to_string());
+    object.metadata.owner_references = Some(owners.iter().map(owner).collect());
+    object
+}
+
+/// An object of that version that does not decode.
+pub(crate) fn undecodable(namespace: &str, name: &str, uid: &str, version: u64) -> Undecodable {
+    Undecodable {
+        resource: ApiResource::of::<ConfigMap>(),
+        key: ObjectKey::namespaced(namespace, name),
+        uid: Some(uid.into()),
+        resource_version: Some(version.to_string()),
+        labels: BTreeMap::new(),
+        owner_references: Vec::new(),
+        reason: "data.x: expected a string".into(),
+    }
+}
+
+/// An error that the server answers.
+pub(crate) fn status(code: u16, reason: &str, message: &str) -> Error {
+    let status = Status {
+        reason: reason.into(),
+        ..Status::from_code(code, message)
+    };
+    Error::api("do", "configmaps", status)
+}
+
+pub(crate) fn expired() -> Error {
+    status(410, "Expired", "too old resource version")
+}
+
+/// A connection that broke.
+pub(crate) fn broken() -> Error {
+    Error::Transport {
+        verb: "watch",
+        target: "configmaps".into(),
+        source: "connection reset".into(),
+    }
+}
+
+/// Lets everything happen that needs no time.
+pub(crate) async fn settle() {
+    sleep(Duration::from_millis(1)).await;
+}
+
+/// What the server has in one place.
+#[derive(Clone, Debug)]
+pub(crate) enum Stored {
+    Good(ConfigMap),
+    Bad(Undecodable),
+}
+
+type Message = Result<WatchEvent<ConfigMap>, Error>;
+
+#[derive(Default)]
+struct State {
+    version: u64,
+    next_uid: u64,
+    objects: BTreeMap<ObjectKey, Stored>,
+    history: Vec<(u64, Stored, Change)>,
+    forgotten: u64,
+    watchers: Vec<mpsc::UnboundedSender<Option<Message>>>,
+    requests: Vec<String>,
+    list_errors: VecDeque<Option<Error>>,
+    watch_errors: VecDeque<Error>,
+    pages: Vec<(u64, Vec<Stored>)>,
+    without_watch_cache: bool,
+    expires_in_stream: bool,
+}
+
+#[derive(Clone)]
+pub(crate) struct FakeServer {
+    resource: ApiResource,
+    namespace: Option<String>,
+    state: Arc<Mutex<State>>,
+}
+
+impl FakeServer {
+    pub(crate) fn new() -> Self {
+        Self {
+            resource: ApiResource::of::<ConfigMap>(),
+            namespace: None,
+            state: Arc::default(),
+        }
+    }
+
+    pub(crate) fn in_namespace(mut self, namespace: &str) -> Self {
+        self.namespace = Some(namespace.into());
+        self
+    }
+
+    pub(crate) fn informer(&self) -> SharedInformer<ConfigMap> {
+        self.informer_with(&Metrics::new())
+    }
+
+    pub(crate) fn informer_with(&self, metrics: &Metrics) -> SharedInformer<ConfigMap> {
+        let metrics = metrics.informer("configmaps");
+        SharedInformer::new(self.clone(), InformerScope::all(), metrics)
+    }
+
+    /// Creates or changes an object.
+    pub(crate) fn put(&self, name: &str) {
+        self.change(name, |uid, version| {
+            Stored::Good(object("default", name, uid, version, &[]))
+        });
+    }
+
+    /// Creates or changes an object so that it does not decode.
+    pub(crate) fn put_bad(&self, name: &str) {
+        self.change(name, |uid, version| {
+            Stored::Bad(undecodable("default", name, uid, version))
+        });
+    }
+
+    fn change(&self, name: &str, make: impl FnOnce(&str, u64) -> Stored) {
+        let mut state = self.state();
+        state.version += 1;
+        let version = state.version;
+        let key = key(name);
+        let (uid, change) = match state.objects.get(&key) {
+            Some(Stored::Good(object)) => (object.metadata.uid.clone(), Change::Modified),
+            Some(Stored::Bad(object)) => (object.uid.clone(), Change::Modified),
+            None => {
+                state.next_uid += 1;
+                (Some(format!("uid-{}", state.next_uid)), Change::Added)
+            }
+        };
+        let stored = make(&uid.unwrap_or_default(), version);
+        state.objects.insert(key, stored.clone());
+        state.record(version, stored, change);
+    }
+
+    pub(crate) fn delete(&self, name: &str) {
+        let mut state = self.state();
+        let Some(mut stored) = state.objects.remove(&key(name)) else {
+            return;
+        };
+        state.version += 1;
+        let version = state.version;
+        match &mut stored {
+            Stored::Good(object) => object.metadata.resource_version = Some(version.to_string()),
+            Stored::Bad(object) => object.resource_version = Some(version.to_string()),
+        }
+        state.record(version, stored, Change::Deleted);
+    }
+
+    /// Forgets all versions but the present one.
+    pub(crate) fn compact(&self) {
+        let mut state = self.state();
+        state.forgotten = state.version;
+        state.history.clear();
+        state.pages.clear();
+    }
+
+    /// From now on a version that was forgotten is told in the stream, as API servers do it.
+    pub(crate) fn expire_in_stream(&self) {
+        self.state().expires_in_stream = true;
+    }
+
+    /// From now on lists are paged whatever version they ask for.
+    pub(crate) fn without_watch_cache(&self) {
+        self.state().without_watch_cache = true;
+    }
+
+    /// Ends all watches in order.
+    pub(crate) fn close_watches(&self) {
+        self.state().watchers.clear();
+    }
+
+    /// Ends all watches with an error.
+    pub(crate) fn end_watches(&self, error: fn() -> Error) {
+        for watcher in self.state().watchers.drain(..) {
+            let _ = watcher.send(Some(Err(error())));
+        }
+    }
+
+    /// All watches stay open, and nothing comes any more: a connection that died unnoticed.
+    pub(crate) fn mute_watches(&self) {
+        for watcher in self.state().watchers.drain(..) {
+            // The stream that sees this waits for ever.
+            let _ = watcher.send(None);
+        }
+    }
+
+    /// Tells all watches how far the server is.
+    pub(crate) fn bookmark(&self) {
+        let mut state = self.state();
+        let resource_version = state.version.to_string();
+        state.send(&|| WatchEvent::Bookmark {
+            resource_version: resource_version.clone(),
+            initial_events_end: false,
+        });
+    }
+
+    /// The version moves on by a change of something else.
+    pub(crate) fn advance(&self) {
+        self.state().version += 1;
+    }
+
+    pub(crate) fn fail_lists(&self, errors: impl IntoIterator<Item = Error>) {
+        self.state()
+            .list_errors
+            .extend(errors.into_iter().map(Some));
+    }
+
+    /// Lets one list pass before those that fail.
+    pub(crate) fn pass_list(&self) {
+        self.state().list_errors.push_back(None);
+    }
+
+    pub(crate) fn fail_watches(&self, errors: impl IntoIterator<Item = Error>) {
+        self.state().watch_errors.extend(errors);
+    }
+
+    /// What was asked so far, one line each; it begins anew with every call.
+    pub(crate) fn requests(&self) -> Vec<String> {
+        std::mem::take(&mut self.state().requests)
+    }
+
+    pub(crate) fn open_watches(&self) -> usize {
+        let state = self.state();
+        state.watchers.iter().filter(|one| !one.is_closed()).count()
+    }
+
+    pub(crate) fn version(&self) -> String {
+        self.state().version.to_string()
+    }
+
+    /// Name and version of all objects, with `!` for those that do not decode.
+    pub(crate) fn objects(&self) -> BTreeMap<String, String> {
+        let objects = self.state().objects.clone();
+        let line = |(key, stored): (ObjectKey, Stored)| {
+            let version = match stored {
+                Stored::Good(object) => object.metadata.resource_version.unwrap_or_default(),
+                Stored::Bad(object) => format!("!{}", object.resource_version.unwrap_or_default()),
+            };
+            (key.name().to_owned(), version)
+        };
+        objects.into_iter().map(line).collect()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
+    }
+}
+
+fn key(name: &str) -> ObjectKey {
+    ObjectKey::namespaced("default", name)
+}
+
+impl State {
+    fn record(&mut self, version: u64, stored: Stored, change: Change) {
+        self.history.push((version, stored.clone(), change));
+        self.send(&|| event(&stored, change));
+    }
+
+    fn send(&mut self, event: &dyn Fn() -> WatchEvent<ConfigMap>) {
+        self.watchers
+            .retain(|watcher| watcher.send(Some(Ok(event()))).is_ok());
+    }
+
+    fn list(&mut self, params: &ListParams) -> Result<ObjectList<ConfigMap>, Error> {
+        if let Some(error) = self.list_errors.pop_front().flatten() {
+            return Err(error);
+        }
+        let (page, offset) = match &params.continue_token {
+            Some(token) => {
+                let (page, offset) = token.split_once(':').unwrap();
+                (page.parse().unwrap(), offset.parse().unwrap())
+            }
+            None => {
+                let version = params.resource_version.as_deref().unwrap_or("0");
+                let version: u64 = version.parse().unwrap();
+                if version > self.version {
+                    let text = format!("Too large resource version: {version}");
+                    return Err(status(504, "Timeout", &text));
+                }
+                let objects = self.objects.values().cloned().collect();
+                self.pages.push((self.version, objects));
+                (self.pages.len() - 1, 0)
+            }
+        };
+        let Some((version, objects)) = self.pages.get(page) else {
+            return Err(expired());
+        };
+        // A watch cache answers from memory, and then all at once.
+        let from_memory = params.resource_version.is_some() && !self.without_watch_cache;
+        let limit = params.limit.filter(|_| !from_memory);
+        let end = limit.map_or(objects.len(), |limit| {
+            objects.len().min(offset + limit as usize)
+        });
+        let mut list = ObjectList::default();
+        list.metadata.resource_version = Some(version.to_string());
+        list.metadata.continue_ = (end < objects.len()).then(|| format!("{page}:{end}"));
+        for stored in &objects[offset..end] {
+            match stored {
+                Stored::Good(object) => list.items.push(object.clone()),
+                Stored::Bad(object) => list.undecodable.push(object.clone()),
+            }
+        }
+        Ok(list)
+    }
+
+    fn watch(&mut self, params: &WatchParams) -> Result<WatchStream<ConfigMap>, Error> {
+        if let Some(error) = self.watch_errors.pop_front() {
+            return Err(error);
+        }
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let version = params.resource_version.as_deref().unwrap_or("0");
+        let version: u64 = version.parse().unwrap();
+        if version < self.forgotten {
+            if !self.expires_in_stream {
+                return Err(expired());
+            }
+            let _ = sender.send(Some(Err(expired())));
+        } else {
+            for (at, stored, change) in &self.history {
+                if *at > version {
+                    let _ = sender.send(Some(Ok(event(stored, *change))));
+                }
+            }
+            self.watchers.push(sender);
+        }
+        let messages = stream::unfold(receiver, |mut receiver| async move {
+            match receiver.recv().await? {
+                Some(message) => Some((message, receiver)),
+                None => std::future::pending().await,
+            }
+        });
+        let end = sleep(params.timeout.unwrap_or(Duration::from_secs(1800)));
+        Ok(WatchStream::new(messages.take_until(end)))
+    }
+}
+
+fn event(stored: &Stored, change: Change) -> WatchEvent<ConfigMap> {
+    match (stored.clone(), change) {
+        (Stored::Good(object), Change::Added) => WatchEvent::Added(object),
+        (Stored::Good(object), Change::Modified) => WatchEvent::Modified(object),
+        (Stored::Good(object), Change::Deleted) => WatchEvent::Deleted(object),
+        (Stored::Bad(object), change) => WatchEvent::Undecodable { change, object },
+    }
+}
+
+impl ListerWatcher<ConfigMap> for FakeServer {
+    type Watch = WatchStream<ConfigMap>;
+
+    async fn list(&self, params: &ListParams) -> Result<ObjectList<ConfigMap>, Error> {
+        let mut line = String::from("list");
+        if let Some(version) = &params.resource_version {
+            line += &format!(" at {version}");
+        }
+        if let Some(limit) = params.limit {
+            line += &format!(" limit {limit}");
+        }
+        if params.continue_token.is_some() {
+            line += " continue";
+        }
+        let mut state = self.state();
+        state.requests.push(line);
+        state.list(params)
+    }
+
+    async fn watch(&self, params: &WatchParams) -> Result<Self::Watch, Error> {
+        let minutes = params.timeout.unwrap().as_secs_f64() / 60.0;
+        assert!((5.0..10.0).contains(&minutes) && params.allow_bookmarks);
+        let version = params.resource_version.as_deref().unwrap_or("nothing");
+        let mut state = self.state();
+        state.requests.push(format!("watch from {version}"));
+        state.watch(params)
+    }
+
+    fn resource(&self) -> &ApiResource {
+        &self.resource
+    }
+
+    fn namespace(&self) -> Option<&str> {
+        self.namespace.as_deref()
+    }
+}

@@ -1,0 +1,236 @@
+use std::{
+    any::{Any, TypeId},
+    collections::HashMap,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use futures_util::future::BoxFuture;
+use serde::{Serialize, de::DeserializeOwned};
+use tokio::runtime::Handle;
+use tokio_util::{
+    sync::{CancellationToken, DropGuard},
+    task::TaskTracker,
+};
+
+use super::{InformerScope, InformerStatus, ListerWatcher, SharedInformer};
+use crate::{
+    client::{Api, Client},
+    metrics::Metrics,
+    resource::{ApiResource, DynamicObject, Object, Resource},
+};
+
+/// Hands out informers and owns their tasks.
+///
+/// Whoever asks for the same kind, namespace, selectors and representation (the Rust type) gets the
+/// same informer: one list, one watch, one copy (design promise R13). Informers run from
+/// [`start`](Self::start) on; one that is asked for later runs at once. They do not wait for each
+/// other: a kind that is forbidden or not served holds back only itself.
+///
+/// Cloning gives another handle. When the last one is dropped the informers end.
+#[derive(Clone)]
+pub struct Informers {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    client: Client,
+    metrics: Metrics,
+    tracker: TaskTracker,
+    state: Mutex<State>,
+}
+
+struct State {
+    informers: HashMap<Identity, Box<dyn Informer>>,
+    phase: Phase,
+}
+
+enum Phase {
+    New,
+    Running {
+        runtime: Handle,
+        cancel: CancellationToken,
+        _guard: DropGuard,
+    },
+    Stopped,
+}
+
+#[derive(PartialEq, Eq, Hash)]
+struct Identity {
+    representation: TypeId,
+    resource: ApiResource,
+    scope: InformerScope,
+}
+
+/// A [`SharedInformer`] of any kind.
+trait Informer: Send + Sync {
+    fn as_any(&self) -> &dyn Any;
+    fn status(&self) -> InformerStatus;
+    fn run(&self, cancel: CancellationToken) -> BoxFuture<'static, ()>;
+    fn stop(&self);
+}
+
+impl Informers {
+    /// No informers yet; they will read through `client`.
+    pub fn new(client: Client, metrics: Metrics) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                client,
+                metrics,
+                tracker: TaskTracker::new(),
+                state: Mutex::new(State {
+                    informers: HashMap::new(),
+                    phase: Phase::New,
+                }),
+            }),
+        }
+    }
+
+    /// The informer of `K` within `scope`.
+    pub fn informer<K: Resource>(&self, scope: InformerScope) -> SharedInformer<K> {
+        self.of(ApiResource::of::<K>(), scope)
+    }
+
+    /// The informer of a kind known only at run time.
+    pub fn dynamic(
+        &self,
+        resource: ApiResource,
+        scope: InformerScope,
+    ) -> SharedInformer<DynamicObject> {
+        self.of(resource, scope)
+    }
+
+    /// The informer of the objects of `resource` within `scope`, read as `K`s.
+    pub fn of<K>(&self, resource: ApiResource, scope: InformerScope) -> SharedInformer<K>
+    where
+        K: Object + Serialize + DeserializeOwned,
+    {
+        let client = self.inner.client.clone();
+        self.of_source(resource.clone(), scope.clone(), move || {
+            Api::of(&client, resource, scope.namespace.as_deref())
+        })
+    }
+
+    /// As [`of`](Self::of), from another source than the API server; `source` is called only when
+    /// there is no such informer yet.
+    pub fn of_source<K, L>(
+        &self,
+        resource: ApiResource,
+        scope: InformerScope,
+        source: impl FnOnce() -> L,
+    ) -> SharedInformer<K>
+    where
+        K: Object,
+        L: ListerWatcher<K>,
+    {
+        let identity = Identity {
+            representation: TypeId::of::<K>(),
+            resource,
+            scope,
+        };
+        let mut state = self.state();
+        let known = state.informers.get(&identity);
+        if let Some(informer) = known.and_then(|known| known.as_any().downcast_ref()) {
+            return SharedInformer::clone(informer);
+        }
+        let metrics = self
+            .inner
+            .metrics
+            .informer(&identity.resource.qualified_plural());
+        let informer = SharedInformer::new(source(), identity.scope.clone(), metrics);
+        state.phase.begin(&informer, &self.inner.tracker);
+        state.informers.insert(identity, Box::new(informer.clone()));
+        informer
+    }
+
+    /// Runs the informers, and those asked for later, until `cancel` or
+    /// [`shutdown`](Self::shutdown). Starting twice does nothing.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub fn start(&self, cancel: &CancellationToken) {
+        let mut state = self.state();
+        if !matches!(state.phase, Phase::New) {
+            return;
+        }
+        let cancel = cancel.child_token();
+        state.phase = Phase::Running {
+            runtime: Handle::current(),
+            _guard: cancel.clone().drop_guard(),
+            cancel,
+        };
+        let State { informers, phase } = &*state;
+        for informer in informers.values() {
+            phase.begin(&**informer, &self.inner.tracker);
+        }
+    }
+
+    /// Ends all informers, and returns when none of their tasks is left. It cannot be undone.
+    pub async fn shutdown(&self) {
+        let mut state = self.state();
+        if let Phase::New = state.phase {
+            state
+                .informers
+                .values()
+                .for_each(|informer| informer.stop());
+        }
+        // Dropping the phase's guard cancels what runs.
+        state.phase = Phase::Stopped;
+        drop(state);
+        self.inner.tracker.close();
+        self.inner.tracker.wait().await;
+    }
+
+    /// How each informer is doing, in order of their kinds.
+    pub fn statuses(&self) -> Vec<InformerStatus> {
+        let state = self.state();
+        let mut statuses: Vec<_> = state.informers.values().map(|one| one.status()).collect();
+        drop(state);
+        statuses.sort_by(|a, b| {
+            let namespace = |status: &InformerStatus| status.scope.namespace.clone();
+            (&a.resource, namespace(a)).cmp(&(&b.resource, namespace(b)))
+        });
+        statuses
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        let state = &self.inner.state;
+        state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Phase {
+    fn begin(&self, informer: &dyn Informer, tracker: &TaskTracker) {
+        match self {
+            Self::New => {}
+            Self::Running {
+                runtime, cancel, ..
+            } => drop(tracker.spawn_on(informer.run(cancel.clone()), runtime)),
+            Self::Stopped => informer.stop(),
+        }
+    }
+}
+
+impl<K: Object> Informer for SharedInformer<K> {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn status(&self) -> InformerStatus {
+        self.status()
+    }
+
+    fn run(&self, cancel: CancellationToken) -> BoxFuture<'static, ()> {
+        Box::pin(self.run(cancel))
+    }
+
+    fn stop(&self) {
+        self.stop();
+    }
+}
+
+impl fmt::Debug for Informers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.statuses()).finish()
+    }
+}

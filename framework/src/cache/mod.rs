@@ -1,0 +1,82 @@
+//! Informers: caches of what the API server has, kept up to date by watching it.
+//!
+//! ```text
+//! ListerWatcher → Reflector → DeltaQueue (DeltaFifo) → Store → listeners
+//!                                                        ↑
+//!                                                     Listers
+//! ```
+//!
+//! * A [`ListerWatcher`] is where the objects come from: an [`Api`](crate::client::Api), or
+//!   something of a test.
+//! * The [`Reflector`] lists and watches it, and survives whatever goes wrong on the way.
+//! * The [`DeltaFifo`] keeps the steps in order and holds the reflector back when they are not
+//!   taken out fast enough; the [`DeltaQueue`] waits at it.
+//! * The [`Store`] holds each object once, in an `Arc`, with an index by namespace and one by owner.
+//!   Any number of [`Lister`]s read it, and never wait.
+//! * A [`SharedInformer`] is all of this in one task, with listeners that are told each
+//!   [`Event`]; [`Informers`] hands them out and owns the tasks.
+//!
+//! What it guarantees:
+//!
+//! * The store is written before a listener hears of a change, and a listener hears of the states of
+//!   an object in the server's order.
+//! * Nothing is missed: after a broken watch, a 410, a list or a restart of the server each object's
+//!   last state is delivered, deletions that happened meanwhile included. During a list changes are
+//!   delivered page by page, deletions after the last one; an object that was deleted and
+//!   created anew meanwhile is delivered as [`Event::Recreated`].
+//! * An object whose resource version did not change keeps its `Arc`, and nobody hears of it.
+//! * One object that does not decode spoils only itself: it keeps its place, and reading it is an
+//!   error.
+//! * A panic of a listener is counted and ends only that call.
+//!
+//! What it does not: intermediate states may be left out while the watch is interrupted, and a
+//! cache is always a little behind the server.
+//!
+//! Against client-go: deletions come last in a list, recreation is an event of its own, the removal
+//! of a listener can be awaited, there is no resync, and nothing polls.
+
+mod api;
+mod backoff;
+mod delta;
+mod entry;
+mod event;
+mod fifo;
+mod informer;
+mod informers;
+mod listener;
+mod lister;
+mod lister_watcher;
+mod listing;
+mod position;
+mod processor;
+mod progress;
+mod queue;
+mod random;
+mod reflector;
+mod scope;
+mod snapshot;
+mod status;
+mod store;
+mod subscription;
+
+#[cfg(test)]
+mod fake;
+#[cfg(test)]
+mod tests;
+
+pub use delta::Delta;
+pub use entry::Entry;
+pub use event::Event;
+pub use fifo::{Batch, DeltaFifo};
+pub use informer::SharedInformer;
+pub use informers::Informers;
+pub use lister::Lister;
+pub use lister_watcher::ListerWatcher;
+pub use listing::Listing;
+pub use queue::DeltaQueue;
+pub use reflector::Reflector;
+pub use scope::InformerScope;
+pub use snapshot::Snapshot;
+pub use status::{InformerMode, InformerStatus};
+pub use store::Store;
+pub use subscription::Subscription;

@@ -1,0 +1,181 @@
+use std::{
+    panic::Location,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+use super::{Event, InformerMode, Snapshot};
+use crate::{
+    client::Error,
+    metrics::InformerMetrics,
+    resource::{ApiResource, Object},
+};
+
+/// What a reflector tells about its work.
+#[derive(Debug)]
+pub(super) struct Progress {
+    resource: ApiResource,
+    namespace: Option<String>,
+    metrics: InformerMetrics,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    mode: InformerMode,
+    last_error: Option<String>,
+    heard: Option<Instant>,
+    /// What this informer added to the kind's count of objects.
+    objects: usize,
+}
+
+impl Progress {
+    pub(super) fn new(
+        resource: ApiResource,
+        namespace: Option<String>,
+        metrics: InformerMetrics,
+    ) -> Self {
+        Self {
+            resource,
+            namespace,
+            metrics,
+            state: Mutex::default(),
+        }
+    }
+
+    pub(super) fn enter(&self, mode: InformerMode) {
+        self.state().mode = mode;
+    }
+
+    pub(super) fn listing(&self, reason: &'static str) {
+        self.enter(InformerMode::Listing);
+        self.metrics.listing(reason);
+        tracing::debug!(resource = %self.resource, namespace = self.namespace, reason, "listing");
+    }
+
+    pub(super) fn connecting(&self, reason: &'static str) {
+        self.enter(InformerMode::Connecting);
+        self.metrics.watching(reason);
+        tracing::debug!(resource = %self.resource, namespace = self.namespace, reason, "watching");
+    }
+
+    /// A batch has reached the store.
+    pub(super) fn processed<K: Object>(&self, events: &[Event<K>], snapshot: &Snapshot<K>) {
+        self.metrics.heard();
+        for event in events {
+            // A version that was seen already makes no event, so each is logged once.
+            if let Event::Undecodable { object, .. } = event {
+                self.metrics.decode_errors.inc();
+                tracing::warn!("{object}");
+            }
+        }
+        self.count(snapshot.len());
+    }
+
+    fn count(&self, objects: usize) {
+        let mut state = self.state();
+        let difference = objects as i64 - state.objects as i64;
+        state.objects = objects;
+        drop(state);
+        self.metrics.objects.add(difference);
+    }
+
+    pub(super) fn stopped(&self) {
+        self.count(0);
+        self.enter(InformerMode::Stopped);
+    }
+
+    pub(super) fn listener_panicked(&self, location: &Location<'_>) {
+        self.metrics.listener_panics.inc();
+        tracing::error!(resource = %self.resource, "the listener added at {location} panicked");
+    }
+
+    /// An event or a page came.
+    pub(super) fn heard(&self) {
+        self.state().heard = Some(Instant::now());
+    }
+
+    /// A request works again.
+    pub(super) fn recovered(&self) {
+        let mut state = self.state();
+        state.heard = Some(Instant::now());
+        let error = state.last_error.take();
+        drop(state);
+        if error.is_some() {
+            tracing::info!(resource = %self.resource, namespace = self.namespace, "informer recovered");
+        }
+    }
+
+    /// A request failed. Each failure is logged once, however often it comes back.
+    pub(super) fn failed(&self, verb: &str, error: &Error) {
+        self.note(format!(
+            "cannot {verb} {}: {}",
+            self.target(),
+            reason(error)
+        ));
+    }
+
+    /// Something else than a request went wrong.
+    pub(super) fn troubled(&self, verb: &str, trouble: &str) {
+        self.note(format!("cannot {verb} {}: {trouble}", self.target()));
+    }
+
+    fn note(&self, text: String) {
+        self.metrics.errors.inc();
+        let mut state = self.state();
+        let known = state.last_error.as_deref() == Some(&text);
+        state.last_error = Some(text.clone());
+        drop(state);
+        if known {
+            tracing::debug!("{text}");
+        } else {
+            tracing::warn!("{text}");
+        }
+    }
+
+    pub(super) fn mode(&self) -> InformerMode {
+        self.state().mode
+    }
+
+    pub(super) fn last_error(&self) -> Option<String> {
+        self.state().last_error.clone()
+    }
+
+    pub(super) fn silent_for(&self) -> Option<Duration> {
+        self.state().heard.map(|heard| heard.elapsed())
+    }
+
+    /// `deployments.apps in namespace "x"`.
+    fn target(&self) -> String {
+        let plural = self.resource.qualified_plural();
+        match (&self.namespace, self.resource.namespaced) {
+            (Some(namespace), _) => format!("{plural} in namespace \"{namespace}\""),
+            (None, true) => format!("{plural} in all namespaces"),
+            (None, false) => plural,
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The error without verb and target, which are told already.
+fn reason(error: &Error) -> String {
+    let text = error.to_string();
+    let (Error::Api { verb, target, .. }
+    | Error::Connect { verb, target, .. }
+    | Error::Transport { verb, target, .. }
+    | Error::Timeout { verb, target, .. }
+    | Error::Decode { verb, target, .. }
+    | Error::Invalid { verb, target, .. }) = error
+    else {
+        return text;
+    };
+    match text.strip_prefix(&format!("{verb} {target}: ")) {
+        Some(reason) => reason.to_owned(),
+        None => text,
+    }
+}

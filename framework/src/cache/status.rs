@@ -1,0 +1,58 @@
+use std::{fmt, time::Duration};
+
+use super::InformerScope;
+use crate::resource::ApiResource;
+
+/// How an informer is doing, for readiness checks and for people.
+#[derive(Clone, Debug)]
+pub struct InformerStatus {
+    /// The kind.
+    pub resource: ApiResource,
+    /// Which objects of it.
+    pub scope: InformerScope,
+    /// Whether the first list has reached the store and the listeners. It stays so.
+    pub synced: bool,
+    /// What the informer does just now.
+    pub mode: InformerMode,
+    /// The failure that has not been mended yet: verb, resource, namespace, and what the server
+    /// said.
+    pub last_error: Option<String>,
+    /// For how long the server has not been heard; `None` if it never was.
+    pub silent_for: Option<Duration>,
+    /// How many objects the cache holds, undecodable ones included.
+    pub objects: usize,
+    /// How many of them do not decode.
+    pub undecodable: usize,
+}
+
+/// What an informer does just now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum InformerMode {
+    /// It was not started.
+    #[default]
+    Idle,
+    /// It reads the whole collection.
+    Listing,
+    /// It opens a watch.
+    Connecting,
+    /// It follows the changes.
+    Watching,
+    /// It waits before it tries again.
+    BackingOff,
+    /// It has ended.
+    Stopped,
+}
+
+/// `synced` when all is well, otherwise what is not.
+impl fmt::Display for InformerStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.last_error, self.silent_for) {
+            (Some(error), Some(silent)) => {
+                write!(f, "{error} (last heard {} s ago)", silent.as_secs())
+            }
+            (Some(error), None) => f.write_str(error),
+            (None, _) if self.synced => f.write_str("synced"),
+            (None, _) => write!(f, "{} not synced yet", self.resource.qualified_plural()),
+        }
+    }
+}

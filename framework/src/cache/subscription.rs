@@ -1,0 +1,61 @@
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use tokio::sync::watch;
+
+/// A listener's place at an informer. Dropping it leaves the listener where it is.
+#[derive(Clone)]
+pub struct Subscription {
+    removed: Arc<AtomicBool>,
+    ready: watch::Receiver<bool>,
+    detach: Arc<dyn Fn(&Arc<AtomicBool>) + Send + Sync>,
+}
+
+impl Subscription {
+    pub(super) fn new(
+        removed: Arc<AtomicBool>,
+        ready: watch::Receiver<bool>,
+        detach: Arc<dyn Fn(&Arc<AtomicBool>) + Send + Sync>,
+    ) -> Self {
+        Self {
+            removed,
+            ready,
+            detach,
+        }
+    }
+
+    /// Removes the listener. No call of it begins after `remove` returned; the future resolves
+    /// when a call that was under way has ended and the function was dropped.
+    ///
+    /// Removing twice is nothing but waiting. After the informer stopped it resolves at once.
+    pub fn remove(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.removed.store(true, Ordering::Release);
+        (self.detach)(&self.removed);
+        let mut ready = self.ready.clone();
+        async move {
+            // The listener holds the sender: an error says that it was dropped.
+            while ready.changed().await.is_ok() {}
+        }
+    }
+
+    /// Waits until the listener has heard of all that the first list held (a late one: of all
+    /// that the cache held when it was added). `false` if it was removed, or the informer
+    /// stopped, before that. Any number may wait.
+    pub async fn synced(&self) -> bool {
+        self.ready.clone().wait_for(|ready| *ready).await.is_ok()
+    }
+}
+
+impl fmt::Debug for Subscription {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Subscription")
+            .field("removed", &self.removed)
+            .field("synced", &*self.ready.borrow())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,1 @@
+//! What the cache promises, over a server with a history and faults.
