@@ -7,6 +7,8 @@ pub mod health;
 pub mod metrics;
 pub mod resource;
 pub mod server;
+#[cfg(feature = "dev")]
+pub mod testing;
 
 /// The Kubernetes API types, from k8s-openapi.
 pub use k8s_openapi as k8s;
