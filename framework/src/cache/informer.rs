@@ -171,6 +171,7 @@ impl<K: Object> SharedInformer<K> {
             synced: self.has_synced(),
             mode: shared.progress.mode(),
             last_error: shared.progress.last_error(),
+            not_served: shared.progress.not_served(),
             silent_for: shared.progress.silent_for(),
             objects: snapshot.len(),
             undecodable: snapshot.undecodable(),

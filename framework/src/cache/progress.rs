@@ -26,6 +26,8 @@ pub(super) struct Progress {
 struct State {
     mode: InformerMode,
     last_error: Option<String>,
+    /// The last error was that the server does not know the kind.
+    not_served: bool,
     heard: Option<Instant>,
     /// What this informer added to the kind's count of objects.
     objects: usize,
@@ -102,6 +104,7 @@ impl Progress {
         let mut state = self.state();
         state.heard = Some(Instant::now());
         let error = state.last_error.take();
+        state.not_served = false;
         drop(state);
         if error.is_some() {
             tracing::info!(resource = %self.resource, namespace = self.namespace, "informer recovered");
@@ -110,23 +113,21 @@ impl Progress {
 
     /// A request failed. Each failure is logged once, however often it comes back.
     pub(super) fn failed(&self, verb: &str, error: &Error) {
-        self.note(format!(
-            "cannot {verb} {}: {}",
-            self.target(),
-            reason(error)
-        ));
+        let text = format!("cannot {verb} {}: {}", self.target(), reason(error));
+        self.note(text, error.is_not_found());
     }
 
     /// Something else than a request went wrong.
     pub(super) fn troubled(&self, verb: &str, trouble: &str) {
-        self.note(format!("cannot {verb} {}: {trouble}", self.target()));
+        self.note(format!("cannot {verb} {}: {trouble}", self.target()), false);
     }
 
-    fn note(&self, text: String) {
+    fn note(&self, text: String, not_served: bool) {
         self.metrics.errors.inc();
         let mut state = self.state();
         let known = state.last_error.as_deref() == Some(&text);
         state.last_error = Some(text.clone());
+        state.not_served = not_served;
         drop(state);
         if known {
             tracing::debug!("{text}");
@@ -141,6 +142,10 @@ impl Progress {
 
     pub(super) fn last_error(&self) -> Option<String> {
         self.state().last_error.clone()
+    }
+
+    pub(super) fn not_served(&self) -> bool {
+        self.state().not_served
     }
 
     pub(super) fn silent_for(&self) -> Option<Duration> {

@@ -17,6 +17,9 @@ pub struct InformerStatus {
     /// The failure that has not been mended yet: verb, resource, namespace, and what the server
     /// said.
     pub last_error: Option<String>,
+    /// Whether that failure is that the server does not know the kind: its definition is not
+    /// installed.
+    pub not_served: bool,
     /// For how long the server has not been heard; `None` if it never was.
     pub silent_for: Option<Duration>,
     /// How many objects the cache holds, undecodable ones included.
