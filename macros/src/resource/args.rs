@@ -1,0 +1,240 @@
+use darling::{
+    Error, FromDeriveInput, Result,
+    ast::{Data, Fields},
+    util::{Flag, SpannedValue},
+};
+use syn::{Attribute, Generics, Ident, LitStr, Path, Type, spanned::Spanned};
+
+use super::names;
+use crate::{shape, strings::Strings};
+
+/// `#[resource(..)]` and the struct it stands on, as written.
+#[derive(Debug, FromDeriveInput)]
+#[darling(attributes(resource), forward_attrs(doc))]
+pub(super) struct Args {
+    ident: Ident,
+    generics: Generics,
+    data: Data<darling::util::Ignored, syn::Field>,
+    attrs: Vec<Attribute>,
+    group: Option<LitStr>,
+    version: Option<LitStr>,
+    kind: Option<LitStr>,
+    plural: Option<LitStr>,
+    singular: Option<LitStr>,
+    #[darling(default)]
+    short_names: Strings,
+    #[darling(default)]
+    categories: Strings,
+    namespaced: Flag,
+    cluster: Flag,
+    max_description: Option<SpannedValue<usize>>,
+    #[darling(rename = "crate")]
+    krate: Option<Path>,
+}
+
+/// A kind that was checked.
+pub(super) struct Kind {
+    pub(super) ident: Ident,
+    pub(super) krate: Path,
+    pub(super) docs: Vec<Attribute>,
+    pub(super) group: String,
+    pub(super) version: String,
+    pub(super) kind: String,
+    pub(super) plural: String,
+    pub(super) singular: String,
+    pub(super) short_names: Vec<String>,
+    pub(super) categories: Vec<String>,
+    pub(super) namespaced: bool,
+    pub(super) max_description: Option<usize>,
+    pub(super) metadata: Type,
+    pub(super) spec: Option<Spec>,
+    pub(super) status: Option<Type>,
+}
+
+/// The type of `spec`, without its `Option`.
+pub(super) struct Spec {
+    pub(super) ty: Type,
+    pub(super) optional: bool,
+}
+
+impl Args {
+    /// Everything that can be wrong is reported at once.
+    pub(super) fn check(self) -> Result<Kind> {
+        let mut errors = Error::accumulator();
+        if !self.generics.params.is_empty() {
+            errors.push(
+                Error::custom("a kind has one schema: remove the parameters from the struct and name the types in its fields")
+                    .with_span(&self.generics),
+            );
+        }
+        let group = errors.handle_in(|| {
+            required(
+                self.group.as_ref(),
+                &self.ident,
+                "group = \"demo.example.com\"",
+                names::check_group,
+            )
+        });
+        let version = errors.handle_in(|| {
+            required(
+                self.version.as_ref(),
+                &self.ident,
+                "version = \"v1\"",
+                names::check_version,
+            )
+        });
+        let kind = self
+            .kind
+            .as_ref()
+            .map_or_else(|| self.ident.to_string(), LitStr::value);
+        let kind_span = self.kind.as_ref().map_or(self.ident.span(), LitStr::span);
+        errors.handle(spanned(names::check_kind(&kind), kind_span));
+        let singular = self
+            .singular
+            .as_ref()
+            .map_or_else(|| kind.to_lowercase(), LitStr::value);
+        let plural = self
+            .plural
+            .as_ref()
+            .map_or_else(|| names::plural(&singular), LitStr::value);
+        for (what, name) in [("singular", &self.singular), ("plural", &self.plural)]
+            .into_iter()
+            .filter_map(|(what, name)| Some((what, name.as_ref()?)))
+            .chain(self.short_names.0.iter().map(|name| ("short name", name)))
+            .chain(self.categories.0.iter().map(|name| ("category", name)))
+        {
+            errors.handle(spanned(
+                names::check_label(what, &name.value()),
+                name.span(),
+            ));
+        }
+        if self.namespaced.is_present() == self.cluster.is_present() {
+            let (text, span) = if self.cluster.is_present() {
+                (
+                    "a kind is either namespaced or cluster-wide: remove one of the two",
+                    self.cluster.span(),
+                )
+            } else {
+                (
+                    "where do objects of this kind live? add one of\n    #[resource(namespaced)]  each in a namespace\n    #[resource(cluster)]     in the whole cluster",
+                    self.ident.span(),
+                )
+            };
+            errors.push(Error::custom(text).with_span(&span));
+        }
+        let fields = errors.handle_in(|| fields(self.data, &self.ident));
+        let errors = errors.finish();
+        let (Some(group), Some(version), Some((metadata, spec, status))) = (group, version, fields)
+        else {
+            errors?;
+            return Err(Error::custom("the kind could not be read").with_span(&self.ident));
+        };
+        errors?;
+        let values = |strings: Strings| strings.0.iter().map(LitStr::value).collect();
+        Ok(Kind {
+            krate: crate::krate::path(self.krate.as_ref()),
+            docs: self.attrs,
+            group,
+            version,
+            kind,
+            plural,
+            singular,
+            short_names: values(self.short_names),
+            categories: values(self.categories),
+            namespaced: self.namespaced.is_present(),
+            max_description: self.max_description.map(|max| *max),
+            metadata,
+            spec,
+            status,
+            ident: self.ident,
+        })
+    }
+}
+
+type Parts = (Type, Option<Spec>, Option<Type>);
+
+fn fields(data: Data<darling::util::Ignored, syn::Field>, ident: &Ident) -> Result<Parts> {
+    let Data::Struct(Fields { fields, style, .. }) = data else {
+        return Err(Error::custom(
+            "a kind is a struct with the fields `metadata`, `spec` and `status`; an enum can be the type of a field in its spec",
+        )
+        .with_span(ident));
+    };
+    if !style.is_struct() {
+        return Err(Error::custom(
+            "a kind is a struct with the named fields `metadata`, `spec` and `status`",
+        )
+        .with_span(ident));
+    }
+    let mut errors = Error::accumulator();
+    let (mut metadata, mut spec, mut status) = (None, None, None);
+    for field in fields {
+        let name = field
+            .ident
+            .as_ref()
+            .map(Ident::to_string)
+            .unwrap_or_default();
+        match name.as_str() {
+            "metadata" => {
+                if shape::named(&field.ty).is_none_or(|(name, _)| name != "ObjectMeta") {
+                    errors.push(Error::custom("`metadata` is an `ObjectMeta`: write `pub metadata: ObjectMeta`").with_span(&field.ty));
+                }
+                metadata = Some(field.ty);
+            }
+            "spec" => {
+                let inner = shape::optional(&field.ty);
+                spec = Some(Spec { optional: inner.is_some(), ty: inner.unwrap_or(&field.ty).clone() });
+            }
+            "status" => match shape::optional(&field.ty) {
+                Some(inner) => status = Some(inner.clone()),
+                None => {
+                    let ty = &field.ty;
+                    let ty = quote::quote!(#ty).to_string();
+                    errors.push(
+                        Error::custom(format!("a new object has no status: write `pub status: Option<{ty}>`"))
+                            .with_span(&field.ty),
+                    );
+                }
+            },
+            "api_version" | "kind" | "types" | "type_meta" => errors.push(
+                Error::custom(format!("`{name}` stands in the attribute and is written by the derive: remove the field"))
+                    .with_span(&field.span()),
+            ),
+            _ => errors.push(
+                Error::custom(format!("a kind has the fields `metadata`, `spec` and `status` only: move `{name}` into the type of `spec`"))
+                    .with_span(&field.ident.as_ref().map_or_else(|| field.ty.span(), Ident::span)),
+            ),
+        }
+    }
+    if metadata.is_none() {
+        errors.push(
+            Error::custom("the metadata is missing: add `pub metadata: ObjectMeta`")
+                .with_span(ident),
+        );
+    }
+    errors.finish()?;
+    metadata
+        .map(|metadata| (metadata, spec, status))
+        .ok_or_else(|| Error::custom("the metadata is missing"))
+}
+
+fn required(
+    value: Option<&LitStr>,
+    ident: &Ident,
+    example: &str,
+    check: fn(&str) -> std::result::Result<(), String>,
+) -> Result<String> {
+    let Some(value) = value else {
+        let name = example.split(' ').next().unwrap_or_default();
+        return Err(Error::custom(format!(
+            "the {name} is missing: add `#[resource({example})]`"
+        ))
+        .with_span(ident));
+    };
+    spanned(check(&value.value()), value.span())?;
+    Ok(value.value())
+}
+
+fn spanned(result: std::result::Result<(), String>, span: proc_macro2::Span) -> Result<()> {
+    result.map_err(|text| Error::custom(text).with_span(&span))
+}

@@ -1,0 +1,206 @@
+use darling::{FromDeriveInput, Result};
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::{DeriveInput, Expr, Lit, Meta, spanned::Spanned};
+
+use super::args::{Args, Kind, Spec};
+
+/// Writes the impls of one kind.
+pub(crate) fn expand(input: DeriveInput) -> Result<TokenStream> {
+    let kind = Args::from_derive_input(&input)?.check()?;
+    let parts = [
+        object(&kind),
+        serde(&kind),
+        custom_resource(&kind),
+        checks(&kind),
+    ];
+    Ok(quote!(#(#parts)*))
+}
+
+fn object(kind: &Kind) -> TokenStream {
+    let Kind {
+        ident,
+        krate,
+        group,
+        version,
+        kind: name,
+        plural,
+        metadata,
+        ..
+    } = kind;
+    let scope = if kind.namespaced {
+        quote!(Namespaced)
+    } else {
+        quote!(Cluster)
+    };
+    let meta = quote!(#krate::resource::ObjectMeta);
+    // The spelling was checked; a type of another crate with that name is the compiler's to refuse.
+    let coerce = quote_spanned!(metadata.span()=> &self.metadata);
+    quote! {
+        #[automatically_derived]
+        impl #krate::resource::Object for #ident {
+            fn metadata(&self) -> &#meta { #coerce }
+            fn metadata_mut(&mut self) -> &mut #meta { &mut self.metadata }
+        }
+        #[automatically_derived]
+        impl #krate::resource::Resource for #ident {
+            type Scope = #krate::resource::#scope;
+            const GROUP: &'static str = #group;
+            const VERSION: &'static str = #version;
+            const KIND: &'static str = #name;
+            const PLURAL: &'static str = #plural;
+        }
+    }
+}
+
+fn serde(kind: &Kind) -> TokenStream {
+    let Kind {
+        ident,
+        krate,
+        group,
+        version,
+        kind: name,
+        ..
+    } = kind;
+    let api_version = format!("{group}/{version}");
+    let private = quote!(#krate::__private);
+    let (spec_ty, spec_read, spec_write) = match &kind.spec {
+        Some(Spec {
+            ty,
+            optional: false,
+        }) => (
+            quote!(#ty),
+            Some(quote!(spec: parts.required_spec()?,)),
+            quote!(::core::option::Option::Some(&self.spec)),
+        ),
+        Some(Spec { ty, optional: true }) => (
+            quote!(#ty),
+            Some(quote!(spec: parts.spec,)),
+            quote!(::core::option::Option::as_ref(&self.spec)),
+        ),
+        None => (
+            quote!(#private::Absent),
+            None,
+            quote!(::core::option::Option::None),
+        ),
+    };
+    let (status_ty, status_read, status_write) = match &kind.status {
+        Some(ty) => (
+            quote!(#ty),
+            Some(quote!(status: parts.status.take(),)),
+            quote!(::core::option::Option::as_ref(&self.status)),
+        ),
+        None => (
+            quote!(#private::Absent),
+            None,
+            quote!(::core::option::Option::None),
+        ),
+    };
+    quote! {
+        #[automatically_derived]
+        impl #private::serde::Serialize for #ident {
+            fn serialize<S: #private::serde::Serializer>(&self, serializer: S) -> ::core::result::Result<S::Ok, S::Error> {
+                #private::serialize_kind::<#spec_ty, #status_ty, S>(
+                    serializer, #api_version, #name, &self.metadata, #spec_write, #status_write,
+                )
+            }
+        }
+        #[automatically_derived]
+        impl<'de> #private::serde::Deserialize<'de> for #ident {
+            fn deserialize<D: #private::serde::Deserializer<'de>>(deserializer: D) -> ::core::result::Result<Self, D::Error> {
+                #[allow(unused_mut)]
+                let mut parts = #private::deserialize_kind::<#spec_ty, #status_ty, D>(deserializer, #api_version, #name)?;
+                ::core::result::Result::Ok(Self {
+                    metadata: ::core::mem::take(&mut parts.metadata),
+                    #status_read
+                    #spec_read
+                })
+            }
+        }
+    }
+}
+
+fn custom_resource(kind: &Kind) -> TokenStream {
+    let Kind {
+        ident,
+        krate,
+        singular,
+        short_names,
+        categories,
+        ..
+    } = kind;
+    let description = description(kind);
+    let describe = |ty: &syn::Type| quote_spanned!(ty.span()=> ::core::option::Option::Some(#krate::__private::describe::<#ty>));
+    let none = quote!(::core::option::Option::None);
+    let spec = kind
+        .spec
+        .as_ref()
+        .map_or(none.clone(), |spec| describe(&spec.ty));
+    let spec_required = kind.spec.as_ref().is_some_and(|spec| !spec.optional);
+    let status = kind.status.as_ref().map_or(none.clone(), describe);
+    let max_description = match kind.max_description {
+        Some(max) => quote!(::core::option::Option::Some(#max)),
+        None => none,
+    };
+    quote! {
+        #[automatically_derived]
+        impl #krate::crd::CustomResource for #ident {
+            fn crd() -> ::core::result::Result<#krate::crd::CustomResourceDefinition, #krate::crd::CrdError> {
+                #krate::__private::build_crd::<Self>(&#krate::__private::Declaration {
+                    singular: #singular,
+                    short_names: &[#(#short_names),*],
+                    categories: &[#(#categories),*],
+                    description: #description,
+                    max_description: #max_description,
+                    spec: #spec,
+                    spec_required: #spec_required,
+                    status: #status,
+                })
+            }
+        }
+    }
+}
+
+/// What can only be known once the types of spec and status are: evaluated by the compiler.
+fn checks(kind: &Kind) -> TokenStream {
+    let krate = &kind.krate;
+    let private = quote!(#krate::__private);
+    let status = kind.status.as_ref().map(|ty| {
+        quote_spanned! {ty.span()=>
+            const _: () = #private::check_status(<#ty as #krate::crd::Schema>::STATUS_GAP);
+        }
+    });
+    let scale = |ty: Option<&syn::Type>| match ty {
+        Some(ty) => quote!(<#ty as #krate::crd::Schema>::SCALE),
+        None => quote!(0),
+    };
+    let (spec, of_status) = (
+        scale(kind.spec.as_ref().map(|spec| &spec.ty)),
+        scale(kind.status.as_ref()),
+    );
+    let ident_span = kind.ident.span();
+    quote_spanned! {ident_span=>
+        #status
+        const _: () = #private::check_scale(#spec, #of_status);
+    }
+}
+
+/// The struct's doc comment.
+fn description(kind: &Kind) -> String {
+    let lines: Vec<String> = kind
+        .docs
+        .iter()
+        .filter_map(|attribute| match &attribute.meta {
+            Meta::NameValue(pair) => match &pair.value {
+                Expr::Lit(literal) => match &literal.lit {
+                    Lit::Str(text) => Some(text.value()),
+                    _ => None,
+                },
+                _ => None,
+            },
+            _ => None,
+        })
+        .collect();
+    let trimmed: Vec<&str> = lines.iter().map(|line| line.trim()).collect();
+    trimmed.join("\n").trim().to_owned()
+}

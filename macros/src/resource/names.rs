@@ -1,0 +1,129 @@
+use std::fmt;
+
+/// A group is a DNS subdomain with at least one dot, as the API server asks of CRDs.
+pub(super) fn check_group(group: &str) -> Result<(), String> {
+    if !group.contains('.') {
+        return Err(format!(
+            "the group `{group}` needs a dot: use a domain of yours, such as `{}.example.com`",
+            if group.is_empty() { "demo" } else { group }
+        ));
+    }
+    if group.len() > 253 || !group.split('.').all(is_dns_label) {
+        return Err(format!(
+            "the group `{group}` is not a DNS name: lower-case letters, digits and `-` between dots"
+        ));
+    }
+    Ok(())
+}
+
+/// `v1`, `v2beta1`, `v1alpha3`.
+pub(super) fn check_version(version: &str) -> Result<(), String> {
+    let parsed = version.strip_prefix('v').is_some_and(|rest| {
+        let (major, stage) = match rest.find(|c: char| !c.is_ascii_digit()) {
+            Some(at) => rest.split_at(at),
+            None => (rest, ""),
+        };
+        let minor = stage
+            .strip_prefix("alpha")
+            .or_else(|| stage.strip_prefix("beta"));
+        is_number(major) && (stage.is_empty() || minor.is_some_and(is_number))
+    });
+    if parsed {
+        return Ok(());
+    }
+    Err(format!(
+        "the version `{version}` is not one of Kubernetes' form: `v1`, `v1beta1`, `v2alpha3`"
+    ))
+}
+
+/// CamelCase letters and digits.
+pub(super) fn check_kind(kind: &str) -> Result<(), String> {
+    let camel = kind.starts_with(|c: char| c.is_ascii_uppercase())
+        && kind.chars().all(|c| c.is_ascii_alphanumeric())
+        && kind.len() <= 63;
+    if camel {
+        return Ok(());
+    }
+    Err(format!(
+        "the kind `{kind}` is not in CamelCase: it begins with a capital and has only letters and digits"
+    ))
+}
+
+/// Plural, singular, short names and categories are DNS labels.
+pub(super) fn check_label(what: impl fmt::Display, name: &str) -> Result<(), String> {
+    if is_dns_label(name) {
+        return Ok(());
+    }
+    Err(format!(
+        "the {what} `{name}` is not a DNS label: lower-case letters, digits and `-`, at most 63"
+    ))
+}
+
+/// The English plural of a lower-cased kind: `website` → `websites`, `policy` → `policies`.
+pub(super) fn plural(singular: &str) -> String {
+    if let Some(stem) = singular.strip_suffix('y')
+        && !stem.ends_with(['a', 'e', 'i', 'o', 'u'])
+        && !stem.is_empty()
+    {
+        return format!("{stem}ies");
+    }
+    let hissing = ["s", "x", "z", "ch", "sh"]
+        .iter()
+        .any(|ending| singular.ends_with(ending));
+    format!("{singular}{}", if hissing { "es" } else { "s" })
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && !text.starts_with('0') && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+fn is_dns_label(label: &str) -> bool {
+    let edge = |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+    let bytes = label.as_bytes();
+    bytes.len() <= 63
+        && edge(bytes.first())
+        && edge(bytes.last())
+        && bytes
+            .iter()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || *b == b'-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plurals_are_english() {
+        for (singular, expected) in [
+            ("website", "websites"),
+            ("policy", "policies"),
+            ("gateway", "gateways"),
+            ("ingress", "ingresses"),
+            ("box", "boxes"),
+            ("switch", "switches"),
+            ("mesh", "meshes"),
+        ] {
+            assert_eq!(plural(singular), expected);
+        }
+    }
+
+    #[test]
+    fn versions_have_kubernetes_form() {
+        for good in ["v1", "v10", "v1alpha1", "v2beta13"] {
+            assert!(check_version(good).is_ok(), "{good}");
+        }
+        for bad in [
+            "", "1", "v", "v0", "v1.0", "v1rc1", "v1beta", "V1", "v1alpha0",
+        ] {
+            assert!(check_version(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn groups_are_domains() {
+        assert!(check_group("demo.pilothouse.dev").is_ok());
+        for bad in ["", "demo", "Demo.dev", ".dev", "demo..dev", "demo_x.dev"] {
+            assert!(check_group(bad).is_err(), "{bad}");
+        }
+    }
+}

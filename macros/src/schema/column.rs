@@ -1,0 +1,91 @@
+use darling::{Error, FromMeta, Result};
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{Lit, LitStr};
+
+/// `column = "Ready"`, or `column(name = "Ready", priority = 1, ..)`.
+#[derive(Clone, Debug)]
+pub(crate) struct Column {
+    pub(crate) name: LitStr,
+    pub(crate) more: More,
+}
+
+#[derive(Clone, Debug, Default, FromMeta)]
+pub(crate) struct More {
+    name: Option<LitStr>,
+    #[darling(rename = "type")]
+    pub(crate) ty: Option<LitStr>,
+    format: Option<LitStr>,
+    priority: Option<i32>,
+    description: Option<LitStr>,
+}
+
+const TYPES: [&str; 5] = ["integer", "number", "string", "boolean", "date"];
+const FORMATS: [&str; 8] = [
+    "int32",
+    "int64",
+    "float",
+    "double",
+    "byte",
+    "date",
+    "date-time",
+    "password",
+];
+
+impl FromMeta for Column {
+    fn from_value(value: &Lit) -> Result<Self> {
+        let name = LitStr::from_value(value)?;
+        Self::checked(name, More::default())
+    }
+
+    fn from_list(items: &[darling::ast::NestedMeta]) -> Result<Self> {
+        let mut more = More::from_list(items)?;
+        let name = more
+            .name
+            .take()
+            .ok_or_else(|| Error::custom("a column has a name: `column(name = \"Ready\")`"))?;
+        Self::checked(name, more)
+    }
+}
+
+impl Column {
+    fn checked(name: LitStr, more: More) -> Result<Self> {
+        let mut errors = Error::accumulator();
+        if name.value().trim().is_empty() {
+            errors.push(Error::custom("the column's name is empty").with_span(&name));
+        }
+        if name.value() == "Age" {
+            errors.push(
+                Error::custom("every kind has a last column `Age`: choose another name")
+                    .with_span(&name),
+            );
+        }
+        for (what, value, known) in [
+            ("type", &more.ty, &TYPES[..]),
+            ("format", &more.format, &FORMATS[..]),
+        ] {
+            if let Some(value) = value
+                && !known.contains(&value.value().as_str())
+            {
+                let text = format!("a column's {what} is one of {}", known.join(", "));
+                errors.push(Error::custom(text).with_span(value));
+            }
+        }
+        errors.finish_with(Self { name, more })
+    }
+
+    /// The JSON object that `pilothouse::crd` turns into a printer column.
+    pub(crate) fn json(&self) -> TokenStream {
+        let Self { name, more } = self;
+        let (ty, format, description) =
+            (more.ty.iter(), more.format.iter(), more.description.iter());
+        let priority = more.priority.iter();
+        quote!({
+            "name": #name
+            #(, "type": #ty)*
+            #(, "format": #format)*
+            #(, "priority": #priority)*
+            #(, "description": #description)*
+        })
+    }
+}

@@ -1,0 +1,61 @@
+use darling::{Error, FromMeta, Result};
+use proc_macro2::Span;
+use syn::{Expr, ExprUnary, Lit, UnOp, spanned::Spanned};
+
+/// A number of an attribute, sign included.
+#[derive(Clone, Debug)]
+pub(crate) struct Number {
+    pub(crate) expr: Expr,
+    pub(crate) value: Value,
+}
+
+/// Integers are kept exactly, so that they can be compared with a type's bounds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Value {
+    Integer(i128),
+    Float(f64),
+}
+
+impl Number {
+    pub(crate) fn span(&self) -> Span {
+        self.expr.span()
+    }
+
+    pub(crate) fn as_f64(&self) -> f64 {
+        match self.value {
+            Value::Integer(value) => value as f64,
+            Value::Float(value) => value,
+        }
+    }
+}
+
+impl FromMeta for Number {
+    fn from_expr(expr: &Expr) -> Result<Self> {
+        value(expr)
+            .map(|value| Self {
+                expr: expr.clone(),
+                value,
+            })
+            .ok_or_else(|| Error::custom("expected a number").with_span(expr))
+    }
+}
+
+fn value(expr: &Expr) -> Option<Value> {
+    match expr {
+        Expr::Lit(literal) => match &literal.lit {
+            Lit::Int(int) => int.base10_parse().ok().map(Value::Integer),
+            Lit::Float(float) => float.base10_parse().ok().map(Value::Float),
+            _ => None,
+        },
+        Expr::Unary(ExprUnary {
+            op: UnOp::Neg(_),
+            expr,
+            ..
+        }) => match value(expr)? {
+            Value::Integer(value) => Some(Value::Integer(-value)),
+            Value::Float(value) => Some(Value::Float(-value)),
+        },
+        Expr::Group(group) => value(&group.expr),
+        _ => None,
+    }
+}

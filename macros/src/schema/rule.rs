@@ -1,0 +1,93 @@
+use darling::{Error, FromMeta, Result, ast::NestedMeta, util::Flag};
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::LitStr;
+
+use crate::strings::string;
+
+/// `rule("self.size() > 0", "must not be empty", reason = "..", field_path = "..", optional_old_self)`.
+#[derive(Clone, Debug)]
+pub(crate) struct Rule {
+    rule: LitStr,
+    message: LitStr,
+    more: More,
+}
+
+#[derive(Clone, Debug, FromMeta)]
+struct More {
+    reason: Option<LitStr>,
+    field_path: Option<LitStr>,
+    optional_old_self: Flag,
+}
+
+const REASONS: [&str; 4] = [
+    "FieldValueInvalid",
+    "FieldValueForbidden",
+    "FieldValueRequired",
+    "FieldValueDuplicate",
+];
+
+impl FromMeta for Rule {
+    fn from_list(items: &[NestedMeta]) -> Result<Self> {
+        let [rule, message, more @ ..] = items else {
+            return Err(Error::custom(
+                "a rule has an expression and a message: `rule(\"self > 0\", \"must be positive\")`",
+            ));
+        };
+        let rule = Self {
+            rule: string(rule)?,
+            message: string(message)?,
+            more: More::from_list(more)?,
+        };
+        let mut errors = Error::accumulator();
+        let mut refuse = |text: &str, literal: &LitStr| {
+            errors.push(Error::custom(text).with_span(literal));
+        };
+        if rule.rule.value().trim().is_empty() {
+            refuse("the CEL expression is empty", &rule.rule);
+        }
+        if rule.message.value().trim().is_empty() || rule.message.value().contains('\n') {
+            refuse("the message is one line of text", &rule.message);
+        }
+        if let Some(reason) = &rule.more.reason
+            && !REASONS.contains(&reason.value().as_str())
+        {
+            refuse(
+                &format!("the reason is one of {}", REASONS.join(", ")),
+                reason,
+            );
+        }
+        if let Some(path) = &rule.more.field_path
+            && !path.value().starts_with(['.', '['])
+        {
+            refuse(
+                "the field path begins with a dot, such as `.replicas`",
+                path,
+            );
+        }
+        errors.finish_with(rule)
+    }
+}
+
+impl Rule {
+    /// The JSON object of `x-kubernetes-validations`.
+    pub(crate) fn json(&self) -> TokenStream {
+        let Self {
+            rule,
+            message,
+            more,
+        } = self;
+        let reason = more.reason.iter();
+        let field_path = more.field_path.iter();
+        let optional_old_self = more
+            .optional_old_self
+            .is_present()
+            .then(|| quote!(, "optionalOldSelf": true));
+        quote!({
+            "rule": #rule, "message": #message
+            #(, "reason": #reason)*
+            #(, "fieldPath": #field_path)*
+            #optional_old_self
+        })
+    }
+}

@@ -1,0 +1,170 @@
+use std::collections::BTreeMap;
+
+use darling::{Error, Result};
+use proc_macro2::Span;
+use quote::ToTokens;
+use syn::{DataEnum, Fields, Ident, Variant, spanned::Spanned};
+
+use super::{field::error, serde::Serde};
+use crate::shape::Shape;
+
+/// Whether Kubernetes can describe the enum as serde writes it; the error says what to change.
+pub(crate) fn check(data: &DataEnum, serde: &Serde, ident: &Ident) -> Result<()> {
+    let variants: Vec<&Variant> = data
+        .variants
+        .iter()
+        .filter(|variant| !Serde::of(&variant.attrs).is_skipped())
+        .collect();
+    let Some(first) = variants.first() else {
+        return Err(error("an enum without variants has no value", ident.span()));
+    };
+    let mut errors = Error::accumulator();
+    for variant in &variants {
+        if Serde::of(&variant.attrs).has("untagged") {
+            errors.push(error("one untagged variant beside tagged ones has no Kubernetes schema: tag all of them or none", variant.span()));
+        }
+        if let Fields::Unnamed(fields) = &variant.fields
+            && fields.unnamed.len() != 1
+        {
+            errors.push(error(
+                "a variant with several unnamed fields is a list of mixed types: name the fields",
+                fields.span(),
+            ));
+        }
+    }
+    if serde.has("untagged") {
+        errors.handle(untagged(&variants));
+    } else if serde.has("tag") {
+        errors.handle(tagged(&variants, serde));
+    } else if let Some(unit) = variants.iter().find(|variant| is_unit(variant))
+        && variants.iter().any(|variant| !is_unit(variant))
+    {
+        errors.push(error(
+            format!(
+                "`{0}` would be written as a string and the other variants as objects: Kubernetes allows one type. Write `{0} {{}}`, or use `#[serde(tag = \"type\")]` on the enum",
+                unit.ident
+            ),
+            unit.span(),
+        ));
+    }
+    if serde.has("content") && !serde.has("tag") {
+        errors.push(error("`content` goes with `tag`", first.span()));
+    }
+    errors.finish()
+}
+
+fn is_unit(variant: &Variant) -> bool {
+    matches!(variant.fields, Fields::Unit)
+}
+
+/// The JSON type of a variant's payload, as far as its spelling tells.
+fn payload(variant: &Variant) -> Option<&'static str> {
+    match &variant.fields {
+        Fields::Named(_) => Some("object"),
+        Fields::Unit => None,
+        Fields::Unnamed(fields) => fields
+            .unnamed
+            .first()
+            .and_then(|field| Shape::of(&field.ty).json_type()),
+    }
+}
+
+fn tagged(variants: &[&Variant], serde: &Serde) -> Result<()> {
+    let mut errors = Error::accumulator();
+    if serde.has("content") {
+        errors.handle(one_payload(variants));
+    } else {
+        for variant in variants {
+            if let (Fields::Unnamed(fields), Some(payload)) = (&variant.fields, payload(variant))
+                && payload != "object"
+            {
+                errors.push(error(
+                    "the tag stands inside the variant's object, and this variant is none: name the field",
+                    fields.span(),
+                ));
+            }
+        }
+    }
+    errors.handle(same_fields(variants));
+    errors.finish()
+}
+
+fn untagged(variants: &[&Variant]) -> Result<()> {
+    let mut errors = Error::accumulator();
+    for variant in variants.iter().filter(|variant| is_unit(variant)) {
+        errors.push(error("an untagged unit variant is written as null, which Kubernetes drops: remove it and use `Option`", variant.span()));
+    }
+    let mut types: Vec<&str> = variants
+        .iter()
+        .filter_map(|variant| payload(variant))
+        .collect();
+    types.sort_unstable();
+    types.dedup();
+    if types != ["integer", "string"] {
+        errors.handle(one_payload(variants));
+    }
+    errors.handle(same_fields(variants));
+    errors.finish()
+}
+
+/// All payloads must be of one JSON type.
+fn one_payload(variants: &[&Variant]) -> Result<()> {
+    let mut first: Option<(&Variant, &str)> = None;
+    for variant in variants {
+        let Some(payload) = payload(variant) else {
+            continue;
+        };
+        match first {
+            None => first = Some((variant, payload)),
+            Some((other, expected)) if expected != payload => {
+                return Err(error(
+                    format!(
+                        "`{}` holds {} {expected} and `{}` {} {payload}: Kubernetes allows one type at one place (or an integer and a string)",
+                        other.ident,
+                        article(expected),
+                        variant.ident,
+                        article(payload)
+                    ),
+                    variant.span(),
+                ));
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(())
+}
+
+fn article(noun: &str) -> &'static str {
+    if noun.starts_with(['a', 'e', 'i', 'o', 'u']) {
+        "an"
+    } else {
+        "a"
+    }
+}
+
+/// Fields of one name in several variants are one property, so they have one type.
+fn same_fields(variants: &[&Variant]) -> Result<()> {
+    let mut seen: BTreeMap<String, (String, &Ident)> = BTreeMap::new();
+    let mut errors = Error::accumulator();
+    for variant in variants {
+        for field in &variant.fields {
+            let Some(ident) = &field.ident else { continue };
+            let name = Serde::of(&field.attrs)
+                .string("rename")
+                .unwrap_or_else(|| ident.to_string());
+            let ty = field.ty.to_token_stream().to_string();
+            let span: Span = field.ty.span();
+            match seen.get(&name) {
+                Some((other, of)) if *other != ty => errors.push(error(
+                    format!("`{name}` has another type in `{of}`: both are one property in the schema, give them one type or two names"),
+                    span,
+                )),
+                Some(_) => {}
+                None => {
+                    seen.insert(name, (ty, &variant.ident));
+                }
+            }
+        }
+    }
+    errors.finish()
+}
