@@ -3,6 +3,7 @@
 
 pub mod cache;
 pub mod client;
+pub mod crd;
 pub mod health;
 pub mod metrics;
 pub mod resource;
@@ -10,5 +11,17 @@ pub mod server;
 #[cfg(feature = "dev")]
 pub mod testing;
 
+/// The derives; the traits of the same names are [`resource::Resource`] and [`crd::Schema`].
+pub use pilothouse_macros::{Resource, Schema};
+
 /// The Kubernetes API types, from k8s-openapi.
 pub use k8s_openapi as k8s;
+
+/// What generated code names. Not part of the interface.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::crd::{Declaration, build_crd, check_scale, check_status, describe};
+    pub use crate::resource::wire::{Absent, deserialize_kind, serialize_kind};
+    pub use schemars;
+    pub use serde;
+}

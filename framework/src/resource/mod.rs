@@ -21,6 +21,7 @@
 //! ```
 
 mod api_resource;
+mod crd_error;
 mod dynamic;
 mod key;
 mod labels;
@@ -31,8 +32,11 @@ mod resource;
 mod scope;
 mod status;
 mod undecodable;
+#[doc(hidden)]
+pub mod wire;
 
 pub use api_resource::ApiResource;
+pub use crd_error::CrdError;
 pub use dynamic::{DynamicObject, TypeMeta};
 pub use key::ObjectKey;
 pub use labels::Labels;

@@ -3,7 +3,7 @@ use std::fmt::Debug;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{Object, ObjectMeta, Scope};
+use super::{CrdError, Object, ObjectMeta, Scope};
 
 /// A kind known at compile time.
 ///
@@ -27,7 +27,11 @@ pub trait Resource: Object + Serialize + DeserializeOwned + Clone + Debug {
 
     /// The definition to install before objects of the kind can exist; `None` for kinds that the
     /// API server brings along. `#[derive(Resource)]` overrides it.
-    fn definition() -> Option<CustomResourceDefinition> {
+    ///
+    /// # Errors
+    ///
+    /// The kind's types have no schema that Kubernetes accepts.
+    fn definition() -> Option<Result<CustomResourceDefinition, CrdError>> {
         None
     }
 }

@@ -49,6 +49,9 @@ fn object(kind: &Kind) -> TokenStream {
             const VERSION: &'static str = #version;
             const KIND: &'static str = #name;
             const PLURAL: &'static str = #plural;
+            fn definition() -> ::core::option::Option<::core::result::Result<#krate::crd::CustomResourceDefinition, #krate::crd::CrdError>> {
+                ::core::option::Option::Some(<Self as #krate::crd::CustomResource>::crd())
+            }
         }
     }
 }

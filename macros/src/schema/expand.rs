@@ -137,7 +137,7 @@ fn write(input: &DeriveInput, krate: &Path, serde: &Serde, written: Written) -> 
     let schema = quote!(#krate::crd::Schema);
     let recursion = types
         .iter()
-        .map(|ty| quote_spanned!(ty.span()=> <#ty as #schema>::NOT_RECURSIVE;));
+        .map(|ty| quote_spanned!(ty.span()=> let () = <#ty as #schema>::NOT_RECURSIVE;));
     let nested = types
         .iter()
         .map(|ty| quote_spanned!(ty.span()=> | <#ty as #schema>::SCALE));

@@ -1,0 +1,285 @@
+use serde_json::{Map, Value, json};
+
+use super::{Problem, default, number, union};
+
+/// Keys of JSON Schema that say nothing Kubernetes wants to hear.
+const DROPPED: [&str; 16] = [
+    "$schema",
+    "$id",
+    "$defs",
+    "$comment",
+    "definitions",
+    "title",
+    "readOnly",
+    "writeOnly",
+    "deprecated",
+    "contentEncoding",
+    "contentMediaType",
+    "unevaluatedProperties",
+    "propertyNames",
+    "uniqueItems",
+    "examples",
+    "const",
+];
+
+/// Formats that the API server knows (k8s.io/apiextensions-apiserver, `supportedFormats`).
+const FORMATS: [&str; 27] = [
+    "int32",
+    "int64",
+    "float",
+    "double",
+    "bsonobjectid",
+    "uri",
+    "email",
+    "hostname",
+    "ipv4",
+    "ipv6",
+    "cidr",
+    "mac",
+    "uuid",
+    "uuid3",
+    "uuid4",
+    "uuid5",
+    "isbn",
+    "isbn10",
+    "isbn13",
+    "creditcard",
+    "ssn",
+    "hexcolor",
+    "rgbcolor",
+    "byte",
+    "password",
+    "date",
+    "date-time",
+];
+
+const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
+const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
+
+/// The structural form of one schema, those within it included.
+pub(super) fn rewrite(schema: Value, path: &str) -> Result<Map<String, Value>, Problem> {
+    let mut map = match schema {
+        Value::Bool(true) => Map::new(),
+        Value::Object(map) => map,
+        _ => return Err(Problem::new(path, "the schema allows no value at all")),
+    };
+    if map.contains_key("$ref") {
+        return Err(Problem::new(
+            path,
+            "the type contains itself, and Kubernetes schemas have no references: end the recursion with a field `#[schema(with = \"serde_json::Value\")]`",
+        ));
+    }
+    let unique = map.get("uniqueItems") == Some(&Value::Bool(true));
+    if let Some(only) = map.remove("const") {
+        map.insert("enum".into(), json!([only]));
+    }
+    if let Some(Value::Array(examples)) = map.remove("examples") {
+        examples
+            .into_iter()
+            .next()
+            .map(|example| map.insert("example".into(), example));
+    }
+    for key in DROPPED {
+        map.remove(key);
+    }
+    trim_description(&mut map);
+    one_type(&mut map, path)?;
+    let mut map = combine(map, path)?;
+    if flag(&map, INT_OR_STRING) {
+        for key in ["type", "format", "minimum", "maximum"] {
+            map.remove(key);
+        }
+    }
+    number::translate(&mut map);
+    let format = map.get("format").and_then(Value::as_str);
+    if format.is_some_and(|format| !FORMATS.contains(&format)) {
+        map.remove("format");
+    }
+    if flag(&map, "x-kubernetes-embedded-resource") {
+        map.insert("type".into(), "object".into());
+        if !map.contains_key("properties") {
+            map.insert(PRESERVE.into(), true.into());
+        }
+    }
+    if map.get("type").is_none() && !flag(&map, INT_OR_STRING) {
+        if let Some(text) = map.get("enum").and_then(Value::as_array)
+            && text.iter().all(Value::is_string)
+        {
+            map.insert("type".into(), "string".into());
+        } else {
+            map.insert(PRESERVE.into(), true.into());
+        }
+    }
+    children(&mut map, path)?;
+    lists(&mut map, unique);
+    default::check(&mut map, path)?;
+    Ok(map)
+}
+
+pub(super) fn flag(map: &Map<String, Value>, key: &str) -> bool {
+    map.get(key) == Some(&Value::Bool(true))
+}
+
+fn trim_description(map: &mut Map<String, Value>) {
+    if let Some(Value::String(text)) = map.get_mut("description") {
+        *text = text.trim().to_owned();
+        if text.is_empty() {
+            map.remove("description");
+        }
+    }
+}
+
+/// `["string", "null"]` is a string that may be left out; a list of types is nothing else here.
+fn one_type(map: &mut Map<String, Value>, path: &str) -> Result<(), Problem> {
+    if let Some(Value::Array(values)) = map.get_mut("enum") {
+        values.retain(|value| !value.is_null());
+    }
+    let Some(Value::Array(types)) = map.get("type") else {
+        return match map.get("type").and_then(Value::as_str) {
+            Some("null") => Err(Problem::new(
+                path,
+                "the value is always null, which Kubernetes drops: remove the field",
+            )),
+            _ => Ok(()),
+        };
+    };
+    let mut types: Vec<&str> = types
+        .iter()
+        .filter_map(Value::as_str)
+        .filter(|name| *name != "null")
+        .collect();
+    types.sort_unstable();
+    match types.as_slice() {
+        [one] => {
+            let one = Value::from(*one);
+            map.insert("type".into(), one);
+        }
+        ["integer", "string"] => {
+            map.remove("type");
+            map.insert(INT_OR_STRING.into(), true.into());
+        }
+        several => {
+            let text = format!(
+                "the value is one of {}: Kubernetes allows one type at one place",
+                several.join(", ")
+            );
+            return Err(Problem::new(path, text));
+        }
+    }
+    Ok(())
+}
+
+/// Resolves `allOf`, `anyOf` and `oneOf`.
+fn combine(mut map: Map<String, Value>, path: &str) -> Result<Map<String, Value>, Problem> {
+    for (key, exactly_one) in [("oneOf", true), ("anyOf", false), ("allOf", false)] {
+        let Some(Value::Array(branches)) = map.remove(key) else {
+            continue;
+        };
+        let mut branches: Vec<Map<String, Value>> = branches
+            .into_iter()
+            .filter(|branch| branch.get("type").and_then(Value::as_str) != Some("null"))
+            .map(|branch| rewrite(branch, path))
+            .collect::<Result<_, _>>()?;
+        map = if key == "allOf" {
+            let mut all = map;
+            for branch in branches {
+                all = union::all(all, branch, path)?;
+            }
+            all
+        } else if branches.len() == 1 && !map.contains_key("properties") {
+            // An `Option` around something that schemars could not mark itself.
+            let mut one = branches.swap_remove(0);
+            one.append(&mut map);
+            one
+        } else {
+            union::any(map, branches, exactly_one, path)?
+        };
+    }
+    Ok(map)
+}
+
+fn children(map: &mut Map<String, Value>, path: &str) -> Result<(), Problem> {
+    if map.contains_key("patternProperties") {
+        return Err(Problem::new(
+            path,
+            "the keys of a Kubernetes map are strings of any form: use `String` as the key type",
+        ));
+    }
+    if let Some(Value::Object(properties)) = map.get_mut("properties") {
+        for (name, property) in properties.iter_mut() {
+            let inner = rewrite(property.take(), &format!("{path}.{name}"))?;
+            *property = Value::Object(inner);
+        }
+    }
+    match map.remove("additionalProperties") {
+        None | Some(Value::Bool(false)) => {}
+        Some(Value::Bool(true)) => {
+            map.insert(PRESERVE.into(), true.into());
+        }
+        Some(_) if map.contains_key("properties") => {
+            return Err(Problem::new(
+                path,
+                "an object has either fields or keys of any name: move the flattened map into a field of its own",
+            ));
+        }
+        Some(schema) => {
+            let inner = rewrite(schema, &format!("{path}{{}}"))?;
+            map.insert("additionalProperties".into(), Value::Object(inner));
+        }
+    }
+    let is_list = map.get("type").and_then(Value::as_str) == Some("array");
+    match map.remove("items") {
+        Some(items) if !items.is_array() && !map.contains_key("prefixItems") => {
+            let inner = rewrite(items, &format!("{path}[]"))?;
+            map.insert("items".into(), Value::Object(inner));
+        }
+        None if !is_list => {}
+        _ => {
+            return Err(Problem::new(
+                path,
+                "a list of mixed types has no schema in Kubernetes: use a struct with named fields",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Sets and lists of conditions say how appliers share them.
+fn lists(map: &mut Map<String, Value>, unique: bool) {
+    const TYPE: &str = "x-kubernetes-list-type";
+    let Some(Value::Object(items)) = map.get("items") else {
+        return;
+    };
+    if map.contains_key(TYPE) {
+        return;
+    }
+    let scalar = items
+        .get("type")
+        .and_then(Value::as_str)
+        .is_some_and(|name| !matches!(name, "object" | "array"));
+    if is_condition(items) {
+        map.insert(TYPE.into(), "map".into());
+        map.insert("x-kubernetes-list-map-keys".into(), json!(["type"]));
+    } else if unique && scalar {
+        map.insert(TYPE.into(), "set".into());
+    }
+}
+
+/// The fields of metav1.Condition, and no others.
+fn is_condition(schema: &Map<String, Value>) -> bool {
+    const FIELDS: [&str; 6] = [
+        "lastTransitionTime",
+        "message",
+        "observedGeneration",
+        "reason",
+        "status",
+        "type",
+    ];
+    schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .is_some_and(|properties| {
+            properties.len() == FIELDS.len()
+                && FIELDS.iter().all(|field| properties.contains_key(*field))
+        })
+}

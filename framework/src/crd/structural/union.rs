@@ -1,0 +1,274 @@
+//! Variants of enums. Kubernetes wants all of their fields in one object; which of them belong
+//! together is said beside, by branches that only require and compare.
+
+use serde_json::{Map, Value, json};
+
+use super::Problem;
+
+type Node = Map<String, Value>;
+
+/// One of `branches`, beside what `outer` says of all of them. The branches are structural.
+pub(super) fn any(
+    mut outer: Node,
+    branches: Vec<Node>,
+    exactly_one: bool,
+    path: &str,
+) -> Result<Node, Problem> {
+    let mut types: Vec<String> = branches
+        .iter()
+        .chain(outer.contains_key("properties").then_some(&outer))
+        .map(|branch| json_type(branch).to_owned())
+        .collect();
+    types.sort_unstable();
+    types.dedup();
+    let types: Vec<&str> = types.iter().map(String::as_str).collect();
+    match types.as_slice() {
+        ["object"] => objects(outer, branches, exactly_one, path),
+        ["string"] if branches.iter().all(|branch| branch.contains_key("enum")) => {
+            strings(&mut outer, branches);
+            Ok(outer)
+        }
+        [] => Ok(outer),
+        [one @ ("string" | "boolean" | "integer" | "number")] => {
+            // Variants of one scalar type: what bounds they have cannot be told apart.
+            outer.entry("type").or_insert((*one).into());
+            Ok(outer)
+        }
+        ["integer", "string"] | ["int-or-string"] => {
+            outer.insert("x-kubernetes-int-or-string".into(), true.into());
+            Ok(outer)
+        }
+        several => Err(Problem::new(
+            path,
+            format!(
+                "the variants are written as {}: Kubernetes allows one type at one place (or an integer and a string)",
+                several.join(" and ")
+            ),
+        )),
+    }
+}
+
+/// Both at once.
+pub(super) fn all(mut one: Node, mut other: Node, path: &str) -> Result<Node, Problem> {
+    let properties = take_properties(&mut other);
+    let required = take_required(&mut other);
+    for (name, property) in properties {
+        insert(&mut one, &name, property, path)?;
+    }
+    require(&mut one, required);
+    for (key, value) in other {
+        one.entry(key).or_insert(value);
+    }
+    Ok(one)
+}
+
+fn json_type(node: &Node) -> &str {
+    if super::node::flag(node, "x-kubernetes-int-or-string") {
+        return "int-or-string";
+    }
+    node.get("type")
+        .and_then(Value::as_str)
+        .unwrap_or("anything")
+}
+
+/// A string enum; what the variants' comments say goes into the description.
+fn strings(outer: &mut Node, branches: Vec<Node>) {
+    let mut values = Vec::new();
+    let mut lines = Vec::new();
+    for mut branch in branches {
+        let description = branch.remove("description");
+        if let Some(Value::Array(names)) = branch.remove("enum") {
+            if let (Some(Value::String(text)), [Value::String(name)]) = (&description, &names[..]) {
+                lines.push(format!("- {name}: {text}"));
+            }
+            values.extend(names);
+        }
+    }
+    if !lines.is_empty() {
+        let lines = lines.join("\n");
+        let text = match outer.get("description").and_then(Value::as_str) {
+            Some(text) => format!("{text}\n\n{lines}"),
+            None => lines,
+        };
+        outer.insert("description".into(), text.into());
+    }
+    outer.insert("type".into(), "string".into());
+    outer.insert("enum".into(), Value::Array(values));
+}
+
+fn objects(
+    mut outer: Node,
+    branches: Vec<Node>,
+    exactly_one: bool,
+    path: &str,
+) -> Result<Node, Problem> {
+    outer.insert("type".into(), "object".into());
+    let count = branches.len();
+    let mut parts: Vec<(Map<String, Value>, Vec<String>)> = branches
+        .into_iter()
+        .map(|mut branch| (take_properties(&mut branch), take_required(&mut branch)))
+        .collect();
+    let required_by_all: Vec<String> = match parts.split_first() {
+        Some(((_, first), rest)) => first
+            .iter()
+            .filter(|name| rest.iter().all(|(_, required)| required.contains(name)))
+            .cloned()
+            .collect(),
+        None => Vec::new(),
+    };
+    let mut conditions = Vec::with_capacity(count);
+    for (properties, required) in &parts {
+        let mut condition = Node::new();
+        let required: Vec<&String> = required
+            .iter()
+            .filter(|name| !required_by_all.contains(name))
+            .collect();
+        if !required.is_empty() {
+            condition.insert("required".into(), json!(required));
+        }
+        // A tag is a string with one value of its own in each branch.
+        let tags: Node = properties
+            .iter()
+            .filter(|(name, _)| required_by_all.contains(name))
+            .filter_map(|(name, property)| {
+                let values = property.get("enum")?;
+                Some((name.clone(), json!({"enum": values})))
+            })
+            .collect();
+        if !tags.is_empty() {
+            condition.insert("properties".into(), Value::Object(tags));
+        }
+        conditions.push(Value::Object(condition));
+    }
+    let names: Vec<String> = parts
+        .iter()
+        .flat_map(|(properties, _)| properties.keys().cloned())
+        .collect();
+    for (properties, _) in &mut parts {
+        for (name, mut property) in std::mem::take(properties) {
+            // The server would fill in a default whichever variant is meant.
+            let everywhere = names.iter().filter(|other| **other == name).count() == count;
+            if !everywhere && let Value::Object(property) = &mut property {
+                property.remove("default");
+            }
+            insert(&mut outer, &name, property, path)?;
+        }
+    }
+    require(&mut outer, required_by_all);
+    // One branch that asks for nothing allows everything.
+    let says_something = conditions
+        .iter()
+        .all(|condition| condition.as_object().is_some_and(|map| !map.is_empty()));
+    if says_something && count > 1 {
+        let key = if exactly_one { "oneOf" } else { "anyOf" };
+        outer.insert(key.into(), Value::Array(conditions));
+    }
+    Ok(outer)
+}
+
+fn take_properties(node: &mut Node) -> Map<String, Value> {
+    match node.remove("properties") {
+        Some(Value::Object(properties)) => properties,
+        _ => Map::new(),
+    }
+}
+
+fn take_required(node: &mut Node) -> Vec<String> {
+    match node.remove("required") {
+        Some(Value::Array(names)) => names
+            .iter()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn require(node: &mut Node, names: Vec<String>) {
+    let mut required = take_required(node);
+    required.extend(names);
+    required.sort_unstable();
+    required.dedup();
+    if !required.is_empty() {
+        node.insert("required".into(), json!(required));
+    }
+}
+
+/// Adds a property; where there is one of that name, both must be one.
+fn insert(node: &mut Node, name: &str, property: Value, path: &str) -> Result<(), Problem> {
+    let properties = node
+        .entry("properties")
+        .or_insert_with(|| Value::Object(Map::new()));
+    let Value::Object(properties) = properties else {
+        return Ok(());
+    };
+    let Some(present) = properties.get_mut(name) else {
+        properties.insert(name.to_owned(), property);
+        return Ok(());
+    };
+    let place = format!("{path}.{name}");
+    let (Value::Object(present), Value::Object(property)) = (present, property) else {
+        return Ok(());
+    };
+    join(present, property, &place)
+}
+
+fn join(present: &mut Node, mut property: Node, place: &str) -> Result<(), Problem> {
+    let conflict = || {
+        Problem::new(
+            place,
+            "two variants have a field of this name and different types: give them one type or two names",
+        )
+    };
+    if json_type(present) != json_type(&property) {
+        return Err(conflict());
+    }
+    let is_object = json_type(present) == "object" && property.contains_key("properties");
+    match (present.get_mut("enum"), property.remove("enum")) {
+        (Some(Value::Array(values)), Some(Value::Array(more))) => {
+            values.extend(more);
+            let mut seen = Vec::new();
+            values.retain(|value| {
+                let new = !seen.contains(value);
+                seen.push(value.clone());
+                new
+            });
+            Ok(())
+        }
+        (Some(_), None) => {
+            present.remove("enum");
+            Ok(())
+        }
+        (None, Some(_)) => Ok(()),
+        _ if is_object => {
+            let required = take_required(&mut property);
+            let both: Vec<String> = take_required(present)
+                .into_iter()
+                .filter(|name| required.contains(name))
+                .collect();
+            for (name, inner) in take_properties(&mut property) {
+                insert(present, &name, inner, place)?;
+            }
+            require(present, both);
+            Ok(())
+        }
+        _ => {
+            let (one, other) = (without_prose(present), without_prose(&property));
+            if one == other {
+                Ok(())
+            } else {
+                Err(conflict())
+            }
+        }
+    }
+}
+
+fn without_prose(node: &Node) -> Node {
+    node.iter()
+        .filter(|(key, _)| {
+            !matches!(key.as_str(), "description" | "default" | "example")
+                && !key.starts_with("x-pilothouse-")
+        })
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect()
+}

@@ -1,0 +1,235 @@
+//! The derives, used as a user does.
+
+use std::collections::BTreeMap;
+
+use pilothouse::crd::{CustomResource, to_yaml};
+use pilothouse::k8s::apimachinery::pkg::{api::resource::Quantity, apis::meta::v1::Condition};
+use pilothouse::resource::{Object, ObjectMeta};
+use pilothouse::{Resource, Schema};
+use serde::{Deserialize, Serialize};
+
+/// A static web site served by nginx.
+#[derive(Resource, Clone, Debug)]
+#[resource(
+    group = "demo.pilothouse.dev",
+    version = "v1",
+    namespaced,
+    short_names("ws"),
+    categories("all")
+)]
+struct Website {
+    metadata: ObjectMeta,
+    spec: WebsiteSpec,
+    status: Option<WebsiteStatus>,
+}
+
+#[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WebsiteSpec {
+    /// Number of pods to run.
+    #[serde(default = "one")]
+    #[schema(minimum = 0, maximum = 100, scale = "spec")]
+    replicas: i32,
+    /// Page served at `/`.
+    #[schema(rule("self.size() > 0", "html must not be empty"))]
+    html: String,
+}
+
+fn one() -> i32 {
+    1
+}
+
+#[derive(Schema, Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WebsiteStatus {
+    #[schema(column = "Ready", scale = "status")]
+    ready_replicas: i32,
+}
+
+/// Everything a schema can hold.
+#[derive(Resource, Clone, Debug)]
+#[resource(
+    group = "demo.pilothouse.dev",
+    version = "v1beta2",
+    kind = "StoragePolicy",
+    cluster,
+    max_description = 60
+)]
+struct Policy {
+    metadata: ObjectMeta,
+    spec: PolicySpec,
+    status: Option<PolicyStatus>,
+}
+
+#[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[schema(rule(
+    "self.low <= self.high",
+    "low is at most high",
+    reason = "FieldValueInvalid",
+    field_path = ".low"
+))]
+struct PolicySpec {
+    low: u8,
+    high: u32,
+    #[schema(exclusive_minimum = 0)]
+    rate: Option<f64>,
+    big: u64,
+    #[schema(column(name = "Mode", priority = 1, description = "How it works."))]
+    mode: Mode,
+    target: Option<Target>,
+    action: Action,
+    port: PortOrName,
+    #[schema(min_items = 1, unique_items)]
+    tags: Vec<String>,
+    #[schema(list_type = "map", list_map_keys("name"))]
+    rules: Vec<Named>,
+    labels: BTreeMap<String, String>,
+    anything: serde_json::Value,
+    more: BTreeMap<String, serde_json::Value>,
+    size: Quantity,
+    #[serde(default)]
+    nested: Nested,
+    #[serde(flatten)]
+    flat: Flat,
+    #[schema(nullable)]
+    sometimes: Option<String>,
+    #[schema(with = "String", format = "uri")]
+    link: Link,
+    set: std::collections::HashSet<i32>,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+struct Link(String);
+
+/// How to work.
+#[derive(Schema, Clone, Copy, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Mode {
+    /// Slowly.
+    VeryCareful,
+    Fast,
+}
+
+#[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+enum Target {
+    Pod { name: String },
+    Host(Named),
+}
+
+#[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+#[serde(tag = "type")]
+enum Action {
+    Keep,
+    Delete {
+        #[serde(default)]
+        after: i64,
+        reason: String,
+    },
+    Move(Named),
+}
+
+#[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+#[serde(untagged)]
+enum PortOrName {
+    Port(u16),
+    Name(String),
+}
+
+#[derive(Schema, Clone, Debug, Default, Deserialize, Serialize)]
+struct Named {
+    name: String,
+}
+
+#[derive(Schema, Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Nested {
+    deep_value: Option<String>,
+    #[schema(column = "Depth")]
+    depth: i16,
+}
+
+#[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+struct Flat {
+    #[schema(column = "Flat", pattern = "^[a-z]+$")]
+    flattened: String,
+}
+
+#[derive(Schema, Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PolicyStatus {
+    #[serde(default)]
+    conditions: Vec<Condition>,
+    observed: Option<i64>,
+}
+
+#[test]
+fn the_website_is_defined_as_documented() {
+    insta::assert_snapshot!(to_yaml(&Website::crd().unwrap()));
+}
+
+#[test]
+fn every_form_of_type_becomes_structural() {
+    insta::assert_snapshot!(to_yaml(&Policy::crd().unwrap()));
+}
+
+#[test]
+fn a_kind_writes_its_api_version_and_kind() {
+    let site = Website {
+        metadata: ObjectMeta {
+            name: Some("web".into()),
+            ..Default::default()
+        },
+        spec: WebsiteSpec {
+            replicas: 1,
+            html: "hi".into(),
+        },
+        status: None,
+    };
+    let json = serde_json::to_value(&site).unwrap();
+    assert_eq!(
+        json,
+        serde_json::json!({
+            "apiVersion": "demo.pilothouse.dev/v1", "kind": "Website",
+            "metadata": {"name": "web"}, "spec": {"replicas": 1, "html": "hi"},
+        })
+    );
+    let back: Website = serde_json::from_value(json).unwrap();
+    assert_eq!((back.name(), back.spec.html.as_str()), ("web", "hi"));
+}
+
+#[test]
+fn items_of_a_list_need_no_types_and_unknown_fields_are_ignored() {
+    let text = r#"{"metadata": {"name": "a"}, "spec": {"html": "x"}, "extra": [1], "status": null, "kind": null}"#;
+    let site: Website = serde_json::from_str(text).unwrap();
+    assert_eq!((site.spec.replicas, site.status.is_none()), (1, true));
+}
+
+#[test]
+fn what_is_wrong_in_an_object_is_named() {
+    let error = |text: &str| {
+        serde_json::from_str::<Website>(text)
+            .unwrap_err()
+            .to_string()
+    };
+    for (text, expected) in [
+        (
+            r#"{"kind": "Deployment", "metadata": {}, "spec": {"html": ""}}"#,
+            "kind is `Deployment`, expected `Website`",
+        ),
+        (
+            r#"{"apiVersion": "demo.pilothouse.dev/v2", "spec": {"html": ""}}"#,
+            "apiVersion is `demo.pilothouse.dev/v2`, expected `demo.pilothouse.dev/v1`",
+        ),
+        (r#"{"metadata": {}}"#, "missing field `spec`"),
+        (
+            r#"{"spec": {"html": ""}, "spec": {"html": ""}}"#,
+            "duplicate field `spec`",
+        ),
+        (r#"[]"#, "expected an object of kind Website"),
+    ] {
+        let error = error(text);
+        assert!(error.contains(expected), "{error}");
+    }
+}
