@@ -36,6 +36,7 @@ mod sandbox;
 pub mod schema;
 mod server;
 mod store;
+pub mod table;
 
 pub use builder::{BuildError, Builder};
 pub use fault::{Answer, Faults, RequestMatcher};

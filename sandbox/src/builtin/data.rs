@@ -31,8 +31,9 @@ struct Resources {
 }
 
 #[derive(Deserialize)]
-pub(crate) struct Definitions {
-    pub(crate) source: String,
+struct Definitions {
+    #[cfg_attr(not(test), expect(dead_code, reason = "says where the data is from"))]
+    source: String,
     /// Kept as text: a process needs few of them as values.
     definitions: BTreeMap<String, Box<RawValue>>,
 }
@@ -42,7 +43,7 @@ static RESOURCES: LazyLock<Resources> = LazyLock::new(|| {
     serde_json::from_str(include_str!("data/resources.json")).expect("embedded resources.json")
 });
 
-pub(crate) static DEFINITIONS: LazyLock<Definitions> = LazyLock::new(|| {
+static DEFINITIONS: LazyLock<Definitions> = LazyLock::new(|| {
     let packed: &[u8] = include_bytes!("data/definitions.json.gz");
     let mut text = String::new();
     flate2::read::GzDecoder::new(packed)
@@ -50,12 +51,6 @@ pub(crate) static DEFINITIONS: LazyLock<Definitions> = LazyLock::new(|| {
         .expect("embedded definitions.json.gz");
     serde_json::from_str(&text).expect("embedded definitions")
 });
-
-impl Definitions {
-    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        self.definitions.keys().map(String::as_str)
-    }
-}
 
 /// Module and version the embedded data was reduced from: `k8s.io/kubernetes v1.36.3`.
 pub fn source() -> &'static str {
@@ -98,7 +93,7 @@ mod tests {
             }
         }
         let mut wanted: Vec<String> = resources().iter().map(|r| r.definition.clone()).collect();
-        for name in DEFINITIONS.names() {
+        for name in DEFINITIONS.definitions.keys() {
             references(&definition(name).unwrap(), &mut wanted);
         }
         for name in wanted {
@@ -108,7 +103,7 @@ mod tests {
 
     #[test]
     fn the_data_holds_no_prose() {
-        for name in DEFINITIONS.names() {
+        for name in DEFINITIONS.definitions.keys() {
             let text = DEFINITIONS.definitions[name].get();
             assert!(!text.contains("\"description\":\""), "{name}");
         }

@@ -10,16 +10,14 @@ mod conversion;
 mod data;
 mod defaults;
 mod kinds;
-mod names;
 mod pod_defaults;
 mod quantity;
 mod schema;
 
 pub use conversion::{event_from_core, event_to_core};
 pub use data::source;
-pub(crate) use data::{DEFINITIONS, Resource, definition, resources};
+pub(crate) use data::{Resource, definition, resources};
 pub use defaults::default_object;
 pub use kinds::kinds;
-pub use names::{is_dns_label, is_dns_subdomain, is_label_value, is_qualified_name};
 pub use quantity::canonical_quantity;
 pub use schema::schema_json;

@@ -1,0 +1,264 @@
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::cells::{age, text};
+use super::custom;
+use super::printer::{Printer, printer};
+use super::{Include, JsonPath};
+use crate::registry::{Column, ServedKind};
+
+/// A table with one row per object.
+///
+/// `metadata` becomes that of the table: of the list, or the resource version of a single object. A watch sends a table
+/// with one row per event; there `headings` is set for the first one only.
+pub fn table<'a>(
+    kind: &ServedKind,
+    objects: impl IntoIterator<Item = &'a Value>,
+    metadata: Value,
+    include: Include,
+    headings: bool,
+    now: Timestamp,
+) -> Value {
+    let columns = Columns::of(kind);
+    let rows: Vec<Value> = objects
+        .into_iter()
+        .map(|object| {
+            let mut row = json!({"cells": columns.cells(object, now)});
+            match include {
+                Include::Metadata => row["object"] = partial_metadata(object),
+                Include::Object => row["object"] = object.clone(),
+                Include::None => {}
+            }
+            row
+        })
+        .collect();
+    let definitions = if headings {
+        columns.definitions()
+    } else {
+        Vec::new()
+    };
+    json!({
+        "kind": "Table",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": metadata,
+        "columnDefinitions": definitions,
+        "rows": rows,
+    })
+}
+
+/// The metadata of an object as a `PartialObjectMetadata`.
+pub fn partial_metadata(object: &Value) -> Value {
+    json!({
+        "kind": "PartialObjectMetadata",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": object.get("metadata").cloned().unwrap_or_else(|| json!({})),
+    })
+}
+
+enum Columns<'a> {
+    BuiltIn(Printer),
+    /// With the paths of the columns; a path that cannot be read leaves its cells empty.
+    Custom(Vec<(&'a Column, Option<JsonPath>)>),
+    Age,
+}
+
+impl<'a> Columns<'a> {
+    fn of(kind: &'a ServedKind) -> Self {
+        match printer(kind) {
+            Some(printer) => Self::BuiltIn(printer),
+            None if kind.columns.is_empty() => Self::Age,
+            None => Self::Custom(
+                kind.columns
+                    .iter()
+                    .map(|column| (column, JsonPath::parse(&column.json_path).ok()))
+                    .collect(),
+            ),
+        }
+    }
+
+    fn definitions(&self) -> Vec<Value> {
+        let mut all = vec![definition("Name", "string", "name", "", 0)];
+        match self {
+            Self::BuiltIn(printer) => all.extend(
+                printer
+                    .columns
+                    .iter()
+                    .map(|(name, kind, priority)| definition(name, kind, "", "", *priority)),
+            ),
+            Self::Custom(columns) => all.extend(columns.iter().map(|(column, _)| {
+                definition(
+                    &column.name,
+                    &column.kind,
+                    &column.format,
+                    &column.description,
+                    column.priority,
+                )
+            })),
+            Self::Age => all.push(definition("Age", "date", "", "", 0)),
+        }
+        all
+    }
+
+    fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
+        let mut cells = vec![Value::from(text(object, "/metadata/name"))];
+        match self {
+            Self::BuiltIn(printer) => cells.extend((printer.cells)(object, now)),
+            Self::Custom(columns) => cells.extend(
+                columns
+                    .iter()
+                    .map(|(column, path)| custom::cell(column, path.as_ref(), object, now)),
+            ),
+            Self::Age => cells.push(age(object, now)),
+        }
+        cells
+    }
+}
+
+fn definition(name: &str, kind: &str, format: &str, description: &str, priority: i32) -> Value {
+    json!({
+        "name": name,
+        "type": kind,
+        "format": format,
+        "description": description,
+        "priority": priority,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builtin;
+    use std::sync::Arc;
+
+    fn kind(plural: &str) -> Arc<ServedKind> {
+        let mut kinds = builtin::kinds().into_iter();
+        kinds.find(|kind| kind.plural == plural).unwrap()
+    }
+
+    fn cells(kind: &ServedKind, object: &Value) -> Vec<Value> {
+        let now = "2026-01-01T00:05:30Z".parse().unwrap();
+        let table = table(kind, [object], json!({}), Include::None, true, now);
+        let (headings, row) = (&table["columnDefinitions"], &table["rows"][0]["cells"]);
+        assert_eq!(
+            headings.as_array().unwrap().len(),
+            row.as_array().unwrap().len(),
+            "{}",
+            kind.plural
+        );
+        row.as_array().unwrap().clone()
+    }
+
+    #[test]
+    fn every_built_in_kind_has_as_many_cells_as_headings_even_for_an_empty_object() {
+        for kind in builtin::kinds() {
+            cells(&kind, &json!({}));
+        }
+    }
+
+    #[test]
+    fn a_deployment_shows_how_many_replicas_are_ready() {
+        let object = json!({
+            "metadata": {"name": "web", "creationTimestamp": "2026-01-01T00:00:00Z"},
+            "spec": {
+                "replicas": 3,
+                "selector": {"matchLabels": {"app": "web"}},
+                "template": {"spec": {"containers": [{"name": "c", "image": "nginx:1"}]}},
+            },
+            "status": {"readyReplicas": 2, "updatedReplicas": 3, "availableReplicas": 1},
+        });
+        assert_eq!(
+            cells(&kind("deployments"), &object),
+            [
+                json!("web"),
+                json!("2/3"),
+                json!(3),
+                json!(1),
+                json!("5m30s"),
+                json!("c"),
+                json!("nginx:1"),
+                json!("app=web"),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_pod_says_why_it_waits() {
+        let mut object = json!({
+            "metadata": {"name": "p"},
+            "spec": {"containers": [{"name": "c"}]},
+            "status": {
+                "phase": "Pending",
+                "containerStatuses": [{"ready": false, "state": {"waiting": {"reason": "ErrImagePull"}}}],
+            },
+        });
+        assert_eq!(
+            cells(&kind("pods"), &object)[1..3],
+            [json!("0/1"), json!("ErrImagePull")]
+        );
+        object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        assert_eq!(cells(&kind("pods"), &object)[2], "Terminating");
+    }
+
+    #[test]
+    fn custom_columns_follow_their_paths_and_types() {
+        let column = |name: &str, kind: &str, json_path: &str| Column {
+            name: name.to_owned(),
+            kind: kind.to_owned(),
+            format: String::new(),
+            description: String::new(),
+            priority: 0,
+            json_path: json_path.to_owned(),
+        };
+        let mut kind = ServedKind::clone(&kind("leases"));
+        kind.origin = crate::registry::Origin::Custom;
+        kind.columns = vec![
+            column("Ready", "integer", ".status.ready"),
+            column(
+                "Phase",
+                "string",
+                ".status.conditions[?(@.type==\"Ready\")].status",
+            ),
+            column("Missing", "string", ".status.none"),
+            column("Since", "date", ".metadata.creationTimestamp"),
+            column("Wrong", "integer", ".metadata.name"),
+        ];
+        let object = json!({
+            "metadata": {"name": "a", "creationTimestamp": "2026-01-01T00:05:00Z"},
+            "status": {"ready": 2, "conditions": [{"type": "Ready", "status": "True"}]},
+        });
+        assert_eq!(
+            cells(&kind, &object),
+            [
+                json!("a"),
+                json!(2),
+                json!("True"),
+                Value::Null,
+                json!("30s"),
+                Value::Null
+            ]
+        );
+    }
+
+    #[test]
+    fn a_row_carries_what_was_asked_for() {
+        let object = json!({"metadata": {"name": "a"}, "data": {"k": "v"}});
+        let row = |include| {
+            let now = Timestamp::UNIX_EPOCH;
+            table(
+                &kind("configmaps"),
+                [&object],
+                json!({}),
+                include,
+                false,
+                now,
+            )["rows"][0]
+                .clone()
+        };
+        assert_eq!(row(Include::Object)["object"], object);
+        assert_eq!(
+            row(Include::Metadata)["object"]["kind"],
+            "PartialObjectMetadata"
+        );
+        assert!(row(Include::None).get("object").is_none());
+    }
+}

@@ -1,0 +1,130 @@
+use serde_json::{Value, json};
+
+use super::cells::{NONE, age, containers, items, labels, number, selector, text};
+use super::printer::Printer;
+
+pub(super) const DEPLOYMENTS: Printer = Printer {
+    columns: &[
+        ("Ready", "string", 0),
+        ("Up-to-date", "string", 0),
+        ("Available", "string", 0),
+        ("Age", "string", 0),
+        ("Containers", "string", 1),
+        ("Images", "string", 1),
+        ("Selector", "string", 1),
+    ],
+    cells: |object, now| {
+        let [names, images] = containers(object.pointer("/spec/template/spec"));
+        vec![
+            ready(object),
+            number(object, "/status/updatedReplicas").into(),
+            number(object, "/status/availableReplicas").into(),
+            age(object, now),
+            names,
+            images,
+            selector(object.pointer("/spec/selector")).into(),
+        ]
+    },
+};
+
+pub(super) const REPLICA_SETS: Printer = Printer {
+    columns: &[
+        ("Desired", "integer", 0),
+        ("Current", "integer", 0),
+        ("Ready", "integer", 0),
+        ("Age", "string", 0),
+        ("Containers", "string", 1),
+        ("Images", "string", 1),
+        ("Selector", "string", 1),
+    ],
+    cells: |object, now| {
+        let [names, images] = containers(object.pointer("/spec/template/spec"));
+        vec![
+            number(object, "/spec/replicas").into(),
+            number(object, "/status/replicas").into(),
+            number(object, "/status/readyReplicas").into(),
+            age(object, now),
+            names,
+            images,
+            selector(object.pointer("/spec/selector")).into(),
+        ]
+    },
+};
+
+pub(super) const STATEFUL_SETS: Printer = Printer {
+    columns: &[
+        ("Ready", "string", 0),
+        ("Age", "string", 0),
+        ("Containers", "string", 1),
+        ("Images", "string", 1),
+    ],
+    cells: |object, now| {
+        let [names, images] = containers(object.pointer("/spec/template/spec"));
+        vec![ready(object), age(object, now), names, images]
+    },
+};
+
+pub(super) const DAEMON_SETS: Printer = Printer {
+    columns: &[
+        ("Desired", "integer", 0),
+        ("Current", "integer", 0),
+        ("Ready", "integer", 0),
+        ("Up-to-date", "integer", 0),
+        ("Available", "integer", 0),
+        ("Node Selector", "string", 0),
+        ("Age", "string", 0),
+        ("Containers", "string", 1),
+        ("Images", "string", 1),
+        ("Selector", "string", 1),
+    ],
+    cells: |object, now| {
+        let [names, images] = containers(object.pointer("/spec/template/spec"));
+        vec![
+            number(object, "/status/desiredNumberScheduled").into(),
+            number(object, "/status/currentNumberScheduled").into(),
+            number(object, "/status/numberReady").into(),
+            number(object, "/status/updatedNumberScheduled").into(),
+            number(object, "/status/numberAvailable").into(),
+            labels(object.pointer("/spec/template/spec/nodeSelector")).into(),
+            age(object, now),
+            names,
+            images,
+            selector(object.pointer("/spec/selector")).into(),
+        ]
+    },
+};
+
+pub(super) const REVISIONS: Printer = Printer {
+    columns: &[
+        ("Controller", "string", 0),
+        ("Revision", "string", 0),
+        ("Age", "date", 0),
+    ],
+    cells: |object, now| {
+        let owner = items(object, "/metadata/ownerReferences")
+            .iter()
+            .find(|owner| owner["controller"] == true);
+        let owner = owner.map_or_else(
+            || NONE.to_owned(),
+            |owner| {
+                let group = text(owner, "/apiVersion").split_once('/');
+                let group = group.map_or_else(String::new, |(group, _)| format!(".{group}"));
+                let kind = text(owner, "/kind").to_lowercase();
+                format!("{kind}{group}/{}", text(owner, "/name"))
+            },
+        );
+        vec![
+            owner.into(),
+            number(object, "/revision").into(),
+            age(object, now),
+        ]
+    },
+};
+
+fn ready(object: &Value) -> Value {
+    let (ready, wanted) = (
+        number(object, "/status/readyReplicas"),
+        number(object, "/spec/replicas"),
+    );
+    json!(format!("{ready}/{wanted}"))
+}
