@@ -6,6 +6,7 @@ pub mod client;
 pub mod crd;
 pub mod health;
 pub mod metrics;
+pub mod queue;
 pub mod resource;
 pub mod server;
 #[cfg(feature = "dev")]

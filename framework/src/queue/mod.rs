@@ -1,0 +1,46 @@
+//! A queue of keys between events and workers: client-go's `util/workqueue`.
+//!
+//! [`WorkQueue`] deduplicates, keeps one worker per key, delays, and backs off after failures. It
+//! holds keys, never objects: whoever takes a key reads the newest state of its object.
+//!
+//! Beneath it is a synchronous state machine (`core.rs`), around that a lock and the line of
+//! waiting workers (`shared.rs`); both are model-checked as shipped. The queue owns no task.
+//!
+//! Where it differs from client-go: a key has one deadline, which any earlier run replaces; adding
+//! a key never waits; a drain ends as soon as the last key is done; failures are counted by the
+//! queue, and their memory ends with [`WorkQueue::forget`].
+//!
+//! ```
+//! use pilothouse::queue::WorkQueue;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() {
+//! let queue = WorkQueue::new();
+//! queue.add("default/web");
+//! queue.add("default/web");
+//!
+//! let key = queue.get().await.unwrap();
+//! queue.add(key); // a change while it is worked on: it comes once more
+//! queue.done(&key);
+//! assert_eq!(queue.get().await, Some(key));
+//! assert_eq!(queue.len(), 0);
+//! # }
+//! ```
+
+mod core;
+mod jitter;
+mod rate_limiter;
+mod retry;
+mod shared;
+mod sync;
+mod work_queue;
+
+#[cfg(test)]
+mod core_test;
+#[cfg(test)]
+mod work_queue_test;
+
+pub use jitter::Jitter;
+pub use rate_limiter::{ExponentialBackoff, MaxOf, RateLimiter, TokenBucket};
+pub use retry::Retry;
+pub use work_queue::WorkQueue;

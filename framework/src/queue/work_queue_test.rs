@@ -1,0 +1,199 @@
+use std::time::Duration;
+
+use futures_util::{FutureExt, poll};
+use tokio::{task::JoinSet, time::Instant};
+
+use super::*;
+use crate::metrics::Metrics;
+
+const MS: Duration = Duration::from_millis(1);
+
+fn exact() -> ExponentialBackoff {
+    ExponentialBackoff::default().spread(0.0)
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_adds_are_one_run() {
+    let queue = WorkQueue::new();
+    for _ in 0..100 {
+        queue.add("a");
+    }
+    assert_eq!((queue.len(), queue.get().await), (1, Some("a")));
+    assert_eq!(queue.get().now_or_never(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_added_while_it_runs_runs_once_more_and_never_twice_at_once() {
+    let queue = WorkQueue::new();
+    queue.add("a");
+    assert_eq!(queue.get().await, Some("a"));
+    queue.add("a");
+    queue.add("a");
+    assert_eq!(queue.get().now_or_never(), None);
+    queue.done(&"a");
+    assert_eq!(queue.get().await, Some("a"));
+    queue.done(&"a");
+    assert_eq!((queue.get().now_or_never(), queue.remembered()), (None, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn keys_come_in_the_order_of_their_deadlines_and_not_before() {
+    let queue = WorkQueue::new();
+    let start = Instant::now();
+    queue.add_after("late", 30 * MS);
+    queue.add_after("early", 10 * MS);
+    queue.add_after("late", 50 * MS);
+    queue.add("now");
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        seen.push((queue.get().await.unwrap(), start.elapsed().as_millis()));
+    }
+    assert_eq!(seen, [("now", 0), ("early", 10), ("late", 30)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_earlier_deadline_wakes_a_worker_that_sleeps_for_a_later_one() {
+    let queue = WorkQueue::new();
+    let start = Instant::now();
+    queue.add_after("late", 10_000 * MS);
+    let mut worker = Box::pin(queue.get());
+    assert!(poll!(&mut worker).is_pending());
+    queue.add_after("early", 5 * MS);
+    assert_eq!(worker.await, Some("early"));
+    assert_eq!(start.elapsed(), 5 * MS);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deadline_is_kept_when_the_worker_that_watched_it_becomes_busy() {
+    let queue = WorkQueue::new();
+    let start = Instant::now();
+    let (mut one, mut other) = (Box::pin(queue.get()), Box::pin(queue.get()));
+    queue.add_after("late", 7 * MS);
+    assert!(poll!(&mut one).is_pending() && poll!(&mut other).is_pending());
+    queue.add("a");
+    assert_eq!(one.await, Some("a"));
+    assert_eq!((other.await, start.elapsed()), (Some("late"), 7 * MS));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_worker_takes_no_key_with_it() {
+    let queue = WorkQueue::new();
+    let mut one = Box::pin(queue.get());
+    let mut other = Box::pin(queue.get());
+    assert!(poll!(&mut one).is_pending() && poll!(&mut other).is_pending());
+    queue.add("a");
+    drop(one);
+    assert_eq!(other.await, Some("a"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_back_off_and_success_resets() {
+    let queue = WorkQueue::with(exact(), None);
+    let start = Instant::now();
+    let mut at = Vec::new();
+    queue.add("a");
+    for _ in 0..4 {
+        let key = queue.get().await.unwrap();
+        at.push(start.elapsed().as_millis());
+        queue.add_rate_limited(key);
+        queue.done(&key);
+    }
+    assert_eq!(at, [0, 5, 15, 35]);
+    queue.forget(&"a");
+    assert_eq!(
+        queue.add_rate_limited("a"),
+        Retry {
+            attempt: 1,
+            delay: 5 * MS
+        }
+    );
+    assert_eq!(
+        queue.retry("a", 900 * MS),
+        Retry {
+            attempt: 2,
+            delay: 900 * MS
+        }
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shut_down_hands_out_what_is_ready_and_drops_what_is_delayed() {
+    let queue = WorkQueue::new();
+    queue.add("a");
+    queue.add_after("b", MS);
+    queue.shut_down();
+    queue.add("c");
+    assert_eq!(queue.get().await, Some("a"));
+    queue.done(&"a");
+    assert_eq!((queue.get().await, queue.remembered()), (None, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_waits_for_running_keys_and_their_last_change() {
+    let queue = WorkQueue::new();
+    queue.add("a");
+    queue.get().await.unwrap();
+    queue.add("a");
+    let mut drain = Box::pin(queue.shut_down_with_drain());
+    assert!(poll!(&mut drain).is_pending());
+    queue.done(&"a");
+    assert!(poll!(&mut drain).is_pending());
+    assert_eq!(queue.get().await, Some("a"));
+    queue.done(&"a");
+    drain.await;
+    assert_eq!(queue.get().await, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shut_down_ends_a_drain() {
+    let queue = WorkQueue::new();
+    queue.add("a");
+    queue.get().await.unwrap();
+    let mut drain = Box::pin(queue.shut_down_with_drain());
+    assert!(poll!(&mut drain).is_pending());
+    queue.shut_down();
+    drain.await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_sleeping_worker_learns_of_the_end() {
+    let queue = WorkQueue::<u8>::new();
+    let mut workers = JoinSet::new();
+    for _ in 0..5 {
+        let queue = queue.clone();
+        workers.spawn(async move { queue.get().await });
+    }
+    tokio::task::yield_now().await;
+    queue.shut_down();
+    assert!(workers.join_all().await.iter().all(Option::is_none));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_metrics_tell_what_happened() {
+    let metrics = Metrics::new();
+    let queue = WorkQueue::with(exact(), Some(metrics.workqueue("q")));
+    queue.add("a");
+    queue.add_after("b", 2000 * MS);
+    let of = metrics.workqueue("q");
+    assert_eq!(
+        (of.depth.get(), of.adds.get(), of.retries.get()),
+        (1.0, 1, 1)
+    );
+
+    tokio::time::advance(1000 * MS).await;
+    let a = queue.get().await.unwrap();
+    assert_eq!(
+        (of.depth.get(), of.queue_seconds.get_sample_sum()),
+        (0.0, 1.0)
+    );
+    tokio::time::advance(3000 * MS).await;
+    let text = metrics.encode();
+    for name in ["unfinished_work", "longest_running_processor"] {
+        let line = format!("workqueue_{name}_seconds{{controller=\"q\",name=\"q\"}} 3\n");
+        assert!(text.contains(&line), "{text}");
+    }
+    queue.done(&a);
+    assert_eq!(of.work_seconds.get_sample_sum(), 3.0);
+    queue.get().await.unwrap();
+    assert_eq!((of.adds.get(), of.depth.get()), (2, 0.0));
+}

@@ -1,0 +1,200 @@
+//! The workqueue's state machine and its line of waiting workers.
+
+#[path = "../../../framework/src/queue/core.rs"]
+#[allow(dead_code)]
+mod core;
+#[path = "../../../framework/src/queue/shared.rs"]
+#[allow(dead_code)]
+mod shared;
+
+mod sync {
+    pub(super) use loom::sync::{Mutex, MutexGuard};
+}
+
+use std::{future::poll_fn, task::Poll, time::Duration};
+
+use loom::{
+    future::block_on,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+};
+
+use self::shared::{Asked, Observe, Shared, Ticket};
+
+type Queue = Arc<Shared<u8, Ignore>>;
+
+struct Ignore;
+
+impl Observe for Ignore {
+    fn added(&self, _: u64) {}
+    fn depth(&self, _: usize) {}
+    fn started(&self, _: Duration) {}
+    fn finished(&self, _: Duration) {}
+}
+
+const NOW: Duration = Duration::ZERO;
+
+/// Every interleaving with at most `preemptions` switches where none was needed; more find nothing
+/// that three do not (loom's manual), and take hours.
+fn check(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.check(model);
+}
+
+fn queue() -> Queue {
+    Arc::new(Shared::new(Ignore))
+}
+
+fn add(queue: &Queue, key: u8) {
+    queue.change(|core| core.add(key, NOW));
+}
+
+/// What `WorkQueue::get` does; a deadline comes as soon as somebody sleeps for it.
+fn get(queue: &Queue) -> Option<u8> {
+    let mut ticket = Ticket::default();
+    let mut now = NOW;
+    block_on(poll_fn(|cx| {
+        loop {
+            match queue.ask(&mut ticket, now, cx) {
+                Asked::Now(key) => return Poll::Ready(key),
+                Asked::Sleep(Some(deadline)) => now = deadline,
+                Asked::Sleep(None) => return Poll::Pending,
+            }
+        }
+    }))
+}
+
+#[test]
+fn no_key_is_lost_between_two_adders_and_two_workers() {
+    check(3, || {
+        let queue = queue();
+        let workers: Vec<_> = (0..2)
+            .map(|_| {
+                let queue = queue.clone();
+                thread::spawn(move || {
+                    let key = get(&queue);
+                    queue.done(&key.unwrap(), NOW);
+                    key
+                })
+            })
+            .collect();
+        add(&queue, 1);
+        add(&queue, 2);
+        let mut keys: Vec<_> = workers
+            .into_iter()
+            .map(|worker| worker.join().unwrap())
+            .collect();
+        keys.sort_unstable();
+        assert_eq!(keys, [Some(1), Some(2)]);
+    });
+}
+
+#[test]
+fn a_change_during_the_work_leads_to_another_run_and_never_two_at_once() {
+    check(3, || {
+        let queue = queue();
+        let holders = Arc::new(AtomicUsize::new(0));
+        let seen = Arc::new(AtomicUsize::new(0));
+        let written = Arc::new(AtomicUsize::new(0));
+        let workers: Vec<_> = (0..2)
+            .map(|_| {
+                let (queue, holders) = (queue.clone(), holders.clone());
+                let (seen, written) = (seen.clone(), written.clone());
+                thread::spawn(move || {
+                    while let Some(key) = get(&queue) {
+                        assert_eq!(holders.fetch_add(1, Ordering::SeqCst), 0);
+                        seen.store(written.load(Ordering::SeqCst), Ordering::SeqCst);
+                        holders.fetch_sub(1, Ordering::SeqCst);
+                        queue.done(&key, NOW);
+                    }
+                })
+            })
+            .collect();
+        for version in 1..=2 {
+            written.store(version, Ordering::SeqCst);
+            add(&queue, 7);
+        }
+        queue.shut_down(false);
+        workers
+            .into_iter()
+            .for_each(|worker| worker.join().unwrap());
+        // Level, not edge: the last run began after the last change.
+        assert_eq!(seen.load(Ordering::SeqCst), 2);
+    });
+}
+
+#[test]
+fn a_worker_that_gives_up_passes_its_call_on() {
+    check(3, || {
+        let queue = queue();
+        let patient = {
+            let queue = queue.clone();
+            thread::spawn(move || get(&queue))
+        };
+        let fickle = {
+            let queue = queue.clone();
+            thread::spawn(move || {
+                let mut ticket = Ticket::default();
+                let got = block_on(poll_fn(|cx| {
+                    Poll::Ready(match queue.ask(&mut ticket, NOW, cx) {
+                        Asked::Now(key) => key,
+                        Asked::Sleep(_) => None,
+                    })
+                }));
+                queue.give_up(&mut ticket);
+                if let Some(key) = got {
+                    queue.done(&key, NOW);
+                    add(&queue, key);
+                }
+            })
+        };
+        add(&queue, 1);
+        assert_eq!(patient.join().unwrap(), Some(1));
+        fickle.join().unwrap();
+    });
+}
+
+#[test]
+fn a_deadline_is_always_watched_by_somebody_who_waits() {
+    check(3, || {
+        let queue = queue();
+        let workers: Vec<_> = (0..2)
+            .map(|_| {
+                let queue = queue.clone();
+                thread::spawn(move || get(&queue))
+            })
+            .collect();
+        queue.change(|core| core.add_at(1, Duration::from_secs(9), NOW));
+        queue.change(|core| core.add_at(2, Duration::from_secs(1), NOW));
+        for worker in workers {
+            assert!(worker.join().unwrap().is_some());
+        }
+    });
+}
+
+#[test]
+fn a_drain_ends_when_the_last_key_is_done_and_not_before() {
+    check(3, || {
+        let queue = queue();
+        add(&queue, 1);
+        let done = Arc::new(AtomicUsize::new(0));
+        let worker = {
+            let (queue, done) = (queue.clone(), done.clone());
+            thread::spawn(move || {
+                while let Some(key) = get(&queue) {
+                    done.fetch_add(1, Ordering::SeqCst);
+                    queue.done(&key, NOW);
+                }
+            })
+        };
+        queue.shut_down(false);
+        let mut ticket = Ticket::default();
+        block_on(poll_fn(|cx| queue.poll_drained(&mut ticket, cx)));
+        assert_eq!(done.load(Ordering::SeqCst), 1);
+        worker.join().unwrap();
+    });
+}
