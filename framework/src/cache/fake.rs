@@ -13,9 +13,12 @@ use tokio::{sync::mpsc, time::sleep};
 
 use super::{InformerScope, ListerWatcher, SharedInformer};
 use crate::{
-    client::{Change, Error, ListParams, ObjectList, WatchEvent, WatchParams, WatchStream},
+    client::{
+        Change, ConnectError, ConnectProblem, Error, ListParams, ObjectList, WatchEvent,
+        WatchParams, WatchStream,
+    },
     metrics::Metrics,
-    resource::{ApiResource, ObjectKey, OwnerReference, Status, Undecodable},
+    resource::{ApiResource, ObjectKey, OwnerReference, Status, StatusDetails, Undecodable},
 };
 
 /// An object of that version.
@@ -74,6 +77,28 @@ pub(crate) fn broken() -> Error {
     }
 }
 
+/// Nobody listens.
+pub(crate) fn refused() -> Error {
+    Error::Connect {
+        verb: "watch",
+        target: "configmaps".into(),
+        source: ConnectError::new("127.0.0.1", ConnectProblem::Refused),
+    }
+}
+
+/// The server asks to slow down, and for how long.
+pub(crate) fn throttled(seconds: u32) -> Error {
+    let mut status = Status {
+        reason: "TooManyRequests".into(),
+        ..Status::from_code(429, "slow down")
+    };
+    status.details = Some(StatusDetails {
+        retry_after_seconds: seconds,
+        ..StatusDetails::default()
+    });
+    Error::api("do", "configmaps", status)
+}
+
 /// Lets everything happen that needs no time.
 pub(crate) async fn settle() {
     sleep(Duration::from_millis(1)).await;
@@ -97,11 +122,21 @@ struct State {
     forgotten: u64,
     watchers: Vec<mpsc::UnboundedSender<Option<Message>>>,
     requests: Vec<String>,
-    list_errors: VecDeque<Option<Error>>,
+    lists: VecDeque<Answer>,
     watch_errors: VecDeque<Error>,
     pages: Vec<(u64, Vec<Stored>)>,
-    without_watch_cache: bool,
+    /// Set when there is no watch cache: lists are paged, and no page is larger than this.
+    largest_page: Option<usize>,
     expires_in_stream: bool,
+    ignores_timeouts: bool,
+}
+
+/// What becomes of a list.
+pub(crate) enum Answer {
+    Pass,
+    Fail(Error),
+    /// It never comes.
+    Hang,
 }
 
 #[derive(Clone)]
@@ -194,8 +229,8 @@ impl FakeServer {
     }
 
     /// From now on lists are paged whatever version they ask for.
-    pub(crate) fn without_watch_cache(&self) {
-        self.state().without_watch_cache = true;
+    pub(crate) fn without_watch_cache(&self, largest_page: usize) {
+        self.state().largest_page = Some(largest_page);
     }
 
     /// Ends all watches in order.
@@ -228,20 +263,33 @@ impl FakeServer {
         });
     }
 
+    /// Tells all watches the last event again.
+    pub(crate) fn repeat_last_event(&self) {
+        let mut state = self.state();
+        let (_, stored, change) = state.history.last().unwrap().clone();
+        state.send(&|| event(&stored, change));
+    }
+
     /// The version moves on by a change of something else.
     pub(crate) fn advance(&self) {
         self.state().version += 1;
     }
 
-    pub(crate) fn fail_lists(&self, errors: impl IntoIterator<Item = Error>) {
-        self.state()
-            .list_errors
-            .extend(errors.into_iter().map(Some));
+    /// What becomes of the next lists, page by page; those after them pass.
+    pub(crate) fn answer_lists(&self, answers: impl IntoIterator<Item = Answer>) {
+        self.state().lists.extend(answers);
     }
 
-    /// Lets one list pass before those that fail.
-    pub(crate) fn pass_list(&self) {
-        self.state().list_errors.push_back(None);
+    /// From now on watches do not end by themselves.
+    pub(crate) fn ignore_timeouts(&self) {
+        self.state().ignores_timeouts = true;
+    }
+
+    /// No request fails any more but for what the server forgot.
+    pub(crate) fn heal(&self) {
+        let mut state = self.state();
+        state.lists.clear();
+        state.watch_errors.clear();
     }
 
     pub(crate) fn fail_watches(&self, errors: impl IntoIterator<Item = Error>) {
@@ -296,9 +344,6 @@ impl State {
     }
 
     fn list(&mut self, params: &ListParams) -> Result<ObjectList<ConfigMap>, Error> {
-        if let Some(error) = self.list_errors.pop_front().flatten() {
-            return Err(error);
-        }
         let (page, offset) = match &params.continue_token {
             Some(token) => {
                 let (page, offset) = token.split_once(':').unwrap();
@@ -320,10 +365,11 @@ impl State {
             return Err(expired());
         };
         // A watch cache answers from memory, and then all at once.
-        let from_memory = params.resource_version.is_some() && !self.without_watch_cache;
+        let from_memory = params.resource_version.is_some() && self.largest_page.is_none();
         let limit = params.limit.filter(|_| !from_memory);
+        let largest = self.largest_page.unwrap_or(usize::MAX);
         let end = limit.map_or(objects.len(), |limit| {
-            objects.len().min(offset + limit as usize)
+            objects.len().min(offset + largest.min(limit as usize))
         });
         let mut list = ObjectList::default();
         list.metadata.resource_version = Some(version.to_string());
@@ -363,7 +409,8 @@ impl State {
                 None => std::future::pending().await,
             }
         });
-        let end = sleep(params.timeout.unwrap_or(Duration::from_secs(1800)));
+        let time = params.timeout.filter(|_| !self.ignores_timeouts);
+        let end = sleep(time.unwrap_or(Duration::from_secs(1_000_000)));
         Ok(WatchStream::new(messages.take_until(end)))
     }
 }
@@ -391,9 +438,16 @@ impl ListerWatcher<ConfigMap> for FakeServer {
         if params.continue_token.is_some() {
             line += " continue";
         }
-        let mut state = self.state();
-        state.requests.push(line);
-        state.list(params)
+        let answer = {
+            let mut state = self.state();
+            state.requests.push(line);
+            state.lists.pop_front()
+        };
+        match answer.unwrap_or(Answer::Pass) {
+            Answer::Pass => self.state().list(params),
+            Answer::Fail(error) => Err(error),
+            Answer::Hang => std::future::pending().await,
+        }
     }
 
     async fn watch(&self, params: &WatchParams) -> Result<Self::Watch, Error> {

@@ -41,7 +41,7 @@ struct Inner {
 }
 
 struct State {
-    informers: HashMap<Identity, Box<dyn Informer>>,
+    informers: HashMap<Identity, Arc<dyn Informer>>,
     phase: Phase,
 }
 
@@ -139,7 +139,7 @@ impl Informers {
             .informer(&identity.resource.qualified_plural());
         let informer = SharedInformer::new(source(), identity.scope.clone(), metrics);
         state.phase.begin(&informer, &self.inner.tracker);
-        state.informers.insert(identity, Box::new(informer.clone()));
+        state.informers.insert(identity, Arc::new(informer.clone()));
         informer
     }
 
@@ -167,16 +167,11 @@ impl Informers {
 
     /// Ends all informers, and returns when none of their tasks is left. It cannot be undone.
     pub async fn shutdown(&self) {
-        let mut state = self.state();
-        if let Phase::New = state.phase {
-            state
-                .informers
-                .values()
-                .for_each(|informer| informer.stop());
+        // Dropping the phase outside of the lock cancels what runs.
+        if let Phase::New = self.enter(Phase::Stopped) {
+            let informers: Vec<_> = self.state().informers.values().cloned().collect();
+            informers.iter().for_each(|informer| informer.stop());
         }
-        // Dropping the phase's guard cancels what runs.
-        state.phase = Phase::Stopped;
-        drop(state);
         self.inner.tracker.close();
         self.inner.tracker.wait().await;
     }
@@ -191,6 +186,10 @@ impl Informers {
             (&a.resource, namespace(a)).cmp(&(&b.resource, namespace(b)))
         });
         statuses
+    }
+
+    fn enter(&self, phase: Phase) -> Phase {
+        std::mem::replace(&mut self.state().phase, phase)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -10,11 +10,14 @@ use tokio::sync::watch;
 
 use super::Event;
 
+/// What is called with each event.
+pub(super) type Function<K> = Box<dyn FnMut(&Event<K>) + Send>;
+
 /// A function that hears of changes, and what its [`Subscription`](super::Subscription) sees of it.
 ///
 /// Dropping it tells the subscription that the function will not run again.
 pub(super) struct Listener<K> {
-    function: Box<dyn FnMut(&Event<K>) + Send>,
+    function: Function<K>,
     location: &'static Location<'static>,
     removed: Arc<AtomicBool>,
     ready: watch::Sender<bool>,
@@ -22,7 +25,7 @@ pub(super) struct Listener<K> {
 
 impl<K> Listener<K> {
     pub(super) fn new(
-        function: Box<dyn FnMut(&Event<K>) + Send>,
+        function: Function<K>,
         location: &'static Location<'static>,
         removed: Arc<AtomicBool>,
     ) -> Self {
@@ -52,8 +55,7 @@ impl<K> Listener<K> {
             .send_if_modified(|ready| !std::mem::replace(ready, true));
     }
 
-    /// Calls the function, unless it was removed; answers whether it panicked. A panic ends only
-    /// this call (design promise R10).
+    /// Calls the function, unless it was removed. A panic ends only this call (design promise R10).
     pub(super) fn call(&mut self, event: &Event<K>) -> Result<(), Panicked> {
         if self.is_removed() {
             return Ok(());

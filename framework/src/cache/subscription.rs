@@ -8,19 +8,22 @@ use std::{
 
 use tokio::sync::watch;
 
+/// Takes the listener with that mark out of its informer.
+pub(super) type Detach = dyn Fn(&Arc<AtomicBool>) + Send + Sync;
+
 /// A listener's place at an informer. Dropping it leaves the listener where it is.
 #[derive(Clone)]
 pub struct Subscription {
     removed: Arc<AtomicBool>,
     ready: watch::Receiver<bool>,
-    detach: Arc<dyn Fn(&Arc<AtomicBool>) + Send + Sync>,
+    detach: Arc<Detach>,
 }
 
 impl Subscription {
     pub(super) fn new(
         removed: Arc<AtomicBool>,
         ready: watch::Receiver<bool>,
-        detach: Arc<dyn Fn(&Arc<AtomicBool>) + Send + Sync>,
+        detach: Arc<Detach>,
     ) -> Self {
         Self {
             removed,
@@ -29,8 +32,9 @@ impl Subscription {
         }
     }
 
-    /// Removes the listener. No call of it begins after `remove` returned; the future resolves
-    /// when a call that was under way has ended and the function was dropped.
+    /// Removes the listener, also if the future is dropped. The future resolves when no call of the
+    /// listener runs or will run any more, and its function was dropped. At most one call begins
+    /// after `remove` returned.
     ///
     /// Removing twice is nothing but waiting. After the informer stopped it resolves at once.
     pub fn remove(&self) -> impl Future<Output = ()> + Send + use<> {

@@ -1,0 +1,224 @@
+//! That nothing is missed, and that one bad object spoils only itself.
+
+use super::*;
+use crate::{
+    cache::fake::{Answer, broken, expired, status},
+    metrics::Metrics,
+};
+
+/// The watch ends, and the server forgets all that happens in `meanwhile`: only a list can help.
+async fn lose_history(server: &FakeServer, meanwhile: impl FnOnce()) {
+    seconds(5).await;
+    server.close_watches();
+    meanwhile();
+    server.compact();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_happened_while_the_history_was_lost_is_delivered_deletions_last() {
+    let server = FakeServer::new();
+    ["a", "b", "c", "d"]
+        .into_iter()
+        .for_each(|name| server.put(name));
+    let (running, heard) = Running::synced(&server).await;
+    lose_history(&server, || {
+        server.delete("a");
+        server.put("b");
+        server.delete("c");
+        server.put("c");
+        server.put("e");
+    })
+    .await;
+    seconds(3).await;
+    let expected = ["updated b", "recreated c", "added e", "vanished a"];
+    assert_eq!(heard.lines(), expected);
+    assert_eq!(heard.folded(), server.objects());
+    let snapshot = running.informer.lister().snapshot();
+    assert_eq!(snapshot.resource_version(), Some(&*server.version()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_happened_while_the_watch_was_broken_is_delivered() {
+    let server = FakeServer::new();
+    ["a", "b"].into_iter().for_each(|name| server.put(name));
+    let (_running, heard) = Running::synced(&server).await;
+    seconds(5).await;
+    server.end_watches(broken);
+    server.delete("a");
+    server.put("b");
+    server.delete("b");
+    server.put("b");
+    settle().await;
+    let expected = ["deleted a", "updated b", "deleted b", "added b"];
+    assert_eq!(heard.lines(), expected);
+    assert!(
+        server
+            .requests()
+            .iter()
+            .all(|line| line.starts_with("watch"))
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn during_a_list_changes_come_page_by_page_and_deletions_after_the_last() {
+    let server = FakeServer::new();
+    server.without_watch_cache(500);
+    (0..700).for_each(|number| server.put(&format!("o{number:04}")));
+    let (running, heard) = Running::synced(&server).await;
+    server.answer_lists([Answer::Pass, Answer::Hang]);
+    lose_history(&server, || {
+        server.delete("o0001");
+        server.put("o0002");
+        server.put("o0650");
+    })
+    .await;
+    seconds(3).await;
+    assert_eq!(heard.lines(), ["updated o0002"], "the first page");
+    assert!(running.get("o0001").is_some());
+    drop(running);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_broke_off_deletes_nothing_until_one_is_complete() {
+    let server = FakeServer::new();
+    server.without_watch_cache(500);
+    (0..700).for_each(|number| server.put(&format!("o{number:04}")));
+    let (_running, heard) = Running::synced(&server).await;
+    server.answer_lists([
+        Answer::Pass,
+        Answer::Fail(status(500, "InternalError", "oops")),
+    ]);
+    lose_history(&server, || server.delete("o0001")).await;
+    seconds(2).await;
+    assert_eq!(heard.lines(), Vec::<String>::new());
+    seconds(5).await;
+    assert_eq!(heard.lines(), ["vanished o0001"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unchanged_object_keeps_its_place_in_memory_and_nobody_hears_of_it() {
+    let server = FakeServer::new();
+    ["a", "b"].into_iter().for_each(|name| server.put(name));
+    let (running, heard) = Running::synced(&server).await;
+    let (a, b) = (running.get("a").unwrap(), running.get("b").unwrap());
+    lose_history(&server, || server.put("b")).await;
+    seconds(3).await;
+    assert!(server.requests().contains(&"list at 2".into()));
+    assert!(Arc::ptr_eq(&a, &running.get("a").unwrap()));
+    assert!(!Arc::ptr_eq(&b, &running.get("b").unwrap()));
+    assert_eq!(heard.lines(), ["updated b"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_event_twice_is_told_once() {
+    let server = FakeServer::new();
+    let (_running, heard) = Running::synced(&server).await;
+    server.put("a");
+    server.repeat_last_event();
+    settle().await;
+    assert_eq!(heard.lines(), ["added a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_undecodable_object_spoils_only_itself() {
+    let (server, metrics) = (FakeServer::new(), Metrics::new());
+    ["a", "b"].into_iter().for_each(|name| server.put(name));
+    server.put_bad("c");
+    let running = Running::of(server.informer_with(&metrics));
+    let heard = Heard::at(&running.informer);
+    settle().await;
+    assert!(running.informer.has_synced());
+    assert_eq!(heard.lines().len(), 3);
+
+    // It was readable once: it is still there, but reading it is an error.
+    server.put_bad("a");
+    server.put("b");
+    settle().await;
+    assert_eq!(heard.lines(), ["undecodable a", "updated b"]);
+    let lister = running.informer.lister();
+    let error = lister
+        .get(&ObjectKey::namespaced("default", "a"))
+        .unwrap_err();
+    assert!(error.to_string().contains("ConfigMap default/a"), "{error}");
+    let listing = lister.list();
+    assert_eq!((listing.items.len(), listing.undecodable.len()), (1, 2));
+    assert!(
+        server
+            .requests()
+            .iter()
+            .filter(|line| line.starts_with("list"))
+            .count()
+            == 1
+    );
+
+    // A list brings the same versions again: nothing is told, nothing is counted.
+    let errors = || metrics.informer("configmaps").decode_errors.get();
+    assert_eq!(errors(), 2);
+    lose_history(&server, || {}).await;
+    server.advance();
+    server.compact();
+    seconds(3).await;
+    assert!(heard.lines().is_empty());
+    assert_eq!(errors(), 2);
+
+    // It is deleted when the server deletes it, and whole again when it decodes.
+    server.delete("c");
+    server.put("a");
+    settle().await;
+    assert_eq!(heard.lines(), ["undecodable deleted c", "updated a"]);
+    assert!(running.get("a").is_some());
+    assert_eq!(running.informer.status().undecodable, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_undecodable_object_that_was_readable_once_is_deleted_as_what_it_was() {
+    let server = FakeServer::new();
+    server.put("a");
+    let (_running, heard) = Running::synced(&server).await;
+    server.put_bad("a");
+    server.delete("a");
+    settle().await;
+    assert_eq!(heard.lines(), ["undecodable a", "vanished a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_undecodable_object_of_another_uid_ends_the_one_before() {
+    let server = FakeServer::new();
+    server.put("a");
+    let (_running, heard) = Running::synced(&server).await;
+    lose_history(&server, || {
+        server.delete("a");
+        server.put_bad("a");
+    })
+    .await;
+    seconds(3).await;
+    assert_eq!(heard.lines(), ["vanished a", "undecodable a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_forbidden_is_told_with_verb_resource_and_namespace_until_it_works() {
+    let server = FakeServer::new().in_namespace("x");
+    let forbidden = || status(403, "Forbidden", "configmaps is forbidden: no role");
+    server.answer_lists((0..3).map(|_| Answer::Fail(forbidden())));
+    let running = Running::of(server.informer());
+    settle().await;
+    assert_eq!(
+        running.informer.status().last_error.as_deref(),
+        Some("cannot list configmaps in namespace \"x\": configmaps is forbidden: no role")
+    );
+    assert!(!running.informer.has_synced());
+    assert!(running.informer.synced().await, "it is tried again");
+    settle().await;
+    assert_eq!(running.informer.status().to_string(), "synced");
+
+    seconds(40).await;
+    server.fail_watches([forbidden()]);
+    server.end_watches(expired);
+    server.requests();
+    seconds(2).await;
+    let text = running.informer.status().last_error.unwrap();
+    assert!(
+        text.starts_with("cannot watch configmaps in namespace \"x\": "),
+        "{text}"
+    );
+}

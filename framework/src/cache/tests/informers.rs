@@ -1,0 +1,134 @@
+//! One copy of everything, started, isolated and ended together.
+
+use super::*;
+use crate::{
+    cache::{
+        InformerScope, Informers,
+        fake::{Answer, status},
+    },
+    client::{Client, Config},
+    metrics::Metrics,
+    resource::{ApiResource, DynamicObject},
+};
+
+fn informers() -> Informers {
+    let config = Config::new("http://127.0.0.1:1".parse().unwrap());
+    Informers::new(Client::new(config).unwrap(), Metrics::new())
+}
+
+fn ask(
+    informers: &Informers,
+    server: &FakeServer,
+    scope: InformerScope,
+) -> SharedInformer<ConfigMap> {
+    let server = server.clone();
+    informers.of_source(ApiResource::of::<ConfigMap>(), scope, move || server)
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_who_ask_for_the_same_share_one_list_one_watch_and_one_copy() {
+    let (server, informers) = (FakeServer::new(), informers());
+    server.put("a");
+    let first = ask(&informers, &server, InformerScope::all());
+    informers.start(&CancellationToken::new());
+    settle().await;
+    let second = ask(&informers, &server, InformerScope::all());
+    settle().await;
+    assert_eq!(server.requests(), ["list at 0 limit 500", "watch from 1"]);
+    let key = ObjectKey::namespaced("default", "a");
+    let read = |informer: &SharedInformer<ConfigMap>| informer.lister().get(&key).unwrap().unwrap();
+    assert!(Arc::ptr_eq(&read(&first), &read(&second)));
+    assert_eq!(informers.statuses().len(), 1);
+    informers.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_scope_or_representation_is_another_informer() {
+    let informers = informers();
+    informers.informer::<ConfigMap>(InformerScope::all());
+    informers.informer::<ConfigMap>(InformerScope::all().namespace("x"));
+    informers.informer::<ConfigMap>(InformerScope::all().labels("app=web"));
+    informers.dynamic(ApiResource::of::<ConfigMap>(), InformerScope::all());
+    informers.of::<DynamicObject>(ApiResource::of::<ConfigMap>(), InformerScope::all());
+    assert_eq!(informers.statuses().len(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_informer_asked_for_later_runs_at_once() {
+    let (server, informers) = (FakeServer::new(), informers());
+    informers.start(&CancellationToken::new());
+    let late = ask(&informers, &server, InformerScope::all());
+    assert!(late.synced().await);
+    informers.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_forbidden_kind_delays_no_other() {
+    let (forbidden, good, informers) = (
+        FakeServer::new().in_namespace("x"),
+        FakeServer::new(),
+        informers(),
+    );
+    let refusal = || Answer::Fail(status(403, "Forbidden", "no role"));
+    forbidden.answer_lists((0..1000).map(|_| refusal()));
+    let held_back = ask(&informers, &forbidden, InformerScope::all().namespace("x"));
+    let good = ask(&informers, &good, InformerScope::all());
+    informers.start(&CancellationToken::new());
+    settle().await;
+    assert!(good.has_synced() && !held_back.has_synced());
+    let told: Vec<String> = informers
+        .statuses()
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(told[0], "synced");
+    assert!(
+        told[1].starts_with("cannot list configmaps in namespace \"x\": "),
+        "{told:?}"
+    );
+    informers.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_the_shutdown_no_task_is_left() {
+    let (server, informers) = (FakeServer::new(), informers());
+    let informer = ask(&informers, &server, InformerScope::all());
+    let other = ask(&informers, &server, InformerScope::all().namespace("x"));
+    let heard = Heard::at(&informer);
+    informers.start(&CancellationToken::new());
+    assert!(informer.synced().await && other.synced().await);
+    let tasks = || {
+        tokio::runtime::Handle::current()
+            .metrics()
+            .num_alive_tasks()
+    };
+    assert_eq!(tasks(), 2);
+    informers.shutdown().await;
+    assert_eq!((tasks(), server.open_watches()), (0, 0));
+    // What is asked for now says that it will not come.
+    let late = ask(&informers, &server, InformerScope::all().namespace("y"));
+    assert!(!late.synced().await);
+    drop(heard);
+}
+
+#[tokio::test(start_paused = true)]
+async fn informers_that_nobody_holds_end() {
+    let (server, informers) = (FakeServer::new(), informers());
+    let informer = ask(&informers, &server, InformerScope::all());
+    informers.start(&CancellationToken::new());
+    settle().await;
+    drop(informers);
+    settle().await;
+    assert_eq!(server.open_watches(), 0);
+    assert!(informer.has_synced(), "what was read can still be read");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shutdown_before_the_start_tells_those_who_wait() {
+    let (server, informers) = (FakeServer::new(), informers());
+    let informer = ask(&informers, &server, InformerScope::all());
+    informers.shutdown().await;
+    assert!(!informer.synced().await);
+    informers.start(&CancellationToken::new());
+    assert!(server.requests().is_empty());
+}
