@@ -1,6 +1,34 @@
 //! The rules of the API, apart from HTTP: what a request does to the store and what it is answered.
+//!
+//! Every write goes one way, whoever asks: prune → take back what the path may not change → default → validate → record owners of
+//! fields → commit at the resource version that was read, again from the start if that changed meanwhile. `strategy` holds what
+//! differs between kinds.
 
+mod create;
+mod delete;
 mod error;
+mod handle;
+mod identity;
+mod list;
+pub(crate) mod meta;
 pub(crate) mod names;
+mod options;
+mod ownership;
+mod scale;
+pub(crate) mod strategy;
+mod target;
+mod update;
+mod validate;
+mod watch;
 
+pub(crate) use create::{create, namespace_exists};
+pub(crate) use delete::{Deleted, delete, delete_collection};
 pub(crate) use error::{ApiError, Cause};
+pub(crate) use handle::Handle;
+pub(crate) use identity::identify;
+pub(crate) use list::{ListRequest, Listed, VersionMatch, at_least, get, list};
+pub(crate) use options::{DeleteOptions, FieldValidation, Propagation, WriteOptions, Written};
+pub(crate) use scale::{read_scale, write_scale};
+pub(crate) use target::Target;
+pub(crate) use update::{Change, Replace, replace, update};
+pub(crate) use watch::{Event, Start, Watch, WatchRequest};

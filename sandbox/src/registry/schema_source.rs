@@ -1,7 +1,9 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use serde_json::Value;
+use serde_json::{Value, json};
+
+use crate::schema::{Schema, SchemaSet};
 
 /// The schema of a kind, read when it is first asked for.
 ///
@@ -12,23 +14,27 @@ pub struct SchemaSource(Arc<Lazy>);
 struct Lazy {
     read: Box<dyn Fn() -> Value + Send + Sync>,
     json: OnceLock<Arc<Value>>,
+    schema: OnceLock<Schema>,
 }
 
 impl SchemaSource {
-    /// A schema whose JSON form (OpenAPI v3, without `$ref`) `read` gives.
+    /// A trusted schema whose JSON form (OpenAPI v3, without `$ref`) `read` gives.
     pub fn new(read: impl Fn() -> Value + Send + Sync + 'static) -> Self {
         Self(Arc::new(Lazy {
             read: Box::new(read),
             json: OnceLock::new(),
+            schema: OnceLock::new(),
         }))
     }
 
-    /// A schema that is already there.
-    pub fn ready(json: Arc<Value>) -> Self {
-        let source = Self::new(|| Value::Null);
-        // The cell is new and empty.
-        let _ = source.0.json.set(json);
-        source
+    /// A schema that is already read.
+    pub fn ready(schema: Schema) -> Self {
+        let json = Arc::new(schema.to_json());
+        Self(Arc::new(Lazy {
+            read: Box::new(|| Value::Null),
+            json: OnceLock::from(json),
+            schema: OnceLock::from(schema),
+        }))
     }
 
     /// The JSON form.
@@ -37,6 +43,20 @@ impl SchemaSource {
             .json
             .get_or_init(|| Arc::new((self.0.read)()))
             .clone()
+    }
+
+    /// The schema itself.
+    pub fn schema(&self) -> Schema {
+        self.0.schema.get_or_init(|| self.parse()).clone()
+    }
+
+    // Built-in schemas follow none of the rules for structural ones, so they are read as a set of one definition.
+    fn parse(&self) -> Schema {
+        const NAME: &str = "kind";
+        SchemaSet::from_json(json!({NAME: *self.json()}))
+            .ok()
+            .and_then(|set| set.get(NAME))
+            .unwrap_or_else(Schema::anything)
     }
 }
 

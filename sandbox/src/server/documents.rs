@@ -6,20 +6,51 @@ use super::respond::{self, Body};
 use super::service::Incoming;
 use crate::api::ApiError;
 use crate::core::Core;
+use crate::{discovery, openapi};
+
+const TEXT: &str = "text/plain; charset=utf-8";
 
 /// Answers paths that are no resource: health, discovery, OpenAPI.
 pub(super) async fn answer<B>(
-    _core: &Arc<Core>,
+    core: &Arc<Core>,
     incoming: Incoming<B>,
 ) -> Result<Response<Body>, ApiError> {
-    let path = incoming.record.path.trim_end_matches('/');
-    match path {
-        "/healthz" | "/livez" | "/readyz" => {
-            Ok(respond::bytes(200, "text/plain; charset=utf-8", "ok"))
-        }
-        "/version" | "/api" | "/apis" | "/openapi/v2" => {
-            Err(ApiError::not_implemented(format_args!("{path} yet")))
-        }
-        _ => Ok(respond::no_such_path()),
+    if !matches!(incoming.record.method.as_str(), "GET" | "HEAD") {
+        return Err(ApiError::method_not_allowed());
     }
+    let registry = core.registry();
+    let parts: Vec<&str> = incoming
+        .record
+        .path
+        .split('/')
+        .filter(|part| !part.is_empty())
+        .collect();
+    let aggregated = discovery::wants_aggregated(&incoming.accept);
+    let document = match parts.as_slice() {
+        ["healthz" | "livez" | "readyz", ..] => return Ok(respond::bytes(200, TEXT, "ok")),
+        ["version"] => Some(discovery::server_version()),
+        ["api"] | ["apis"] if aggregated => {
+            let document = discovery::aggregated(&registry, parts == ["api"]);
+            return Ok(respond::typed_json(discovery::AGGREGATED, &document));
+        }
+        ["api"] => Some(discovery::api_versions()),
+        ["apis"] => Some(discovery::group_list(&registry)),
+        ["apis", group] => discovery::group(&registry, group),
+        ["api", version] => discovery::resource_list(&registry, "", version),
+        ["apis", group, version] => discovery::resource_list(&registry, group, version),
+        ["openapi", "v2"] => {
+            return Ok(match openapi::wants_protobuf(&incoming.accept) {
+                Some(media) => respond::bytes(200, media, openapi::swagger_protobuf(&registry)),
+                None => respond::json(200, &openapi::swagger(&registry), false),
+            });
+        }
+        ["openapi", "v3"] => Some(openapi::index(&registry)),
+        ["openapi", "v3", "api", version] => openapi::document(&registry, "", version),
+        ["openapi", "v3", "apis", group, version] => openapi::document(&registry, group, version),
+        _ => None,
+    };
+    Ok(match document {
+        Some(document) => respond::json(200, &document, incoming.query.flag("pretty")),
+        None => respond::no_such_path(),
+    })
 }

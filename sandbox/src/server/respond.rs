@@ -48,6 +48,15 @@ pub(super) fn json(code: u16, value: &Value, pretty: bool) -> Response<Body> {
     bytes(code, "application/json", text)
 }
 
+/// A JSON answer under another name.
+pub(super) fn typed_json(content_type: &'static str, value: &Value) -> Response<Body> {
+    let mut response = json(200, value, false);
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}
+
 /// The answer to a request that failed.
 pub(super) fn error(error: &ApiError, pretty: bool) -> Response<Body> {
     let mut response = json(error.code, &error.to_status(), pretty);

@@ -1,0 +1,203 @@
+use serde_json::Value;
+
+use super::options::FieldValidation;
+use super::{
+    ApiError, Cause, Target, WriteOptions, Written, identify, meta, ownership, strategy, validate,
+};
+use crate::builtin;
+use crate::core::Core;
+use crate::registry::GroupResource;
+use crate::store::{Commit, CommitError, Key, Write};
+
+/// How often a generated name is tried.
+const NAMES: usize = 8;
+/// Longest prefix of a generated name: what a label can hold less the suffix.
+const PREFIX: usize = 63 - 5;
+
+/// Creates an object. `owned` tells that its `managedFields` are already right.
+///
+/// # Errors
+/// 400, 403, 404 (of the namespace), 409 and 422, as the API server's.
+pub(crate) fn create(
+    core: &Core,
+    target: &Target,
+    mut object: Value,
+    options: &WriteOptions,
+    owned: bool,
+) -> Result<Written, ApiError> {
+    identify(target, &mut object, None)?;
+    if !meta::resource_version(&object).is_empty() {
+        let message = "resourceVersion should not be set on objects to be created";
+        return Err(ApiError::new(500, "", message));
+    }
+    if let Some(namespace) = &target.namespace {
+        namespace_accepts(core, target, &object, namespace)?;
+    }
+    let warnings = prune(target, &mut object, options.validation)?;
+    let generated =
+        meta::name(&object).is_empty() && !meta::text(&object, "generateName").is_empty();
+    let mut attempt = 0;
+    loop {
+        attempt += 1;
+        let mut new = object.clone();
+        if generated {
+            generate_name(core, &mut new);
+        }
+        let new = complete(core, target, new, options, owned)?;
+        let name = meta::name(&new).to_owned();
+        if options.dry_run {
+            if core
+                .store
+                .get(&target.storage(), &target.key(&name))
+                .is_some()
+            {
+                return Err(ApiError::already_exists(&target.resource(), &name));
+            }
+            return Ok(Written {
+                object: new,
+                created: true,
+                warnings,
+            });
+        }
+        let committed = core.store.commit(Commit {
+            resource: &target.storage(),
+            key: &target.key(&name),
+            expected: None,
+            write: Write::Put(target.store(new)),
+            namespace: target.namespace.as_deref(),
+        });
+        match committed {
+            Ok(entry) => {
+                return Ok(Written {
+                    object: target.read(&entry.object),
+                    created: true,
+                    warnings,
+                });
+            }
+            Err(CommitError::Raced) if generated && attempt < NAMES => {}
+            Err(CommitError::Raced) if generated => {
+                return Err(ApiError::generated_name_exists(&target.resource(), &name));
+            }
+            Err(CommitError::Raced) => {
+                return Err(ApiError::already_exists(&target.resource(), &name));
+            }
+            Err(CommitError::Gone) => return Err(target.not_found(&name)),
+            Err(CommitError::Namespace) => {
+                let namespace = target.namespace.as_deref().unwrap_or_default();
+                namespace_accepts(core, target, &object, namespace)?;
+                // It is back already: try again.
+            }
+        }
+    }
+}
+
+fn generate_name(core: &Core, object: &mut Value) {
+    let prefix = meta::text(object, "generateName");
+    let end = prefix.floor_char_boundary(PREFIX);
+    let name = format!(
+        "{}{}",
+        prefix.get(..end).unwrap_or_default(),
+        core.clock.suffix()
+    );
+    meta::set(object, "name", name);
+}
+
+/// What the server adds to a new object before it stores it.
+fn complete(
+    core: &Core,
+    target: &Target,
+    mut object: Value,
+    options: &WriteOptions,
+    owned: bool,
+) -> Result<Value, ApiError> {
+    let kind = &target.kind;
+    for field in [
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "selfLink",
+        "generation",
+    ] {
+        meta::remove(&mut object, field);
+    }
+    meta::set(&mut object, "uid", core.clock.uid());
+    meta::set(&mut object, "creationTimestamp", core.clock.timestamp());
+    if let Some(generation) = strategy::first_generation(kind) {
+        meta::set(&mut object, "generation", generation);
+    }
+    strategy::prepare_create(kind, &mut object);
+    let schema = kind.schema.schema();
+    schema.apply_defaults(&mut object);
+    builtin::default_object(kind, &mut object);
+    let mut causes = validate::metadata(kind, &object, None);
+    causes.extend(schema.validate(&object, None).into_iter().map(Cause::from));
+    if !causes.is_empty() {
+        return Err(ApiError::invalid(kind, meta::name(&object), causes));
+    }
+    Ok(if owned {
+        object
+    } else {
+        ownership::record(core, target, "", options, None, object)
+    })
+}
+
+/// Drops fields the schema does not know and gives the warnings to send.
+///
+/// # Errors
+/// 400 if the request asked for strictness.
+pub(super) fn prune(
+    target: &Target,
+    object: &mut Value,
+    validation: FieldValidation,
+) -> Result<Vec<String>, ApiError> {
+    let dropped = target.kind.schema.schema().prune(object);
+    let unknown: Vec<String> = dropped
+        .into_iter()
+        .map(|field| format!("unknown field {field:?}"))
+        .collect();
+    match validation {
+        FieldValidation::Strict if !unknown.is_empty() => {
+            let kind = &target.kind.kind;
+            let version = &target.kind.version;
+            let message = format!("strict decoding error: {}", unknown.join(", "));
+            Err(ApiError::bad_request(format!(
+                "{kind} in version {version:?} cannot be handled as a {kind}: {message}"
+            )))
+        }
+        FieldValidation::Warn => Ok(unknown),
+        _ => Ok(Vec::new()),
+    }
+}
+
+fn namespaces() -> GroupResource {
+    GroupResource::new("", "namespaces")
+}
+
+/// # Errors
+/// 404 if the namespace is not there.
+pub(crate) fn namespace_exists(core: &Core, namespace: &str) -> Result<Value, ApiError> {
+    let entry = core.store.get(&namespaces(), &Key::new(None, namespace));
+    entry
+        .map(|entry| Value::clone(&entry.object))
+        .ok_or_else(|| ApiError::not_found(&namespaces(), namespace))
+}
+
+fn namespace_accepts(
+    core: &Core,
+    target: &Target,
+    object: &Value,
+    namespace: &str,
+) -> Result<(), ApiError> {
+    let found = namespace_exists(core, namespace)?;
+    if !meta::is_deleting(&found) {
+        return Ok(());
+    }
+    let why = format!(
+        "unable to create new content in namespace {namespace} because it is being terminated"
+    );
+    let cause = Cause::field(
+        "NamespaceTerminating",
+        "metadata.namespace",
+        format!("namespace {namespace} is being terminated"),
+    );
+    Err(ApiError::forbidden(&target.resource(), meta::name(object), &why).because(vec![cause]))
+}

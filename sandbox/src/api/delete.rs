@@ -1,0 +1,254 @@
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::options::Propagation;
+use super::update::{commit, is_held};
+use super::{ApiError, DeleteOptions, Target, meta, strategy};
+use crate::core::Core;
+use crate::store::selector::Selection;
+use crate::store::{Commit, CommitError, Entry, Write};
+
+const FOREGROUND: &str = "foregroundDeletion";
+const ORPHAN: &str = "orphan";
+/// Holds a CustomResourceDefinition until its objects are gone.
+pub(crate) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+
+/// What a deletion did.
+pub(crate) struct Deleted {
+    /// The last state, or the state that waits for finalizers or for the grace period.
+    pub(crate) object: Value,
+    /// It is gone.
+    pub(crate) gone: bool,
+}
+
+impl Deleted {
+    /// The body of the answer.
+    pub(crate) fn answer(self, target: &Target) -> Value {
+        if !self.gone || strategy::returns_deleted_object(&target.kind) {
+            return self.object;
+        }
+        let mut details = json!({
+            "name": meta::name(&self.object),
+            "kind": target.kind.plural,
+            "uid": meta::uid(&self.object),
+        });
+        if !target.kind.group.is_empty() {
+            details["group"] = target.kind.group.as_str().into();
+        }
+        json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details})
+    }
+}
+
+/// Deletes an object, or begins to.
+///
+/// # Errors
+/// 404, 403 for namespaces that stay, 409 for preconditions that fail.
+pub(crate) fn delete(
+    core: &Core,
+    target: &Target,
+    name: &str,
+    options: &DeleteOptions,
+) -> Result<Deleted, ApiError> {
+    let (resource, key) = (target.storage(), target.key(name));
+    loop {
+        let entry = core
+            .store
+            .get(&resource, &key)
+            .ok_or_else(|| target.not_found(name))?;
+        let current = target.read(&entry.object);
+        preconditions(target, name, &current, options)?;
+        if is_namespace(target) && ["default", "kube-system", "kube-public"].contains(&name) {
+            let why = "this namespace may not be deleted";
+            return Err(ApiError::forbidden(&target.resource(), name, why));
+        }
+        let new = marked(core, target, current.clone(), options);
+        let waits = meta::text(&new, "deletionTimestamp") != ""
+            && (is_held(target, &new) || grace(&new) > 0);
+        if options.dry_run {
+            return Ok(Deleted {
+                object: new,
+                gone: !waits,
+            });
+        }
+        if waits && new == current {
+            return Ok(Deleted {
+                object: current,
+                gone: false,
+            });
+        }
+        let committed = if waits {
+            commit(core, target, name, &entry, new)
+        } else {
+            remove(core, target, name, &entry, current)
+        };
+        match committed {
+            Ok(entry) => {
+                return Ok(Deleted {
+                    object: target.read(&entry.object),
+                    gone: !waits,
+                });
+            }
+            Err(CommitError::Raced) => {}
+            Err(_) => return Err(target.not_found(name)),
+        }
+    }
+}
+
+fn remove(
+    core: &Core,
+    target: &Target,
+    name: &str,
+    entry: &Entry,
+    last: Value,
+) -> Result<Entry, CommitError> {
+    core.store.commit(Commit {
+        resource: &target.storage(),
+        key: &target.key(name),
+        expected: Some(entry.version),
+        write: Write::Remove(target.store(last)),
+        namespace: None,
+    })
+}
+
+fn is_namespace(target: &Target) -> bool {
+    target.kind.group.is_empty() && target.kind.kind == "Namespace"
+}
+
+fn is_definition(target: &Target) -> bool {
+    target.kind.group == "apiextensions.k8s.io" && target.kind.kind == "CustomResourceDefinition"
+}
+
+fn grace(object: &Value) -> i64 {
+    let grace = object.pointer("/metadata/deletionGracePeriodSeconds");
+    grace.and_then(Value::as_i64).unwrap_or(0)
+}
+
+fn preconditions(
+    target: &Target,
+    name: &str,
+    current: &Value,
+    options: &DeleteOptions,
+) -> Result<(), ApiError> {
+    let uid = meta::uid(current);
+    if let Some(wanted) = options.uid.as_deref().filter(|wanted| *wanted != uid) {
+        let why = format!(
+            "the UID in the precondition ({wanted}) does not match the UID in record ({uid}). The object might have been deleted \
+             and then recreated"
+        );
+        return Err(ApiError::conflict(&target.resource(), name, &why));
+    }
+    let version = meta::resource_version(current);
+    if let Some(wanted) = options
+        .resource_version
+        .as_deref()
+        .filter(|wanted| *wanted != version)
+    {
+        let why = format!(
+            "the ResourceVersion in the precondition ({wanted}) does not match the ResourceVersion in record ({version}). The \
+             object might have been modified"
+        );
+        return Err(ApiError::conflict(&target.resource(), name, &why));
+    }
+    Ok(())
+}
+
+/// The object with what a deletion writes into it.
+fn marked(core: &Core, target: &Target, mut object: Value, options: &DeleteOptions) -> Value {
+    let kind = &target.kind;
+    set_finalizers(target, &mut object, options);
+    let seconds = strategy::grace_period(kind, &object, options.grace_period).unwrap_or(0);
+    if meta::is_deleting(&object) {
+        // A shorter grace period is taken over, a longer one is not.
+        if seconds < grace(&object) {
+            let now = core
+                .clock
+                .timestamp_in(Duration::from_secs(seconds.unsigned_abs()));
+            meta::set(&mut object, "deletionTimestamp", now);
+            meta::set(&mut object, "deletionGracePeriodSeconds", seconds);
+        }
+        return object;
+    }
+    let when = core
+        .clock
+        .timestamp_in(Duration::from_secs(seconds.unsigned_abs()));
+    meta::set(&mut object, "deletionTimestamp", when);
+    meta::set(&mut object, "deletionGracePeriodSeconds", seconds);
+    if let Some(generation) = meta::generation(&object).filter(|generation| *generation > 0) {
+        meta::set(&mut object, "generation", generation + 1);
+    }
+    if is_namespace(target) {
+        meta::remove(&mut object, "deletionGracePeriodSeconds");
+        if let Some(status) = object.get_mut("status").and_then(Value::as_object_mut) {
+            status.insert("phase".into(), "Terminating".into());
+        }
+    }
+    object
+}
+
+/// Writes into the finalizers what shall become of dependents.
+fn set_finalizers(target: &Target, object: &mut Value, options: &DeleteOptions) {
+    let old: Vec<String> = meta::finalizers(object)
+        .into_iter()
+        .map(String::from)
+        .collect();
+    let has = |name: &str| old.iter().any(|finalizer| finalizer == name);
+    let propagation = match (options.propagation, options.orphan_dependents) {
+        (Some(propagation), _) => propagation,
+        (None, Some(true)) => Propagation::Orphan,
+        (None, Some(false)) => Propagation::Background,
+        (None, None) if has(ORPHAN) => Propagation::Orphan,
+        (None, None) if has(FOREGROUND) => Propagation::Foreground,
+        (None, None) => strategy::default_propagation(&target.kind),
+    };
+    let mut new: Vec<String> = old
+        .iter()
+        .filter(|name| *name != ORPHAN && *name != FOREGROUND)
+        .cloned()
+        .collect();
+    match propagation {
+        Propagation::Orphan => new.push(ORPHAN.into()),
+        Propagation::Foreground => new.push(FOREGROUND.into()),
+        Propagation::Background => {}
+    }
+    if is_definition(target)
+        && !new.iter().any(|name| name == CLEANUP)
+        && !meta::is_deleting(object)
+    {
+        new.push(CLEANUP.into());
+    }
+    meta::set_finalizers(object, new);
+}
+
+/// Deletes every object that is selected and gives their last states.
+///
+/// # Errors
+/// The first that one of the deletions has; an object that is gone meanwhile is none.
+pub(crate) fn delete_collection(
+    core: &Core,
+    target: &Target,
+    selection: &Selection,
+    options: &DeleteOptions,
+) -> Result<Vec<Value>, ApiError> {
+    let listed = core
+        .store
+        .list(&target.storage(), target.namespace.as_deref(), None, None);
+    let Some(Ok(snapshot)) = listed else {
+        return Ok(Vec::new());
+    };
+    let mut deleted = Vec::new();
+    for entry in snapshot
+        .entries
+        .iter()
+        .filter(|entry| selection.matches(&entry.object))
+    {
+        let namespace = meta::text(&entry.object, "namespace");
+        let one = Target::new(&target.kind, Some(namespace));
+        match delete(core, &one, meta::name(&entry.object), options) {
+            Ok(done) => deleted.push(done.object),
+            Err(error) if error.code == 404 => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(deleted)
+}

@@ -1,0 +1,92 @@
+use serde_json::Value;
+
+use super::{ApiError, Target, meta};
+
+/// Checks that a body is an object of the target's kind, in its namespace and, if it is known, of this name; fills in what a body
+/// may leave out.
+///
+/// # Errors
+/// 400 in the words of the API server.
+pub(crate) fn identify(
+    target: &Target,
+    object: &mut Value,
+    name: Option<&str>,
+) -> Result<(), ApiError> {
+    let kind = &target.kind;
+    let api_version = kind.api_version();
+    let Some(fields) = object.as_object_mut() else {
+        return Err(ApiError::bad_request(
+            "couldn't get version/kind; json parse error: the body is not an object",
+        ));
+    };
+    for (field, expected) in [
+        ("apiVersion", api_version.as_str()),
+        ("kind", kind.kind.as_str()),
+    ] {
+        match fields
+            .get(field)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+        {
+            "" if kind.is_custom() => {
+                let title = if field == "kind" {
+                    "Kind"
+                } else {
+                    "apiVersion"
+                };
+                return Err(ApiError::bad_request(format!(
+                    "Object '{title}' is missing in the body"
+                )));
+            }
+            "" => {
+                fields.insert(field.into(), expected.into());
+            }
+            found if found == expected => {}
+            found if field == "apiVersion" => {
+                return Err(ApiError::bad_request(format!(
+                    "the API version in the data ({found}) does not match the expected API version ({expected})"
+                )));
+            }
+            found => {
+                let version = &kind.version;
+                return Err(ApiError::bad_request(format!(
+                    "{found} in version {version:?} cannot be handled as a {expected}: no kind {found:?} is registered for \
+                     version {api_version:?}"
+                )));
+            }
+        }
+    }
+    if fields
+        .get("metadata")
+        .is_some_and(|metadata| !metadata.is_object() && !metadata.is_null())
+    {
+        return Err(ApiError::bad_request("metadata must be an object"));
+    }
+    namespace(target, object)?;
+    match name {
+        Some(name) if meta::name(object).is_empty() => meta::set(object, "name", name),
+        Some(name) if meta::name(object) != name => {
+            return Err(ApiError::bad_request(format!(
+                "the name of the object ({}) does not match the name on the URL ({name})",
+                meta::name(object)
+            )));
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn namespace(target: &Target, object: &mut Value) -> Result<(), ApiError> {
+    let given = meta::text(object, "namespace");
+    match &target.namespace {
+        Some(namespace) if given.is_empty() => meta::set(object, "namespace", namespace.as_str()),
+        Some(namespace) if given != namespace => {
+            return Err(ApiError::bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request",
+            ));
+        }
+        Some(_) => {}
+        None => meta::remove(object, "namespace"),
+    }
+    Ok(())
+}

@@ -1,0 +1,236 @@
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::{Value, json};
+
+use super::{ApiError, Cause, Target, meta};
+use crate::core::Core;
+use crate::store::selector::Selection;
+use crate::store::{Entry, Key};
+
+/// How long a read waits for a resource version that is still to come.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// How `resourceVersion` of a list is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum VersionMatch {
+    Exact,
+    NotOlderThan,
+}
+
+/// What a list asks for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ListRequest {
+    pub(crate) selection: Selection,
+    pub(crate) limit: usize,
+    pub(crate) continue_token: String,
+    pub(crate) version: String,
+    pub(crate) version_match: Option<VersionMatch>,
+}
+
+/// One page of a list.
+pub(crate) struct Listed {
+    pub(crate) version: u64,
+    pub(crate) continue_token: String,
+    pub(crate) remaining: Option<usize>,
+    /// As stored.
+    pub(crate) entries: Vec<Entry>,
+}
+
+/// Where a list goes on.
+struct Continue {
+    /// `None`: at whatever is there now.
+    version: Option<u64>,
+    start: Key,
+}
+
+/// Reads one object; `version` is the request's `resourceVersion`.
+///
+/// # Errors
+/// 404, 504 for a resource version that does not come.
+pub(crate) async fn get(
+    core: &Core,
+    target: &Target,
+    name: &str,
+    version: &str,
+) -> Result<Value, ApiError> {
+    at_least(core, parse_version(version)?).await?;
+    let entry = core.store.get(&target.storage(), &target.key(name));
+    let entry = entry.ok_or_else(|| target.not_found(name))?;
+    Ok(target.read(&entry.object))
+}
+
+/// Lists objects.
+///
+/// # Errors
+/// 410 for a resource version or continue token whose state is forgotten, 504 for one that does not come, 400 and 422 for
+/// parameters that do not fit together.
+pub(crate) async fn list(
+    core: &Core,
+    target: &Target,
+    request: &ListRequest,
+) -> Result<Listed, ApiError> {
+    check(request)?;
+    let wanted = parse_version(&request.version)?;
+    let from = match request.continue_token.as_str() {
+        "" => None,
+        token => Some(Continue::decode(token)?),
+    };
+    at_least(core, wanted).await?;
+    let exact = match &from {
+        Some(from) => from.version,
+        None if request.version_match == Some(VersionMatch::Exact) => Some(wanted),
+        // With a limit and a resource version of its own, a list without a match is an exact one.
+        None if request.limit > 0 && wanted > 0 && request.version_match.is_none() => Some(wanted),
+        None => None,
+    };
+    let start = from.as_ref().map(|from| &from.start);
+    let listed = core
+        .store
+        .list(&target.storage(), target.namespace.as_deref(), start, exact);
+    let snapshot = match listed {
+        None => return Err(ApiError::not_found(&target.resource(), "")),
+        Some(Ok(snapshot)) => snapshot,
+        Some(Err(_)) => {
+            return Err(match from {
+                Some(from) => ApiError::continue_expired(
+                    Continue {
+                        version: None,
+                        ..from
+                    }
+                    .encode(),
+                ),
+                None => ApiError::expired("The resourceVersion for the provided list is too old."),
+            });
+        }
+    };
+    let mut entries = snapshot.entries;
+    entries.retain(|entry| request.selection.matches(&entry.object));
+    // A list "from whatever is at hand" comes whole.
+    let limit = if request.version == "0" {
+        0
+    } else {
+        request.limit
+    };
+    let mut listed = Listed {
+        version: snapshot.version,
+        continue_token: String::new(),
+        remaining: None,
+        entries,
+    };
+    if limit > 0 && listed.entries.len() > limit {
+        let rest = listed.entries.split_off(limit);
+        if let Some(next) = rest.first() {
+            let start = key_of(&next.object);
+            let version = Some(snapshot.version);
+            listed.continue_token = Continue { version, start }.encode();
+        }
+        listed.remaining = request.selection.is_everything().then_some(rest.len());
+    }
+    Ok(listed)
+}
+
+fn key_of(object: &Value) -> Key {
+    let namespace = meta::text(object, "namespace");
+    Key::new(
+        Some(namespace).filter(|namespace| !namespace.is_empty()),
+        meta::name(object),
+    )
+}
+
+/// Waits for a resource version.
+///
+/// # Errors
+/// 504 if it has not come after 3 seconds.
+pub(crate) async fn at_least(core: &Core, version: u64) -> Result<(), ApiError> {
+    if core.store.version() >= version {
+        return Ok(());
+    }
+    tokio::time::timeout(PATIENCE, core.store.reached(version))
+        .await
+        .map_err(|_| ApiError::too_large_resource_version(version, core.store.version()))
+}
+
+/// # Errors
+/// 400 for a resource version that is no number.
+pub(super) fn parse_version(version: &str) -> Result<u64, ApiError> {
+    if version.is_empty() {
+        return Ok(0);
+    }
+    version.parse().map_err(|_| {
+        let cause = Cause::invalid(
+            "resourceVersion",
+            &version.into(),
+            "strconv.ParseUint: invalid syntax",
+        );
+        ApiError::invalid_kind("", "", "", vec![cause])
+    })
+}
+
+fn check(request: &ListRequest) -> Result<(), ApiError> {
+    let forbidden = |detail: &str| {
+        let cause = Cause::forbidden("resourceVersionMatch", detail);
+        Err(ApiError::invalid_kind(
+            "meta.k8s.io",
+            "ListOptions",
+            "",
+            vec![cause],
+        ))
+    };
+    let continues = !request.continue_token.is_empty();
+    if request.version_match.is_some() {
+        if request.version.is_empty() {
+            return forbidden(
+                "resourceVersionMatch is forbidden unless resourceVersion is provided",
+            );
+        }
+        if continues {
+            return forbidden("resourceVersionMatch is forbidden when continue is provided");
+        }
+    }
+    if request.version_match == Some(VersionMatch::Exact) && request.version == "0" {
+        return forbidden("resourceVersionMatch \"Exact\" is forbidden for resourceVersion \"0\"");
+    }
+    if continues && !matches!(request.version.as_str(), "" | "0") {
+        return Err(ApiError::bad_request(
+            "specifying resource version is not allowed when using continue",
+        ));
+    }
+    Ok(())
+}
+
+impl Continue {
+    fn encode(&self) -> String {
+        let version = self.version.map_or(json!(-1), Value::from);
+        let token = json!({"v": "meta.k8s.io/v1", "rv": version, "start": self.start.as_str()});
+        URL_SAFE_NO_PAD.encode(token.to_string())
+    }
+
+    fn decode(token: &str) -> Result<Self, ApiError> {
+        let invalid =
+            |why: String| ApiError::bad_request(format!("continue key is not valid: {why}"));
+        let bytes = URL_SAFE_NO_PAD
+            .decode(token)
+            .map_err(|error| invalid(error.to_string()))?;
+        let token: Value =
+            serde_json::from_slice(&bytes).map_err(|error| invalid(error.to_string()))?;
+        let version = token
+            .get("rv")
+            .and_then(Value::as_i64)
+            .filter(|version| *version != 0);
+        let version = version.ok_or_else(|| {
+            invalid("incorrect encoded start resourceVersion (version meta.k8s.io/v1)".into())
+        })?;
+        let start = token
+            .get("start")
+            .and_then(Value::as_str)
+            .filter(|start| !start.is_empty());
+        let start = start
+            .ok_or_else(|| invalid("encoded start key empty (version meta.k8s.io/v1)".into()))?;
+        Ok(Self {
+            version: u64::try_from(version).ok(),
+            start: Key::parse(start),
+        })
+    }
+}

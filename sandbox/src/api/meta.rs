@@ -1,0 +1,121 @@
+//! Reading and writing `metadata`.
+
+use serde_json::{Map, Value};
+
+pub(crate) fn text<'a>(object: &'a Value, field: &str) -> &'a str {
+    let field = object
+        .get("metadata")
+        .and_then(|metadata| metadata.get(field));
+    field.and_then(Value::as_str).unwrap_or_default()
+}
+
+pub(crate) fn name(object: &Value) -> &str {
+    text(object, "name")
+}
+
+pub(crate) fn uid(object: &Value) -> &str {
+    text(object, "uid")
+}
+
+pub(crate) fn resource_version(object: &Value) -> &str {
+    text(object, "resourceVersion")
+}
+
+pub(crate) fn generation(object: &Value) -> Option<i64> {
+    object
+        .pointer("/metadata/generation")
+        .and_then(Value::as_i64)
+}
+
+pub(crate) fn is_deleting(object: &Value) -> bool {
+    !text(object, "deletionTimestamp").is_empty()
+}
+
+pub(crate) fn finalizers(object: &Value) -> Vec<&str> {
+    let finalizers = object
+        .pointer("/metadata/finalizers")
+        .and_then(Value::as_array);
+    finalizers
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect()
+}
+
+/// `metadata` to be changed; made if it is missing or no object. `None` if the object is none itself.
+pub(crate) fn fields(object: &mut Value) -> Option<&mut Map<String, Value>> {
+    let metadata = object
+        .as_object_mut()?
+        .entry("metadata")
+        .or_insert_with(|| Map::new().into());
+    if !metadata.is_object() {
+        *metadata = Map::new().into();
+    }
+    metadata.as_object_mut()
+}
+
+pub(crate) fn set(object: &mut Value, field: &str, value: impl Into<Value>) {
+    if let Some(metadata) = fields(object) {
+        metadata.insert(field.into(), value.into());
+    }
+}
+
+pub(crate) fn remove(object: &mut Value, field: &str) {
+    if let Some(metadata) = fields(object) {
+        metadata.remove(field);
+    }
+}
+
+/// Gives a field of `metadata` the value it has in `from`, or removes it.
+pub(crate) fn copy(object: &mut Value, from: &Value, field: &str) {
+    match from
+        .get("metadata")
+        .and_then(|metadata| metadata.get(field))
+    {
+        Some(value) => set(object, field, value.clone()),
+        None => remove(object, field),
+    }
+}
+
+pub(crate) fn set_finalizers(object: &mut Value, finalizers: Vec<String>) {
+    if finalizers.is_empty() {
+        remove(object, "finalizers");
+    } else {
+        set(object, "finalizers", finalizers);
+    }
+}
+
+/// Whether two states differ in nothing but the times of their managed fields.
+pub(crate) fn same(one: &Value, other: &Value) -> bool {
+    if one == other {
+        return true;
+    }
+    timeless(one) == timeless(other)
+}
+
+fn timeless(object: &Value) -> Value {
+    let mut object = object.clone();
+    let managers = object
+        .pointer_mut("/metadata/managedFields")
+        .and_then(Value::as_array_mut);
+    for manager in managers.into_iter().flatten() {
+        if let Some(fields) = manager.as_object_mut() {
+            fields.remove("time");
+        }
+    }
+    object
+}
+
+/// Gives a top-level field the value it has in `from`, or removes it.
+pub(crate) fn copy_field(object: &mut Value, from: &Value, field: &str) {
+    if let Some(fields) = object.as_object_mut() {
+        match from.get(field) {
+            Some(value) => {
+                fields.insert(field.into(), value.clone());
+            }
+            None => {
+                fields.remove(field);
+            }
+        }
+    }
+}

@@ -1,0 +1,154 @@
+use serde_json::{Value, json};
+
+use super::update::Change;
+use super::{ApiError, Cause, Target, WriteOptions, Written, meta, update};
+use crate::core::Core;
+use crate::registry::ScalePaths;
+
+/// The `scale` of an object.
+///
+/// # Errors
+/// 404 for kinds without.
+pub(crate) fn read_scale(target: &Target, object: &Value) -> Result<Value, ApiError> {
+    let paths = paths(target, meta::name(object))?;
+    let number = |path: &str| at(object, path).and_then(Value::as_i64);
+    let mut metadata = json!({"name": meta::name(object)});
+    for field in ["namespace", "uid", "resourceVersion", "creationTimestamp"] {
+        meta_copy(&mut metadata, object, field);
+    }
+    let mut status = json!({"replicas": number(&paths.status).unwrap_or(0)});
+    if let Some(selector) = paths.selector.as_deref().and_then(|path| at(object, path)) {
+        match selector {
+            Value::String(text) => status["selector"] = text.as_str().into(),
+            labels => status["selector"] = selector_text(labels).into(),
+        }
+    }
+    let spec = match number(&paths.spec) {
+        Some(0) | None => json!({}),
+        Some(replicas) => json!({"replicas": replicas}),
+    };
+    Ok(json!({
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": metadata,
+        "spec": spec,
+        "status": status,
+    }))
+}
+
+/// Changes the wanted replicas of an object by a function of its `scale`.
+///
+/// # Errors
+/// 404 for kinds without, 409, 422 and the function's own.
+pub(crate) fn write_scale(
+    core: &Core,
+    target: &Target,
+    name: &str,
+    options: &WriteOptions,
+    mut change: impl FnMut(Value) -> Result<Value, ApiError>,
+) -> Result<Written, ApiError> {
+    let paths = paths(target, name)?;
+    let mut written = update(core, target, name, "scale", options, |current| {
+        let new = change(read_scale(target, current)?)?;
+        let wrong = |cause| {
+            Err(ApiError::invalid_kind(
+                "autoscaling",
+                "Scale",
+                name,
+                vec![cause],
+            ))
+        };
+        let replicas = match new.pointer("/spec/replicas") {
+            None | Some(Value::Null) => 0,
+            Some(value) => match value.as_i64().and_then(|number| i32::try_from(number).ok()) {
+                Some(number) => number,
+                None => {
+                    return wrong(Cause::invalid(
+                        "spec.replicas",
+                        value,
+                        "must be an integer of 32 bits",
+                    ));
+                }
+            },
+        };
+        if replicas < 0 {
+            let detail = "must be greater than or equal to 0";
+            return wrong(Cause::invalid("spec.replicas", &replicas.into(), detail));
+        }
+        let mut object = current.clone();
+        for field in ["uid", "resourceVersion"] {
+            let given = meta::text(&new, field);
+            if !given.is_empty() {
+                meta::set(&mut object, field, given);
+            }
+        }
+        put(&mut object, &paths.spec, replicas.into());
+        Ok(Change::Plain(object))
+    })?;
+    written.object = read_scale(target, &written.object)?;
+    Ok(written)
+}
+
+fn paths<'a>(target: &'a Target, name: &str) -> Result<&'a ScalePaths, ApiError> {
+    target
+        .kind
+        .scale
+        .as_ref()
+        .ok_or_else(|| target.not_found(name))
+}
+
+fn meta_copy(metadata: &mut Value, object: &Value, field: &str) {
+    let text = meta::text(object, field);
+    if !text.is_empty() {
+        metadata[field] = text.into();
+    }
+}
+
+/// The value at a simple JSON path as `.spec.replicas`.
+fn at<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
+    path.split('.')
+        .filter(|part| !part.is_empty())
+        .try_fold(object, |value, part| value.get(part))
+}
+
+fn put(object: &mut Value, path: &str, value: Value) {
+    let mut place = object;
+    for part in path.split('.').filter(|part| !part.is_empty()) {
+        if !place.is_object() {
+            *place = json!({});
+        }
+        let Some(fields) = place.as_object_mut() else {
+            return;
+        };
+        place = fields.entry(part).or_insert(Value::Null);
+    }
+    *place = value;
+}
+
+/// A LabelSelector as a selector is written in a query.
+fn selector_text(selector: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let mut terms = Vec::new();
+    let labels = selector.get("matchLabels").and_then(Value::as_object);
+    for (key, value) in labels.into_iter().flatten() {
+        terms.push((key.clone(), format!("{key}={}", text(value))));
+    }
+    let expressions = selector.get("matchExpressions").and_then(Value::as_array);
+    for expression in expressions.into_iter().flatten() {
+        let key = text(expression.get("key").unwrap_or(&Value::Null));
+        let values = expression.get("values").and_then(Value::as_array);
+        let mut values: Vec<String> = values.into_iter().flatten().map(text).collect();
+        values.sort();
+        let values = values.join(",");
+        let term = match expression.get("operator").and_then(Value::as_str) {
+            Some("In") => format!("{key} in ({values})"),
+            Some("NotIn") => format!("{key} notin ({values})"),
+            Some("DoesNotExist") => format!("!{key}"),
+            _ => key.clone(),
+        };
+        terms.push((key, term));
+    }
+    terms.sort();
+    let terms: Vec<String> = terms.into_iter().map(|(_, term)| term).collect();
+    terms.join(",")
+}

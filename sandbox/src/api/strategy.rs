@@ -1,0 +1,204 @@
+//! What differs between kinds, as facts: each function answers for one kind.
+
+use serde_json::Value;
+
+use super::options::Propagation;
+use super::{meta, names};
+use crate::registry::ServedKind;
+
+fn is(kind: &ServedKind, group: &str, names: &[&str]) -> bool {
+    kind.group == group && names.contains(&kind.kind.as_str())
+}
+
+/// Whether `metadata.generation` counts the changes of its specification.
+fn has_generation(kind: &ServedKind) -> bool {
+    kind.is_custom()
+        || is(
+            kind,
+            "apps",
+            &["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"],
+        )
+        || is(kind, "batch", &["Job", "CronJob"])
+        || is(kind, "", &["Pod", "ReplicationController"])
+        || is(kind, "apiextensions.k8s.io", &["CustomResourceDefinition"])
+}
+
+/// The generation of an object that is created.
+pub(crate) fn first_generation(kind: &ServedKind) -> Option<i64> {
+    has_generation(kind).then_some(1)
+}
+
+/// Whether a change through the main resource asks for something else than before.
+pub(crate) fn counts_as_change(kind: &ServedKind, old: &Value, new: &Value) -> bool {
+    if !has_generation(kind) {
+        return false;
+    }
+    if kind.is_custom() {
+        return differs_outside(
+            old,
+            new,
+            if kind.status {
+                &["metadata", "status"]
+            } else {
+                &["metadata"]
+            },
+        );
+    }
+    if old.get("spec") != new.get("spec") {
+        return true;
+    }
+    is(kind, "apps", &["Deployment"])
+        && old.pointer("/metadata/annotations") != new.pointer("/metadata/annotations")
+}
+
+fn differs_outside(old: &Value, new: &Value, ignored: &[&str]) -> bool {
+    let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else {
+        return old != new;
+    };
+    let counted = |name: &&String| !ignored.contains(&name.as_str()) && *name != "apiVersion";
+    let names = old.keys().chain(new.keys()).filter(counted);
+    names.into_iter().any(|name| old.get(name) != new.get(name))
+}
+
+/// Whether a replace without resource version is carried out on whatever is there.
+pub(crate) fn allows_unconditional_update(kind: &ServedKind) -> bool {
+    !(kind.is_custom()
+        || is(kind, "coordination.k8s.io", &["Lease"])
+        || is(kind, "apiextensions.k8s.io", &["CustomResourceDefinition"]))
+}
+
+/// Whether a replace of an object that is not there creates it.
+pub(crate) fn creates_on_update(kind: &ServedKind) -> bool {
+    kind.group == "rbac.authorization.k8s.io"
+        || kind.group == "events.k8s.io"
+        || is(kind, "coordination.k8s.io", &["Lease"])
+        || is(kind, "", &["Event", "Service", "Endpoints", "LimitRange"])
+}
+
+/// Whether a deletion is answered with the object and not with a `Status`.
+pub(crate) fn returns_deleted_object(kind: &ServedKind) -> bool {
+    let core = [
+        "Pod",
+        "Service",
+        "ServiceAccount",
+        "PersistentVolume",
+        "PersistentVolumeClaim",
+        "ResourceQuota",
+        "PodTemplate",
+    ];
+    is(kind, "", &core) || kind.group == "storage.k8s.io"
+}
+
+/// What becomes of dependents if neither the request nor the object says so.
+pub(crate) fn default_propagation(kind: &ServedKind) -> Propagation {
+    if is(kind, "batch", &["Job"]) || is(kind, "", &["ReplicationController"]) {
+        Propagation::Orphan
+    } else {
+        Propagation::Background
+    }
+}
+
+/// How long an object may take to end by itself after a deletion; `None` for kinds that end at once.
+pub(crate) fn grace_period(kind: &ServedKind, object: &Value, wanted: Option<i64>) -> Option<i64> {
+    if !is(kind, "", &["Pod"]) {
+        return None;
+    }
+    let own = object
+        .pointer("/spec/terminationGracePeriodSeconds")
+        .and_then(Value::as_i64);
+    let unscheduled = object
+        .pointer("/spec/nodeName")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .is_empty();
+    let phase = object.pointer("/status/phase").and_then(Value::as_str);
+    if unscheduled || matches!(phase, Some("Failed" | "Succeeded")) {
+        return Some(0);
+    }
+    Some(match wanted.or(own).unwrap_or(30) {
+        negative if negative < 0 => 1,
+        seconds => seconds,
+    })
+}
+
+/// What is wrong with a name of this kind.
+pub(crate) fn name_errors(kind: &ServedKind, name: &str) -> Vec<String> {
+    if is(kind, "", &["Namespace"]) {
+        names::dns_label(name)
+    } else if is(kind, "", &["Service"]) {
+        names::dns_1035_label(name)
+    } else if kind.group == "rbac.authorization.k8s.io" {
+        names::path_segment(name)
+    } else {
+        names::dns_subdomain(name)
+    }
+}
+
+/// Takes away of a new object what only the server may say.
+pub(crate) fn prepare_create(kind: &ServedKind, object: &mut Value) {
+    let Some(fields) = object.as_object_mut() else {
+        return;
+    };
+    // A node is made by its kubelet, which knows its status.
+    if kind.status && !is(kind, "", &["Node"]) {
+        fields.remove("status");
+        if !kind.is_custom() {
+            fields.insert("status".into(), Value::Object(Default::default()));
+        }
+    }
+    if is(kind, "", &["Namespace"]) {
+        let spec = fields
+            .entry("spec")
+            .or_insert_with(|| Value::Object(Default::default()));
+        if let Some(spec) = spec.as_object_mut() {
+            spec.insert("finalizers".into(), vec!["kubernetes"].into());
+        }
+        if let Some(status) = fields.get_mut("status").and_then(Value::as_object_mut) {
+            status.insert("phase".into(), "Active".into());
+        }
+    }
+}
+
+/// Takes back of a change what this path may not change. `subresource` is empty for the main resource.
+pub(crate) fn prepare_update(kind: &ServedKind, subresource: &str, old: &Value, new: &mut Value) {
+    match subresource {
+        "status" => {
+            let Some(fields) = new.as_object_mut() else {
+                return;
+            };
+            let names: Vec<String> = fields
+                .keys()
+                .chain(old.as_object().into_iter().flat_map(|old| old.keys()))
+                .cloned()
+                .collect();
+            for name in names {
+                if !["apiVersion", "kind", "metadata", "status"].contains(&name.as_str()) {
+                    meta::copy_field(new, old, &name);
+                }
+            }
+            if kind.is_custom() {
+                let managed = new.pointer("/metadata/managedFields").cloned();
+                meta::copy_field(new, old, "metadata");
+                match managed {
+                    Some(managed) => meta::set(new, "managedFields", managed),
+                    None => meta::remove(new, "managedFields"),
+                }
+            } else if is(kind, "", &["Pod"]) {
+                meta::copy(new, old, "ownerReferences");
+            } else if !is(kind, "", &["Namespace", "Node"]) {
+                meta::copy(new, old, "labels");
+            }
+        }
+        "finalize" => {
+            meta::copy_field(new, old, "status");
+        }
+        _ => {
+            if kind.status {
+                meta::copy_field(new, old, "status");
+            }
+            if is(kind, "", &["Namespace"]) {
+                meta::copy_field(new, old, "spec");
+            }
+        }
+    }
+}

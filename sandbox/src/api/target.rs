@@ -1,0 +1,85 @@
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::ApiError;
+use crate::builtin;
+use crate::registry::{GroupResource, ServedKind};
+use crate::store::Key;
+
+/// A kind in one place: what a request is about, apart from the name.
+#[derive(Clone, Debug)]
+pub(crate) struct Target {
+    pub(crate) kind: Arc<ServedKind>,
+    /// `None` for kinds without namespace and for requests across all.
+    pub(crate) namespace: Option<String>,
+}
+
+const CORE_EVENTS: &str = "events";
+const EVENTS_GROUP: &str = "events.k8s.io";
+
+impl Target {
+    pub(crate) fn new(kind: &Arc<ServedKind>, namespace: Option<&str>) -> Self {
+        Self {
+            kind: kind.clone(),
+            namespace: namespace.filter(|_| kind.namespaced).map(String::from),
+        }
+    }
+
+    /// Group and resource as errors name them.
+    pub(crate) fn resource(&self) -> GroupResource {
+        self.kind.group_resource()
+    }
+
+    /// Where the objects are stored: both kinds of Event are one.
+    pub(crate) fn storage(&self) -> GroupResource {
+        if self.shares_core_events() {
+            GroupResource::new("", CORE_EVENTS)
+        } else {
+            self.resource()
+        }
+    }
+
+    fn shares_core_events(&self) -> bool {
+        self.kind.group == EVENTS_GROUP && self.kind.plural == CORE_EVENTS
+    }
+
+    pub(crate) fn key(&self, name: &str) -> Key {
+        Key::new(self.namespace.as_deref(), name)
+    }
+
+    pub(crate) fn not_found(&self, name: &str) -> ApiError {
+        ApiError::not_found(&self.resource(), name)
+    }
+
+    /// A stored object in the version of this kind.
+    pub(crate) fn read(&self, stored: &Value) -> Value {
+        let mut object = if self.shares_core_events() {
+            builtin::event_from_core(stored)
+        } else {
+            stored.clone()
+        };
+        if let Some(fields) = object.as_object_mut() {
+            fields.insert("apiVersion".into(), self.kind.api_version().into());
+            fields.insert("kind".into(), self.kind.kind.as_str().into());
+        }
+        object
+    }
+
+    /// Whether a stored object is in the version of this kind as it is.
+    pub(crate) fn reads_as_stored(&self, stored: &Value) -> bool {
+        !self.shares_core_events()
+            && stored.get("apiVersion").and_then(Value::as_str)
+                == Some(self.kind.api_version().as_str())
+    }
+
+    /// An object of this version in the stored one. All versions of a custom resource have the same fields, so that its
+    /// `apiVersion` may stay and is overwritten when it is read.
+    pub(crate) fn store(&self, object: Value) -> Value {
+        if self.shares_core_events() {
+            builtin::event_to_core(&object)
+        } else {
+            object
+        }
+    }
+}

@@ -1,0 +1,224 @@
+use serde_json::Value;
+
+use super::create::prune;
+use super::{
+    ApiError, Cause, Target, WriteOptions, Written, create, identify, meta, ownership, strategy,
+    validate,
+};
+use crate::builtin;
+use crate::core::Core;
+use crate::store::{Commit, CommitError, Entry, Write};
+
+/// A replace of an object or of one of its subresources.
+pub(crate) struct Replace<'a> {
+    pub(crate) name: &'a str,
+    /// Empty for the main resource.
+    pub(crate) subresource: &'a str,
+    pub(crate) object: Value,
+}
+
+/// A new state made from the current one.
+pub(crate) enum Change {
+    /// Whose owners of fields are still to be recorded.
+    Plain(Value),
+    /// Whose `managedFields` are already right.
+    #[expect(dead_code, reason = "server-side apply makes it")]
+    Owned(Value),
+}
+
+/// Replaces an object by another one (PUT).
+///
+/// # Errors
+/// As the API server's.
+pub(crate) fn replace(
+    core: &Core,
+    target: &Target,
+    request: Replace<'_>,
+    options: &WriteOptions,
+) -> Result<Written, ApiError> {
+    let Replace {
+        name,
+        subresource,
+        mut object,
+    } = request;
+    identify(target, &mut object, Some(name))?;
+    let unversioned = meta::resource_version(&object).is_empty();
+    let missing = core
+        .store
+        .get(&target.storage(), &target.key(name))
+        .is_none();
+    if missing && unversioned && subresource.is_empty() && strategy::creates_on_update(&target.kind)
+    {
+        return create(core, target, object, options, false);
+    }
+    if !missing && unversioned && !strategy::allows_unconditional_update(&target.kind) {
+        let cause = Cause::field(
+            "FieldValueInvalid",
+            "metadata.resourceVersion",
+            "Invalid value: 0: must be specified for an update",
+        );
+        return Err(ApiError::invalid(&target.kind, name, vec![cause]));
+    }
+    update(core, target, name, subresource, options, |_| {
+        Ok(Change::Plain(object.clone()))
+    })
+}
+
+/// Changes an object by a function of its current state; the function is called again if the object changes meanwhile.
+///
+/// # Errors
+/// 404, 409, 422 and the function's own.
+pub(crate) fn update(
+    core: &Core,
+    target: &Target,
+    name: &str,
+    subresource: &str,
+    options: &WriteOptions,
+    mut change: impl FnMut(&Value) -> Result<Change, ApiError>,
+) -> Result<Written, ApiError> {
+    let (resource, key) = (target.storage(), target.key(name));
+    loop {
+        let entry = core
+            .store
+            .get(&resource, &key)
+            .ok_or_else(|| target.not_found(name))?;
+        let current = target.read(&entry.object);
+        let (mut new, owned) = match change(&current)? {
+            Change::Plain(new) => (new, false),
+            Change::Owned(new) => (new, true),
+        };
+        preconditions(target, name, &current, &new)?;
+        let warnings = prune(target, &mut new, options.validation)?;
+        let mut new = settle(target, name, subresource, &current, new)?;
+        if !owned {
+            new = ownership::record(core, target, subresource, options, Some(&current), new);
+        }
+        let written = |object: Value| Written {
+            object,
+            created: false,
+            warnings: warnings.clone(),
+        };
+        if meta::same(&current, &new) && !is_finished(target, &new) {
+            return Ok(written(current));
+        }
+        if options.dry_run {
+            return Ok(written(new));
+        }
+        match commit(core, target, name, &entry, new) {
+            Ok(entry) => return Ok(written(target.read(&entry.object))),
+            Err(CommitError::Raced) => {}
+            Err(_) => return Err(target.not_found(name)),
+        }
+    }
+}
+
+/// Writes a new state, or removes the object if nothing holds its deletion back any more.
+pub(super) fn commit(
+    core: &Core,
+    target: &Target,
+    name: &str,
+    entry: &Entry,
+    new: Value,
+) -> Result<Entry, CommitError> {
+    let finished = is_finished(target, &new);
+    let new = target.store(new);
+    core.store.commit(Commit {
+        resource: &target.storage(),
+        key: &target.key(name),
+        expected: Some(entry.version),
+        write: if finished {
+            Write::Remove(new)
+        } else {
+            Write::Put(new)
+        },
+        namespace: None,
+    })
+}
+
+/// Whether an object is being deleted and nothing holds it any more.
+fn is_finished(target: &Target, object: &Value) -> bool {
+    let grace = object
+        .pointer("/metadata/deletionGracePeriodSeconds")
+        .and_then(Value::as_i64);
+    meta::is_deleting(object) && grace.unwrap_or(0) == 0 && !is_held(target, object)
+}
+
+/// Whether finalizers hold an object.
+pub(super) fn is_held(target: &Target, object: &Value) -> bool {
+    let namespace = target.kind.group.is_empty() && target.kind.kind == "Namespace";
+    let own = object.pointer("/spec/finalizers").and_then(Value::as_array);
+    !meta::finalizers(object).is_empty() || (namespace && own.is_some_and(|own| !own.is_empty()))
+}
+
+fn preconditions(
+    target: &Target,
+    name: &str,
+    current: &Value,
+    new: &Value,
+) -> Result<(), ApiError> {
+    let (wanted, is) = (meta::uid(new), meta::uid(current));
+    if !wanted.is_empty() && wanted != is {
+        let why =
+            format!("Precondition failed: UID in precondition: {wanted}, UID in object meta: {is}");
+        return Err(ApiError::conflict(&target.resource(), name, &why));
+    }
+    let version = meta::resource_version(new);
+    if !version.is_empty() && version != meta::resource_version(current) {
+        return Err(ApiError::modified(&target.resource(), name));
+    }
+    Ok(())
+}
+
+/// Makes of what a request asks for the state that may be stored.
+fn settle(
+    target: &Target,
+    name: &str,
+    subresource: &str,
+    current: &Value,
+    mut new: Value,
+) -> Result<Value, ApiError> {
+    let kind = &target.kind;
+    for field in ["apiVersion", "kind"] {
+        if new.get(field) != current.get(field) {
+            let found = new.get(field).and_then(Value::as_str).unwrap_or_default();
+            let expected = current
+                .get(field)
+                .and_then(Value::as_str)
+                .unwrap_or_default();
+            return Err(ApiError::bad_request(format!(
+                "{field} of an object cannot change from {expected:?} to {found:?}"
+            )));
+        }
+    }
+    for field in [
+        "uid",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "generation",
+        "resourceVersion",
+        "selfLink",
+    ] {
+        meta::copy(&mut new, current, field);
+    }
+    strategy::prepare_update(kind, subresource, current, &mut new);
+    let schema = kind.schema.schema();
+    schema.apply_defaults(&mut new);
+    builtin::default_object(kind, &mut new);
+    if strategy::counts_as_change(kind, current, &new) {
+        let generation = meta::generation(current).unwrap_or(0) + 1;
+        meta::set(&mut new, "generation", generation);
+    }
+    let mut causes = validate::metadata(kind, &new, Some(current));
+    causes.extend(
+        schema
+            .validate(&new, Some(current))
+            .into_iter()
+            .map(Cause::from),
+    );
+    if causes.is_empty() {
+        Ok(new)
+    } else {
+        Err(ApiError::invalid(kind, name, causes))
+    }
+}

@@ -1,0 +1,166 @@
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{ApiError, Target, meta};
+use crate::core::Core;
+use crate::store::selector::Selection;
+use crate::store::{Change, Subscription};
+
+/// Where a watch begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// With every object as an ADDED event, then changes.
+    State,
+    /// With the changes from now on.
+    Now,
+    /// With the changes after a resource version.
+    After(u64),
+}
+
+/// What a watch asks for.
+#[derive(Clone, Debug)]
+pub(crate) struct WatchRequest {
+    pub(crate) selection: Selection,
+    pub(crate) start: Start,
+    /// Marks the end of the initial state by a bookmark.
+    pub(crate) initial_end: bool,
+}
+
+/// What a watch tells. Objects are as stored.
+#[derive(Clone, Debug)]
+pub(crate) enum Event {
+    Added(Arc<Value>),
+    Modified(Arc<Value>),
+    Deleted(Arc<Value>),
+    /// Everything up to this resource version has been told.
+    Bookmark {
+        version: u64,
+        initial_end: bool,
+    },
+    /// The last event.
+    Error(ApiError),
+}
+
+/// A running watch.
+pub(crate) struct Watch {
+    target: Target,
+    selection: Selection,
+    subscription: Subscription,
+    ready: VecDeque<Event>,
+    version: u64,
+    finished: bool,
+}
+
+impl Watch {
+    /// `None` if the kind is not served any more.
+    pub(crate) fn open(core: &Core, target: Target, request: WatchRequest) -> Option<Self> {
+        let storage = target.storage();
+        let mut ready = VecDeque::new();
+        let version = match request.start {
+            Start::After(version) => version,
+            Start::Now => core.store.version(),
+            Start::State => {
+                let snapshot = core
+                    .store
+                    .list(&storage, target.namespace.as_deref(), None, None)?
+                    .ok()?;
+                let objects = snapshot.entries.into_iter().map(|entry| entry.object);
+                ready.extend(
+                    objects
+                        .filter(|object| request.selection.matches(object))
+                        .map(Event::Added),
+                );
+                if request.initial_end {
+                    ready.push_back(Event::Bookmark {
+                        version: snapshot.version,
+                        initial_end: true,
+                    });
+                }
+                snapshot.version
+            }
+        };
+        Some(Self {
+            subscription: core.store.watch(&storage, version)?,
+            selection: request.selection,
+            target,
+            ready,
+            version,
+            finished: false,
+        })
+    }
+
+    pub(crate) fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// The resource version up to which everything has been told.
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Up to `limit` events that are there now, perhaps none. `None` at the end of the stream.
+    pub(crate) fn take(&mut self, limit: usize) -> Option<Vec<Event>> {
+        if !self.ready.is_empty() {
+            let count = self.ready.len().min(limit);
+            return Some(self.ready.drain(..count).collect());
+        }
+        if self.finished {
+            return None;
+        }
+        loop {
+            match self.subscription.take()? {
+                Ok(batch) => {
+                    let events: Vec<Event> = batch
+                        .changes
+                        .iter()
+                        .filter_map(|change| self.event(change))
+                        .collect();
+                    self.version = self.version.max(batch.version);
+                    // A batch without events of ours may be followed by others; wait only when there is none.
+                    if !events.is_empty() || batch.changes.is_empty() {
+                        return Some(events);
+                    }
+                }
+                Err(compacted) => {
+                    self.finished = true;
+                    let message = format!(
+                        "too old resource version: {} ({})",
+                        self.version, compacted.oldest
+                    );
+                    return Some(vec![Event::Error(ApiError::expired(message))]);
+                }
+            }
+        }
+    }
+
+    /// Waits until there may be more. `false` once the kind is no longer served.
+    pub(crate) async fn changed(&mut self) -> bool {
+        self.subscription.changed().await
+    }
+
+    /// The event by which this watch sees a change, if it does.
+    fn event(&self, change: &Change) -> Option<Event> {
+        if !change.key.is_in(self.target.namespace.as_deref()) {
+            return None;
+        }
+        let matches = |object: &&Arc<Value>| self.selection.matches(object);
+        let before = change.before.as_ref().filter(matches);
+        let after = change.after.as_ref().filter(matches);
+        match (before, after) {
+            (None, Some(after)) => Some(Event::Added(after.clone())),
+            (Some(_), Some(after)) => Some(Event::Modified(after.clone())),
+            (None, None) => None,
+            // Deleted, or changed so that it is selected no more: the last state that was, at the version of the change.
+            (Some(before), None) => Some(Event::Deleted(match &change.deleted {
+                Some(deleted) if self.selection.matches(deleted) => deleted.clone(),
+                _ => {
+                    let mut last = Value::clone(before);
+                    meta::set(&mut last, "resourceVersion", change.version.to_string());
+                    Arc::new(last)
+                }
+            })),
+        }
+    }
+}
