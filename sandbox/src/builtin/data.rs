@@ -61,6 +61,11 @@ pub(crate) fn resources() -> &'static [Resource] {
     &RESOURCES.resources
 }
 
+/// Names of all definitions.
+pub(crate) fn definition_names() -> impl Iterator<Item = &'static str> {
+    DEFINITIONS.definitions.keys().map(String::as_str)
+}
+
 /// A definition by its full name; references inside it are bare names of other definitions.
 pub(crate) fn definition(name: &str) -> Option<Value> {
     let text = DEFINITIONS.definitions.get(name)?;
@@ -93,7 +98,7 @@ mod tests {
             }
         }
         let mut wanted: Vec<String> = resources().iter().map(|r| r.definition.clone()).collect();
-        for name in DEFINITIONS.definitions.keys() {
+        for name in definition_names() {
             references(&definition(name).unwrap(), &mut wanted);
         }
         for name in wanted {
@@ -103,7 +108,7 @@ mod tests {
 
     #[test]
     fn the_data_holds_no_prose() {
-        for name in DEFINITIONS.definitions.keys() {
+        for name in definition_names() {
             let text = DEFINITIONS.definitions[name].get();
             assert!(!text.contains("\"description\":\""), "{name}");
         }

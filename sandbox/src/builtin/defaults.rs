@@ -98,9 +98,6 @@ fn namespace(fields: &mut Map<String, Value>) {
         .get("metadata")
         .is_some_and(|metadata| metadata.get("deletionTimestamp").is_some());
     if !leaving {
-        if let Some(spec) = ensure(fields, "spec") {
-            fill(spec, "finalizers", json!(["kubernetes"]));
-        }
         if let Some(status) = ensure(fields, "status") {
             fill(status, "phase", "Active");
         }

@@ -13,11 +13,18 @@ mod kinds;
 mod pod_defaults;
 mod quantity;
 mod schema;
+mod validate;
+mod validate_pod;
+#[cfg(test)]
+mod validate_tests;
+mod validate_workload;
 
 pub use conversion::{event_from_core, event_to_core};
 pub use data::source;
-pub(crate) use data::{Resource, definition, resources};
+pub(crate) use data::{Resource, definition, definition_names, resources};
 pub use defaults::default_object;
 pub use kinds::kinds;
 pub use quantity::canonical_quantity;
-pub use schema::schema_json;
+pub use schema::{schema, schema_json};
+pub use validate::validate_object;
+pub(crate) use validate_workload::selects;

@@ -1,6 +1,31 @@
+use std::sync::LazyLock;
+
 use serde_json::{Map, Value, json};
 
-use super::definition;
+use super::{definition, definition_names};
+use crate::registry::ServedKind;
+use crate::schema::{Schema, SchemaSet};
+
+// Immutable, and as large as the kinds that are used: definitions are read when they are first needed.
+static SCHEMAS: LazyLock<Option<SchemaSet>> = LazyLock::new(|| {
+    let table = definition_names().filter_map(|name| {
+        let short = name.rsplit('.').next().unwrap_or(name);
+        let schema = special(short).or_else(|| definition(name))?;
+        Some((name.to_owned(), schema))
+    });
+    SchemaSet::new(table.collect()).ok()
+});
+
+/// The schema of a built-in kind; `None` for others.
+pub fn schema(kind: &ServedKind) -> Option<Schema> {
+    let resource = super::resources().iter().find(|resource| {
+        !kind.is_custom()
+            && resource.group == kind.group
+            && resource.version == kind.version
+            && resource.kind == kind.kind
+    })?;
+    SCHEMAS.as_ref()?.get(&resource.definition)
+}
 
 /// The schema of a definition with every reference replaced by what it refers to.
 ///
@@ -21,18 +46,25 @@ fn open_object() -> Value {
     json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
 }
 
-fn expand(name: &str, within: &mut Vec<String>) -> Value {
-    let short = name.rsplit('.').next().unwrap_or(name);
+/// Types that the documents describe as less or more than they are on the wire.
+fn special(short: &str) -> Option<Value> {
     match short {
-        "IntOrString" => return json!({"x-kubernetes-int-or-string": true}),
+        "IntOrString" => Some(json!({"x-kubernetes-int-or-string": true})),
         // A number is accepted too, and becomes a string with the defaults.
         "Quantity"
         | "JSON"
         | "JSONSchemaPropsOrArray"
         | "JSONSchemaPropsOrBool"
-        | "JSONSchemaPropsOrStringArray" => return open(),
-        "FieldsV1" | "RawExtension" => return open_object(),
-        _ => {}
+        | "JSONSchemaPropsOrStringArray" => Some(open()),
+        "FieldsV1" | "RawExtension" => Some(open_object()),
+        _ => None,
+    }
+}
+
+fn expand(name: &str, within: &mut Vec<String>) -> Value {
+    let short = name.rsplit('.').next().unwrap_or(name);
+    if let Some(schema) = special(short) {
+        return schema;
     }
     if within.iter().any(|outer| outer == name) {
         return open_object();
@@ -82,6 +114,16 @@ fn inline(schema: Value, within: &mut Vec<String>) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_kind_has_a_schema_and_keeps_what_it_knows() {
+        for kind in crate::builtin::kinds() {
+            let mut object = json!({"metadata": {"name": "a", "labels": {"a": "b"}}, "bogus": 1});
+            let dropped = schema(&kind).unwrap().prune(&mut object);
+            assert_eq!(dropped, ["bogus"], "{}", kind.plural);
+            assert_eq!(object["metadata"]["labels"]["a"], "b");
+        }
+    }
 
     #[test]
     fn references_are_replaced_at_every_depth() {

@@ -22,6 +22,8 @@ pub enum FieldErrorKind {
     TooLong,
     /// There are more items than allowed.
     TooMany,
+    /// What the value refers to is not there.
+    NotFound,
     /// The check itself failed.
     Internal,
 }
@@ -38,6 +40,7 @@ impl FieldErrorKind {
             Self::Forbidden => "FieldValueForbidden",
             Self::TooLong => "FieldValueTooLong",
             Self::TooMany => "FieldValueTooMany",
+            Self::NotFound => "FieldValueNotFound",
             Self::Internal => "InternalError",
         }
     }
@@ -51,6 +54,7 @@ impl FieldErrorKind {
             Self::Forbidden => "Forbidden",
             Self::TooLong => "Too long",
             Self::TooMany => "Too many",
+            Self::NotFound => "Not found",
             Self::Internal => "Internal error",
         }
     }

@@ -1,0 +1,160 @@
+//! Defaults and validation together, as a request meets them.
+
+use serde_json::{Value, json};
+
+use super::{default_object, kinds, validate_object};
+
+fn check(kind: &str, object: Value, old: Option<Value>) -> Vec<String> {
+    let kinds = kinds();
+    let kind = kinds.iter().find(|known| known.kind == kind).unwrap();
+    let defaulted = |mut object: Value| {
+        default_object(kind, &mut object);
+        object
+    };
+    let (object, old) = (defaulted(object), old.map(defaulted));
+    let errors = validate_object(kind, &object, old.as_ref());
+    errors.iter().map(ToString::to_string).collect()
+}
+
+fn deployment(selector: &str, label: &str) -> Value {
+    json!({
+        "metadata": {"name": "web"},
+        "spec": {
+            "selector": {"matchLabels": {"app": selector}},
+            "template": {
+                "metadata": {"labels": {"app": label}},
+                "spec": {"containers": [{"name": "c", "image": "nginx:1"}]},
+            },
+        },
+    })
+}
+
+#[test]
+fn a_complete_deployment_is_accepted() {
+    assert!(check("Deployment", deployment("web", "web"), None).is_empty());
+}
+
+#[test]
+fn a_selector_must_match_the_template() {
+    assert_eq!(
+        check("Deployment", deployment("web", "other"), None),
+        [
+            "spec.template.metadata.labels: Invalid value: {\"app\":\"other\"}: `selector` does not match template `labels`"
+        ]
+    );
+}
+
+#[test]
+fn a_selector_does_not_change() {
+    let errors = check(
+        "Deployment",
+        deployment("b", "b"),
+        Some(deployment("a", "a")),
+    );
+    assert_eq!(
+        errors,
+        ["spec.selector: Invalid value: {\"matchLabels\":{\"app\":\"b\"}}: field is immutable"]
+    );
+}
+
+#[test]
+fn a_container_needs_a_name_and_an_image() {
+    let mut object = deployment("web", "web");
+    object["spec"]["template"]["spec"]["containers"] = json!([{}]);
+    assert_eq!(
+        check("Deployment", object, None),
+        [
+            "spec.template.spec.containers[0].name: Required value",
+            "spec.template.spec.containers[0].image: Required value",
+        ]
+    );
+}
+
+#[test]
+fn a_mount_needs_its_volume() {
+    let mut object = deployment("web", "web");
+    object["spec"]["template"]["spec"]["containers"][0]["volumeMounts"] =
+        json!([{"name": "page", "mountPath": "/html"}]);
+    assert_eq!(
+        check("Deployment", object, None),
+        ["spec.template.spec.containers[0].volumeMounts[0].name: Not found: \"page\""]
+    );
+}
+
+#[test]
+fn keys_of_a_config_map_have_a_syntax() {
+    let errors = check(
+        "ConfigMap",
+        json!({"data": {"a b": "1", "ok.txt": ""}}),
+        None,
+    );
+    assert_eq!(errors.len(), 1);
+    assert!(
+        errors[0].starts_with("data[a b]: Invalid value: \"a b\": a valid config key"),
+        "{errors:?}"
+    );
+}
+
+#[test]
+fn an_immutable_config_map_stays() {
+    let old = json!({"immutable": true, "data": {"a": "1"}});
+    let new = json!({"immutable": true, "data": {"a": "2"}});
+    assert_eq!(
+        check("ConfigMap", new, Some(old)),
+        ["data: Forbidden: field is immutable when `immutable` is set"]
+    );
+}
+
+#[test]
+fn a_job_does_not_restart_always() {
+    let spec = json!({"containers": [{"name": "c", "image": "i"}]});
+    let job = json!({"metadata": {"name": "j", "uid": "u"}, "spec": {"template": {"spec": spec}}});
+    assert_eq!(
+        check("Job", job, None),
+        [
+            "spec.template.spec.restartPolicy: Unsupported value: \"Always\": supported values: \"Never\", \"OnFailure\""
+        ]
+    );
+}
+
+#[test]
+fn defaults_are_those_clients_see_and_do_not_change_when_applied_again() {
+    let kinds = kinds();
+    let kind = kinds
+        .iter()
+        .find(|known| known.kind == "Deployment")
+        .unwrap();
+    let mut object = deployment("web", "web");
+    object["spec"]["template"]["spec"]["containers"][0]["resources"] =
+        json!({"limits": {"cpu": 0.5, "memory": "1024Mi"}});
+    object["metadata"]["creationTimestamp"] = Value::Null;
+    default_object(kind, &mut object);
+    assert_eq!(object["spec"]["replicas"], 1);
+    assert_eq!(
+        object["spec"]["strategy"],
+        json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}})
+    );
+    let pod = &object["spec"]["template"]["spec"];
+    assert_eq!(pod["restartPolicy"], "Always");
+    assert_eq!(pod["containers"][0]["imagePullPolicy"], "IfNotPresent");
+    assert_eq!(
+        pod["containers"][0]["resources"]["limits"],
+        json!({"cpu": "500m", "memory": "1Gi"})
+    );
+    assert!(object["metadata"].get("creationTimestamp").is_none());
+    let once = object.clone();
+    default_object(kind, &mut object);
+    assert_eq!(object, once);
+}
+
+#[test]
+fn a_secret_stores_what_was_given_as_text() {
+    let kinds = kinds();
+    let kind = kinds.iter().find(|known| known.kind == "Secret").unwrap();
+    let mut object = json!({"metadata": {"name": "s"}, "stringData": {"a": "hello"}});
+    default_object(kind, &mut object);
+    assert_eq!(
+        object,
+        json!({"metadata": {"name": "s"}, "type": "Opaque", "data": {"a": "aGVsbG8="}})
+    );
+}
