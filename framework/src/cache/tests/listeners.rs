@@ -5,6 +5,8 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
+use tokio::time::timeout;
+
 use super::*;
 use crate::{cache::fake::Answer, metrics::Metrics};
 
@@ -109,7 +111,8 @@ async fn everyone_who_waits_for_the_sync_is_woken() {
     assert!(waiting.iter().all(|one| !one.is_finished()));
     let _running = Running::of(informer);
     for one in waiting {
-        assert!(one.await.unwrap());
+        let woken = timeout(Duration::from_secs(60), one).await;
+        assert!(woken.expect("nobody woke it").unwrap());
     }
 }
 
