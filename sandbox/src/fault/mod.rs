@@ -8,4 +8,4 @@ mod watches;
 pub use answer::Answer;
 pub use faults::Faults;
 pub use matcher::RequestMatcher;
-pub(crate) use watches::{End, Watches};
+pub(crate) use watches::{End, Registration, Watches};

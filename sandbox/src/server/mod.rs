@@ -5,11 +5,17 @@ mod connection;
 mod documents;
 mod https;
 mod negotiate;
+mod options;
+mod patch;
 mod query;
+mod read;
+mod render;
 mod resource;
 mod respond;
 mod route;
 mod service;
+mod stream;
+mod write;
 
 pub(crate) use connection::serve_connection;
 pub use https::HttpsServer;

@@ -4,12 +4,30 @@ use bytes::Bytes;
 use http::Response;
 use http_body::Body as HttpBody;
 
-use super::respond::Body;
+use super::body;
+use super::negotiate::{Form, negotiate};
+use super::query::Query;
+use super::respond::{self, Body};
 use super::route::ResourceRoute;
 use super::service::Incoming;
-use super::{negotiate, respond, service};
-use crate::api::ApiError;
+use super::{read, write};
+use crate::api::{ApiError, Target};
 use crate::core::Core;
+use crate::record::RecordedRequest;
+
+/// A request for a resource that is served, with its body read.
+pub(super) struct Request {
+    pub(super) target: Target,
+    pub(super) verb: &'static str,
+    /// Empty for collections.
+    pub(super) name: String,
+    /// Empty for the main resource.
+    pub(super) subresource: String,
+    pub(super) form: Form,
+    pub(super) query: Query,
+    pub(super) body: Bytes,
+    pub(super) record: RecordedRequest,
+}
 
 /// Answers a request for a resource.
 pub(super) async fn answer<B>(
@@ -21,18 +39,84 @@ where
     B: HttpBody<Data = Bytes>,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    let registry = core.registry();
-    if registry
-        .find(&route.group, &route.version, &route.resource)
-        .is_none()
-    {
-        return Ok(respond::no_such_path());
+    if route.group.is_empty() && route.resource == "watch" || route.version.is_empty() {
+        return Err(ApiError::not_implemented(
+            "the deprecated paths below /watch",
+        ));
     }
-    service::known_verb(route.verb)?;
-    negotiate::negotiate(&incoming.accept, route.verb == "list")?;
-    let _ = super::body::read(incoming.body).await?;
-    Err(ApiError::not_implemented(format_args!(
-        "{} of {}",
-        route.verb, route.resource
-    )))
+    let registry = core.registry();
+    let Some(kind) = registry.find(&route.group, &route.version, &route.resource) else {
+        return Ok(unserved(&route));
+    };
+    let target = Target::new(kind, route.namespace.as_deref());
+    check(&target, &route)?;
+    let lists = route.name.is_none() && matches!(route.verb, "list" | "watch" | "deletecollection");
+    let form = negotiate(&incoming.accept, lists && route.verb == "list")?;
+    let request = Request {
+        target,
+        verb: route.verb,
+        name: route.name.unwrap_or_default(),
+        subresource: route.subresource.unwrap_or_default(),
+        form,
+        query: incoming.query,
+        body: body::read(incoming.body).await?,
+        record: incoming.record,
+    };
+    match route.verb {
+        "get" => read::get(core, &request).await,
+        "list" => read::list(core, &request).await,
+        "watch" => read::watch(core, request).await,
+        _ => write::answer(core, &request),
+    }
+}
+
+fn unserved(route: &ResourceRoute) -> Response<Body> {
+    const REVIEWS: &[&str] = &[
+        "authentication.k8s.io",
+        "authorization.k8s.io",
+        "policy",
+        "autoscaling",
+    ];
+    if REVIEWS.contains(&route.group.as_str()) {
+        let feature = format!("{} of {}/{}", route.resource, route.group, route.version);
+        return respond::error(&ApiError::not_implemented(feature), false);
+    }
+    respond::no_such_path()
+}
+
+/// Whether the kind has this verb on this path.
+fn check(target: &Target, route: &ResourceRoute) -> Result<(), ApiError> {
+    let kind = &target.kind;
+    let everywhere = kind.namespaced && route.namespace.is_none();
+    let misplaced = !kind.namespaced && route.namespace.is_some() && kind.plural != "namespaces";
+    let subresource = route.subresource.as_deref().unwrap_or_default();
+    if misplaced || (everywhere && route.name.is_some()) {
+        return Err(target.not_found(route.name.as_deref().unwrap_or_default()));
+    }
+    if everywhere && !matches!(route.verb, "list" | "watch") {
+        return Err(ApiError::method_not_allowed());
+    }
+    match (subresource, route.verb) {
+        ("", "create") if route.name.is_some() => Err(ApiError::method_not_allowed()),
+        ("", "update" | "patch") if route.name.is_none() => Err(ApiError::method_not_allowed()),
+        ("", verb) if kind.allows(verb) => Ok(()),
+        ("", _) => Err(ApiError::method_not_allowed()),
+        ("status", "get" | "update" | "patch") if kind.status => Ok(()),
+        ("scale", "get" | "update" | "patch") if kind.scale.is_some() => Ok(()),
+        ("finalize", "update") if kind.plural == "namespaces" && kind.group.is_empty() => Ok(()),
+        ("status" | "scale", _) if !kind.status && !kind.is_custom() => {
+            Err(target.not_found(&route.resource))
+        }
+        ("status" | "scale", "create" | "delete") => Err(ApiError::method_not_allowed()),
+        _ if kind.is_custom() => Err(target.not_found(route.name.as_deref().unwrap_or_default())),
+        (other, _) => Err(ApiError::not_implemented(format_args!(
+            "the subresource {}/{other}{}",
+            kind.plural,
+            if route.rest {
+                " and what lies below it"
+            } else {
+                ""
+            }
+        ))),
+    }
 }

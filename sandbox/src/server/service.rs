@@ -101,12 +101,3 @@ fn of_resource(route: &ResourceRoute) -> RecordedRequest {
         ..RecordedRequest::default()
     }
 }
-
-/// Whether a verb is one at all.
-pub(super) fn known_verb(verb: &str) -> Result<(), ApiError> {
-    if verb.is_empty() {
-        Err(ApiError::method_not_allowed())
-    } else {
-        Ok(())
-    }
-}

@@ -1,0 +1,226 @@
+//! Options of a request: from its query, and for deletions from its body.
+
+use serde_json::Value;
+
+use super::body;
+use super::query::Query;
+use super::resource::Request;
+use crate::api::{
+    ApiError, Cause, DeleteOptions, FieldValidation, ListRequest, Propagation, Start, VersionMatch,
+    WriteOptions,
+};
+use crate::store::selector::{FieldSelector, LabelSelector, Selection};
+
+/// # Errors
+/// 400 for selectors that are none.
+pub(super) fn selection(request: &Request) -> Result<Selection, ApiError> {
+    let kind = &request.target.kind;
+    let labels = LabelSelector::parse(request.query.get("labelSelector"));
+    let labels = labels
+        .map_err(|error| ApiError::bad_request(format!("unable to parse labelSelector: {error}")));
+    let fields = FieldSelector::parse(
+        request.query.get("fieldSelector"),
+        &kind.group,
+        &kind.plural,
+    );
+    Ok(Selection {
+        labels: labels?,
+        fields: fields.map_err(ApiError::bad_request)?,
+    })
+}
+
+fn version_match(query: &Query) -> Result<Option<VersionMatch>, ApiError> {
+    match query.get("resourceVersionMatch") {
+        "" => Ok(None),
+        "Exact" => Ok(Some(VersionMatch::Exact)),
+        "NotOlderThan" => Ok(Some(VersionMatch::NotOlderThan)),
+        other => {
+            let cause = Cause::not_supported(
+                "resourceVersionMatch",
+                other,
+                &["Exact", "NotOlderThan", ""],
+            );
+            Err(list_options(cause))
+        }
+    }
+}
+
+fn list_options(cause: Cause) -> ApiError {
+    ApiError::invalid_kind("meta.k8s.io", "ListOptions", "", vec![cause])
+}
+
+/// # Errors
+/// 400 and 422 for parameters that are none.
+pub(super) fn list(request: &Request) -> Result<ListRequest, ApiError> {
+    let query = &request.query;
+    if query.find("sendInitialEvents").is_some() {
+        let cause = Cause::forbidden(
+            "sendInitialEvents",
+            "sendInitialEvents is forbidden for list",
+        );
+        return Err(list_options(cause));
+    }
+    Ok(ListRequest {
+        selection: selection(request)?,
+        limit: query.number("limit")?.unwrap_or(0),
+        continue_token: query.get("continue").into(),
+        version: query.get("resourceVersion").into(),
+        version_match: version_match(query)?,
+    })
+}
+
+/// Where a watch begins, and whether it marks the end of the initial state.
+///
+/// # Errors
+/// 422 for parameters that do not fit together.
+pub(super) fn start(query: &Query) -> Result<(Start, u64), ApiError> {
+    let text = query.get("resourceVersion");
+    let version: u64 = query.number("resourceVersion")?.unwrap_or(0);
+    let matched = version_match(query)?;
+    let initial = match query.find("sendInitialEvents") {
+        None if matched.is_some() => {
+            let detail =
+                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
+            return Err(list_options(Cause::forbidden(
+                "resourceVersionMatch",
+                detail,
+            )));
+        }
+        None => None,
+        Some(_) if matched.is_none() => {
+            let detail = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+            return Err(list_options(Cause::forbidden(
+                "resourceVersionMatch",
+                detail,
+            )));
+        }
+        Some(_) if matched == Some(VersionMatch::Exact) => {
+            return Err(list_options(Cause::not_supported(
+                "resourceVersionMatch",
+                "Exact",
+                &["NotOlderThan"],
+            )));
+        }
+        Some(_) => Some(query.flag("sendInitialEvents")),
+    };
+    Ok(match initial {
+        // The initial state is never older than asked for.
+        Some(true) => (Start::State, version),
+        Some(false) if matches!(text, "" | "0") => (Start::Now, 0),
+        None if matches!(text, "" | "0") => (Start::State, 0),
+        _ => (Start::After(version), 0),
+    })
+}
+
+/// # Errors
+/// 400 for parameters that are none.
+pub(super) fn write(request: &Request) -> Result<WriteOptions, ApiError> {
+    let query = &request.query;
+    let validation = match query.get("fieldValidation") {
+        "" | "Warn" => FieldValidation::Warn,
+        "Strict" => FieldValidation::Strict,
+        "Ignore" => FieldValidation::Ignore,
+        other => {
+            let cause =
+                Cause::not_supported("fieldValidation", other, &["", "Ignore", "Strict", "Warn"]);
+            return Err(invalid(request, "CreateOptions", cause));
+        }
+    };
+    let agent = request
+        .record
+        .user_agent
+        .split('/')
+        .next()
+        .unwrap_or_default();
+    let manager = match query.get("fieldManager") {
+        "" if agent.is_empty() => "unknown",
+        "" => agent,
+        given => given,
+    };
+    if manager.len() > 128 {
+        let message = "Too long: may not be more than 128 bytes";
+        let cause = Cause::field("FieldValueTooLong", "fieldManager", message);
+        return Err(invalid(request, "CreateOptions", cause));
+    }
+    Ok(WriteOptions {
+        manager: manager.into(),
+        force: query.flag("force"),
+        dry_run: dry_run(request, query.all("dryRun"))?,
+        validation,
+    })
+}
+
+fn invalid(request: &Request, default: &str, cause: Cause) -> ApiError {
+    let kind = match request.verb {
+        "patch" => "PatchOptions",
+        "update" => "UpdateOptions",
+        _ => default,
+    };
+    ApiError::invalid_kind("meta.k8s.io", kind, "", vec![cause])
+}
+
+fn dry_run<'a>(request: &Request, values: impl Iterator<Item = &'a str>) -> Result<bool, ApiError> {
+    let mut dry = false;
+    for value in values.filter(|value| !value.is_empty()) {
+        if value != "All" {
+            let cause = Cause::not_supported("dryRun", value, &["All"]);
+            return Err(invalid(request, "CreateOptions", cause));
+        }
+        dry = true;
+    }
+    Ok(dry)
+}
+
+/// Options of a deletion: from the body if there is one, otherwise from the query.
+///
+/// # Errors
+/// 400 and 422 for options that are none.
+pub(super) fn delete(request: &Request) -> Result<DeleteOptions, ApiError> {
+    let query = &request.query;
+    if request.body.is_empty() {
+        return Ok(DeleteOptions {
+            grace_period: query.number("gracePeriodSeconds")?,
+            propagation: propagation(query.get("propagationPolicy"))?,
+            orphan_dependents: query
+                .find("orphanDependents")
+                .map(|_| query.flag("orphanDependents")),
+            uid: None,
+            resource_version: None,
+            dry_run: dry_run(request, query.all("dryRun"))?,
+        });
+    }
+    let options = body::decode(
+        &body::media_type(&request.record.content_type),
+        &request.body,
+    )?;
+    let text = |pointer: &str| options.pointer(pointer).and_then(Value::as_str);
+    let dry_runs = options.get("dryRun").and_then(Value::as_array);
+    let dry_runs = dry_runs.into_iter().flatten().filter_map(Value::as_str);
+    Ok(DeleteOptions {
+        grace_period: options.get("gracePeriodSeconds").and_then(Value::as_i64),
+        propagation: propagation(text("/propagationPolicy").unwrap_or_default())?,
+        orphan_dependents: options.get("orphanDependents").and_then(Value::as_bool),
+        uid: text("/preconditions/uid").map(String::from),
+        resource_version: text("/preconditions/resourceVersion").map(String::from),
+        dry_run: dry_run(request, dry_runs.chain(query.all("dryRun")))?,
+    })
+}
+
+fn propagation(text: &str) -> Result<Option<Propagation>, ApiError> {
+    match text {
+        "" => Ok(None),
+        "Orphan" => Ok(Some(Propagation::Orphan)),
+        "Background" => Ok(Some(Propagation::Background)),
+        "Foreground" => Ok(Some(Propagation::Foreground)),
+        other => {
+            let known = ["Foreground", "Background", "Orphan", "nil"];
+            let cause = Cause::not_supported("propagationPolicy", other, &known);
+            Err(ApiError::invalid_kind(
+                "meta.k8s.io",
+                "DeleteOptions",
+                "",
+                vec![cause],
+            ))
+        }
+    }
+}

@@ -1,0 +1,69 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Response;
+
+use super::options;
+use super::render;
+use super::resource::Request;
+use super::respond::{self, Body};
+use super::stream::{Settings, stream};
+use crate::api::{self, ApiError, Target, Watch, WatchRequest};
+use crate::core::Core;
+
+pub(super) async fn get(core: &Arc<Core>, request: &Request) -> Result<Response<Body>, ApiError> {
+    let version = request.query.get("resourceVersion");
+    let mut object = api::get(core, &request.target, &request.name, version).await?;
+    if request.subresource == "scale" {
+        object = api::read_scale(&request.target, &object)?;
+        return Ok(respond::json(200, &object, request.query.flag("pretty")));
+    }
+    let object = render::object(core, request, object)?;
+    Ok(respond::json(200, &object, request.query.flag("pretty")))
+}
+
+pub(super) async fn list(core: &Arc<Core>, request: &Request) -> Result<Response<Body>, ApiError> {
+    let listed = api::list(core, &request.target, &options::list(request)?).await?;
+    let text = render::list(core, request, &listed)?;
+    if request.query.flag("pretty")
+        && let Ok(value) = serde_json::from_slice::<serde_json::Value>(&text)
+    {
+        return Ok(respond::json(200, &value, true));
+    }
+    Ok(respond::bytes(200, "application/json", text))
+}
+
+/// Shortest time a watch runs that names no timeout; the longest is twice that.
+const TIMEOUT: u64 = 1800;
+
+pub(super) async fn watch(core: &Arc<Core>, request: Request) -> Result<Response<Body>, ApiError> {
+    let query = &request.query;
+    let selection = options::selection(&request)?;
+    let (start, at_least) = options::start(query)?;
+    api::at_least(core, at_least).await?;
+    let bookmarks = query.flag("allowWatchBookmarks");
+    let timeout: u64 = match query.number("timeoutSeconds")? {
+        None | Some(0) => TIMEOUT + core.clock.below(TIMEOUT),
+        Some(seconds) => seconds,
+    };
+    let asked = WatchRequest {
+        selection,
+        start,
+        initial_end: bookmarks && query.flag("sendInitialEvents"),
+    };
+    let settings = Settings {
+        bookmarks,
+        timeout: Duration::from_secs(timeout),
+        form: request.form,
+        include: render::include(&request)?,
+    };
+    let target = Target::clone(&request.target);
+    let watch = Watch::open(core, target, asked);
+    let watch = watch.ok_or_else(|| request.target.not_found(""))?;
+    Ok(respond::stream(stream(
+        core,
+        watch,
+        settings,
+        request.record,
+    )))
+}

@@ -1,0 +1,155 @@
+//! Objects as they are written into answers.
+
+use std::sync::Arc;
+
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value, json};
+
+use super::negotiate::Form;
+use super::resource::Request;
+use crate::api::{ApiError, Listed, Target, meta};
+use crate::core::Core;
+use crate::table::{Include, table};
+
+/// An object without `apiVersion` and `kind`, as built-in kinds stand in lists.
+struct Untyped<'a>(&'a Value);
+
+impl Serialize for Untyped<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Some(fields) = self.0.as_object() else {
+            return self.0.serialize(serializer);
+        };
+        let mut map = serializer.serialize_map(None)?;
+        for (name, value) in fields
+            .iter()
+            .filter(|(name, _)| *name != "apiVersion" && *name != "kind")
+        {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
+#[derive(Serialize)]
+struct List<'a, I> {
+    kind: &'a str,
+    #[serde(rename = "apiVersion")]
+    api_version: &'a str,
+    metadata: Value,
+    items: Vec<I>,
+}
+
+/// An object in the form the request asks for.
+///
+/// # Errors
+/// 400 for a wrong `includeObject`.
+pub(super) fn object(core: &Core, request: &Request, object: Value) -> Result<Value, ApiError> {
+    if object.get("kind").and_then(Value::as_str) == Some("Status") {
+        return Ok(object);
+    }
+    Ok(match request.form {
+        Form::Object => object,
+        Form::Partial => partial(&object),
+        Form::Table => {
+            let metadata = json!({"resourceVersion": meta::resource_version(&object)});
+            let include = include(request)?;
+            let kind = &request.target.kind;
+            table(kind, [&object], metadata, include, true, core.clock.now())
+        }
+    })
+}
+
+/// # Errors
+/// 400 for an unknown value.
+pub(super) fn include(request: &Request) -> Result<Include, ApiError> {
+    let text = request.query.get("includeObject");
+    Include::parse(text)
+        .ok_or_else(|| ApiError::bad_request(format!("unrecognized includeObject value: {text:?}")))
+}
+
+/// Only what every object has.
+pub(super) fn partial(object: &Value) -> Value {
+    json!({
+        "kind": "PartialObjectMetadata",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": object.get("metadata").cloned().unwrap_or_else(|| json!({})),
+    })
+}
+
+/// The version of a stored object that the target asks for; cloned only if it must be.
+pub(super) fn read(target: &Target, stored: &Arc<Value>) -> Arc<Value> {
+    if target.reads_as_stored(stored) {
+        stored.clone()
+    } else {
+        Arc::new(target.read(stored))
+    }
+}
+
+/// A list in the form the request asks for, as JSON text.
+///
+/// # Errors
+/// 400 for a wrong `includeObject`.
+pub(super) fn list(core: &Core, request: &Request, listed: &Listed) -> Result<Vec<u8>, ApiError> {
+    let mut metadata = Map::new();
+    metadata.insert("resourceVersion".into(), listed.version.to_string().into());
+    if !listed.continue_token.is_empty() {
+        metadata.insert("continue".into(), listed.continue_token.as_str().into());
+    }
+    if let Some(remaining) = listed.remaining {
+        metadata.insert("remainingItemCount".into(), remaining.into());
+    }
+    let target = &request.target;
+    let objects: Vec<Arc<Value>> = listed
+        .entries
+        .iter()
+        .map(|entry| read(target, &entry.object))
+        .collect();
+    items(core, request, Value::Object(metadata), &objects)
+}
+
+/// A list of these objects in the form the request asks for, as JSON text.
+///
+/// # Errors
+/// 400 for a wrong `includeObject`.
+pub(super) fn items(
+    core: &Core,
+    request: &Request,
+    metadata: Value,
+    objects: &[Arc<Value>],
+) -> Result<Vec<u8>, ApiError> {
+    let kind = &request.target.kind;
+    let text = match request.form {
+        Form::Table => {
+            let objects = objects.iter().map(AsRef::as_ref);
+            let include = include(request)?;
+            serde_json::to_vec(&table(
+                kind,
+                objects,
+                metadata,
+                include,
+                true,
+                core.clock.now(),
+            ))
+        }
+        Form::Partial => serde_json::to_vec(&List {
+            kind: "PartialObjectMetadataList",
+            api_version: "meta.k8s.io/v1",
+            metadata,
+            items: objects.iter().map(|object| partial(object)).collect(),
+        }),
+        Form::Object if kind.is_custom() => serde_json::to_vec(&List {
+            kind: &kind.list_kind,
+            api_version: &kind.api_version(),
+            metadata,
+            items: objects.iter().map(AsRef::as_ref).collect::<Vec<&Value>>(),
+        }),
+        Form::Object => serde_json::to_vec(&List {
+            kind: &kind.list_kind,
+            api_version: &kind.api_version(),
+            metadata,
+            items: objects.iter().map(|object| Untyped(object)).collect(),
+        }),
+    };
+    text.map_err(ApiError::internal)
+}

@@ -1,0 +1,199 @@
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_core::Stream;
+use serde::Serialize;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep_until};
+
+use super::negotiate::Form;
+use super::render;
+use crate::api::{ApiError, Event, Watch, meta};
+use crate::core::Core;
+use crate::fault::{End, Registration};
+use crate::record::RecordedRequest;
+use crate::table::{Include, table};
+
+/// How a watch is written.
+pub(super) struct Settings {
+    pub(super) bookmarks: bool,
+    pub(super) timeout: Duration,
+    pub(super) form: Form,
+    pub(super) include: Include,
+}
+
+struct Running {
+    core: Arc<Core>,
+    watch: Watch,
+    settings: Settings,
+    deadline: Instant,
+    next_bookmark: Instant,
+    ended: oneshot::Receiver<End>,
+    /// The headings of a table are sent once.
+    headings: bool,
+    finished: bool,
+    _registration: Registration,
+}
+
+/// Time between bookmarks.
+const BOOKMARKS: Duration = Duration::from_secs(60);
+/// Events in one chunk at most.
+const CHUNK: usize = 256;
+
+#[derive(Serialize)]
+struct Line<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    object: &'a Value,
+}
+
+/// The lines of a watch. Nothing is computed before the client has room for it.
+pub(super) fn stream(
+    core: &Arc<Core>,
+    watch: Watch,
+    settings: Settings,
+    request: RecordedRequest,
+) -> impl Stream<Item = io::Result<Bytes>> + Send + use<> {
+    let (registration, ended) = core.faults.watches().register(request);
+    let now = Instant::now();
+    let running = Running {
+        core: core.clone(),
+        watch,
+        deadline: now + settings.timeout,
+        next_bookmark: now + BOOKMARKS,
+        settings,
+        ended,
+        headings: true,
+        finished: false,
+        _registration: registration,
+    };
+    futures_util::stream::unfold(running, |mut running| async move {
+        let chunk = running.next().await?;
+        Some((chunk, running))
+    })
+}
+
+impl Running {
+    async fn next(&mut self) -> Option<io::Result<Bytes>> {
+        loop {
+            if self.finished {
+                return None;
+            }
+            // Checked first, so that a fault takes effect although there is more to send.
+            if let Ok(end) = self.ended.try_recv() {
+                return self.end(end);
+            }
+            let events = self.watch.take(CHUNK)?;
+            if !events.is_empty() {
+                return Some(Ok(self.write(events)));
+            }
+            let core = self.core.clone();
+            // Every branch only waits, so losing one loses nothing.
+            tokio::select! {
+                biased;
+                () = core.cancel.cancelled() => return None,
+                Ok(end) = &mut self.ended => return self.end(end),
+                served = self.watch.changed() => if !served {
+                    return None;
+                },
+                () = sleep_until(self.next_bookmark), if self.settings.bookmarks => {
+                    self.next_bookmark += BOOKMARKS;
+                    let bookmark = Event::Bookmark { version: self.watch.version(), initial_end: false };
+                    return Some(Ok(self.write(vec![bookmark])));
+                }
+                () = sleep_until(self.deadline) => return None,
+            }
+        }
+    }
+
+    fn end(&mut self, how: End) -> Option<io::Result<Bytes>> {
+        self.finished = true;
+        match how {
+            End::Close => None,
+            End::Break => Some(Err(io::Error::other("injected fault: the watch breaks"))),
+            End::Expire => {
+                let version = self.watch.version();
+                let error = ApiError::expired(format!(
+                    "too old resource version: {version} ({})",
+                    version + 1
+                ));
+                Some(Ok(self.write(vec![Event::Error(error)])))
+            }
+        }
+    }
+
+    fn write(&mut self, events: Vec<Event>) -> Bytes {
+        let mut text = Vec::new();
+        for event in events {
+            let (kind, object) = match &event {
+                Event::Added(object) => ("ADDED", self.object(object)),
+                Event::Modified(object) => ("MODIFIED", self.object(object)),
+                Event::Deleted(object) => ("DELETED", self.object(object)),
+                Event::Bookmark {
+                    version,
+                    initial_end,
+                } => ("BOOKMARK", self.bookmark(*version, *initial_end)),
+                Event::Error(error) => {
+                    self.finished = true;
+                    ("ERROR", Arc::new(error.to_status()))
+                }
+            };
+            // A `Value` always serialises.
+            let _ = serde_json::to_writer(
+                &mut text,
+                &Line {
+                    kind,
+                    object: &object,
+                },
+            );
+            text.push(b'\n');
+        }
+        text.into()
+    }
+
+    fn object(&mut self, stored: &Arc<Value>) -> Arc<Value> {
+        let object = render::read(self.watch.target(), stored);
+        match self.settings.form {
+            Form::Object => object,
+            Form::Partial => Arc::new(render::partial(&object)),
+            Form::Table => {
+                let headings = std::mem::take(&mut self.headings);
+                let metadata = json!({"resourceVersion": meta::resource_version(&object)});
+                let now = self.core.clock.now();
+                let kind = &self.watch.target().kind;
+                Arc::new(table(
+                    kind,
+                    [&*object],
+                    metadata,
+                    self.settings.include,
+                    headings,
+                    now,
+                ))
+            }
+        }
+    }
+
+    fn bookmark(&self, version: u64, initial_end: bool) -> Arc<Value> {
+        let kind = &self.watch.target().kind;
+        let mut metadata = json!({"resourceVersion": version.to_string()});
+        if initial_end {
+            metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+        }
+        let object =
+            json!({"kind": kind.kind, "apiVersion": kind.api_version(), "metadata": metadata});
+        Arc::new(match self.settings.form {
+            Form::Object => object,
+            Form::Partial => render::partial(&object),
+            Form::Table => {
+                let now = self.core.clock.now();
+                let mut table = table(kind, [&object], metadata, Include::Metadata, false, now);
+                // A bookmark tells nothing of an object.
+                table["rows"] = json!([]);
+                table
+            }
+        })
+    }
+}
