@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use crate::auth::{Tokens, User};
 use crate::clock::Clock;
 use crate::core::Core;
+use crate::namespaces;
 use crate::record::Log;
 use crate::registry::Registry;
 use crate::sandbox::Sandbox;
@@ -33,6 +34,9 @@ pub enum BuildError {
     /// The time to start at is outside of what a timestamp can hold.
     #[error("a sandbox cannot start at this time: {0}")]
     Epoch(jiff::Error),
+    /// The objects every cluster has could not be created: a fault of the sandbox itself.
+    #[error("a sandbox could not create its first objects: {0}")]
+    Start(String),
 }
 
 impl Default for Builder {
@@ -126,6 +130,8 @@ impl Builder {
             Log::new(self.requests),
             registry,
         );
+        namespaces::create_system(&core).map_err(|error| BuildError::Start(error.to_string()))?;
+        core.spawn(namespaces::finalize(core.clone()));
         Ok(Sandbox::start(core, admin_token))
     }
 }

@@ -29,6 +29,7 @@ mod clock;
 mod core;
 pub mod discovery;
 mod fault;
+mod namespaces;
 pub mod openapi;
 mod record;
 pub mod registry;

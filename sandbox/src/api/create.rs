@@ -125,11 +125,16 @@ fn complete(
         meta::set(&mut object, "generation", generation);
     }
     strategy::prepare_create(kind, &mut object);
-    let schema = kind.schema.schema();
+    let schema = kind.structural();
     schema.apply_defaults(&mut object);
     builtin::default_object(kind, &mut object);
     let mut causes = validate::metadata(kind, &object, None);
     causes.extend(schema.validate(&object, None).into_iter().map(Cause::from));
+    causes.extend(
+        builtin::validate_object(kind, &object, None)
+            .into_iter()
+            .map(Cause::from),
+    );
     if !causes.is_empty() {
         return Err(ApiError::invalid(kind, meta::name(&object), causes));
     }
@@ -149,7 +154,7 @@ pub(super) fn prune(
     object: &mut Value,
     validation: FieldValidation,
 ) -> Result<Vec<String>, ApiError> {
-    let dropped = target.kind.schema.schema().prune(object);
+    let dropped = target.kind.structural().prune(object);
     let unknown: Vec<String> = dropped
         .into_iter()
         .map(|field| format!("unknown field {field:?}"))

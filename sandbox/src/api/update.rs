@@ -202,7 +202,7 @@ fn settle(
         meta::copy(&mut new, current, field);
     }
     strategy::prepare_update(kind, subresource, current, &mut new);
-    let schema = kind.schema.schema();
+    let schema = kind.structural();
     schema.apply_defaults(&mut new);
     builtin::default_object(kind, &mut new);
     if strategy::counts_as_change(kind, current, &new) {
@@ -216,6 +216,13 @@ fn settle(
             .into_iter()
             .map(Cause::from),
     );
+    if !matches!(subresource, "status" | "finalize") {
+        causes.extend(
+            builtin::validate_object(kind, &new, Some(current))
+                .into_iter()
+                .map(Cause::from),
+        );
+    }
     if causes.is_empty() {
         Ok(new)
     } else {

@@ -1,9 +1,9 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::schema::{Schema, SchemaSet};
+use crate::schema::Schema;
 
 /// The schema of a kind, read when it is first asked for.
 ///
@@ -14,7 +14,7 @@ pub struct SchemaSource(Arc<Lazy>);
 struct Lazy {
     read: Box<dyn Fn() -> Value + Send + Sync>,
     json: OnceLock<Arc<Value>>,
-    schema: OnceLock<Schema>,
+    schema: Option<Schema>,
 }
 
 impl SchemaSource {
@@ -23,7 +23,7 @@ impl SchemaSource {
         Self(Arc::new(Lazy {
             read: Box::new(read),
             json: OnceLock::new(),
-            schema: OnceLock::new(),
+            schema: None,
         }))
     }
 
@@ -33,7 +33,7 @@ impl SchemaSource {
         Self(Arc::new(Lazy {
             read: Box::new(|| Value::Null),
             json: OnceLock::from(json),
-            schema: OnceLock::from(schema),
+            schema: Some(schema),
         }))
     }
 
@@ -45,18 +45,9 @@ impl SchemaSource {
             .clone()
     }
 
-    /// The schema itself.
-    pub fn schema(&self) -> Schema {
-        self.0.schema.get_or_init(|| self.parse()).clone()
-    }
-
-    // Built-in schemas follow none of the rules for structural ones, so they are read as a set of one definition.
-    fn parse(&self) -> Schema {
-        const NAME: &str = "kind";
-        SchemaSet::from_json(json!({NAME: *self.json()}))
-            .ok()
-            .and_then(|set| set.get(NAME))
-            .unwrap_or_else(Schema::anything)
+    /// The schema itself, unless it is a built-in kind's, which `builtin` keeps.
+    pub(super) fn ready_schema(&self) -> Option<Schema> {
+        self.0.schema.clone()
     }
 }
 

@@ -1,3 +1,6 @@
+use crate::builtin;
+use crate::schema::Schema;
+
 use super::{Column, GroupResource, ScalePaths, SchemaSource};
 
 /// One kind in one version, as it is served.
@@ -68,6 +71,14 @@ impl ServedKind {
         } else {
             format!("{}.{}", self.kind, self.group)
         }
+    }
+
+    /// Its schema for validation, defaulting, pruning and merging.
+    pub fn structural(&self) -> Schema {
+        self.schema
+            .ready_schema()
+            .or_else(|| builtin::schema(self))
+            .unwrap_or_else(Schema::anything)
     }
 
     /// Whether a CustomResourceDefinition made it.
