@@ -5,7 +5,7 @@ use http::{Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 
 use super::{
-    Body, BoxError, ClientBuilder, Config, ConnectError, Error,
+    Body, BoxError, ClientBuilder, Config, ConfigError, ConnectError, Error,
     call::Call,
     class::Class,
     decode::decode_plain,
@@ -217,6 +217,10 @@ fn failure(verb: &'static str, target: String, error: BoxError) -> Error {
                 source: *source,
             };
         }
+        Err(error) => error,
+    };
+    let error = match error.downcast::<ConfigError>() {
+        Ok(error) => return Error::Config(*error),
         Err(error) => error,
     };
     match error.downcast_ref::<TimedOut>().map(TimedOut::after) {

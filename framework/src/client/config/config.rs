@@ -17,8 +17,8 @@ pub struct Config {
     pub(crate) default_namespace: String,
     pub(crate) credentials: Credentials,
     pub(crate) tls: TlsConfig,
-    /// Where the configuration comes from, for messages.
-    pub(crate) origin: String,
+    /// Where the credentials come from, for messages.
+    pub(crate) credentials_origin: String,
     pub(crate) connect_timeout: Duration,
     pub(crate) answer_timeout: Duration,
     pub(crate) total_timeout: Duration,
@@ -32,7 +32,7 @@ impl Config {
             default_namespace: "default".to_owned(),
             credentials: Credentials::None,
             tls: TlsConfig::default(),
-            origin: "the program".to_owned(),
+            credentials_origin: "given by the program".to_owned(),
             connect_timeout: Duration::from_secs(10),
             answer_timeout: Duration::from_secs(65),
             total_timeout: Duration::from_secs(180),
@@ -85,10 +85,10 @@ impl Config {
         self.tls.identity = Some(Identity {
             certificate: Pem {
                 text: certificate.into(),
-                origin: "the program".to_owned(),
+                origin: "given by the program".to_owned(),
             },
             key: SecretString::from(key.into()),
-            key_origin: "the program".to_owned(),
+            key_origin: "given by the program".to_owned(),
         });
         self
     }
@@ -98,7 +98,7 @@ impl Config {
     pub fn with_certificate_authority(mut self, pem: impl Into<Vec<u8>>) -> Self {
         self.tls.roots = Some(Pem {
             text: pem.into(),
-            origin: "the program".to_owned(),
+            origin: "given by the program".to_owned(),
         });
         self
     }
@@ -131,5 +131,27 @@ impl Config {
     pub fn with_total_timeout(mut self, timeout: Duration) -> Self {
         self.total_timeout = timeout;
         self
+    }
+
+    /// What to do when the server does not know who the client is.
+    pub(crate) fn advice_on_401(&self) -> String {
+        let origin = &self.credentials_origin;
+        match (&self.credentials, &self.tls.identity) {
+            (Credentials::Token(_), _) => {
+                format!("the token ({origin}) is expired or not one of this server's: renew it")
+            }
+            (Credentials::TokenFile(path), _) => format!(
+                "the token in {} ({origin}) is expired or not one of this server's: renew it",
+                path.display()
+            ),
+            (Credentials::Basic { .. }, _) => {
+                format!("user name or password ({origin}) are not this server's: check them")
+            }
+            (Credentials::None, Some(identity)) => format!(
+                "the client certificate ({}) is expired or not one of this server's: renew it",
+                identity.certificate.origin
+            ),
+            (Credentials::None, None) => format!("there are no credentials ({origin}): add some"),
+        }
     }
 }

@@ -270,7 +270,10 @@ mod tests {
                 "type: not one of the known values",
             ),
             (r#"{"type":"ADDED"}"#, "missing field `object`"),
-            (r#"{"type":"ADDED","object":{"#, "the JSON ends too early"),
+            (
+                r#"{"type":"ADDED","object":{"#,
+                "object: the JSON ends too early",
+            ),
         ] {
             assert_eq!(decode(line).err().as_deref(), Some(reason));
         }

@@ -1,4 +1,4 @@
-use std::{fmt, marker::PhantomData};
+use std::{collections::BTreeMap, fmt, marker::PhantomData};
 
 use serde::{
     Deserialize, Deserializer,
@@ -53,6 +53,10 @@ fn item_by_item<K: DeserializeOwned>(
         _metadata: Option<ListMeta>,
         #[serde(default, rename = "items")]
         _items: Option<Vec<IgnoredAny>>,
+    }
+    // A derived struct would also take a list of its fields.
+    if !text.trim_ascii_start().starts_with('{') {
+        return Err(why::<BTreeMap<String, IgnoredAny>>(text, true));
     }
     let raw: RawList<'_> = serde_json::from_str(text).map_err(|_| why::<Shape>(text, true))?;
     let mut list = ObjectList {
@@ -203,9 +207,9 @@ mod tests {
         let list = decode(
             r#"{"kind":"ConfigMapList","metadata":{"resourceVersion":"7","continue":"next"},"items":[
                 {"metadata":{"name":"a","namespace":"n","managedFields":[{"manager":"x"}]}},
-                {"metadata":{"name":"b","namespace":"n","uid":"1","resourceVersion":"5","labels":{"app":"web","odd":3},
-                             "ownerReferences":[{"apiVersion":"v1","kind":"K","name":"o","uid":"u"},"odd"]},
-                 "data":{"password":["hunter2"]}},
+                {"data":{"password":["hunter2"]},
+                 "metadata":{"name":"b","namespace":"n","uid":"1","resourceVersion":"5","labels":{"app":"web","odd":3},
+                             "ownerReferences":[{"apiVersion":"v1","kind":"K","name":"o","uid":"u"},"odd"]}},
                 {"metadata":{"name":"c","namespace":"n"}}]}"#,
         )
         .unwrap();
@@ -239,10 +243,7 @@ mod tests {
 
     #[test]
     fn what_is_no_list_is_an_error() {
-        assert_eq!(
-            decode("[]").unwrap_err(),
-            "expected a list of objects, found a list"
-        );
+        assert_eq!(decode("[]").unwrap_err(), "expected a map, found a list");
         assert_eq!(
             decode("{\"items\":3}").unwrap_err(),
             "items: expected a list, found an integer"

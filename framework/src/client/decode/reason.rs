@@ -6,9 +6,9 @@ use serde_json::error::Category;
 /// kept; a message of unknown form, which a type's own code wrote, is replaced.
 pub(super) fn reason(path: &serde_path_to_error::Path, error: &serde_json::Error) -> String {
     let what = what(error);
-    // `.` is how the crate writes the root.
+    // `.` is how the crate writes the root, `?` a place it does not know.
     match path.to_string() {
-        root if root == "." => what,
+        root if root == "." || root == "?" => what,
         path => format!("{path}: {what}"),
     }
 }

@@ -1,7 +1,18 @@
 //! From a request to bytes on a connection: opening, TLS and the pool.
 
 mod connect_error;
+mod connection;
 mod connector;
+mod dialer;
+mod heard;
+mod lease;
+mod pool;
+mod shelf;
+mod tcp;
+mod tls;
 
 pub use connect_error::{ConnectError, ConnectProblem};
 pub use connector::{Connector, Io};
+
+pub(crate) use dialer::Dialer;
+pub(crate) use pool::{Pool, connection_broke, was_not_processed};

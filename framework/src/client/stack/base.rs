@@ -1,0 +1,54 @@
+use std::{
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use http::{Request, Response, Uri};
+use tower::Service;
+
+use crate::client::{Body, BoxError};
+
+/// Puts the path of the server's address, as a proxy may ask for one, in front of a request's.
+/// Scheme and host are the pool's.
+#[derive(Clone)]
+pub(crate) struct Base<S> {
+    inner: S,
+    prefix: Option<Arc<str>>,
+}
+
+impl<S> Base<S> {
+    pub(crate) fn new(inner: S, server: &Uri) -> Self {
+        let prefix = server.path().trim_end_matches('/');
+        Self {
+            inner,
+            prefix: (!prefix.is_empty()).then(|| prefix.into()),
+        }
+    }
+}
+
+impl<S> Service<Request<Body>> for Base<S>
+where
+    S: Service<Request<Body>, Response = Response<Body>, Error = BoxError>,
+{
+    type Response = Response<Body>;
+    type Error = BoxError;
+    type Future = S::Future;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        if let Some(prefix) = &self.prefix {
+            let path = request
+                .uri()
+                .path_and_query()
+                .map_or("/", |path| path.as_str());
+            // Both parts stood in valid URIs; together they do, too.
+            if let Ok(uri) = format!("{prefix}{path}").parse() {
+                *request.uri_mut() = uri;
+            }
+        }
+        self.inner.call(request)
+    }
+}

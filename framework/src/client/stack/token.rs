@@ -1,0 +1,172 @@
+use std::{
+    path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use http::HeaderValue;
+use tokio::time::Instant;
+
+use crate::client::ConfigError;
+
+/// A token that was read so long ago is read again: within client-go's minute, less its leeway.
+const FRESH: Duration = Duration::from_secs(50);
+
+/// A file that holds a bearer token, read again as it is renewed.
+///
+/// While one request reads it, the others go on with the old token. A file that cannot be read any
+/// more leaves the old token in use.
+pub(super) struct TokenFile {
+    path: PathBuf,
+    known: Mutex<Option<Known>>,
+}
+
+#[derive(Clone)]
+struct Known {
+    header: HeaderValue,
+    read: Instant,
+}
+
+impl TokenFile {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self {
+            path,
+            known: Mutex::new(None),
+        }
+    }
+
+    pub(super) async fn header(&self) -> Result<HeaderValue, ConfigError> {
+        let old = {
+            let mut known = self.known();
+            match known.as_mut() {
+                Some(known) if known.read.elapsed() < FRESH => return Ok(known.header.clone()),
+                Some(stale) => {
+                    // Taken before the file is read, so that only this request reads it.
+                    stale.read = Instant::now();
+                    Some(stale.header.clone())
+                }
+                None => None,
+            }
+        };
+        match (self.read().await, old) {
+            (Ok(header), _) => Ok(header),
+            (Err(error), Some(old)) => {
+                tracing::warn!("{error}: going on with the token read before");
+                Ok(old)
+            }
+            (Err(error), None) => Err(error),
+        }
+    }
+
+    /// The token that the file holds now, if it is another than `refused`.
+    pub(super) async fn newer(&self, refused: &HeaderValue) -> Option<HeaderValue> {
+        let header = self.read().await.ok()?;
+        (header != refused).then_some(header)
+    }
+
+    async fn read(&self) -> Result<HeaderValue, ConfigError> {
+        let header = read(&self.path).await?;
+        *self.known() = Some(Known {
+            header: header.clone(),
+            read: Instant::now(),
+        });
+        Ok(header)
+    }
+
+    fn known(&self) -> MutexGuard<'_, Option<Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn read(path: &Path) -> Result<HeaderValue, ConfigError> {
+    let shown = path.display();
+    let token = tokio::fs::read_to_string(path).await;
+    let token = token.map_err(|error| {
+        ConfigError::new(format!(
+            "the token file {shown} cannot be read: {}",
+            error.kind()
+        ))
+    })?;
+    match token.trim() {
+        "" => Err(ConfigError::new(format!("the token file {shown} is empty"))),
+        token => bearer(token).ok_or_else(|| {
+            ConfigError::new(format!(
+                "the token file {shown} holds characters that no token has: it must hold nothing but the token"
+            ))
+        }),
+    }
+}
+
+/// The header that carries `token`.
+pub(super) fn bearer(token: &str) -> Option<HeaderValue> {
+    sensitive(&format!("Bearer {token}"))
+}
+
+/// A header that no `Debug` form shows.
+pub(super) fn sensitive(text: &str) -> Option<HeaderValue> {
+    let mut header = HeaderValue::from_str(text).ok()?;
+    header.set_sensitive(true);
+    Some(header)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(text: &str) -> (tempfile::TempDir, TokenFile) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        std::fs::write(&path, text).unwrap();
+        (folder, TokenFile::new(path))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_token_is_trimmed_and_read_again_when_it_is_old() {
+        let (_folder, file) = file(" one\n");
+        assert_eq!(file.header().await.unwrap(), "Bearer one");
+        std::fs::write(&file.path, "two\n").unwrap();
+        assert_eq!(file.header().await.unwrap(), "Bearer one");
+        tokio::time::advance(FRESH).await;
+        assert_eq!(file.header().await.unwrap(), "Bearer two");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_file_that_vanished_leaves_the_old_token() {
+        let (_folder, file) = file("one");
+        file.header().await.unwrap();
+        std::fs::remove_file(&file.path).unwrap();
+        tokio::time::advance(FRESH).await;
+        assert_eq!(file.header().await.unwrap(), "Bearer one");
+    }
+
+    #[tokio::test]
+    async fn a_refused_token_is_only_replaced_by_another() {
+        let (_folder, file) = file("one");
+        let one = file.header().await.unwrap();
+        assert_eq!(file.newer(&one).await, None);
+        std::fs::write(&file.path, "two").unwrap();
+        assert_eq!(file.newer(&one).await.unwrap(), "Bearer two");
+    }
+
+    #[tokio::test]
+    async fn what_is_wrong_with_a_file_is_said_without_its_content() {
+        let (_folder, empty) = file("\n");
+        let text = empty.header().await.unwrap_err().to_string();
+        assert!(text.ends_with("/token is empty"), "{text}");
+        let (_folder, odd) = file("hunter2\nhunter2");
+        let text = odd.header().await.unwrap_err().to_string();
+        assert!(
+            !text.contains("hunter2") && text.contains("nothing but the token"),
+            "{text}"
+        );
+        let text = TokenFile::new("/nowhere/token".into())
+            .header()
+            .await
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            text,
+            "the token file /nowhere/token cannot be read: entity not found"
+        );
+    }
+}

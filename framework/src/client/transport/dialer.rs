@@ -1,0 +1,166 @@
+use std::{io, sync::Arc, time::Duration};
+
+use http::{
+    Uri,
+    uri::{Authority, Scheme},
+};
+use rustls::{CertificateError, Error as TlsError};
+use rustls_pki_types::ServerName;
+use tokio_rustls::TlsConnector;
+
+use super::{ConnectError, ConnectProblem, Connector, Io, tcp, tls::Tls};
+use crate::client::config::{Config, ConfigError};
+
+/// Opens byte streams to one server.
+pub(crate) struct Dialer {
+    way: Way,
+    pub(super) scheme: Scheme,
+    pub(super) authority: Authority,
+    /// For messages.
+    pub(super) server: String,
+    pub(super) timeout: Duration,
+}
+
+enum Way {
+    Given(Arc<dyn Connector>),
+    Plain {
+        host: String,
+        port: u16,
+    },
+    Tls {
+        host: String,
+        port: u16,
+        tls: Tls,
+        name: ServerName<'static>,
+    },
+}
+
+/// A byte stream and the protocol to speak on it.
+pub(super) struct Dialled {
+    pub(super) io: Box<dyn Io>,
+    pub(super) http2: bool,
+}
+
+impl Dialer {
+    pub(crate) fn new(
+        config: &Config,
+        connector: Option<Arc<dyn Connector>>,
+    ) -> Result<Self, ConfigError> {
+        let (scheme, authority) = address(&config.url)?;
+        let host = authority.host().to_owned();
+        let secure = scheme == Scheme::HTTPS;
+        let port = authority
+            .port_u16()
+            .unwrap_or(if secure { 443 } else { 80 });
+        let way = match connector {
+            Some(connector) => Way::Given(connector),
+            None if !secure => Way::Plain { host, port },
+            None => {
+                let tls = Tls::new(&config.tls)?;
+                let bare = host.trim_start_matches('[').trim_end_matches(']');
+                let name = match &tls.server_name {
+                    Some(name) => name.clone(),
+                    None => ServerName::try_from(bare.to_owned()).map_err(|_| {
+                        ConfigError::new(format!(
+                            "server `{}`: `{bare}` is neither a host name nor an address",
+                            config.url
+                        ))
+                    })?,
+                };
+                Way::Tls {
+                    host,
+                    port,
+                    tls,
+                    name,
+                }
+            }
+        };
+        Ok(Self {
+            way,
+            server: format!("{scheme}://{authority}"),
+            scheme,
+            authority,
+            timeout: config.connect_timeout,
+        })
+    }
+
+    pub(super) fn error(&self, problem: ConnectProblem) -> ConnectError {
+        ConnectError::new(&self.server, problem)
+    }
+
+    pub(super) async fn dial(&self) -> Result<Dialled, ConnectProblem> {
+        match &self.way {
+            Way::Given(connector) => Ok(Dialled {
+                io: connector.connect().await.map_err(of_io)?,
+                http2: true,
+            }),
+            Way::Plain { host, port } => Ok(Dialled {
+                io: Box::new(tcp::connect(host, *port).await?),
+                http2: false,
+            }),
+            Way::Tls {
+                host,
+                port,
+                tls,
+                name,
+            } => {
+                let stream = tcp::connect(host, *port).await?;
+                let connector = TlsConnector::from(tls.config.clone());
+                let stream = connector
+                    .connect(name.clone(), stream)
+                    .await
+                    .map_err(|error| of_tls(error, tls, name))?;
+                Ok(Dialled {
+                    http2: stream.get_ref().1.alpn_protocol() == Some(b"h2"),
+                    io: Box::new(stream),
+                })
+            }
+        }
+    }
+}
+
+fn address(url: &Uri) -> Result<(Scheme, Authority), ConfigError> {
+    let parts = url.scheme().zip(url.authority());
+    match parts {
+        Some((scheme, authority)) if *scheme == Scheme::HTTP || *scheme == Scheme::HTTPS => {
+            Ok((scheme.clone(), authority.clone()))
+        }
+        _ => Err(ConfigError::new(format!(
+            "server `{url}` is no address: write it as https://host:port"
+        ))),
+    }
+}
+
+fn of_io(error: io::Error) -> ConnectProblem {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => ConnectProblem::Refused,
+        _ => ConnectProblem::Io(error),
+    }
+}
+
+/// rustls' errors travel inside `io::Error`.
+fn of_tls(error: io::Error, tls: &Tls, name: &ServerName<'_>) -> ConnectProblem {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
+    let Some(TlsError::InvalidCertificate(wrong)) = inner else {
+        return ConnectProblem::Tls(error);
+    };
+    match wrong {
+        CertificateError::UnknownIssuer
+        | CertificateError::BadSignature
+        | CertificateError::UnsupportedSignatureAlgorithmContext { .. } => {
+            ConnectProblem::UntrustedCertificate {
+                roots: tls.roots.clone(),
+            }
+        }
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            ConnectProblem::WrongName {
+                expected: name.to_str().into_owned(),
+            }
+        }
+        CertificateError::Expired
+        | CertificateError::ExpiredContext { .. }
+        | CertificateError::NotValidYet
+        | CertificateError::NotValidYetContext { .. } => ConnectProblem::OutdatedCertificate,
+        _ => ConnectProblem::Tls(error),
+    }
+}

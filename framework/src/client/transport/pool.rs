@@ -1,0 +1,202 @@
+use std::{
+    error::Error as _,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll},
+};
+
+use futures_core::future::BoxFuture;
+use futures_util::{FutureExt, future::Shared as SharedFuture};
+use http::{Request, Response, Uri, uri};
+use hyper::client::conn::http1;
+use tokio_util::{
+    sync::{CancellationToken, DropGuard},
+    task::TaskTracker,
+};
+use tower::Service;
+
+use super::{
+    ConnectError, ConnectProblem, Dialer,
+    connection::{Connection, Tasks},
+    lease,
+    shelf::{Dialling, Shelf, Stream, Taken},
+};
+use crate::client::{Body, BoxError, class::Class};
+
+/// How often a request that was not sent is given to another connection.
+const MOST_CONNECTIONS_TRIED: usize = 3;
+
+/// The connections to one server.
+///
+/// Requests and watches never share one. On HTTP/2 a further connection is opened before the
+/// server's limit of streams is reached, so that nothing ever waits for a stream; on HTTP/1.1 every
+/// request has a connection to itself. Whoever waits for a connection waits for the same one. The
+/// connections live as long as the pool or an answer that is still being read.
+#[derive(Clone)]
+pub(crate) struct Pool(Arc<Shared>);
+
+pub(super) struct Shared {
+    dialer: Arc<Dialer>,
+    requests: Mutex<Shelf>,
+    watches: Mutex<Shelf>,
+    tasks: Tasks,
+    _stop: DropGuard,
+}
+
+impl Pool {
+    pub(crate) fn new(dialer: Dialer) -> Self {
+        let stop = CancellationToken::new();
+        Self(Arc::new(Shared {
+            dialer: Arc::new(dialer),
+            requests: Mutex::default(),
+            watches: Mutex::default(),
+            tasks: Tasks {
+                tracker: TaskTracker::new(),
+                stop: stop.clone(),
+            },
+            _stop: stop.drop_guard(),
+        }))
+    }
+}
+
+impl Service<Request<Body>> for Pool {
+    type Response = Response<Body>;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Response<Body>, BoxError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let shared = self.0.clone();
+        Box::pin(async move { shared.send(request).await })
+    }
+}
+
+impl Shared {
+    async fn send(self: Arc<Self>, request: Request<Body>) -> Result<Response<Body>, BoxError> {
+        let class = request.extensions().get::<Class>().copied();
+        let class = class.unwrap_or(Class::Request);
+        let mut request = self.absolute(request)?;
+        let mut tried = 1;
+        loop {
+            let taken = self.take(class).await?;
+            let failed = match lease::send(&self, class, taken, request).await {
+                Ok(response) => return Ok(response),
+                Err(failed) => *failed,
+            };
+            match failed.unsent {
+                // The connection was dead already; this is safe for writes, too.
+                Some(unsent) if tried < MOST_CONNECTIONS_TRIED => request = unsent,
+                _ => return Err(failed.error.into()),
+            }
+            tried += 1;
+        }
+    }
+
+    fn absolute(&self, mut request: Request<Body>) -> Result<Request<Body>, http::Error> {
+        let mut parts = uri::Parts::default();
+        parts.scheme = Some(self.dialer.scheme.clone());
+        parts.authority = Some(self.dialer.authority.clone());
+        parts.path_and_query = request.uri().path_and_query().cloned();
+        *request.uri_mut() = Uri::from_parts(parts)?;
+        Ok(request)
+    }
+
+    /// A connection with room, opened if there is none.
+    async fn take(self: &Arc<Self>, class: Class) -> Result<Taken, ConnectError> {
+        loop {
+            let dialling = {
+                let mut shelf = self.shelf(class);
+                if let Some(taken) = shelf.take() {
+                    return Ok(taken);
+                }
+                if shelf.speaks_http1 {
+                    None
+                } else {
+                    Some(self.dialling(class, &mut shelf))
+                }
+            };
+            match dialling {
+                // Its outcome may have been taken by others by the time we look: then once more.
+                Some(dialling) => dialling.await?,
+                None => match dial(&self.dialer, class, &self.tasks).await? {
+                    Connection::Http1(sender) => return Ok(Taken::Http1(sender)),
+                    connection => put(&mut self.shelf(class), connection),
+                },
+            }
+        }
+    }
+
+    /// The connection that is being opened, or a new attempt. It goes on as long as someone waits.
+    fn dialling(self: &Arc<Self>, class: Class, shelf: &mut Shelf) -> SharedFuture<Dialling> {
+        let present = shelf.dialling.as_ref().and_then(|weak| weak.upgrade());
+        present.unwrap_or_else(|| {
+            let shared = self.clone();
+            let dialling = async move {
+                let outcome = dial(&shared.dialer, class, &shared.tasks).await;
+                let mut shelf = shared.shelf(class);
+                shelf.dialling = None;
+                put(&mut shelf, outcome?);
+                Ok(())
+            };
+            let dialling = dialling.boxed().shared();
+            shelf.dialling = dialling.downgrade();
+            dialling
+        })
+    }
+
+    fn shelf(&self, class: Class) -> MutexGuard<'_, Shelf> {
+        let shelf = match class {
+            Class::Request => &self.requests,
+            Class::Watch => &self.watches,
+        };
+        // A shelf is consistent after each of its methods, whoever panicked in between.
+        shelf.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn put_http1(&self, class: Class, sender: http1::SendRequest<Body>) {
+        self.shelf(class).put_http1(sender);
+    }
+
+    pub(super) fn forget(&self, class: Class, stream: &Stream) {
+        self.shelf(class).forget(stream);
+    }
+}
+
+fn put(shelf: &mut Shelf, connection: Connection) {
+    match connection {
+        Connection::Http1(sender) => shelf.put_http1(sender),
+        Connection::Http2(connection) => shelf.put_http2(connection),
+    }
+}
+
+async fn dial(dialer: &Dialer, class: Class, tasks: &Tasks) -> Result<Connection, ConnectError> {
+    let opened = async {
+        let dialled = dialer.dial().await?;
+        Connection::new(dialled, class, tasks).await
+    };
+    tokio::time::timeout(dialer.timeout, opened)
+        .await
+        .unwrap_or(Err(ConnectProblem::TimedOut(dialer.timeout)))
+        .map_err(|problem| dialer.error(problem))
+}
+
+/// Whether the other side said that it did not look at the request, so that even a write may be
+/// sent again: a refused stream, or one that came after an orderly goodbye.
+pub(crate) fn was_not_processed(error: &BoxError) -> bool {
+    let Some(error) = error.downcast_ref::<hyper::Error>() else {
+        return false;
+    };
+    let inner = error.source().and_then(|inner| inner.downcast_ref());
+    inner.is_some_and(|inner: &h2::Error| {
+        inner.is_remote()
+            && ((inner.is_reset() && inner.reason() == Some(h2::Reason::REFUSED_STREAM))
+                || (inner.is_go_away() && inner.reason() == Some(h2::Reason::NO_ERROR)))
+    })
+}
+
+/// Whether the connection broke under the request.
+pub(crate) fn connection_broke(error: &BoxError) -> bool {
+    error.is::<hyper::Error>()
+}

@@ -1,0 +1,92 @@
+use std::{collections::VecDeque, sync::Arc, time::Duration};
+
+use futures_core::future::BoxFuture;
+use futures_util::future::WeakShared;
+use hyper::client::conn::{http1, http2};
+use tokio::time::Instant;
+
+use super::{ConnectError, connection::Http2};
+use crate::client::Body;
+
+/// How long a connection that nobody needs is kept.
+const KEPT: Duration = Duration::from_secs(90);
+/// How many HTTP/1.1 connections are kept at most while nobody needs them.
+const MOST_IDLE: usize = 25;
+
+/// A connection that is being opened, for everyone who waits for it. The outcome is on the shelf.
+pub(super) type Dialling = BoxFuture<'static, Result<(), ConnectError>>;
+
+/// The open connections of one class.
+#[derive(Default)]
+pub(super) struct Shelf {
+    http2: Vec<Arc<Http2>>,
+    idle: VecDeque<(http1::SendRequest<Body>, Instant)>,
+    /// The server spoke HTTP/1.1 last: each request needs a connection of its own.
+    pub(super) speaks_http1: bool,
+    pub(super) dialling: Option<WeakShared<Dialling>>,
+}
+
+/// What the shelf had.
+pub(super) enum Taken {
+    Http1(http1::SendRequest<Body>),
+    Http2(Stream),
+}
+
+/// One stream of an HTTP/2 connection; free again when it is dropped.
+pub(super) struct Stream(Arc<Http2>);
+
+impl Stream {
+    pub(super) fn sender(&self) -> http2::SendRequest<Body> {
+        self.0.sender.clone()
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.0.give_back();
+    }
+}
+
+impl Shelf {
+    /// A connection with room for one more request.
+    pub(super) fn take(&mut self) -> Option<Taken> {
+        self.http2
+            .retain(|connection| !connection.sender.is_closed());
+        // The first one is kept for ever, later ones as long as they are needed.
+        let mut first = true;
+        self.http2
+            .retain(|connection| std::mem::take(&mut first) || !connection.is_idle_for(KEPT));
+        // The fullest ones come first, so that the last ones become idle and go.
+        if let Some(connection) = self.http2.iter().find(|connection| connection.take()) {
+            return Some(Taken::Http2(Stream(connection.clone())));
+        }
+        while let Some((sender, since)) = self.idle.pop_back() {
+            if !sender.is_closed() && since.elapsed() < KEPT {
+                return Some(Taken::Http1(sender));
+            }
+        }
+        None
+    }
+
+    pub(super) fn put_http2(&mut self, connection: Arc<Http2>) {
+        self.speaks_http1 = false;
+        self.http2.push(connection);
+    }
+
+    pub(super) fn put_http1(&mut self, sender: http1::SendRequest<Body>) {
+        self.speaks_http1 = true;
+        if sender.is_closed() {
+            return;
+        }
+        while self.idle.len() >= MOST_IDLE {
+            self.idle.pop_front();
+        }
+        self.idle.push_back((sender, Instant::now()));
+    }
+
+    /// Forgets a connection that turned out to be dead.
+    pub(super) fn forget(&mut self, dead: &Stream) {
+        self.http2
+            .retain(|connection| !Arc::ptr_eq(connection, &dead.0));
+    }
+}
