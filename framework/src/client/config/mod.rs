@@ -3,9 +3,12 @@
 mod auth;
 #[allow(clippy::module_inception)]
 mod config;
+mod environment;
 mod error;
+mod kubeconfig;
 mod kubeconfig_options;
 mod load;
+mod resolve;
 mod tls;
 
 pub use auth::Credentials;

@@ -1,0 +1,31 @@
+use std::{ffi::OsString, path::PathBuf};
+
+/// What a process is told from outside about where its API server is.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Environment {
+    /// `KUBECONFIG`.
+    pub(super) kubeconfig: Option<OsString>,
+    /// The user's folder.
+    pub(super) home: Option<PathBuf>,
+    /// `KUBERNETES_SERVICE_HOST`.
+    pub(super) service_host: Option<String>,
+    /// `KUBERNETES_SERVICE_PORT`.
+    pub(super) service_port: Option<String>,
+    /// Where a pod finds its service account.
+    pub(super) service_account: PathBuf,
+}
+
+impl Environment {
+    /// That of this process.
+    pub(super) fn of_process() -> Self {
+        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let text = |name: &str| set(name)?.into_string().ok();
+        Self {
+            kubeconfig: set("KUBECONFIG"),
+            home: std::env::home_dir().filter(|home| !home.as_os_str().is_empty()),
+            service_host: text("KUBERNETES_SERVICE_HOST"),
+            service_port: text("KUBERNETES_SERVICE_PORT"),
+            service_account: "/var/run/secrets/kubernetes.io/serviceaccount".into(),
+        }
+    }
+}

@@ -1,0 +1,221 @@
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use secrecy::SecretString;
+use serde::{Deserialize, Deserializer, de::IgnoredAny};
+
+use super::ConfigError;
+
+/// A kubeconfig, or several merged into one. Unknown fields count for nothing, as with kubectl.
+#[derive(Default)]
+pub(super) struct Kubeconfig {
+    pub(super) current_context: Option<String>,
+    pub(super) contexts: Vec<Entry<Context>>,
+    pub(super) clusters: Vec<Entry<Cluster>>,
+    pub(super) users: Vec<Entry<User>>,
+}
+
+/// A named entry, and the file that it stands in.
+pub(super) struct Entry<T> {
+    pub(super) name: String,
+    pub(super) file: Arc<Path>,
+    pub(super) value: T,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "kebab-case", default)]
+pub(super) struct Context {
+    pub(super) cluster: Option<String>,
+    pub(super) user: Option<String>,
+    pub(super) namespace: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "kebab-case", default)]
+pub(super) struct Cluster {
+    pub(super) server: Option<String>,
+    pub(super) tls_server_name: Option<String>,
+    pub(super) insecure_skip_tls_verify: Option<bool>,
+    pub(super) certificate_authority: Option<String>,
+    pub(super) certificate_authority_data: Option<String>,
+    pub(super) proxy_url: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "kebab-case", default)]
+pub(super) struct User {
+    #[serde(deserialize_with = "secret")]
+    pub(super) token: Option<SecretString>,
+    #[serde(rename = "tokenFile")]
+    pub(super) token_file: Option<String>,
+    pub(super) username: Option<String>,
+    #[serde(deserialize_with = "secret")]
+    pub(super) password: Option<SecretString>,
+    pub(super) client_certificate: Option<String>,
+    pub(super) client_certificate_data: Option<String>,
+    pub(super) client_key: Option<String>,
+    #[serde(deserialize_with = "secret")]
+    pub(super) client_key_data: Option<SecretString>,
+    pub(super) exec: Option<IgnoredAny>,
+    pub(super) auth_provider: Option<IgnoredAny>,
+    #[serde(rename = "as")]
+    pub(super) impersonate: Option<IgnoredAny>,
+    #[serde(rename = "as-uid")]
+    pub(super) impersonate_uid: Option<IgnoredAny>,
+    #[serde(rename = "as-groups")]
+    pub(super) impersonate_groups: Option<IgnoredAny>,
+    #[serde(rename = "as-user-extra")]
+    pub(super) impersonate_extra: Option<IgnoredAny>,
+}
+
+fn secret<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SecretString>, D::Error> {
+    Ok(Option::<String>::deserialize(deserializer)?.map(SecretString::from))
+}
+
+/// The file's own form.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "kebab-case", default)]
+struct File {
+    current_context: Option<String>,
+    contexts: Option<Vec<NamedContext>>,
+    clusters: Option<Vec<NamedCluster>>,
+    users: Option<Vec<NamedUser>>,
+}
+
+#[derive(Deserialize)]
+struct NamedContext {
+    name: String,
+    #[serde(default)]
+    context: Option<Context>,
+}
+
+#[derive(Deserialize)]
+struct NamedCluster {
+    name: String,
+    #[serde(default)]
+    cluster: Option<Cluster>,
+}
+
+#[derive(Deserialize)]
+struct NamedUser {
+    name: String,
+    #[serde(default)]
+    user: Option<User>,
+}
+
+impl Kubeconfig {
+    /// The kubeconfig in `text`, which stands in `file`.
+    pub(super) fn parse(text: &str, file: &Path) -> Result<Self, ConfigError> {
+        let text = text.trim_start_matches('\u{feff}');
+        if text.trim().is_empty() {
+            return Ok(Self::default());
+        }
+        let parsed: File = serde_saphyr::from_str(text).map_err(|error| {
+            // The parser's own text quotes the line, which may hold a token.
+            let place = error.location().map_or_else(String::new, |at| {
+                format!(" (line {}, column {})", at.line(), at.column())
+            });
+            ConfigError::new(format!(
+                "kubeconfig {} cannot be read{place}: it is not YAML, or a value is not of the expected type",
+                file.display()
+            ))
+        })?;
+        let file: Arc<Path> = file.into();
+        let contexts = parsed.contexts.unwrap_or_default().into_iter();
+        let clusters = parsed.clusters.unwrap_or_default().into_iter();
+        let users = parsed.users.unwrap_or_default().into_iter();
+        Ok(Self {
+            current_context: parsed.current_context.filter(|name| !name.is_empty()),
+            contexts: contexts
+                .map(|entry| Entry::new(entry.name, &file, entry.context))
+                .collect(),
+            clusters: clusters
+                .map(|entry| Entry::new(entry.name, &file, entry.cluster))
+                .collect(),
+            users: users
+                .map(|entry| Entry::new(entry.name, &file, entry.user))
+                .collect(),
+        })
+    }
+
+    /// Adds what `other` has and this one has not: of entries with one name the first counts, as
+    /// with kubectl.
+    pub(super) fn merge(&mut self, other: Self) {
+        if self.current_context.is_none() {
+            self.current_context = other.current_context;
+        }
+        add(&mut self.contexts, other.contexts);
+        add(&mut self.clusters, other.clusters);
+        add(&mut self.users, other.users);
+    }
+}
+
+fn add<T>(present: &mut Vec<Entry<T>>, more: Vec<Entry<T>>) {
+    for entry in more {
+        if !present.iter().any(|known| known.name == entry.name) {
+            present.push(entry);
+        }
+    }
+}
+
+impl<T: Default> Entry<T> {
+    fn new(name: String, file: &Arc<Path>, value: Option<T>) -> Self {
+        Self {
+            name,
+            file: file.clone(),
+            value: value.unwrap_or_default(),
+        }
+    }
+}
+
+impl<T> Entry<T> {
+    /// `path` as this entry's file means it: relative to the file's own folder.
+    pub(super) fn path(&self, path: &str) -> PathBuf {
+        match self.file.parent() {
+            Some(folder) => folder.join(path),
+            None => path.into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_of_several_files_counts() {
+        let parse = |text: &str, file: &str| Kubeconfig::parse(text, Path::new(file)).unwrap();
+        let mut merged = parse(
+            "\u{feff}current-context: ''\nclusters: [{name: c, cluster: {server: https://one}}]\nusers: null",
+            "/a/one",
+        );
+        merged.merge(parse(
+            "current-context: x\nunknown: [1]\nclusters: [{name: c, cluster: {server: https://two}}, {name: d, cluster: {server: https://d, certificate-authority: ca.crt}}]",
+            "/b/two",
+        ));
+        merged.merge(parse("", "/c/empty"));
+        assert_eq!(merged.current_context.as_deref(), Some("x"));
+        let [c, d] = &merged.clusters[..] else {
+            panic!()
+        };
+        assert_eq!(c.value.server.as_deref(), Some("https://one"));
+        assert_eq!(d.path("ca.crt"), Path::new("/b/ca.crt"));
+        assert_eq!(d.path("/etc/ca.crt"), Path::new("/etc/ca.crt"));
+    }
+
+    #[test]
+    fn what_is_no_kubeconfig_is_named_without_its_content() {
+        let text = "users:\n- name: a\n  user:\n    token: [hunter2]\n";
+        let error = Kubeconfig::parse(text, Path::new("/k"))
+            .err()
+            .unwrap()
+            .to_string();
+        assert!(
+            error.starts_with("kubeconfig /k cannot be read (line 4, column "),
+            "{error}"
+        );
+        assert!(!error.contains("hunter2"), "{error}");
+    }
+}

@@ -1,0 +1,293 @@
+use super::*;
+use secrecy::ExposeSecret;
+
+/// A folder with files, and the environment of a process that lives in it.
+struct Home {
+    folder: tempfile::TempDir,
+    around: Environment,
+}
+
+impl Home {
+    fn new(files: &[(&str, &str)]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let around = Environment {
+            service_account: folder.path().join("account"),
+            ..Environment::default()
+        };
+        Self { folder, around }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The configuration, or the error's text with the folder written as `~`.
+    async fn load(&self, options: &KubeconfigOptions) -> Result<Config, String> {
+        let folder = self.folder.path().display().to_string();
+        infer(options, &self.around)
+            .await
+            .map_err(|error| error.to_string().replace(&folder, "~"))
+    }
+
+    /// What is wrong with the kubeconfig `k`.
+    async fn wrong(text: &str) -> String {
+        let home = Self::new(&[("k", text), ("empty", "")]);
+        let options = KubeconfigOptions {
+            path: Some(home.path("k")),
+            ..KubeconfigOptions::default()
+        };
+        home.load(&options).await.expect_err(text)
+    }
+}
+
+/// A kubeconfig with one cluster and one user.
+fn kubeconfig(cluster: &str, user: &str) -> String {
+    format!(
+        "current-context: x\ncontexts: [{{name: x, context: {{cluster: c, user: u, namespace: team}}}}]\nclusters: [{{name: c, cluster: {{{cluster}}}}}]\nusers: [{{name: u, user: {{{user}}}}}]\n"
+    )
+}
+
+const SERVER: &str = "server: 'https://host:6443'";
+
+#[tokio::test]
+async fn a_kubeconfig_that_does_not_do_is_told_in_one_line() {
+    let server = |more: &str| kubeconfig(&format!("{SERVER}, {more}"), "");
+    let user = |user: &str| kubeconfig(SERVER, user);
+    let table = [
+        (
+            String::new(),
+            "kubeconfig ~/k has no current-context: choose one with `kubectl config use-context`",
+        ),
+        (
+            "current-context: y\ncontexts: [{name: a, context: {}}, {name: b, context: {}}]".into(),
+            "kubeconfig ~/k has no context \"y\": it has a, b",
+        ),
+        (
+            "current-context: y".into(),
+            "kubeconfig ~/k has no context \"y\": it has none",
+        ),
+        (
+            "current-context: x\ncontexts: [{name: x, context: {user: u}}]".into(),
+            "kubeconfig ~/k: the context names no cluster: add `cluster` to it",
+        ),
+        (
+            "current-context: x\ncontexts: [{name: x, context: {cluster: c}}]".into(),
+            "context \"x\" in ~/k names cluster \"c\", which is not defined in kubeconfig ~/k",
+        ),
+        (
+            "current-context: x\ncontexts: [{name: x, context: {cluster: c, user: u}}]\nclusters: [{name: c, cluster: {server: 'https://h'}}]".into(),
+            "context \"x\" in ~/k names user \"u\", which is not defined in kubeconfig ~/k",
+        ),
+        (
+            kubeconfig("", ""),
+            "cluster \"c\" in ~/k: `server` must be an address such as https://host:6443",
+        ),
+        (
+            kubeconfig("server: 'https://u:hunter2@host'", ""),
+            "cluster \"c\" in ~/k: `server` must not hold a user name or a password: put them into the user",
+        ),
+        (
+            server("certificate-authority: ca.crt"),
+            "cluster \"c\" in ~/k: certificate-authority ~/ca.crt cannot be read: entity not found",
+        ),
+        (
+            server("certificate-authority-data: '***'"),
+            "cluster \"c\" in ~/k: certificate-authority-data is not base64: give the file's path as certificate-authority instead, or encode it",
+        ),
+        (
+            server("proxy-url: 'http://proxy'"),
+            "cluster \"c\" in ~/k: `proxy-url` is not supported yet: remove it and reach the server directly",
+        ),
+        (
+            user("exec: {command: aws}"),
+            "user \"u\" in ~/k: `exec` is not supported yet: use a token, a token file or a client certificate",
+        ),
+        (
+            user("auth-provider: {name: oidc}"),
+            "user \"u\" in ~/k: `auth-provider` is not supported yet: use a token, a token file or a client certificate",
+        ),
+        (
+            user("as: admin"),
+            "user \"u\" in ~/k: `as` is not supported yet: remove it",
+        ),
+        (
+            user("tokenFile: token"),
+            "user \"u\" in ~/k: tokenFile ~/token cannot be read: entity not found",
+        ),
+        (
+            user("token: hunter2, username: me"),
+            "user \"u\" in ~/k: a token and a username are given: remove one of them",
+        ),
+        (
+            user("client-certificate: empty"),
+            "user \"u\" in ~/k: a client certificate without a key: add client-key or client-key-data",
+        ),
+        (
+            user("client-key-data: aHVudGVyMg=="),
+            "user \"u\" in ~/k: a client key without a certificate: add client-certificate or client-certificate-data",
+        ),
+        (
+            user("client-certificate: empty, client-key: none.key"),
+            "user \"u\" in ~/k: client-key ~/none.key cannot be read: entity not found",
+        ),
+    ];
+    for (text, expected) in table {
+        assert_eq!(Home::wrong(&text).await, expected);
+    }
+}
+
+#[tokio::test]
+async fn certificates_that_cannot_be_read_are_named_with_their_place() {
+    let table = [
+        (
+            kubeconfig(&format!("{SERVER}, certificate-authority: empty"), ""),
+            "the certificate authority (certificate-authority ~/empty of cluster \"c\" in ~/k) holds no readable certificate: it must be PEM, beginning with -----BEGIN CERTIFICATE-----",
+        ),
+        (
+            kubeconfig(
+                &format!(
+                    "{SERVER}, certificate-authority-data: aHVudGVyMg==, insecure-skip-tls-verify: true"
+                ),
+                "",
+            ),
+            "insecure-skip-tls-verify is set and a certificate authority is given (certificate-authority-data of cluster \"c\" in ~/k): remove one of them",
+        ),
+        (
+            kubeconfig(
+                &format!("{SERVER}, insecure-skip-tls-verify: true"),
+                "client-certificate: empty, client-key-data: aHVudGVyMg==",
+            ),
+            "the client certificate (client-certificate ~/empty of user \"u\" in ~/k) holds no readable certificate: it must be PEM, beginning with -----BEGIN CERTIFICATE-----",
+        ),
+    ];
+    for (text, expected) in table {
+        let home = Home::new(&[("k", &text), ("empty", "")]);
+        let options = KubeconfigOptions {
+            path: Some(home.path("k")),
+            ..KubeconfigOptions::default()
+        };
+        let config = home.load(&options).await.unwrap();
+        let error = crate::client::Client::new(config).unwrap_err().to_string();
+        let folder = home.folder.path().display().to_string();
+        assert_eq!(error.replace(&folder, "~"), expected);
+    }
+}
+
+#[tokio::test]
+async fn a_missing_kubeconfig_is_told_by_who_asked_for_it() {
+    let mut home = Home::new(&[]);
+    assert_eq!(
+        home.load(&KubeconfigOptions::default()).await.unwrap_err(),
+        "no API server is configured: set KUBECONFIG, write ~/.kube/config, or run in a pod"
+    );
+    home.around.kubeconfig = Some(home.path("one").into());
+    assert_eq!(
+        home.load(&KubeconfigOptions::default()).await.unwrap_err(),
+        "KUBECONFIG names ~/one, which does not exist: correct it or unset it"
+    );
+    let given = KubeconfigOptions {
+        path: Some(home.path("two")),
+        ..KubeconfigOptions::default()
+    };
+    assert_eq!(
+        home.load(&given).await.unwrap_err(),
+        "kubeconfig ~/two does not exist: check the path"
+    );
+}
+
+#[tokio::test]
+async fn the_nearest_configuration_counts() {
+    let of = |server: &str| kubeconfig(&format!("server: 'https://{server}'"), "");
+    let mut home = Home::new(&[
+        ("given", &of("given")),
+        ("variable", &of("variable")),
+        (".kube/config", &of("home")),
+        ("account/token", "t"),
+        ("account/ca.crt", "ca"),
+        ("account/namespace", "team\n"),
+    ]);
+    let none = KubeconfigOptions::default();
+    home.around.home = Some(home.folder.path().into());
+    let host = async |home: &Home, options: &KubeconfigOptions| {
+        let config = home.load(options).await.unwrap();
+        config.url().host().unwrap().to_owned()
+    };
+    assert_eq!(host(&home, &none).await, "home");
+    home.around.service_host = Some("fd00::1".into());
+    home.around.service_port = Some("443".into());
+    assert_eq!(host(&home, &none).await, "[fd00::1]");
+    let list = [
+        home.path("missing"),
+        home.path("variable"),
+        home.path("given"),
+    ];
+    home.around.kubeconfig = Some(std::env::join_paths(list).unwrap());
+    assert_eq!(host(&home, &none).await, "variable");
+    let given = KubeconfigOptions {
+        path: Some(home.path("given")),
+        ..none
+    };
+    assert_eq!(host(&home, &given).await, "given");
+}
+
+#[tokio::test]
+async fn a_pod_is_its_service_account() {
+    let mut home = Home::new(&[("account/token", "t"), ("account/ca.crt", "ca")]);
+    home.around.service_host = Some("10.0.0.1".into());
+    home.around.service_port = Some("443".into());
+    let config = home.load(&KubeconfigOptions::default()).await.unwrap();
+    assert_eq!(config.url(), "https://10.0.0.1:443/");
+    assert_eq!(config.default_namespace(), "default");
+    assert!(
+        matches!(config.credentials, Credentials::TokenFile(path) if path == home.path("account/token"))
+    );
+    std::fs::remove_file(home.path("account/token")).unwrap();
+    assert_eq!(
+        home.load(&KubeconfigOptions::default()).await.unwrap_err(),
+        "the pod's service account: ~/account/token cannot be read: entity not found: check automountServiceAccountToken"
+    );
+}
+
+#[tokio::test]
+async fn what_a_user_and_a_cluster_say_is_taken_over() {
+    let text = kubeconfig(
+        "server: 'https://host:6443/prefix', certificate-authority: ca.crt, tls-server-name: other",
+        "token: hunter2, client-certificate-data: Y2VydA==, client-key: key",
+    );
+    let home = Home::new(&[("k", &text), ("ca.crt", "ca"), ("key", "the key")]);
+    let options = KubeconfigOptions {
+        path: Some(home.path("k")),
+        ..KubeconfigOptions::default()
+    };
+    let config = home.load(&options).await.unwrap();
+    assert_eq!(config.default_namespace(), "team");
+    assert_eq!(config.tls.server_name.as_deref(), Some("other"));
+    assert_eq!(config.tls.roots.as_ref().unwrap().text, b"ca");
+    let identity = config.tls.identity.as_ref().unwrap();
+    assert_eq!(identity.certificate.text, b"cert");
+    assert_eq!(identity.key.expose_secret(), "the key");
+    let shown = format!("{config:?}");
+    assert!(
+        !shown.contains("hunter2") && !shown.contains("the key"),
+        "{shown}"
+    );
+}
+
+#[tokio::test]
+async fn a_context_may_be_chosen() {
+    let text = "contexts: [{name: a, context: {cluster: c}}]\nclusters: [{name: c, cluster: {server: 'https://c'}}, {name: d, cluster: {server: 'https://d'}}]";
+    let home = Home::new(&[("k", text)]);
+    let options = KubeconfigOptions {
+        path: Some(home.path("k")),
+        context: Some("a".into()),
+        cluster: Some("d".into()),
+        user: None,
+    };
+    let config = home.load(&options).await.unwrap();
+    assert_eq!(config.url(), "https://d/");
+}

@@ -1,0 +1,285 @@
+use std::path::Path;
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use http::Uri;
+use secrecy::{ExposeSecret, SecretString};
+
+use super::{
+    Config, ConfigError, Credentials, Identity, KubeconfigOptions, Pem, TlsConfig,
+    kubeconfig::{Cluster, Context, Entry, Kubeconfig, User},
+};
+
+/// The configuration that `kubeconfig` means; `shown` is how messages name it.
+pub(super) async fn resolve(
+    kubeconfig: &Kubeconfig,
+    options: &KubeconfigOptions,
+    shown: &str,
+) -> Result<Config, ConfigError> {
+    let context = context(kubeconfig, options, shown)?;
+    let named = |own: &Option<String>, of_context: fn(&Context) -> &Option<String>| {
+        let of_context = context.and_then(|context| of_context(&context.value).as_ref());
+        own.as_ref()
+            .or(of_context)
+            .filter(|name| !name.is_empty())
+            .cloned()
+    };
+    let by = |what: &str, name: &str| {
+        let context = context.map_or_else(String::new, |context| {
+            format!(
+                "context \"{}\" in {} names ",
+                context.name,
+                context.file.display()
+            )
+        });
+        ConfigError::new(format!(
+            "{context}{what} \"{name}\", which is not defined in {shown}"
+        ))
+    };
+
+    let cluster = named(&options.cluster, |context| &context.cluster).ok_or_else(|| {
+        ConfigError::new(format!(
+            "{shown}: the context names no cluster: add `cluster` to it"
+        ))
+    })?;
+    let entry = find(&kubeconfig.clusters, &cluster).ok_or_else(|| by("cluster", &cluster))?;
+    let mut config = of_cluster(entry).await?;
+
+    match named(&options.user, |context| &context.user) {
+        Some(user) => {
+            let entry = find(&kubeconfig.users, &user).ok_or_else(|| by("user", &user))?;
+            of_user(entry, &mut config).await?;
+        }
+        None => config.credentials_origin = format!("{shown} names no user"),
+    }
+    let namespace = context.and_then(|context| context.value.namespace.clone());
+    if let Some(namespace) = namespace.filter(|namespace| !namespace.is_empty()) {
+        config.default_namespace = namespace;
+    }
+    Ok(config)
+}
+
+fn find<'a, T>(entries: &'a [Entry<T>], name: &str) -> Option<&'a Entry<T>> {
+    entries.iter().find(|entry| entry.name == name)
+}
+
+/// `None` when the options say everything that a context would.
+fn context<'a>(
+    kubeconfig: &'a Kubeconfig,
+    options: &KubeconfigOptions,
+    shown: &str,
+) -> Result<Option<&'a Entry<Context>>, ConfigError> {
+    let name = options
+        .context
+        .as_ref()
+        .or(kubeconfig.current_context.as_ref());
+    let Some(name) = name else {
+        if options.cluster.is_some() {
+            return Ok(None);
+        }
+        return Err(ConfigError::new(format!(
+            "{shown} has no current-context: choose one with `kubectl config use-context`"
+        )));
+    };
+    let found = find(&kubeconfig.contexts, name).ok_or_else(|| {
+        let known: Vec<_> = kubeconfig
+            .contexts
+            .iter()
+            .map(|entry| &*entry.name)
+            .collect();
+        let known = match &known[..] {
+            [] => "it has none".to_owned(),
+            known => format!("it has {}", known.join(", ")),
+        };
+        ConfigError::new(format!("{shown} has no context \"{name}\": {known}"))
+    });
+    found.map(Some)
+}
+
+async fn of_cluster(entry: &Entry<Cluster>) -> Result<Config, ConfigError> {
+    let cluster = &entry.value;
+    let origin = format!("cluster \"{}\" in {}", entry.name, entry.file.display());
+    if set(&cluster.proxy_url) {
+        return Err(not_yet(
+            &origin,
+            "proxy-url",
+            "remove it and reach the server directly",
+        ));
+    }
+    let server = cluster.server.as_deref().unwrap_or_default();
+    let url = server
+        .parse::<Uri>()
+        .ok()
+        .filter(|url| matches!(url.scheme_str(), Some("http" | "https")) && url.query().is_none());
+    let url = url.ok_or_else(|| {
+        // It may hold a password, so it is not repeated.
+        ConfigError::new(format!(
+            "{origin}: `server` must be an address such as https://host:6443"
+        ))
+    })?;
+    if url
+        .authority()
+        .is_some_and(|host| host.as_str().contains('@'))
+    {
+        return Err(ConfigError::new(format!(
+            "{origin}: `server` must not hold a user name or a password: put them into the user"
+        )));
+    }
+    let roots = match (
+        &cluster.certificate_authority_data,
+        &cluster.certificate_authority,
+    ) {
+        (Some(data), _) if !data.is_empty() => Some(Pem {
+            text: decode(data, "certificate-authority-data", &origin)?,
+            origin: format!("certificate-authority-data of {origin}"),
+        }),
+        (_, Some(path)) if !path.is_empty() => {
+            let path = entry.path(path);
+            Some(Pem {
+                text: read(&path, "certificate-authority", &origin).await?,
+                origin: format!("certificate-authority {} of {origin}", path.display()),
+            })
+        }
+        _ => None,
+    };
+    let mut config = Config::new(url);
+    config.tls = TlsConfig {
+        roots,
+        identity: None,
+        server_name: cluster
+            .tls_server_name
+            .clone()
+            .filter(|name| !name.is_empty()),
+        insecure: cluster.insecure_skip_tls_verify == Some(true),
+    };
+    Ok(config)
+}
+
+async fn of_user(entry: &Entry<User>, config: &mut Config) -> Result<(), ConfigError> {
+    let user = &entry.value;
+    let origin = format!("user \"{}\" in {}", entry.name, entry.file.display());
+    let instead = "use a token, a token file or a client certificate";
+    for (present, field, instead) in [
+        (user.exec.is_some(), "exec", instead),
+        (user.auth_provider.is_some(), "auth-provider", instead),
+        (user.impersonate.is_some(), "as", "remove it"),
+        (user.impersonate_uid.is_some(), "as-uid", "remove it"),
+        (user.impersonate_groups.is_some(), "as-groups", "remove it"),
+        (
+            user.impersonate_extra.is_some(),
+            "as-user-extra",
+            "remove it",
+        ),
+    ] {
+        if present {
+            return Err(not_yet(&origin, field, instead));
+        }
+    }
+    let token = user
+        .token
+        .as_ref()
+        .filter(|token| !token.expose_secret().is_empty());
+    let token_file = user.token_file.as_deref().filter(|path| !path.is_empty());
+    let username = user.username.as_deref().filter(|name| !name.is_empty());
+    config.credentials = match (token, token_file, username) {
+        (None, None, None) => Credentials::None,
+        (None, None, Some(username)) => Credentials::Basic {
+            username: username.to_owned(),
+            password: user.password.clone().unwrap_or_default(),
+        },
+        (_, _, Some(_)) => {
+            return Err(ConfigError::new(format!(
+                "{origin}: a token and a username are given: remove one of them"
+            )));
+        }
+        // The file takes over from the token, as with client-go.
+        (_, Some(path), None) => {
+            let path = entry.path(path);
+            read(&path, "tokenFile", &origin).await?;
+            Credentials::TokenFile(path)
+        }
+        (Some(token), None, None) => Credentials::Token(token.clone()),
+    };
+    config.tls.identity = identity(entry, &origin).await?;
+    config.credentials_origin = origin;
+    Ok(())
+}
+
+async fn identity(entry: &Entry<User>, origin: &str) -> Result<Option<Identity>, ConfigError> {
+    let user = &entry.value;
+    let certificate = match (&user.client_certificate_data, &user.client_certificate) {
+        (Some(data), _) if !data.is_empty() => Some(Pem {
+            text: decode(data, "client-certificate-data", origin)?,
+            origin: format!("client-certificate-data of {origin}"),
+        }),
+        (_, Some(path)) if !path.is_empty() => {
+            let path = entry.path(path);
+            Some(Pem {
+                text: read(&path, "client-certificate", origin).await?,
+                origin: format!("client-certificate {} of {origin}", path.display()),
+            })
+        }
+        _ => None,
+    };
+    let data = user.client_key_data.as_ref();
+    let key = match (data, &user.client_key) {
+        (Some(data), _) if !data.expose_secret().is_empty() => {
+            let text = decode(data.expose_secret(), "client-key-data", origin)?;
+            Some((text, format!("client-key-data of {origin}")))
+        }
+        (_, Some(path)) if !path.is_empty() => {
+            let path = entry.path(path);
+            let text = read(&path, "client-key", origin).await?;
+            Some((text, format!("client-key {} of {origin}", path.display())))
+        }
+        _ => None,
+    };
+    match (certificate, key) {
+        (None, None) => Ok(None),
+        (Some(certificate), Some((key, key_origin))) => {
+            let key = String::from_utf8(key).map_err(|_| {
+                ConfigError::new(format!("the client key ({key_origin}) is not PEM"))
+            })?;
+            Ok(Some(Identity {
+                certificate,
+                key: SecretString::from(key),
+                key_origin,
+            }))
+        }
+        (Some(_), None) => Err(ConfigError::new(format!(
+            "{origin}: a client certificate without a key: add client-key or client-key-data"
+        ))),
+        (None, Some(_)) => Err(ConfigError::new(format!(
+            "{origin}: a client key without a certificate: add client-certificate or client-certificate-data"
+        ))),
+    }
+}
+
+fn set(text: &Option<String>) -> bool {
+    text.as_ref().is_some_and(|text| !text.is_empty())
+}
+
+fn not_yet(origin: &str, field: &str, instead: &str) -> ConfigError {
+    ConfigError::new(format!(
+        "{origin}: `{field}` is not supported yet: {instead}"
+    ))
+}
+
+fn decode(data: &str, field: &str, origin: &str) -> Result<Vec<u8>, ConfigError> {
+    let compact: String = data.split_whitespace().collect();
+    BASE64_STANDARD.decode(compact).map_err(|_| {
+        ConfigError::new(format!(
+            "{origin}: {field} is not base64: give the file's path as {} instead, or encode it",
+            field.trim_end_matches("-data")
+        ))
+    })
+}
+
+async fn read(path: &Path, field: &str, origin: &str) -> Result<Vec<u8>, ConfigError> {
+    tokio::fs::read(path).await.map_err(|error| {
+        ConfigError::new(format!(
+            "{origin}: {field} {} cannot be read: {}",
+            path.display(),
+            error.kind()
+        ))
+    })
+}
