@@ -136,6 +136,21 @@ fn transparent(ty: &Type) -> &Type {
     }
 }
 
+/// Whether `ident`, or `Self`, stands anywhere within `ty`.
+pub(crate) fn mentions(ty: &Type, ident: &syn::Ident) -> bool {
+    let Type::Path(path) = plain(ty) else {
+        return false;
+    };
+    path.path
+        .get_ident()
+        .is_some_and(|name| name == ident || name == "Self")
+        || named(ty).is_some_and(|(_, arguments)| {
+            arguments
+                .into_iter()
+                .any(|argument| mentions(argument, ident))
+        })
+}
+
 /// Why a type that stands anywhere within `ty` cannot be described to Kubernetes, and where.
 pub(crate) fn refuse(ty: &Type) -> darling::Result<()> {
     let error = |text: &str| Err(darling::Error::custom(text).with_span(ty));

@@ -44,6 +44,7 @@ pub fn describe<T: Schema>(generator: &mut SchemaGenerator) -> schemars::Schema 
 }
 
 /// Refuses, at compile time, a status with a field that is neither optional nor has a default.
+#[track_caller]
 pub const fn check_status(gap: Option<&'static str>) {
     if let Some(gap) = gap {
         panic!("{}", gap);
@@ -51,6 +52,7 @@ pub const fn check_status(gap: Option<&'static str>) {
 }
 
 /// Refuses, at compile time, half a scale subresource.
+#[track_caller]
 pub const fn check_scale(spec: u8, status: u8) {
     let all = spec | status;
     if all == 0 {

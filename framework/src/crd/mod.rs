@@ -38,12 +38,14 @@
 mod annotations;
 mod build;
 mod custom_resource;
+mod install;
 mod known;
 mod schema;
 mod structural;
 mod yaml;
 
 pub use custom_resource::CustomResource;
+pub use install::{InstallError, install};
 pub use schema::{MapKey, Schema};
 pub use yaml::{to_json, to_yaml};
 

@@ -169,6 +169,7 @@ fn checks(kind: &Kind) -> TokenStream {
     let krate = &kind.krate;
     let private = quote!(#krate::__private);
     let status = kind.status.as_ref().map(|ty| {
+        let private = crate::krate::at(&private, ty.span());
         quote_spanned! {ty.span()=>
             const _: () = #private::check_status(<#ty as #krate::crd::Schema>::STATUS_GAP);
         }
@@ -182,6 +183,7 @@ fn checks(kind: &Kind) -> TokenStream {
         scale(kind.status.as_ref()),
     );
     let ident_span = kind.ident.span();
+    let private = crate::krate::at(&private, ident_span);
     quote_spanned! {ident_span=>
         #status
         const _: () = #private::check_scale(#spec, #of_status);

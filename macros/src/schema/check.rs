@@ -9,6 +9,37 @@ use super::{
 };
 use crate::shape::{self, Shape};
 
+/// Formats of strings and numbers that the API server checks.
+const FORMATS: [&str; 27] = [
+    "int32",
+    "int64",
+    "float",
+    "double",
+    "bsonobjectid",
+    "uri",
+    "email",
+    "hostname",
+    "ipv4",
+    "ipv6",
+    "cidr",
+    "mac",
+    "uuid",
+    "uuid3",
+    "uuid4",
+    "uuid5",
+    "isbn",
+    "isbn10",
+    "isbn13",
+    "creditcard",
+    "ssn",
+    "hexcolor",
+    "rgbcolor",
+    "byte",
+    "password",
+    "date",
+    "date-time",
+];
+
 /// What stands in a field's attributes must fit its Rust type.
 pub(crate) fn field(field: &Field, ty: &Type, serde: &Serde) -> Result<()> {
     let mut errors = Error::accumulator();
@@ -39,11 +70,11 @@ pub(crate) fn field(field: &Field, ty: &Type, serde: &Serde) -> Result<()> {
         (&field.min_properties, &field.max_properties, "properties"),
     ] {
         if let (Some(min), Some(max)) = (min, max)
-            && **min > **max
+            && min.value > max.value
         {
             errors.push(error(
                 format!("`min_{what}` is above `max_{what}`: nothing would fit"),
-                min.span(),
+                min.span,
             ));
         }
     }
@@ -55,6 +86,12 @@ pub(crate) fn field(field: &Field, ty: &Type, serde: &Serde) -> Result<()> {
             "serde skips this field, so it is not in the object: remove the attribute"
         };
         errors.push(error(text, ty.span()));
+    }
+    if let Some(format) = &field.format
+        && !FORMATS.contains(&format.value().as_str())
+    {
+        let text = format!("Kubernetes knows the formats {}", FORMATS.join(", "));
+        errors.push(error(text, format.span()));
     }
     errors.handle(scalar(field, &shape));
     errors.finish()
@@ -113,7 +150,7 @@ fn uses(field: &Field) -> Vec<(&'static str, Span, Wants)> {
         ("min_properties", &field.min_properties, Wants::Map),
         ("max_properties", &field.max_properties, Wants::Map),
     ] {
-        add(name, count.as_ref().map(|count| count.span()), wants);
+        add(name, count.map(|count| count.span), wants);
     }
     add(
         "pattern",
@@ -207,7 +244,7 @@ fn list(field: &Field, shape: &Shape) -> Result<()> {
     let span = field
         .list_type
         .as_ref()
-        .map_or_else(Span::call_site, |value| value.span());
+        .map_or_else(|| field.unique_items.span(), |value| value.span());
     match (list_type, &field.list_map_keys) {
         (Some(ListType::Map), None) => {
             return Err(error(

@@ -36,6 +36,7 @@ pub(crate) fn expand(input: DeriveInput) -> Result<TokenStream> {
             .and_then(|container| container.krate.as_ref()),
     );
     let mut parts = Parts {
+        ident: &input.ident,
         krate: &krate,
         types: Vec::new(),
         scale: 0,
@@ -135,9 +136,10 @@ fn write(input: &DeriveInput, krate: &Path, serde: &Serde, written: Written) -> 
         None => quote!(::core::option::Option::None),
     };
     let schema = quote!(#krate::crd::Schema);
-    let recursion = types
-        .iter()
-        .map(|ty| quote_spanned!(ty.span()=> let () = <#ty as #schema>::NOT_RECURSIVE;));
+    let recursion = types.iter().map(|ty| {
+        let schema = crate::krate::at(&schema, ty.span());
+        quote_spanned!(ty.span()=> let () = <#ty as #schema>::NOT_RECURSIVE;)
+    });
     let nested = types
         .iter()
         .map(|ty| quote_spanned!(ty.span()=> | <#ty as #schema>::SCALE));
@@ -178,6 +180,7 @@ fn write(input: &DeriveInput, krate: &Path, serde: &Serde, written: Written) -> 
 
 /// Fields of a struct or of a variant, rewritten for the copy.
 struct Parts<'a> {
+    ident: &'a syn::Ident,
     krate: &'a Path,
     types: Vec<Type>,
     scale: u8,
@@ -207,6 +210,13 @@ impl Parts<'_> {
             return quote!(#(#kept)* #(#ident:)* #ty);
         };
         self.errors.handle(check::field(&read, ty, &serde));
+        if read.with.is_none() && shape::mentions(ty, self.ident) {
+            self.errors.push(error(
+                "the type contains itself, and Kubernetes schemas have no references: keep a list of names instead, or describe the field as anything with `#[schema(with = \"serde_json::Value\")]`",
+                ty.span(),
+            ));
+            return quote!(#(#kept)* #(#ident:)* #ty);
+        }
         if let Some(scale) = &read.scale {
             self.scale |= scale.bit();
         }
@@ -215,6 +225,10 @@ impl Parts<'_> {
         }
         let krate = self.krate;
         let with = match &read.with {
+            // An optional field stays optional, whatever its value is described as.
+            Some(with) if shape::optional(ty).is_some() && shape::optional(with).is_none() => {
+                quote!(::core::option::Option<#with>).to_string()
+            }
             Some(with) => with.to_token_stream().to_string(),
             None => {
                 self.types.push(ty.clone());
@@ -304,8 +318,12 @@ fn status_gap(input: &DeriveInput, serde: &Serde) -> Option<String> {
         .to_string()
         .replace(" < ", "<")
         .replace(" >", ">");
+    let vis = match field.vis.to_token_stream().to_string() {
+        vis if vis.is_empty() => vis,
+        vis => format!("{vis} "),
+    };
     Some(format!(
-        "a status is filled in step by step, so each of its fields is optional or has a default, and `{0}` of `{1}` has neither.\nWrite `#[serde(default)]` above `pub {0}: {ty}`, or once above `struct {1}`, or make it `pub {0}: Option<{ty}>`",
+        "a status is filled in step by step, so each of its fields is optional or has a default, and `{0}` of `{1}` has neither.\nWrite `#[serde(default)]` above `{vis}{0}: {ty}`, or once above `struct {1}`, or make it `{vis}{0}: Option<{ty}>`",
         ident, input.ident
     ))
 }

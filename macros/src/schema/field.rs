@@ -6,7 +6,11 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{LitStr, Type};
 
-use super::{column::Column, number::Number, rule::Rule};
+use super::{
+    column::Column,
+    number::{Count, Number},
+    rule::Rule,
+};
 use crate::strings::Strings;
 
 /// `#[schema(..)]` on a field.
@@ -18,18 +22,18 @@ pub(crate) struct Field {
     pub(crate) exclusive_minimum: Option<Number>,
     pub(crate) exclusive_maximum: Option<Number>,
     pub(crate) multiple_of: Option<Number>,
-    pub(crate) min_length: Option<SpannedValue<u64>>,
-    pub(crate) max_length: Option<SpannedValue<u64>>,
+    pub(crate) min_length: Option<Count>,
+    pub(crate) max_length: Option<Count>,
     pub(crate) pattern: Option<LitStr>,
     pub(crate) format: Option<LitStr>,
     pub(crate) values: Option<SpannedValue<Strings>>,
-    pub(crate) min_items: Option<SpannedValue<u64>>,
-    pub(crate) max_items: Option<SpannedValue<u64>>,
+    pub(crate) min_items: Option<Count>,
+    pub(crate) max_items: Option<Count>,
     pub(crate) unique_items: Flag,
     pub(crate) list_type: Option<SpannedValue<ListType>>,
     pub(crate) list_map_keys: Option<SpannedValue<Strings>>,
-    pub(crate) min_properties: Option<SpannedValue<u64>>,
-    pub(crate) max_properties: Option<SpannedValue<u64>>,
+    pub(crate) min_properties: Option<Count>,
+    pub(crate) max_properties: Option<Count>,
     pub(crate) map_type: Option<SpannedValue<MapType>>,
     #[darling(multiple, rename = "rule")]
     pub(crate) rules: Vec<Rule>,
@@ -127,7 +131,7 @@ impl Field {
             add(
                 key,
                 count.as_ref().map(|count| {
-                    let count = **count;
+                    let count = count.value;
                     quote!(#count)
                 }),
             );

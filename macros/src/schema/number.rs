@@ -40,6 +40,25 @@ impl FromMeta for Number {
     }
 }
 
+/// A count of an attribute, with the place where it stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Count {
+    pub(crate) value: u64,
+    pub(crate) span: Span,
+}
+
+impl FromMeta for Count {
+    fn from_expr(expr: &Expr) -> Result<Self> {
+        match value(expr) {
+            Some(Value::Integer(value)) if u64::try_from(value).is_ok() => Ok(Self {
+                value: value.unsigned_abs() as u64,
+                span: expr.span(),
+            }),
+            _ => Err(Error::custom("expected a count, 0 or more").with_span(expr)),
+        }
+    }
+}
+
 fn value(expr: &Expr) -> Option<Value> {
     match expr {
         Expr::Lit(literal) => match &literal.lit {

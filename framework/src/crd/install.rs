@@ -1,0 +1,234 @@
+use std::time::Duration;
+
+use http::{Request, StatusCode};
+use http_body_util::BodyExt;
+use serde::Deserialize;
+use tokio::time::Instant;
+
+use super::{CustomResourceDefinition, to_json};
+use crate::{
+    client::{Api, Body, Client, Error, Patch, PatchParams},
+    resource::Object,
+};
+
+/// How long one definition may take to be established and served.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Time between two looks at first; it doubles up to [`SLOWEST`].
+const FIRST: Duration = Duration::from_millis(50);
+const SLOWEST: Duration = Duration::from_secs(1);
+
+/// Why a definition could not be installed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InstallError {
+    /// A request failed.
+    #[error(transparent)]
+    Client(#[from] Error),
+    /// The server has a definition of that name which this program must not overwrite.
+    #[error(
+        "CustomResourceDefinition {name} on the server does not match this program: {difference}"
+    )]
+    #[non_exhaustive]
+    Mismatch {
+        /// Name of the definition.
+        name: String,
+        /// What differs, and what to do.
+        difference: String,
+    },
+    /// The server took the definition and did not accept it.
+    #[error("CustomResourceDefinition {name} was not accepted: {message}")]
+    #[non_exhaustive]
+    NotAccepted {
+        /// Name of the definition.
+        name: String,
+        /// The condition's message.
+        message: String,
+    },
+    /// The server accepted the definition and does not serve the kind yet.
+    #[error("CustomResourceDefinition {name} is installed, but {missing} after {} s", .after.as_secs())]
+    #[non_exhaustive]
+    NotServed {
+        /// Name of the definition.
+        name: String,
+        /// What was waited for, with what the server last said.
+        missing: String,
+        /// How long was waited.
+        after: Duration,
+    },
+}
+
+/// Installs definitions, and returns once the API server serves their kinds.
+///
+/// Each is applied as `field_manager`, then awaited until it is established *and* the discovery
+/// document of its group version lists it: requests made before that can still be answered 404.
+/// A definition that is there already is updated.
+///
+/// # Errors
+///
+/// A request fails; the server's definition has another kind or scope, or versions this program
+/// does not know; the names are taken; or the kind is not served 30 s later. What was installed
+/// before the error stays.
+pub async fn install(
+    client: &Client,
+    crds: &[CustomResourceDefinition],
+    field_manager: &str,
+) -> Result<(), InstallError> {
+    let api = Api::<CustomResourceDefinition>::all(client);
+    for crd in crds {
+        if let Some(present) = api.get_opt(crd.name()).await?
+            && let Some(difference) = difference(&present, crd)
+        {
+            let name = crd.name().to_owned();
+            return Err(InstallError::Mismatch { name, difference });
+        }
+        let params = PatchParams::apply(field_manager).force();
+        api.patch(crd.name(), &params, &Patch::Apply(to_json(crd)))
+            .await?;
+    }
+    for crd in crds {
+        let deadline = Instant::now() + PATIENCE;
+        established(&api, crd, deadline).await?;
+        served(client, crd, deadline).await?;
+    }
+    Ok(())
+}
+
+/// What forbids replacing `present` by `wanted`.
+fn difference(
+    present: &CustomResourceDefinition,
+    wanted: &CustomResourceDefinition,
+) -> Option<String> {
+    let (present, wanted) = (&present.spec, &wanted.spec);
+    if present.names.kind != wanted.names.kind {
+        return Some(format!(
+            "it defines the kind {}, not {}: choose another plural or group",
+            present.names.kind, wanted.names.kind
+        ));
+    }
+    if present.scope != wanted.scope {
+        return Some(format!(
+            "it is {}, not {}, and a scope cannot be changed: delete it, and with it all its objects, or choose another kind",
+            present.scope, wanted.scope
+        ));
+    }
+    let unknown: Vec<&str> = present
+        .versions
+        .iter()
+        .map(|version| version.name.as_str())
+        .filter(|name| wanted.versions.iter().all(|version| version.name != *name))
+        .collect();
+    (!unknown.is_empty()).then(|| {
+        format!(
+            "it has {}, which this program does not define: run the program that installed it, or remove the version there first",
+            unknown.join(", ")
+        )
+    })
+}
+
+async fn established(
+    api: &Api<CustomResourceDefinition>,
+    crd: &CustomResourceDefinition,
+    deadline: Instant,
+) -> Result<(), InstallError> {
+    let mut pause = FIRST;
+    loop {
+        let present = api.get_opt(crd.name()).await?;
+        let conditions = present
+            .and_then(|crd| crd.status)
+            .and_then(|status| status.conditions)
+            .unwrap_or_default();
+        let message = |kind: &str, status: &str| {
+            conditions
+                .iter()
+                .find(|condition| condition.type_ == kind && condition.status == status)
+                .map(|condition| condition.message.clone().unwrap_or_default())
+        };
+        for (kind, status) in [("NamesAccepted", "False"), ("NonStructuralSchema", "True")] {
+            if let Some(message) = message(kind, status) {
+                let name = crd.name().to_owned();
+                return Err(InstallError::NotAccepted { name, message });
+            }
+        }
+        if message("Established", "True").is_some() {
+            return Ok(());
+        }
+        let missing = || match message("Established", "False") {
+            Some(said) if !said.is_empty() => format!("it is not established ({said})"),
+            _ => "it is not established".to_owned(),
+        };
+        wait(&mut pause, deadline, crd, missing).await?;
+    }
+}
+
+/// The part of a discovery document that counts here.
+#[derive(Deserialize)]
+struct Served {
+    #[serde(default)]
+    resources: Vec<ServedResource>,
+}
+
+#[derive(Deserialize)]
+struct ServedResource {
+    name: String,
+}
+
+async fn served(
+    client: &Client,
+    crd: &CustomResourceDefinition,
+    deadline: Instant,
+) -> Result<(), InstallError> {
+    let versions = crd.spec.versions.iter().filter(|version| version.served);
+    for version in versions {
+        let path = format!("/apis/{}/{}", crd.spec.group, version.name);
+        let mut pause = FIRST;
+        loop {
+            let said = match listed(client, &path, &crd.spec.names.plural).await? {
+                None => break,
+                Some(said) => said,
+            };
+            let missing = || format!("{path} does not list it ({said})");
+            wait(&mut pause, deadline, crd, missing).await?;
+        }
+    }
+    Ok(())
+}
+
+/// `None` once the discovery document lists `plural`, otherwise what it says instead.
+async fn listed(client: &Client, path: &str, plural: &str) -> Result<Option<String>, Error> {
+    let Ok(request) = Request::get(path).body(Body::empty()) else {
+        return Ok(Some("the path is not one of a URL".to_owned()));
+    };
+    let response = client.send(request).await?;
+    let status = response.status();
+    let Ok(body) = response.into_body().collect().await else {
+        return Ok(Some("the connection broke".to_owned()));
+    };
+    if status != StatusCode::OK {
+        return Ok(Some(status.to_string()));
+    }
+    let is_listed = serde_json::from_slice::<Served>(&body.to_bytes()).is_ok_and(|served| {
+        served
+            .resources
+            .iter()
+            .any(|resource| resource.name == plural)
+    });
+    Ok((!is_listed).then(|| "other kinds only".to_owned()))
+}
+
+async fn wait(
+    pause: &mut Duration,
+    deadline: Instant,
+    crd: &CustomResourceDefinition,
+    missing: impl FnOnce() -> String,
+) -> Result<(), InstallError> {
+    if Instant::now() + *pause > deadline {
+        return Err(InstallError::NotServed {
+            name: crd.name().to_owned(),
+            missing: missing(),
+            after: PATIENCE,
+        });
+    }
+    tokio::time::sleep(*pause).await;
+    *pause = (*pause * 2).min(SLOWEST);
+    Ok(())
+}
