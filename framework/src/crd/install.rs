@@ -232,3 +232,50 @@ async fn wait(
     *pause = (*pause * 2).min(SLOWEST);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn crd(kind: &str, scope: &str, versions: &[&str]) -> CustomResourceDefinition {
+        let versions: Vec<_> = versions
+            .iter()
+            .map(|name| json!({"name": name, "served": true, "storage": true}))
+            .collect();
+        serde_json::from_value(json!({
+            "metadata": {"name": "sites.demo.example.com"},
+            "spec": {
+                "group": "demo.example.com", "scope": scope, "versions": versions,
+                "names": {"kind": kind, "plural": "sites"},
+            },
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_definition_with_the_same_kind_and_fewer_versions_may_be_replaced() {
+        let wanted = crd("Site", "Namespaced", &["v1", "v1beta1"]);
+        let present = crd("Site", "Namespaced", &["v1beta1"]);
+        assert_eq!(difference(&present, &wanted), None);
+    }
+
+    #[test]
+    fn a_definition_that_does_not_match_is_kept() {
+        let wanted = crd("Site", "Namespaced", &["v1"]);
+        for (present, expected) in [
+            (
+                crd("Web", "Namespaced", &["v1"]),
+                "it defines the kind Web, not Site",
+            ),
+            (
+                crd("Site", "Cluster", &["v1"]),
+                "it is Cluster, not Namespaced",
+            ),
+            (crd("Site", "Namespaced", &["v1", "v2"]), "it has v2, which"),
+        ] {
+            let difference = difference(&present, &wanted).unwrap();
+            assert!(difference.starts_with(expected), "{difference}");
+        }
+    }
+}

@@ -13,6 +13,22 @@ use schemars::JsonSchema;
 /// k8s-openapi have it; the large ones, such as `PodTemplateSpec`, are open objects unless the
 /// feature `k8s-schemas` is on. Another crate's type that has schemars' `JsonSchema` is used with
 /// `#[schema(with = "ThatType")]` on the field.
+///
+/// A type that contains itself does not compile, also through others:
+///
+/// ```compile_fail,E0391
+/// use pilothouse::Schema;
+///
+/// #[derive(Schema, serde::Serialize)]
+/// struct Folder {
+///     entries: Vec<Entry>,
+/// }
+///
+/// #[derive(Schema, serde::Serialize)]
+/// struct Entry {
+///     folder: Option<Folder>,
+/// }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "Kubernetes cannot be told what a `{Self}` is",
     label = "no schema for this type",
