@@ -22,6 +22,7 @@
 //! ```
 
 mod api;
+pub mod apply;
 mod auth;
 mod builder;
 pub mod builtin;

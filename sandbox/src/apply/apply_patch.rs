@@ -1,0 +1,178 @@
+use serde_json::{Map, Value};
+
+use super::check::check;
+use super::conflict::ApplyError;
+use super::fields::fields_of;
+use super::last_applied;
+use super::manager::{Manager, Operation};
+use super::managers::{Entry, Managers, put, take};
+use super::merge::merge;
+use super::options::ApplyOptions;
+use super::ownership::{dropped, record_update, settle};
+use super::remove::remove;
+use super::reset::{Endpoint, without_identity};
+use super::schema_change::reconcile;
+use super::typed::Typed;
+use super::value_order::equal;
+use crate::schema::Schema;
+
+/// The name under which fields are kept that nobody managed before the first apply.
+const BEFORE_FIRST_APPLY: &str = "before-first-apply";
+
+/// The outcome of an apply.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Applied {
+    /// The object to store, `metadata.managedFields` included; not yet defaulted.
+    pub object: Value,
+    /// Whether anything but `managedFields` changed.
+    pub changed: bool,
+}
+
+/// Applies a configuration to the live object, or creates the object if there is none.
+///
+/// What a manager applies that is already there changes nothing but ownership, and the second time nothing at all. The
+/// identity of the object (`metadata.name` and the like) is merged as it stands in the patch: the caller checks it
+/// against the request.
+pub fn apply(
+    schema: &Schema,
+    live: Option<&Value>,
+    patch: &Value,
+    options: &ApplyOptions,
+) -> Result<Applied, ApplyError> {
+    check_request(patch, options)?;
+    let typed = Typed::root(schema);
+    check(typed, patch).map_err(|text| {
+        let what = describe(patch, &options.api_version);
+        ApplyError::Untyped(format!(
+            "failed to create typed patch object ({what}): {text}"
+        ))
+    })?;
+    let mut live_object = live.cloned().unwrap_or_else(|| Value::Object(Map::new()));
+    let managed = take(&mut live_object).unwrap_or(Value::Null);
+    let mut managers = Managers::from_json(&managed)
+        .map_err(|e| ApplyError::Untyped(format!("failed to decode managed fields: {e}")))?;
+    reconcile(typed, &mut managers);
+    if managers.is_empty() {
+        adopt(typed, &live_object, &mut managers, options);
+    }
+    let force = options.force;
+    let result = match merge_in(typed, &live_object, patch, managers.clone(), options, force) {
+        Err(ApplyError::Conflicts(conflicts)) if options.manager == last_applied::MANAGER => {
+            let allowed = last_applied::allowed(typed, &live_object, &options.api_version);
+            let left = last_applied::without(conflicts, allowed);
+            match left {
+                Some(conflicts) => Err(ApplyError::Conflicts(conflicts)),
+                None => merge_in(typed, &live_object, patch, managers, options, true),
+            }
+        }
+        other => other,
+    };
+    let (mut object, managers, changed) = result?;
+    if options.manager == last_applied::MANAGER {
+        last_applied::refresh(&mut object, patch);
+    }
+    put(&mut object, &managers);
+    Ok(Applied { object, changed })
+}
+
+fn check_request(patch: &Value, options: &ApplyOptions) -> Result<(), ApplyError> {
+    let version = patch.get("apiVersion").and_then(Value::as_str);
+    if version != Some(options.api_version.as_str()) {
+        return Err(ApplyError::BadRequest(format!(
+            "Incorrect version specified in apply patch. Specified patch version: {}, expected: {}",
+            version.unwrap_or_default(),
+            options.api_version
+        )));
+    }
+    let managed = patch.pointer("/metadata/managedFields");
+    if managed.is_some_and(|m| !m.is_null()) {
+        let text = "metadata.managedFields must be nil";
+        return Err(ApplyError::BadRequest(text.into()));
+    }
+    Ok(())
+}
+
+/// `namespace/name; group/version, Kind=Kind`.
+fn describe(object: &Value, api_version: &str) -> String {
+    let text = |path: &str| {
+        let value = object.pointer(path).and_then(Value::as_str);
+        value.unwrap_or_default().to_owned()
+    };
+    format!(
+        "{}/{}; {api_version}, Kind={}",
+        text("/metadata/namespace"),
+        text("/metadata/name"),
+        text("/kind")
+    )
+}
+
+/// Fields of an object that nobody manages belong to a manager of their own before the first apply, so that it does not
+/// silently take them over.
+fn adopt(typed: Typed<'_>, live: &Value, managers: &mut Managers, options: &ApplyOptions) {
+    let writer = Manager::new(
+        BEFORE_FIRST_APPLY,
+        Operation::Update,
+        &options.api_version,
+        options.subresource.as_deref(),
+    );
+    let nothing = Value::Object(Map::new());
+    record_update(typed, &nothing, live, managers, &writer, options);
+}
+
+fn merge_in(
+    typed: Typed<'_>,
+    live: &Value,
+    patch: &Value,
+    mut managers: Managers,
+    options: &ApplyOptions,
+    force: bool,
+) -> Result<(Value, Managers, bool), ApplyError> {
+    let endpoint = Endpoint::of(options);
+    let writer = Manager::new(
+        &options.manager,
+        Operation::Apply,
+        &options.api_version,
+        options.subresource.as_deref(),
+    );
+    let mut config = patch.clone();
+    take(&mut config);
+    let mut object = merge(typed, Some(live), Some(&config));
+    let fields = endpoint.filter(&fields_of(typed, &config));
+    let before = managers.entries().get(&writer).cloned().unwrap_or_default();
+    managers.entries_mut().insert(
+        writer.clone(),
+        Entry {
+            fields: fields.clone(),
+            api_version: options.api_version.clone(),
+            time: before.time.clone(),
+        },
+    );
+    if !before.fields.is_empty() {
+        let gone = dropped(typed, &object, &before.fields, &managers.owned());
+        if !gone.is_empty() {
+            let nothing = || Value::Object(Map::new());
+            object = remove(typed, &object, &gone).unwrap_or_else(nothing);
+        }
+    }
+    settle(
+        typed,
+        live,
+        &object,
+        &mut managers,
+        Some(&writer),
+        &endpoint,
+        force,
+    )
+    .map_err(ApplyError::Conflicts)?;
+    let changed = !equal(live, &object);
+    let entries = managers.entries_mut();
+    if let Some(entry) = entries.get_mut(&writer) {
+        entry.fields = without_identity(&fields);
+        if changed {
+            entry.time = Some(options.time_text());
+        }
+    }
+    managers.drop_empty();
+    Ok((object, managers, changed))
+}

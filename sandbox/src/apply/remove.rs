@@ -1,0 +1,56 @@
+use serde_json::{Map, Value};
+
+use super::field_set::FieldSet;
+use super::path_element::PathElement;
+use super::typed::{Atom, Typed};
+
+/// The value without these fields; nothing if nothing is left.
+pub(super) fn remove(typed: Typed<'_>, value: &Value, fields: &FieldSet) -> Option<Value> {
+    match (typed.atom(Some(value)), value) {
+        (Atom::List, Value::Array(items)) => {
+            if items.is_empty() || typed.is_atomic_list() {
+                return None;
+            }
+            let mut out = Vec::with_capacity(items.len());
+            for item in items {
+                let Ok(element) = typed.identify(item) else {
+                    out.push(item.clone());
+                    continue;
+                };
+                if fields.is_member(&element) {
+                    continue;
+                }
+                match fields.child(&element) {
+                    Some(below) => out.extend(remove(typed.item(), item, below)),
+                    None => out.push(item.clone()),
+                }
+            }
+            (!out.is_empty()).then_some(Value::Array(out))
+        }
+        (Atom::Map, Value::Object(map)) => {
+            if map.is_empty() || typed.is_atomic_map() {
+                return None;
+            }
+            let mut out = Map::new();
+            for (name, value) in map {
+                let element = PathElement::Field(name.clone());
+                if fields.is_member(&element) {
+                    continue;
+                }
+                match fields.child(&element) {
+                    Some(below) => {
+                        if let Some(rest) = remove(typed.field(name), value, below) {
+                            out.insert(name.clone(), rest);
+                        }
+                    }
+                    None => {
+                        out.insert(name.clone(), value.clone());
+                    }
+                }
+            }
+            (!out.is_empty()).then_some(Value::Object(out))
+        }
+        (Atom::Scalar, value) => Some(value.clone()),
+        _ => None,
+    }
+}

@@ -1,0 +1,79 @@
+use std::sync::LazyLock;
+
+use super::compare::Comparison;
+use super::field_set::FieldSet;
+use super::options::ApplyOptions;
+use super::path_element::PathElement;
+
+/// Which fields a write to this endpoint can own at all.
+pub(super) enum Endpoint {
+    /// All of them.
+    Everything,
+    /// All but the status, which a write to the object itself resets.
+    WithoutStatus,
+    /// Only the status.
+    OnlyStatus,
+}
+
+impl Endpoint {
+    pub(super) fn of(options: &ApplyOptions) -> Self {
+        match options.subresource.as_deref() {
+            Some("status") => Self::OnlyStatus,
+            None if options.has_status => Self::WithoutStatus,
+            _ => Self::Everything,
+        }
+    }
+
+    pub(super) fn filter(&self, set: &FieldSet) -> FieldSet {
+        static STATUS: LazyLock<PathElement> =
+            LazyLock::new(|| PathElement::Field("status".into()));
+        match self {
+            Self::Everything => set.clone(),
+            Self::WithoutStatus => {
+                let mut status = FieldSet::new();
+                status.insert_member(STATUS.clone());
+                set.recursive_difference(&status)
+            }
+            Self::OnlyStatus => {
+                let mut only = FieldSet::new();
+                if set.is_member(&STATUS) {
+                    only.insert_member(STATUS.clone());
+                }
+                if let Some(below) = set.child(&STATUS) {
+                    only.insert_child(STATUS.clone(), below.clone());
+                }
+                only
+            }
+        }
+    }
+
+    pub(super) fn filter_all(&self, comparison: Comparison) -> Comparison {
+        comparison.map(|set| self.filter(set))
+    }
+}
+
+/// The set without what identifies an object or is the server's alone.
+pub(super) fn without_identity(set: &FieldSet) -> FieldSet {
+    static IDENTITY: LazyLock<FieldSet> = LazyLock::new(|| {
+        let field = |name: &str| PathElement::Field(name.to_owned());
+        let mut set = FieldSet::new();
+        for name in ["apiVersion", "kind", "metadata"] {
+            set.insert(&[field(name)]);
+        }
+        for name in [
+            "name",
+            "namespace",
+            "creationTimestamp",
+            "selfLink",
+            "uid",
+            "clusterName",
+            "generation",
+            "managedFields",
+            "resourceVersion",
+        ] {
+            set.insert(&[field("metadata"), field(name)]);
+        }
+        set
+    });
+    set.difference(&IDENTITY)
+}

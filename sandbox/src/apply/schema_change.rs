@@ -1,0 +1,39 @@
+use super::field_set::FieldSet;
+use super::managers::Managers;
+use super::typed::{Atom, Typed};
+
+/// Fits ownership to a schema that changed since it was written: what became atomic is owned as a whole. What became
+/// granular counts as if it had always been so.
+pub(super) fn reconcile(typed: Typed<'_>, managers: &mut Managers) {
+    for entry in managers.entries_mut().values_mut() {
+        entry.fields = below(typed, &entry.fields);
+    }
+}
+
+fn below(typed: Typed<'_>, set: &FieldSet) -> FieldSet {
+    let mut out = FieldSet::new();
+    for element in set.members() {
+        out.insert_member(element.clone());
+    }
+    for (element, child) in set.children() {
+        let step = typed.step(element);
+        if is_atomic(step) {
+            out.insert_member(element.clone());
+        } else {
+            out.insert_child(element.clone(), below(step, child));
+        }
+    }
+    out
+}
+
+/// Whether the schema says so; where it leaves the type open nothing is fitted.
+fn is_atomic(typed: Typed<'_>) -> bool {
+    if typed.is_open() {
+        return false;
+    }
+    match typed.atom(None) {
+        Atom::Scalar => false,
+        Atom::List => typed.is_atomic_list(),
+        Atom::Map => typed.is_atomic_map(),
+    }
+}

@@ -1,0 +1,477 @@
+//! Server-side apply as the API server does it, in small stories.
+
+use serde_json::{Value, json};
+
+use super::{ApplyError, ApplyOptions, apply, update};
+use crate::schema::Schema;
+
+fn schema() -> Schema {
+    Schema::from_json(&json!({
+        "type": "object",
+        "properties": {
+            "spec": {
+                "type": "object",
+                "properties": {
+                    "replicas": {"type": "integer"},
+                    "image": {"type": "string"},
+                    "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+                    "args": {"type": "array", "items": {"type": "string"}},
+                    "tags": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
+                    "selector": {"type": "object", "x-kubernetes-map-type": "atomic",
+                        "properties": {"a": {"type": "string"}, "b": {"type": "string"}}},
+                    "ports": {
+                        "type": "array",
+                        "x-kubernetes-list-type": "map",
+                        "x-kubernetes-list-map-keys": ["port", "protocol"],
+                        "items": {"type": "object", "required": ["port"], "properties": {
+                            "port": {"type": "integer"},
+                            "protocol": {"type": "string", "default": "TCP"},
+                            "name": {"type": "string"}
+                        }}
+                    }
+                }
+            },
+            "status": {"type": "object", "properties": {"ready": {"type": "boolean"}}}
+        }
+    }))
+    .expect("a structural schema")
+}
+
+fn options(manager: &str) -> ApplyOptions {
+    let time = "2026-01-01T00:00:00Z".parse().expect("a time");
+    ApplyOptions::new(manager, "example.com/v1", time)
+}
+
+fn later(manager: &str) -> ApplyOptions {
+    let time = "2026-01-01T01:00:00Z".parse().expect("a time");
+    ApplyOptions::new(manager, "example.com/v1", time)
+}
+
+fn site(spec: Value) -> Value {
+    json!({"apiVersion": "example.com/v1", "kind": "Site", "metadata": {"name": "a", "namespace": "default"}, "spec": spec})
+}
+
+fn applied(live: Option<&Value>, options: &ApplyOptions, spec: Value) -> Value {
+    apply(&schema(), live, &site(spec), options)
+        .expect("applies")
+        .object
+}
+
+fn owned(object: &Value) -> Vec<(String, Value)> {
+    let entries = object["metadata"]["managedFields"].as_array();
+    let entries = entries.map(Vec::as_slice).unwrap_or_default();
+    entries
+        .iter()
+        .map(|e| {
+            let name = format!("{} {}", e["manager"], e["operation"]).replace('"', "");
+            (name, e["fieldsV1"].clone())
+        })
+        .collect()
+}
+
+fn refused(live: &Value, options: &ApplyOptions, spec: Value) -> String {
+    apply(&schema(), Some(live), &site(spec), options)
+        .expect_err("must be refused")
+        .to_string()
+}
+
+#[test]
+fn an_applier_owns_what_it_applied_and_not_the_identity() {
+    let live = applied(
+        None,
+        &options("a"),
+        json!({"replicas": 1, "labels": {"x": "1"}, "args": ["a"], "tags": ["t"], "ports": [{"port": 80}], "selector": {"a": "1"}}),
+    );
+    assert_eq!(
+        live["metadata"]["managedFields"],
+        json!([{
+            "manager": "a", "operation": "Apply", "apiVersion": "example.com/v1",
+            "time": "2026-01-01T00:00:00Z", "fieldsType": "FieldsV1",
+            "fieldsV1": {"f:spec": {
+                "f:replicas": {}, "f:labels": {"f:x": {}}, "f:args": {}, "f:selector": {},
+                "f:tags": {"v:\"t\"": {}},
+                "f:ports": {"k:{\"port\":80,\"protocol\":\"TCP\"}": {".": {}, "f:port": {}}}
+            }}
+        }])
+    );
+}
+
+#[test]
+fn applying_the_same_again_changes_nothing() {
+    let spec = json!({"replicas": 1, "ports": [{"port": 80, "name": "x"}]});
+    let live = applied(None, &options("a"), spec.clone());
+    let again = apply(&schema(), Some(&live), &site(spec), &later("a")).expect("applies");
+    assert_eq!(again.object, live);
+    assert!(!again.changed);
+}
+
+#[test]
+fn what_is_left_out_goes_away_unless_somebody_owns_it() {
+    let live = applied(
+        None,
+        &options("a"),
+        json!({"replicas": 1, "image": "x", "labels": {"x": "1", "y": "2"}, "ports": [{"port": 80}, {"port": 81}]}),
+    );
+    let live = applied(
+        Some(&live),
+        &options("b"),
+        json!({"image": "x", "ports": [{"port": 81}]}),
+    );
+    let live = applied(Some(&live), &later("a"), json!({"labels": {"y": "2"}}));
+    assert_eq!(
+        live["spec"],
+        json!({"image": "x", "labels": {"y": "2"}, "ports": [{"port": 81}]})
+    );
+    let live = applied(Some(&live), &later("a"), json!({}));
+    assert_eq!(live["spec"], json!({"image": "x", "ports": [{"port": 81}]}));
+    let live = applied(Some(&live), &later("b"), json!({"image": "x"}));
+    assert_eq!(live["spec"], json!({"image": "x"}));
+}
+
+#[test]
+fn fields_of_updaters_stay_when_an_applier_leaves_them_out() {
+    let live = applied(
+        None,
+        &options("a"),
+        json!({"replicas": 1, "labels": {"x": "1"}}),
+    );
+    let mut new = live.clone();
+    new["spec"]["image"] = json!("set by hand");
+    let live = update(&schema(), Some(&live), new, &options("edit"));
+    let live = applied(Some(&live), &later("a"), json!({"replicas": 2}));
+    assert_eq!(live["spec"], json!({"replicas": 2, "image": "set by hand"}));
+}
+
+#[test]
+fn a_changed_field_of_another_manager_is_a_conflict() {
+    let live = update(
+        &schema(),
+        None,
+        site(json!({"replicas": 1, "image": "x"})),
+        &options("kubectl-client-side-apply"),
+    );
+    assert_eq!(
+        refused(&live, &options("a"), json!({"replicas": 2})),
+        "Apply failed with 1 conflict: conflict with \"kubectl-client-side-apply\" using example.com/v1: .spec.replicas"
+    );
+    let other = applied(None, &options("b"), json!({"replicas": 1, "image": "x"}));
+    assert_eq!(
+        refused(&other, &options("a"), json!({"replicas": 2, "image": "y"})),
+        "Apply failed with 2 conflicts: conflicts with \"b\":\n- .spec.image\n- .spec.replicas"
+    );
+    let Err(ApplyError::Conflicts(conflicts)) = apply(
+        &schema(),
+        Some(&other),
+        &site(json!({"replicas": 2})),
+        &options("a"),
+    ) else {
+        panic!("must conflict");
+    };
+    let causes: Vec<_> = conflicts.iter().map(|c| (c.message(), c.field())).collect();
+    let expected = (
+        "conflict with \"b\"".to_owned(),
+        ".spec.replicas".to_owned(),
+    );
+    assert_eq!(causes, [expected]);
+}
+
+#[test]
+fn force_transfers_ownership() {
+    let live = applied(None, &options("b"), json!({"replicas": 1, "image": "x"}));
+    let live = applied(
+        Some(&live),
+        &options("a").force(true),
+        json!({"replicas": 2}),
+    );
+    assert_eq!(
+        owned(&live),
+        [
+            ("a Apply".into(), json!({"f:spec": {"f:replicas": {}}})),
+            ("b Apply".into(), json!({"f:spec": {"f:image": {}}})),
+        ]
+    );
+    assert_eq!(live["spec"], json!({"replicas": 2, "image": "x"}));
+    let text = refused(&live, &options("b"), json!({"replicas": 1, "image": "x"}));
+    assert_eq!(
+        text,
+        "Apply failed with 1 conflict: conflict with \"a\": .spec.replicas"
+    );
+}
+
+#[test]
+fn the_same_value_is_shared() {
+    let live = applied(None, &options("b"), json!({"replicas": 1}));
+    let live = applied(Some(&live), &options("a"), json!({"replicas": 1}));
+    let fields = json!({"f:spec": {"f:replicas": {}}});
+    // Nothing of the object changed, so the server gives the new manager no time.
+    assert_eq!(
+        owned(&live),
+        [
+            ("a Apply".into(), fields.clone()),
+            ("b Apply".into(), fields)
+        ]
+    );
+}
+
+#[test]
+fn an_atomic_list_is_owned_and_replaced_as_a_whole() {
+    let live = applied(None, &options("a"), json!({"args": ["x", "y"]}));
+    let text = refused(&live, &options("b"), json!({"args": ["x"]}));
+    assert!(text.ends_with(".spec.args"), "{text}");
+    let live = applied(
+        Some(&live),
+        &options("b").force(true),
+        json!({"args": ["z"]}),
+    );
+    assert_eq!(live["spec"]["args"], json!(["z"]));
+    assert_eq!(
+        owned(&live),
+        [("b Apply".into(), json!({"f:spec": {"f:args": {}}}))]
+    );
+}
+
+#[test]
+fn items_keep_the_order_of_the_live_list() {
+    let live = applied(None, &options("a"), json!({"tags": ["1", "2", "3"]}));
+    let table = [
+        (json!(["4"]), json!(["1", "2", "3", "4"])),
+        (json!(["0", "2"]), json!(["1", "0", "2", "3"])),
+        (json!(["3", "1"]), json!(["2", "3", "1"])),
+        (json!(["2", "2a", "3"]), json!(["1", "2", "2a", "3"])),
+    ];
+    for (tags, expected) in table {
+        let object = applied(Some(&live), &options("b"), json!({"tags": tags}));
+        assert_eq!(object["spec"]["tags"], expected, "{tags}");
+    }
+}
+
+#[test]
+fn configurations_of_the_wrong_form_are_refused() {
+    let prefix = "failed to create typed patch object (default/a; example.com/v1, Kind=Site): ";
+    let table = [
+        (
+            json!({"color": 1}),
+            ".spec.color: field not declared in schema",
+        ),
+        (
+            json!({"replicas": "x"}),
+            ".spec.replicas: expected numeric (int or float), got \"x\"",
+        ),
+        (
+            json!({"ports": [{"port": 1}, {"port": 1, "protocol": "TCP"}]}),
+            ".spec.ports: duplicate entries for key [port=1,protocol=\"TCP\"]",
+        ),
+        (
+            json!({"tags": ["a", "a"]}),
+            ".spec.tags: duplicate entries for key [=\"a\"]",
+        ),
+    ];
+    for (spec, text) in table {
+        assert_eq!(
+            refused(&site(json!({})), &options("a"), spec),
+            format!("{prefix}{text}")
+        );
+    }
+    let mut patch = site(json!({}));
+    patch["metadata"]["managedFields"] = json!([]);
+    let error = apply(&schema(), None, &patch, &options("a")).expect_err("must be refused");
+    assert_eq!(
+        error,
+        ApplyError::BadRequest("metadata.managedFields must be nil".into())
+    );
+    patch["apiVersion"] = json!("example.com/v2");
+    let error = apply(&schema(), None, &patch, &options("a")).expect_err("must be refused");
+    assert_eq!(
+        error.to_string(),
+        "Incorrect version specified in apply patch. Specified patch version: example.com/v2, expected: example.com/v1"
+    );
+}
+
+#[test]
+fn an_update_owns_what_it_changed_and_nobody_owns_what_it_removed() {
+    let live = applied(
+        None,
+        &options("a"),
+        json!({"replicas": 1, "image": "x", "tags": ["t"]}),
+    );
+    let live = update(
+        &schema(),
+        Some(&live),
+        {
+            let mut new = live.clone();
+            new["spec"] = json!({"replicas": 2, "labels": {"l": "1"}, "tags": ["t"]});
+            new
+        },
+        &later("edit"),
+    );
+    assert_eq!(
+        owned(&live),
+        [
+            (
+                "a Apply".into(),
+                json!({"f:spec": {"f:tags": {"v:\"t\"": {}}}})
+            ),
+            (
+                "edit Update".into(),
+                json!({"f:spec": {"f:replicas": {}, "f:labels": {".": {}, "f:l": {}}}}),
+            ),
+        ]
+    );
+    let again = update(&schema(), Some(&live), live.clone(), &options("other"));
+    assert_eq!(again, live);
+}
+
+#[test]
+fn status_belongs_to_the_status_endpoint() {
+    let mut object = site(json!({"replicas": 1}));
+    object["status"] = json!({"ready": true});
+    let live = update(&schema(), None, object.clone(), &options("a"));
+    assert_eq!(
+        owned(&live),
+        [(
+            "a Update".into(),
+            json!({"f:spec": {".": {}, "f:replicas": {}}})
+        )]
+    );
+    let mut new = live.clone();
+    new["status"]["ready"] = json!(false);
+    new["spec"]["replicas"] = json!(5);
+    let live = update(
+        &schema(),
+        Some(&live),
+        new,
+        &later("a").subresource(Some("status")),
+    );
+    assert_eq!(
+        owned(&live),
+        [
+            (
+                "a Update".into(),
+                json!({"f:spec": {".": {}, "f:replicas": {}}})
+            ),
+            ("a Update".into(), json!({"f:status": {"f:ready": {}}})),
+        ]
+    );
+    assert_eq!(
+        live["metadata"]["managedFields"][1]["subresource"],
+        "status"
+    );
+    let patch = json!({"apiVersion": "example.com/v1", "kind": "Site", "metadata": {"name": "a"}, "status": {"ready": true}});
+    let error = apply(
+        &schema(),
+        Some(&live),
+        &patch,
+        &options("b").subresource(Some("status")),
+    )
+    .expect_err("must conflict");
+    assert_eq!(
+        error.to_string(),
+        "Apply failed with 1 conflict: conflict with \"a\" with subresource \"status\" using example.com/v1: .status.ready"
+    );
+    let live = update(&schema(), None, object, &options("a").has_status(false));
+    assert_eq!(
+        owned(&live)[0].1["f:status"],
+        json!({".": {}, "f:ready": {}})
+    );
+}
+
+#[test]
+fn fields_from_before_the_first_apply_have_a_manager_of_their_own() {
+    let live = site(json!({"replicas": 1}));
+    assert_eq!(
+        refused(&live, &options("a"), json!({"replicas": 2})),
+        "Apply failed with 1 conflict: conflict with \"before-first-apply\" using example.com/v1: .spec.replicas"
+    );
+    let live = applied(Some(&live), &options("a"), json!({"image": "x"}));
+    let managers: Vec<String> = owned(&live).into_iter().map(|o| o.0).collect();
+    assert_eq!(managers, ["a Apply", "before-first-apply Update"]);
+}
+
+#[test]
+fn a_client_may_write_managed_fields() {
+    let live = update(
+        &schema(),
+        None,
+        site(json!({"replicas": 1})),
+        &options("kubectl-client-side-apply"),
+    );
+    // What kubectl does before its first server-side apply: it renames the manager and its operation.
+    let mut new = live.clone();
+    new["metadata"]["managedFields"][0]["manager"] = json!("kubectl");
+    new["metadata"]["managedFields"][0]["operation"] = json!("Apply");
+    let live = update(&schema(), Some(&live), new, &later("kubectl"));
+    assert_eq!(owned(&live)[0].0, "kubectl Apply");
+    let live = applied(Some(&live), &later("kubectl"), json!({"replicas": 3}));
+    assert_eq!(live["spec"]["replicas"], 3);
+
+    for reset in [json!([]), json!([{}])] {
+        let mut new = live.clone();
+        new["metadata"]["managedFields"] = reset;
+        let object = update(&schema(), Some(&live), new, &later("edit"));
+        assert!(owned(&object).is_empty());
+    }
+    let mut new = live.clone();
+    new["metadata"]["managedFields"] = json!([{"manager": "x", "operation": "Destroy"}]);
+    let object = update(&schema(), Some(&live), new, &later("edit"));
+    assert_eq!(owned(&object), owned(&live));
+}
+
+#[test]
+fn kubectl_does_not_conflict_with_what_it_applied_on_its_side() {
+    let annotate = |mut object: Value| {
+        let last = object.to_string();
+        object["metadata"]["annotations"] =
+            json!({"kubectl.kubernetes.io/last-applied-configuration": last});
+        object
+    };
+    let live = update(
+        &schema(),
+        None,
+        annotate(site(json!({"replicas": 1}))),
+        &options("kubectl-client-side-apply"),
+    );
+    let live = applied(Some(&live), &options("kubectl"), json!({"replicas": 2}));
+    assert_eq!(live["spec"]["replicas"], 2);
+    let last = &live["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"];
+    let last: Value = serde_json::from_str(last.as_str().expect("text")).expect("json");
+    assert_eq!(last["spec"]["replicas"], 2);
+}
+
+#[test]
+fn at_most_ten_updaters_are_kept_apart() {
+    let mut live = site(json!({"labels": {}}));
+    live = update(&schema(), None, live, &options("first"));
+    for i in 0..12 {
+        let mut new = live.clone();
+        new["spec"]["labels"][format!("l{i}")] = json!("x");
+        live = update(&schema(), Some(&live), new, &later(&format!("m{i:02}")));
+    }
+    let managers: Vec<String> = owned(&live).into_iter().map(|o| o.0).collect();
+    assert_eq!(managers.len(), 10);
+    assert!(
+        managers.contains(&"ancient-changes Update".into()),
+        "{managers:?}"
+    );
+}
+
+#[test]
+fn what_became_atomic_is_owned_as_a_whole() {
+    let with = |map_type: &str| {
+        Schema::from_json(&json!({"type": "object", "properties": {
+            "spec": {"type": "object", "x-kubernetes-map-type": map_type, "properties": {
+                "a": {"type": "string"}, "b": {"type": "string"}}}
+        }}))
+        .expect("a structural schema")
+    };
+    let patch = site(json!({"a": "1", "b": "2"}));
+    let live = apply(&with("granular"), None, &patch, &options("a"))
+        .expect("applies")
+        .object;
+    let again = apply(&with("atomic"), Some(&live), &patch, &options("a")).expect("applies");
+    assert_eq!(
+        owned(&again.object),
+        [("a Apply".into(), json!({"f:spec": {}}))]
+    );
+    let kept = update(&with("atomic"), Some(&live), live.clone(), &later("b"));
+    assert_eq!(owned(&kept), owned(&again.object));
+}

@@ -1,0 +1,67 @@
+use serde_json::{Map, Value};
+
+use super::cap::cap;
+use super::manager::{Manager, Operation};
+use super::managers::{Managers, put, take};
+use super::options::ApplyOptions;
+use super::ownership::record_update;
+use super::schema_change::reconcile;
+use super::typed::Typed;
+use crate::schema::Schema;
+
+/// Records who owns what after a create, a replace or a patch; answers the new object with its `managedFields`.
+///
+/// A client may send `managedFields` of its own: a valid list takes the place of the live one, an empty one (`[]` or
+/// `[{}]`) forgets all owners, and an object whose owners were forgotten is not tracked again before the next apply. On
+/// a subresource the client's list is ignored.
+pub fn update(
+    schema: &Schema,
+    live: Option<&Value>,
+    mut new: Value,
+    options: &ApplyOptions,
+) -> Value {
+    let typed = Typed::root(schema);
+    let mut old = live.cloned().unwrap_or_else(|| Value::Object(Map::new()));
+    let before = take(&mut old).unwrap_or(Value::Null);
+    let given = take(&mut new);
+    let mut managers = owners(&before, given.as_ref(), options);
+    if managers.is_empty() && live.is_some() {
+        put(&mut new, &managers);
+        return new;
+    }
+    reconcile(typed, &mut managers);
+    let writer = Manager::new(
+        &options.manager,
+        Operation::Update,
+        &options.api_version,
+        options.subresource.as_deref(),
+    );
+    record_update(typed, &old, &new, &mut managers, &writer, options);
+    cap(&mut managers);
+    put(&mut new, &managers);
+    new
+}
+
+/// The owners before the write: those the client gave, if it gave usable ones.
+fn owners(before: &Value, given: Option<&Value>, options: &ApplyOptions) -> Managers {
+    // A list that does not decode is as good as none.
+    let live = || Managers::from_json(before).unwrap_or_default();
+    let Some(given) = given.filter(|_| options.subresource.is_none()) else {
+        return live();
+    };
+    if is_reset(given) {
+        return Managers::default();
+    }
+    match Managers::from_json(given) {
+        Ok(managers) if !managers.is_empty() => managers,
+        _ => live(),
+    }
+}
+
+fn is_reset(given: &Value) -> bool {
+    match given.as_array().map(Vec::as_slice) {
+        Some([]) => true,
+        Some([Value::Object(only)]) => only.is_empty(),
+        _ => false,
+    }
+}

@@ -1,0 +1,65 @@
+use std::cmp::Ordering;
+
+use serde_json::Value;
+
+/// A total order over JSON values: numbers by value, then texts, booleans, lists, maps and null.
+pub(super) fn compare(a: &Value, b: &Value) -> Ordering {
+    match (a, b) {
+        (Value::Number(x), Value::Number(y)) => match (x.as_i64(), y.as_i64()) {
+            (Some(x), Some(y)) => x.cmp(&y),
+            _ => {
+                let (x, y) = (x.as_f64().unwrap_or(0.0), y.as_f64().unwrap_or(0.0));
+                x.total_cmp(&y)
+            }
+        },
+        (Value::String(x), Value::String(y)) => x.cmp(y),
+        (Value::Bool(x), Value::Bool(y)) => x.cmp(y),
+        (Value::Array(x), Value::Array(y)) => {
+            let mut pairs = x.iter().zip(y).map(|(x, y)| compare(x, y));
+            pairs
+                .find(|o| o.is_ne())
+                .unwrap_or_else(|| x.len().cmp(&y.len()))
+        }
+        (Value::Object(x), Value::Object(y)) => {
+            let sorted = |map: &serde_json::Map<String, Value>| {
+                let mut entries: Vec<(String, Value)> =
+                    map.iter().map(|(k, v)| (k.clone(), v.clone())).collect();
+                entries.sort_by(|a, b| a.0.cmp(&b.0));
+                entries
+            };
+            let (x, y) = (sorted(x), sorted(y));
+            let mut pairs = x
+                .iter()
+                .zip(&y)
+                .map(|(x, y)| x.0.cmp(&y.0).then_with(|| compare(&x.1, &y.1)));
+            pairs
+                .find(|o| o.is_ne())
+                .unwrap_or_else(|| x.len().cmp(&y.len()))
+        }
+        _ => rank(a).cmp(&rank(b)),
+    }
+}
+
+fn rank(value: &Value) -> u8 {
+    match value {
+        Value::Number(_) => 0,
+        Value::String(_) => 1,
+        Value::Bool(_) => 2,
+        Value::Array(_) => 3,
+        Value::Object(_) => 4,
+        Value::Null => 5,
+    }
+}
+
+/// Equality as JSON has it: `1` and `1.0` are the same number.
+pub(super) fn equal(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Array(x), Value::Array(y)) => {
+            x.len() == y.len() && x.iter().zip(y).all(|(x, y)| equal(x, y))
+        }
+        (Value::Object(x), Value::Object(y)) => {
+            x.len() == y.len() && x.iter().all(|(k, v)| y.get(k).is_some_and(|w| equal(v, w)))
+        }
+        _ => compare(a, b).is_eq(),
+    }
+}
