@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use crate::resource::Undecodable;
 
 /// One step from the server's state to the cache's, in the order in which the server took it.
@@ -5,11 +7,11 @@ use crate::resource::Undecodable;
 /// Whether an object is new or changed is for the store to say, not for the server's event.
 pub enum Delta<K> {
     /// The object was added or modified.
-    Set(K),
+    Set(Arc<K>),
     /// An object that does not decode was added or modified.
     SetUndecodable(Box<Undecodable>),
     /// The object is gone; this is its final state.
-    Deleted(K),
+    Deleted(Arc<K>),
     /// An object is gone, and its final state does not decode.
     DeletedUndecodable(Box<Undecodable>),
     /// A list begins. It may begin again before it ended: then the first one counts no more.

@@ -1,4 +1,4 @@
-use std::collections::VecDeque;
+use std::{collections::VecDeque, sync::Arc};
 
 use super::Delta;
 use crate::client::ObjectList;
@@ -95,7 +95,8 @@ impl<K> DeltaFifo<K> {
                 }
                 Some(Slot::Page(mut page)) => {
                     let room = Self::BATCH - deltas.len();
-                    deltas.extend(page.by_ref().take(room).map(Delta::Set));
+                    let objects = page.by_ref().take(room).map(Arc::new);
+                    deltas.extend(objects.map(Delta::Set));
                     if page.len() > 0 {
                         self.queue.push_front(Slot::Page(page));
                     }
@@ -174,7 +175,7 @@ mod tests {
         fifo.push(Delta::ListStarted);
         fifo.push_page(page(vec![1, 2]));
         fifo.push(ended());
-        fifo.push(Delta::Set(3));
+        fifo.push(Delta::Set(Arc::new(3)));
         assert!(!fifo.has_synced());
         let first = fifo.pop().unwrap();
         assert_eq!((first.deltas.len(), first.initial), (4, true));
@@ -212,7 +213,7 @@ mod tests {
         let mut fifo = DeltaFifo::new();
         fifo.push_page(page(vec![0; DeltaFifo::<u32>::BOUND - 1]));
         assert!(!fifo.is_full());
-        fifo.push(Delta::Set(1));
+        fifo.push(Delta::Set(Arc::new(1)));
         assert!(fifo.is_full());
         fifo.pop();
         assert!(!fifo.is_full());
@@ -230,7 +231,7 @@ mod tests {
                 fifo.finish();
                 prop_assert!(!batch.deltas.is_empty() && batch.deltas.len() <= DeltaFifo::<u32>::BATCH);
                 received.extend(batch.deltas.iter().filter_map(|delta| match delta {
-                    Delta::Set(number) => Some(*number),
+                    Delta::Set(number) => Some(**number),
                     _ => None,
                 }));
                 Ok(true)
@@ -239,7 +240,7 @@ mod tests {
                 match step {
                     0 => {
                         sent.push(next);
-                        fifo.push(Delta::Set(next));
+                        fifo.push(Delta::Set(Arc::new(next)));
                         next += 1;
                     }
                     1 => {

@@ -212,8 +212,9 @@ impl<K: Object> Shared<K> {
             self.take_in(&mut listeners, processor.store()).await;
             // Both branches are safe to lose: nothing is taken out before it is returned.
             let batch = tokio::select! {
-                batch = queue.pop() => batch,
+                biased;
                 () = self.joined.notified() => continue,
+                batch = queue.pop() => batch,
             };
             let events = processor.process(batch);
             self.progress

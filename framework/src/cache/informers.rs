@@ -106,6 +106,7 @@ impl Informers {
         K: Object + Serialize + DeserializeOwned,
     {
         let client = self.inner.client.clone();
+        let scope = scope.normalized();
         self.of_source(resource.clone(), scope.clone(), move || {
             Api::of(&client, resource, scope.namespace.as_deref())
         })
@@ -126,7 +127,7 @@ impl Informers {
         let identity = Identity {
             representation: TypeId::of::<K>(),
             resource,
-            scope,
+            scope: scope.normalized(),
         };
         let mut state = self.state();
         let known = state.informers.get(&identity);

@@ -29,6 +29,26 @@
 //!   error.
 //! * A panic of a listener is counted and ends only that call.
 //!
+//! ```no_run
+//! use pilothouse::cache::{Event, InformerScope, Informers};
+//! use pilothouse::client::{Client, Config};
+//! use pilothouse::k8s::api::core::v1::ConfigMap;
+//! use pilothouse::metrics::Metrics;
+//! use tokio_util::sync::CancellationToken;
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let client = Client::new(Config::infer().await?)?;
+//! let informers = Informers::new(client, Metrics::new());
+//! let settings = informers.informer::<ConfigMap>(InformerScope::all().namespace("default"));
+//! settings.add_listener(|event: &Event<ConfigMap>| println!("{event:?}"));
+//! informers.start(&CancellationToken::new());
+//! if settings.synced().await {
+//!     println!("{} in the cache", settings.lister().len());
+//! }
+//! informers.shutdown().await;
+//! # Ok(()) }
+//! ```
+//!
 //! What it does not: intermediate states may be left out while the watch is interrupted, and a
 //! cache is always a little behind the server.
 //!

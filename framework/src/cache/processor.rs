@@ -68,7 +68,7 @@ impl<K: Object> Processor<K> {
                 self.store.remove(&key);
                 self.follow(object.resource_version());
                 events.push(Event::Deleted {
-                    object: Arc::new(object),
+                    object,
                     final_state_known: true,
                 });
             }
@@ -85,18 +85,17 @@ impl<K: Object> Processor<K> {
         }
     }
 
-    fn set(&mut self, object: K, initial: bool, events: &mut Vec<Event<K>>) {
-        let key = object.key();
+    fn set(&mut self, new: Arc<K>, initial: bool, events: &mut Vec<Event<K>>) {
+        let key = new.key();
         self.unseen.remove(&key);
-        self.follow(object.resource_version());
+        self.follow(new.resource_version());
         let old = match self.store.get(&key) {
             // The `Arc` that readers have stays; the new copy goes.
-            Some(entry @ Entry::Object(_)) if same_version(entry, &object) => return,
+            Some(entry @ Entry::Object(_)) if same_version(entry, &*new) => return,
             Some(Entry::Object(old)) => Some(old.clone()),
             Some(Entry::Undecodable { last, .. }) => last.clone(),
             None => None,
         };
-        let new = Arc::new(object);
         self.store.insert(key, Entry::Object(new.clone()));
         events.push(match old {
             None => Event::Added {

@@ -89,11 +89,14 @@ mod tests {
         let queue = DeltaQueue::<u32>::new();
         let second = Duration::from_secs(1);
         for number in 0..DeltaFifo::<u32>::BOUND as u32 {
-            queue.push(Delta::Set(number)).await;
+            queue.push(Delta::Set(number.into())).await;
         }
-        let blocked = timeout(second, queue.push(Delta::Set(0))).await;
+        let blocked = timeout(second, queue.push(Delta::Set(0.into()))).await;
         assert!(blocked.is_err());
-        let (pushed, batch) = tokio::join!(timeout(second, queue.push(Delta::Set(0))), queue.pop());
+        let (pushed, batch) = tokio::join!(
+            timeout(second, queue.push(Delta::Set(0.into()))),
+            queue.pop()
+        );
         assert!(pushed.is_ok());
         assert_eq!(batch.deltas.len(), DeltaFifo::<u32>::BATCH);
     }

@@ -314,8 +314,10 @@ impl<L> Reflector<L> {
         let is_added = matches!(event, WatchEvent::Added(_));
         self.position.followed(event.resource_version(), is_added);
         let delta = match event {
-            WatchEvent::Added(object) | WatchEvent::Modified(object) => Delta::Set(object),
-            WatchEvent::Deleted(object) => Delta::Deleted(object),
+            WatchEvent::Added(object) | WatchEvent::Modified(object) => {
+                Delta::Set(Arc::new(object))
+            }
+            WatchEvent::Deleted(object) => Delta::Deleted(Arc::new(object)),
             WatchEvent::Undecodable {
                 change: Change::Deleted,
                 object,

@@ -15,6 +15,18 @@ impl InformerScope {
         Self::default()
     }
 
+    /// Scopes that mean the same become equal: what is empty selects nothing in particular.
+    pub(super) fn normalized(mut self) -> Self {
+        for part in [
+            &mut self.namespace,
+            &mut self.label_selector,
+            &mut self.field_selector,
+        ] {
+            *part = part.take().filter(|text| !text.is_empty());
+        }
+        self
+    }
+
     /// Only objects in `namespace`.
     #[must_use]
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {

@@ -48,6 +48,7 @@ async fn another_scope_or_representation_is_another_informer() {
     informers.informer::<ConfigMap>(InformerScope::all());
     informers.informer::<ConfigMap>(InformerScope::all().namespace("x"));
     informers.informer::<ConfigMap>(InformerScope::all().labels("app=web"));
+    informers.informer::<ConfigMap>(InformerScope::all().namespace(""));
     informers.dynamic(ApiResource::of::<ConfigMap>(), InformerScope::all());
     informers.of::<DynamicObject>(ApiResource::of::<ConfigMap>(), InformerScope::all());
     assert_eq!(informers.statuses().len(), 4);
