@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use crate::auth::{Tokens, User};
 use crate::clock::Clock;
 use crate::core::Core;
+use crate::definitions;
 use crate::namespaces;
 use crate::record::Log;
 use crate::registry::Registry;
@@ -132,6 +133,7 @@ impl Builder {
         );
         namespaces::create_system(&core).map_err(|error| BuildError::Start(error.to_string()))?;
         core.spawn(namespaces::finalize(core.clone()));
+        core.spawn(definitions::run(core.clone()));
         Ok(Sandbox::start(core, admin_token))
     }
 }

@@ -28,6 +28,7 @@ mod builder;
 pub mod builtin;
 mod clock;
 mod core;
+mod definitions;
 pub mod discovery;
 mod fault;
 mod namespaces;

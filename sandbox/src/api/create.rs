@@ -6,6 +6,7 @@ use super::{
 };
 use crate::builtin;
 use crate::core::Core;
+use crate::definitions;
 use crate::registry::GroupResource;
 use crate::store::{Commit, CommitError, Key, Write};
 
@@ -128,6 +129,10 @@ fn complete(
     let schema = kind.structural();
     schema.apply_defaults(&mut object);
     builtin::default_object(kind, &mut object);
+    if definitions::is_definition(kind) {
+        definitions::supported(&object)?;
+        definitions::remember_storage(&mut object);
+    }
     let mut causes = validate::metadata(kind, &object, None);
     causes.extend(schema.validate(&object, None).into_iter().map(Cause::from));
     causes.extend(
@@ -135,6 +140,9 @@ fn complete(
             .into_iter()
             .map(Cause::from),
     );
+    if definitions::is_definition(kind) {
+        causes.extend(definitions::check(&object, None));
+    }
     if !causes.is_empty() {
         return Err(ApiError::invalid(kind, meta::name(&object), causes));
     }

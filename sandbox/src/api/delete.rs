@@ -6,6 +6,7 @@ use super::options::Propagation;
 use super::update::{commit, is_held};
 use super::{ApiError, DeleteOptions, Target, meta, strategy};
 use crate::core::Core;
+use crate::definitions;
 use crate::store::selector::Selection;
 use crate::store::{Commit, CommitError, Entry, Write};
 
@@ -115,10 +116,6 @@ fn is_namespace(target: &Target) -> bool {
     target.kind.group.is_empty() && target.kind.kind == "Namespace"
 }
 
-fn is_definition(target: &Target) -> bool {
-    target.kind.group == "apiextensions.k8s.io" && target.kind.kind == "CustomResourceDefinition"
-}
-
 fn grace(object: &Value) -> i64 {
     let grace = object.pointer("/metadata/deletionGracePeriodSeconds");
     grace.and_then(Value::as_i64).unwrap_or(0)
@@ -211,7 +208,7 @@ fn set_finalizers(target: &Target, object: &mut Value, options: &DeleteOptions) 
         Propagation::Foreground => new.push(FOREGROUND.into()),
         Propagation::Background => {}
     }
-    if is_definition(target)
+    if definitions::is_definition(&target.kind)
         && !new.iter().any(|name| name == CLEANUP)
         && !meta::is_deleting(object)
     {

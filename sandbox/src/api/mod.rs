@@ -22,7 +22,7 @@ mod validate;
 mod watch;
 
 pub(crate) use create::{create, namespace_exists};
-pub(crate) use delete::{Deleted, delete, delete_collection};
+pub(crate) use delete::{CLEANUP, Deleted, delete, delete_collection};
 pub(crate) use error::{ApiError, Cause};
 pub(crate) use handle::Handle;
 pub(crate) use identity::identify;

@@ -7,6 +7,7 @@ use super::{
 };
 use crate::builtin;
 use crate::core::Core;
+use crate::definitions;
 use crate::store::{Commit, CommitError, Entry, Write};
 
 /// A replace of an object or of one of its subresources.
@@ -209,6 +210,11 @@ fn settle(
         let generation = meta::generation(current).unwrap_or(0) + 1;
         meta::set(&mut new, "generation", generation);
     }
+    let defines = definitions::is_definition(kind) && subresource.is_empty();
+    if defines {
+        definitions::supported(&new)?;
+        definitions::remember_storage(&mut new);
+    }
     let mut causes = validate::metadata(kind, &new, Some(current));
     causes.extend(
         schema
@@ -222,6 +228,9 @@ fn settle(
                 .into_iter()
                 .map(Cause::from),
         );
+    }
+    if defines {
+        causes.extend(definitions::check(&new, Some(current)));
     }
     if causes.is_empty() {
         Ok(new)

@@ -48,6 +48,9 @@ pub(super) fn decode(media_type: &str, body: &[u8]) -> Result<Value, ApiError> {
     match media_type {
         "" | "application/json" => json(body),
         "application/yaml" => yaml(body),
+        "application/vnd.kubernetes.protobuf" => Err(ApiError::not_implemented(
+            "request bodies in protobuf (send application/json or application/yaml)",
+        )),
         other => Err(ApiError::new(
             415,
             "UnsupportedMediaType",

@@ -1,0 +1,306 @@
+use serde_json::Value;
+
+use super::{conditions, flag, items, text};
+use crate::api::{ApiError, Cause, meta, names};
+use crate::schema::Schema;
+use crate::table::JsonPath;
+
+/// # Errors
+/// 501 for what the sandbox leaves out of CustomResourceDefinitions.
+pub(crate) fn supported(definition: &Value) -> Result<(), ApiError> {
+    if text(definition, "/spec/conversion/strategy") == "Webhook" {
+        return Err(ApiError::not_implemented(
+            "conversion of custom resources by webhook",
+        ));
+    }
+    let selectable = |version: &Value| !items(version, "/selectableFields").is_empty();
+    if items(definition, "/spec/versions").iter().any(selectable) {
+        return Err(ApiError::not_implemented(
+            "selectableFields of CustomResourceDefinitions",
+        ));
+    }
+    Ok(())
+}
+
+/// What is wrong with a definition that is created or replaces `old`.
+pub(crate) fn check(definition: &Value, old: Option<&Value>) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    let group = text(definition, "/spec/group");
+    let plural = text(definition, "/spec/names/plural");
+    let name = meta::name(definition);
+    if name != format!("{plural}.{group}") {
+        let detail = "must be spec.names.plural+\".\"+spec.group";
+        causes.push(Cause::invalid("metadata.name", &name.into(), detail));
+    }
+    check_group(definition, group, &mut causes);
+    match text(definition, "/spec/scope") {
+        "Cluster" | "Namespaced" => {}
+        "" => causes.push(Cause::required("spec.scope", "")),
+        other => causes.push(Cause::not_supported(
+            "spec.scope",
+            other,
+            &["Cluster", "Namespaced"],
+        )),
+    }
+    if flag(definition, "/spec/preserveUnknownFields") {
+        let detail = "must be false in order to use defaults in the schema";
+        causes.push(Cause::invalid(
+            "spec.preserveUnknownFields",
+            &true.into(),
+            detail,
+        ));
+    }
+    check_names(definition, &mut causes);
+    check_versions(definition, &mut causes);
+    if let Some(old) = old {
+        check_update(definition, old, &mut causes);
+    }
+    causes
+}
+
+fn check_group(definition: &Value, group: &str, causes: &mut Vec<Cause>) {
+    if group.is_empty() {
+        causes.push(Cause::required("spec.group", ""));
+        return;
+    }
+    for detail in names::dns_subdomain(group) {
+        causes.push(Cause::invalid("spec.group", &group.into(), &detail));
+    }
+    if !group.contains('.') {
+        let detail = "should be a domain with at least one dot";
+        causes.push(Cause::invalid("spec.group", &group.into(), detail));
+    }
+    let belongs = |domain: &str| {
+        group == domain
+            || group
+                .strip_suffix(domain)
+                .is_some_and(|rest| rest.ends_with('.'))
+    };
+    let annotations = definition.pointer("/metadata/annotations");
+    let approved = annotations.is_some_and(|all| all.get("api-approved.kubernetes.io").is_some());
+    if (belongs("k8s.io") || belongs("kubernetes.io")) && !approved {
+        let detail = "protected groups must have approval annotation \"api-approved.kubernetes.io\", see \
+                      https://github.com/kubernetes/enhancements/pull/1111";
+        causes.push(Cause::required(
+            "metadata.annotations[api-approved.kubernetes.io]",
+            detail,
+        ));
+    }
+}
+
+fn check_names(definition: &Value, causes: &mut Vec<Cause>) {
+    for field in ["plural", "singular", "kind", "listKind"] {
+        let name = text(definition, &format!("/spec/names/{field}"));
+        let path = format!("spec.names.{field}");
+        if name.is_empty() {
+            causes.push(Cause::required(path, ""));
+            continue;
+        }
+        let lower = if field.ends_with("ind") {
+            name.to_lowercase()
+        } else {
+            name.into()
+        };
+        for detail in names::dns_1035_label(&lower) {
+            let detail = if field.ends_with("ind") {
+                format!("may have mixed case, but should otherwise match: {detail}")
+            } else {
+                detail
+            };
+            causes.push(Cause::invalid(path.clone(), &name.into(), &detail));
+        }
+    }
+    for field in ["shortNames", "categories"] {
+        for (index, name) in items(definition, &format!("/spec/names/{field}"))
+            .iter()
+            .enumerate()
+        {
+            for detail in names::dns_1035_label(name.as_str().unwrap_or_default()) {
+                causes.push(Cause::invalid(
+                    format!("spec.names.{field}[{index}]"),
+                    name,
+                    &detail,
+                ));
+            }
+        }
+    }
+    let (kind, list) = (
+        text(definition, "/spec/names/kind"),
+        text(definition, "/spec/names/listKind"),
+    );
+    if !kind.is_empty() && kind == list {
+        let detail = "kind and listKind may not be the same";
+        causes.push(Cause::invalid("spec.names.listKind", &list.into(), detail));
+    }
+}
+
+fn check_versions(definition: &Value, causes: &mut Vec<Cause>) {
+    let versions = items(definition, "/spec/versions");
+    if versions.is_empty() {
+        causes.push(Cause::required(
+            "spec.versions",
+            "must have at least one version",
+        ));
+        return;
+    }
+    let mut seen: Vec<&str> = Vec::new();
+    for (index, version) in versions.iter().enumerate() {
+        let path = format!("spec.versions[{index}]");
+        let name = text(version, "/name");
+        for detail in names::dns_1035_label(name) {
+            causes.push(Cause::invalid(
+                format!("{path}.name"),
+                &name.into(),
+                &detail,
+            ));
+        }
+        if seen.contains(&name) {
+            let shown = Value::Array(
+                versions
+                    .iter()
+                    .map(|version| text(version, "/name").into())
+                    .collect(),
+            );
+            causes.push(Cause::invalid(
+                "spec.versions",
+                &shown,
+                "must contain unique version names",
+            ));
+        }
+        seen.push(name);
+        let schema_path = format!("{path}.schema.openAPIV3Schema");
+        match version.pointer("/schema/openAPIV3Schema") {
+            None => causes.push(Cause::required(schema_path, "schemas are required")),
+            Some(schema) => {
+                if let Err(errors) = Schema::from_json_at(schema, &schema_path) {
+                    causes.extend(errors.into_iter().map(Cause::from));
+                }
+            }
+        }
+        check_scale(version, &path, causes);
+        check_columns(version, &path, causes);
+    }
+    if versions
+        .iter()
+        .filter(|version| flag(version, "/storage"))
+        .count()
+        != 1
+    {
+        let shown = Value::Array(
+            versions
+                .iter()
+                .map(|version| text(version, "/name").into())
+                .collect(),
+        );
+        let detail = "must have exactly one version marked as storage version";
+        causes.push(Cause::invalid("spec.versions", &shown, detail));
+    }
+}
+
+fn check_scale(version: &Value, path: &str, causes: &mut Vec<Cause>) {
+    let Some(scale) = version.pointer("/subresources/scale") else {
+        return;
+    };
+    let selector = (
+        "labelSelectorPath",
+        &[".spec.", ".status."][..],
+        "should be a json path under either .spec or .status",
+    );
+    for (field, under, detail) in [
+        (
+            "specReplicasPath",
+            &[".spec."][..],
+            "should be a json path under .spec",
+        ),
+        (
+            "statusReplicasPath",
+            &[".status."][..],
+            "should be a json path under .status",
+        ),
+        selector,
+    ] {
+        let given = scale.get(field).and_then(Value::as_str).unwrap_or_default();
+        let path = format!("{path}.subresources.scale.{field}");
+        if given.is_empty() {
+            if field != "labelSelectorPath" {
+                causes.push(Cause::required(path, ""));
+            }
+        } else if given.contains('[') || !under.iter().any(|prefix| given.starts_with(prefix)) {
+            causes.push(Cause::invalid(path, &given.into(), detail));
+        }
+    }
+}
+
+fn check_columns(version: &Value, path: &str, causes: &mut Vec<Cause>) {
+    const TYPES: &[&str] = &["boolean", "date", "integer", "number", "string"];
+    for (index, column) in items(version, "/additionalPrinterColumns")
+        .iter()
+        .enumerate()
+    {
+        let path = format!("{path}.additionalPrinterColumns[{index}]");
+        if text(column, "/name").is_empty() {
+            causes.push(Cause::required(format!("{path}.name"), ""));
+        }
+        match text(column, "/type") {
+            "" => {
+                let detail = format!("must be one of {}", TYPES.join(","));
+                causes.push(Cause::required(format!("{path}.type"), &detail));
+            }
+            known if TYPES.contains(&known) => {}
+            other => {
+                let detail = format!("must be one of {}", TYPES.join(","));
+                causes.push(Cause::invalid(
+                    format!("{path}.type"),
+                    &other.into(),
+                    &detail,
+                ));
+            }
+        }
+        let json_path = text(column, "/jsonPath");
+        if json_path.is_empty() {
+            causes.push(Cause::required(format!("{path}.jsonPath"), ""));
+        } else if let Err(error) = JsonPath::parse(json_path) {
+            causes.push(Cause::invalid(
+                format!("{path}.jsonPath"),
+                &json_path.into(),
+                &error.to_string(),
+            ));
+        }
+    }
+}
+
+fn check_update(definition: &Value, old: &Value, causes: &mut Vec<Cause>) {
+    if conditions::is_true(old, "Established") {
+        for field in ["group", "scope", "names/kind", "names/plural"] {
+            let pointer = format!("/spec/{field}");
+            let (was, is) = (old.pointer(&pointer), definition.pointer(&pointer));
+            if was != is {
+                let path = format!("spec.{}", field.replace('/', "."));
+                causes.push(Cause::invalid(
+                    path,
+                    is.unwrap_or(&Value::Null),
+                    "field is immutable",
+                ));
+            }
+        }
+    }
+    let versions: Vec<&str> = items(definition, "/spec/versions")
+        .iter()
+        .map(|version| text(version, "/name"))
+        .collect();
+    for (index, stored) in items(definition, "/status/storedVersions")
+        .iter()
+        .enumerate()
+    {
+        let name = stored.as_str().unwrap_or_default();
+        if !versions.contains(&name) {
+            let path = format!("status.storedVersions[{index}]");
+            let detail = format!(
+                "missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions \
+                 until a storage migration ensures no data remains persisted in {name} and removes {name} from \
+                 status.storedVersions"
+            );
+            causes.push(Cause::invalid(path, stored, &detail));
+        }
+    }
+}

@@ -1,0 +1,96 @@
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{flag, items, text};
+use crate::api::meta;
+use crate::registry::{Column, Origin, ScalePaths, SchemaSource, ServedKind};
+use crate::schema::Schema;
+
+/// The kinds a definition makes: one for each version that is served. Exactly one counts as the stored one, for parts of the
+/// sandbox that go through all objects.
+pub(super) fn kinds(definition: &Value) -> Vec<Arc<ServedKind>> {
+    let served: Vec<&Value> = items(definition, "/spec/versions")
+        .iter()
+        .filter(|version| flag(version, "/served"))
+        .collect();
+    let stored = served
+        .iter()
+        .position(|version| flag(version, "/storage"))
+        .unwrap_or(0);
+    let kinds = served.iter().enumerate();
+    kinds
+        .map(|(index, version)| Arc::new(kind(definition, version, index == stored)))
+        .collect()
+}
+
+fn kind(definition: &Value, version: &Value, storage: bool) -> ServedKind {
+    let name = |field: &str| text(definition, &format!("/spec/names/{field}")).to_owned();
+    let names = |field: &str| {
+        let names = items(definition, &format!("/spec/names/{field}")).iter();
+        names.filter_map(Value::as_str).map(String::from).collect()
+    };
+    // The schema was checked when the definition was written.
+    let schema = version
+        .pointer("/schema/openAPIV3Schema")
+        .map(Schema::from_json);
+    let schema = schema.and_then(Result::ok).unwrap_or_else(Schema::anything);
+    let mut verbs = vec![
+        "delete",
+        "deletecollection",
+        "get",
+        "list",
+        "patch",
+        "create",
+        "update",
+        "watch",
+    ];
+    if meta::is_deleting(definition) {
+        verbs.retain(|verb| *verb != "create");
+    }
+    ServedKind {
+        group: text(definition, "/spec/group").into(),
+        version: text(version, "/name").into(),
+        kind: name("kind"),
+        list_kind: name("listKind"),
+        plural: name("plural"),
+        singular: name("singular"),
+        short_names: names("shortNames"),
+        categories: names("categories"),
+        namespaced: text(definition, "/spec/scope") == "Namespaced",
+        verbs: verbs.into_iter().map(String::from).collect(),
+        status: version.pointer("/subresources/status").is_some(),
+        scale: version.pointer("/subresources/scale").map(scale),
+        columns: items(version, "/additionalPrinterColumns")
+            .iter()
+            .map(column)
+            .collect(),
+        schema: SchemaSource::ready(schema),
+        storage,
+        origin: Origin::Custom,
+    }
+}
+
+fn scale(scale: &Value) -> ScalePaths {
+    let path = |field: &str| scale.get(field).and_then(Value::as_str).map(String::from);
+    ScalePaths {
+        spec: path("specReplicasPath").unwrap_or_default(),
+        status: path("statusReplicasPath").unwrap_or_default(),
+        selector: path("labelSelectorPath").filter(|path| !path.is_empty()),
+    }
+}
+
+fn column(column: &Value) -> Column {
+    let field = |name: &str| text(column, &format!("/{name}")).to_owned();
+    let priority = column.get("priority").and_then(Value::as_i64);
+    Column {
+        name: field("name"),
+        kind: field("type"),
+        format: field("format"),
+        description: field("description"),
+        priority: priority
+            .and_then(|priority| i32::try_from(priority).ok())
+            .unwrap_or(0),
+        json_path: field("jsonPath"),
+    }
+}
