@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::update::Change;
-use super::{ApiError, Cause, Target, WriteOptions, Written, meta, update};
+use super::{ApiError, Cause, Target, WriteOptions, Written, meta, ownership, update};
 use crate::core::Core;
 use crate::registry::ScalePaths;
 
@@ -84,6 +84,44 @@ pub(crate) fn write_scale(
         }
         put(&mut object, &paths.spec, replicas.into());
         Ok(Change::Plain(object))
+    })?;
+    written.object = read_scale(target, &written.object)?;
+    Ok(written)
+}
+
+/// Applies a `scale`: its wanted replicas are the one field of the object that the manager then owns through it.
+///
+/// # Errors
+/// 404 for kinds without, 409 if others own the field, 422.
+pub(crate) fn apply_scale(
+    core: &Core,
+    target: &Target,
+    name: &str,
+    scale: &Value,
+    options: &WriteOptions,
+) -> Result<Written, ApiError> {
+    let paths = paths(target, name)?;
+    let mut configuration = json!({
+        "apiVersion": target.kind.api_version(),
+        "kind": target.kind.kind,
+        "metadata": {"name": name},
+    });
+    if let Some(namespace) = &target.namespace {
+        meta::set(&mut configuration, "namespace", namespace.as_str());
+    }
+    if let Some(replicas) = scale.pointer("/spec/replicas") {
+        put(&mut configuration, &paths.spec, replicas.clone());
+    }
+    let mut written = update(core, target, name, "scale", options, |current| {
+        ownership::merge(
+            core,
+            target,
+            "scale",
+            options,
+            Some(current),
+            &configuration,
+        )
+        .map(Change::Owned)
     })?;
     written.object = read_scale(target, &written.object)?;
     Ok(written)

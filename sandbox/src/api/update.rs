@@ -23,7 +23,6 @@ pub(crate) enum Change {
     /// Whose owners of fields are still to be recorded.
     Plain(Value),
     /// Whose `managedFields` are already right.
-    #[expect(dead_code, reason = "server-side apply makes it")]
     Owned(Value),
 }
 

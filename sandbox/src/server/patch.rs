@@ -1,12 +1,119 @@
+use serde_json::Value;
+
 use super::resource::Request;
 use super::{body, options};
-use crate::api::{ApiError, Written};
+use crate::api::{self, ApiError, Cause, WriteOptions, Written};
 use crate::core::Core;
 
+const JSON: &str = "application/json-patch+json";
+const MERGE: &str = "application/merge-patch+json";
+const STRATEGIC: &str = "application/strategic-merge-patch+json";
+const APPLY: &str = "application/apply-patch+yaml";
+
 /// Answers a PATCH of any of the four kinds.
-pub(super) fn patch(_core: &Core, request: &Request) -> Result<Written, ApiError> {
+pub(super) fn patch(core: &Core, request: &Request) -> Result<Written, ApiError> {
     let media = body::media_type(&request.record.content_type);
-    let _ = options::write(request)?;
+    let custom = request.target.kind.is_custom();
+    match media.as_str() {
+        JSON | MERGE | APPLY => {}
+        STRATEGIC if !custom => {}
+        _ => {
+            let mut known = vec![JSON, MERGE];
+            if !custom {
+                known.push(STRATEGIC);
+            }
+            known.push(APPLY);
+            let known = known.join(", ");
+            return Err(ApiError::new(
+                415,
+                "UnsupportedMediaType",
+                format!(
+                    "the body of the request was in an unknown format - accepted media types include: {known}"
+                ),
+            ));
+        }
+    }
+    let options = options::write(request)?;
+    check_options(request, &media)?;
+    if media == APPLY {
+        return apply(core, request, &options);
+    }
+    let document = body::json(&request.body)?;
+    let change = |object: &mut Value| change(request, &media, &document, object);
+    if request.subresource == "scale" {
+        return api::write_scale(
+            core,
+            &request.target,
+            &request.name,
+            &options,
+            |mut scale| {
+                change(&mut scale)?;
+                Ok(scale)
+            },
+        );
+    }
+    api::patch(
+        core,
+        &request.target,
+        &request.name,
+        &request.subresource,
+        &options,
+        change,
+    )
+}
+
+fn check_options(request: &Request, media: &str) -> Result<(), ApiError> {
+    let wrong = |cause| {
+        Err(ApiError::invalid_kind(
+            "meta.k8s.io",
+            "PatchOptions",
+            "",
+            vec![cause],
+        ))
+    };
+    if media == APPLY {
+        if request.query.get("fieldManager").is_empty() {
+            return wrong(Cause::required(
+                "fieldManager",
+                "is required for apply patch",
+            ));
+        }
+    } else if request.query.find("force").is_some() {
+        return wrong(Cause::forbidden(
+            "force",
+            "may not be specified for non-apply patch",
+        ));
+    }
+    Ok(())
+}
+
+fn apply(core: &Core, request: &Request, options: &WriteOptions) -> Result<Written, ApiError> {
+    let configuration = body::yaml(&request.body)?;
+    if request.subresource == "scale" {
+        return api::apply_scale(
+            core,
+            &request.target,
+            &request.name,
+            &configuration,
+            options,
+        );
+    }
+    let Request {
+        target,
+        name,
+        subresource,
+        ..
+    } = request;
+    api::apply(core, target, name, subresource, configuration, options)
+}
+
+fn change(
+    request: &Request,
+    media: &str,
+    document: &Value,
+    object: &mut Value,
+) -> Result<(), ApiError> {
+    let _ = (request, document, object);
     Err(ApiError::not_implemented(format_args!(
         "patches of type {media} yet"
     )))
