@@ -3,6 +3,7 @@
 
 pub mod cache;
 pub mod client;
+pub mod controller;
 pub mod crd;
 pub mod health;
 pub mod metrics;

@@ -11,6 +11,12 @@ pub trait RateLimiter: Send + 'static {
     fn delay(&mut self, failures: u32, now: Duration) -> Duration;
 }
 
+impl<L: RateLimiter + ?Sized> RateLimiter for Box<L> {
+    fn delay(&mut self, failures: u32, now: Duration) -> Duration {
+        (**self).delay(failures, now)
+    }
+}
+
 /// Doubles the delay with every failure: `min(base · 2ⁿ⁻¹, max)`, times a random factor from 1 to
 /// `1 + spread`, so that keys that failed together do not come back together.
 ///

@@ -1,0 +1,184 @@
+use std::{any::TypeId, sync::Arc};
+
+use serde_json::Value;
+
+use super::{
+    Context, Error,
+    key_states::{Applied, Written},
+};
+use crate::{
+    cache::Lister,
+    client::{self, Api, Patch, PatchParams},
+    resource::{ApiResource, CanOwn, ObjectKey, Resource, Scope, set_controller},
+};
+
+impl<K: Resource> Context<K> {
+    /// Makes `child` be as it is written here, owned by the reconciled object, and returns it as
+    /// the server has it.
+    ///
+    /// Server-side apply, forced, under the operator's name: fields that are written here are ours,
+    /// fields that were and are not any more are removed, all others stay with whom they belong
+    /// to. The controller reference is set. An empty namespace becomes that of the reconciled
+    /// object. What only the server writes (UID, resource version, managed fields, …) is left out.
+    ///
+    /// No request is sent when the body equals the last one that this process applied and the cached
+    /// child is still as that apply left it; so a reconcile of an unchanged object sends nothing.
+    ///
+    /// # Errors
+    /// [`Error::NotWired`] if `wire` does not say `.owns::<C>()`; what is wrong with the child's
+    /// name or namespace; [`Error::Gone`] when the reconciled object is gone; the server's.
+    pub async fn apply<C: Resource>(&self, mut child: C) -> Result<C, Error>
+    where
+        K::Scope: CanOwn<C::Scope>,
+    {
+        let cache = self.cache::<C>().ok_or(Error::NotWired {
+            verb: "apply",
+            kind: C::KIND,
+            line: "owns",
+        })?;
+        let key = self.adopt(&mut child)?;
+        let resource = ApiResource::of::<C>();
+        let body = serde_json::to_vec(&child)
+            .map_err(|source| Error::serialize("apply", &resource, &key, source))?;
+        let body = self.shared.fingerprints.of(&body);
+
+        let id = (TypeId::of::<C>(), key.clone());
+        if let Some(present) = self.unchanged(&id, body, cache) {
+            self.shared.hub.metrics.writes_skipped.inc();
+            return Ok(Arc::unwrap_or_clone(present));
+        }
+        let patch = Patch::apply(&typed(&child, &resource, &key)?)
+            .map_err(|source| Error::serialize("apply", &resource, &key, source))?;
+        let api = Api::<C>::of(&self.shared.client, resource, key.namespace());
+        self.shared.hub.metrics.writes_sent.inc();
+        let answer = api.patch(key.name(), &self.forced(), &patch).await;
+        let answer = answer.map_err(as_apply)?;
+        self.remember(id, body, &answer);
+        Ok(answer)
+    }
+
+    /// Makes `child` ready to be applied, and gives its key.
+    fn adopt<C: Resource>(&self, child: &mut C) -> Result<ObjectKey, Error>
+    where
+        K::Scope: CanOwn<C::Scope>,
+    {
+        let owner = self.owner("apply")?;
+        if child.name().is_empty() {
+            return Err(Error::NoName { kind: C::KIND });
+        }
+        if C::Scope::NAMESPACED {
+            if child.namespace().is_none() {
+                let key = self.beside::<C>("apply", child.name())?;
+                child.metadata_mut().namespace = key.namespace().map(str::to_owned);
+            }
+            if K::Scope::NAMESPACED && child.namespace() != self.key.namespace() {
+                return Err(Error::OtherNamespace {
+                    kind: C::KIND,
+                    child: child.key(),
+                    owner: self.key.clone(),
+                });
+            }
+        }
+        set_controller(&**owner, child).map_err(|source| Error::Owner {
+            kind: C::KIND,
+            source,
+        })?;
+        let metadata = child.metadata_mut();
+        metadata.managed_fields = None;
+        metadata.resource_version = None;
+        metadata.uid = None;
+        metadata.creation_timestamp = None;
+        metadata.generation = None;
+        Ok(child.key())
+    }
+
+    /// The child as it is, if this body was applied already and nothing happened to it since.
+    fn unchanged<C: Resource>(
+        &self,
+        id: &(TypeId, ObjectKey),
+        body: u128,
+        cache: &Lister<C>,
+    ) -> Option<Arc<C>> {
+        let cached = cache.get(&id.1).ok()?;
+        let behind = |version: &str| {
+            let collection = cache.snapshot().resource_version().map(str::to_owned);
+            is_older(collection.as_deref(), version)
+        };
+        let with = |state: &mut super::key_states::KeyState| {
+            let applied = state.applied.get_mut(id)?;
+            if applied.written.body != body {
+                return None;
+            }
+            applied.run = self.run;
+            let version = &applied.written.version;
+            match cached {
+                Some(cached) if cached.resource_version() == Some(version) => {
+                    applied.answer = None;
+                    Some(cached)
+                }
+                // The cache has not come to our write yet. If something happened to the child after it,
+                // the event is still to come and leads to another reconcile.
+                _ if behind(version) => applied.answer.clone()?.downcast().ok(),
+                _ => None,
+            }
+        };
+        self.shared.hub.states.with(&self.key, with).flatten()
+    }
+
+    fn remember<C: Resource>(&self, id: (TypeId, ObjectKey), body: u128, answer: &C) {
+        let Some(version) = answer.resource_version() else {
+            return;
+        };
+        let applied = Applied {
+            written: Written {
+                body,
+                version: version.to_owned(),
+            },
+            answer: Some(Arc::new(answer.clone())),
+            run: self.run,
+        };
+        let states = &self.shared.hub.states;
+        states.with(&self.key, |state| state.applied.insert(id, applied));
+    }
+
+    pub(super) fn forced(&self) -> PatchParams {
+        PatchParams::apply(self.shared.field_manager.as_str()).force()
+    }
+}
+
+/// The body with `apiVersion` and `kind`, which server-side apply needs and not every type writes.
+fn typed<C: Resource>(child: &C, resource: &ApiResource, key: &ObjectKey) -> Result<Value, Error> {
+    let mut body = serde_json::to_value(child)
+        .map_err(|source| Error::serialize("apply", resource, key, source))?;
+    if let Value::Object(fields) = &mut body {
+        // Its own subresource where there is one, and never ours.
+        fields.remove("status");
+        fields.insert("apiVersion".into(), resource.api_version().into());
+        fields.insert("kind".into(), C::KIND.into());
+    }
+    Ok(body)
+}
+
+/// Whether a cache at `version` has not come to `other` yet. Resource versions that are not numbers
+/// cannot be compared.
+fn is_older(version: Option<&str>, other: &str) -> bool {
+    let number = |text: &str| text.parse::<u64>().ok();
+    match (version.and_then(number), number(other)) {
+        (Some(version), Some(other)) => version < other,
+        _ => false,
+    }
+}
+
+/// The same error in the user's words: he asked to apply.
+pub(super) fn as_apply(mut error: client::Error) -> Error {
+    if let client::Error::Api { verb, .. }
+    | client::Error::Connect { verb, .. }
+    | client::Error::Transport { verb, .. }
+    | client::Error::Timeout { verb, .. }
+    | client::Error::Decode { verb, .. }
+    | client::Error::Invalid { verb, .. } = &mut error
+    {
+        *verb = "apply";
+    }
+    Error::Client(error)
+}

@@ -1,0 +1,157 @@
+use std::{fmt, sync::Arc};
+
+use super::{Error, fingerprints::Fingerprints, hub::Hub, readers::Readers};
+use crate::{
+    cache::{Lister, Listing},
+    client::Client,
+    resource::{ObjectKey, Resource, Scope},
+};
+
+/// What a reconcile works with: the caches of the wired kinds, and the writes that know the
+/// reconciled object.
+///
+/// Reads come from the caches and never wait. A kind that `wire` does not name is an error that says which
+/// line to add; it never starts a watch.
+pub struct Context<K> {
+    pub(super) key: ObjectKey,
+    /// `None` when the object is gone.
+    pub(super) object: Option<Arc<K>>,
+    /// Number of this run, to tell what it applied from what an earlier one did.
+    pub(super) run: u64,
+    pub(super) shared: Arc<Shared<K>>,
+}
+
+/// What all contexts of a controller have in common.
+pub(super) struct Shared<K> {
+    pub(super) hub: Arc<Hub<K>>,
+    pub(super) readers: Readers,
+    pub(super) client: Client,
+    pub(super) field_manager: String,
+    pub(super) fingerprints: Fingerprints,
+}
+
+impl<K: Resource> Context<K> {
+    /// The key that is reconciled.
+    pub fn key(&self) -> &ObjectKey {
+        &self.key
+    }
+
+    /// A client that asks the API server, past the caches.
+    pub fn live(&self) -> &Client {
+        &self.shared.client
+    }
+
+    /// The cached object of that name, in the namespace of the reconciled object.
+    ///
+    /// # Errors
+    /// [`Error::NotWired`]; [`Error::Undecodable`]; [`Error::NoNamespace`] for a namespaced kind
+    /// when the reconciled one is cluster-scoped.
+    pub fn get<C: Resource>(&self, name: &str) -> Result<Option<Arc<C>>, Error> {
+        let key = self.beside::<C>("get", name)?;
+        self.lookup(&key)
+    }
+
+    /// The cached object of that name in `namespace`.
+    ///
+    /// # Errors
+    /// [`Error::NotWired`]; [`Error::Undecodable`].
+    pub fn get_in<C>(&self, namespace: &str, name: &str) -> Result<Option<Arc<C>>, Error>
+    where
+        C: Resource<Scope = crate::resource::Namespaced>,
+    {
+        self.lookup(&ObjectKey::namespaced(namespace, name))
+    }
+
+    /// The cached objects of a kind: in the namespace of the reconciled object where both have
+    /// one, otherwise all. Those that do not decode stand beside the others.
+    ///
+    /// # Errors
+    /// [`Error::NotWired`].
+    pub fn list<C: Resource>(&self) -> Result<Listing<C>, Error> {
+        let lister = self.lister("list")?;
+        Ok(match self.key.namespace() {
+            Some(namespace) if C::Scope::NAMESPACED => lister.in_namespace(namespace),
+            _ => lister.list(),
+        })
+    }
+
+    /// The cached objects of a kind in `namespace`.
+    ///
+    /// # Errors
+    /// [`Error::NotWired`].
+    pub fn list_in<C>(&self, namespace: &str) -> Result<Listing<C>, Error>
+    where
+        C: Resource<Scope = crate::resource::Namespaced>,
+    {
+        Ok(self.lister("list")?.in_namespace(namespace))
+    }
+
+    /// The cached objects of a kind in all namespaces.
+    ///
+    /// # Errors
+    /// [`Error::NotWired`].
+    pub fn list_all<C: Resource>(&self) -> Result<Listing<C>, Error> {
+        Ok(self.lister("list")?.list())
+    }
+
+    /// The cached objects of a kind that name the reconciled object as an owner.
+    ///
+    /// # Errors
+    /// [`Error::NotWired`]; [`Error::Gone`] when the object is gone, and its UID with it.
+    pub fn list_owned<C: Resource>(&self) -> Result<Listing<C>, Error> {
+        let uid = self.owner("list")?.uid().unwrap_or_default();
+        Ok(self.lister("list")?.by_owner(uid))
+    }
+
+    fn lookup<C: Resource>(&self, key: &ObjectKey) -> Result<Option<Arc<C>>, Error> {
+        self.lister("get")?.get(key).map_err(Error::Undecodable)
+    }
+
+    fn lister<C: Resource>(&self, verb: &'static str) -> Result<&Lister<C>, Error> {
+        self.cache::<C>().ok_or(Error::NotWired {
+            verb,
+            kind: C::KIND,
+            line: "reads",
+        })
+    }
+
+    pub(super) fn cache<C: Resource>(&self) -> Option<&Lister<C>> {
+        self.shared.readers.get::<C>()
+    }
+
+    /// The key of `name` beside the reconciled object.
+    pub(super) fn beside<C: Resource>(
+        &self,
+        verb: &'static str,
+        name: &str,
+    ) -> Result<ObjectKey, Error> {
+        if !C::Scope::NAMESPACED {
+            return Ok(ObjectKey::cluster(name));
+        }
+        match self.key.namespace() {
+            Some(namespace) => Ok(ObjectKey::namespaced(namespace, name)),
+            None => Err(Error::NoNamespace {
+                verb,
+                kind: C::KIND,
+                name: name.to_owned(),
+            }),
+        }
+    }
+
+    /// The reconciled object, which alone can own and have a status.
+    pub(super) fn owner(&self, verb: &'static str) -> Result<&Arc<K>, Error> {
+        self.object.as_ref().ok_or_else(|| Error::Gone {
+            verb,
+            kind: K::KIND,
+            key: self.key.clone(),
+        })
+    }
+}
+
+impl<K> fmt::Debug for Context<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context")
+            .field("key", &self.key)
+            .finish_non_exhaustive()
+    }
+}

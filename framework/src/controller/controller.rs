@@ -1,0 +1,194 @@
+use std::{fmt, future::Future, marker::PhantomData, sync::Arc, time::Duration};
+
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    ControllerStatus, Environment, Predicate, Reconciler, Wired,
+    owner_map::References,
+    run,
+    wiring::{Own, Owned, Read, Watched, Wiring},
+};
+use crate::{
+    queue::{ExponentialBackoff, RateLimiter},
+    resource::{ApiResource, CanOwn, ObjectKey, Resource},
+};
+
+/// A [`Reconciler`] with all that belongs to it: which kinds it watches and how it works.
+///
+/// [`Reconciler::wire`] gets one and adds to it; [`new`](Self::new) calls it.
+#[must_use]
+pub struct Controller<R: Reconciler> {
+    pub(super) reconciler: Arc<R>,
+    pub(super) name: String,
+    pub(super) own: Own<R::Resource>,
+    pub(super) wirings: Vec<Box<dyn Wiring<R::Resource>>>,
+    pub(super) concurrency: usize,
+    pub(super) timeout: Option<Duration>,
+    pub(super) limiter: Box<dyn RateLimiter>,
+    pub(super) status: ControllerStatus,
+}
+
+impl<R: Reconciler> Controller<R> {
+    /// How many reconciles run at once unless told otherwise. One (controller-runtime's default)
+    /// lets a slow call to somewhere else hold up every object.
+    pub const CONCURRENCY: usize = 4;
+
+    /// The controller of `reconciler`, as its [`wire`](Reconciler::wire) makes it. It is named
+    /// after the kind, in lower case.
+    pub fn new(reconciler: R) -> Self {
+        let reconciler = Arc::new(reconciler);
+        let name = R::Resource::KIND.to_lowercase();
+        let bare = Self {
+            reconciler: reconciler.clone(),
+            status: ControllerStatus::new(&name),
+            name,
+            own: Own { predicate: None },
+            wirings: Vec::new(),
+            concurrency: Self::CONCURRENCY,
+            timeout: None,
+            limiter: Box::new(ExponentialBackoff::default()),
+        };
+        reconciler.wire(bare)
+    }
+
+    /// It writes objects of kind `C` as their controlling owner. Every change of one leads to a
+    /// reconcile of its owner, and [`Context`](super::Context) can read and apply the kind.
+    pub fn owns<C: Resource>(self) -> Self
+    where
+        <R::Resource as Resource>::Scope: CanOwn<C::Scope>,
+    {
+        self.owned::<C>(None, References::Controller)
+    }
+
+    /// As [`owns`](Self::owns), but of the changes only those for which `predicate` holds.
+    pub fn owns_when<C: Resource>(self, predicate: Predicate<C>) -> Self
+    where
+        <R::Resource as Resource>::Scope: CanOwn<C::Scope>,
+    {
+        self.owned(Some(predicate), References::Controller)
+    }
+
+    /// As [`owns`](Self::owns), but a change leads to all owners of the reconciled kind, not only
+    /// to the controlling one.
+    pub fn owns_together<C: Resource>(self) -> Self
+    where
+        <R::Resource as Resource>::Scope: CanOwn<C::Scope>,
+    {
+        self.owned::<C>(None, References::Every)
+    }
+
+    fn owned<C: Resource>(self, predicate: Option<Predicate<C>>, references: References) -> Self {
+        self.with(Owned {
+            predicate,
+            references,
+        })
+    }
+
+    /// Changes of objects of kind `C` lead to reconciles of the keys that `map` names. Of a change
+    /// both the old and the new object are mapped.
+    pub fn watches<C: Resource>(self, map: impl Fn(&C) -> Vec<ObjectKey> + Send + 'static) -> Self {
+        self.with(Watched {
+            map: Box::new(map),
+            predicate: None,
+        })
+    }
+
+    /// As [`watches`](Self::watches), but of the changes only those for which `predicate` holds.
+    pub fn watches_when<C: Resource>(
+        self,
+        predicate: Predicate<C>,
+        map: impl Fn(&C) -> Vec<ObjectKey> + Send + 'static,
+    ) -> Self {
+        self.with(Watched {
+            map: Box::new(map),
+            predicate: Some(predicate),
+        })
+    }
+
+    /// It reads objects of kind `C`; their changes lead to nothing.
+    pub fn reads<C: Resource>(self) -> Self {
+        self.with(Read::<C>(PhantomData))
+    }
+
+    fn with(mut self, wiring: impl Wiring<R::Resource> + 'static) -> Self {
+        self.wirings.push(Box::new(wiring));
+        self
+    }
+
+    /// Of the changes of a reconciled object only those for which `predicate` holds lead to a
+    /// reconcile. Without it all do, other than those that are only its own status.
+    pub fn when(mut self, predicate: Predicate<R::Resource>) -> Self {
+        self.own.predicate = Some(predicate);
+        self
+    }
+
+    /// At most so many reconciles run at once, each for another key; 0 means 1.
+    /// By default [`CONCURRENCY`](Self::CONCURRENCY).
+    pub fn concurrency(mut self, concurrency: usize) -> Self {
+        self.concurrency = concurrency.max(1);
+        self
+    }
+
+    /// A reconcile that takes longer is dropped and counts as failed. By default there is no limit.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// How failures are delayed, instead of the default [`ExponentialBackoff`].
+    pub fn rate_limiter(mut self, limiter: impl RateLimiter) -> Self {
+        self.limiter = Box::new(limiter);
+        self
+    }
+
+    /// Names it otherwise than after the kind, in logs and metrics. Needed for two controllers of
+    /// one kind.
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self.status = ControllerStatus::new(&self.name);
+        self
+    }
+
+    /// The name in logs and metrics.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The reconciled kind.
+    pub fn resource(&self) -> ApiResource {
+        ApiResource::of::<R::Resource>()
+    }
+
+    /// All kinds it watches, the reconciled one first.
+    pub fn wired(&self) -> Vec<Wired> {
+        let others = self.wirings.iter().map(|wiring| wiring.wired());
+        [self.own.wired()].into_iter().chain(others).collect()
+    }
+
+    /// How it is doing, now and while it [runs](Self::run).
+    pub fn status(&self) -> ControllerStatus {
+        self.status.clone()
+    }
+
+    /// Works until `cancel`, and returns when no reconcile is running any more. Dropping the future
+    /// drops running reconciles where they wait.
+    ///
+    /// The informers' caches have to be filled by whoever owns `environment`; no reconcile starts
+    /// before all wired kinds have synced (design promise R4).
+    pub fn run(
+        self,
+        environment: Environment,
+        cancel: CancellationToken,
+    ) -> impl Future<Output = ()> + Send {
+        run::run(self, environment, cancel)
+    }
+}
+
+impl<R: Reconciler> fmt::Debug for Controller<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Controller")
+            .field("name", &self.name)
+            .field("wired", &self.wired())
+            .finish_non_exhaustive()
+    }
+}

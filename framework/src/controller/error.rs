@@ -1,0 +1,109 @@
+use std::sync::Arc;
+
+use crate::{
+    client,
+    resource::{ApiResource, ObjectKey, OwnerError, Undecodable},
+};
+
+/// Why something asked of a [`Context`](super::Context) was not done.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The kind is not named in `wire`, so there is no cache of it.
+    #[error("{verb} {kind}: `wire` does not name this kind: add `.{line}::<{kind}>()` there")]
+    NotWired {
+        /// What was tried.
+        verb: &'static str,
+        /// The kind.
+        kind: &'static str,
+        /// The method to add.
+        line: &'static str,
+    },
+    /// The object is in the cache, but does not fit its Rust type.
+    #[error("get {0}")]
+    Undecodable(Arc<Undecodable>),
+    /// No namespace is given, and there is none to assume.
+    #[error(
+        "{verb} {kind} {name}: give it a namespace: the reconciled object is cluster-scoped and has none to lend"
+    )]
+    NoNamespace {
+        /// What was tried.
+        verb: &'static str,
+        /// The kind.
+        kind: &'static str,
+        /// The object's name.
+        name: String,
+    },
+    /// A child has no name; server-side apply cannot generate one.
+    #[error("apply {kind}: the object has no name: set `metadata.name`")]
+    NoName {
+        /// Kind of the child.
+        kind: &'static str,
+    },
+    /// A child is in another namespace than its owner.
+    #[error(
+        "apply {kind} {child}: it is not in the namespace of its owner {owner}, where alone it can be owned: leave its namespace empty, or write it with `live()`"
+    )]
+    OtherNamespace {
+        /// Kind of the child.
+        kind: &'static str,
+        /// The child.
+        child: ObjectKey,
+        /// The owner.
+        owner: ObjectKey,
+    },
+    /// The reconciled object is gone: nothing can be written for it.
+    #[error("{verb}: {kind} {key} is gone")]
+    Gone {
+        /// What was tried.
+        verb: &'static str,
+        /// Kind of the reconciled object.
+        kind: &'static str,
+        /// The reconciled object.
+        key: ObjectKey,
+    },
+    /// The owner reference cannot be set.
+    #[error("apply {kind}: {source}")]
+    Owner {
+        /// Kind of the child.
+        kind: &'static str,
+        /// Why.
+        source: OwnerError,
+    },
+    /// What is to be written cannot be made into JSON.
+    #[error("{verb} {target}: cannot be written as JSON: {source}")]
+    Serialize {
+        /// What was tried.
+        verb: &'static str,
+        /// On what.
+        target: String,
+        /// Why.
+        source: serde_json::Error,
+    },
+    /// The request failed.
+    #[error(transparent)]
+    Client(#[from] client::Error),
+}
+
+impl Error {
+    /// The client's error, if a request failed.
+    pub fn client(&self) -> Option<&client::Error> {
+        match self {
+            Self::Client(error) => Some(error),
+            _ => None,
+        }
+    }
+
+    pub(super) fn serialize(
+        verb: &'static str,
+        resource: &ApiResource,
+        key: &ObjectKey,
+        source: serde_json::Error,
+    ) -> Self {
+        Self::Serialize {
+            verb,
+            target: format!("{} {key}", resource.kind),
+            source,
+        }
+    }
+}

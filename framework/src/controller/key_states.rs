@@ -1,0 +1,83 @@
+use std::{
+    any::{Any, TypeId},
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use super::own_writes::OwnWrites;
+use crate::resource::ObjectKey;
+
+/// What a controller remembers of each object it has reconciled, until the object is gone.
+#[derive(Debug, Default)]
+pub(super) struct KeyStates {
+    states: Mutex<HashMap<ObjectKey, KeyState>>,
+}
+
+/// What is remembered of one object.
+#[derive(Debug, Default)]
+pub(super) struct KeyState {
+    /// What was applied, by type and key of the child.
+    pub(super) applied: HashMap<(TypeId, ObjectKey), Applied>,
+    /// The last status that was written.
+    pub(super) status: Option<Written>,
+    /// Which versions of the object are our own doing.
+    pub(super) own_writes: OwnWrites,
+}
+
+/// The last apply of a child.
+#[derive(Debug)]
+pub(super) struct Applied {
+    pub(super) written: Written,
+    /// The object in the answer, kept until the cache has it.
+    pub(super) answer: Option<Arc<dyn Any + Send + Sync>>,
+    /// The last run that asked for it.
+    pub(super) run: u64,
+}
+
+/// A body and the resource version it led to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Written {
+    pub(super) body: u128,
+    pub(super) version: String,
+}
+
+impl KeyStates {
+    /// Remembers `key` from now on.
+    pub(super) fn begin(&self, key: &ObjectKey) {
+        let mut states = self.lock();
+        if !states.contains_key(key.as_str()) {
+            states.insert(key.clone(), KeyState::default());
+        }
+    }
+
+    /// Whether `key` is remembered.
+    pub(super) fn contains(&self, key: &ObjectKey) -> bool {
+        self.lock().contains_key(key.as_str())
+    }
+
+    /// Forgets `key`.
+    pub(super) fn remove(&self, key: &ObjectKey) {
+        // Dropped outside of the lock: it may hold objects.
+        let removed = self.lock().remove(key.as_str());
+        drop(removed);
+    }
+
+    /// Reads or changes what is remembered of `key`; `None` if nothing is.
+    pub(super) fn with<T>(
+        &self,
+        key: &ObjectKey,
+        change: impl FnOnce(&mut KeyState) -> T,
+    ) -> Option<T> {
+        self.lock().get_mut(key.as_str()).map(change)
+    }
+
+    /// How many keys are remembered.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<ObjectKey, KeyState>> {
+        self.states.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

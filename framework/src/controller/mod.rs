@@ -1,0 +1,79 @@
+//! Controllers: from "something changed" to `reconcile`.
+//!
+//! A [`Reconciler`] is what a user writes; its `wire` adds to a [`Controller`] which kinds it owns,
+//! watches and reads. From that come the watches, the mapping from events to keys, and the order of
+//! starting. A [`Context`] is what a reconcile works with: cached reads, `apply`, `update_status`.
+//!
+//! ```text
+//! informers → listeners (predicates, owner mapping) → WorkQueue → workers → reconcile → Context
+//! ```
+//!
+//! What it guarantees, whatever fails or panics:
+//!
+//! * Two calls for one key never overlap.
+//! * A change seen after a reconcile began leads to another one after it ended.
+//! * The object is taken from the cache when the call starts. If it is gone by then, `deleted` is
+//!   called, once, if the key had been reconciled.
+//! * No reconcile before every wired kind has synced. A kind that is forbidden or not served
+//!   holds back only the controllers that wire it; [`ControllerStatus`] says so.
+//! * A failure is retried after `min(5 ms · 2ⁿ⁻¹, 300 s)` times a factor from 1 to 1.1; a success
+//!   resets n. What the API server asks for is a lower bound.
+//! * A panic of a reconcile, a predicate or a mapping is counted and spoils only itself.
+//! * What is remembered of a key ends with its object.
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//! use pilothouse::controller::{Action, Context, Controller, Reconciler, Result};
+//! use pilothouse::k8s::api::{apps::v1::Deployment, core::v1::ConfigMap};
+//! use pilothouse::resource::Object;
+//!
+//! /// Keeps a note beside every Deployment.
+//! struct Notes;
+//!
+//! impl Reconciler for Notes {
+//!     type Resource = Deployment;
+//!
+//!     fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
+//!         controller.owns::<ConfigMap>()
+//!     }
+//!
+//!     async fn reconcile(&self, object: Arc<Deployment>, cx: &Context<Deployment>) -> Result<Action> {
+//!         let mut note = ConfigMap::default();
+//!         note.metadata.name = Some(format!("{}-note", object.name()));
+//!         cx.apply(note).await?;
+//!         Ok(Action::wait())
+//!     }
+//! }
+//! ```
+
+mod action;
+mod apply;
+mod context;
+mod controller;
+mod environment;
+mod error;
+mod failure;
+mod fingerprints;
+mod hub;
+mod key_states;
+mod own_writes;
+mod owner_map;
+mod predicate;
+mod readers;
+mod reconciler;
+mod run;
+mod status;
+mod update_status;
+mod wired;
+mod wiring;
+
+pub use action::Action;
+pub use context::Context;
+pub use controller::Controller;
+pub use environment::Environment;
+pub use error::Error;
+pub use failure::{Failure, Result};
+pub use predicate::Predicate;
+pub use reconciler::Reconciler;
+pub use status::ControllerStatus;
+pub use wired::{Role, Wired};

@@ -1,0 +1,125 @@
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{Context, Error, apply::as_apply, hub::WriteGuard, key_states::Written};
+use crate::{
+    client::{self, Api, Patch},
+    resource::{ApiResource, Resource},
+};
+
+impl<K: Resource> Context<K> {
+    /// Makes `status` the status of the reconciled object.
+    ///
+    /// Server-side apply of the status subresource, forced, under the operator's name. Nothing is sent
+    /// when the object has this status already. The event by which the write comes back does not
+    /// lead to a reconcile, unless somebody else changed something, too.
+    ///
+    /// # Errors
+    /// [`Error::Gone`] when the object is gone; the server's.
+    pub async fn update_status<S: Serialize>(&self, status: S) -> Result<(), Error> {
+        let object = self.owner("update status")?;
+        let resource = ApiResource::of::<K>();
+        let failed = |source| Error::serialize("update status", &resource, &self.key, source);
+        let mut status = serde_json::to_value(status).map_err(failed)?;
+        strip_nulls(&mut status);
+        let body = self.shared.fingerprints.of(status.to_string().as_bytes());
+
+        let hub = &self.shared.hub;
+        let seen = object.resource_version().unwrap_or_default();
+        let (version, last) = hub
+            .states
+            .with(&self.key, |state| {
+                (state.own_writes.newest(seen), state.status.clone())
+            })
+            .unwrap_or_else(|| (seen.to_owned(), None));
+        let written = Written {
+            body,
+            version: version.clone(),
+        };
+        if last.as_ref() == Some(&written) {
+            hub.metrics.writes_skipped.inc();
+            return Ok(());
+        }
+        // Only the object that was seen can be compared; after a write of our own it is out of date.
+        if version == seen {
+            let present = serde_json::to_value(&**object).map_err(failed)?;
+            let mut present = present.get("status").cloned().unwrap_or_default();
+            strip_nulls(&mut present);
+            if present == status {
+                hub.states
+                    .with(&self.key, |state| state.status = Some(written));
+                hub.metrics.writes_skipped.inc();
+                return Ok(());
+            }
+        }
+        self.write_status(&resource, status, body, version).await
+    }
+
+    async fn write_status(
+        &self,
+        resource: &ApiResource,
+        status: Value,
+        body: u128,
+        base: String,
+    ) -> Result<(), Error> {
+        let hub = &self.shared.hub;
+        let api = Api::<K>::of(&self.shared.client, resource.clone(), self.key.namespace());
+        let patch = |version: Option<&str>| {
+            let mut metadata = json!({"name": self.key.name()});
+            if let Some(namespace) = self.key.namespace() {
+                metadata["namespace"] = namespace.into();
+            }
+            if let Some(version) = version {
+                metadata["resourceVersion"] = version.into();
+            }
+            Patch::Apply(json!({
+                "apiVersion": resource.api_version(),
+                "kind": K::KIND,
+                "metadata": metadata,
+                "status": status,
+            }))
+        };
+        let send = async |version: Option<&str>| -> Result<K, client::Error> {
+            hub.metrics.writes_sent.inc();
+            let patch = patch(version);
+            api.patch_status(self.key.name(), &self.forced(), &patch)
+                .await
+        };
+
+        // Events of the object wait until this is dropped.
+        let _guard = WriteGuard::new(hub, &self.key);
+        let answer = match send(Some(&base)).await {
+            // Somebody else was faster; that change leads to another reconcile. The status is
+            // ours all the same, and its echo is not to be told from the other change.
+            Err(error) if error.is_conflict() => {
+                let answer = send(None).await.map_err(as_apply)?;
+                (answer, None)
+            }
+            other => (other.map_err(as_apply)?, Some(base)),
+        };
+        if let (answer, base) = answer
+            && let Some(version) = answer.resource_version()
+        {
+            let version = version.to_owned();
+            hub.states.with(&self.key, |state| {
+                if let Some(base) = base {
+                    state.own_writes.wrote(base, version.clone());
+                }
+                state.status = Some(Written { body, version });
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Fields without a value: on the wire they are the same as no field.
+fn strip_nulls(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|_, value| !value.is_null());
+            fields.values_mut().for_each(strip_nulls);
+        }
+        Value::Array(items) => items.iter_mut().for_each(strip_nulls),
+        _ => {}
+    }
+}
