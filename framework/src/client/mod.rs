@@ -45,6 +45,8 @@ mod list;
 mod params;
 mod stack;
 mod subresource;
+#[cfg(test)]
+mod tests;
 mod transport;
 mod url;
 mod watch_event;

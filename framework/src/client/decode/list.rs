@@ -1,4 +1,4 @@
-use std::{collections::BTreeMap, fmt, marker::PhantomData};
+use std::{borrow::Cow, collections::BTreeMap, fmt, marker::PhantomData};
 
 use serde::{
     Deserialize, Deserializer,
@@ -42,6 +42,8 @@ fn item_by_item<K: DeserializeOwned>(
 ) -> Result<ObjectList<K>, String> {
     #[derive(Deserialize)]
     struct RawList<'a> {
+        #[serde(borrow, default)]
+        kind: Option<Cow<'a, str>>,
         #[serde(default)]
         metadata: Option<ListMeta>,
         #[serde(borrow, default)]
@@ -59,6 +61,10 @@ fn item_by_item<K: DeserializeOwned>(
         return Err(why::<BTreeMap<String, IgnoredAny>>(text, true));
     }
     let raw: RawList<'_> = serde_json::from_str(text).map_err(|_| why::<Shape>(text, true))?;
+    // An answer without objects would read as: everything was deleted.
+    if raw.items.is_none() && !raw.kind.is_some_and(|kind| kind.ends_with("List")) {
+        return Err("missing field `items`".to_owned());
+    }
     let mut list = ObjectList {
         metadata: raw.metadata.unwrap_or_default(),
         ..ObjectList::default()
@@ -120,9 +126,7 @@ impl<'de, K: DeserializeOwned> Visitor<'de> for ListSeed<K> {
                     seen = true;
                 }
                 Key::Kind => {
-                    seen |= map
-                        .next_value::<std::borrow::Cow<'de, str>>()?
-                        .ends_with("List");
+                    seen |= map.next_value::<Cow<'de, str>>()?.ends_with("List");
                 }
                 Key::Other => {
                     map.next_value::<IgnoredAny>()?;
@@ -246,7 +250,11 @@ mod tests {
         assert_eq!(decode("[]").unwrap_err(), "expected a map, found a list");
         assert_eq!(
             decode("{\"items\":3}").unwrap_err(),
-            "items: expected a list, found an integer"
+            "items: expected a sequence, found an integer"
+        );
+        assert_eq!(
+            decode("{\"kind\":\"Status\"}").unwrap_err(),
+            "missing field `items`"
         );
         assert_eq!(
             decode("<html>").unwrap_err(),

@@ -44,7 +44,10 @@ impl Tls {
             (builder, "nothing".to_owned())
         } else {
             let (store, origin) = match &tls.roots {
-                Some(pem) => (only(pem)?, pem.origin.clone()),
+                Some(pem) => (
+                    only(pem)?,
+                    format!("the certificate authority ({})", pem.origin),
+                ),
                 None => (system()?, "the system's certificate authorities".to_owned()),
             };
             (builder.with_root_certificates(store), origin)

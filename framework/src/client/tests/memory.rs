@@ -1,0 +1,114 @@
+use std::{io, sync::Arc, time::Duration};
+
+use futures_util::StreamExt;
+use k8s_openapi::api::core::v1::ConfigMap;
+use tokio::{io::DuplexStream, time::Instant};
+
+use super::server::{OBJECT, Site, endless, json};
+use crate::client::{Api, Client, Config, Error, WatchParams};
+
+/// A client whose every connection is a pipe to `site` in this runtime.
+fn maps(site: &Site) -> Api<ConfigMap> {
+    let site = site.clone();
+    let connector = move || -> io::Result<DuplexStream> {
+        let (near, far) = tokio::io::duplex(64 * 1024);
+        tokio::spawn(site.clone().serve(far));
+        Ok(near)
+    };
+    let config = Config::new("http://sandbox".parse().unwrap());
+    let client = Client::builder(config).connector(Arc::new(connector));
+    Api::namespaced(&client.build().unwrap(), "default")
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_take_no_time_on_the_paused_clock() {
+    let start = Instant::now();
+    let site = Site::new(|_| json(200, OBJECT));
+    let maps = maps(&site);
+    for _ in 0..100 {
+        maps.get("a").await.unwrap();
+    }
+    assert_eq!((start.elapsed(), site.connections()), (Duration::ZERO, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_watch_stays_open_for_hours() {
+    let site = Site::new(|_| {
+        endless("{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"7\"}}}\n")
+    });
+    let mut watch = maps(&site).watch(&WatchParams::default()).await.unwrap();
+    watch.next().await.unwrap().unwrap();
+    let silent = tokio::time::timeout(Duration::from_secs(7200), watch.next()).await;
+    assert!(silent.is_err(), "{silent:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_does_not_answer_is_given_up() {
+    let config = Config::new("http://sandbox".parse().unwrap());
+    let silent = move || -> io::Result<DuplexStream> {
+        let (near, far) = tokio::io::duplex(64 * 1024);
+        tokio::spawn(async move {
+            let _open = far;
+            std::future::pending::<()>().await;
+        });
+        Ok(near)
+    };
+    let client = Client::builder(config)
+        .connector(Arc::new(silent))
+        .build()
+        .unwrap();
+    let start = Instant::now();
+    let error = Api::<ConfigMap>::namespaced(&client, "default")
+        .get("a")
+        .await
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "get ConfigMap default/a: cannot connect to http://sandbox: no connection within 10 s: check the address, and the network between here and there"
+    );
+    assert_eq!(start.elapsed().as_secs(), 10);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_is_not_answered_is_given_up() {
+    let site = Site::new(|_| {
+        let body = futures_util::stream::pending();
+        Some(http::Response::new(http_body_util::BodyExt::boxed_unsync(
+            http_body_util::StreamBody::new(body),
+        )))
+    });
+    let start = Instant::now();
+    let error = maps(&site).get("a").await.unwrap_err();
+    assert!(matches!(error, Error::Timeout { .. }));
+    assert_eq!(
+        error.to_string(),
+        "get ConfigMap default/a: no answer from the API server within 180 s"
+    );
+    assert_eq!(start.elapsed().as_secs(), 180);
+}
+
+#[tokio::test(start_paused = true)]
+async fn dropping_the_last_client_closes_its_connections() {
+    let (closed, mut is_closed) = tokio::sync::mpsc::channel::<()>(1);
+    let site = Site::new(|_| json(200, OBJECT));
+    let connector = move || -> io::Result<DuplexStream> {
+        let (near, far) = tokio::io::duplex(64 * 1024);
+        let (site, closed) = (site.clone(), closed.clone());
+        tokio::spawn(async move {
+            site.serve(far).await;
+            drop(closed.send(()).await);
+        });
+        Ok(near)
+    };
+    let config = Config::new("http://sandbox".parse().unwrap());
+    let client = Client::builder(config)
+        .connector(Arc::new(connector))
+        .build()
+        .unwrap();
+    Api::<ConfigMap>::namespaced(&client, "default")
+        .get("a")
+        .await
+        .unwrap();
+    drop(client);
+    is_closed.recv().await.unwrap();
+}

@@ -1,0 +1,119 @@
+use std::{
+    fmt,
+    sync::{Arc, Mutex},
+};
+
+use k8s_openapi::api::core::v1::Secret;
+use tracing::{
+    Event, Metadata, Subscriber,
+    field::{Field, Visit},
+    span,
+};
+
+use super::server::{Authority, Server, Site, answer, json};
+use crate::client::{Api, Client, ListParams, PostParams};
+
+/// Everything that is said at any level, by us and by the crates below.
+#[derive(Clone, Default)]
+struct Everything(Arc<Mutex<String>>);
+
+impl Everything {
+    fn add(&self, text: impl fmt::Display) {
+        use fmt::Write as _;
+        writeln!(self.0.lock().unwrap(), "{text}").unwrap();
+    }
+}
+
+impl Visit for Everything {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.add(format_args!("{field}={value:?}"));
+    }
+}
+
+impl Subscriber for Everything {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+    fn new_span(&self, attributes: &span::Attributes<'_>) -> span::Id {
+        attributes.record(&mut self.clone());
+        span::Id::from_u64(1)
+    }
+    fn record(&self, _: &span::Id, values: &span::Record<'_>) {
+        values.record(&mut self.clone());
+    }
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+    fn event(&self, event: &Event<'_>) {
+        event.record(&mut self.clone());
+    }
+    fn enter(&self, _: &span::Id) {}
+    fn exit(&self, _: &span::Id) {}
+}
+
+/// A word that stands only where a secret is, as text and in base64.
+const TOKEN: &str = "t0ken-of-the-client";
+const DATA: &str = "c2VjcmV0LW9mLXRoZS1vYmplY3Q=";
+
+#[tokio::test]
+async fn no_secret_is_ever_said() {
+    let everything = Everything::default();
+    let _guard = tracing::subscriber::set_default(everything.clone());
+    let site = Site::new(|seen| match &*seen.uri {
+        uri if uri.ends_with("/good") => json(
+            200,
+            format!("{{\"metadata\":{{\"name\":\"good\"}},\"data\":{{\"k\":\"{DATA}\"}}}}"),
+        ),
+        uri if uri.ends_with("/bad") => json(
+            200,
+            format!("{{\"metadata\":{{\"name\":\"bad\"}},\"data\":\"{DATA}\"}}"),
+        ),
+        uri if uri.ends_with("/plain") => answer(200, "text/plain", DATA),
+        uri if uri.ends_with("/denied") => json(401, "{}"),
+        _ => json(
+            200,
+            format!("{{\"items\":[{{\"metadata\":{{\"name\":\"bad\"}},\"data\":[\"{DATA}\"]}}]}}"),
+        ),
+    });
+    for http2 in [true, false] {
+        let mut site = site.clone();
+        site.http2 = http2;
+        let clients = Authority::new();
+        let server = Server::with(&site, "127.0.0.1", Some(&clients)).await;
+        let (certificate, key) = clients.issue("me");
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("token");
+        std::fs::write(&file, TOKEN).unwrap();
+        let config = server
+            .config()
+            .with_client_certificate(certificate, key.clone());
+        for config in [
+            config.clone().with_token(TOKEN),
+            config.clone().with_token_file(&file),
+            config.with_credentials(crate::client::Credentials::Basic {
+                username: "me".into(),
+                password: TOKEN.to_owned().into(),
+            }),
+        ] {
+            everything.add(format_args!("{config:?}"));
+            let client = Client::new(config).unwrap();
+            everything.add(format_args!("{client:?}"));
+            let secrets = Api::<Secret>::namespaced(&client, "default");
+            for name in ["good", "bad", "plain", "denied"] {
+                if let Err(error) = secrets.get(name).await {
+                    everything.add(format_args!("{error} {error:?}"));
+                }
+            }
+            let list = secrets.list(&ListParams::default()).await.unwrap();
+            everything.add(format_args!("{:?}", list.undecodable));
+            let good = secrets.get("good").await.unwrap();
+            secrets.create(&PostParams::default(), &good).await.unwrap();
+        }
+        let said = everything.0.lock().unwrap();
+        assert!(said.contains("url.path"), "nothing was caught");
+        let key = key.lines().nth(1).unwrap();
+        for secret in [TOKEN, DATA, "secret-of-the-object", key, "dDBrZW4tb2Y"] {
+            let at = said.find(secret);
+            let around = at.map(|at| &said[at.saturating_sub(200)..(at + 100).min(said.len())]);
+            assert!(at.is_none(), "{secret}: {}", around.unwrap_or_default());
+        }
+    }
+}

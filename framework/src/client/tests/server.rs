@@ -1,0 +1,264 @@
+use std::{
+    convert::Infallible,
+    net::SocketAddr,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request, Response};
+use http_body::Frame;
+use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
+use hyper::{body::Incoming, service::service_fn};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rustls::{RootCertStore, ServerConfig, server::WebPkiClientVerifier};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::client::{Config, Io};
+
+pub(super) type Answer = Response<UnsyncBoxBody<Bytes, Infallible>>;
+
+/// A request as the server saw it.
+#[derive(Clone, Debug)]
+pub(super) struct Seen {
+    pub(super) method: Method,
+    pub(super) uri: String,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Bytes,
+    /// Which connection it came on, counted from 0.
+    pub(super) connection: usize,
+}
+
+impl Seen {
+    pub(super) fn header(&self, name: &str) -> &str {
+        self.headers
+            .get(name)
+            .map_or("", |value| value.to_str().unwrap())
+    }
+}
+
+/// `None` breaks the connection off.
+type Handler = dyn Fn(&Seen) -> Option<Answer> + Send + Sync;
+
+/// What a server does, on whatever connection.
+#[derive(Clone)]
+pub(super) struct Site {
+    handler: Arc<Handler>,
+    seen: Arc<Mutex<Vec<Seen>>>,
+    connections: Arc<Mutex<usize>>,
+    pub(super) http2: bool,
+    pub(super) most_streams: u32,
+    /// Ends each connection, in order, after its first answer.
+    pub(super) one_answer_each: bool,
+}
+
+impl Site {
+    pub(super) fn new(handler: impl Fn(&Seen) -> Option<Answer> + Send + Sync + 'static) -> Self {
+        Self {
+            handler: Arc::new(handler),
+            seen: Arc::default(),
+            connections: Arc::default(),
+            http2: true,
+            most_streams: 100,
+            one_answer_each: false,
+        }
+    }
+
+    pub(super) fn seen(&self) -> Vec<Seen> {
+        self.seen
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    pub(super) fn connections(&self) -> usize {
+        *self.connections.lock().unwrap()
+    }
+
+    /// Serves one connection to its end.
+    pub(super) async fn serve(self, io: impl Io) {
+        let connection = {
+            let mut count = self.connections.lock().unwrap();
+            *count += 1;
+            *count - 1
+        };
+        let (broken, mut breaks) = tokio::sync::watch::channel(false);
+        let site = self.clone();
+        let service = service_fn(move |request: Request<Incoming>| {
+            let (site, broken) = (site.clone(), broken.clone());
+            async move {
+                let (head, body) = request.into_parts();
+                let body = body
+                    .collect()
+                    .await
+                    .map(|body| body.to_bytes())
+                    .unwrap_or_default();
+                let seen = Seen {
+                    method: head.method,
+                    uri: head.uri.to_string(),
+                    headers: head.headers,
+                    body,
+                    connection,
+                };
+                site.seen.lock().unwrap().push(seen.clone());
+                let answer = (site.handler)(&seen);
+                if answer.is_none() {
+                    broken.send_replace(true);
+                }
+                answer.ok_or("broken off")
+            }
+        });
+        let io = TokioIo::new(io);
+        let broken = async move {
+            while !*breaks.borrow_and_update() {
+                if breaks.changed().await.is_err() {
+                    std::future::pending::<()>().await;
+                }
+            }
+        };
+        if self.http2 {
+            let connection = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
+                .timer(TokioTimer::new())
+                .max_concurrent_streams(self.most_streams)
+                .serve_connection(io, service);
+            tokio::select! { _ = connection => {}, () = broken => {} }
+        } else {
+            let connection = hyper::server::conn::http1::Builder::new()
+                .keep_alive(!self.one_answer_each)
+                .serve_connection(io, service);
+            tokio::select! { _ = connection => {}, () = broken => {} }
+        }
+    }
+}
+
+/// A certificate authority.
+pub(super) struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+    pub(super) pem: String,
+}
+
+impl Authority {
+    pub(super) fn new() -> Self {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        let pem = params.self_signed(&key).unwrap().pem();
+        Self {
+            issuer: Issuer::new(params, key),
+            pem,
+        }
+    }
+
+    /// A certificate for `name` and its key, both as PEM.
+    pub(super) fn issue(&self, name: &str) -> (String, String) {
+        let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        (certificate.pem(), key.serialize_pem())
+    }
+
+    fn roots(&self) -> RootCertStore {
+        let mut roots = RootCertStore::empty();
+        roots
+            .add(CertificateDer::from_pem_slice(self.pem.as_bytes()).unwrap())
+            .unwrap();
+        roots
+    }
+}
+
+/// A server on loopback, over TLS; it ends when it is dropped.
+pub(super) struct Server {
+    pub(super) address: SocketAddr,
+    pub(super) authority: Authority,
+    _task: AbortOnDropHandle<()>,
+}
+
+impl Server {
+    pub(super) async fn start(site: &Site) -> Self {
+        Self::with(site, "127.0.0.1", None).await
+    }
+
+    /// A server whose certificate is for `name`, and that wants a certificate of `clients`.
+    pub(super) async fn with(site: &Site, name: &str, clients: Option<&Authority>) -> Self {
+        let authority = Authority::new();
+        let (certificate, key) = authority.issue(name);
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = ServerConfig::builder_with_provider(provider.clone())
+            .with_safe_default_protocol_versions()
+            .unwrap();
+        let builder = match clients {
+            Some(clients) => {
+                let roots = Arc::new(clients.roots());
+                builder.with_client_cert_verifier(
+                    WebPkiClientVerifier::builder_with_provider(roots, provider)
+                        .build()
+                        .unwrap(),
+                )
+            }
+            None => builder.with_no_client_auth(),
+        };
+        let mut config = builder
+            .with_single_cert(
+                vec![CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap()],
+                PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap(),
+            )
+            .unwrap();
+        config.alpn_protocols = if site.http2 {
+            vec![b"h2".to_vec(), b"http/1.1".to_vec()]
+        } else {
+            vec![b"http/1.1".to_vec()]
+        };
+        let acceptor = TlsAcceptor::from(Arc::new(config));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let site = site.clone();
+        let task = tokio::spawn(async move {
+            let mut connections = tokio::task::JoinSet::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                let (site, acceptor) = (site.clone(), acceptor.clone());
+                connections.spawn(async move {
+                    if let Ok(stream) = acceptor.accept(stream).await {
+                        site.serve(stream).await;
+                    }
+                });
+            }
+        });
+        Self {
+            address,
+            authority,
+            _task: AbortOnDropHandle::new(task),
+        }
+    }
+
+    /// How a client reaches it.
+    pub(super) fn config(&self) -> Config {
+        Config::new(format!("https://{}", self.address).parse().unwrap())
+            .with_certificate_authority(self.authority.pem.clone())
+    }
+}
+
+pub(super) fn json(code: u16, body: impl Into<String>) -> Option<Answer> {
+    answer(code, "application/json", body)
+}
+
+pub(super) fn answer(code: u16, content_type: &str, body: impl Into<String>) -> Option<Answer> {
+    let body = Full::new(Bytes::from(body.into())).boxed_unsync();
+    let answer = Response::builder()
+        .status(code)
+        .header("content-type", content_type);
+    Some(answer.body(body).unwrap())
+}
+
+/// The lines, and then nothing for ever.
+pub(super) fn endless(lines: &'static str) -> Option<Answer> {
+    use futures_util::StreamExt;
+    let first = futures_util::stream::iter([Ok(Frame::data(Bytes::from_static(lines.as_bytes())))]);
+    let body = StreamBody::new(first.chain(futures_util::stream::pending()));
+    Some(Response::new(body.boxed_unsync()))
+}
+
+/// A ConfigMap named `a` in `default`.
+pub(super) const OBJECT: &str = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"default","resourceVersion":"1"}}"#;
