@@ -33,6 +33,7 @@ pub mod discovery;
 mod fault;
 mod namespaces;
 pub mod openapi;
+pub mod patch;
 mod record;
 pub mod registry;
 mod sandbox;

@@ -1,0 +1,339 @@
+use serde_json::{Map, Value};
+
+use super::PatchError;
+use super::strategic::{malformed, merge_maps, unknown_directive};
+use crate::schema::{Node, Schema};
+
+/// Merges the items of a patch into a list.
+pub(super) fn merge(
+    mut before: Vec<Value>,
+    patch: Vec<Value>,
+    node: &Node,
+) -> Result<Vec<Value>, PatchError> {
+    if before.is_empty() && patch.is_empty() {
+        return Ok(before);
+    }
+    let all = || before.iter().chain(&patch);
+    if all().any(Value::is_array) {
+        let text = "lists of lists are not supported";
+        return Err(PatchError::Unprocessable(text.into()));
+    }
+    let maps = all().filter(|v| v.is_object()).count();
+    if maps != 0 && maps != all().count() {
+        let text = "list element types are not identical";
+        return Err(PatchError::Internal(text.into()));
+    }
+    let key = node.merge_key.as_deref();
+    let live = before.clone();
+    let wanted;
+    let merged;
+    if maps == 0 {
+        wanted = patch.clone();
+        let mut once: Vec<Value> = Vec::with_capacity(before.len() + patch.len());
+        for item in before.into_iter().chain(patch) {
+            if !once.contains(&item) {
+                once.push(item);
+            }
+        }
+        merged = once;
+    } else {
+        let Some(key) = key else {
+            let text = "cannot merge lists without merge key";
+            return Err(PatchError::Internal(text.into()));
+        };
+        let mut changes: Vec<Map<String, Value>> = Vec::new();
+        let mut replaces = false;
+        for item in patch {
+            let Value::Object(item) = item else { continue };
+            match item.get("$patch") {
+                None => changes.push(item),
+                Some(Value::String(directive)) if directive == "delete" => {
+                    let value = item.get(key).ok_or_else(|| no_key(&item, key))?;
+                    before.retain(|v| v.get(key) != Some(value));
+                }
+                Some(Value::String(directive)) if directive == "replace" => replaces = true,
+                Some(Value::String(directive)) if directive == "merge" => {
+                    let text = "merging lists cannot yet be specified in the patch";
+                    return Err(PatchError::Internal(text.into()));
+                }
+                Some(directive) => return Err(unknown_directive(directive, &item)),
+            }
+        }
+        if replaces {
+            return Ok(changes.into_iter().map(Value::Object).collect());
+        }
+        wanted = changes.iter().cloned().map(Value::Object).collect();
+        merged = merge_items(before, changes, key, node)?;
+    }
+    let order = Order {
+        wanted: &wanted,
+        live: &live,
+        key: key.filter(|_| maps != 0),
+    };
+    order.arrange(merged)
+}
+
+fn merge_items(
+    mut before: Vec<Value>,
+    changes: Vec<Map<String, Value>>,
+    key: &str,
+    node: &Node,
+) -> Result<Vec<Value>, PatchError> {
+    let item_node = node.items.as_ref().map(Schema::node);
+    for change in changes {
+        let value = change.get(key).ok_or_else(|| no_key(&change, key))?;
+        let found = before.iter_mut().find(|v| v.get(key) == Some(value));
+        match found {
+            Some(found) => {
+                let original = found.as_object().cloned().unwrap_or_default();
+                *found = Value::Object(merge_maps(original, change, item_node)?);
+            }
+            None => before.push(Value::Object(change)),
+        }
+    }
+    Ok(before)
+}
+
+fn no_key(map: &Map<String, Value>, key: &str) -> PatchError {
+    let map = Value::Object(map.clone());
+    PatchError::Internal(format!(
+        "map: {map} does not contain declared merge key: {key}"
+    ))
+}
+
+/// The order of a merged list: items of the patch in the order of the patch, the others in the order of the live list,
+/// and both together so that, where the live list had an order, it is kept.
+pub(super) struct Order<'a> {
+    pub(super) wanted: &'a [Value],
+    pub(super) live: &'a [Value],
+    pub(super) key: Option<&'a str>,
+}
+
+impl Order<'_> {
+    fn same(&self, a: &Value, b: &Value) -> bool {
+        match self.key {
+            Some(key) => a.get(key) == b.get(key),
+            None => a == b,
+        }
+    }
+
+    fn place(&self, item: &Value, list: &[Value]) -> Option<usize> {
+        list.iter().position(|other| self.same(item, other))
+    }
+
+    pub(super) fn arrange(&self, merged: Vec<Value>) -> Result<Vec<Value>, PatchError> {
+        if let Some(key) = self.key {
+            let mut all = merged.iter().chain(self.wanted);
+            if let Some(map) = all.find(|v| v.get(key).is_none()) {
+                let map = map.as_object().cloned().unwrap_or_default();
+                return Err(no_key(&map, key));
+            }
+        }
+        let is_wanted = |item: &Value| self.place(item, self.wanted).is_some();
+        let (mut ours, mut others): (Vec<Value>, Vec<Value>) =
+            merged.into_iter().partition(is_wanted);
+        ours.sort_by_key(|item| self.place(item, self.wanted));
+        others.sort_by_key(|item| self.place(item, self.live).unwrap_or(usize::MAX));
+        let mut out = Vec::with_capacity(ours.len() + others.len());
+        let mut others = others.into_iter().peekable();
+        for item in ours {
+            let here = self.place(&item, self.live);
+            while let Some(other) = others.peek() {
+                let there = self.place(other, self.live);
+                if !matches!((there, here), (Some(there), Some(here)) if there < here) {
+                    break;
+                }
+                out.extend(others.next());
+            }
+            out.push(item);
+        }
+        out.extend(others);
+        Ok(out)
+    }
+}
+
+/// The items of a patch must come in the order its `$setElementOrder` gives.
+pub(super) fn check_order(
+    patch: &[Value],
+    order: &[Value],
+    key: Option<&str>,
+) -> Result<(), PatchError> {
+    if patch.is_empty() || order.is_empty() {
+        return Ok(());
+    }
+    let mut left = order.iter();
+    for item in patch.iter().filter(|v| v.get("$patch").is_none()) {
+        let same = |other: &Value| match key {
+            Some(key) => item.get(key) == other.get(key),
+            None => item == other,
+        };
+        if !left.any(same) {
+            let (patch, order) = (Value::from(patch), Value::from(order));
+            return Err(PatchError::Internal(format!(
+                "The order in patch list:\n{patch}\n doesn't match $setElementOrder list:\n{order}\n"
+            )));
+        }
+    }
+    if let Some(key) = key
+        && order.iter().any(|v| v.get(key).is_none())
+    {
+        return Err(malformed("invalid patch format of setElementOrder list"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::strategic_merge_patch;
+    use super::*;
+    use serde_json::json;
+
+    fn schema() -> Schema {
+        Schema::trusted(&json!({
+            "type": "object",
+            "properties": {"spec": {"type": "object", "properties": {
+                "replicas": {"type": "integer"},
+                "strategy": {
+                    "type": "object", "x-kubernetes-patch-strategy": "retainKeys",
+                    "properties": {"type": {"type": "string"}, "rollingUpdate": {"type": "object"}}
+                },
+                "args": {"type": "array", "items": {"type": "string"}},
+                "finalizers": {"type": "array", "items": {"type": "string"}, "x-kubernetes-patch-strategy": "merge"},
+                "containers": {
+                    "type": "array",
+                    "x-kubernetes-patch-merge-key": "name",
+                    "x-kubernetes-patch-strategy": "merge",
+                    "items": {"type": "object", "properties": {
+                        "name": {"type": "string"},
+                        "image": {"type": "string"},
+                        "env": {
+                            "type": "array", "x-kubernetes-patch-merge-key": "name", "x-kubernetes-patch-strategy": "merge",
+                            "items": {"type": "object", "properties": {"name": {"type": "string"}, "value": {"type": "string"}}}
+                        }
+                    }}
+                }
+            }}}
+        }))
+    }
+
+    #[test]
+    fn fields_and_lists_are_merged_as_the_server_does() {
+        let table = [
+            (
+                json!({"replicas": 1}),
+                json!({"replicas": 2}),
+                json!({"replicas": 2}),
+            ),
+            (json!({"replicas": 1}), json!({"replicas": null}), json!({})),
+            (
+                json!({"args": ["a"]}),
+                json!({"args": ["b"]}),
+                json!({"args": ["b"]}),
+            ),
+            (
+                json!({"finalizers": ["a", "b"]}),
+                json!({"finalizers": ["c", "a"]}),
+                json!({"finalizers": ["c", "a", "b"]}),
+            ),
+            (
+                json!({"finalizers": ["a", "b"]}),
+                json!({"$deleteFromPrimitiveList/finalizers": ["a"]}),
+                json!({"finalizers": ["b"]}),
+            ),
+            (
+                json!({"containers": [{"name": "a", "image": "1"}, {"name": "b", "image": "1"}]}),
+                json!({"containers": [{"name": "b", "image": "2"}]}),
+                json!({"containers": [{"name": "a", "image": "1"}, {"name": "b", "image": "2"}]}),
+            ),
+            (
+                json!({"containers": [{"name": "a"}, {"name": "b"}]}),
+                json!({"containers": [{"name": "a", "$patch": "delete"}]}),
+                json!({"containers": [{"name": "b"}]}),
+            ),
+            (
+                json!({"containers": [{"name": "a"}, {"name": "b"}]}),
+                json!({"containers": [{"$patch": "replace"}, {"name": "c"}]}),
+                json!({"containers": [{"name": "c"}]}),
+            ),
+            (
+                json!({"containers": [{"name": "a", "env": [{"name": "x", "value": "1"}]}]}),
+                json!({"containers": [{"name": "a", "env": [{"name": "y", "value": "2"}, {"name": "x", "value": null}]}]}),
+                json!({"containers": [{"name": "a", "env": [{"name": "y", "value": "2"}, {"name": "x"}]}]}),
+            ),
+            (
+                json!({"containers": [{"name": "a"}, {"name": "b"}, {"name": "c"}]}),
+                json!({"$setElementOrder/containers": [{"name": "c"}, {"name": "d"}, {"name": "a"}], "containers": [{"name": "d"}]}),
+                json!({"containers": [{"name": "b"}, {"name": "c"}, {"name": "d"}, {"name": "a"}]}),
+            ),
+            (
+                json!({"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}}}),
+                json!({"strategy": {"$retainKeys": ["type"], "type": "Recreate"}}),
+                json!({"strategy": {"type": "Recreate"}}),
+            ),
+            (
+                json!({"strategy": {"type": "RollingUpdate"}}),
+                json!({"strategy": {"$patch": "replace", "type": "Recreate"}}),
+                json!({"strategy": {"type": "Recreate"}}),
+            ),
+            (
+                json!({"strategy": {"type": "RollingUpdate"}}),
+                json!({"strategy": {"$patch": "delete"}}),
+                json!({"strategy": {}}),
+            ),
+            (
+                json!({}),
+                json!({"strategy": {"type": null, "rollingUpdate": {"$patch": "delete"}}, "containers": [{"name": "a"}]}),
+                json!({"strategy": {}, "containers": [{"name": "a"}]}),
+            ),
+        ];
+        for (before, patch, after) in table {
+            let mut object = json!({"spec": before});
+            strategic_merge_patch(&schema(), &mut object, &json!({"spec": patch}))
+                .expect("must apply");
+            assert_eq!(object, json!({"spec": after}), "{patch}");
+        }
+    }
+
+    #[test]
+    fn metadata_is_merged_in_every_kind() {
+        let mut object = json!({"metadata": {"finalizers": ["a"], "labels": {"a": "1"}}});
+        let patch = json!({"metadata": {"finalizers": ["b"], "labels": {"b": "2"}}});
+        strategic_merge_patch(&schema(), &mut object, &patch).expect("must apply");
+        assert_eq!(object["metadata"]["labels"], json!({"a": "1", "b": "2"}));
+        assert_eq!(object["metadata"]["finalizers"], json!(["b", "a"]));
+    }
+
+    #[test]
+    fn patches_that_make_no_sense_are_refused() {
+        let table = [
+            (
+                json!({"containers": [{"image": "x"}]}),
+                500,
+                "map: {\"image\":\"x\"} does not contain declared merge key: name",
+            ),
+            (
+                json!({"strategy": {"$patch": "destroy"}}),
+                500,
+                "unknown patch type: \"destroy\" in map: {\"$patch\":\"destroy\"}",
+            ),
+            (
+                json!({"strategy": {"$retainKeys": ["a"], "type": "x"}}),
+                400,
+                "invalid patch format of retainKeys",
+            ),
+            (
+                json!({"$setElementOrder/containers": "x"}),
+                400,
+                "invalid patch format of setElementOrder list",
+            ),
+        ];
+        for (patch, code, text) in table {
+            let before = json!({"spec": {"containers": [{"name": "a"}], "strategy": {}}});
+            let mut object = before.clone();
+            let error = strategic_merge_patch(&schema(), &mut object, &json!({"spec": patch}))
+                .expect_err("must fail");
+            assert_eq!((error.code(), error.to_string().as_str()), (code, text));
+            assert_eq!(object, before);
+        }
+    }
+}

@@ -1,0 +1,75 @@
+use serde_json::Value;
+
+use super::PatchError;
+
+/// Applies a JSON merge patch (RFC 7386): maps are merged, `null` removes, everything else replaces.
+pub fn merge_patch(object: &mut Value, patch: &Value) -> Result<(), PatchError> {
+    if !patch.is_object() {
+        let text = "error decoding patch: a merge patch must be a JSON object";
+        return Err(PatchError::Malformed(text.into()));
+    }
+    json_patch::merge(object, patch);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    /// The RFC's algorithm, as simply as it can be written.
+    fn model(target: Value, patch: Value) -> Value {
+        let Value::Object(patch) = patch else {
+            return patch;
+        };
+        let mut target = match target {
+            Value::Object(map) => map,
+            _ => Default::default(),
+        };
+        for (name, value) in patch {
+            if value.is_null() {
+                target.remove(&name);
+            } else {
+                let before = target.remove(&name).unwrap_or(Value::Null);
+                target.insert(name, model(before, value));
+            }
+        }
+        Value::Object(target)
+    }
+
+    fn value() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            (0..5i64).prop_map(Value::from),
+            "[a-c]{0,2}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(3, 16, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+                prop::collection::btree_map("[a-d]", inner, 0..4)
+                    .prop_map(|m| Value::Object(m.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn merging_follows_the_rfc(target in value(), patch in value()) {
+            let mut object = target.clone();
+            match merge_patch(&mut object, &patch) {
+                Ok(()) => prop_assert_eq!(object, model(target, patch)),
+                Err(_) => prop_assert!(!patch.is_object()),
+            }
+        }
+    }
+
+    #[test]
+    fn a_patch_that_is_no_object_is_refused() {
+        let mut object = json!({"a": 1});
+        let error = merge_patch(&mut object, &json!([1])).expect_err("must fail");
+        assert_eq!(error.code(), 400);
+        assert_eq!(object, json!({"a": 1}));
+    }
+}
