@@ -43,6 +43,7 @@ pub(crate) struct Field {
     pub(crate) embedded_resource: Flag,
     pub(crate) int_or_string: Flag,
     pub(crate) nullable: Flag,
+    #[darling(default, with = darling::util::parse_expr::preserve_str_literal, map = Some)]
     pub(crate) example: Option<syn::Expr>,
     pub(crate) with: Option<Type>,
 }

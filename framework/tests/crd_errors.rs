@@ -1,0 +1,135 @@
+//! What only the assembled schema shows is an error of `crd()` that names the place and the way out.
+
+use std::collections::BTreeMap;
+
+use pilothouse::crd::CustomResource;
+use pilothouse::resource::ObjectMeta;
+use pilothouse::{Resource, Schema};
+use serde::{Deserialize, Serialize};
+
+/// A kind around one spec, and the error of its definition.
+macro_rules! error_of {
+    ($spec:ident) => {{
+        #[derive(Resource, Clone, Debug)]
+        #[resource(group = "demo.example.com", version = "v1", kind = "Thing", namespaced)]
+        struct Thing {
+            metadata: ObjectMeta,
+            spec: $spec,
+        }
+        Thing::crd().unwrap_err().to_string()
+    }};
+}
+
+#[derive(Schema, Clone, Debug, Default, Deserialize, Serialize)]
+struct Inner {
+    #[schema(column = "Name")]
+    name: String,
+}
+
+#[test]
+fn a_column_within_a_list_is_refused() {
+    #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+    struct Spec {
+        items: Vec<Inner>,
+    }
+    assert_eq!(
+        error_of!(Spec),
+        "Thing: spec.items[].name: a column shows one value, and within a list or map there are many: set the attribute on a field outside"
+    );
+}
+
+#[test]
+fn a_column_of_an_object_is_refused() {
+    #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+    struct Spec {
+        #[schema(column = "Inner")]
+        inner: Empty,
+    }
+    #[derive(Schema, Clone, Debug, Default, Deserialize, Serialize)]
+    struct Empty {}
+    assert!(
+        error_of!(Spec).starts_with("Thing: spec.inner: a column shows one value"),
+        "{}",
+        error_of!(Spec)
+    );
+}
+
+#[test]
+fn two_columns_of_one_name_are_refused() {
+    #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+    struct Spec {
+        one: Inner,
+        other: Inner,
+    }
+    assert_eq!(
+        error_of!(Spec),
+        "Thing: spec.other.name: two columns are named `Name`: rename one"
+    );
+}
+
+#[test]
+fn a_default_that_the_server_would_refuse_is_refused() {
+    #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+    struct Spec {
+        #[serde(default)]
+        #[schema(min_length = 1)]
+        html: String,
+    }
+    assert_eq!(
+        error_of!(Spec),
+        "Thing: spec.html: serde's default breaks the schema: it is shorter than allowed"
+    );
+}
+
+#[test]
+fn a_map_flattened_among_fields_is_refused() {
+    #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+    struct Spec {
+        name: String,
+        #[serde(flatten)]
+        rest: BTreeMap<String, i32>,
+    }
+    assert_eq!(
+        error_of!(Spec),
+        "Thing: spec: an object has either fields or keys of any name: move the flattened map into a field of its own"
+    );
+}
+
+#[test]
+fn a_foreign_type_without_structural_schema_is_refused() {
+    #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+    struct Spec {
+        #[schema(with = "(u8, String)")]
+        pair: (u8, String),
+    }
+    assert_eq!(
+        error_of!(Spec),
+        "Thing: spec.pair: a list of mixed types has no schema in Kubernetes: use a struct with named fields"
+    );
+}
+
+#[test]
+fn variants_that_cannot_share_an_object_are_refused() {
+    #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+    struct Spec {
+        choice: Choice,
+    }
+    #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+    #[serde(tag = "type")]
+    enum Choice {
+        One(One),
+        Two(Two),
+    }
+    #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+    struct One {
+        value: i32,
+    }
+    #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+    struct Two {
+        value: String,
+    }
+    assert_eq!(
+        error_of!(Spec),
+        "Thing: spec.choice.value: two variants have a field of this name and different types: give them one type or two names"
+    );
+}

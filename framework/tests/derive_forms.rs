@@ -1,0 +1,236 @@
+//! Forms of types and attributes beyond the usual, and hygiene.
+
+/// The crate under another name.
+mod inner {
+    pub(crate) use ::pilothouse as captain;
+}
+
+use pilothouse::crd::{CustomResource, to_json};
+use pilothouse::resource::{ObjectMeta, Resource as _};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+fn schema_of<K: CustomResource>() -> Value {
+    to_json(&K::crd().unwrap())["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
+        .clone()
+}
+
+/// Names of the standard library that a user may have taken.
+mod shadowed {
+    #![allow(dead_code, non_camel_case_types)]
+
+    use super::{Deserialize, Serialize};
+
+    struct Option;
+    struct Result;
+    struct String;
+    struct Vec;
+    struct Default;
+    mod core {}
+    mod std {}
+    mod serde {}
+    mod schemars {}
+    mod pilothouse {}
+
+    #[derive(::pilothouse::Resource, Clone, Debug)]
+    #[resource(group = "demo.example.com", version = "v1", cluster)]
+    pub(super) struct Hygienic {
+        metadata: ::pilothouse::resource::ObjectMeta,
+        spec: HygienicSpec,
+        status: ::core::option::Option<HygienicSpec>,
+    }
+
+    #[derive(::pilothouse::Schema, Clone, Debug, Deserialize, Serialize)]
+    #[serde(default = "anything")]
+    struct HygienicSpec {
+        #[schema(minimum = 1, rule("self > 0", "positive"))]
+        number: i32,
+    }
+
+    fn anything() -> HygienicSpec {
+        HygienicSpec { number: 7 }
+    }
+}
+
+#[test]
+fn generated_code_names_nothing_that_a_user_can_shadow() {
+    let schema = schema_of::<shadowed::Hygienic>();
+    assert_eq!(schema["spec"]["properties"]["number"]["default"], 7);
+}
+
+#[test]
+fn the_crate_may_be_renamed() {
+    use inner::captain;
+
+    #[derive(captain::Resource, Clone, Debug)]
+    #[resource(
+        group = "demo.example.com",
+        version = "v1",
+        cluster,
+        crate = "inner::captain"
+    )]
+    struct Renamed {
+        metadata: ObjectMeta,
+        spec: RenamedSpec,
+    }
+
+    #[derive(captain::Schema, Clone, Debug, Deserialize, Serialize)]
+    #[schema(crate = "inner::captain")]
+    struct RenamedSpec {
+        name: String,
+    }
+
+    assert_eq!(schema_of::<Renamed>()["spec"]["required"], json!(["name"]));
+}
+
+#[test]
+fn a_kind_may_do_without_spec() {
+    #[derive(pilothouse::Resource, Clone, Debug)]
+    #[resource(group = "demo.example.com", version = "v1", namespaced)]
+    struct Marker {
+        metadata: ObjectMeta,
+    }
+
+    assert_eq!(schema_of::<Marker>().get("spec"), None);
+    let marker: Marker =
+        serde_json::from_value(json!({"metadata": {"name": "a"}, "spec": {"x": 1}})).unwrap();
+    assert_eq!(
+        serde_json::to_value(&marker).unwrap(),
+        json!({"apiVersion": "demo.example.com/v1", "kind": "Marker", "metadata": {"name": "a"}})
+    );
+    assert_eq!(Marker::PLURAL, "markers");
+}
+
+#[test]
+fn a_spec_may_be_optional() {
+    #[derive(pilothouse::Resource, Clone, Debug)]
+    #[resource(group = "demo.example.com", version = "v1", namespaced)]
+    struct Optional {
+        metadata: ObjectMeta,
+        spec: Option<OptionalSpec>,
+    }
+
+    #[derive(pilothouse::Schema, Clone, Debug, Deserialize, Serialize)]
+    struct OptionalSpec {
+        name: String,
+    }
+
+    let crd = to_json(&Optional::crd().unwrap());
+    let schema = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+    assert_eq!(schema.get("required"), None);
+    let without: Optional = serde_json::from_value(json!({"metadata": {}})).unwrap();
+    assert!(without.spec.is_none());
+}
+
+#[derive(pilothouse::Resource, Clone, Debug)]
+#[resource(group = "demo.example.com", version = "v1", namespaced)]
+struct Forms {
+    metadata: ObjectMeta,
+    spec: FormsSpec,
+}
+
+#[derive(pilothouse::Schema, Clone, Debug, Deserialize, Serialize)]
+struct FormsSpec {
+    /// First line
+    /// and second.
+    ///
+    /// A paragraph.
+    documented: String,
+    #[serde(rename = "odd.name")]
+    #[schema(column = "Odd")]
+    renamed: bool,
+    port: Port,
+    level: Option<Level>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    maybe: Option<String>,
+    #[serde(skip)]
+    #[allow(dead_code)]
+    hidden: std::marker::PhantomData<()>,
+    #[schema(values("a", "b"), example = "a")]
+    one_of: String,
+    #[schema(map_type = "atomic", max_properties = 3)]
+    labels: std::collections::BTreeMap<String, String>,
+    #[schema(list_type = "atomic", max_items = 2)]
+    atomic: Vec<i64>,
+    #[schema(int_or_string)]
+    either: Option<String>,
+    boxed: Box<Level>,
+    #[schema(preserve_unknown_fields)]
+    open: Open,
+    time: Option<pilothouse::k8s::apimachinery::pkg::apis::meta::v1::Time>,
+}
+
+#[derive(pilothouse::Schema, Clone, Debug, Deserialize, Serialize)]
+#[serde(transparent)]
+struct Port(#[schema(minimum = 1)] u16);
+
+#[derive(pilothouse::Schema, Clone, Debug, Default, Deserialize, Serialize)]
+struct Open {}
+
+#[derive(pilothouse::Schema, Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "UPPERCASE")]
+enum Level {
+    #[default]
+    Low,
+    High,
+}
+
+#[test]
+fn each_form_is_described_as_serde_writes_it() {
+    let spec = &schema_of::<Forms>()["spec"];
+    for (name, expected) in [
+        (
+            "documented",
+            json!({"type": "string", "description": "First line\nand second.\n\nA paragraph."}),
+        ),
+        ("odd.name", json!({"type": "boolean"})),
+        (
+            "port",
+            json!({"type": "integer", "format": "int32", "minimum": 1, "maximum": 65535}),
+        ),
+        ("level", json!({"type": "string", "enum": ["LOW", "HIGH"]})),
+        ("maybe", json!({"type": "string"})),
+        (
+            "one_of",
+            json!({"type": "string", "enum": ["a", "b"], "example": "a"}),
+        ),
+        (
+            "labels",
+            json!({"type": "object", "additionalProperties": {"type": "string"}, "maxProperties": 3, "x-kubernetes-map-type": "atomic"}),
+        ),
+        (
+            "atomic",
+            json!({"type": "array", "items": {"type": "integer", "format": "int64"}, "maxItems": 2, "x-kubernetes-list-type": "atomic"}),
+        ),
+        ("either", json!({"x-kubernetes-int-or-string": true})),
+        ("boxed", json!({"type": "string", "enum": ["LOW", "HIGH"]})),
+        (
+            "open",
+            json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
+        ),
+        ("time", json!({"type": "string", "format": "date-time"})),
+    ] {
+        assert_eq!(spec["properties"][name], expected, "{name}");
+    }
+    assert_eq!(spec["properties"].get("hidden"), None);
+    assert_eq!(
+        spec["required"],
+        json!([
+            "documented",
+            "odd.name",
+            "port",
+            "one_of",
+            "labels",
+            "atomic",
+            "boxed",
+            "open"
+        ])
+    );
+}
+
+#[test]
+fn a_column_of_an_odd_name_has_a_quoted_path() {
+    let columns = to_json(&Forms::crd().unwrap());
+    let column = &columns["spec"]["versions"][0]["additionalPrinterColumns"][0];
+    assert_eq!(column["jsonPath"], r".spec['odd\.name']");
+}
