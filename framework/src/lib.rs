@@ -13,7 +13,8 @@ pub mod server;
 #[cfg(feature = "dev")]
 pub mod testing;
 
-/// The derives; the traits of the same names are [`resource::Resource`] and [`crd::Schema`].
+/// The derives, each with the trait of its name.
+pub use crate::{crd::Schema, resource::Resource};
 pub use pilothouse_macros::{Resource, Schema};
 
 /// The Kubernetes API types, from k8s-openapi.

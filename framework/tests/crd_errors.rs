@@ -133,3 +133,26 @@ fn variants_that_cannot_share_an_object_are_refused() {
         "Thing: spec.choice.value: two variants have a field of this name and different types: give them one type or two names"
     );
 }
+
+#[test]
+fn a_rule_on_the_type_of_one_variant_is_refused() {
+    #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+    struct Spec {
+        choice: Choice,
+    }
+    #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+    #[serde(tag = "type")]
+    enum Choice {
+        One(One),
+        Two {},
+    }
+    #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+    #[schema(rule("self.value > 0", "positive"))]
+    struct One {
+        value: i32,
+    }
+    assert_eq!(
+        error_of!(Spec),
+        "Thing: spec.choice: a rule on the type of one variant would be asked of all: write it on the enum, as `!has(self.field) || …`"
+    );
+}

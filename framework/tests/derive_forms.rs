@@ -234,3 +234,46 @@ fn a_column_of_an_odd_name_has_a_quoted_path() {
     let column = &columns["spec"]["versions"][0]["additionalPrinterColumns"][0];
     assert_eq!(column["jsonPath"], r".spec['odd\.name']");
 }
+
+#[test]
+fn rules_of_field_type_and_flattened_type_all_hold() {
+    #[derive(pilothouse::Resource, Clone, Debug)]
+    #[resource(group = "demo.example.com", version = "v1", namespaced)]
+    struct Ruled {
+        metadata: ObjectMeta,
+        spec: RuledSpec,
+    }
+    #[derive(pilothouse::Schema, Clone, Debug, Deserialize, Serialize)]
+    #[schema(rule("self.a > 1", "on the spec"))]
+    struct RuledSpec {
+        #[schema(rule("self.b > 1", "on the field"))]
+        inner: Option<RuledInner>,
+        a: i32,
+        #[serde(flatten)]
+        flat: RuledFlat,
+    }
+    #[derive(pilothouse::Schema, Clone, Debug, Deserialize, Serialize)]
+    #[schema(rule("self.b > 0", "on the type"))]
+    struct RuledInner {
+        b: i32,
+    }
+    #[derive(pilothouse::Schema, Clone, Debug, Deserialize, Serialize)]
+    #[schema(rule("self.c > 0", "on the flattened type"))]
+    struct RuledFlat {
+        c: i32,
+    }
+
+    let spec = &schema_of::<Ruled>()["spec"];
+    let messages = |schema: &Value| -> Vec<String> {
+        let rules = schema["x-kubernetes-validations"].as_array().unwrap();
+        rules
+            .iter()
+            .map(|rule| rule["message"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(messages(spec), ["on the flattened type", "on the spec"]);
+    assert_eq!(
+        messages(&spec["properties"]["inner"]),
+        ["on the field", "on the type"]
+    );
+}

@@ -4,7 +4,10 @@
 use std::borrow::Cow;
 
 use k8s_openapi::{
-    api::core::v1,
+    api::{
+        apps::v1 as apps, batch::v1 as batch, core::v1, networking::v1 as networking,
+        rbac::v1 as rbac,
+    },
     apimachinery::pkg::{
         api::resource::Quantity,
         apis::meta::v1::{Condition, LabelSelector, LabelSelectorRequirement, MicroTime, Time},
@@ -159,40 +162,31 @@ described! {
 /// Types with many fields of their own: described by k8s-openapi where the feature is on, open
 /// objects otherwise.
 macro_rules! large {
-    ($($ty:ident),+ $(,)?) => { $(
+    ($($module:ident :: {$($ty:ident),+ $(,)?};)+) => { $($(
         #[cfg(feature = "k8s-schemas")]
-        impl Schema for v1::$ty { type Json = Self; }
+        impl Schema for $module::$ty { type Json = Self; }
         #[cfg(not(feature = "k8s-schemas"))]
-        impl Schema for v1::$ty { type Json = OpenObject; }
-    )+ };
+        impl Schema for $module::$ty { type Json = OpenObject; }
+    )+)+ };
 }
 
 described! {
     OpenObject for RawExtension => |generator| {"type": "object", "x-kubernetes-preserve-unknown-fields": true};
 }
 
-large!(
-    Affinity,
-    Container,
-    ContainerPort,
-    EnvFromSource,
-    EnvVar,
-    EnvVarSource,
-    NodeAffinity,
-    NodeSelector,
-    NodeSelectorTerm,
-    PersistentVolumeClaimSpec,
-    PersistentVolumeClaimTemplate,
-    PodAffinity,
-    PodAntiAffinity,
-    PodSecurityContext,
-    PodSpec,
-    PodTemplateSpec,
-    Probe,
-    SecurityContext,
-    ServicePort,
-    ServiceSpec,
-    TopologySpreadConstraint,
-    Volume,
-    VolumeMount,
-);
+large! {
+    v1::{
+        Affinity, Container, ContainerPort, EnvFromSource, EnvVar, EnvVarSource, HostAlias,
+        NodeAffinity, NodeSelector, NodeSelectorTerm, PersistentVolumeClaimSpec,
+        PersistentVolumeClaimTemplate, PodAffinity, PodAntiAffinity, PodSecurityContext, PodSpec,
+        PodTemplateSpec, Probe, ResourceQuotaSpec, SecurityContext, ServicePort, ServiceSpec,
+        TopologySpreadConstraint, Volume, VolumeMount, VolumeResourceRequirements,
+    };
+    apps::{
+        DaemonSetSpec, DaemonSetUpdateStrategy, DeploymentSpec, DeploymentStrategy,
+        StatefulSetSpec, StatefulSetUpdateStrategy,
+    };
+    batch::{CronJobSpec, JobSpec, JobTemplateSpec};
+    networking::{IngressRule, IngressSpec, IngressTLS, NetworkPolicySpec};
+    rbac::{PolicyRule, RoleRef, Subject};
+}

@@ -84,8 +84,9 @@ pub(crate) fn expand(input: DeriveInput) -> Result<TokenStream> {
         .flat_map(|container| &container.rules)
         .map(Rule::json)
         .collect();
-    let rules = (!rules.is_empty())
-        .then(|| quote!(#[schemars(extend("x-kubernetes-validations" = [#(#rules),*]))]));
+    // Rules of several types and fields meet at one place: each keeps a key of its own until they are joined.
+    let key = format!("x-pilothouse-rules-{}", input.ident);
+    let rules = (!rules.is_empty()).then(|| quote!(#[schemars(extend(#key = [#(#rules),*]))]));
     Ok(write(
         &input,
         &krate,

@@ -182,7 +182,7 @@ impl Field {
         }
         let rules: Vec<TokenStream> = self.rules.iter().map(Rule::json).collect();
         add(
-            "x-kubernetes-validations",
+            "x-pilothouse-rules",
             (!rules.is_empty()).then(|| quote!([#(#rules),*])),
         );
         add(

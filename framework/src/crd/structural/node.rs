@@ -85,6 +85,7 @@ pub(super) fn rewrite(schema: Value, path: &str) -> Result<Map<String, Value>, P
     trim_description(&mut map);
     one_type(&mut map, path)?;
     let mut map = combine(map, path)?;
+    join_rules(&mut map);
     if flag(&map, INT_OR_STRING) {
         for key in ["type", "format", "minimum", "maximum"] {
             map.remove(key);
@@ -125,6 +126,23 @@ fn trim_description(map: &mut Map<String, Value>) {
         *text = text.trim().to_owned();
         if text.is_empty() {
             map.remove("description");
+        }
+    }
+}
+
+/// Rules come from a type, from types flattened into it and from the field: all of them hold.
+fn join_rules(map: &mut Map<String, Value>) {
+    const RULES: &str = "x-kubernetes-validations";
+    let keys: Vec<String> = map
+        .keys()
+        .filter(|key| key.starts_with("x-pilothouse-rules"))
+        .cloned()
+        .collect();
+    for key in keys {
+        let more = map.remove(&key);
+        let rules = map.entry(RULES).or_insert_with(|| json!([]));
+        if let (Value::Array(rules), Some(Value::Array(more))) = (rules, more) {
+            rules.extend(more);
         }
     }
 }

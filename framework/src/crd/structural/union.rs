@@ -104,10 +104,11 @@ fn objects(
 ) -> Result<Node, Problem> {
     outer.insert("type".into(), "object".into());
     let count = branches.len();
-    let mut parts: Vec<(Map<String, Value>, Vec<String>)> = branches
-        .into_iter()
-        .map(|mut branch| (take_properties(&mut branch), take_required(&mut branch)))
-        .collect();
+    let mut parts: Vec<(Map<String, Value>, Vec<String>)> = Vec::with_capacity(count);
+    for mut branch in branches {
+        parts.push((take_properties(&mut branch), take_required(&mut branch)));
+        rest(&mut outer, &branch, path)?;
+    }
     let required_by_all: Vec<String> = match parts.split_first() {
         Some(((_, first), rest)) => first
             .iter()
@@ -164,6 +165,27 @@ fn objects(
         outer.insert(key.into(), Value::Array(conditions));
     }
     Ok(outer)
+}
+
+/// What a variant says beyond its fields.
+fn rest(outer: &mut Node, branch: &Node, path: &str) -> Result<(), Problem> {
+    const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
+    if branch.contains_key("x-kubernetes-validations") {
+        return Err(Problem::new(
+            path,
+            "a rule on the type of one variant would be asked of all: write it on the enum, as `!has(self.field) || …`",
+        ));
+    }
+    if branch.contains_key("additionalProperties") {
+        return Err(Problem::new(
+            path,
+            "a variant that is a map allows every key to the others too: give the map a field",
+        ));
+    }
+    if super::node::flag(branch, PRESERVE) {
+        outer.insert(PRESERVE.into(), true.into());
+    }
+    Ok(())
 }
 
 fn take_properties(node: &mut Node) -> Map<String, Value> {
