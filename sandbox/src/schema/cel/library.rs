@@ -6,6 +6,8 @@ use std::sync::{Arc, LazyLock};
 use cel::objects::OptionalValue;
 use cel::{Context, Env, Program, Value, extensions};
 
+use super::{collections, network, quantity, regexes, urls};
+
 /// Names that stand for types and namespaces.
 pub(super) const TYPES: [&str; 16] = [
     "bool",
@@ -46,7 +48,7 @@ const FUNCTIONS: [&str; 17] = [
     "uint",
 ];
 
-const METHODS: [&str; 40] = [
+const METHODS: [&str; 35] = [
     "charAt",
     "contains",
     "distinct",
@@ -82,22 +84,31 @@ const METHODS: [&str; 40] = [
     "trim",
     "upperAscii",
     "value",
-    // Extensions of the API server.
-    "find",
-    "findAll",
-    "isSorted",
-    "max",
-    "min",
 ];
 
 /// Whether a function of that name exists.
 pub(super) fn has_function(name: &str) -> bool {
-    is_operator(name) || FUNCTIONS.contains(&name)
+    let known = [
+        &FUNCTIONS[..],
+        &collections::FUNCTIONS,
+        &quantity::FUNCTIONS,
+        &urls::FUNCTIONS,
+        &network::FUNCTIONS,
+    ];
+    is_operator(name) || known.iter().any(|names| names.contains(&name))
 }
 
 /// Whether a method of that name exists on some type.
 pub(super) fn has_method(name: &str) -> bool {
-    is_operator(name) || METHODS.contains(&name)
+    let known = [
+        &METHODS[..],
+        &collections::METHODS,
+        &quantity::METHODS,
+        &regexes::METHODS,
+        &urls::METHODS,
+        &network::METHODS,
+    ];
+    is_operator(name) || known.iter().any(|names| names.contains(&name))
 }
 
 /// The parser spells operators with signs, and names what only macros may call with an `@`.
@@ -111,6 +122,11 @@ pub(super) fn env() -> Env {
     // What a duplicate declaration would leave out is caught by the tests of this module.
     let _ = env.add_extension(extensions::strings);
     let _ = env.add_extension(extensions::lists);
+    collections::register(&mut env);
+    quantity::register(&mut env);
+    regexes::register(&mut env);
+    urls::register(&mut env);
+    network::register(&mut env);
     env
 }
 

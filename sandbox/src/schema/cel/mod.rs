@@ -1,9 +1,17 @@
 //! CEL rules: `x-kubernetes-validations`.
 
+mod collections;
 mod evaluate;
 mod fields;
+mod functions;
 mod library;
 mod names;
+mod network;
+mod quantity;
+mod regexes;
+#[cfg(test)]
+mod tests;
+mod urls;
 mod value;
 
 use std::sync::{Arc, LazyLock};

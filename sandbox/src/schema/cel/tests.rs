@@ -1,0 +1,237 @@
+//! CEL rules as the API server evaluates them.
+
+use serde_json::{Value, json};
+
+use crate::schema::Schema;
+
+/// Evaluates an expression on a free value.
+fn holds(expression: &str) -> Result<bool, String> {
+    let schema = json!({"type": "object", "properties": {"spec": {"type": "object",
+        "properties": {"a": {"type": "string"}},
+        "x-kubernetes-validations": [{"rule": expression, "message": "no"}]
+    }}});
+    let schema = Schema::from_json(&schema).map_err(|e| e[0].detail.clone())?;
+    let errors = schema.validate(&json!({"spec": {"a": "x"}}), None);
+    match errors.first() {
+        None => Ok(true),
+        Some(error) if error.detail == "no" => Ok(false),
+        Some(error) => Err(error.detail.clone()),
+    }
+}
+
+#[test]
+fn the_functions_of_the_server_are_there() {
+    let table = [
+        "self.a == 'x' && has(self.a)",
+        "size('abc') == 3 && [1, 2].size() == 2 && size({'a': 1}) == 1",
+        "'abc'.startsWith('a') && 'abc'.endsWith('c') && 'abc'.contains('b') && 'abc'.matches('^[a-c]+$')",
+        "'a,b'.split(',') == ['a', 'b'] && ['a', 'b'].join('-') == 'a-b'",
+        "'AbC'.lowerAscii() == 'abc' && 'AbC'.upperAscii() == 'ABC' && ' a '.trim() == 'a'",
+        "'abab'.replace('a', 'x') == 'xbxb' && 'abc'.substring(1) == 'bc' && 'abc'.indexOf('c') == 2 && 'abc'.charAt(0) == 'a'",
+        "'%s-%d'.format(['a', 1]) == 'a-1'",
+        "'a1b22'.find('[0-9]+') == '1' && 'a1b22'.findAll('[0-9]+') == ['1', '22'] && 'a1b22'.findAll('[0-9]+', 1) == ['1'] && 'x'.find('y') == ''",
+        "[1, 2, 3].isSorted() && !['b', 'a'].isSorted()",
+        "[1, 2, 3].sum() == 6 && [1.5, 2.0].sum() == 3.5 && [3, 1, 2].min() == 1 && ['a', 'c'].max() == 'c'",
+        "[1, 2, 1].indexOf(1) == 0 && [1, 2, 1].lastIndexOf(1) == 2 && [1].indexOf(5) == -1",
+        "[1, 2].all(x, x > 0) && [1, 2].exists(x, x == 2) && [1, 2].exists_one(x, x == 2) && [1, 2].map(x, x * 2) == [2, 4] && [1, 2].filter(x, x > 1) == [2]",
+        "sets.contains([1, 2], [1]) && sets.equivalent([1, 2], [2, 1, 1]) && sets.intersects([1], [1, 2])",
+        "quantity('1Gi').isGreaterThan(quantity('1000M')) && quantity('500m').isLessThan(quantity('1'))",
+        "quantity('2').add(quantity('500m')).compareTo(quantity('2500m')) == 0 && quantity('2').sub(1) == quantity('1')",
+        "isQuantity('1.5Ki') && !isQuantity('1.5X') && quantity('2k').asInteger() == 2000 && !quantity('1m').isInteger() && quantity('-1').sign() == -1",
+        "isURL('https://a.example:80/x?y=1') && !isURL('a b') && url('https://a.example:80/x?y=1').getHostname() == 'a.example' && url('https://a.example:80/x').getPort() == '80'",
+        "url('https://a/x?y=1&y=2').getQuery()['y'] == ['1', '2'] && url('https://a/x').getEscapedPath() == '/x' && url('https://a/x').getScheme() == 'https'",
+        "isIP('10.0.0.1') && ip('10.0.0.1').family() == 4 && ip('::1').isLoopback() && !isIP('10.0.0.256')",
+        "cidr('10.0.0.0/8').containsIP('10.1.2.3') && cidr('10.0.0.0/8').containsCIDR('10.1.0.0/16') && cidr('10.1.2.3/8').masked() == cidr('10.0.0.0/8') && cidr('10.0.0.0/8').prefixLength() == 8",
+        "duration('1h') > duration('59m') && timestamp('2026-01-01T00:00:00Z') < timestamp('2027-01-01T00:00:00Z')",
+        "timestamp('2026-01-02T00:00:00Z').getFullYear() == 2026",
+        "int('5') == 5 && double('1.5') == 1.5 && string(5) == '5' && type(5) == int",
+        "'a' in ['a', 'b'] && 'k' in {'k': 1}",
+        "(true || 1 / 0 == 1) && (1 < 2 ? true : false)",
+        "optional.of(1).hasValue() && optional.none().orValue(2) == 2 && self.?a.orValue('') == 'x'",
+    ];
+    for expression in table {
+        assert_eq!(holds(expression), Ok(true), "{expression}");
+    }
+}
+
+#[test]
+fn what_does_not_exist_is_refused_when_the_crd_is_created() {
+    let table = [
+        (
+            "authorizer.group('x')",
+            "undeclared reference to 'authorizer'",
+        ),
+        (
+            "self.a.frobnicate()",
+            "undeclared reference to 'frobnicate'",
+        ),
+        ("[1].all(x, y > 0)", "undeclared reference to 'y'"),
+        (
+            "semver('1.2.3') == semver('1.2.3')",
+            "undeclared reference to 'semver'",
+        ),
+        ("self.b == 1", "undefined field 'b'"),
+        ("[1].all(x, self.c == x)", "undefined field 'c'"),
+        ("self.a ==", "compilation failed"),
+    ];
+    for (expression, text) in table {
+        let error = holds(expression).expect_err("must be refused");
+        assert!(error.contains(text), "{expression}: {error}");
+    }
+}
+
+fn site() -> Schema {
+    Schema::from_json(&json!({
+        "type": "object",
+        "x-kubernetes-validations": [
+            {"rule": "self.metadata.name.startsWith('site')", "message": "must be named site"}
+        ],
+        "properties": {"spec": {
+            "type": "object",
+            "x-kubernetes-validations": [
+                {"rule": "self.min <= self.max", "messageExpression": "'min ' + string(self.min) + ' is above max'", "fieldPath": ".min"},
+                {"rule": "!has(oldSelf.pinned) || self.pinned == oldSelf.pinned", "message": "pinned may not go", "reason": "FieldValueForbidden"}
+            ],
+            "properties": {
+                "min": {"type": "integer"},
+                "max": {"type": "integer"},
+                "share": {"type": "number", "x-kubernetes-validations": [{"rule": "self <= 1.0"}]},
+                "pinned": {"type": "string"},
+                "class": {"type": "string", "x-kubernetes-validations": [{"rule": "self == oldSelf", "message": "class is immutable"}]},
+                "zone": {"type": "string", "x-kubernetes-validations": [
+                    {"rule": "oldSelf.hasValue() || self != 'late'", "message": "not at first", "optionalOldSelf": true}]},
+                "until": {"type": "string", "format": "date-time", "x-kubernetes-validations": [{"rule": "self.getFullYear() > 2025"}]},
+                "name-space": {"type": "string"},
+                "ports": {
+                    "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
+                    "items": {"type": "object", "required": ["name"], "properties": {
+                        "name": {"type": "string"},
+                        "port": {"type": "integer", "x-kubernetes-validations": [{"rule": "self >= oldSelf", "message": "ports only grow"}]}
+                    }}
+                },
+                "labels": {"type": "object", "additionalProperties": {"type": "string"},
+                    "x-kubernetes-validations": [{"rule": "self.all(k, k.size() < 4) && !('a.b' in self)"}]}
+            }
+        }}
+    }))
+    .unwrap_or_else(|e| panic!("{e:?}"))
+}
+
+fn texts(new: Value, old: Option<Value>) -> Vec<String> {
+    let object = |spec: Value| json!({"metadata": {"name": "site-1"}, "spec": spec});
+    let (new, old) = (object(new), old.map(object));
+    let errors = site().validate(&new, old.as_ref());
+    errors.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn rules_are_evaluated_where_they_stand() {
+    let table: &[(Value, Option<Value>, &[&str])] = &[
+        (json!({"min": 1, "max": 2}), None, &[]),
+        (
+            json!({"min": 3, "max": 2}),
+            None,
+            &["spec.min: Invalid value: min 3 is above max"],
+        ),
+        (
+            json!({"max": 2}),
+            None,
+            &[
+                "spec: Invalid value: \"object\": no such key: min evaluating rule: self.min <= self.max",
+            ],
+        ),
+        (
+            json!({"min": 1, "max": 2, "pinned": "b"}),
+            Some(json!({"min": 1, "max": 2, "pinned": "a"})),
+            &["spec: Forbidden: pinned may not go"],
+        ),
+        // Whole numbers are doubles where the schema says number.
+        (json!({"min": 1, "max": 2, "share": 1}), None, &[]),
+        (
+            json!({"min": 1, "max": 2, "share": 2}),
+            None,
+            &["spec.share: Invalid value: 2: failed rule: self <= 1.0"],
+        ),
+        (json!({"min": 1, "max": 2, "class": "a"}), None, &[]),
+        (
+            json!({"min": 1, "max": 2, "class": "a"}),
+            Some(json!({"min": 1, "max": 2})),
+            &[],
+        ),
+        (
+            json!({"min": 1, "max": 2, "class": "b"}),
+            Some(json!({"min": 1, "max": 2, "class": "a"})),
+            &["spec.class: Invalid value: \"b\": class is immutable"],
+        ),
+        (
+            json!({"min": 1, "max": 2, "zone": "late"}),
+            None,
+            &["spec.zone: Invalid value: \"late\": not at first"],
+        ),
+        (
+            json!({"min": 1, "max": 2, "zone": "late"}),
+            Some(json!({"min": 1, "max": 2, "zone": "x"})),
+            &[],
+        ),
+        (
+            json!({"min": 1, "max": 2, "until": "2026-01-01T00:00:00Z"}),
+            None,
+            &[],
+        ),
+        (
+            json!({"min": 1, "max": 2, "until": "2020-01-01T00:00:00Z"}),
+            None,
+            &[
+                "spec.until: Invalid value: \"2020-01-01T00:00:00Z\": failed rule: self.getFullYear() > 2025",
+            ],
+        ),
+        (
+            json!({"min": 1, "max": 2, "ports": [{"name": "b", "port": 1}, {"name": "a", "port": 1}]}),
+            Some(
+                json!({"min": 1, "max": 2, "ports": [{"name": "a", "port": 2}, {"name": "b", "port": 1}]}),
+            ),
+            &["spec.ports[1].port: Invalid value: 1: ports only grow"],
+        ),
+        (
+            json!({"min": 1, "max": 2, "labels": {"a.b": "x"}}),
+            None,
+            &[
+                "spec.labels: Invalid value: failed rule: self.all(k, k.size() < 4) && !('a.b' in self)",
+            ],
+        ),
+    ];
+    for (new, old, expected) in table {
+        assert_eq!(
+            &texts(new.clone(), old.clone()),
+            expected,
+            "{new} after {old:?}"
+        );
+    }
+}
+
+#[test]
+fn rules_at_the_root_see_the_name() {
+    let object = json!({"metadata": {"name": "x"}, "spec": {"min": 1, "max": 2}});
+    let errors = site().validate(&object, None);
+    let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    assert_eq!(texts, ["<nil>: Invalid value: must be named site"]);
+}
+
+#[test]
+fn rules_wait_for_values_to_be_in_order() {
+    let errors = texts(json!({"min": "x", "max": 0}), None);
+    assert_eq!(errors.len(), 1);
+    assert!(errors[0].contains("must be of type integer"), "{errors:?}");
+}
+
+#[test]
+fn old_values_are_only_used_where_they_can_be_told_apart() {
+    let schema = json!({"type": "object", "properties": {"spec": {"type": "array", "items": {
+        "type": "string", "x-kubernetes-validations": [{"rule": "self == oldSelf"}]
+    }}}});
+    let errors = Schema::from_json_at(&schema, "s").expect_err("must be refused");
+    assert_eq!(
+        errors[0].to_string(),
+        "s.properties[spec].items.x-kubernetes-validations[0].rule: Invalid value: \"self == oldSelf\": oldSelf cannot be used on the uncorrelatable portion of the schema within s.properties[spec]"
+    );
+}
