@@ -3,10 +3,12 @@ use std::time::SystemTime;
 
 use jiff::Timestamp;
 
+use crate::api::Handle;
 use crate::auth::{Tokens, User};
 use crate::clock::Clock;
 use crate::core::Core;
 use crate::definitions;
+use crate::garbage::Collector;
 use crate::namespaces;
 use crate::record::Log;
 use crate::registry::Registry;
@@ -134,6 +136,8 @@ impl Builder {
         namespaces::create_system(&core).map_err(|error| BuildError::Start(error.to_string()))?;
         core.spawn(namespaces::finalize(core.clone()));
         core.spawn(definitions::run(core.clone()));
+        let collector = Collector::new(Handle::new(&core, "garbage-collector"));
+        core.spawn(collector.run());
         Ok(Sandbox::start(core, admin_token))
     }
 }

@@ -31,6 +31,8 @@ mod core;
 mod definitions;
 pub mod discovery;
 mod fault;
+mod feed;
+mod garbage;
 mod namespaces;
 pub mod openapi;
 pub mod patch;

@@ -41,6 +41,11 @@ impl Sandbox {
         }
     }
 
+    #[cfg(test)]
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+
     /// A new connection in memory, HTTP/1.1 or HTTP/2 as the client begins. It needs no token.
     pub fn connect(&self) -> DuplexStream {
         let (client, server) = tokio::io::duplex(PIPE);
