@@ -2,7 +2,7 @@ use std::{fmt, time::Duration};
 
 use http::StatusCode;
 
-use super::{ConfigError, ConnectError};
+use super::{ConfigError, ConnectError, chain::Chain};
 use crate::resource::Status;
 
 /// Why a request failed: what was tried on what, and what came of it.
@@ -227,21 +227,6 @@ impl fmt::Display for Advice<'_> {
             Some(advice) => write!(f, ": {advice}"),
             None => Ok(()),
         }
-    }
-}
-
-/// An error and what caused it, in one line.
-struct Chain<'a>(&'a (dyn std::error::Error + 'static));
-
-impl fmt::Display for Chain<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)?;
-        let mut next = self.0.source();
-        while let Some(error) = next {
-            write!(f, ": {error}")?;
-            next = error.source();
-        }
-        Ok(())
     }
 }
 

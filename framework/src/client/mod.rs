@@ -33,6 +33,7 @@ mod api;
 mod body;
 mod builder;
 mod call;
+mod chain;
 mod class;
 #[allow(clippy::module_inception)]
 mod client;

@@ -3,6 +3,10 @@ use crate::resource::{Object, Undecodable};
 /// One line of a watch.
 ///
 /// The server's `ERROR` event is not here: it comes out of the stream as an error.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "most kinds are larger than what is known of an undecodable object"
+)]
 #[derive(Clone, Debug, PartialEq)]
 pub enum WatchEvent<K> {
     /// The object was created, or began to match the selectors.

@@ -11,6 +11,8 @@ pub(super) struct Environment {
     pub(super) service_host: Option<String>,
     /// `KUBERNETES_SERVICE_PORT`.
     pub(super) service_port: Option<String>,
+    /// Whether `HTTPS_PROXY` is set, in either spelling.
+    pub(super) wants_proxy: bool,
     /// Where a pod finds its service account.
     pub(super) service_account: PathBuf,
 }
@@ -25,6 +27,7 @@ impl Environment {
             home: std::env::home_dir().filter(|home| !home.as_os_str().is_empty()),
             service_host: text("KUBERNETES_SERVICE_HOST"),
             service_port: text("KUBERNETES_SERVICE_PORT"),
+            wants_proxy: set("HTTPS_PROXY").or_else(|| set("https_proxy")).is_some(),
             service_account: "/var/run/secrets/kubernetes.io/serviceaccount".into(),
         }
     }

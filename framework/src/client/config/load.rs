@@ -85,6 +85,9 @@ async fn from_files(
         (None, None, Some(file)) => (vec![file], Whose::Home),
         (None, None, None) => (Vec::new(), Whose::Home),
     };
+    if around.wants_proxy {
+        tracing::warn!("HTTPS_PROXY is set and not supported yet: connecting directly");
+    }
     let mut merged = None;
     for file in &files {
         let text = match tokio::fs::read_to_string(file).await {

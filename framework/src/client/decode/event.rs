@@ -17,6 +17,10 @@ use crate::{
 };
 
 /// One line of a watch: an event, or the server's error.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "events are the usual case and are taken apart at once"
+)]
 pub(crate) enum Event<K> {
     Event(WatchEvent<K>),
     Error(Box<Status>),

@@ -1,8 +1,18 @@
-use std::{io, sync::Arc, time::Duration};
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use futures_util::StreamExt;
 use k8s_openapi::api::core::v1::ConfigMap;
-use tokio::{io::DuplexStream, time::Instant};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf},
+    time::Instant,
+};
 
 use super::server::{OBJECT, Site, endless, json};
 use crate::client::{Api, Client, Config, Error, WatchParams};
@@ -96,7 +106,7 @@ async fn dropping_the_last_client_closes_its_connections() {
         let (site, closed) = (site.clone(), closed.clone());
         tokio::spawn(async move {
             site.serve(far).await;
-            drop(closed.send(()).await);
+            closed.send(()).await.ok();
         });
         Ok(near)
     };
@@ -111,4 +121,67 @@ async fn dropping_the_last_client_closes_its_connections() {
         .unwrap();
     drop(client);
     is_closed.recv().await.unwrap();
+}
+
+/// A pipe to `site` that swallows everything once `cut` is set.
+fn cable(site: &Site, cut: &Arc<AtomicBool>) -> impl Fn() -> io::Result<DuplexStream> + use<> {
+    let (site, cut) = (site.clone(), cut.clone());
+    move || {
+        let (near, middle) = tokio::io::duplex(64 * 1024);
+        let (other, far) = tokio::io::duplex(64 * 1024);
+        tokio::spawn(site.clone().serve(far));
+        let (from_client, to_client) = tokio::io::split(middle);
+        let (from_server, to_server) = tokio::io::split(other);
+        tokio::spawn(forward(from_client, to_server, cut.clone()));
+        tokio::spawn(forward(from_server, to_client, cut.clone()));
+        Ok(near)
+    }
+}
+
+async fn forward(
+    mut from: ReadHalf<DuplexStream>,
+    mut to: WriteHalf<DuplexStream>,
+    cut: Arc<AtomicBool>,
+) {
+    let mut buffer = vec![0; 4096];
+    while let Ok(count @ 1..) = from.read(&mut buffer).await {
+        if !cut.load(Ordering::SeqCst) && to.write_all(&buffer[..count]).await.is_err() {
+            break;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dead_connection_is_noticed_within_a_minute_and_replaced() {
+    let cut = Arc::new(AtomicBool::new(false));
+    let site = Site::new(|seen| {
+        if seen.uri.contains("watch=true") {
+            endless(
+                "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"7\"}}}\n",
+            )
+        } else {
+            json(200, OBJECT)
+        }
+    });
+    let config = Config::new("http://sandbox".parse().unwrap());
+    let client = Client::builder(config).connector(Arc::new(cable(&site, &cut)));
+    let maps = Api::<ConfigMap>::namespaced(&client.build().unwrap(), "default");
+    let mut watch = maps.watch(&WatchParams::default()).await.unwrap();
+    watch.next().await.unwrap().unwrap();
+    maps.get("a").await.unwrap();
+    tokio::time::sleep(Duration::from_secs(600)).await;
+
+    cut.store(true, Ordering::SeqCst);
+    let start = Instant::now();
+    let error = watch.next().await.unwrap().unwrap_err();
+    assert!(matches!(error, Error::Transport { .. }), "{error}");
+    assert!(
+        start.elapsed() <= Duration::from_secs(60),
+        "{:?}",
+        start.elapsed()
+    );
+
+    cut.store(false, Ordering::SeqCst);
+    maps.get("a").await.unwrap();
+    maps.watch(&WatchParams::default()).await.unwrap();
 }

@@ -54,7 +54,12 @@ async fn a_client_certificate_is_shown_to_the_server() {
         .with_client_certificate(certificate.clone(), key))
     .await
     .unwrap();
-    get(server.config()).await.unwrap_err();
+    let error = get(server.config()).await.unwrap_err();
+    assert!(
+        error
+            .ends_with("the server wants a client certificate: give one that its authority signed"),
+        "{error}"
+    );
     let (_, other) = clients.issue("me");
     let error = get(server.config().with_client_certificate(certificate, other)).await;
     let error = error.unwrap_err();
@@ -83,5 +88,27 @@ async fn a_server_that_is_not_there_is_told_with_its_address() {
         format!(
             "get ConfigMap default/a: cannot connect to https://{address}: connection refused: check that the API server runs and that the cluster's `server` is right"
         )
+    );
+}
+
+#[tokio::test]
+async fn a_server_without_tls_is_told() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let plain = async {
+        let (stream, _) = listener.accept().await.unwrap();
+        let mut site = site();
+        site.http2 = false;
+        site.serve(stream).await;
+    };
+    let config = Config::new(format!("https://{address}").parse().unwrap())
+        .with_certificate_authority(Authority::new().pem);
+    let (error, ()) = tokio::join!(get(config), plain);
+    let error = error.unwrap_err();
+    assert!(
+        error.ends_with(
+            "it does not speak TLS: check the address, and whether it has to begin with http://"
+        ),
+        "{error}"
     );
 }

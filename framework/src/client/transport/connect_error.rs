@@ -1,5 +1,7 @@
 use std::{fmt, io, sync::Arc, time::Duration};
 
+use crate::client::chain::Chain;
+
 /// Why no connection to the API server could be made.
 ///
 /// One line: which server, what is wrong, what to do.
@@ -31,6 +33,10 @@ pub enum ConnectProblem {
     },
     /// The server's certificate is out of date, or not yet valid.
     OutdatedCertificate,
+    /// The other side does not speak TLS.
+    NoTls,
+    /// The server wants a client certificate, or another one.
+    CertificateRequired,
     /// The TLS handshake failed otherwise.
     Tls(io::Error),
     /// The other side does not speak HTTP as expected.
@@ -84,10 +90,18 @@ impl fmt::Display for ConnectError {
             ConnectProblem::OutdatedCertificate => f.write_str(
                 "the server's certificate is expired or not valid yet: renew it, or check this machine's clock",
             ),
+            ConnectProblem::NoTls => f.write_str(
+                "it does not speak TLS: check the address, and whether it has to begin with http://",
+            ),
             ConnectProblem::Tls(error) => write!(f, "TLS: {error}"),
-            ConnectProblem::Protocol(error) => {
-                write!(f, "{error}: check that this is an API server's address")
-            }
+            ConnectProblem::CertificateRequired => f.write_str(
+                "the server wants a client certificate: give one that its authority signed",
+            ),
+            ConnectProblem::Protocol(error) => write!(
+                f,
+                "{}: check that this is an API server's address",
+                Chain(error)
+            ),
             ConnectProblem::Io(error) => write!(f, "{error}"),
         }
     }

@@ -13,7 +13,11 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::time::Instant;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{ConnectProblem, dialer::Dialled, heard::Heard};
+use super::{
+    ConnectProblem,
+    dialer::{Dialled, of_protocol},
+    heard::Heard,
+};
 use crate::client::{Body, class::Class};
 
 /// A dead peer is noticed after at most this much silence and …
@@ -180,7 +184,7 @@ async fn http2(
         () = told.until(|| current() > 0) => {}
         outcome = end => {
             return Err(match outcome {
-                Ok(Err(error)) => ConnectProblem::Protocol(error),
+                Ok(Err(error)) => of_protocol(error),
                 _ => ConnectProblem::Io(std::io::ErrorKind::UnexpectedEof.into()),
             });
         }

@@ -4,12 +4,15 @@ use http::{
     Uri,
     uri::{Authority, Scheme},
 };
-use rustls::{CertificateError, Error as TlsError};
+use rustls::{AlertDescription, CertificateError, Error as TlsError, InvalidMessage};
 use rustls_pki_types::ServerName;
 use tokio_rustls::TlsConnector;
 
 use super::{ConnectError, ConnectProblem, Connector, Io, tcp, tls::Tls};
-use crate::client::config::{Config, ConfigError};
+use crate::client::{
+    chain::Chain,
+    config::{Config, ConfigError},
+};
 
 /// Opens byte streams to one server.
 pub(crate) struct Dialer {
@@ -141,8 +144,15 @@ fn of_io(error: io::Error) -> ConnectProblem {
 /// rustls' errors travel inside `io::Error`.
 fn of_tls(error: io::Error, tls: &Tls, name: &ServerName<'_>) -> ConnectProblem {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
-    let Some(TlsError::InvalidCertificate(wrong)) = inner else {
-        return ConnectProblem::Tls(error);
+    let wrong = match inner {
+        Some(TlsError::InvalidCertificate(wrong)) => wrong,
+        Some(TlsError::InvalidMessage(InvalidMessage::InvalidContentType)) => {
+            return ConnectProblem::NoTls;
+        }
+        Some(TlsError::AlertReceived(AlertDescription::CertificateRequired)) => {
+            return ConnectProblem::CertificateRequired;
+        }
+        _ => return ConnectProblem::Tls(error),
     };
     match wrong {
         CertificateError::UnknownIssuer
@@ -162,5 +172,22 @@ fn of_tls(error: io::Error, tls: &Tls, name: &ServerName<'_>) -> ConnectProblem 
         | CertificateError::NotValidYet
         | CertificateError::NotValidYetContext { .. } => ConnectProblem::OutdatedCertificate,
         _ => ConnectProblem::Tls(error),
+    }
+}
+
+/// With TLS 1.3 the server refuses the client's certificate only after the handshake. Of that, h2
+/// keeps nothing but the text.
+pub(super) fn of_protocol(error: hyper::Error) -> ConnectProblem {
+    let text = Chain(&error).to_string();
+    let refused = |alert: &AlertDescription| text.contains(&format!("{alert:?}"));
+    let alerts = [
+        AlertDescription::CertificateRequired,
+        AlertDescription::BadCertificate,
+        AlertDescription::UnknownCA,
+    ];
+    if alerts.iter().any(refused) {
+        ConnectProblem::CertificateRequired
+    } else {
+        ConnectProblem::Protocol(error)
     }
 }
