@@ -67,6 +67,9 @@ mod update_status;
 mod wired;
 mod wiring;
 
+#[cfg(test)]
+mod tests;
+
 pub use action::Action;
 pub use context::Context;
 pub use controller::Controller;

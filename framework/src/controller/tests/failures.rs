@@ -1,0 +1,259 @@
+//! R9 and R10: backoff, and panics that spoil only themselves.
+
+use std::{
+    io,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use k8s_openapi::api::{
+    apps::v1::Deployment,
+    core::v1::{ConfigMap, Secret},
+};
+
+use super::world::*;
+use crate::{
+    controller::{Action, Controller, Failure, Predicate},
+    queue::ExponentialBackoff,
+    resource::ObjectKey,
+};
+
+type Wire = Controller<Probe<Deployment>>;
+
+fn exact(controller: Wire) -> Wire {
+    controller.rate_limiter(ExponentialBackoff::default().spread(0.0))
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_and_panics_back_off_alike_and_success_resets() {
+    let world = World::new();
+    let webs = world.kind::<Deployment>();
+    webs.put(named("a"));
+    let probe = Probe::new()
+        .wired(exact)
+        .does(|call: Call<Deployment>| async move {
+            match call.number {
+                2 => panic!("on purpose"),
+                5 => Ok(Action::requeue_after(Duration::from_millis(1000))),
+                7 => Ok(Action::wait()),
+                _ => Err(Failure::new("on purpose")),
+            }
+        });
+    let calls = probe.calls.clone();
+    world.start(Controller::new(probe));
+    pass(10_000).await;
+    assert_eq!(calls.times(), [0, 5, 15, 35, 75, 1075, 1080]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_backoff_ends_at_300_s_and_varies_by_a_tenth() {
+    let world = World::new();
+    let webs = world.kind::<Deployment>();
+    webs.put(named("a"));
+    let probe = Probe::new().does(|_: Call<Deployment>| async { Err(Failure::new("on purpose")) });
+    let calls = probe.calls.clone();
+    world.start(Controller::new(probe));
+    pass(3_600_000).await;
+    let times = calls.times();
+    for (number, pair) in times.windows(2).enumerate() {
+        let least = (5_u128 << number).min(300_000);
+        let waited = pair[1] - pair[0];
+        // The clock has a grain of 1 ms.
+        assert!(
+            (least..=least * 11 / 10 + 2).contains(&waited),
+            "{number}: {waited}"
+        );
+    }
+    assert!(times.len() > 20);
+}
+
+#[tokio::test(start_paused = true)]
+async fn retry_after_is_a_lower_bound() {
+    let world = World::new();
+    let webs = world.kind::<Deployment>();
+    webs.put(named("a"));
+    let probe = Probe::new()
+        .wired(exact)
+        .does(|call: Call<Deployment>| async move {
+            match call.number {
+                1 => Err(Failure::new("busy").retry_after(Duration::from_millis(700))),
+                2..=4 => Err(Failure::new("busy").retry_after(Duration::from_millis(2))),
+                _ => Ok(Action::wait()),
+            }
+        });
+    let calls = probe.calls.clone();
+    world.start(Controller::new(probe));
+    pass(10_000).await;
+    assert_eq!(calls.times(), [0, 700, 710, 730, 770]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_terminal_failure_is_not_retried_before_something_changes() {
+    let world = World::new();
+    let webs = world.kind::<Deployment>();
+    webs.put(named("a"));
+    let probe = Probe::new()
+        .does(|_: Call<Deployment>| async { Err(Failure::new("on purpose").terminal()) });
+    let calls = probe.calls.clone();
+    world.start(Controller::new(probe));
+    pass(1_000_000).await;
+    assert_eq!(calls.keys().len(), 1);
+    webs.put(named("a"));
+    settle().await;
+    assert_eq!(calls.keys().len(), 2);
+    let metrics = world.metrics.controller("deployment");
+    assert_eq!(
+        (metrics.errors.get(), metrics.terminal_errors.get()),
+        (2, 2)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_of_one_reconcile_is_counted_and_the_others_go_on() {
+    let world = World::new();
+    let webs = world.kind::<Deployment>();
+    let probe = Probe::new()
+        .wired(|controller| controller.concurrency(1))
+        .does(|call: Call<Deployment>| async move {
+            if call.key.name() == "bad" && call.number < 3 {
+                panic!("on purpose");
+            }
+            Ok(Action::wait())
+        });
+    let calls = probe.calls.clone();
+    webs.put(named("bad"));
+    webs.put(named("good"));
+    world.start(Controller::new(probe));
+    pass(10_000).await;
+    let of = |key| calls.keys().iter().filter(|other| *other == key).count();
+    assert_eq!((of("default/bad"), of("default/good")), (3, 1));
+    let metrics = world.metrics.controller("deployment");
+    assert_eq!((metrics.panics.get(), metrics.errors.get()), (2, 2));
+    assert_eq!(
+        (metrics.success.get(), metrics.active_workers.get()),
+        (2, 0.0)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_timeout_is_a_failure_and_the_reconcile_is_dropped_first() {
+    let world = World::new();
+    let webs = world.kind::<Deployment>();
+    let probe = Probe::new()
+        .wired(|controller| exact(controller).timeout(Duration::from_millis(100)))
+        .does(|call: Call<Deployment>| async move {
+            match call.number {
+                1 => std::future::pending().await,
+                _ => Ok(Action::wait()),
+            }
+        });
+    let calls = probe.calls.clone();
+    webs.put(named("a"));
+    world.start(Controller::new(probe));
+    pass(10_000).await;
+    assert_eq!((calls.times(), calls.overlaps()), (vec![0, 105], 0));
+    let metrics = world.metrics.controller("deployment");
+    assert_eq!((metrics.timeouts.get(), metrics.errors.get()), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_mapping_that_panics_loses_only_its_own_event() {
+    let world = World::new();
+    let (webs, secrets) = (world.kind::<Deployment>(), world.kind::<Secret>());
+    let map = |secret: &Secret| {
+        let name = secret.metadata.name.as_deref().unwrap();
+        assert_ne!(name, "bad", "on purpose");
+        vec![ObjectKey::namespaced("default", name)]
+    };
+    let probe = Probe::<Deployment>::new().wired(move |wire| wire.watches::<Secret>(map));
+    let calls = probe.calls.clone();
+    world.start(Controller::new(probe));
+    webs.put(named("a"));
+    settle().await;
+    secrets.put(named("bad"));
+    secrets.put(named("a"));
+    settle().await;
+    assert_eq!(calls.keys(), ["default/a"; 2]);
+    assert_eq!(
+        world.metrics.controller("deployment").handler_panics.get(),
+        1
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_passes_a_predicate_that_panics() {
+    let world = World::new();
+    let (webs, _) = (world.kind::<Deployment>(), world.kind::<ConfigMap>());
+    let predicate = || Predicate::new(|_: &Deployment, _: &Deployment| panic!("on purpose"));
+    let probe = Probe::<Deployment>::new().wired(move |wire| wire.when(predicate()));
+    let calls = probe.calls.clone();
+    world.start(Controller::new(probe));
+    webs.put(named("a"));
+    settle().await;
+    webs.put(named("a"));
+    settle().await;
+    assert_eq!(calls.keys().len(), 2);
+    assert_eq!(
+        world.metrics.controller("deployment").handler_panics.get(),
+        1
+    );
+}
+
+#[derive(Clone, Default)]
+struct Buffer(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Buffer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_is_one_line_that_says_what_where_and_when_next() {
+    let buffer = Buffer::default();
+    let writer = buffer.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_ansi(false)
+        .without_time()
+        .with_max_level(tracing::Level::WARN)
+        .with_writer(move || writer.clone())
+        .finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+
+    let world = World::new();
+    let webs = world.kind::<Deployment>();
+    let probe = Probe::new()
+        .wired(exact)
+        .does(|call: Call<Deployment>| async move {
+            match call.number {
+                1..=2 => Err(Failure::new("apply ConfigMap default/page: forbidden")),
+                3 => panic!("the page\nis torn"),
+                4 => Err(Failure::new("the page is empty").terminal()),
+                _ => Ok(Action::wait()),
+            }
+        });
+    webs.put(named("site"));
+    world.start(Controller::new(probe));
+    pass(10_000).await;
+
+    let text = String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap();
+    let lines: Vec<_> = text
+        .lines()
+        .filter_map(|line| Some(&line[line.find("reconcile Deployment")?..]))
+        .collect();
+    assert_eq!(
+        lines,
+        [
+            "reconcile Deployment default/site failed (attempt 1, next in 5ms): apply ConfigMap default/page: forbidden",
+            "reconcile Deployment default/site failed (attempt 2, next in 10ms): apply ConfigMap default/page: forbidden",
+            "reconcile Deployment default/site failed (attempt 3, next in 20ms): panicked: the page is torn",
+            "reconcile Deployment default/site failed (not retried): the page is empty",
+        ],
+        "{text}"
+    );
+}
