@@ -137,6 +137,8 @@ pub(crate) enum Answer {
     Fail(Error),
     /// It never comes.
     Hang,
+    /// Decoding it panics.
+    Panic,
 }
 
 #[derive(Clone)]
@@ -446,6 +448,7 @@ impl ListerWatcher<ConfigMap> for FakeServer {
         match answer.unwrap_or(Answer::Pass) {
             Answer::Pass => self.state().list(params),
             Answer::Fail(error) => Err(error),
+            Answer::Panic => panic!("on purpose"),
             Answer::Hang => std::future::pending().await,
         }
     }

@@ -1,6 +1,6 @@
-use std::{sync::Arc, time::Duration};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
-use futures_util::StreamExt;
+use futures_util::{FutureExt, StreamExt};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::{
@@ -25,7 +25,8 @@ use crate::{
 /// * 410, when the watch is opened or within the stream, leads to a list; refused connections, 429
 ///   and other failures to open only to a pause. `Retry-After` is honoured.
 /// * Pauses begin at 800 ms, double up to 30 s, with jitter, and start over after success that held.
-/// * An object that does not decode is handed on as such and spoils nothing else.
+/// * An object that does not decode is handed on as such and spoils nothing else. A panic while
+///   decoding counts as a failure of the list or the watch.
 ///
 /// It follows client-go's reflector, except: a list that broke off is tried again at no older
 /// version than it had; the newest state is listed in pages; a broken connection, a server error or
@@ -94,22 +95,38 @@ impl<L> Reflector<L> {
     {
         let mut reason = "initial";
         loop {
-            self.progress.listing(reason);
-            let pause = match self.list(queue).await {
-                Ok(()) => {
-                    let (why, pause) = self.watch_until_list(queue).await;
-                    reason = why;
-                    pause
-                }
-                Err(error) => {
-                    self.progress.failed("list", &error);
-                    if reason != "initial" {
-                        reason = "failed";
-                    }
-                    error.retry_after()
-                }
-            };
+            // A panic is one of decoding: the position is whole, and the next list begins anew.
+            let cycle = AssertUnwindSafe(self.cycle(reason, queue)).catch_unwind();
+            let (why, pause) = cycle.await.unwrap_or_else(|_| {
+                self.progress
+                    .troubled("read", "decoding what came panicked");
+                ("panicked", None)
+            });
+            reason = why;
             self.pause(pause).await;
+        }
+    }
+
+    /// One list and what follows from it, up to the need for another; gives the reason and what the
+    /// server asked to wait.
+    async fn cycle<K>(
+        &mut self,
+        reason: &'static str,
+        queue: &DeltaQueue<K>,
+    ) -> (&'static str, Option<Duration>)
+    where
+        K: Object,
+        L: ListerWatcher<K>,
+    {
+        self.progress.listing(reason);
+        match self.list(queue).await {
+            Ok(()) => self.watch_until_list(queue).await,
+            Err(error) => {
+                self.progress.failed("list", &error);
+                let is_first = reason == "initial";
+                let reason = if is_first { reason } else { "failed" };
+                (reason, error.retry_after())
+            }
         }
     }
 

@@ -222,3 +222,17 @@ async fn what_is_forbidden_is_told_with_verb_resource_and_namespace_until_it_wor
         "{text}"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_while_decoding_is_a_failure_that_is_tried_again() {
+    let server = FakeServer::new();
+    server.put("a");
+    server.answer_lists([Answer::Panic]);
+    let running = Running::of(server.informer());
+    settle().await;
+    let text = running.informer.status().last_error.unwrap();
+    assert!(text.starts_with("cannot read configmaps"), "{text}");
+    seconds(2).await;
+    assert!(running.informer.has_synced());
+    assert_eq!(running.informer.status().last_error, None);
+}
