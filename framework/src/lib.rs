@@ -7,6 +7,8 @@ pub mod controller;
 pub mod crd;
 pub mod health;
 pub mod metrics;
+pub mod operator;
+pub mod prelude;
 pub mod queue;
 pub mod resource;
 pub mod server;

@@ -1,2 +1,132 @@
-//! The website operator.
-fn main() {}
+//! The smallest real operator: a static web site, served by nginx out of a ConfigMap.
+
+use pilothouse::k8s::api::core::v1::ConfigMapVolumeSource;
+use pilothouse::prelude::*;
+
+// ANCHOR: kind
+/// A static web site served by nginx.
+#[derive(Resource, Clone, Debug)]
+#[resource(group = "demo.pilothouse.dev", version = "v1", namespaced)]
+pub struct Website {
+    pub metadata: ObjectMeta,
+    pub spec: WebsiteSpec,
+    pub status: Option<WebsiteStatus>,
+}
+
+/// What the site should be.
+#[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WebsiteSpec {
+    /// Number of pods to run.
+    #[serde(default = "one")]
+    #[schema(minimum = 0, maximum = 100, scale = "spec")]
+    pub replicas: i32,
+    /// Page served at `/`.
+    #[schema(rule("self.size() > 0", "html must not be empty"))]
+    pub html: String,
+}
+
+/// How the site is.
+#[derive(Schema, Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct WebsiteStatus {
+    /// Number of pods that serve the page.
+    #[schema(column = "Ready", scale = "status")]
+    pub ready_replicas: i32,
+}
+
+fn one() -> i32 {
+    1
+}
+
+// ANCHOR_END: kind
+
+// ANCHOR: reconciler
+struct WebsiteReconciler;
+
+impl Reconciler for WebsiteReconciler {
+    type Resource = Website;
+
+    fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
+        controller.owns::<Deployment>().owns::<ConfigMap>()
+    }
+
+    async fn reconcile(&self, site: Arc<Website>, cx: &Context<Website>) -> Result<Action> {
+        cx.apply(page(&site)).await?;
+        let deployment = cx.apply(deployment(&site)).await?;
+        cx.update_status(WebsiteStatus::from(&deployment)).await?;
+        Ok(Action::wait())
+    }
+}
+
+// ANCHOR_END: reconciler
+
+impl From<&Deployment> for WebsiteStatus {
+    fn from(deployment: &Deployment) -> Self {
+        let status = deployment.status.as_ref();
+        let ready_replicas = status.and_then(|status| status.ready_replicas);
+        Self {
+            ready_replicas: ready_replicas.unwrap_or_default(),
+        }
+    }
+}
+
+// ANCHOR: children
+/// The page, as nginx finds it in its volume.
+fn page(site: &Website) -> ConfigMap {
+    ConfigMap {
+        data: Some([("index.html".into(), site.spec.html.clone())].into()),
+        ..ConfigMap::named(site.name())
+    }
+}
+
+/// As many nginx as the site asks for, each with the page.
+fn deployment(site: &Website) -> Deployment {
+    let labels = Labels::from([("app", site.name())]);
+    let page = Volume {
+        name: "page".into(),
+        config_map: Some(ConfigMapVolumeSource {
+            name: page(site).name().into(),
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
+    let mount = VolumeMount {
+        name: page.name.clone(),
+        mount_path: "/usr/share/nginx/html".into(),
+        ..Default::default()
+    };
+    let nginx = Container {
+        name: "nginx".into(),
+        image: Some("nginx:1.29-alpine".into()),
+        volume_mounts: Some(vec![mount]),
+        ..Default::default()
+    };
+    Deployment {
+        spec: DeploymentSpec {
+            replicas: Some(site.spec.replicas),
+            selector: labels.selector(),
+            template: PodTemplateSpec {
+                metadata: Some(labels.metadata()),
+                spec: Some(PodSpec {
+                    containers: vec![nginx],
+                    volumes: Some(vec![page]),
+                    ..Default::default()
+                }),
+            },
+            ..Default::default()
+        },
+        ..Deployment::named(site.name())
+    }
+}
+
+// ANCHOR_END: children
+
+// ANCHOR: main
+fn main() -> ExitCode {
+    Operator::new("website")
+        .example("examples/website/site.yaml")
+        .controller(WebsiteReconciler)
+        .main()
+}
+// ANCHOR_END: main

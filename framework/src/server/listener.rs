@@ -21,7 +21,7 @@ const MAX_HEAD: usize = 64 * 1024;
 /// How many connections are served at once; the kernel's backlog holds the next.
 const MAX_CONNECTIONS: usize = 256;
 /// How long answers that were begun may take once the server stops.
-const GRACE: Duration = Duration::from_secs(5);
+const GRACE: Duration = Duration::from_secs(3);
 /// Pause after an accept that failed, as it does while the process is out of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 

@@ -6,7 +6,7 @@
 //! * A connection that does not send its request's head within 10 s is closed; a head larger than
 //!   64 KiB is refused. At most 256 connections are open at once, further ones wait.
 //! * On stop no connection is accepted any more, answers that were begun are finished for at most
-//!   5 s, and every task has ended when [`Server::run`] returns.
+//!   3 s, and every task has ended when [`Server::run`] returns.
 //! * A handler that panics ends its own connection and nothing else.
 //!
 //! ```no_run

@@ -6,11 +6,15 @@ use tokio::time::Instant;
 use super::Late;
 use crate::{
     client::{Api, Client, Config, DeleteParams, Error, Patch, PatchParams, PostParams},
+    crd,
+    operator::{Operator, OperatorError, Running},
     resource::{ApiResource, Object, ObjectKey, Resource, Scope},
 };
 
 /// How long a condition is waited for, by tokio's clock.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Who installs kinds.
+const FIELD_MANAGER: &str = "testing";
 /// How often it is looked at.
 const GLANCE: Duration = Duration::from_millis(20);
 
@@ -86,6 +90,26 @@ impl Cluster {
     /// Forgets the requests so far.
     pub fn forget_requests(&self) {
         self.sandbox.clear_requests();
+    }
+
+    /// Installs the definition of a kind, and waits until it is served. A kind that is the API server's own needs none.
+    ///
+    /// # Errors
+    /// The kind has no definition that Kubernetes accepts, or the server refuses it.
+    pub async fn install<K: Resource>(&self) -> Result<(), OperatorError> {
+        let definition = K::definition().transpose()?;
+        Ok(crd::install(&self.client, definition.as_slice(), FIELD_MANAGER).await?)
+    }
+
+    /// Installs an operator's kinds, starts it, and waits until its caches are in sync.
+    ///
+    /// # Errors
+    /// The operator's, at its start.
+    pub async fn run(&self, operator: Operator) -> Result<Running, OperatorError> {
+        operator.install(&self.client).await?;
+        let running = operator.start(self.client.clone()).await?;
+        running.synced().await;
+        Ok(running)
     }
 
     /// The objects of a kind, in this namespace where the kind has one.

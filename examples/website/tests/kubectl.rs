@@ -1,0 +1,224 @@
+//! The quick start as a user types it: each kubectl that is there drives `website dev`.
+//!
+//! `PILOTHOUSE_KUBECTL` names the programs, separated as in `PATH`; without it the one on the `PATH` is taken.
+
+mod dev;
+
+use std::{
+    env,
+    io::{BufRead, BufReader, Write},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
+
+use dev::{Dev, eventually};
+
+/// The kubectls to try.
+fn kubectls() -> Vec<PathBuf> {
+    if let Some(named) = env::var_os("PILOTHOUSE_KUBECTL").filter(|named| !named.is_empty()) {
+        return env::split_paths(&named).collect();
+    }
+    let folders = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&folders)
+        .map(|folder| folder.join("kubectl"))
+        .find(|kubectl| kubectl.is_file())
+        .into_iter()
+        .collect()
+}
+
+/// One kubectl, talking to one `website dev`.
+struct Kubectl<'a> {
+    program: &'a Path,
+    dev: &'a Dev,
+}
+
+impl Kubectl<'_> {
+    fn command(&self, arguments: &str) -> Command {
+        let mut command = Command::new(self.program);
+        command
+            .args(arguments.split_whitespace())
+            .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
+            .env("KUBECONFIG", &self.dev.kubeconfig)
+            .env("HOME", self.dev.home())
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// What came of a command: whether it succeeded, and what it printed.
+    fn tried(&self, arguments: &str) -> (bool, String) {
+        let output = self.command(arguments).output().unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        (
+            output.status.success(),
+            String::from_utf8_lossy(&text).into_owned(),
+        )
+    }
+
+    /// What a command prints, which must succeed.
+    fn run(&self, arguments: &str) -> String {
+        let (success, text) = self.tried(arguments);
+        assert!(
+            success,
+            "{} {arguments}:\n{text}{}",
+            self.program.display(),
+            self.dev.log()
+        );
+        text
+    }
+
+    /// Repeats a command until it succeeds and its output, whose columns are told apart by one space, has `expected` in it.
+    fn until(&self, arguments: &str, expected: &str) -> String {
+        eventually(
+            &format!("{} {arguments}: {expected}", self.program.display()),
+            || {
+                let (success, text) = self.tried(arguments);
+                if success && squeezed(&text).contains(expected) {
+                    Ok(text)
+                } else {
+                    Err(text)
+                }
+            },
+        )
+    }
+}
+
+/// Each line's words with one space between them.
+fn squeezed(text: &str) -> String {
+    let lines = text
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn kubectl_does_what_it_does_on_a_cluster() {
+    let kubectls = kubectls();
+    if kubectls.is_empty() {
+        // Not by `println!`, which the harness keeps to itself when the test passes.
+        let told = "skipped: kubectl: there is none on the PATH or in PILOTHOUSE_KUBECTL\n";
+        std::io::stderr().write_all(told.as_bytes()).unwrap();
+    }
+    for program in &kubectls {
+        let dev = Dev::start();
+        story(&Kubectl { program, dev: &dev });
+        assert_eq!(dev.interrupt().code(), Some(0));
+    }
+}
+
+fn story(kubectl: &Kubectl<'_>) {
+    let applied = kubectl.run("apply -f examples/website/site.yaml");
+    assert_eq!(applied.trim(), "website.demo.pilothouse.dev/hello created");
+    let unchanged = kubectl.run("apply -f examples/website/site.yaml");
+    assert_eq!(
+        unchanged.trim(),
+        "website.demo.pilothouse.dev/hello unchanged"
+    );
+
+    let websites = kubectl.until("get websites", "hello 2 ");
+    let header = squeezed(&websites);
+    assert!(header.starts_with("NAME READY AGE\n"), "{websites}");
+    kubectl.until("get deployment,configmap", "deployment.apps/hello 2/2 2 2 ");
+    let children = kubectl.run("get deployment,configmap");
+    assert!(
+        squeezed(&children).contains("configmap/hello 1 "),
+        "{children}"
+    );
+
+    let watch = Watch::start(kubectl, "get websites --watch");
+    watch.until("hello 2");
+    let patched =
+        kubectl.run(r#"patch website hello --type=merge -p {"spec":{"html":"<h1>Changed</h1>"}}"#);
+    assert_eq!(patched.trim(), "website.demo.pilothouse.dev/hello patched");
+    kubectl.until(
+        "get configmap hello -o jsonpath={.data.index\\.html}",
+        "<h1>Changed</h1>",
+    );
+
+    let scaled = kubectl.run("scale website hello --replicas=3");
+    assert!(scaled.trim().ends_with("scaled"), "{scaled}");
+    kubectl.until("get deployment hello", "hello 3/3 3 3 ");
+    watch.until("hello 3");
+    drop(watch);
+
+    let (accepted, refused) =
+        kubectl.tried(r#"patch website hello --type=merge -p {"spec":{"replicas":101}}"#);
+    assert!(!accepted && refused.contains("spec.replicas"), "{refused}");
+
+    let described = kubectl.run("describe website hello");
+    for part in [
+        "Name: hello",
+        "Kind: Website",
+        "Replicas: 3",
+        "Ready Replicas: 3",
+    ] {
+        assert!(
+            squeezed(&described).contains(part),
+            "no {part} in {described}"
+        );
+    }
+    let explained = kubectl.run("explain website.spec");
+    for part in [
+        "replicas",
+        "<integer>",
+        "Number of pods to run.",
+        "html",
+        "<string>",
+    ] {
+        assert!(explained.contains(part), "no {part} in {explained}");
+    }
+
+    kubectl.run("delete deployment hello");
+    kubectl.until("get deployment hello", "hello 3/3 3 3 ");
+    let deleted = kubectl.run("delete website hello");
+    assert!(
+        deleted.starts_with("website.demo.pilothouse.dev \"hello\" deleted"),
+        "{deleted}"
+    );
+    kubectl.until("get websites,deployments,configmaps", "No resources found");
+}
+
+/// A `kubectl get --watch` in the background; it is killed when dropped.
+struct Watch {
+    child: std::process::Child,
+    lines: mpsc::Receiver<String>,
+}
+
+impl Watch {
+    fn start(kubectl: &Kubectl<'_>, arguments: &str) -> Self {
+        let mut child = kubectl
+            .command(arguments)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let output = child.stdout.take().unwrap();
+        let (told, lines) = mpsc::channel();
+        thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                // The test may have seen enough.
+                let _ = told.send(squeezed(&line));
+            }
+        });
+        Self { child, lines }
+    }
+
+    /// Waits for a line that begins so.
+    fn until(&self, start: &str) {
+        loop {
+            match self.lines.recv_timeout(Duration::from_secs(60)) {
+                Ok(line) if line.starts_with(start) => return,
+                Ok(_) => {}
+                Err(error) => panic!("the watch never told `{start}`: {error}"),
+            }
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

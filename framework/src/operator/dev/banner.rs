@@ -1,0 +1,60 @@
+use std::{fmt, net::SocketAddr, path::PathBuf};
+
+use crate::crd::CustomResourceDefinition;
+
+/// What `dev` says once everything runs: where things are and what to try.
+#[derive(Debug)]
+pub(in crate::operator) struct Banner {
+    pub(in crate::operator) operator: String,
+    pub(in crate::operator) api_server: SocketAddr,
+    pub(in crate::operator) kubeconfig: PathBuf,
+    pub(in crate::operator) http: Option<SocketAddr>,
+    pub(in crate::operator) example: Option<String>,
+    pub(in crate::operator) definitions: Vec<CustomResourceDefinition>,
+}
+
+impl fmt::Display for Banner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kubeconfig = self.kubeconfig.display();
+        writeln!(f, "\n{} is running.\n", self.operator)?;
+        writeln!(f, "  API server  https://{}", self.api_server)?;
+        writeln!(f, "  kubeconfig  {kubeconfig}")?;
+        if let Some(http) = self.http {
+            writeln!(f, "  metrics     http://{http}/metrics")?;
+            writeln!(f, "  health      http://{http}/readyz?verbose")?;
+        }
+        writeln!(f, "\nTry in another terminal:\n")?;
+        writeln!(f, "  export KUBECONFIG={}", quoted(&kubeconfig.to_string()))?;
+        if let Some(example) = &self.example {
+            writeln!(f, "  kubectl apply -f {}", quoted(example))?;
+        }
+        for definition in &self.definitions {
+            let names = &definition.spec.names;
+            let singular = names.singular.as_deref().unwrap_or(&names.plural);
+            writeln!(f, "  kubectl explain {singular}.spec")?;
+            writeln!(f, "  kubectl get {} --watch", names.plural)?;
+        }
+        writeln!(f, "\nCtrl-C stops it, and everything in it is gone then.\n")
+    }
+}
+
+/// As a shell takes it for one word.
+fn quoted(word: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+:@".contains(letter);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.into()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_one_word_of_a_shell() {
+        assert_eq!(quoted("/home/me/.cache/k"), "/home/me/.cache/k");
+        assert_eq!(quoted("/my home/it's"), r"'/my home/it'\''s'");
+    }
+}

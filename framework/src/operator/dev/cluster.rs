@@ -1,0 +1,75 @@
+use std::{
+    io,
+    net::{Ipv4Addr, SocketAddr},
+    path::{Path, PathBuf},
+};
+
+use pilothouse_sandbox::{HttpsServer, Sandbox};
+
+use super::kubeconfig;
+use crate::{client::Config, operator::OperatorError};
+
+/// The API server in this process, reached over HTTPS on loopback as any other is.
+pub(in crate::operator) struct DevCluster {
+    sandbox: Sandbox,
+    /// It listens as long as it is held.
+    server: HttpsServer,
+    kubeconfig: PathBuf,
+    config: Config,
+}
+
+impl DevCluster {
+    /// Starts the server and writes its kubeconfig.
+    pub(in crate::operator) async fn start(
+        operator: &str,
+        port: u16,
+    ) -> Result<Self, OperatorError> {
+        let failed = |reason| OperatorError::Sandbox { port, reason };
+        let sandbox = Sandbox::builder()
+            .simulator(true)
+            .build()
+            .map_err(|error| failed(error.to_string()))?;
+        let server = sandbox
+            .serve_https((Ipv4Addr::LOCALHOST, port).into())
+            .await
+            .map_err(|error| failed(reason(&error)))?;
+        let text = sandbox.kubeconfig(&server);
+        let kubeconfig = kubeconfig::path(operator);
+        kubeconfig::write(&kubeconfig, &text)?;
+        Ok(Self {
+            config: Config::from_yaml(&text).await?,
+            kubeconfig,
+            server,
+            sandbox,
+        })
+    }
+
+    /// Where it listens.
+    pub(in crate::operator) fn address(&self) -> SocketAddr {
+        self.server.addr()
+    }
+
+    /// Where its kubeconfig stands.
+    pub(in crate::operator) fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
+    /// How it is reached.
+    pub(in crate::operator) fn config(&self) -> Config {
+        self.config.clone()
+    }
+
+    /// Ends it and all that it holds.
+    pub(in crate::operator) async fn stop(self) {
+        self.sandbox.shutdown().await;
+    }
+}
+
+fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            "the port is taken: choose another with --port, or 0 for a free one".into()
+        }
+        _ => error.to_string(),
+    }
+}

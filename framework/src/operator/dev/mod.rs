@@ -1,0 +1,8 @@
+//! The subcommand `dev`: the operator against an API server in its own process.
+
+mod banner;
+mod cluster;
+mod kubeconfig;
+
+pub(super) use banner::Banner;
+pub(super) use cluster::DevCluster;

@@ -1,0 +1,108 @@
+use std::{collections::BTreeSet, time::Duration};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    cache::{InformerStatus, Informers},
+    controller::ControllerStatus,
+    health::Checks,
+    resource::ApiResource,
+};
+
+/// How often a start that is not ready yet is looked at.
+const GLANCE: Duration = Duration::from_millis(100);
+/// After this long without a word from the server a cache is no longer well.
+const SILENCE: Duration = Duration::from_secs(150);
+
+/// Which of the operator's kinds it brings itself, and how they are installed.
+#[derive(Clone, Debug)]
+pub(super) struct OwnKinds {
+    /// Name of the binary.
+    pub(super) operator: String,
+    /// `websites.demo.pilothouse.dev`, as definitions are named.
+    pub(super) names: BTreeSet<String>,
+}
+
+/// Whether an operator is ready, and if not why.
+#[derive(Clone, Debug)]
+pub(super) struct Readiness {
+    pub(super) own_kinds: OwnKinds,
+    pub(super) informers: Informers,
+    pub(super) controllers: Vec<ControllerStatus>,
+}
+
+impl Readiness {
+    /// Adds a check for each kind that a controller watches, so that readiness names what is not in sync, and why.
+    pub(super) fn add_checks(&self, ready: &Checks, kinds: impl IntoIterator<Item = ApiResource>) {
+        for kind in kinds {
+            let readiness = self.clone();
+            let name = format!("informer-{}", kind.qualified_plural());
+            ready.add(name, move || readiness.check(&kind));
+        }
+    }
+
+    fn check(&self, kind: &ApiResource) -> Result<(), String> {
+        let mut statuses = self.informers.statuses();
+        statuses.retain(|status| status.resource == *kind);
+        if statuses.is_empty() {
+            return Err("not started".into());
+        }
+        let trouble = statuses
+            .iter()
+            .find_map(|status| self.own_kinds.trouble(status));
+        trouble.map_or(Ok(()), Err)
+    }
+
+    /// Waits until every controller works.
+    pub(super) async fn working(&self) {
+        while !self.is_working() {
+            tokio::time::sleep(GLANCE).await;
+        }
+    }
+
+    /// Until every controller works: says once of each kind that is not served what to do. The informers log their
+    /// own failures; they cannot know how a kind is installed.
+    pub(super) async fn tell(&self, cancel: &CancellationToken) {
+        let mut told = BTreeSet::new();
+        while !self.is_working() {
+            let mut statuses = self.informers.statuses();
+            statuses.retain(|status| status.not_served);
+            for trouble in statuses
+                .iter()
+                .filter_map(|status| self.own_kinds.trouble(status))
+            {
+                if told.insert(trouble.clone()) {
+                    tracing::warn!("{trouble}");
+                }
+            }
+            tokio::select! {
+                () = cancel.cancelled() => return,
+                // Losing it is safe: it only waits.
+                () = tokio::time::sleep(GLANCE) => {}
+            }
+        }
+    }
+
+    fn is_working(&self) -> bool {
+        self.controllers.iter().all(ControllerStatus::is_working)
+    }
+}
+
+impl OwnKinds {
+    /// What keeps an informer from being well, in one line with what to do.
+    fn trouble(&self, status: &InformerStatus) -> Option<String> {
+        let kind = status.resource.qualified_plural();
+        if status.not_served {
+            let operator = &self.operator;
+            return Some(if self.names.contains(&kind) {
+                format!("{kind} is not served: run `{operator} crd | kubectl apply -f -`")
+            } else {
+                format!("{kind} is not served: install what brings it, or do not name it in `wire`")
+            });
+        }
+        let silent = status
+            .silent_for
+            .is_some_and(|silent| silent >= SILENCE && status.last_error.is_some());
+        (!status.synced || silent).then(|| status.to_string())
+    }
+}

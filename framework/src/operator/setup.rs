@@ -1,0 +1,45 @@
+use clap::{ArgMatches, Args, Command};
+
+use crate::{client::Client, metrics::Metrics};
+
+/// What a reconciler can be built from; given to the function of
+/// [`Operator::controller_with`](super::Operator::controller_with).
+#[derive(Clone, Debug)]
+pub struct Setup {
+    pub(super) client: Client,
+    pub(super) metrics: Metrics,
+    pub(super) namespace: Option<String>,
+    pub(super) flags: Option<ArgMatches>,
+}
+
+impl Setup {
+    /// The client that the operator works with. It does not read from caches.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// The operator's metrics, to add one's own to their registry.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// The one namespace that the operator works in; `None` for all.
+    pub fn namespace(&self) -> Option<&str> {
+        self.namespace.as_deref()
+    }
+
+    /// The user's own flags, of the type that [`Operator::main_with`](super::Operator::main_with) was given; what
+    /// their defaults say when the operator was not started by a command line.
+    ///
+    /// # Errors
+    /// Clap's, when `F` is not the type that was given, or when there is no command line and a flag is required.
+    pub fn flags<F: Args>(&self) -> Result<F, clap::Error> {
+        match &self.flags {
+            Some(matches) => F::from_arg_matches(matches),
+            None => {
+                let matches = F::augment_args(Command::new("")).try_get_matches_from([""])?;
+                F::from_arg_matches(&matches)
+            }
+        }
+    }
+}

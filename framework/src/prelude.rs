@@ -1,0 +1,24 @@
+//! What almost every operator names: `use pilothouse::prelude::*;`.
+//!
+//! The kinds here are the ones that operators make most; all others are in [`k8s`](crate::k8s). `Result` is that of
+//! [`controller`](crate::controller), with [`Failure`] as its error.
+
+pub use std::{collections::BTreeMap, process::ExitCode, sync::Arc, time::Duration};
+
+pub use k8s_openapi::{
+    api::{
+        apps::v1::{Deployment, DeploymentSpec},
+        core::v1::{
+            ConfigMap, Container, PodSpec, PodTemplateSpec, Secret, Service, Volume, VolumeMount,
+        },
+    },
+    apimachinery::pkg::apis::meta::v1::LabelSelector,
+};
+pub use serde::{Deserialize, Serialize};
+
+pub use crate::{Resource, Schema};
+pub use crate::{
+    controller::{Action, Context, Controller, Failure, Reconciler, Result},
+    operator::Operator,
+    resource::{Labels, Object, ObjectMeta},
+};

@@ -1,0 +1,252 @@
+//! A reconciler that does as it is told and remembers when it was called.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use futures_util::future::BoxFuture;
+use pilothouse::{
+    prelude::*,
+    resource::{ObjectKey, Resource},
+};
+use tokio::time::Instant;
+
+/// A kind of the tests' own.
+#[derive(Resource, Clone, Debug)]
+#[resource(group = "test.pilothouse.dev", version = "v1", namespaced)]
+pub struct Widget {
+    pub metadata: ObjectMeta,
+    pub spec: WidgetSpec,
+}
+
+#[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+pub struct WidgetSpec {
+    pub size: i32,
+}
+
+/// A widget in the default namespace.
+pub fn widget(name: &str, size: i32) -> Widget {
+    Widget {
+        metadata: ObjectMeta {
+            name: Some(name.into()),
+            ..ObjectMeta::default()
+        },
+        spec: WidgetSpec { size },
+    }
+}
+
+type Act = dyn Fn(Arc<Widget>, usize) -> BoxFuture<'static, Result<Action>> + Send + Sync;
+type Wire = fn(Controller<Probe>) -> Controller<Probe>;
+
+/// The reconciler. Its function is given the widget and which call for this key it is, from 1.
+pub struct Probe {
+    seen: Seen,
+    act: Box<Act>,
+    name: Option<&'static str>,
+    wire: Wire,
+}
+
+impl Probe {
+    pub fn new<F>(act: impl Fn(Arc<Widget>, usize) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<Action>> + Send + 'static,
+    {
+        Self {
+            seen: Seen::default(),
+            act: Box::new(move |widget, call| Box::pin(act(widget, call))),
+            name: None,
+            wire: |controller| controller,
+        }
+    }
+
+    /// One that has nothing to do.
+    pub fn idle() -> Self {
+        Self::new(|_, _| async { Ok(Action::wait()) })
+    }
+
+    /// Under a name of its own: two controllers of one kind need two.
+    pub fn named(mut self, name: &'static str) -> Self {
+        self.name = Some(name);
+        self
+    }
+
+    /// Under that name, with `K` among what it reads.
+    pub fn reading<K: Resource>(self, name: &'static str) -> Self {
+        let mut probe = self.named(name);
+        probe.wire = |controller| controller.reads::<K>();
+        probe
+    }
+
+    pub fn seen(&self) -> Seen {
+        self.seen.clone()
+    }
+}
+
+impl Reconciler for Probe {
+    type Resource = Widget;
+
+    fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
+        let controller = (self.wire)(controller).concurrency(4);
+        match self.name {
+            Some(name) => controller.named(name),
+            None => controller,
+        }
+    }
+
+    async fn reconcile(&self, widget: Arc<Widget>, _: &Context<Widget>) -> Result<Action> {
+        let name = widget.name().to_owned();
+        let call = self.seen.begin(&name, Some(widget.spec.size));
+        // The end is seen even when the call panics or is dropped.
+        let end = End(&self.seen, &name);
+        let result = (self.act)(widget.clone(), call).await;
+        self.seen
+            .state()
+            .keys
+            .entry(name.clone())
+            .or_default()
+            .finished += 1;
+        drop(end);
+        result
+    }
+
+    async fn deleted(&self, key: &ObjectKey, _: &Context<Widget>) -> Result<()> {
+        self.seen.begin(key.name(), None);
+        drop(End(&self.seen, key.name()));
+        Ok(())
+    }
+}
+
+struct End<'a>(&'a Seen, &'a str);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.end(self.1);
+    }
+}
+
+/// What a probe has seen. Clones share it.
+#[derive(Clone, Default)]
+pub struct Seen {
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    keys: BTreeMap<String, Key>,
+    running: usize,
+    most_running: usize,
+    calls: usize,
+}
+
+#[derive(Default)]
+struct Key {
+    /// Size and time of each call.
+    reconciles: Vec<(i32, Instant)>,
+    /// When each call ended.
+    ends: Vec<Instant>,
+    deletions: usize,
+    finished: usize,
+    running: usize,
+    most_running: usize,
+}
+
+impl Seen {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn begin(&self, name: &str, size: Option<i32>) -> usize {
+        let mut state = self.state();
+        let state = &mut *state;
+        state.calls += 1;
+        state.running += 1;
+        state.most_running = state.most_running.max(state.running);
+        let key = state.keys.entry(name.into()).or_default();
+        key.running += 1;
+        key.most_running = key.most_running.max(key.running);
+        match size {
+            Some(size) => key.reconciles.push((size, Instant::now())),
+            None => key.deletions += 1,
+        }
+        key.reconciles.len()
+    }
+
+    fn end(&self, name: &str) {
+        let mut state = self.state();
+        state.running -= 1;
+        if let Some(key) = state.keys.get_mut(name) {
+            key.running -= 1;
+            key.ends.push(Instant::now());
+        }
+    }
+
+    fn of<T: Default>(&self, name: &str, get: impl FnOnce(&Key) -> T) -> T {
+        self.state().keys.get(name).map(get).unwrap_or_default()
+    }
+
+    /// The size that each call for the key saw.
+    pub fn sizes(&self, name: &str) -> Vec<i32> {
+        self.of(name, |key| {
+            key.reconciles.iter().map(|(size, _)| *size).collect()
+        })
+    }
+
+    /// The time from the end of each call to the beginning of the next.
+    pub fn pauses(&self, name: &str) -> Vec<Duration> {
+        self.of(name, |key| {
+            let begins = key.reconciles.iter().skip(1).map(|(_, begin)| *begin);
+            key.ends
+                .iter()
+                .zip(begins)
+                .map(|(end, begin)| begin - *end)
+                .collect()
+        })
+    }
+
+    /// How often `deleted` ran for the key.
+    pub fn deletions(&self, name: &str) -> usize {
+        self.of(name, |key| key.deletions)
+    }
+
+    /// How many calls for the key ended by themselves.
+    pub fn finished(&self, name: &str) -> usize {
+        self.of(name, |key| key.finished)
+    }
+
+    /// The most calls for the key that ran at once.
+    pub fn most_at_once(&self, name: &str) -> usize {
+        self.of(name, |key| key.most_running)
+    }
+
+    /// The most calls that ran at once.
+    pub fn most_at_once_of_all(&self) -> usize {
+        self.state().most_running
+    }
+
+    /// Waits until there were so many calls for the key.
+    pub async fn until_calls(&self, name: &str, calls: usize) {
+        let deadline = Instant::now() + Duration::from_secs(600);
+        while self.sizes(name).len() < calls {
+            let sizes = self.sizes(name);
+            assert!(
+                Instant::now() < deadline,
+                "{name}: waited for {calls} calls, saw {sizes:?}"
+            );
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
+    /// Waits until nothing runs and nothing has begun for 30 s.
+    pub async fn until_quiet(&self) {
+        loop {
+            let calls = self.state().calls;
+            tokio::time::sleep(Duration::from_secs(30)).await;
+            let state = self.state();
+            if state.running == 0 && state.calls == calls {
+                return;
+            }
+        }
+    }
+}
