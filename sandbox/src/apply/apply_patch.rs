@@ -9,7 +9,7 @@ use super::managers::{Entry, Managers, put, take};
 use super::merge::merge;
 use super::options::ApplyOptions;
 use super::ownership::{dropped, record_update, settle};
-use super::remove::remove;
+use super::remove::{Emptied, remove};
 use super::reset::{Endpoint, without_identity};
 use super::schema_change::reconcile;
 use super::typed::Typed;
@@ -152,7 +152,7 @@ fn merge_in(
         let gone = dropped(typed, &object, &before.fields, &managers.owned());
         if !gone.is_empty() {
             let nothing = || Value::Object(Map::new());
-            object = remove(typed, &object, &gone).unwrap_or_else(nothing);
+            object = remove(typed, &object, &gone, Emptied::Absent).unwrap_or_else(nothing);
         }
     }
     settle(

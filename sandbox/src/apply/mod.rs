@@ -25,6 +25,8 @@ mod merge;
 mod options;
 mod ownership;
 mod path_element;
+#[cfg(test)]
+mod properties;
 mod remove;
 mod reset;
 mod schema_change;

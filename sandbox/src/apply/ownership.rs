@@ -7,7 +7,7 @@ use super::fields::{fields_of, with_named_parents};
 use super::manager::Manager;
 use super::managers::{Entry, Managers};
 use super::options::ApplyOptions;
-use super::remove::remove;
+use super::remove::{Emptied, remove};
 use super::reset::{Endpoint, without_identity};
 use super::typed::Typed;
 
@@ -91,10 +91,10 @@ pub(super) fn dropped(
     let all = named(&fields_of(typed, merged));
     let last = named(last);
     // Without everything applied before …
-    let pruned = remove(typed, merged, &last).unwrap_or_else(|| empty.clone());
+    let pruned = remove(typed, merged, &last, Emptied::Null).unwrap_or_else(|| empty.clone());
     // … but with what somebody owns …
     let kept = named(&fields_of(typed, &pruned)).union(&named(owned));
-    let pruned = remove(typed, merged, &all.difference(&kept)).unwrap_or(empty);
+    let pruned = remove(typed, merged, &all.difference(&kept), Emptied::Null).unwrap_or(empty);
     // … and with what the applier never applied.
     let kept = named(&fields_of(typed, &pruned));
     all.difference(&kept).intersection(&last)

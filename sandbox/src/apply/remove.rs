@@ -4,8 +4,22 @@ use super::field_set::FieldSet;
 use super::path_element::PathElement;
 use super::typed::{Atom, Typed};
 
+/// What becomes of a field of which nothing is left.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Emptied {
+    /// It stays as null: for finding out what is gone.
+    Null,
+    /// It goes away: for the object to store. The map it was in stays.
+    Absent,
+}
+
 /// The value without these fields; nothing if nothing is left.
-pub(super) fn remove(typed: Typed<'_>, value: &Value, fields: &FieldSet) -> Option<Value> {
+pub(super) fn remove(
+    typed: Typed<'_>,
+    value: &Value,
+    fields: &FieldSet,
+    emptied: Emptied,
+) -> Option<Value> {
     match (typed.atom(Some(value)), value) {
         (Atom::List, Value::Array(items)) => {
             if items.is_empty() || typed.is_atomic_list() {
@@ -21,7 +35,7 @@ pub(super) fn remove(typed: Typed<'_>, value: &Value, fields: &FieldSet) -> Opti
                     continue;
                 }
                 match fields.child(&element) {
-                    Some(below) => out.extend(remove(typed.item(), item, below)),
+                    Some(below) => out.extend(remove(typed.item(), item, below, emptied)),
                     None => out.push(item.clone()),
                 }
             }
@@ -32,6 +46,7 @@ pub(super) fn remove(typed: Typed<'_>, value: &Value, fields: &FieldSet) -> Opti
                 return None;
             }
             let mut out = Map::new();
+            let mut has_emptied = false;
             for (name, value) in map {
                 let element = PathElement::Field(name.clone());
                 if fields.is_member(&element) {
@@ -39,8 +54,11 @@ pub(super) fn remove(typed: Typed<'_>, value: &Value, fields: &FieldSet) -> Opti
                 }
                 match fields.child(&element) {
                     Some(below) => {
-                        if let Some(rest) = remove(typed.field(name), value, below) {
-                            out.insert(name.clone(), rest);
+                        let rest = remove(typed.field(name), value, below, emptied);
+                        if rest.is_some() || emptied == Emptied::Null {
+                            out.insert(name.clone(), rest.unwrap_or(Value::Null));
+                        } else {
+                            has_emptied = true;
                         }
                     }
                     None => {
@@ -48,7 +66,7 @@ pub(super) fn remove(typed: Typed<'_>, value: &Value, fields: &FieldSet) -> Opti
                     }
                 }
             }
-            (!out.is_empty()).then_some(Value::Object(out))
+            (has_emptied || !out.is_empty()).then_some(Value::Object(out))
         }
         (Atom::Scalar, value) => Some(value.clone()),
         _ => None,

@@ -475,3 +475,47 @@ fn what_became_atomic_is_owned_as_a_whole() {
     let kept = update(&with("atomic"), Some(&live), live.clone(), &later("b"));
     assert_eq!(owned(&kept), owned(&again.object));
 }
+
+#[test]
+fn built_in_kinds_are_merged_by_their_published_schemas() {
+    let schema = Schema::trusted(&crate::builtin::schema_json(
+        "io.k8s.api.apps.v1.Deployment",
+    ));
+    let deployment = |containers: Value| {
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"},
+            "spec": {"template": {"spec": {"containers": containers}}}})
+    };
+    let options = |manager| {
+        let time = "2026-01-01T00:00:00Z".parse().expect("a time");
+        ApplyOptions::new(manager, "apps/v1", time)
+    };
+    let first =
+        json!([{"name": "web", "image": "x", "ports": [{"containerPort": 80}], "args": ["a"]}]);
+    let live = apply(&schema, None, &deployment(first), &options("a"))
+        .expect("applies")
+        .object;
+    assert_eq!(
+        owned(&live)[0].1["f:spec"]["f:template"]["f:spec"]["f:containers"],
+        json!({"k:{\"name\":\"web\"}": {
+            ".": {}, "f:name": {}, "f:image": {}, "f:args": {},
+            "f:ports": {"k:{\"containerPort\":80,\"protocol\":\"TCP\"}": {".": {}, "f:containerPort": {}}}
+        }})
+    );
+    let second = json!([{"name": "side", "image": "y"}]);
+    let live = apply(&schema, Some(&live), &deployment(second), &options("b"))
+        .expect("applies")
+        .object;
+    let names = |live: &Value| -> Vec<Value> {
+        let containers = live["spec"]["template"]["spec"]["containers"].as_array();
+        containers
+            .into_iter()
+            .flatten()
+            .map(|c| c["name"].clone())
+            .collect()
+    };
+    assert_eq!(names(&live), ["web", "side"]);
+    let mut patched = live.clone();
+    let patch = deployment(json!([{"name": "web", "$patch": "delete"}]));
+    crate::patch::strategic_merge_patch(&schema, &mut patched, &patch).expect("applies");
+    assert_eq!(names(&patched), ["side"]);
+}

@@ -23,6 +23,8 @@ mod meta;
 mod node;
 mod parse;
 mod path;
+#[cfg(test)]
+mod properties;
 mod prune;
 mod rules;
 mod set;

@@ -288,7 +288,7 @@ fn combine(checks: &Checks, value: &Value, at: &FieldPath<'_>, errors: &mut Vec<
     let whole = |text: String| {
         let name = at.bare();
         // The server reports these at the root, naming the field in the text.
-        FieldError::invalid(&FieldPath::Root, "", format!("{name:?} {text}"))
+        FieldError::invalid(FieldPath::Root, "", format!("{name:?} {text}"))
     };
     if !checks.any_of.is_empty() {
         let results: Vec<_> = checks.any_of.iter().map(run).collect();

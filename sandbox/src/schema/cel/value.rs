@@ -58,10 +58,9 @@ pub(super) fn convert(node: Option<&Node>, json: &Json) -> Value {
                     out.insert(key, convert(Some(schema.node()), value));
                 } else if let Some(schema) = node.and_then(Node::entries) {
                     out.insert(name.clone(), convert(Some(schema.node()), value));
-                } else if is_resource && matches!(name.as_str(), "apiVersion" | "kind" | "metadata")
+                } else if node.is_none()
+                    || (is_resource && matches!(name.as_str(), "apiVersion" | "kind" | "metadata"))
                 {
-                    out.insert(name.clone(), convert(None, value));
-                } else if node.is_none() {
                     out.insert(name.clone(), convert(None, value));
                 }
                 // A field the schema does not name is not visible, as it is kept but unknown.
