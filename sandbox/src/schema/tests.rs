@@ -287,4 +287,14 @@ fn a_schema_may_contain_itself() {
             .is_empty()
     );
     assert!(SchemaSet::from_json(json!({"A": {"$ref": "B"}})).is_err());
+    // Work is bounded by the value, not by a schema that contains itself many times.
+    let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
+    let fields: serde_json::Map<String, Value> = names
+        .iter()
+        .map(|name| (name.to_string(), json!({"$ref": "Wide"})))
+        .collect();
+    let set = SchemaSet::from_json(json!({"Wide": {"type": "object", "properties": fields}}))
+        .expect("all references lead somewhere");
+    let wide = set.get("Wide").expect("defined");
+    assert!(wide.validate(&json!({"a": {"b": {}}}), None).is_empty());
 }

@@ -18,9 +18,6 @@ pub(in crate::schema) fn validate(
     errors: &mut Vec<FieldError>,
 ) {
     let node = schema.node();
-    if !needs_evaluation(node, 0) {
-        return;
-    }
     if node.rules.is_empty() {
         walk(node, object, old, &FieldPath::Root, errors);
         return;
@@ -66,15 +63,6 @@ fn meta_node() -> Node {
         node.properties.insert(name.into(), schema);
     }
     node
-}
-
-/// Whether there is a rule anywhere below; recursive schemas are looked at to a depth that covers their cycle.
-fn needs_evaluation(node: &Node, depth: usize) -> bool {
-    let deeper = |s: &Schema| depth < 24 && needs_evaluation(s.node(), depth + 1);
-    !node.rules.is_empty()
-        || node.properties.values().any(deeper)
-        || node.entries().is_some_and(deeper)
-        || node.items.as_ref().is_some_and(deeper)
 }
 
 fn walk(
