@@ -13,6 +13,7 @@ use crate::namespaces;
 use crate::record::Log;
 use crate::registry::Registry;
 use crate::sandbox::Sandbox;
+use crate::simulator::Simulator;
 use crate::store::Store;
 
 /// Settings of a [`Sandbox`].
@@ -138,6 +139,10 @@ impl Builder {
         core.spawn(definitions::run(core.clone()));
         let collector = Collector::new(Handle::new(&core, "garbage-collector"));
         core.spawn(collector.run());
+        if self.simulator {
+            let simulator = Simulator::new(Handle::new(&core, "simulator"));
+            core.spawn(simulator.run());
+        }
         Ok(Sandbox::start(core, admin_token))
     }
 }

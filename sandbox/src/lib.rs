@@ -41,6 +41,7 @@ pub mod registry;
 mod sandbox;
 pub mod schema;
 mod server;
+mod simulator;
 mod store;
 pub mod table;
 

@@ -205,7 +205,8 @@ fn settle(
     let schema = kind.structural();
     schema.apply_defaults(&mut new);
     builtin::default_object(kind, &mut new);
-    if strategy::counts_as_change(kind, current, &new) {
+    // A Deployment's controller notes its revision in an annotation, through the status.
+    if subresource != "status" && strategy::counts_as_change(kind, current, &new) {
         let generation = meta::generation(current).unwrap_or(0) + 1;
         meta::set(&mut new, "generation", generation);
     }

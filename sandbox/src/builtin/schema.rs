@@ -10,7 +10,7 @@ use crate::schema::{Schema, SchemaSet};
 static SCHEMAS: LazyLock<Option<SchemaSet>> = LazyLock::new(|| {
     let table = definition_names().filter_map(|name| {
         let short = name.rsplit('.').next().unwrap_or(name);
-        let schema = special(short).or_else(|| definition(name))?;
+        let schema = special(short).or_else(|| definition(name).map(optional))?;
         Some((name.to_owned(), schema))
     });
     SchemaSet::new(table.collect()).ok()
@@ -44,6 +44,14 @@ fn open() -> Value {
 
 fn open_object() -> Value {
     json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
+}
+
+/// Without `required`: what is missing in an object of a built-in kind decodes as its zero value, and code judges that.
+fn optional(mut schema: Value) -> Value {
+    if let Value::Object(fields) = &mut schema {
+        fields.remove("required");
+    }
+    schema
 }
 
 /// Types that the documents describe as less or more than they are on the wire.
@@ -102,7 +110,7 @@ fn inline(schema: Value, within: &mut Vec<String>) -> Value {
             ("items" | "additionalProperties", value) => {
                 out.insert(key, inline(value, within));
             }
-            ("x-kubernetes-group-version-kind" | "x-kubernetes-unions", _) => {}
+            ("x-kubernetes-group-version-kind" | "x-kubernetes-unions" | "required", _) => {}
             (_, value) => {
                 out.insert(key, value);
             }
