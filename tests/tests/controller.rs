@@ -1,0 +1,293 @@
+//! What a controller writes: child objects and statuses, over the whole client and the sandbox, in memory.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicI32, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use pilothouse::{
+    cache::Informers,
+    client::{DeleteParams, PostParams},
+    controller::{Action, Context, Controller, Environment, Reconciler, Result},
+    k8s::api::{
+        apps::v1::Deployment,
+        core::v1::{ConfigMap, Secret},
+    },
+    metrics::{ControllerMetrics, Metrics},
+    resource::Object,
+    testing::{Cluster, Sandbox},
+};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+/// Keeps a page beside every Deployment and says in its status that it did.
+#[derive(Clone, Default)]
+struct Pages {
+    runs: Arc<AtomicUsize>,
+    /// Written into the page.
+    edition: Arc<AtomicI32>,
+}
+
+impl Reconciler for Pages {
+    type Resource = Deployment;
+
+    fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
+        controller.owns::<ConfigMap>()
+    }
+
+    async fn reconcile(&self, object: Arc<Deployment>, cx: &Context<Deployment>) -> Result {
+        self.runs.fetch_add(1, Ordering::SeqCst);
+        let edition = self.edition.load(Ordering::SeqCst).to_string();
+        let mut page = ConfigMap::default();
+        page.metadata.name = Some(object.name().to_owned());
+        page.data = Some([("edition".to_owned(), edition)].into());
+        let page = cx.apply(page).await?;
+        assert!(page.metadata.resource_version.is_some());
+        cx.update_status(
+            json!({"replicas": self.edition.load(Ordering::SeqCst), "observedGeneration": 1}),
+        )
+        .await?;
+        Ok(Action::wait())
+    }
+}
+
+struct Running {
+    cluster: Cluster,
+    metrics: ControllerMetrics,
+    cancel: CancellationToken,
+}
+
+impl Running {
+    async fn start(reconciler: impl Reconciler) -> Self {
+        let cluster = Cluster::with(Sandbox::builder().seed(1).simulator(false)).unwrap();
+        let metrics = Metrics::new();
+        let informers = Informers::new(cluster.client().clone(), metrics.clone());
+        let cancel = CancellationToken::new();
+        informers.start(&cancel);
+        let environment = Environment::new(
+            informers,
+            cluster.client().clone(),
+            metrics.clone(),
+            "pages",
+        );
+        let controller = Controller::new(reconciler);
+        let series = metrics.controller(controller.name());
+        tokio::spawn(controller.run(environment, cancel.clone()));
+        Self {
+            cluster,
+            metrics: series,
+            cancel,
+        }
+    }
+
+    /// Changes a label of the Deployment.
+    async fn label(&self) {
+        let api = self.cluster.api::<Deployment>();
+        let mut web = api.get("web").await.unwrap();
+        web.metadata.labels = Some([("x".to_owned(), "y".to_owned())].into());
+        api.replace("web", &PostParams::default(), &web)
+            .await
+            .unwrap();
+    }
+
+    /// Verb and path of the writes that happen from now until all is at rest.
+    async fn writes_after<F: Future>(&self, what: F) -> Vec<String> {
+        self.cluster.forget_requests();
+        what.await;
+        self.cluster.settle().await;
+        let writes = self.cluster.writes();
+        let line = |write: &pilothouse::testing::RecordedRequest| {
+            format!("{} {} {}", write.method, write.path, write.status)
+        };
+        writes.iter().map(line).collect()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.cancel.cancel();
+    }
+}
+
+fn deployment(name: &str) -> Deployment {
+    serde_json::from_value(json!({
+        "metadata": {"name": name},
+        "spec": {
+            "selector": {"matchLabels": {"app": name}},
+            "template": {
+                "metadata": {"labels": {"app": name}},
+                "spec": {"containers": [{"name": "c", "image": "nginx"}]},
+            },
+        },
+    }))
+    .unwrap()
+}
+
+const PAGE: &str = "PATCH /api/v1/namespaces/default/configmaps/web 200";
+const PAGE_CREATED: &str = "PATCH /api/v1/namespaces/default/configmaps/web 201";
+const STATUS: &str = "PATCH /apis/apps/v1/namespaces/default/deployments/web/status 200";
+
+async fn with_web(pages: &Pages) -> Running {
+    let running = Running::start(pages.clone()).await;
+    running.cluster.create(&deployment("web")).await.unwrap();
+    running.cluster.settle().await;
+    running
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_object_costs_one_write_for_each_thing_and_the_echoes_none() {
+    let pages = Pages::default();
+    let running = Running::start(pages.clone()).await;
+    let writes = running
+        .writes_after(async {
+            running.cluster.create(&deployment("web")).await.unwrap();
+            running.cluster.settle().await;
+        })
+        .await;
+    assert_eq!(writes[1..], [PAGE_CREATED, STATUS], "{writes:?}");
+    let page: ConfigMap = running.cluster.get("web").await.unwrap().unwrap();
+    let owner = &page.metadata.owner_references.as_ref().unwrap()[0];
+    assert_eq!(
+        (owner.kind.as_str(), owner.controller),
+        ("Deployment", Some(true))
+    );
+    // The page's coming is a change of a child; the status' is nobody's business.
+    assert!(pages.runs.load(Ordering::SeqCst) <= 2);
+    assert_eq!(running.metrics.status_echoes.get(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reconcile_that_changes_nothing_sends_nothing() {
+    let pages = Pages::default();
+    let running = with_web(&pages).await;
+    let runs = pages.runs.load(Ordering::SeqCst);
+    let writes = running.writes_after(running.label()).await;
+    assert_eq!(
+        writes,
+        ["PUT /apis/apps/v1/namespaces/default/deployments/web 200"]
+    );
+    assert_eq!(pages.runs.load(Ordering::SeqCst), runs + 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_status_that_comes_back_leads_to_no_reconcile() {
+    let pages = Pages::default();
+    let running = with_web(&pages).await;
+    let runs = pages.runs.load(Ordering::SeqCst);
+    pages.edition.store(3, Ordering::SeqCst);
+    let echoes = running.metrics.status_echoes.get();
+    let writes = running.writes_after(running.label()).await;
+    assert_eq!(writes[1..], [PAGE, STATUS]);
+    // One for the label, one for the page that changed.
+    assert_eq!(pages.runs.load(Ordering::SeqCst), runs + 2);
+    assert_eq!(running.metrics.status_echoes.get(), echoes + 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_foreign_status_is_noticed_and_put_right() {
+    let pages = Pages::default();
+    let running = with_web(&pages).await;
+    let api = running.cluster.api::<Deployment>();
+    let writes = running
+        .writes_after(async {
+            let mut web = api.get("web").await.unwrap();
+            web.status.get_or_insert_default().replicas = Some(77);
+            api.replace_status("web", &PostParams::default(), &web)
+                .await
+                .unwrap();
+        })
+        .await;
+    assert_eq!(writes, [&STATUS.replace("PATCH", "PUT"), STATUS]);
+    let web: Deployment = running.cluster.get("web").await.unwrap().unwrap();
+    assert_eq!(web.status.unwrap().replicas.unwrap_or(0), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_that_was_changed_or_deleted_by_hand_is_repaired() {
+    let pages = Pages::default();
+    let running = with_web(&pages).await;
+    let changed = running
+        .writes_after(async {
+            let api = running.cluster.api::<ConfigMap>();
+            let mut page = api.get("web").await.unwrap();
+            page.data = Some([("edition".to_owned(), "torn".to_owned())].into());
+            api.replace("web", &PostParams::default(), &page)
+                .await
+                .unwrap();
+        })
+        .await;
+    assert_eq!(changed, [&PAGE.replace("PATCH", "PUT"), PAGE]);
+    let page: ConfigMap = running.cluster.get("web").await.unwrap().unwrap();
+    assert_eq!(page.data.unwrap()["edition"], "0");
+
+    let api = running.cluster.api::<ConfigMap>();
+    let deleted = running
+        .writes_after(async { api.delete("web", &DeleteParams::default()).await.unwrap() })
+        .await;
+    assert_eq!(
+        deleted,
+        [
+            "DELETE /api/v1/namespaces/default/configmaps/web 200",
+            PAGE_CREATED
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_fails_is_tried_again_and_says_what_it_was() {
+    struct Wrong;
+    impl Reconciler for Wrong {
+        type Resource = Deployment;
+        fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
+            controller.owns::<ConfigMap>()
+        }
+        async fn reconcile(&self, _: Arc<Deployment>, cx: &Context<Deployment>) -> Result {
+            let named = |namespace: Option<&str>, name: &str| {
+                let mut page = ConfigMap::default();
+                page.metadata.namespace = namespace.map(str::to_owned);
+                page.metadata.name = (!name.is_empty()).then(|| name.to_owned());
+                page
+            };
+            let mut texts = Vec::new();
+            for child in [
+                named(None, ""),
+                named(Some("other"), "x"),
+                named(None, "No"),
+            ] {
+                texts.push(cx.apply(child).await.unwrap_err().to_string());
+            }
+            texts.push(cx.apply(Secret::default()).await.unwrap_err().to_string());
+            assert_eq!(
+                texts[0],
+                "apply ConfigMap: the object has no name: set `metadata.name`"
+            );
+            assert_eq!(
+                texts[1],
+                "apply ConfigMap other/x: it is not in the namespace of its owner default/web, where alone it can be owned: leave its namespace empty, or write it with `live()`"
+            );
+            assert!(
+                texts[2].starts_with("apply ConfigMap default/No: "),
+                "{}",
+                texts[2]
+            );
+            assert_eq!(
+                texts[3],
+                "apply Secret: `wire` does not name this kind: add `.owns::<Secret>()` there"
+            );
+            Ok(Action::requeue_after(Duration::from_secs(3600)))
+        }
+    }
+    let running = Running::start(Wrong).await;
+    running.cluster.create(&deployment("web")).await.unwrap();
+    running.cluster.settle().await;
+    assert_eq!(
+        (
+            running.metrics.panics.get(),
+            running.metrics.requeue_after.get()
+        ),
+        (0, 1)
+    );
+}
