@@ -172,14 +172,9 @@ async fn a_dead_connection_is_noticed_within_a_minute_and_replaced() {
     tokio::time::sleep(Duration::from_secs(600)).await;
 
     cut.store(true, Ordering::SeqCst);
-    let start = Instant::now();
-    let error = watch.next().await.unwrap().unwrap_err();
+    let noticed = tokio::time::timeout(Duration::from_secs(60), watch.next()).await;
+    let error = noticed.expect("nothing was noticed").unwrap().unwrap_err();
     assert!(matches!(error, Error::Transport { .. }), "{error}");
-    assert!(
-        start.elapsed() <= Duration::from_secs(60),
-        "{:?}",
-        start.elapsed()
-    );
 
     cut.store(false, Ordering::SeqCst);
     maps.get("a").await.unwrap();
