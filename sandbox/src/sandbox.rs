@@ -41,6 +41,7 @@ impl Sandbox {
         }
     }
 
+    /// What the parts of it share, for tests inside.
     #[cfg(test)]
     pub(crate) fn core(&self) -> &Arc<Core> {
         &self.core

@@ -6,6 +6,8 @@ mod check;
 mod conditions;
 mod controller;
 mod kinds;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use check::{check, supported};
 pub(crate) use controller::run;
