@@ -111,6 +111,11 @@ impl ApiError {
         Self::new(400, "BadRequest", message)
     }
 
+    /// A patch that does not fit the object.
+    pub(crate) fn unprocessable(resource: &GroupResource, name: &str, message: String) -> Self {
+        Self::new(422, "Invalid", message).about(resource, name)
+    }
+
     pub(crate) fn unauthorized() -> Self {
         Self::new(401, "Unauthorized", "Unauthorized")
     }

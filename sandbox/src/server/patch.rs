@@ -4,6 +4,7 @@ use super::resource::Request;
 use super::{body, options};
 use crate::api::{self, ApiError, Cause, WriteOptions, Written};
 use crate::core::Core;
+use crate::patch::{PatchError, json_patch, merge_patch, strategic_merge_patch};
 
 const JSON: &str = "application/json-patch+json";
 const MERGE: &str = "application/merge-patch+json";
@@ -113,8 +114,20 @@ fn change(
     document: &Value,
     object: &mut Value,
 ) -> Result<(), ApiError> {
-    let _ = (request, document, object);
-    Err(ApiError::not_implemented(format_args!(
-        "patches of type {media} yet"
-    )))
+    let target = &request.target;
+    let done = match media {
+        JSON => json_patch(object, document),
+        MERGE => merge_patch(object, document),
+        // A scale has no lists, so both kinds of merging are one for it.
+        _ if request.subresource == "scale" => merge_patch(object, document),
+        _ => strategic_merge_patch(&target.kind.structural(), object, document),
+    };
+    done.map_err(|error| match error {
+        PatchError::Malformed(message) => ApiError::bad_request(message),
+        PatchError::Unprocessable(message) => {
+            ApiError::unprocessable(&target.resource(), &request.name, message)
+        }
+        PatchError::TooLarge(message) => ApiError::new(413, "RequestEntityTooLarge", message),
+        PatchError::Internal(message) => ApiError::internal(message),
+    })
 }
