@@ -39,17 +39,16 @@ pub(crate) async fn finalize(core: Arc<Core>) {
         return;
     };
     loop {
+        // Changes are only a reason to look; one that was compacted away is as good as any. Taken before looking, so that what
+        // changes meanwhile is a reason to look again.
+        let _ = changes.take();
         let mut waiting = false;
         for namespace in handle.list(&namespaces(), None) {
             if meta::is_deleting(&namespace) {
                 waiting |= !empty(&handle, &namespace);
             }
         }
-        // Changes are only a reason to look; one that was compacted away is as good as any.
-        let changed = async {
-            let _ = changes.take();
-            changes.changed().await
-        };
+        let changed = changes.changed();
         if waiting {
             let _ = tokio::time::timeout(AGAIN, changed).await;
         } else if !changed.await {

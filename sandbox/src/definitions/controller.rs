@@ -29,6 +29,9 @@ pub(crate) async fn run(core: Arc<Core>) {
     };
     let mut served: BTreeMap<String, Served> = BTreeMap::new();
     loop {
+        // Changes are only a reason to look; one that was compacted away is as good as any. Taken before looking, so that what
+        // changes meanwhile is a reason to look again.
+        let _ = changes.take();
         let all = handle.list(&definitions(), None);
         serve(&core, &all, &mut served);
         let mut waiting = false;
@@ -39,11 +42,7 @@ pub(crate) async fn run(core: Arc<Core>) {
                 accept(&handle, definition, &all);
             }
         }
-        // Changes are only a reason to look; one that was compacted away is as good as any.
-        let changed = async {
-            let _ = changes.take();
-            changes.changed().await
-        };
+        let changed = changes.changed();
         if waiting {
             let _ = tokio::time::timeout(AGAIN, changed).await;
         } else if !changed.await {

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use crate::api::{Handle, meta};
+use crate::api::{DeleteOptions, Handle, meta};
 use crate::registry::GroupResource;
 use crate::sandbox::Sandbox;
 
@@ -36,9 +36,7 @@ async fn a_definition_is_served_and_settles() -> Result<(), Box<dyn std::error::
     let handle = Handle::new(sandbox.core(), "test");
     let resource = GroupResource::new("apiextensions.k8s.io", "customresourcedefinitions");
     handle.create(&resource, definition())?;
-    for _ in 0..100 {
-        tokio::task::yield_now().await;
-    }
+    settle().await;
     let version = handle.version();
     let settled = handle
         .get(&resource, None, "websites.demo.dev")
@@ -47,9 +45,7 @@ async fn a_definition_is_served_and_settles() -> Result<(), Box<dyn std::error::
         super::conditions::is_true(&settled, "Established"),
         "{settled}"
     );
-    for _ in 0..100 {
-        tokio::task::yield_now().await;
-    }
+    settle().await;
     let again = handle
         .get(&resource, None, "websites.demo.dev")
         .ok_or("it is there")?;
@@ -69,4 +65,65 @@ async fn a_definition_is_served_and_settles() -> Result<(), Box<dyn std::error::
         (Some(1), None)
     );
     Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deleted_definition_takes_its_objects_along_and_is_served_no_more()
+-> Result<(), Box<dyn std::error::Error>> {
+    let sandbox = Sandbox::builder().seed(1).build()?;
+    let handle = Handle::new(sandbox.core(), "test");
+    let resource = GroupResource::new("apiextensions.k8s.io", "customresourcedefinitions");
+    handle.create(&resource, definition())?;
+    settle().await;
+    let sites = GroupResource::new("demo.dev", "websites");
+    let site = json!({"apiVersion": "demo.dev/v1", "kind": "Website", "metadata": {"name": "a", "namespace": "default"}});
+    handle.create(&sites, site)?;
+    handle.delete(
+        &resource,
+        None,
+        "websites.demo.dev",
+        &DeleteOptions::default(),
+    )?;
+    settle().await;
+    assert_eq!(handle.get(&resource, None, "websites.demo.dev"), None);
+    assert!(handle.target(&sites, None).is_err());
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deleted_namespace_is_emptied_and_goes() -> Result<(), Box<dyn std::error::Error>> {
+    let sandbox = Sandbox::builder().seed(1).build()?;
+    let handle = Handle::new(sandbox.core(), "test");
+    let (namespaces, maps) = (
+        GroupResource::new("", "namespaces"),
+        GroupResource::new("", "configmaps"),
+    );
+    handle.create(
+        &namespaces,
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x"}}),
+    )?;
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "x", "finalizers": ["a.dev/b"]}});
+    handle.create(&maps, map.clone())?;
+    handle.delete(&namespaces, None, "x", &DeleteOptions::default())?;
+    settle().await;
+    let held = handle
+        .get(&namespaces, None, "x")
+        .ok_or("its content holds it")?;
+    assert_eq!(held.pointer("/status/phase"), Some(&json!("Terminating")));
+    let refused = handle.create(&maps, map).map_err(|error| error.message);
+    let expected = "configmaps \"a\" is forbidden: unable to create new content in namespace x because it is being terminated";
+    assert_eq!(refused, Err(expected.into()));
+    handle.update(&maps, Some("x"), "a", "", |map| {
+        meta::remove(map, "finalizers")
+    })?;
+    tokio::time::sleep(std::time::Duration::from_secs(6)).await;
+    assert_eq!(handle.get(&namespaces, None, "x"), None);
+    Ok(())
+}
+
+/// Lets the controllers do what there is to do.
+async fn settle() {
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
 }
