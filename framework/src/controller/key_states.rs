@@ -71,12 +71,6 @@ impl KeyStates {
         self.lock().get_mut(key.as_str()).map(change)
     }
 
-    /// How many keys are remembered.
-    #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
-        self.lock().len()
-    }
-
     fn lock(&self) -> MutexGuard<'_, HashMap<ObjectKey, KeyState>> {
         self.states.lock().unwrap_or_else(PoisonError::into_inner)
     }

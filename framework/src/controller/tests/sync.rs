@@ -10,7 +10,8 @@ use crate::controller::{Action, Controller};
 
 #[tokio::test(start_paused = true)]
 async fn no_reconcile_before_every_wired_kind_has_synced() {
-    let wires: [fn(Controller<Probe<Deployment>>) -> Controller<Probe<Deployment>>; 3] = [
+    type Wire = fn(Controller<Probe<Deployment>>) -> Controller<Probe<Deployment>>;
+    let wires: [Wire; 3] = [
         |wire| wire.owns::<ConfigMap>(),
         |wire| wire.watches::<ConfigMap>(|_| Vec::new()),
         |wire| wire.reads::<ConfigMap>(),
