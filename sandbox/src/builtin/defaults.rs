@@ -97,10 +97,8 @@ fn namespace(fields: &mut Map<String, Value>) {
     let leaving = fields
         .get("metadata")
         .is_some_and(|metadata| metadata.get("deletionTimestamp").is_some());
-    if !leaving {
-        if let Some(status) = ensure(fields, "status") {
-            fill(status, "phase", "Active");
-        }
+    if !leaving && let Some(status) = ensure(fields, "status") {
+        fill(status, "phase", "Active");
     }
 }
 
@@ -374,9 +372,8 @@ fn binding(fields: &mut Map<String, Value>) {
         fill(role, "apiGroup", RBAC);
     }
     each(fields, "subjects", |subject| {
-        match subject.get("kind").and_then(Value::as_str) {
-            Some("User" | "Group") => fill(subject, "apiGroup", RBAC),
-            _ => {}
+        if let Some("User" | "Group") = subject.get("kind").and_then(Value::as_str) {
+            fill(subject, "apiGroup", RBAC);
         }
     });
 }

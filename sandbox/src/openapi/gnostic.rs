@@ -154,12 +154,12 @@ fn parameter(value: &Value) -> ParametersItem {
     let place = string(value.get("in"));
     let kind = string(value.get("type"));
     let kind = match place.as_str() {
-        "body" => parameter::Kind::Body(BodyParameter {
+        "body" => parameter::Kind::Body(Box::new(BodyParameter {
             name,
             place,
             required,
             schema: value.get("schema").map(schema),
-        }),
+        })),
         "path" => parameter::Kind::NonBody(NonBodyParameter {
             kind: Some(non_body_parameter::Kind::Path(PathParameter {
                 required,
@@ -371,7 +371,7 @@ mod parameter {
     #[derive(Clone, PartialEq, prost::Oneof)]
     pub(super) enum Kind {
         #[prost(message, tag = "1")]
-        Body(super::BodyParameter),
+        Body(Box<super::BodyParameter>),
         #[prost(message, tag = "2")]
         NonBody(super::NonBodyParameter),
     }

@@ -6,18 +6,17 @@ use crate::builtin;
 use crate::registry::Registry;
 
 /// Content type of [`swagger_protobuf`](super::swagger_protobuf).
-pub const SWAGGER_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+///
+/// Clients ask for it under an older name with `@`, which the grammar of media types does not allow: an answer under that name
+/// is one they cannot read.
+pub const SWAGGER_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+const ASKED_FOR: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
 
 /// The content type to answer a request for `/openapi/v2` in protobuf with, if its `Accept` header prefers that.
-///
-/// Clients name it with `@` or, as the grammar of media types wants it, with `.`.
 pub fn wants_protobuf(accept: &str) -> Option<&'static str> {
     for range in accept.split(',') {
         match range.split(';').next().unwrap_or_default().trim() {
-            SWAGGER_PROTOBUF => return Some(SWAGGER_PROTOBUF),
-            "application/com.github.proto-openapi.spec.v2.v1.0+protobuf" => {
-                return Some("application/com.github.proto-openapi.spec.v2.v1.0+protobuf");
-            }
+            SWAGGER_PROTOBUF | ASKED_FOR => return Some(SWAGGER_PROTOBUF),
             "application/json" | "*/*" => return None,
             _ => {}
         }

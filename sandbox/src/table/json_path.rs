@@ -56,7 +56,7 @@ impl JsonPath {
             if let Some(after) = rest.strip_prefix('[') {
                 let end = closing(after).ok_or_else(|| fail("no closing bracket"))?;
                 let (inside, after) = after.split_at(end);
-                steps.push(bracket(inside.trim()).map_err(|problem| fail(problem))?);
+                steps.push(bracket(inside.trim()).map_err(&fail)?);
                 rest = after.get(1..).unwrap_or_default();
                 continue;
             }
