@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pilothouse::{
     Resource, Schema,
-    crd::{CustomResource, to_json},
+    crd::{CustomResource, InstallError, install, to_json},
     k8s::{
         api::core::v1::{EnvVar, PodTemplateSpec, ResourceRequirements, SecretKeySelector},
         apimachinery::pkg::{
@@ -14,6 +14,7 @@ use pilothouse::{
         },
     },
     resource::ObjectMeta,
+    testing::Cluster,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -246,4 +247,33 @@ fn what_serde_would_not_read_is_refused_by_the_schema() {
             "{change}: {errors:?}"
         );
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_installed_kind_is_served() {
+    let cluster = Cluster::start().unwrap();
+    let crds = [Gallery::crd().unwrap()];
+    install(cluster.client(), &crds, "tests").await.unwrap();
+    install(cluster.client(), &crds, "tests").await.unwrap();
+    let gallery: Gallery = serde_json::from_value(minimal()).unwrap();
+    let created = cluster.create(&gallery).await.unwrap();
+    assert_eq!(created.spec.replicas, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_definition_of_another_scope_is_not_overwritten() {
+    let cluster = Cluster::start().unwrap();
+    let mut other = Gallery::crd().unwrap();
+    other.spec.scope = "Cluster".into();
+    install(cluster.client(), &[other], "tests").await.unwrap();
+    let error = install(cluster.client(), &[Gallery::crd().unwrap()], "tests")
+        .await
+        .unwrap_err();
+    assert!(matches!(error, InstallError::Mismatch { .. }));
+    assert!(
+        error
+            .to_string()
+            .contains("it is Cluster, not Namespaced, and a scope cannot be changed"),
+        "{error}"
+    );
 }
