@@ -187,7 +187,7 @@ fn namespaces() -> GroupResource {
 
 /// # Errors
 /// 404 if the namespace is not there.
-pub(crate) fn namespace_exists(core: &Core, namespace: &str) -> Result<Value, ApiError> {
+fn namespace_exists(core: &Core, namespace: &str) -> Result<Value, ApiError> {
     let entry = core.store.get(&namespaces(), &Key::new(None, namespace));
     entry
         .map(|entry| Value::clone(&entry.object))

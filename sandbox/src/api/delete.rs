@@ -64,8 +64,7 @@ pub(crate) fn delete(
             return Err(ApiError::forbidden(&target.resource(), name, why));
         }
         let new = marked(core, target, current.clone(), options);
-        let waits = meta::text(&new, "deletionTimestamp") != ""
-            && (is_held(target, &new) || grace(&new) > 0);
+        let waits = meta::is_deleting(&new) && (is_held(target, &new) || grace(&new) > 0);
         if options.dry_run {
             return Ok(Deleted {
                 object: new,

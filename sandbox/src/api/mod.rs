@@ -18,11 +18,13 @@ mod patch;
 mod scale;
 pub(crate) mod strategy;
 mod target;
+#[cfg(test)]
+mod tests;
 mod update;
 mod validate;
 mod watch;
 
-pub(crate) use create::{create, namespace_exists};
+pub(crate) use create::create;
 pub(crate) use delete::{CLEANUP, Deleted, delete, delete_collection};
 pub(crate) use error::{ApiError, Cause};
 pub(crate) use handle::Handle;
@@ -32,5 +34,5 @@ pub(crate) use options::{DeleteOptions, FieldValidation, Propagation, WriteOptio
 pub(crate) use patch::{apply, patch};
 pub(crate) use scale::{apply_scale, read_scale, write_scale};
 pub(crate) use target::Target;
-pub(crate) use update::{Change, Replace, replace, update};
+pub(crate) use update::{Replace, replace, update};
 pub(crate) use watch::{Event, Start, Watch, WatchRequest};

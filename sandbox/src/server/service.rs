@@ -10,7 +10,6 @@ use super::query::Query;
 use super::respond::{self, Body};
 use super::route::{ResourceRoute, Route, route};
 use super::{documents, resource};
-use crate::api::ApiError;
 use crate::auth::Trust;
 use crate::core::Core;
 use crate::record::RecordedRequest;

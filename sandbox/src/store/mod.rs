@@ -18,10 +18,12 @@ pub(crate) mod selector;
 )]
 mod store;
 mod subscription;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use change::Change;
 pub(crate) use key::Key;
-pub(crate) use store::{Commit, CommitError, Entry, Snapshot, Store, Write};
+pub(crate) use store::{Commit, CommitError, Entry, Store, Write};
 pub(crate) use subscription::{Batch, Subscription};
 
 /// The history asked for is gone; the oldest resource version still known.

@@ -59,21 +59,4 @@ impl Subscription {
     pub(crate) async fn changed(&mut self) -> bool {
         self.changed.changed().await.is_ok()
     }
-
-    /// The next changes, at least one. `None` once the kind is no longer served.
-    ///
-    /// # Errors
-    /// [`Compacted`] if the reader came too late.
-    pub(crate) async fn next(&mut self) -> Option<Result<Batch, Compacted>> {
-        loop {
-            match self.take()? {
-                Ok(batch) if batch.changes.is_empty() => {
-                    if !self.changed().await {
-                        return None;
-                    }
-                }
-                other => return Some(other),
-            }
-        }
-    }
 }
