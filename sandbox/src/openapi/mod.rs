@@ -9,6 +9,8 @@ mod definitions;
 mod gnostic;
 mod paths;
 mod swagger;
+#[cfg(test)]
+mod tests;
 mod v3;
 
 pub use gnostic::swagger_protobuf;

@@ -1,0 +1,67 @@
+use serde_json::json;
+
+use super::{document, index, swagger, swagger_protobuf, wants_protobuf};
+use crate::builtin;
+use crate::registry::Registry;
+
+fn registry() -> Registry {
+    Registry::new(builtin::kinds())
+}
+
+#[test]
+fn every_document_of_the_index_is_there() {
+    let index = index(&registry());
+    for (path, entry) in index["paths"].as_object().unwrap() {
+        let parts: Vec<&str> = path.split('/').collect();
+        let (group, version) = match parts.as_slice() {
+            ["apis", group, version] => (*group, *version),
+            ["api", version] => ("", *version),
+            other => panic!("{other:?}"),
+        };
+        assert!(document(&registry(), group, version).is_some(), "{path}");
+        let address = entry["serverRelativeURL"].as_str().unwrap();
+        assert!(address.starts_with(&format!("/openapi/v3/{path}?hash=")));
+    }
+}
+
+#[test]
+fn a_patch_says_that_fields_can_be_validated() {
+    let document = document(&registry(), "apps", "v1").unwrap();
+    let patch =
+        &document["paths"]["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]["patch"];
+    let mut parameters = patch["parameters"].as_array().unwrap().iter();
+    assert!(parameters.any(|parameter| parameter["name"] == "fieldValidation"));
+    assert_eq!(
+        patch["x-kubernetes-group-version-kind"],
+        json!({"group": "apps", "version": "v1", "kind": "Deployment"})
+    );
+}
+
+#[test]
+fn references_lead_to_definitions_in_both_versions() {
+    let text = swagger(&registry()).to_string();
+    let document = document(&registry(), "batch", "v1").unwrap();
+    for (text, prefix, defined) in [
+        (text, "#/definitions/", &swagger(&registry())["definitions"]),
+        (
+            document.to_string(),
+            "#/components/schemas/",
+            &document["components"]["schemas"],
+        ),
+    ] {
+        for part in text.split(prefix).skip(1) {
+            let name = part.split('"').next().unwrap();
+            assert!(defined.get(name).is_some(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn protobuf_is_answered_under_a_name_clients_can_read() {
+    let old = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+    assert!(!wants_protobuf(old).unwrap().contains('@'));
+    assert!(wants_protobuf("application/json, */*").is_none());
+    let bytes = swagger_protobuf(&registry());
+    // Field 1, a text of three bytes: `swagger: "2.0"`.
+    assert_eq!(bytes[..5], [0x0a, 3, b'2', b'.', b'0']);
+}
