@@ -25,7 +25,17 @@ impl FieldSelector {
         for part in split(text).into_iter().filter(|part| !part.is_empty()) {
             let wrong = || format!("invalid selector: '{text}'; can't understand '{part}'");
             let (field, equal, value) = operator(part).ok_or_else(wrong)?;
-            let field = known(field, group, resource)?.to_owned();
+            let field = match (group, field.strip_prefix("regarding.")) {
+                // Events are stored in their core form, which names the object otherwise.
+                ("events.k8s.io", Some(rest)) => {
+                    known(&format!("involvedObject.{rest}"), "", "events")?.to_owned()
+                }
+                ("events.k8s.io", None) if field == "reportingController" => {
+                    "reportingComponent".to_owned()
+                }
+                ("events.k8s.io", None) if field == "reason" || field == "type" => field.to_owned(),
+                _ => known(field, group, resource)?.to_owned(),
+            };
             let value = unescape(value).ok_or_else(wrong)?;
             terms.push(Term {
                 field,
@@ -199,5 +209,8 @@ mod tests {
             Err("\"spec.foo\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"".into())
         );
         assert!(FieldSelector::parse("metadata.name", "", "pods").is_err());
+        let event = json!({"involvedObject": {"name": "a"}});
+        let regarding = FieldSelector::parse("regarding.name=a", "events.k8s.io", "events");
+        assert_eq!(regarding.map(|selector| selector.matches(&event)), Ok(true));
     }
 }
