@@ -34,6 +34,8 @@ mod registration;
 mod running;
 mod setup;
 mod signals;
+#[cfg(test)]
+mod tests;
 
 pub use error::OperatorError;
 pub use flags::NoFlags;

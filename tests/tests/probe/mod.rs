@@ -16,18 +16,18 @@ use tokio::time::Instant;
 /// A kind of the tests' own.
 #[derive(Resource, Clone, Debug)]
 #[resource(group = "test.pilothouse.dev", version = "v1", namespaced)]
-pub struct Widget {
-    pub metadata: ObjectMeta,
-    pub spec: WidgetSpec,
+pub(crate) struct Widget {
+    pub(crate) metadata: ObjectMeta,
+    pub(crate) spec: WidgetSpec,
 }
 
 #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
-pub struct WidgetSpec {
-    pub size: i32,
+pub(crate) struct WidgetSpec {
+    pub(crate) size: i32,
 }
 
 /// A widget in the default namespace.
-pub fn widget(name: &str, size: i32) -> Widget {
+pub(crate) fn widget(name: &str, size: i32) -> Widget {
     Widget {
         metadata: ObjectMeta {
             name: Some(name.into()),
@@ -41,7 +41,7 @@ type Act = dyn Fn(Arc<Widget>, usize) -> BoxFuture<'static, Result<Action>> + Se
 type Wire = fn(Controller<Probe>) -> Controller<Probe>;
 
 /// The reconciler. Its function is given the widget and which call for this key it is, from 1.
-pub struct Probe {
+pub(crate) struct Probe {
     seen: Seen,
     act: Box<Act>,
     name: Option<&'static str>,
@@ -49,7 +49,7 @@ pub struct Probe {
 }
 
 impl Probe {
-    pub fn new<F>(act: impl Fn(Arc<Widget>, usize) -> F + Send + Sync + 'static) -> Self
+    pub(crate) fn new<F>(act: impl Fn(Arc<Widget>, usize) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Result<Action>> + Send + 'static,
     {
@@ -62,24 +62,24 @@ impl Probe {
     }
 
     /// One that has nothing to do.
-    pub fn idle() -> Self {
+    pub(crate) fn idle() -> Self {
         Self::new(|_, _| async { Ok(Action::wait()) })
     }
 
     /// Under a name of its own: two controllers of one kind need two.
-    pub fn named(mut self, name: &'static str) -> Self {
+    pub(crate) fn named(mut self, name: &'static str) -> Self {
         self.name = Some(name);
         self
     }
 
     /// Under that name, with `K` among what it reads.
-    pub fn reading<K: Resource>(self, name: &'static str) -> Self {
+    pub(crate) fn reading<K: Resource>(self, name: &'static str) -> Self {
         let mut probe = self.named(name);
         probe.wire = |controller| controller.reads::<K>();
         probe
     }
 
-    pub fn seen(&self) -> Seen {
+    pub(crate) fn seen(&self) -> Seen {
         self.seen.clone()
     }
 }
@@ -128,7 +128,7 @@ impl Drop for End<'_> {
 
 /// What a probe has seen. Clones share it.
 #[derive(Clone, Default)]
-pub struct Seen {
+pub(crate) struct Seen {
     state: Arc<Mutex<State>>,
 }
 
@@ -187,14 +187,14 @@ impl Seen {
     }
 
     /// The size that each call for the key saw.
-    pub fn sizes(&self, name: &str) -> Vec<i32> {
+    pub(crate) fn sizes(&self, name: &str) -> Vec<i32> {
         self.of(name, |key| {
             key.reconciles.iter().map(|(size, _)| *size).collect()
         })
     }
 
     /// The time from the end of each call to the beginning of the next.
-    pub fn pauses(&self, name: &str) -> Vec<Duration> {
+    pub(crate) fn pauses(&self, name: &str) -> Vec<Duration> {
         self.of(name, |key| {
             let begins = key.reconciles.iter().skip(1).map(|(_, begin)| *begin);
             key.ends
@@ -206,27 +206,27 @@ impl Seen {
     }
 
     /// How often `deleted` ran for the key.
-    pub fn deletions(&self, name: &str) -> usize {
+    pub(crate) fn deletions(&self, name: &str) -> usize {
         self.of(name, |key| key.deletions)
     }
 
     /// How many calls for the key ended by themselves.
-    pub fn finished(&self, name: &str) -> usize {
+    pub(crate) fn finished(&self, name: &str) -> usize {
         self.of(name, |key| key.finished)
     }
 
     /// The most calls for the key that ran at once.
-    pub fn most_at_once(&self, name: &str) -> usize {
+    pub(crate) fn most_at_once(&self, name: &str) -> usize {
         self.of(name, |key| key.most_running)
     }
 
     /// The most calls that ran at once.
-    pub fn most_at_once_of_all(&self) -> usize {
+    pub(crate) fn most_at_once_of_all(&self) -> usize {
         self.state().most_running
     }
 
     /// Waits until there were so many calls for the key.
-    pub async fn until_calls(&self, name: &str, calls: usize) {
+    pub(crate) async fn until_calls(&self, name: &str, calls: usize) {
         let deadline = Instant::now() + Duration::from_secs(600);
         while self.sizes(name).len() < calls {
             let sizes = self.sizes(name);
@@ -239,7 +239,7 @@ impl Seen {
     }
 
     /// Waits until nothing runs and nothing has begun for 30 s.
-    pub async fn until_quiet(&self) {
+    pub(crate) async fn until_quiet(&self) {
         loop {
             let calls = self.state().calls;
             tokio::time::sleep(Duration::from_secs(30)).await;
