@@ -1,6 +1,8 @@
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::Timestamp;
 
 use crate::api::Handle;
@@ -38,6 +40,9 @@ pub enum BuildError {
     /// The time to start at is outside of what a timestamp can hold.
     #[error("a sandbox cannot start at this time: {0}")]
     Epoch(jiff::Error),
+    /// The machine gives no randomness for the administrator's token.
+    #[error("a sandbox could not make a token: the system's source of randomness failed")]
+    Randomness,
     /// The objects every cluster has could not be created: a fault of the sandbox itself.
     #[error("a sandbox could not create its first objects: {0}")]
     Start(String),
@@ -116,7 +121,10 @@ impl Builder {
         };
         let seed = self.seed.unwrap_or_else(|| fastrand::u64(..));
         let clock = Clock::new(epoch, seed);
-        let admin_token = clock.uid();
+        let admin_token = match self.seed {
+            Some(_) => clock.uid(),
+            None => secret()?,
+        };
         let mut tokens = self.tokens;
         tokens.insert(
             admin_token.clone(),
@@ -145,6 +153,16 @@ impl Builder {
         }
         Ok(Sandbox::start(core, admin_token))
     }
+}
+
+/// A token that nobody can guess, not even from what the sandbox's own generator gave out.
+fn secret() -> Result<String, BuildError> {
+    let mut bytes = [0; 24];
+    let random = rustls::crypto::ring::default_provider().secure_random;
+    random
+        .fill(&mut bytes)
+        .map_err(|_| BuildError::Randomness)?;
+    Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
 /// 2026-01-01T00:00:00Z.
