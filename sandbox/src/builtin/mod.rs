@@ -3,8 +3,7 @@
 //! What they look like (names, verbs, fields, list types, merge keys; no prose) is data in `data/`, reduced by
 //! `tools/reduce.rs` from the documents published with the Kubernetes release that [`source`] names. What a real server does
 //! in code is code here:
-//! [`default_object`] fills in what clients expect to see, [`validate_create`] and
-//! [`validate_update`] refuse what they know to be refused.
+//! [`default_object`] fills in what clients expect to see, [`validate_object`] refuses what they know to be refused.
 
 mod conversion;
 mod data;

@@ -2,7 +2,7 @@
 //!
 //! | content type | function |
 //! | --- | --- |
-//! | `application/json-patch+json` | [`json_patch`] |
+//! | `application/json-patch+json` | [`json_patch()`] |
 //! | `application/merge-patch+json` | [`merge_patch`] |
 //! | `application/strategic-merge-patch+json` | [`strategic_merge_patch`] |
 //!
