@@ -123,10 +123,15 @@ impl Client {
         request.extensions_mut().insert(class);
         let answer = self.inner.stack.dispatch(request).await;
         let response = answer.map_err(|error| failure(call.verb, call.target(), error))?;
-        if response.status().is_success() {
-            return Ok(response);
+        if !response.status().is_success() {
+            return Err(self.refusal(call, response).await);
         }
-        Err(self.refusal(call, response).await)
+        match content_type(response.headers()) {
+            Some(other) if !other.contains("json") => Err(call.undecodable(format!(
+                "it is {other}, not JSON: check the cluster's `server`, and proxies on the way"
+            ))),
+            _ => Ok(response),
+        }
     }
 
     /// The error that an answer tells of, which is a `Status` when an API server wrote it.
@@ -164,12 +169,6 @@ impl Client {
 
 /// The error of an answer that no API server wrote: a proxy's page, or plain text.
 fn no_status(code: StatusCode, headers: &http::HeaderMap, body: &[u8]) -> Status {
-    let content_type = headers
-        .get(header::CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.split(';').next())
-        .map(str::trim)
-        .filter(|value| !value.is_empty());
     let text = String::from_utf8_lossy(body);
     let mut shown = String::new();
     for word in text.split_whitespace() {
@@ -184,7 +183,7 @@ fn no_status(code: StatusCode, headers: &http::HeaderMap, body: &[u8]) -> Status
             break;
         }
     }
-    let message = match (content_type, shown.is_empty()) {
+    let message = match (content_type(headers), shown.is_empty()) {
         (_, true) => String::new(),
         (Some("text/plain") | None, false) => shown,
         (Some(content_type), false) => format!(
@@ -193,6 +192,13 @@ fn no_status(code: StatusCode, headers: &http::HeaderMap, body: &[u8]) -> Status
         ),
     };
     Status::from_code(code.as_u16(), message)
+}
+
+/// The media type of a body, without its parameters.
+fn content_type(headers: &http::HeaderMap) -> Option<&str> {
+    let value = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
+    let media_type = value.split(';').next()?.trim();
+    (!media_type.is_empty()).then_some(media_type)
 }
 
 /// What came of `future` by the deadline.

@@ -8,7 +8,7 @@ use crate::resource::Status;
 /// Why a request failed: what was tried on what, and what came of it.
 ///
 /// The text is one line, such as `patch Deployment default/web: conflict: …`. It never holds a
-/// token, a key or the body of an answer.
+/// token, a key or an object; of a page that no API server wrote it shows the beginning.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -10,7 +10,7 @@
 //!
 //! What it guarantees: a write that may have been done is never sent again; names and namespaces
 //! cannot leave their place in the path; one object that does not fit its type spoils only itself;
-//! no token, key or answer's body appears in an error, a log line or a `Debug` form.
+//! no token, key or object appears in an error, a log line or a `Debug` form.
 //!
 //! ```no_run
 //! use pilothouse::client::{Api, Client, Config, Patch, PatchParams};

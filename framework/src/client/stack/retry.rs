@@ -76,7 +76,9 @@ where
             Err(_) => None,
         };
         // A pause past the deadline would only turn a clear answer into a late one.
-        let fits = |pause: &Duration| deadline.is_none_or(|by| Instant::now() + *pause < by.at);
+        let fits = |pause: &Duration| {
+            deadline.is_none_or(|by| *pause < by.at.saturating_duration_since(Instant::now()))
+        };
         let Some(pause) = pause.filter(fits) else {
             return outcome;
         };
@@ -137,8 +139,13 @@ mod tests {
             let response = response.body(Body::empty());
             async move { response.map_err(BoxError::from) }
         });
+        let limit = Duration::from_secs(60);
         let request = Request::builder()
             .method(method)
+            .extension(TotalDeadline {
+                at: Instant::now() + limit,
+                after: limit,
+            })
             .body(Body::empty())
             .unwrap();
         let response = Retry { inner: server }.oneshot(request).await.unwrap();
@@ -157,6 +164,8 @@ mod tests {
             (Method::PATCH, 500, Some("1"), (1, 500)),
             (Method::GET, 500, None, (1, 500)),
             (Method::GET, 404, Some("1"), (1, 404)),
+            (Method::GET, 429, Some("61"), (1, 429)),
+            (Method::GET, 429, Some("18446744073709551615"), (1, 429)),
         ] {
             assert_eq!(
                 sent(method.clone(), code, after).await,

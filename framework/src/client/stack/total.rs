@@ -12,10 +12,13 @@ use super::{
     after::{After, Outcome, Then},
     answer::AnswerFuture,
 };
-use crate::client::{Body, BoxError, class::Class};
+use crate::client::{Body, BoxError};
 
-/// Bounds a request as a whole, all attempts and the answer's body included; of a watch only its
-/// beginning. Whoever reads the body finds the deadline among the answer's extensions.
+/// Longer than any process runs: what no clock can hold is taken for this.
+const FAR: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
+
+/// Bounds a request as a whole, all attempts and the answer's body included. Whoever reads the body
+/// finds the deadline among the answer's extensions; the events of a watch are read without it.
 #[derive(Clone)]
 pub(crate) struct Total<S> {
     pub(crate) inner: S,
@@ -36,24 +39,21 @@ where
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
         let deadline = TotalDeadline {
-            at: Instant::now() + self.limit,
+            at: Instant::now() + self.limit.min(FAR),
             after: self.limit,
         };
-        let is_watch = request.extensions().get() == Some(&Class::Watch);
         request.extensions_mut().insert(deadline);
         let future = AnswerFuture::new(self.limit, self.inner.call(request));
-        After::new(future, Tell((!is_watch).then_some(deadline)))
+        After::new(future, Tell(deadline))
     }
 }
 
-pub(crate) struct Tell(Option<TotalDeadline>);
+pub(crate) struct Tell(TotalDeadline);
 
 impl Then for Tell {
     fn then(self, outcome: Outcome) -> Outcome {
         let mut response = outcome?;
-        if let Some(deadline) = self.0 {
-            response.extensions_mut().insert(deadline);
-        }
+        response.extensions_mut().insert(self.0);
         Ok(response)
     }
 }

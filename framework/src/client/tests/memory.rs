@@ -80,12 +80,13 @@ async fn a_server_that_does_not_answer_is_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_that_is_not_answered_is_given_up() {
-    let site = Site::new(|_| {
-        let body = futures_util::stream::pending();
-        Some(http::Response::new(http_body_util::BodyExt::boxed_unsync(
-            http_body_util::StreamBody::new(body),
-        )))
+async fn an_answer_that_does_not_end_is_given_up_and_so_is_a_watchs_refusal() {
+    let site = Site::new(|seen| {
+        let mut answer = endless("{").unwrap();
+        if seen.uri.contains("watch=true") {
+            *answer.status_mut() = http::StatusCode::FORBIDDEN;
+        }
+        Some(answer)
     });
     let start = Instant::now();
     let error = maps(&site).get("a").await.unwrap_err();
@@ -95,6 +96,12 @@ async fn a_request_that_is_not_answered_is_given_up() {
         "get ConfigMap default/a: no answer from the API server within 180 s"
     );
     assert_eq!(start.elapsed().as_secs(), 180);
+    let watch = maps(&site).watch(&WatchParams::default()).await;
+    assert_eq!(
+        watch.unwrap_err().to_string(),
+        "watch configmaps in default: no answer from the API server within 180 s"
+    );
+    assert_eq!(start.elapsed().as_secs(), 360);
 }
 
 #[tokio::test(start_paused = true)]

@@ -229,7 +229,7 @@ async fn an_answer_that_no_api_server_wrote_is_told_shortly() {
         .to_string();
     assert_eq!(
         text,
-        "get ConfigMap default/a: the answer cannot be decoded: not JSON: expected value at line 1 column 1"
+        "get ConfigMap default/a: the answer cannot be decoded: it is text/html, not JSON: check the cluster's `server`, and proxies on the way"
     );
 }
 

@@ -125,6 +125,9 @@ impl Dialer {
 fn address(url: &Uri) -> Result<(Scheme, Authority), ConfigError> {
     let parts = url.scheme().zip(url.authority());
     match parts {
+        Some((_, authority)) if authority.as_str().contains('@') => Err(ConfigError::new(
+            "the server's address must not hold a user name or a password: give them as credentials",
+        )),
         Some((scheme, authority)) if *scheme == Scheme::HTTP || *scheme == Scheme::HTTPS => {
             Ok((scheme.clone(), authority.clone()))
         }
