@@ -277,3 +277,97 @@ fn rules_of_field_type_and_flattened_type_all_hold() {
         ["on the field", "on the type"]
     );
 }
+
+#[test]
+fn what_serde_and_the_compiler_do_to_names_and_fields_is_followed() {
+    /// Says "quoted", `code` and a \\ too.
+    #[derive(pilothouse::Resource, Clone, Debug)]
+    #[resource(group = "demo.example.com", version = "v1", namespaced)]
+    struct Named {
+        metadata: ObjectMeta,
+        spec: nested::NamedSpec,
+        status: Option<nested::NamedStatus>,
+    }
+
+    mod nested {
+        use super::{Deserialize, Serialize};
+
+        #[derive(pilothouse::Schema, Clone, Debug, Deserialize, Serialize)]
+        #[serde(rename_all = "camelCase")]
+        pub(super) struct NamedSpec {
+            #[schema(values("a", "b"), column = "Type")]
+            r#type: String,
+            #[serde(alias = "oldName")]
+            new_name: i32,
+            #[schema(min_items = 1)]
+            maybe_many: Option<Vec<deeper::Item>>,
+            #[cfg(any())]
+            absent: NoSuchType,
+            #[cfg(all())]
+            present: bool,
+            #[serde(skip_serializing)]
+            pub(super) only_read: String,
+            #[serde(flatten)]
+            flat: deeper::Flat,
+        }
+
+        #[derive(pilothouse::Schema, Clone, Debug, Default, Deserialize, Serialize)]
+        #[serde(default)]
+        pub(super) struct NamedStatus {
+            r#in: String,
+        }
+
+        mod deeper {
+            use super::{Deserialize, Serialize};
+
+            #[derive(pilothouse::Schema, Clone, Debug, Deserialize, Serialize)]
+            pub(in super::super) struct Flat {
+                r#match: Option<String>,
+            }
+
+            #[derive(pilothouse::Schema, Clone, Debug, Deserialize, Serialize)]
+            #[serde(tag = "kind", rename_all = "lowercase")]
+            pub(in super::super) enum Item {
+                One { r#ref: String },
+                Two { r#ref: String },
+            }
+        }
+    }
+
+    let schema = schema_of::<Named>();
+    let spec = &schema["spec"];
+    let names: Vec<&String> = spec["properties"].as_object().unwrap().keys().collect();
+    assert_eq!(
+        names,
+        [
+            "match",
+            "maybeMany",
+            "newName",
+            "onlyRead",
+            "present",
+            "type"
+        ]
+    );
+    assert_eq!(spec["properties"]["type"]["enum"], json!(["a", "b"]));
+    assert_eq!(spec["properties"]["maybeMany"]["minItems"], 1);
+    let item = &spec["properties"]["maybeMany"]["items"]["properties"];
+    assert_eq!(item["kind"]["enum"], json!(["one", "two"]));
+    assert_eq!(item["ref"]["type"], "string");
+    assert_eq!(schema["status"]["properties"]["in"]["type"], "string");
+    let crd = to_json(&Named::crd().unwrap());
+    let version = &crd["spec"]["versions"][0];
+    assert_eq!(
+        version["additionalPrinterColumns"][0]["jsonPath"],
+        ".spec.type"
+    );
+    assert_eq!(
+        version["schema"]["openAPIV3Schema"]["description"],
+        r#"Says "quoted", `code` and a \\ too."#
+    );
+    let named: Named = serde_json::from_value(json!({
+        "metadata": {}, "spec": {"type": "a", "oldName": 1, "present": true, "onlyRead": "", "match": "x"}
+    }))
+    .unwrap();
+    assert_eq!(named.spec.only_read, "");
+    assert_eq!(serde_json::to_value(&named).unwrap()["spec"]["match"], "x");
+}

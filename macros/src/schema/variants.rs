@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use darling::{Error, Result};
 use proc_macro2::Span;
 use quote::ToTokens;
-use syn::{DataEnum, Fields, Ident, Variant, spanned::Spanned};
+use syn::{DataEnum, Fields, Ident, Variant, ext::IdentExt, spanned::Spanned};
 
 use super::{field::error, serde::Serde};
 use crate::shape::Shape;
@@ -151,7 +151,7 @@ fn same_fields(variants: &[&Variant]) -> Result<()> {
             let Some(ident) = &field.ident else { continue };
             let name = Serde::of(&field.attrs)
                 .string("rename")
-                .unwrap_or_else(|| ident.to_string());
+                .unwrap_or_else(|| ident.unraw().to_string());
             let ty = field.ty.to_token_stream().to_string();
             let span: Span = field.ty.span();
             match seen.get(&name) {
