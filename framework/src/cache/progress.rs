@@ -70,7 +70,9 @@ impl Progress {
             // A version that was seen already makes no event, so each is logged once.
             if let Event::Undecodable { object, .. } = event {
                 self.metrics.decode_errors.inc();
-                tracing::warn!("{object}");
+                tracing::warn!(
+                    "{object}: correct the object or the program's type, until then it is left alone"
+                );
             }
         }
         self.count(snapshot.len());

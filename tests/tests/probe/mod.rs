@@ -1,5 +1,8 @@
 //! A reconciler that does as it is told and remembers when it was called.
 
+// Each test program uses its own part of it.
+#![allow(dead_code)]
+
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},

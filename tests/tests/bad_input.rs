@@ -1,0 +1,286 @@
+//! Bad input while an operator runs: each kind is told in one line that says what, where and what to do; nothing is
+//! lost, and the rest goes on.
+
+mod probe;
+
+use std::{
+    fmt, io,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use pilothouse::{
+    client::{Api, Client, Config, PostParams},
+    crd::{CustomResource, CustomResourceDefinition, install},
+    operator::{Operator, Running},
+    prelude::*,
+    resource::{ApiResource, DynamicObject},
+    testing::{Answer, Cluster, RequestMatcher, Sandbox},
+};
+use probe::{Probe, Seen, Widget, widget};
+use serde_json::{Value, json};
+use tracing::{
+    Event, Level, Metadata, Subscriber,
+    field::{Field, Visit},
+    span,
+    subscriber::DefaultGuard,
+};
+
+/// What the framework says at level WARN and above, in this thread.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<String>>>);
+
+impl Log {
+    fn start() -> (Self, DefaultGuard) {
+        let log = Self::default();
+        let guard = tracing::subscriber::set_default(log.clone());
+        (log, guard)
+    }
+
+    fn lines(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+impl Visit for Log {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        if field.name() == "message" {
+            self.0.lock().unwrap().push(format!("{value:?}"));
+        }
+    }
+}
+
+impl Subscriber for Log {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target().starts_with("pilothouse") && *metadata.level() <= Level::WARN
+    }
+    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+    fn event(&self, event: &Event<'_>) {
+        event.record(&mut self.clone());
+    }
+    fn enter(&self, _: &span::Id) {}
+    fn exit(&self, _: &span::Id) {}
+}
+
+/// A server that knows the token `t0ken`.
+fn empty() -> Cluster {
+    let sandbox = Sandbox::builder().seed(1);
+    Cluster::with(sandbox.token("operator", "t0ken", [""; 0])).unwrap()
+}
+
+/// The same with the kind installed and one widget in it.
+async fn cluster() -> Cluster {
+    let cluster = empty();
+    cluster.install::<Widget>().await.unwrap();
+    cluster.create(&widget("a", 1)).await.unwrap();
+    cluster
+}
+
+/// An operator with a token, whose connections are refused while `refused` is set.
+async fn started(cluster: &Cluster, probe: Probe, refused: &Arc<AtomicBool>) -> Running {
+    let (sandbox, refused) = (cluster.sandbox().clone(), refused.clone());
+    let connector = move || match refused.load(Ordering::SeqCst) {
+        true => Err(io::ErrorKind::ConnectionRefused.into()),
+        false => Ok(sandbox.connect()),
+    };
+    let config = Config::new("http://sandbox".parse().unwrap()).with_token("t0ken");
+    let client = Client::builder(config).connector(Arc::new(connector));
+    let operator = Operator::new("widgets").controller(probe);
+    operator.start(client.build().unwrap()).await.unwrap()
+}
+
+async fn running(cluster: &Cluster, probe: Probe) -> (Running, Seen) {
+    let seen = probe.seen();
+    let running = started(cluster, probe, &Arc::default()).await;
+    (running, seen)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_refuses_the_connection_is_told_once_and_waited_for() {
+    let (log, _guard) = Log::start();
+    let cluster = cluster().await;
+    let probe = Probe::idle();
+    let seen = probe.seen();
+    let refused = Arc::new(AtomicBool::new(true));
+    let running = started(&cluster, probe, &refused).await;
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    assert_eq!(
+        log.lines(),
+        [
+            "cannot list widgets.test.pilothouse.dev in all namespaces: cannot connect to http://sandbox: connection refused: check that the API server runs and that the cluster's `server` is right"
+        ]
+    );
+    refused.store(false, Ordering::SeqCst);
+    seen.until_calls("a", 1).await;
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_expired_token_is_told_once_and_a_renewed_one_is_enough() {
+    let (log, _guard) = Log::start();
+    let cluster = cluster().await;
+    let expired = Answer::status(401, "Unauthorized").message("Unauthorized");
+    cluster
+        .faults()
+        .answer(RequestMatcher::any(), expired, 1_000);
+    let (running, seen) = running(&cluster, Probe::idle()).await;
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    assert_eq!(
+        log.lines(),
+        [
+            "cannot list widgets.test.pilothouse.dev in all namespaces: Unauthorized: the token (given by the program) is expired or not one of this server's: renew it"
+        ]
+    );
+    cluster.faults().clear();
+    seen.until_calls("a", 1).await;
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_without_definition_is_told_with_the_command_that_installs_it() {
+    let (log, _guard) = Log::start();
+    let cluster = empty();
+    let (running, seen) = running(&cluster, Probe::idle()).await;
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    let lines = log.lines();
+    assert_eq!(
+        lines[1..],
+        ["widgets.test.pilothouse.dev is not served: run `widgets crd | kubectl apply -f -`"],
+        "{lines:?}"
+    );
+    cluster.install::<Widget>().await.unwrap();
+    cluster.create(&widget("a", 1)).await.unwrap();
+    seen.until_calls("a", 1).await;
+    running.stop().await;
+}
+
+/// The widgets' definition with something else in it.
+fn definition(change: impl FnOnce(&mut Value)) -> CustomResourceDefinition {
+    let mut definition = serde_json::to_value(Widget::crd().unwrap()).unwrap();
+    change(&mut definition["spec"]);
+    serde_json::from_value(definition).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_definition_that_does_not_match_is_told_and_left_as_it_is() {
+    let table: [(fn(&mut Value), &str); 3] = [
+        (
+            |spec| spec["scope"] = "Cluster".into(),
+            "it is Cluster, not Namespaced, and a scope cannot be changed: delete it, and with it all its objects, or choose another kind",
+        ),
+        (
+            |spec| spec["names"]["kind"] = "Gadget".into(),
+            "it defines the kind Gadget, not Widget: choose another plural or group",
+        ),
+        (
+            |spec| spec["versions"][0]["name"] = "v2".into(),
+            "it has v2, which this program does not define: run the program that installed it, or remove the version there first",
+        ),
+    ];
+    for (change, difference) in table {
+        let cluster = empty();
+        let other = definition(change);
+        install(cluster.client(), &[other], "other").await.unwrap();
+        let definitions = Api::<CustomResourceDefinition>::all(cluster.client());
+        let before = definitions
+            .get("widgets.test.pilothouse.dev")
+            .await
+            .unwrap();
+        let error = cluster.install::<Widget>().await.unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "CustomResourceDefinition widgets.test.pilothouse.dev on the server does not match this program: {difference}"
+            )
+        );
+        let after = definitions
+            .get("widgets.test.pilothouse.dev")
+            .await
+            .unwrap();
+        assert_eq!(
+            before.metadata.resource_version,
+            after.metadata.resource_version
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_does_not_decode_is_told_once_with_its_path_and_the_others_go_on() {
+    let (log, _guard) = Log::start();
+    let cluster = empty();
+    // The definition of another program: it takes words for sizes.
+    let other = definition(|spec| {
+        let schema = &mut spec["versions"][0]["schema"]["openAPIV3Schema"];
+        schema["properties"]["spec"]["properties"]["size"] =
+            json!({"x-kubernetes-int-or-string": true});
+    });
+    install(cluster.client(), &[other], "other").await.unwrap();
+    let (running, seen) = running(&cluster, Probe::idle()).await;
+    let widgets = Api::<DynamicObject>::of(
+        cluster.client(),
+        ApiResource::of::<Widget>(),
+        Some("default"),
+    );
+    let bad: DynamicObject = serde_json::from_value(json!({
+        "apiVersion": "test.pilothouse.dev/v1", "kind": "Widget",
+        "metadata": {"name": "bad"}, "spec": {"size": "hunter2"},
+    }))
+    .unwrap();
+    let bad = widgets.create(&PostParams::default(), &bad).await.unwrap();
+    cluster.create(&widget("good", 1)).await.unwrap();
+    seen.until_calls("good", 1).await;
+    seen.until_quiet().await;
+    let version = bad.resource_version().unwrap();
+    assert_eq!(
+        log.lines(),
+        [format!(
+            "Widget default/bad (resource version {version}) cannot be decoded: spec.size: expected i32, found a string: correct the object or the program's type, until then it is left alone"
+        )]
+    );
+    assert_eq!((seen.sizes("bad").len(), seen.deletions("bad")), (0, 0));
+    cluster
+        .patch::<Widget>("bad", json!({"spec": {"size": 7}}))
+        .await
+        .unwrap();
+    seen.until_calls("bad", 1).await;
+    assert_eq!(seen.sizes("bad"), [7]);
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reconcile_that_fails_or_panics_is_told_with_its_next_attempt_and_the_others_go_on() {
+    let (log, _guard) = Log::start();
+    let cluster = cluster().await;
+    cluster.create(&widget("fails", 1)).await.unwrap();
+    cluster.create(&widget("panics", 1)).await.unwrap();
+    let (running, seen) = running(
+        &cluster,
+        Probe::new(async |widget, call| match (widget.name(), call) {
+            ("fails", 1) => Err(Failure::new("the page is\nempty")),
+            ("fails", 2) => Err(Failure::new("the page is empty").terminal()),
+            ("panics", 1) => panic!("no page"),
+            _ => Ok(Action::wait()),
+        }),
+    )
+    .await;
+    for (name, calls) in [("a", 1), ("fails", 2), ("panics", 2)] {
+        seen.until_calls(name, calls).await;
+    }
+    seen.until_quiet().await;
+    let mut lines = log.lines();
+    lines.sort();
+    let expected = [
+        "reconcile Widget default/fails failed (attempt 1, next in 5ms): the page is empty",
+        "reconcile Widget default/fails failed (not retried): the page is empty",
+        "reconcile Widget default/panics failed (attempt 1, next in 5ms): panicked: no page",
+    ];
+    assert_eq!(lines, expected);
+    running.stop().await;
+}
