@@ -21,7 +21,8 @@ pub struct WorkQueueMetrics {
     pub depth: Gauge,
     /// Keys that became ready.
     pub adds: IntCounter,
-    /// Seconds from ready to the start of the work.
+    /// Seconds from ready to the start of the work; of a key asked for while it is worked on, from
+    /// the asking.
     pub queue_seconds: Histogram,
     /// Seconds of the work.
     pub work_seconds: Histogram,

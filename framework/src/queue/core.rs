@@ -201,7 +201,8 @@ impl<K: Clone + Eq + Hash> Core<K> {
             *place = seat;
         }
         match dirty {
-            Some(_) => self.make_ready(place, now),
+            // It has been waiting since it was asked for, as client-go counts.
+            Some(since) => self.make_ready(place, since),
             None => self.release(place),
         }
         Some(now.saturating_sub(since))
