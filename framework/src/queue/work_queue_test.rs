@@ -1,7 +1,10 @@
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use futures_util::{FutureExt, poll};
-use tokio::{task::JoinSet, time::Instant};
+use tokio::{
+    task::{JoinHandle, JoinSet},
+    time::Instant,
+};
 
 use super::*;
 use crate::metrics::Metrics;
@@ -63,27 +66,54 @@ async fn an_earlier_deadline_wakes_a_worker_that_sleeps_for_a_later_one() {
     assert_eq!(start.elapsed(), 5 * MS);
 }
 
+/// Workers in tasks of their own, asleep: only a call of the queue wakes them.
+async fn asleep(queue: &WorkQueue<&'static str>) -> [JoinHandle<Option<&'static str>>; 2] {
+    let worker = || {
+        let queue = queue.clone();
+        tokio::spawn(async move { queue.get().await })
+    };
+    let workers = [worker(), worker()];
+    tokio::task::yield_now().await;
+    workers
+}
+
+/// What a worker was given; a worker that nobody calls fails the test.
+async fn given(worker: JoinHandle<Option<&'static str>>) -> Option<&'static str> {
+    let given = tokio::time::timeout(1000 * MS, worker).await;
+    given.expect("nobody called the worker").unwrap()
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_deadline_is_kept_when_the_worker_that_watched_it_becomes_busy() {
     let queue = WorkQueue::new();
     let start = Instant::now();
-    let (mut one, mut other) = (Box::pin(queue.get()), Box::pin(queue.get()));
-    queue.add_after("late", 7 * MS);
-    assert!(poll!(&mut one).is_pending() && poll!(&mut other).is_pending());
-    queue.add("a");
-    assert_eq!(one.await, Some("a"));
-    assert_eq!((other.await, start.elapsed()), (Some("late"), 7 * MS));
+    let [one, other] = asleep(&queue).await;
+    queue.add_after("a", 7 * MS);
+    queue.add_after("b", 9 * MS);
+    // Whoever watched the deadlines has got `a` and does not come back.
+    let (one, other) = tokio::join!(given(one), given(other));
+    assert_eq!(BTreeSet::from([one, other]), [Some("a"), Some("b")].into());
+    assert_eq!(start.elapsed(), 9 * MS);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deadline_is_kept_when_the_worker_that_watches_it_is_cancelled() {
+    let queue = WorkQueue::new();
+    let [one, other] = asleep(&queue).await;
+    queue.add_after("a", 7 * MS);
+    tokio::task::yield_now().await;
+    one.abort();
+    assert_eq!(given(other).await, Some("a"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_cancelled_worker_takes_no_key_with_it() {
     let queue = WorkQueue::new();
-    let mut one = Box::pin(queue.get());
-    let mut other = Box::pin(queue.get());
-    assert!(poll!(&mut one).is_pending() && poll!(&mut other).is_pending());
+    let [one, other] = asleep(&queue).await;
     queue.add("a");
-    drop(one);
-    assert_eq!(other.await, Some("a"));
+    // It was called, and goes before it could ask.
+    one.abort();
+    assert_eq!(given(other).await, Some("a"));
 }
 
 #[tokio::test(start_paused = true)]
