@@ -99,11 +99,10 @@ impl<K: Resource> Context<K> {
         body: u128,
         cache: &Lister<C>,
     ) -> Option<Arc<C>> {
-        let cached = cache.get(&id.1).ok()?;
-        let behind = |version: &str| {
-            let collection = cache.snapshot().resource_version().map(str::to_owned);
-            is_older(collection.as_deref(), version)
-        };
+        // One snapshot: the child and the collection's version have to fit together.
+        let snapshot = cache.snapshot();
+        let cached = snapshot.get(&id.1).ok()?;
+        let child = cached.as_ref().and_then(|child| child.resource_version());
         let with = |state: &mut super::key_states::KeyState| {
             let applied = state.applied.get_mut(id)?;
             if applied.written.body != body {
@@ -111,14 +110,16 @@ impl<K: Resource> Context<K> {
             }
             applied.run = self.run;
             let version = &applied.written.version;
-            match cached {
-                Some(cached) if cached.resource_version() == Some(version) => {
+            match &cached {
+                Some(cached) if child == Some(version) => {
                     applied.answer = None;
-                    Some(cached)
+                    Some(cached.clone())
                 }
                 // The cache has not come to our write yet. If something happened to the child after it,
                 // the event is still to come and leads to another reconcile.
-                _ if behind(version) => applied.answer.clone()?.downcast().ok(),
+                _ if is_behind(snapshot.resource_version(), child, version) => {
+                    applied.answer.clone()?.downcast().ok()
+                }
                 _ => None,
             }
         };
@@ -159,8 +160,14 @@ fn typed<C: Resource>(child: &C, resource: &ApiResource, key: &ObjectKey) -> Res
     Ok(body)
 }
 
-/// Whether a cache at `version` has not come to `other` yet. Resource versions that are not numbers
-/// cannot be compared.
+/// Whether a cache of which the collection is at `collection` and the child, if it is there, at
+/// `child` has not come to `version` yet. Both have to be asked: during a list objects are ahead of
+/// their collection, and a change of the child that was told already is not told again.
+fn is_behind(collection: Option<&str>, child: Option<&str>, version: &str) -> bool {
+    is_older(collection, version) && child.is_none_or(|child| is_older(Some(child), version))
+}
+
+/// Whether `version` is older than `other`. Resource versions that are not numbers cannot be compared.
 fn is_older(version: Option<&str>, other: &str) -> bool {
     let number = |text: &str| text.parse::<u64>().ok();
     match (version.and_then(number), number(other)) {
@@ -181,4 +188,29 @@ pub(super) fn as_apply(mut error: client::Error) -> Error {
         *verb = "apply";
     }
     Error::Client(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cache_that_holds_a_later_version_of_the_child_is_not_behind() {
+        for (collection, child, expected) in [
+            (Some("10"), None, true),
+            (Some("10"), Some("12"), true),
+            // The watch has come to it.
+            (Some("20"), Some("12"), false),
+            (Some("30"), None, false),
+            // A list is under way and has brought somebody else's change.
+            (Some("10"), Some("25"), false),
+            // Who can say?
+            (None, None, false),
+            (Some("a"), Some("b"), false),
+            (Some("10"), Some("b"), false),
+        ] {
+            let found = is_behind(collection, child, "20");
+            assert_eq!(found, expected, "{collection:?} {child:?}");
+        }
+    }
 }
