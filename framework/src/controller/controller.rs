@@ -60,7 +60,8 @@ impl<R: Reconciler> Controller<R> {
         self.owned::<C>(None, References::Controller)
     }
 
-    /// As [`owns`](Self::owns), but of the changes only those for which `predicate` holds.
+    /// As [`owns`](Self::owns), but of the changes only those for which `predicate` holds. That an
+    /// object changes hands always counts, for the former owner and for the new one.
     pub fn owns_when<C: Resource>(self, predicate: Predicate<C>) -> Self
     where
         <R::Resource as Resource>::Scope: CanOwn<C::Scope>,

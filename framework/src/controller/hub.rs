@@ -1,4 +1,7 @@
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
 
 use super::{key_states::KeyStates, own_writes::Verdict};
 use crate::{
@@ -40,7 +43,11 @@ impl<K: Resource> Hub<K> {
     }
 
     /// Calls a predicate or a mapping of the user. A panic is counted and logged, and gives `None`.
-    pub(super) fn guarded<T>(&self, what: &str, call: impl FnOnce() -> T) -> Option<T> {
+    pub(super) fn guarded<T>(
+        &self,
+        what: impl fmt::Display,
+        call: impl FnOnce() -> T,
+    ) -> Option<T> {
         match catch_unwind(AssertUnwindSafe(call)) {
             Ok(value) => Some(value),
             Err(panic) => {

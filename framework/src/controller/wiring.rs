@@ -114,12 +114,14 @@ impl<K: Resource, C: Resource> Wiring<K> for Owned<C> {
         listen(&informer::<C>(environment), move |event| match event {
             Event::Added { object, .. } => add(&hub, object, false),
             Event::Updated { old, new } => {
-                if passes(&hub, self.predicate.as_ref(), old, new) {
+                // To an owner this is a coming or a going, which no predicate hides.
+                let changed_hands =
+                    old.metadata().owner_references != new.metadata().owner_references;
+                if changed_hands || passes(&hub, self.predicate.as_ref(), old, new) {
                     add(&hub, new, false);
-                    // An owner that lost it has to know.
-                    if old.metadata().owner_references != new.metadata().owner_references {
-                        add(&hub, old, true);
-                    }
+                }
+                if changed_hands {
+                    add(&hub, old, true);
                 }
             }
             Event::Recreated { old, new } => {
@@ -195,9 +197,8 @@ impl<K: Resource, C: Resource> Wiring<K> for Watched<C> {
                 Event::UndecodableDeleted { .. } => [None, None],
             };
             for object in objects.into_iter().flatten() {
-                let what =
-                    format_args!("the mapping from {} {}", C::KIND, object.key()).to_string();
-                let keys = hub.guarded(&what, || (self.map)(object));
+                let what = format_args!("the mapping from {} {}", C::KIND, object.key());
+                let keys = hub.guarded(what, || (self.map)(object));
                 keys.into_iter()
                     .flatten()
                     .for_each(|key| hub.queue.add(key));
@@ -242,9 +243,8 @@ fn passes<K: Resource, C: Object>(
     let Some(predicate) = predicate else {
         return true;
     };
-    let what = "a predicate";
     (new.is_deleting() && !old.is_deleting())
         || hub
-            .guarded(what, || predicate.holds(old, new))
+            .guarded("a predicate", || predicate.holds(old, new))
             .unwrap_or(true)
 }

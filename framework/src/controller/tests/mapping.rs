@@ -156,6 +156,21 @@ async fn changes_of_a_child_pass_its_predicate() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_predicate_does_not_hide_that_a_child_changes_hands() {
+    let (_world, _webs, children, calls) =
+        at_rest(|wire| wire.owns_when::<ConfigMap>(Predicate::labels())).await;
+    children.put(child_of("a"));
+    settle().await;
+    calls.clear();
+    children.put(named("child"));
+    settle().await;
+    assert_eq!(calls.keys(), ["default/a"]);
+    children.put(child_of("b"));
+    settle().await;
+    assert_eq!(calls.keys(), ["default/a", "default/b"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_kind_that_is_only_read_leads_to_nothing() {
     let (_world, _webs, children, calls) = at_rest(|wire| wire.reads::<ConfigMap>()).await;
     children.put(child_of("a"));
