@@ -60,6 +60,14 @@ impl Failure {
         &*self.error
     }
 
+    /// The same failure, of which only the text is left.
+    pub(super) fn told(self) -> Self {
+        Self {
+            error: self.to_string().into(),
+            ..self
+        }
+    }
+
     pub(super) fn at_least(&self) -> Duration {
         self.retry_after.unwrap_or_default()
     }

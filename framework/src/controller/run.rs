@@ -109,7 +109,7 @@ async fn sync(
 }
 
 /// Runs the workers until `cancel`, and then until the last reconcile has ended.
-async fn work<R: Reconciler>(
+pub(super) async fn work<R: Reconciler>(
     reconciler: &Arc<R>,
     shared: &Arc<Shared<R::Resource>>,
     concurrency: usize,
@@ -212,25 +212,29 @@ impl<R: Reconciler> Worker<R> {
         context: &Context<R::Resource>,
     ) -> Outcome {
         let call = async {
-            match object {
-                Some(object) => match self.reconciler.reconcile(object, context).await {
-                    Ok(action) => Outcome::Done(action),
-                    Err(failure) => Outcome::Failed(failure),
-                },
-                None => match self.reconciler.deleted(&context.key, context).await {
-                    Ok(()) => Outcome::Gone,
-                    Err(failure) => Outcome::Failed(failure),
-                },
+            let ended = match object {
+                Some(object) => {
+                    let ended = self.reconciler.reconcile(object, context).await;
+                    ended.map(Outcome::Done)
+                }
+                None => {
+                    let ended = self.reconciler.deleted(&context.key, context).await;
+                    ended.map(|()| Outcome::Gone)
+                }
+            };
+            // The error is the user's code, too: here a panic of its text is caught.
+            ended.unwrap_or_else(|failure| Outcome::Failed(failure.told()))
+        };
+        // Within it the call is dropped as well, so that a panic on the way out is caught.
+        let limited = async {
+            match self.timeout {
+                Some(limit) => tokio::time::timeout(limit, call)
+                    .await
+                    .unwrap_or(Outcome::TimedOut(limit)),
+                None => call.await,
             }
         };
-        let caught = AssertUnwindSafe(call).catch_unwind();
-        let ended = match self.timeout {
-            Some(limit) => match tokio::time::timeout(limit, caught).await {
-                Ok(ended) => ended,
-                Err(_) => return Outcome::TimedOut(limit),
-            },
-            None => caught.await,
-        };
+        let ended = AssertUnwindSafe(limited).catch_unwind().await;
         ended.unwrap_or_else(|panic| Outcome::Panicked(message(&*panic).to_owned()))
     }
 

@@ -1,7 +1,7 @@
 //! R9 and R10: backoff, and panics that spoil only themselves.
 
 use std::{
-    io,
+    fmt, io,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -154,6 +154,52 @@ async fn a_timeout_is_a_failure_and_the_reconcile_is_dropped_first() {
     assert_eq!((calls.times(), calls.overlaps()), (vec![0, 105], 0));
     let metrics = world.metrics.controller("deployment");
     assert_eq!((metrics.timeouts.get(), metrics.errors.get()), (1, 1));
+}
+
+#[derive(Debug)]
+struct Unspeakable;
+
+impl fmt::Display for Unspeakable {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        panic!("on purpose")
+    }
+}
+
+impl std::error::Error for Unspeakable {}
+
+struct Torn;
+
+impl Drop for Torn {
+    fn drop(&mut self) {
+        panic!("on purpose")
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_while_a_call_or_its_error_goes_away_ends_no_worker() {
+    let world = World::new();
+    let webs = world.kind::<Deployment>();
+    let probe = Probe::new()
+        .wired(|controller| {
+            let controller = exact(controller).concurrency(1);
+            controller.timeout(Duration::from_millis(100))
+        })
+        .does(|call: Call<Deployment>| async move {
+            match call.number {
+                1 => {
+                    let _torn = Torn;
+                    std::future::pending().await
+                }
+                2 => Err(Failure::from(Unspeakable)),
+                _ => Ok(Action::wait()),
+            }
+        });
+    let calls = probe.calls.clone();
+    webs.put(named("a"));
+    world.start(Controller::new(probe));
+    pass(10_000).await;
+    assert_eq!(calls.times(), [0, 105, 115]);
+    assert_eq!(world.metrics.controller("deployment").panics.get(), 2);
 }
 
 #[tokio::test(start_paused = true)]
