@@ -71,6 +71,11 @@ impl KeyStates {
         self.lock().get_mut(key.as_str()).map(change)
     }
 
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.lock().len()
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<ObjectKey, KeyState>> {
         self.states.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -3,5 +3,6 @@
 mod failures;
 mod keys;
 mod mapping;
+mod memory;
 mod sync;
 mod world;

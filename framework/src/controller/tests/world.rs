@@ -87,13 +87,16 @@ impl World {
     }
 
     pub(super) fn start<R: Reconciler>(&self, controller: Controller<R>) -> JoinHandle<()> {
-        let environment = Environment::new(
+        tokio::spawn(controller.run(self.environment(), self.cancel.child_token()))
+    }
+
+    pub(super) fn environment(&self) -> Environment {
+        Environment::new(
             self.informers.clone(),
             self.client.clone(),
             self.metrics.clone(),
             "test",
-        );
-        tokio::spawn(controller.run(environment, self.cancel.child_token()))
+        )
     }
 }
 

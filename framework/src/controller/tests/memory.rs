@@ -1,0 +1,77 @@
+//! R14: what is remembered of a key ends with its object.
+
+use std::{sync::Arc, time::Duration};
+
+use k8s_openapi::api::apps::v1::Deployment;
+
+use super::world::*;
+use crate::{
+    controller::{
+        Action, Failure,
+        context::Shared,
+        fingerprints::Fingerprints,
+        hub::Hub,
+        key_states::KeyStates,
+        readers::Readers,
+        run,
+        wiring::{Own, Wiring, informer},
+    },
+    queue::WorkQueue,
+};
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_remembered_of_objects_that_are_gone() {
+    let world = World::new();
+    let webs = world.kind::<Deployment>();
+    let environment = world.environment();
+    let hub = Arc::new(Hub {
+        name: "test".into(),
+        queue: WorkQueue::new(),
+        states: KeyStates::default(),
+        metrics: world.metrics.controller("test"),
+        own: informer::<Deployment>(&environment).lister(),
+    });
+    let own: Box<dyn Wiring<Deployment>> = Box::new(Own { predicate: None });
+    let connection = own.connect(&environment, &hub);
+    let shared = Arc::new(Shared {
+        hub: hub.clone(),
+        readers: Readers::default(),
+        client: environment.client,
+        field_manager: environment.field_manager,
+        fingerprints: Fingerprints::new(),
+    });
+    // By its name each object ends in another way, and so does its `deleted`, which may fail once.
+    let probe = Probe::new().does(|call: Call<Deployment>| async move {
+        let hour = Duration::from_secs(3600);
+        match (call.key.name().as_bytes()[0], call.object, call.number) {
+            (b'a', Some(_), _) => Err(Failure::new("on purpose")),
+            (b'b', Some(_), _) => Err(Failure::new("on purpose").retry_after(hour)),
+            (b'c', Some(_), _) => panic!("on purpose"),
+            (b'd', Some(_), _) => Ok(Action::requeue_after(hour)),
+            (b'e', None, _) => Err(Failure::new("on purpose").terminal()),
+            (b'f', None, 2) => Err(Failure::new("on purpose")),
+            _ => Ok(Action::wait()),
+        }
+    });
+    let cancel = world.cancel.clone();
+    let work = async {
+        assert!(connection.synced.await);
+        run::work(&Arc::new(probe), &shared, 4, None, &cancel).await;
+    };
+    let story = async {
+        for name in ["a", "b", "c", "d", "e", "f", "g"] {
+            webs.put(named(name));
+        }
+        pass(1000).await;
+        assert_eq!(hub.states.len(), 7);
+        for name in ["a", "b", "c", "d", "e", "f", "g"] {
+            webs.delete(name);
+        }
+        // Somebody asks for an object that never was.
+        hub.queue.add_rate_limited(named_key("never"));
+        pass(1000).await;
+        assert_eq!((hub.states.len(), hub.queue.remembered()), (0, 0));
+        world.cancel.cancel();
+    };
+    tokio::join!(work, story);
+}
