@@ -173,6 +173,32 @@ mod r4_sync_first {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_kind_that_may_be_listed_but_not_watched_is_told_once_its_cache_is_stale() {
+        let cluster = Cluster::start().unwrap();
+        cluster.install::<Widget>().await.unwrap();
+        cluster.create(&widget("a", 1)).await.unwrap();
+        let watches = RequestMatcher::any().verb("watch").resource("widgets");
+        let forbidden = Answer::status(403, "Forbidden").message("no rule allows it");
+        cluster.faults().answer(watches, forbidden, 1_000_000);
+        let probe = Probe::idle();
+        let seen = probe.seen();
+        let operator = Operator::new("promises").controller(probe);
+        let running = operator.start(cluster.client().clone()).await.unwrap();
+        seen.until_calls("a", 1).await;
+        tokio::time::sleep(Duration::from_secs(200)).await;
+        let query = Query::parse(Some("verbose"));
+        let report = running.ready().report(&query).to_string();
+        let expected = "[-]informer-widgets.test.pilothouse.dev failed: cannot watch widgets.test.pilothouse.dev in all namespaces: forbidden: no rule allows it (last heard ";
+        assert!(report.contains(expected), "{report}");
+
+        resize(&cluster, "a", 2).await;
+        cluster.faults().clear();
+        seen.until_calls("a", 2).await;
+        assert!(running.ready().report(&query).healthy());
+        running.stop().await;
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_kind_that_is_not_served_is_told_and_starts_once_it_is() {
         let cluster = Cluster::start().unwrap();
         let probe = Probe::idle();
