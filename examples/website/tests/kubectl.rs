@@ -109,6 +109,16 @@ fn kubectl_does_what_it_does_on_a_cluster() {
 }
 
 fn story(kubectl: &Kubectl<'_>) {
+    // The definition that the binary prints for a cluster.
+    let printed = Command::new(env!("CARGO_BIN_EXE_website"))
+        .arg("crd")
+        .output();
+    let definition = kubectl.dev.home().join("crd.yaml");
+    std::fs::write(&definition, printed.unwrap().stdout).unwrap();
+    let applied = kubectl.run(&format!("apply -f {}", definition.display()));
+    let name = "customresourcedefinition.apiextensions.k8s.io/websites.demo.pilothouse.dev";
+    assert!(applied.contains(name), "{applied}");
+
     let applied = kubectl.run("apply -f examples/website/site.yaml");
     assert_eq!(applied.trim(), "website.demo.pilothouse.dev/hello created");
     let unchanged = kubectl.run("apply -f examples/website/site.yaml");

@@ -164,7 +164,7 @@ impl Operator {
 }
 
 /// Does `work` until it ends. The first signal cancels it, which it answers in order; the second ends it at once.
-async fn supervised(
+pub(super) async fn supervised(
     cancel: &CancellationToken,
     work: impl Future<Output = Result<(), OperatorError>>,
 ) -> Result<ExitCode, OperatorError> {
@@ -184,7 +184,7 @@ async fn supervised(
     }
 }
 
-fn block_on(
+pub(super) fn block_on(
     work: impl Future<Output = Result<ExitCode, OperatorError>>,
 ) -> Result<ExitCode, OperatorError> {
     let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -1,57 +1,51 @@
-use super::{
-    NoFlags, Operator,
-    command_line::CommandLine,
-    logging::{self, LogFormat},
+#[cfg(unix)]
+use std::{
+    process::{Command, ExitCode},
+    time::Duration,
 };
 
-/// What a command line of an operator without controllers ends with.
-fn failure(line: &[&str]) -> String {
-    let line = ["website"].iter().chain(line);
-    let line = CommandLine::parse::<NoFlags>("website", line).unwrap();
-    let error = Operator::new("website").execute(line).unwrap_err();
-    error.to_string()
-}
+#[cfg(unix)]
+use tokio_util::sync::CancellationToken;
 
-#[test]
-fn what_keeps_an_operator_from_starting_is_told_in_one_line() {
-    let folder = tempfile::tempdir().unwrap();
-    let kubeconfig = folder.path().join("config");
-    std::fs::write(
-        &kubeconfig,
-        "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:9'}}]\n\
-         contexts: [{name: c, context: {cluster: c, user: u}}]\n\
-         users: [{name: u, user: {}}]\ncurrent-context: c\n",
-    )
-    .unwrap();
-    let kubeconfig = kubeconfig.to_str().unwrap();
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let taken = taken.local_addr().unwrap().to_string();
-
-    let text = failure(&["--kubeconfig", kubeconfig, "--metrics-address", &taken]);
-    let start = format!("cannot listen on {taken} for metrics and health: ");
-    let end = ": choose another address with --metrics-address, or 0 for none";
-    assert!(text.starts_with(&start) && text.ends_with(end), "{text}");
-
-    let missing = folder.path().join("missing");
-    let text = failure(&["--kubeconfig", missing.to_str().unwrap()]);
-    assert!(text.contains(missing.to_str().unwrap()), "{text}");
-
-    let text = failure(&["--kubeconfig", kubeconfig, "--context", "other"]);
-    assert!(text.contains("other"), "{text}");
-
-    for text in [
-        failure(&["--kubeconfig", missing.to_str().unwrap()]),
-        logging::init(Some("pilothouse=loud"), LogFormat::Text)
-            .unwrap_err()
-            .to_string(),
-    ] {
-        assert!(!text.contains('\n'), "{text}");
-    }
-}
+use super::logging::{self, LogFormat};
+#[cfg(unix)]
+use super::main::{block_on, supervised};
 
 #[test]
 fn a_log_filter_that_does_not_parse_says_where_it_stands() {
     let error = logging::init(Some("pilothouse=loud"), LogFormat::Text).unwrap_err();
     let text = error.to_string();
     assert!(text.starts_with("--log pilothouse=loud: "), "{text}");
+    assert!(!text.contains('\n'), "{text}");
+}
+
+/// Presses Ctrl-C in this process.
+#[cfg(unix)]
+fn interrupt() {
+    let kill = format!("kill -INT {}", std::process::id());
+    let status = Command::new("sh").args(["-c", &kill]).status().unwrap();
+    assert!(status.success());
+}
+
+#[cfg(unix)]
+#[test]
+fn the_first_signal_stops_in_order_and_the_second_at_once() {
+    let ended = |work_ends: bool| {
+        block_on(async move {
+            let cancel = CancellationToken::new();
+            let work = async {
+                interrupt();
+                cancel.cancelled().await;
+                if !work_ends {
+                    interrupt();
+                    tokio::time::sleep(Duration::from_secs(600)).await;
+                }
+                Ok(())
+            };
+            supervised(&cancel, work).await
+        })
+        .unwrap()
+    };
+    assert_eq!(ended(true), ExitCode::SUCCESS);
+    assert_eq!(ended(false), ExitCode::from(130));
 }
