@@ -2,6 +2,8 @@
 
 // Each test program uses its own part of it.
 #![allow(dead_code)]
+// Each test program uses its own part of it.
+#![allow(dead_code)]
 
 use std::{
     collections::BTreeMap,

@@ -1,0 +1,305 @@
+//! The metrics are those that dashboards and alerts made for controller-runtime look for, and what Prometheus' own
+//! checker takes for well made.
+
+mod probe;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    env,
+    ffi::OsString,
+    io::{self, Write},
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use pilothouse::{operator::Operator, prelude::*, testing::Cluster};
+use probe::{Probe, widget};
+
+/// Seconds of a reconcile.
+const RECONCILE: &[&str] = &[
+    "0.005", "0.01", "0.025", "0.05", "0.1", "0.15", "0.2", "0.25", "0.3", "0.35", "0.4", "0.45",
+    "0.5", "0.6", "0.7", "0.8", "0.9", "1", "1.25", "1.5", "1.75", "2", "2.5", "3", "3.5", "4",
+    "4.5", "5", "6", "7", "8", "9", "10", "15", "20", "25", "30", "40", "50", "60", "+Inf",
+];
+
+/// Seconds in a workqueue, rounding errors included: dashboards compare the text.
+const QUEUE: &[&str] = &[
+    "1e-08",
+    "1e-07",
+    "1e-06",
+    "9.999999999999999e-06",
+    "9.999999999999999e-05",
+    "0.001",
+    "0.01",
+    "0.1",
+    "1",
+    "10",
+    "100",
+    "1000",
+    "+Inf",
+];
+
+const CONTROLLER: &[&str] = &["controller"];
+const WORKQUEUE: &[&str] = &["controller", "name"];
+
+/// Name, type, labels, bounds of the buckets: as controller-runtime 0.25 has them, webhooks aside.
+const TABLE: &[(&str, &str, &[&str], &[&str])] = &[
+    (
+        "controller_runtime_reconcile_total",
+        "counter",
+        &["controller", "result"],
+        &[],
+    ),
+    (
+        "controller_runtime_reconcile_errors_total",
+        "counter",
+        CONTROLLER,
+        &[],
+    ),
+    (
+        "controller_runtime_terminal_reconcile_errors_total",
+        "counter",
+        CONTROLLER,
+        &[],
+    ),
+    (
+        "controller_runtime_reconcile_panics_total",
+        "counter",
+        CONTROLLER,
+        &[],
+    ),
+    (
+        "controller_runtime_reconcile_timeouts_total",
+        "counter",
+        CONTROLLER,
+        &[],
+    ),
+    (
+        "controller_runtime_reconcile_time_seconds",
+        "histogram",
+        CONTROLLER,
+        RECONCILE,
+    ),
+    (
+        "controller_runtime_max_concurrent_reconciles",
+        "gauge",
+        CONTROLLER,
+        &[],
+    ),
+    (
+        "controller_runtime_active_workers",
+        "gauge",
+        CONTROLLER,
+        &[],
+    ),
+    (
+        "workqueue_depth",
+        "gauge",
+        &["controller", "name", "priority"],
+        &[],
+    ),
+    ("workqueue_adds_total", "counter", WORKQUEUE, &[]),
+    (
+        "workqueue_queue_duration_seconds",
+        "histogram",
+        WORKQUEUE,
+        QUEUE,
+    ),
+    (
+        "workqueue_work_duration_seconds",
+        "histogram",
+        WORKQUEUE,
+        QUEUE,
+    ),
+    ("workqueue_unfinished_work_seconds", "gauge", WORKQUEUE, &[]),
+    (
+        "workqueue_longest_running_processor_seconds",
+        "gauge",
+        WORKQUEUE,
+        &[],
+    ),
+    ("workqueue_retries_total", "counter", WORKQUEUE, &[]),
+];
+
+/// The metrics of an operator whose reconciles succeeded, failed, panicked, came back and still run.
+async fn after_some_work() -> String {
+    let probe = Probe::new(async |widget, call| match widget.name() {
+        "fails" if call < 3 => Err(Failure::new("not yet")),
+        "never" => Err(Failure::new("no").terminal()),
+        "panics" if call < 3 => panic!("planted"),
+        "returns" if call < 3 => Ok(Action::requeue_after(Duration::from_secs(1))),
+        "runs" => std::future::pending().await,
+        _ => Ok(Action::wait()),
+    });
+    let seen = probe.seen();
+    let cluster = Cluster::start().unwrap();
+    let operator = Operator::new("metrics").controller(probe);
+    let running = cluster.run(operator).await.unwrap();
+    for (name, calls) in [
+        ("fails", 3),
+        ("never", 1),
+        ("panics", 3),
+        ("returns", 3),
+        ("runs", 1),
+    ] {
+        cluster.create(&widget(name, 1)).await.unwrap();
+        seen.until_calls(name, calls).await;
+    }
+    cluster.settle().await;
+    running.metrics().encode()
+}
+
+/// A sample: its labels, and the text of its value.
+type Sample = (BTreeMap<String, String>, String);
+
+/// The text format, as far as these tests need it.
+struct Exposition {
+    types: BTreeMap<String, String>,
+    samples: BTreeMap<String, Vec<Sample>>,
+}
+
+impl Exposition {
+    fn parse(text: &str) -> Self {
+        let mut parsed = Self {
+            types: BTreeMap::new(),
+            samples: BTreeMap::new(),
+        };
+        for line in text.lines() {
+            if let Some(typed) = line.strip_prefix("# TYPE ") {
+                let (name, kind) = typed.split_once(' ').unwrap();
+                parsed.types.insert(name.into(), kind.into());
+            } else if !line.starts_with('#') {
+                let (series, value) = line.rsplit_once(' ').unwrap();
+                let (name, labels) = series.split_once('{').unwrap_or((series, "}"));
+                let labels = labels.strip_suffix('}').unwrap();
+                let labels = labels
+                    .split_terminator("\",")
+                    .filter(|label| !label.is_empty());
+                let labels = labels.map(|label| {
+                    let (name, value) = label.split_once("=\"").unwrap();
+                    (name.to_owned(), value.trim_end_matches('"').to_owned())
+                });
+                let sample = (labels.collect(), value.to_owned());
+                parsed.samples.entry(name.into()).or_default().push(sample);
+            }
+        }
+        parsed
+    }
+
+    /// The names of the labels that every sample of that name has; they must not differ.
+    fn labels(&self, name: &str) -> Vec<&str> {
+        let samples = self.samples.get(name);
+        let samples = samples.unwrap_or_else(|| panic!("no sample of {name}"));
+        let names: BTreeSet<Vec<&str>> = samples
+            .iter()
+            .map(|(labels, _)| labels.keys().map(String::as_str).collect())
+            .collect();
+        assert_eq!(names.len(), 1, "{name} has samples with {names:?}");
+        names.into_iter().flatten().collect()
+    }
+
+    /// What a label is in the samples of that name, in their order.
+    fn values(&self, name: &str, label: &str) -> Vec<&str> {
+        let samples = self.samples[name].iter();
+        samples.map(|(labels, _)| labels[label].as_str()).collect()
+    }
+
+    fn value(&self, name: &str, label: &str, is: &str) -> &str {
+        let mut samples = self.samples[name].iter();
+        let found = samples.find(|(labels, _)| labels[label] == is);
+        &found.unwrap_or_else(|| panic!("no {label}={is}")).1
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn names_types_labels_and_buckets_are_those_of_controller_runtime() {
+    let metrics = Exposition::parse(&after_some_work().await);
+    let shared =
+        |name: &&String| name.starts_with("workqueue_") || name.starts_with("controller_runtime_");
+    let found: BTreeSet<&str> = metrics
+        .types
+        .keys()
+        .filter(shared)
+        .map(String::as_str)
+        .collect();
+    let expected = TABLE.iter().map(|(name, ..)| *name).collect();
+    assert_eq!(found, expected);
+
+    for &(name, kind, labels, buckets) in TABLE {
+        assert_eq!(metrics.types[name], kind, "{name}");
+        if buckets.is_empty() {
+            assert_eq!(metrics.labels(name), labels, "{name}");
+            continue;
+        }
+        for part in ["_sum", "_count"] {
+            assert_eq!(metrics.labels(&format!("{name}{part}")), labels, "{name}");
+        }
+        let bucket = format!("{name}_bucket");
+        let with_bound: Vec<&str> = metrics.labels(&bucket);
+        assert!(with_bound.contains(&"le"), "{name}");
+        let others: Vec<&str> = with_bound
+            .into_iter()
+            .filter(|label| *label != "le")
+            .collect();
+        assert_eq!(others, labels, "{name}");
+        assert_eq!(metrics.values(&bucket, "le"), buckets, "{name}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_work_led_to_is_counted() {
+    let metrics = Exposition::parse(&after_some_work().await);
+    let total = "controller_runtime_reconcile_total";
+    for (result, count) in [
+        ("error", "5"),
+        ("requeue", "0"),
+        ("requeue_after", "2"),
+        ("success", "3"),
+    ] {
+        assert_eq!(metrics.value(total, "result", result), count, "{result}");
+    }
+    for (name, count) in [
+        ("controller_runtime_reconcile_errors_total", "5"),
+        ("controller_runtime_terminal_reconcile_errors_total", "1"),
+        ("controller_runtime_reconcile_panics_total", "2"),
+        ("controller_runtime_active_workers", "1"),
+        ("controller_runtime_reconcile_time_seconds_count", "10"),
+        ("workqueue_retries_total", "6"),
+        ("workqueue_adds_total", "11"),
+        ("workqueue_depth", "0"),
+    ] {
+        assert_eq!(metrics.value(name, "controller", "widget"), count, "{name}");
+    }
+    assert_eq!(metrics.value("workqueue_depth", "priority", ""), "0");
+    assert_eq!(metrics.values("workqueue_depth", "name"), ["widget"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn promtool_has_nothing_to_say() {
+    let promtool = env::var_os("PILOTHOUSE_PROMTOOL").unwrap_or_else(|| OsString::from("promtool"));
+    let text = after_some_work().await;
+    let started = Command::new(&promtool)
+        .args(["check", "metrics"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut child = match started {
+        Ok(child) => child,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            // Not `eprintln!`: of a test that passes, the test harness keeps that to itself.
+            let line = format!("skipped: promtool: no {} found\n", promtool.display());
+            io::stderr().write_all(line.as_bytes()).unwrap();
+            return;
+        }
+        Err(error) => panic!("{}: {error}", promtool.display()),
+    };
+    // It reads everything before it says anything.
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(text.as_bytes()).unwrap();
+    drop(input);
+    let output = child.wait_with_output().unwrap();
+    let said = [output.stdout, output.stderr].map(|said| String::from_utf8(said).unwrap());
+    assert!(output.status.success(), "{} {said:?}", output.status);
+    assert_eq!(said, ["", ""]);
+}
