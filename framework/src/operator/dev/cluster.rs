@@ -2,12 +2,16 @@ use std::{
     io,
     net::{Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use pilothouse_sandbox::{HttpsServer, Sandbox};
 
 use super::kubeconfig;
 use crate::{client::Config, operator::OperatorError};
+
+/// How long the server may take to end. What it holds goes with the process anyway.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// The API server in this process, reached over HTTPS on loopback as any other is.
 pub(in crate::operator) struct DevCluster {
@@ -59,9 +63,12 @@ impl DevCluster {
         self.config.clone()
     }
 
-    /// Ends it and all that it holds.
+    /// Ends it and all that it holds, within 2 s.
     pub(in crate::operator) async fn stop(self) {
-        self.sandbox.shutdown().await;
+        let shutdown = self.sandbox.shutdown();
+        if tokio::time::timeout(GRACE, shutdown).await.is_err() {
+            tracing::warn!("the API server has not ended within {GRACE:?}: it is left");
+        }
     }
 }
 
