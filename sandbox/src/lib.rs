@@ -29,6 +29,7 @@ pub mod builtin;
 mod clock;
 mod core;
 mod definitions;
+mod depth;
 pub mod discovery;
 mod fault;
 mod feed;

@@ -111,9 +111,12 @@ impl ApiError {
         Self::new(400, "BadRequest", message)
     }
 
-    /// A patch that does not fit the object.
-    pub(crate) fn unprocessable(resource: &GroupResource, name: &str, message: String) -> Self {
-        Self::new(422, "Invalid", message).about(resource, name)
+    /// A patch that does not fit the object. A real server does not say why either.
+    pub(crate) fn unprocessable() -> Self {
+        let message = "the server rejected our request due to an error in our request";
+        let mut error = Self::new(422, "Invalid", message);
+        error.details.empty = true;
+        error
     }
 
     pub(crate) fn unauthorized() -> Self {

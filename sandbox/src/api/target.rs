@@ -52,7 +52,7 @@ impl Target {
         ApiError::not_found(&self.resource(), name)
     }
 
-    /// A stored object in the version of this kind.
+    /// A stored object in the version of this kind, with the defaults that its definition got meanwhile.
     pub(crate) fn read(&self, stored: &Value) -> Value {
         let mut object = if self.shares_core_events() {
             builtin::event_from_core(stored)
@@ -63,6 +63,9 @@ impl Target {
             fields.insert("apiVersion".into(), self.kind.api_version().into());
             fields.insert("kind".into(), self.kind.kind.as_str().into());
         }
+        if self.kind.is_custom() {
+            self.kind.structural().apply_defaults(&mut object);
+        }
         object
     }
 
@@ -71,6 +74,7 @@ impl Target {
         !self.shares_core_events()
             && stored.get("apiVersion").and_then(Value::as_str)
                 == Some(self.kind.api_version().as_str())
+            && (!self.kind.is_custom() || self.kind.structural().has_all_defaults(stored))
     }
 
     /// An object of this version in the stored one. All versions of a custom resource have the same fields, so that its

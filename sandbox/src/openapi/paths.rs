@@ -21,16 +21,22 @@ pub(super) struct Operation {
 
 pub(super) enum Body {
     Object(String),
-    Patch,
+    /// A patch of one of these media types.
+    Patch(&'static [&'static str]),
 }
 
-/// What a patch can be.
-pub(super) const PATCH_TYPES: [&str; 4] = [
+const PATCH_TYPES: &[&str] = &[
     "application/apply-patch+yaml",
     "application/json-patch+json",
     "application/merge-patch+json",
     "application/strategic-merge-patch+json",
 ];
+
+/// What a patch of a kind can be. Clients choose by it: a strategic merge is none of a custom resource's.
+fn patch_types(kind: &ServedKind) -> &'static [&'static str] {
+    let known = PATCH_TYPES.len() - usize::from(kind.is_custom());
+    PATCH_TYPES.get(..known).unwrap_or_default()
+}
 
 const LIST: &[&str] = &[
     "allowWatchBookmarks",
@@ -153,7 +159,7 @@ pub(super) fn operations(kind: &ServedKind) -> Vec<Operation> {
             "patch",
             "patch",
             PATCH,
-            Some(Body::Patch),
+            Some(Body::Patch(patch_types(kind))),
             &own,
             gvk,
         );
@@ -189,7 +195,7 @@ pub(super) fn operations(kind: &ServedKind) -> Vec<Operation> {
             "patch",
             "patch",
             PATCH,
-            Some(Body::Patch),
+            Some(Body::Patch(patch_types(kind))),
             answer,
             gvk,
         );

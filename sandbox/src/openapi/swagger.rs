@@ -1,7 +1,7 @@
 use serde_json::{Map, Value, json};
 
 use super::definitions::collect;
-use super::paths::{Body, Operation, PATCH_TYPES, operations, parameter_type, path_parameters};
+use super::paths::{Body, Operation, operations, parameter_type, path_parameters};
 use crate::builtin;
 use crate::registry::Registry;
 
@@ -68,13 +68,13 @@ fn write(operation: &Operation) -> Value {
         .map(|name| json!({"name": name, "in": "query", "type": parameter_type(name)}))
         .collect();
     let consumes: &[&str] = match &operation.body {
-        Some(Body::Patch) => &PATCH_TYPES,
+        Some(Body::Patch(types)) => types,
         _ => &["*/*"],
     };
     let body = match &operation.body {
         None => None,
         Some(Body::Object(name)) => Some(json!({"$ref": reference(name)})),
-        Some(Body::Patch) => Some(json!({"type": "object"})),
+        Some(Body::Patch(_)) => Some(json!({"type": "object"})),
     };
     if let Some(schema) = body {
         parameters.push(json!({"name": "body", "in": "body", "schema": schema}));

@@ -3,7 +3,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use serde_json::{Map, Value, json};
 
 use super::definitions::collect;
-use super::paths::{Body, Operation, PATCH_TYPES, operations, parameter_type, path_parameters};
+use super::paths::{Body, Operation, operations, parameter_type, path_parameters};
 use crate::builtin;
 use crate::discovery::{group_names, versions};
 use crate::registry::{Registry, ServedKind};
@@ -113,7 +113,7 @@ fn write(operation: &Operation) -> Value {
             let schema = json!({"$ref": format!("#/components/schemas/{name}")});
             json!({"*/*": {"schema": schema}})
         }
-        Some(Body::Patch) => PATCH_TYPES
+        Some(Body::Patch(types)) => types
             .iter()
             .map(|name| {
                 let schema = json!({"schema": {"type": "object"}});

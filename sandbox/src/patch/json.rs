@@ -2,9 +2,13 @@ use json_patch::{Patch, PatchErrorKind, PatchOperation};
 use serde_json::Value;
 
 use super::PatchError;
+use crate::depth;
 
 /// The most operations one patch may have.
 const MAX_OPERATIONS: usize = 10_000;
+
+/// What all copies of one patch may add, in bytes.
+const MAX_COPIED: usize = 3 * 1024 * 1024;
 
 /// Applies a JSON Patch (RFC 6902): a list of operations, all or none.
 pub fn json_patch(object: &mut Value, patch: &Value) -> Result<(), PatchError> {
@@ -16,21 +20,62 @@ pub fn json_patch(object: &mut Value, patch: &Value) -> Result<(), PatchError> {
             operations.len()
         )));
     }
-    json_patch::patch(object, &operations).map_err(|error| {
-        let operation = operations.get(error.operation);
-        let path = operation.map(|o| o.path().to_string()).unwrap_or_default();
-        let name = operation.map_or("patch", name);
-        PatchError::Unprocessable(match error.kind {
-            PatchErrorKind::TestFailed => format!("testing value {path} failed: test failed"),
-            PatchErrorKind::InvalidFromPointer => {
-                format!("{name} operation does not apply: doc is missing from path: missing value")
-            }
-            PatchErrorKind::InvalidPointer => format!(
-                "{name} operation does not apply: doc is missing path: {path:?}: missing value"
-            ),
-            other => format!("{name} operation does not apply: {other}"),
-        })
-    })
+    let mut patched = object.clone();
+    let mut copied = 0;
+    for operation in &operations {
+        bounded(&patched, operation, &mut copied)?;
+        json_patch::patch(&mut patched, std::slice::from_ref(operation))
+            .map_err(|error| PatchError::Unprocessable(explain(operation, &error.kind)))?;
+    }
+    *object = patched;
+    Ok(())
+}
+
+/// Checks before an operation that it makes nothing too deep or too large: a few copies of copies would.
+fn bounded(
+    object: &Value,
+    operation: &PatchOperation,
+    copied: &mut usize,
+) -> Result<(), PatchError> {
+    let value = match operation {
+        PatchOperation::Add(add) => Some(&add.value),
+        PatchOperation::Replace(replace) => Some(&replace.value),
+        PatchOperation::Move(moving) => object.pointer(moving.from.as_str()),
+        PatchOperation::Copy(copy) => object.pointer(copy.from.as_str()),
+        PatchOperation::Remove(_) | PatchOperation::Test(_) => None,
+    };
+    let Some(value) = value else { return Ok(()) };
+    let above = operation.path().tokens().count();
+    if !(depth::LIMIT.checked_sub(above)).is_some_and(|left| depth::within(value, left)) {
+        return Err(PatchError::Unprocessable(format!(
+            "{} operation does not apply: it nests deeper than {} levels",
+            name(operation),
+            depth::LIMIT
+        )));
+    }
+    if matches!(operation, PatchOperation::Copy(_)) {
+        *copied += value.to_string().len();
+        if *copied > MAX_COPIED {
+            return Err(PatchError::TooLarge(format!(
+                "Unable to complete the copy, the accumulated size increase of copy is {copied}, exceeding the limit {MAX_COPIED}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn explain(operation: &PatchOperation, kind: &PatchErrorKind) -> String {
+    let (name, path) = (name(operation), operation.path().to_string());
+    match kind {
+        PatchErrorKind::TestFailed => format!("testing value {path} failed: test failed"),
+        PatchErrorKind::InvalidFromPointer => {
+            format!("{name} operation does not apply: doc is missing from path: missing value")
+        }
+        PatchErrorKind::InvalidPointer => {
+            format!("{name} operation does not apply: doc is missing path: {path:?}: missing value")
+        }
+        other => format!("{name} operation does not apply: {other}"),
+    }
 }
 
 fn name(operation: &PatchOperation) -> &'static str {
@@ -95,5 +140,20 @@ mod tests {
         let mut object = json!({});
         let error = json_patch(&mut object, &json!({"op": "add"})).expect_err("must fail");
         assert_eq!(error.code(), 400);
+    }
+
+    #[test]
+    fn copies_of_copies_stay_small_and_shallow() {
+        let deeper = json!([{"op": "copy", "from": "/a", "path": "/a/a"}]);
+        let mut object = json!({"a": {}});
+        let failed = (0..200).find_map(|_| json_patch(&mut object, &deeper).err());
+        assert_eq!(failed.map(|error| error.code()), Some(422));
+        assert!(depth::within(&object, depth::LIMIT));
+        let add = json!({"op": "add", "path": "/a", "value": ["x".repeat(1024)]});
+        let doubled = json!({"op": "copy", "from": "/a", "path": "/a/-"});
+        let mut operations = vec![add];
+        operations.extend(vec![doubled; 40]);
+        let error = json_patch(&mut json!({}), &operations.into()).expect_err("must fail");
+        assert_eq!(error.code(), 413);
     }
 }

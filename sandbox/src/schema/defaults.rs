@@ -8,6 +8,31 @@ pub(super) fn apply(schema: &Schema, object: &mut Value) {
     fill(Some(schema.node()), object);
 }
 
+/// Whether no default is missing.
+pub(super) fn is_filled(node: &Node, value: &Value) -> bool {
+    match value {
+        Value::Object(map) => {
+            let missing = node.properties.iter().any(|(name, child)| {
+                let child = child.node();
+                child.default.is_some()
+                    && map
+                        .get(&**name)
+                        .is_none_or(|found| is_forbidden_null(Some(child), found))
+            });
+            !missing
+                && map.iter().all(|(key, value)| {
+                    node.field(key)
+                        .is_none_or(|child| is_filled(child.node(), value))
+                })
+        }
+        Value::Array(items) => node
+            .items
+            .as_ref()
+            .is_none_or(|child| items.iter().all(|item| is_filled(child.node(), item))),
+        _ => true,
+    }
+}
+
 fn is_forbidden_null(node: Option<&Node>, value: &Value) -> bool {
     value.is_null() && node.is_some_and(|n| !n.nullable)
 }

@@ -100,6 +100,11 @@ impl Schema {
         super::prune::prune(self, object)
     }
 
+    /// Whether [`apply_defaults`](Self::apply_defaults) has nothing to fill in.
+    pub fn has_all_defaults(&self, object: &Value) -> bool {
+        super::defaults::is_filled(self.node(), object)
+    }
+
     /// Fills in defaults, and drops nulls where null is not allowed, as the API server does after pruning.
     pub fn apply_defaults(&self, object: &mut Value) {
         super::defaults::apply(self, object);

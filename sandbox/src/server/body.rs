@@ -4,6 +4,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde_json::Value;
 
 use crate::api::ApiError;
+use crate::depth;
 
 /// The largest request body, as on a real server.
 const LIMIT: usize = 3 * 1024 * 1024;
@@ -63,16 +64,28 @@ pub(super) fn decode(media_type: &str, body: &[u8]) -> Result<Value, ApiError> {
 }
 
 pub(super) fn json(body: &[u8]) -> Result<Value, ApiError> {
-    serde_json::from_slice(body).map_err(|error| {
+    let value = serde_json::from_slice(body).map_err(|error| {
         ApiError::bad_request(format!(
             "couldn't get version/kind; json parse error: {error}"
         ))
-    })
+    })?;
+    shallow(value)
 }
 
 pub(super) fn yaml(body: &[u8]) -> Result<Value, ApiError> {
     let text = std::str::from_utf8(body)
         .map_err(|error| ApiError::bad_request(format!("error decoding YAML: {error}")))?;
-    serde_saphyr::from_str(text)
-        .map_err(|error| ApiError::bad_request(format!("error decoding YAML: {error}")))
+    let value = serde_saphyr::from_str(text)
+        .map_err(|error| ApiError::bad_request(format!("error decoding YAML: {error}")))?;
+    shallow(value)
+}
+
+fn shallow(value: Value) -> Result<Value, ApiError> {
+    if depth::within(&value, depth::LIMIT) {
+        return Ok(value);
+    }
+    Err(ApiError::bad_request(format!(
+        "the body is nested deeper than {} levels",
+        depth::LIMIT
+    )))
 }

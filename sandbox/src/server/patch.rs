@@ -125,7 +125,8 @@ fn change(
     done.map_err(|error| match error {
         PatchError::Malformed(message) => ApiError::bad_request(message),
         PatchError::Unprocessable(message) => {
-            ApiError::unprocessable(&target.resource(), &request.name, message)
+            tracing::debug!(%message, "a patch does not fit its object");
+            ApiError::unprocessable()
         }
         PatchError::TooLarge(message) => ApiError::new(413, "RequestEntityTooLarge", message),
         PatchError::Internal(message) => ApiError::internal(message),

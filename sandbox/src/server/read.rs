@@ -35,6 +35,8 @@ pub(super) async fn list(core: &Arc<Core>, request: &Request) -> Result<Response
 
 /// Shortest time a watch runs that names no timeout; the longest is twice that.
 const TIMEOUT: u64 = 1800;
+/// Longest time a watch may ask for: further times cannot all be represented.
+const LONGEST: u64 = 365 * 24 * 3600;
 
 pub(super) async fn watch(core: &Arc<Core>, request: Request) -> Result<Response<Body>, ApiError> {
     let query = &request.query;
@@ -44,7 +46,7 @@ pub(super) async fn watch(core: &Arc<Core>, request: Request) -> Result<Response
     let bookmarks = query.flag("allowWatchBookmarks");
     let timeout: u64 = match query.number("timeoutSeconds")? {
         None | Some(0) => TIMEOUT + core.clock.below(TIMEOUT),
-        Some(seconds) => seconds,
+        Some(seconds) => seconds.min(LONGEST),
     };
     let asked = WatchRequest {
         selection,

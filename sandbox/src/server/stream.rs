@@ -100,9 +100,14 @@ impl Running {
                     return None;
                 },
                 () = sleep_until(self.next_bookmark), if self.settings.bookmarks => {
-                    self.next_bookmark += BOOKMARKS;
-                    let bookmark = Event::Bookmark { version: self.watch.version(), initial_end: false };
-                    return Some(Ok(self.write(vec![bookmark])));
+                    // From now on: a reader that was slow gets one and not all it missed.
+                    self.next_bookmark = Instant::now() + BOOKMARKS;
+                    // Changes of other kinds wake nobody, but they move the place up to which everything was told.
+                    let mut events = self.watch.take(CHUNK)?;
+                    if events.is_empty() {
+                        events.push(Event::Bookmark { version: self.watch.version(), initial_end: false });
+                    }
+                    return Some(Ok(self.write(events)));
                 }
                 () = sleep_until(self.deadline) => return None,
             }

@@ -28,11 +28,40 @@ fn env() -> &'static Arc<Env> {
     &ENV
 }
 
+/// The longest source that is compiled, in bytes.
+const LONGEST: usize = 32 * 1024;
+/// Up to here a source cannot be nested deeper than any stack bears.
+const SHORT: usize = 1024;
+/// Enough for the deepest tree that the longest source can make.
+const STACK: usize = 256 * 1024 * 1024;
+
 /// Compiles an expression over `self` and `oldSelf`.
 ///
 /// Unknown variables and functions are refused here, by name: at evaluation it would be too late, and a rule that is
-/// never evaluated would look as if it held.
+/// never evaluated would look as if it held. Everything that walks an expression is recursive, so that deep ones are refused too.
 pub(super) fn compile(source: &str) -> Result<Program, String> {
+    if source.len() <= SHORT {
+        return compile_here(source);
+    }
+    if source.len() > LONGEST {
+        return Err(format!(
+            "compilation failed: expression of {} bytes is longer than {LONGEST}",
+            source.len()
+        ));
+    }
+    // A chain of operators is a tree as deep as it is long, made and dropped before its depth can be known.
+    std::thread::scope(|scope| {
+        let compiler = std::thread::Builder::new().stack_size(STACK);
+        let compiler = compiler.spawn_scoped(scope, || compile_here(source));
+        let compiled = compiler.map(std::thread::ScopedJoinHandle::join);
+        match compiled {
+            Ok(Ok(compiled)) => compiled,
+            _ => Err("compilation failed: the compiler could not run".into()),
+        }
+    })
+}
+
+fn compile_here(source: &str) -> Result<Program, String> {
     let program = env()
         .compile(source)
         .map_err(|e| format!("compilation failed: {}", one_line(&e.to_string())))?;

@@ -3,18 +3,37 @@ use cel::common::ast::{EntryExpr, Expr};
 
 use super::library;
 
-/// Refuses variables and functions that do not exist.
+/// The deepest expression that is evaluated.
+const DEEPEST: usize = 128;
+
+/// Refuses variables and functions that do not exist, and expressions too deep to be evaluated.
 pub(super) fn check(expression: &IdedExpr) -> Result<(), String> {
-    Names { bound: Vec::new() }.expression(expression)
+    let mut names = Names {
+        bound: Vec::new(),
+        depth: 0,
+    };
+    names.expression(expression)
 }
 
 struct Names<'a> {
     /// The variables of the macros around.
     bound: Vec<&'a str>,
+    /// How many expressions are around.
+    depth: usize,
 }
 
 impl<'a> Names<'a> {
     fn expression(&mut self, expression: &'a IdedExpr) -> Result<(), String> {
+        if self.depth == DEEPEST {
+            return Err(format!("expression is nested deeper than {DEEPEST} levels"));
+        }
+        self.depth += 1;
+        let checked = self.inner(expression);
+        self.depth -= 1;
+        checked
+    }
+
+    fn inner(&mut self, expression: &'a IdedExpr) -> Result<(), String> {
         match &expression.expr {
             Expr::Unspecified | Expr::Literal(_) => Ok(()),
             Expr::Ident(name) => self.variable(name),
