@@ -69,6 +69,14 @@ impl Kubectl<'_> {
         text
     }
 
+    /// Writes a Website with this specification into a file and gives its path.
+    fn file(&self, name: &str, spec: &str) -> String {
+        let path = self.dev.home().join(name);
+        let head = "apiVersion: demo.pilothouse.dev/v1\nkind: Website\nmetadata:\n  name: hello\n";
+        std::fs::write(&path, format!("{head}spec:\n  {spec}\n")).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
     /// Repeats a command until it succeeds and its output, whose columns are told apart by one space, has `expected` in it.
     fn until(&self, arguments: &str, expected: &str) -> String {
         eventually(
@@ -153,9 +161,55 @@ fn story(kubectl: &Kubectl<'_>) {
     watch.until("hello 3");
     drop(watch);
 
-    let (accepted, refused) =
-        kubectl.tried(r#"patch website hello --type=merge -p {"spec":{"replicas":101}}"#);
-    assert!(!accepted && refused.contains("spec.replicas"), "{refused}");
+    // kubectl chooses the kind of patch for a changed file by what OpenAPI says of the resource.
+    let changed = kubectl.file(
+        "changed.yaml",
+        "replicas: 4\n  html: <h1>Changed again</h1>",
+    );
+    let reapplied = kubectl.run(&format!("apply -f {changed}"));
+    assert_eq!(
+        reapplied.trim(),
+        "website.demo.pilothouse.dev/hello configured"
+    );
+    kubectl.until("get deployment hello", "hello 4/4 4 4 ");
+    let replaced = kubectl.file("theirs.yaml", "replicas: 3\n  html: <h1>Changed again</h1>");
+    let server_side = format!("apply --server-side --field-manager=other -f {replaced}");
+    let (accepted, refused) = kubectl.tried(&server_side);
+    assert!(
+        !accepted && refused.contains("conflict with \"kubectl-client-side-apply\""),
+        "{refused}"
+    );
+    let forced = kubectl.run(&format!("{server_side} --force-conflicts"));
+    assert_eq!(
+        forced.trim(),
+        "website.demo.pilothouse.dev/hello serverside-applied"
+    );
+    kubectl.until("get deployment hello", "hello 3/3 3 3 ");
+
+    for (patch, expected) in [
+        (
+            r#"--type=merge -p {"spec":{"replicas":101}}"#,
+            "spec.replicas",
+        ),
+        (
+            r#"--type=merge -p {"spec":{"html":""}}"#,
+            "html must not be empty",
+        ),
+        (
+            r#"--type=json -p [{"op":"test","path":"/spec/replicas","value":9}]"#,
+            "The request is invalid",
+        ),
+        (
+            r#"-p {"spec":{"replicas":5}}"#,
+            "application/merge-patch+json",
+        ),
+    ] {
+        let (accepted, refused) = kubectl.tried(&format!("patch website hello {patch}"));
+        assert!(
+            !accepted && refused.contains(expected),
+            "{patch}: {refused}"
+        );
+    }
 
     let described = kubectl.run("describe website hello");
     for part in [
@@ -179,6 +233,14 @@ fn story(kubectl: &Kubectl<'_>) {
     ] {
         assert!(explained.contains(part), "no {part} in {explained}");
     }
+
+    let recursive = kubectl.run("explain website --recursive");
+    assert!(recursive.contains("readyReplicas"), "{recursive}");
+
+    kubectl.run("label website hello tier=front");
+    kubectl.until("get websites -l tier=front", "hello 3 ");
+    kubectl.run("rollout status deployment hello --timeout=60s");
+    kubectl.run("wait --for=condition=Available deployment/hello --timeout=60s");
 
     kubectl.run("delete deployment hello");
     kubectl.until("get deployment hello", "hello 3/3 3 3 ");

@@ -1,0 +1,84 @@
+use std::time::Duration;
+
+use pilothouse_sandbox::{Answer, RequestMatcher, Sandbox};
+use serde_json::{Value, json};
+
+use crate::client::{Client, MAPS};
+
+#[tokio::test(start_paused = true)]
+async fn planned_answers_come_in_order_and_then_no_more() {
+    let client = Client::new().await;
+    let faults = client.sandbox.faults();
+    let creates = || {
+        RequestMatcher::any()
+            .verb("create")
+            .resource("configmaps")
+            .namespace("default")
+    };
+    let busy = Answer::status(429, "TooManyRequests")
+        .message("slow down")
+        .retry_after(Duration::from_secs(7));
+    faults.answer(creates(), busy, 1);
+    faults.answer(creates(), Answer::status(503, "ServiceUnavailable"), 2);
+    let map = json!({"metadata": {"name": "a"}});
+    let first = client.post(MAPS, &map).await;
+    assert_eq!(first.failure(), (429, "TooManyRequests", "slow down"));
+    assert_eq!(
+        (
+            &first.headers["retry-after"],
+            &first.json["details"]["retryAfterSeconds"]
+        ),
+        (&"7".parse().unwrap(), &json!(7))
+    );
+    assert_eq!(client.get(MAPS).await.json["items"], json!([]));
+    for expected in [503, 503, 201] {
+        assert_eq!(client.post(MAPS, &map).await.code, expected);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn watches_break_end_or_expire_on_request() {
+    let client = Client::new().await;
+    let faults = client.sandbox.faults();
+    let maps = RequestMatcher::any().resource("configmaps");
+    let mut other = client.watch("/api/v1/pods?watch=1").await;
+    let mut watch = client.watch(&format!("{MAPS}?watch=1")).await;
+    assert_eq!(faults.drop_watches(&maps), 1);
+    assert!(watch.next().await.is_err());
+    let mut watch = client.watch(&format!("{MAPS}?watch=1")).await;
+    assert_eq!(faults.close_watches(&maps), 1);
+    assert_eq!(watch.next().await.unwrap(), None);
+    let mut watch = client.watch(&format!("{MAPS}?watch=1")).await;
+    assert_eq!(faults.expire_watches(&maps), 1);
+    let (kind, status) = watch.event().await;
+    assert_eq!(
+        (&*kind, &status["code"], &status["reason"]),
+        ("ERROR", &json!(410), &json!("Expired"))
+    );
+    assert_eq!(watch.next().await.unwrap(), None);
+    assert_eq!(faults.running_watches(&RequestMatcher::any()), 1);
+    faults.close_watches(&RequestMatcher::any());
+    assert_eq!(other.next().await.unwrap(), None::<Value>);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_last_requests_are_recorded_and_no_more() {
+    let client = Client::of(Sandbox::builder().seed(1).request_log(3).build().unwrap()).await;
+    for number in 0..5 {
+        client.get(&format!("{MAPS}/m{number}?x={number}")).await;
+    }
+    let recorded = client.sandbox.requests();
+    let names: Vec<&str> = recorded.iter().map(|request| &*request.name).collect();
+    assert_eq!(names, ["m2", "m3", "m4"]);
+    let last = recorded.last().unwrap();
+    assert_eq!(
+        (&*last.verb, &*last.method, &*last.query, last.status),
+        ("get", "GET", "x=4", 404)
+    );
+    assert_eq!(
+        (&*last.resource, &*last.namespace, &*last.user),
+        ("configmaps", "default", "kubernetes-admin")
+    );
+    client.sandbox.clear_requests();
+    assert!(client.sandbox.requests().is_empty());
+}

@@ -1,0 +1,13 @@
+//! The sandbox as its clients see it: everything over HTTP, in memory on the paused clock or over HTTPS.
+
+mod apply;
+mod client;
+mod definitions;
+mod deletion;
+mod faults;
+mod hostile;
+mod https;
+mod lists;
+mod refusals;
+mod watches;
+mod writes;

@@ -1,0 +1,225 @@
+use serde_json::json;
+
+use crate::client::{Client, MAPS, request};
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_done_is_refused_in_the_servers_words() {
+    let client = Client::new().await;
+    client.map("a", "web").await;
+    let named = |name: &str| json!({"metadata": {"name": name}}).to_string();
+    let json = "application/json";
+    let method = "the server does not allow this method on the requested resource";
+    let unknown =
+        "the body of the request was in an unknown format - accepted media types include: ";
+    for (method_and_path, content_type, body, expected) in [
+        (
+            format!("GET {MAPS}/none"),
+            "",
+            String::new(),
+            (404, "NotFound", "configmaps \"none\" not found".to_owned()),
+        ),
+        (format!("POST {MAPS}/a"), json, named("a"), (405, "MethodNotAllowed", method.to_owned())),
+        (format!("PUT {MAPS}"), json, named("a"), (405, "MethodNotAllowed", method.to_owned())),
+        ("POST /api/v1/configmaps".into(), json, named("b"), (405, "MethodNotAllowed", method.to_owned())),
+        (
+            format!("POST {MAPS}"),
+            json,
+            named("a"),
+            (409, "AlreadyExists", "configmaps \"a\" already exists".to_owned()),
+        ),
+        (
+            "POST /api/v1/namespaces/nowhere/configmaps".into(),
+            json,
+            named("a"),
+            (404, "NotFound", "namespaces \"nowhere\" not found".to_owned()),
+        ),
+        (
+            format!("PUT {MAPS}/a"),
+            json,
+            named("b"),
+            (
+                400,
+                "BadRequest",
+                "the name of the object (b) does not match the name on the URL (a)".to_owned(),
+            ),
+        ),
+        (
+            format!("POST {MAPS}"),
+            json,
+            json!({"metadata": {"name": "b", "namespace": "kube-system"}}).to_string(),
+            (
+                400,
+                "BadRequest",
+                "the namespace of the provided object does not match the namespace sent on the request".to_owned(),
+            ),
+        ),
+        (
+            format!("POST {MAPS}"),
+            json,
+            json!({"kind": "Secret", "metadata": {"name": "b"}}).to_string(),
+            (
+                400,
+                "BadRequest",
+                "Secret in version \"v1\" cannot be handled as a ConfigMap: no kind \"Secret\" is registered for version \"v1\"".to_owned(),
+            ),
+        ),
+        (
+            format!("POST {MAPS}?dryRun=Some"),
+            json,
+            named("b"),
+            (
+                422,
+                "Invalid",
+                "CreateOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: \"Some\": supported values: \"All\"".to_owned(),
+            ),
+        ),
+        (
+            format!("POST {MAPS}"),
+            json,
+            named("A_b"),
+            (
+                422,
+                "Invalid",
+                "ConfigMap \"A_b\" is invalid: metadata.name: Invalid value: \"A_b\": a lowercase RFC 1123 subdomain must consist of lower \
+                 case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex \
+                 used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+                    .to_owned(),
+            ),
+        ),
+        (
+            format!("POST {MAPS}"),
+            "text/plain",
+            named("b"),
+            (
+                415,
+                "UnsupportedMediaType",
+                format!("{unknown}application/json, application/yaml (not text/plain)"),
+            ),
+        ),
+        (
+            format!("PATCH {MAPS}/a"),
+            json,
+            named("a"),
+            (
+                415,
+                "UnsupportedMediaType",
+                format!(
+                    "{unknown}application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json, \
+                     application/apply-patch+yaml"
+                ),
+            ),
+        ),
+        (
+            format!("PATCH {MAPS}/a"),
+            "application/json-patch+json",
+            json!([{"op": "remove", "path": "/data/none"}]).to_string(),
+            (
+                422,
+                "Invalid",
+                "the server rejected our request due to an error in our request".to_owned(),
+            ),
+        ),
+        (
+            format!("PATCH {MAPS}/a"),
+            "application/apply-patch+yaml",
+            named("a"),
+            (
+                422,
+                "Invalid",
+                "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is required for apply patch".to_owned(),
+            ),
+        ),
+        (
+            format!("POST {MAPS}"),
+            "application/vnd.kubernetes.protobuf",
+            "k8s\0".into(),
+            (
+                501,
+                "NotImplemented",
+                "the sandbox does not implement request bodies in protobuf (send application/json or application/yaml)".to_owned(),
+            ),
+        ),
+        (
+            "GET /api/v1/namespaces/default/pods/a/log".into(),
+            "",
+            String::new(),
+            (501, "NotImplemented", "the sandbox does not implement the subresource pods/log".to_owned()),
+        ),
+        (
+            "POST /apis/authentication.k8s.io/v1/selfsubjectreviews".into(),
+            json,
+            "{}".into(),
+            (
+                501,
+                "NotImplemented",
+                "the sandbox does not implement selfsubjectreviews of authentication.k8s.io/v1".to_owned(),
+            ),
+        ),
+        (
+            "GET /api/v1/watch/configmaps".into(),
+            "",
+            String::new(),
+            (501, "NotImplemented", "the sandbox does not implement the deprecated paths below /watch".to_owned()),
+        ),
+        (
+            format!("POST {MAPS}"),
+            json,
+            "x".repeat(3 * 1024 * 1024 + 1),
+            (
+                413,
+                "RequestEntityTooLarge",
+                "Request entity too large: limit is 3145728".to_owned(),
+            ),
+        ),
+    ] {
+        let (method, path) = method_and_path.split_once(' ').unwrap();
+        let answer = client.send(request(method, path, content_type, body)).await;
+        let (code, reason, message) = expected;
+        assert_eq!(answer.failure(), (code, reason, &*message), "{method_and_path}");
+        assert_eq!(answer.json["kind"], "Status", "{method_and_path}");
+        assert_eq!(answer.json["code"], code, "{method_and_path}");
+    }
+    assert_eq!(
+        client.get(MAPS).await.json["items"]
+            .as_array()
+            .map(Vec::len),
+        Some(1)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_path_of_nothing_is_not_found_in_plain_text() {
+    let client = Client::new().await;
+    for path in [
+        "/nothing",
+        "/apis/nowhere.dev/v1/things",
+        "/apis/apps/v2/deployments",
+        "/api/v1/things",
+    ] {
+        let answer = client.get(path).await;
+        assert_eq!(
+            (answer.code, &*answer.text),
+            (404, "404 page not found\n"),
+            "{path}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_json_can_be_answered() {
+    let client = Client::new().await;
+    for (accept, code) in [
+        ("application/vnd.kubernetes.protobuf", 406),
+        ("application/vnd.kubernetes.protobuf, application/json", 200),
+        ("application/json;q=0", 406),
+        ("nonsense", 406),
+        ("*/*", 200),
+    ] {
+        let mut request = request("GET", MAPS, "", "");
+        request
+            .headers_mut()
+            .insert("accept", accept.parse().unwrap());
+        let answer = client.send(request).await;
+        assert_eq!(answer.code, code, "{accept}");
+    }
+}
