@@ -182,9 +182,12 @@ async fn served(
         let path = format!("/apis/{}/{}", crd.spec.group, version.name);
         let mut pause = FIRST;
         loop {
-            let said = match listed(client, &path, &crd.spec.names.plural).await? {
-                None => break,
-                Some(said) => said,
+            let listed = listed(client, &path, &crd.spec.names.plural);
+            let said = match tokio::time::timeout_at(deadline, listed).await {
+                Ok(Ok(None)) => break,
+                Ok(Ok(Some(said))) => said,
+                Ok(Err(error)) => return Err(error.into()),
+                Err(_) => "no answer".to_owned(),
             };
             let missing = || format!("{path} does not list it ({said})");
             wait(&mut pause, deadline, crd, missing).await?;

@@ -38,7 +38,7 @@ fn the_first_signal_stops_in_order_and_the_second_at_once() {
                 cancel.cancelled().await;
                 if !work_ends {
                     interrupt();
-                    tokio::time::sleep(Duration::from_secs(600)).await;
+                    tokio::time::sleep(Duration::from_secs(5)).await;
                 }
                 Ok(())
             };
