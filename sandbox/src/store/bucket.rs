@@ -1,5 +1,6 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
+use std::sync::Arc;
 
 use tokio::sync::watch;
 
@@ -11,30 +12,31 @@ pub(super) struct Bucket {
     history: VecDeque<Change>,
     /// Changes up to and including this resource version are gone.
     compacted: u64,
-    /// The resource version of the last change; dropped to end every watch.
-    pub(super) changed: watch::Sender<u64>,
+    /// Told of every change; dropped to end every watch.
+    pub(super) changed: watch::Sender<Farewell>,
 }
 
+/// The changes that a kind leaves to its readers when it ceases to be served; none while it is.
+pub(super) type Farewell = Option<Arc<VecDeque<Change>>>;
+
 impl Bucket {
-    /// An empty kind that begins at resource version `born`.
-    pub(super) fn new(born: u64) -> Self {
+    pub(super) fn new() -> Self {
         Self {
             objects: BTreeMap::new(),
             history: VecDeque::new(),
             compacted: 0,
-            changed: watch::Sender::new(born),
+            changed: watch::Sender::new(None),
         }
     }
 
     pub(super) fn record(&mut self, change: Change, limit: usize) {
-        let version = change.version;
         self.history.push_back(change);
         while self.history.len() > limit {
             if let Some(oldest) = self.history.pop_front() {
                 self.compacted = oldest.version;
             }
         }
-        self.changed.send_replace(version);
+        self.changed.send_modify(|_| {});
     }
 
     pub(super) fn compact(&mut self, version: u64) {
@@ -42,6 +44,11 @@ impl Bucket {
         self.compacted = version;
         // Readers that are behind learn it now and not at the next change.
         self.changed.send_modify(|_| {});
+    }
+
+    /// Ends every watch, once it has told what it has not told yet.
+    pub(super) fn end(self) {
+        self.changed.send_replace(Some(Arc::new(self.history)));
     }
 
     /// Up to `limit` changes after `version`.

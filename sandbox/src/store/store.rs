@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 use tokio::sync::watch;
 
-use super::bucket::Bucket;
+use super::bucket::{Bucket, Farewell};
 use super::{Batch, Change, Compacted, Key, Subscription};
 use crate::registry::GroupResource;
 
@@ -95,24 +95,24 @@ impl Store {
     /// Begins to hold a kind. Nothing happens if it is held.
     pub(crate) fn open(&self, resource: &GroupResource) {
         let mut state = self.state();
-        let version = state.version;
         state
             .buckets
             .entry(resource.clone())
-            .or_insert_with(|| Bucket::new(version));
+            .or_insert_with(Bucket::new);
     }
 
-    /// Drops a kind with all its objects; its watches end.
+    /// Drops a kind with all its objects; its watches end after the last change.
     pub(crate) fn close(&self, resource: &GroupResource) {
-        self.state().buckets.remove(resource);
+        if let Some(bucket) = self.state().buckets.remove(resource) {
+            bucket.end();
+        }
     }
 
     /// Ends the watches of a kind and leaves its objects.
     pub(crate) fn end_watches(&self, resource: &GroupResource) {
         let mut state = self.state();
-        let version = state.version;
         if let Some(bucket) = state.buckets.get_mut(resource) {
-            bucket.changed = watch::Sender::new(version);
+            bucket.changed = watch::Sender::new(None);
         }
     }
 
@@ -215,7 +215,7 @@ impl Store {
     pub(super) fn since(
         &self,
         resource: &GroupResource,
-        reader: &watch::Receiver<u64>,
+        reader: &watch::Receiver<Farewell>,
         version: u64,
         limit: usize,
     ) -> Option<Result<Batch, Compacted>> {

@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
+use super::bucket::Farewell;
 use super::{Change, Compacted, Store};
 use crate::registry::GroupResource;
 
@@ -10,7 +11,7 @@ pub(crate) struct Subscription {
     store: Arc<Store>,
     resource: GroupResource,
     position: u64,
-    changed: watch::Receiver<u64>,
+    changed: watch::Receiver<Farewell>,
 }
 
 /// Changes in order.
@@ -29,7 +30,7 @@ impl Subscription {
         store: Arc<Store>,
         resource: GroupResource,
         position: u64,
-        changed: watch::Receiver<u64>,
+        changed: watch::Receiver<Farewell>,
     ) -> Self {
         Self {
             store,
@@ -39,7 +40,7 @@ impl Subscription {
         }
     }
 
-    /// The changes since the last call, perhaps none. `None` once the kind is no longer served.
+    /// The changes since the last call, perhaps none. `None` once the kind is no longer served and its last change was taken.
     ///
     /// # Errors
     /// [`Compacted`] if the reader came too late.
@@ -48,11 +49,24 @@ impl Subscription {
         self.changed.borrow_and_update();
         let batch = self
             .store
-            .since(&self.resource, &self.changed, self.position, BATCH)?;
+            .since(&self.resource, &self.changed, self.position, BATCH);
+        let Some(batch) = batch else {
+            return self.rest().map(Ok);
+        };
         if let Ok(batch) = &batch {
             self.position = self.position.max(batch.version);
         }
         Some(batch)
+    }
+
+    /// What the kind left when it ceased to be served.
+    fn rest(&mut self) -> Option<Batch> {
+        let left = self.changed.borrow().clone()?;
+        let later = left.iter().filter(|change| change.version > self.position);
+        let changes: Vec<Change> = later.take(BATCH).cloned().collect();
+        let version = changes.last()?.version;
+        self.position = version;
+        Some(Batch { changes, version })
     }
 
     /// Waits for the next change. `false` once the kind is no longer served.

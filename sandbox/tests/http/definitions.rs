@@ -77,10 +77,8 @@ async fn a_definition_is_served_and_taken_back_with_its_objects() {
     assert_eq!(watch.told().await.0, "ADDED");
     client.delete(&path).await.object();
     client.until(&path, |answer| answer.code == 404).await;
-    let mut last = watch.next().await.unwrap();
-    while last.is_some() {
-        last = watch.next().await.unwrap();
-    }
+    assert_eq!(watch.told().await.0, "DELETED");
+    assert_eq!(watch.next().await.unwrap(), None);
     let gone = client.until(SITES, |answer| answer.code == 404).await;
     assert_eq!(gone.text, "404 page not found\n");
 }
