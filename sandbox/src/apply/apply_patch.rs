@@ -153,6 +153,8 @@ fn merge_in(
         if !gone.is_empty() {
             let nothing = || Value::Object(Map::new());
             object = remove(typed, &object, &gone, Emptied::Absent).unwrap_or_else(nothing);
+            // A map that lost all its fields went too; one that was applied empty is to be there.
+            object = merge(typed, Some(&object), Some(&config));
         }
     }
     settle(
