@@ -52,7 +52,7 @@ pub(crate) fn create(
                 .get(&target.storage(), &target.key(&name))
                 .is_some()
             {
-                return Err(ApiError::already_exists(&target.resource(), &name));
+                return Err(taken(core, target, &name));
             }
             return Ok(Written {
                 object: new,
@@ -80,7 +80,7 @@ pub(crate) fn create(
                 return Err(ApiError::generated_name_exists(&target.resource(), &name));
             }
             Err(CommitError::Raced) => {
-                return Err(ApiError::already_exists(&target.resource(), &name));
+                return Err(taken(core, target, &name));
             }
             Err(CommitError::Gone) => return Err(target.not_found(&name)),
             Err(CommitError::Namespace) => {
@@ -90,6 +90,16 @@ pub(crate) fn create(
             }
         }
     }
+}
+
+/// The name is another object's, which may be about to free it.
+fn taken(core: &Core, target: &Target, name: &str) -> ApiError {
+    let mut error = ApiError::already_exists(&target.resource(), name);
+    let other = core.store.get(&target.storage(), &target.key(name));
+    if other.is_some_and(|other| meta::is_deleting(&target.read(&other.object))) {
+        error.message.insert_str(0, "object is being deleted: ");
+    }
+    error
 }
 
 fn generate_name(core: &Core, object: &mut Value) {
@@ -120,6 +130,7 @@ fn complete(
     ] {
         meta::remove(&mut object, field);
     }
+    meta::drop_empty(&mut object);
     meta::set(&mut object, "uid", core.clock.uid());
     meta::set(&mut object, "creationTimestamp", core.clock.timestamp());
     if let Some(generation) = strategy::first_generation(kind) {

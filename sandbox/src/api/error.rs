@@ -242,14 +242,16 @@ impl ApiError {
             "metadata": metadata,
             "status": "Failure",
             "message": self.message,
-            "reason": self.reason,
             "code": self.code,
         });
         let details = self.details.to_json();
-        if (self.details.empty || !details.is_empty())
-            && let Some(fields) = status.as_object_mut()
-        {
-            fields.insert("details".into(), Value::Object(details));
+        if let Some(fields) = status.as_object_mut() {
+            if !self.reason.is_empty() {
+                fields.insert("reason".into(), self.reason.into());
+            }
+            if self.details.empty || !details.is_empty() {
+                fields.insert("details".into(), Value::Object(details));
+            }
         }
         status
     }

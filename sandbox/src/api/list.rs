@@ -190,7 +190,7 @@ fn check(request: &ListRequest) -> Result<(), ApiError> {
         }
     }
     if request.version_match == Some(VersionMatch::Exact) && request.version == "0" {
-        return forbidden("resourceVersionMatch \"Exact\" is forbidden for resourceVersion \"0\"");
+        return forbidden("resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"");
     }
     if continues && !matches!(request.version.as_str(), "" | "0") {
         return Err(ApiError::bad_request(

@@ -66,6 +66,24 @@ pub(crate) fn remove(object: &mut Value, field: &str) {
     }
 }
 
+/// Removes lists and maps of `metadata` that hold nothing, which are never written out.
+pub(crate) fn drop_empty(object: &mut Value) {
+    for field in ["finalizers", "ownerReferences", "labels", "annotations"] {
+        let empty = match object
+            .get("metadata")
+            .and_then(|metadata| metadata.get(field))
+        {
+            Some(Value::Array(items)) => items.is_empty(),
+            Some(Value::Object(entries)) => entries.is_empty(),
+            Some(Value::Null) => true,
+            _ => false,
+        };
+        if empty {
+            remove(object, field);
+        }
+    }
+}
+
 /// Gives a field of `metadata` the value it has in `from`, or removes it.
 pub(crate) fn copy(object: &mut Value, from: &Value, field: &str) {
     match from

@@ -2,6 +2,7 @@ use serde_json::Value;
 
 use super::{ApiError, Cause, Target, WriteOptions};
 use crate::apply::{self, ApplyError, ApplyOptions};
+use crate::builtin;
 use crate::core::Core;
 
 /// Records in `managedFields` what a create, update or patch changed.
@@ -13,7 +14,10 @@ pub(super) fn record(
     live: Option<&Value>,
     new: Value,
 ) -> Value {
-    let settings = settings(core, target, subresource, options);
+    let mut settings = settings(core, target, subresource, options);
+    if live.is_none() && !target.kind.is_custom() {
+        settings = settings.blank(builtin::blank_object(&target.kind.kind));
+    }
     apply::update(&target.kind.structural(), live, new, &settings)
 }
 

@@ -16,7 +16,14 @@ pub(crate) fn apply(
     mut configuration: Value,
     options: &WriteOptions,
 ) -> Result<Written, ApiError> {
+    let named = configuration.pointer("/metadata/namespace").is_some();
     identify(target, &mut configuration, Some(name))?;
+    if !named && let Some(metadata) = configuration.get_mut("metadata") {
+        // Errors show the configuration's namespace, not the path's.
+        metadata
+            .as_object_mut()
+            .map(|fields| fields.remove("namespace"));
+    }
     loop {
         let missing = core
             .store

@@ -89,6 +89,7 @@ pub(crate) fn update(
         };
         preconditions(target, name, &current, &new)?;
         let warnings = prune(target, &mut new, options.validation)?;
+        meta::drop_empty(&mut new);
         let mut new = settle(target, name, subresource, &current, new)?;
         if !owned {
             new = ownership::record(core, target, subresource, options, Some(&current), new);

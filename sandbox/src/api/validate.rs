@@ -44,10 +44,33 @@ pub(super) fn metadata(kind: &ServedKind, object: &Value, old: Option<&Value>) -
                 &detail,
             ));
         }
+        let domainless = !finalizer.contains('/') && !STANDARD_FINALIZERS.contains(&finalizer);
+        if domainless && !kind.is_custom() && kind.group != "apiextensions.k8s.io" {
+            causes.push(Cause::invalid(
+                format!("metadata.finalizers[{index}]"),
+                &finalizer.into(),
+                "name is neither a standard finalizer name nor is it fully qualified",
+            ));
+        }
+    }
+    let finalizers = meta::finalizers(object);
+    if ["orphan", "foregroundDeletion"]
+        .iter()
+        .all(|both| finalizers.contains(both))
+    {
+        let detail = "finalizer orphan and foregroundDeletion cannot be both set";
+        causes.push(Cause::invalid(
+            "metadata.finalizers",
+            &finalizers.into(),
+            detail,
+        ));
     }
     owners(object, &mut causes);
     causes
 }
+
+/// Those that built-in kinds may have without a domain.
+const STANDARD_FINALIZERS: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
 
 fn new_finalizers(object: &Value, old: &Value, causes: &mut Vec<Cause>) {
     if !meta::is_deleting(old) {

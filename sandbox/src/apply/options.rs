@@ -12,6 +12,8 @@ pub struct ApplyOptions {
     pub force: bool,
     /// Whether the kind has the `status` subresource, which makes `status` nobody's on the main endpoint.
     pub has_status: bool,
+    /// What an object looks like before anything was set; a create is compared with it.
+    pub blank: serde_json::Value,
     /// When.
     pub time: jiff::Timestamp,
 }
@@ -29,6 +31,7 @@ impl ApplyOptions {
             subresource: None,
             force: false,
             has_status: true,
+            blank: serde_json::Value::Object(serde_json::Map::new()),
             time,
         }
     }
@@ -48,6 +51,12 @@ impl ApplyOptions {
     /// Says whether the kind has the `status` subresource.
     pub fn has_status(mut self, has_status: bool) -> Self {
         self.has_status = has_status;
+        self
+    }
+
+    /// Says what an object looks like before anything was set: nothing at all unless said.
+    pub fn blank(mut self, blank: serde_json::Value) -> Self {
+        self.blank = blank;
         self
     }
 

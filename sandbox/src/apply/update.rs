@@ -1,4 +1,4 @@
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::cap::cap;
 use super::manager::{Manager, Operation};
@@ -21,7 +21,7 @@ pub fn update(
     options: &ApplyOptions,
 ) -> Value {
     let typed = Typed::root(schema);
-    let mut old = live.cloned().unwrap_or_else(|| Value::Object(Map::new()));
+    let mut old = live.unwrap_or(&options.blank).clone();
     let before = take(&mut old).unwrap_or(Value::Null);
     let given = take(&mut new);
     let mut managers = owners(&before, given.as_ref(), options);

@@ -5,6 +5,7 @@
 //! in code is code here:
 //! [`default_object`] fills in what clients expect to see, [`validate_object`] refuses what they know to be refused.
 
+mod blank;
 mod conversion;
 mod data;
 mod defaults;
@@ -18,6 +19,7 @@ mod validate_pod;
 mod validate_tests;
 mod validate_workload;
 
+pub(crate) use blank::blank_object;
 pub use conversion::{event_from_core, event_to_core};
 pub use data::source;
 pub(crate) use data::{Resource, definition, definition_names, resources};

@@ -146,6 +146,18 @@ fn check_versions(definition: &Value, causes: &mut Vec<Cause>) {
     let mut seen: Vec<&str> = Vec::new();
     for (index, version) in versions.iter().enumerate() {
         let path = format!("spec.versions[{index}]");
+        // What all versions have in common is checked where the first API version of definitions had it.
+        let common = |field: &str| {
+            let first = versions.first().and_then(|first| first.get(field));
+            versions.iter().all(|other| other.get(field) == first)
+        };
+        let part = |field: &str| {
+            if common(field) {
+                "spec".to_owned()
+            } else {
+                path.clone()
+            }
+        };
         let name = text(version, "/name");
         for detail in names::dns_1035_label(name) {
             causes.push(Cause::invalid(
@@ -168,17 +180,24 @@ fn check_versions(definition: &Value, causes: &mut Vec<Cause>) {
             ));
         }
         seen.push(name);
-        let schema_path = format!("{path}.schema.openAPIV3Schema");
+        let schema_path = if common("schema") {
+            "spec.validation.openAPIV3Schema".to_owned()
+        } else {
+            format!("{path}.schema.openAPIV3Schema")
+        };
         match version.pointer("/schema/openAPIV3Schema") {
-            None => causes.push(Cause::required(schema_path, "schemas are required")),
+            None => causes.push(Cause::required(
+                format!("{path}.schema.openAPIV3Schema"),
+                "",
+            )),
             Some(schema) => {
                 if let Err(errors) = Schema::from_json_at(schema, &schema_path) {
                     causes.extend(errors.into_iter().map(Cause::from));
                 }
             }
         }
-        check_scale(version, &path, causes);
-        check_columns(version, &path, causes);
+        check_scale(version, &part("subresources"), causes);
+        check_columns(version, &part("additionalPrinterColumns"), causes);
     }
     if versions
         .iter()

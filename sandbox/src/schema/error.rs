@@ -59,6 +59,14 @@ impl FieldErrorKind {
         }
     }
 
+    /// Whether a value that is wrong in this way leaves rules nothing to rely on.
+    pub(super) fn hinders_rules(self) -> bool {
+        matches!(
+            self,
+            Self::NotSupported | Self::Required | Self::TooLong | Self::TooMany | Self::TypeInvalid
+        )
+    }
+
     fn shows_value(self) -> bool {
         !matches!(
             self,

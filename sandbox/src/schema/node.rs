@@ -112,15 +112,31 @@ impl Schema {
 
     /// Checks an object; `old` is the object it replaces, for transition rules.
     ///
-    /// Values are checked first; CEL rules are evaluated only if the values are in order.
+    /// Values are checked first. CEL rules are evaluated if the values are such that rules can rely on them; if not, an
+    /// error says that there are rules which were not checked.
     pub fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let mut errors = Vec::new();
         super::validate::validate(self, object, &FieldPath::Root, &mut errors);
         super::list_type::validate(self, object, &FieldPath::Root, &mut errors);
-        if errors.is_empty() {
+        if !errors.iter().any(|error| error.kind.hinders_rules()) {
             super::cel::validate(self, object, old, &mut errors);
+        } else if self.has_rules() {
+            let detail = "some validation rules were not checked because the object was invalid; \
+                          correct the existing errors to complete validation";
+            errors.push(FieldError::invalid("<nil>", Value::Null, detail));
         }
         errors
+    }
+
+    /// Whether there are CEL rules anywhere in it. A named schema has none.
+    fn has_rules(&self) -> bool {
+        let Target::Here(node) = &self.target else {
+            return false;
+        };
+        !node.rules.is_empty()
+            || node.items.as_ref().is_some_and(Schema::has_rules)
+            || node.entries().is_some_and(Schema::has_rules)
+            || node.properties.iter().any(|(_, schema)| schema.has_rules())
     }
 }
 

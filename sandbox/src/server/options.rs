@@ -163,8 +163,16 @@ fn dry_run<'a>(request: &Request, values: impl Iterator<Item = &'a str>) -> Resu
     let mut dry = false;
     for value in values.filter(|value| !value.is_empty()) {
         if value != "All" {
-            let cause = Cause::not_supported("dryRun", value, &["All"]);
-            return Err(invalid(request, "CreateOptions", cause));
+            let shown = serde_json::json!([value]);
+            let message = format!("Unsupported value: {shown}: supported values: \"All\"");
+            let cause = Cause::field("FieldValueNotSupported", "dryRun", message);
+            let options = match request.record.method.as_str() {
+                "DELETE" => "DeleteOptions",
+                "PUT" => "UpdateOptions",
+                "PATCH" => "PatchOptions",
+                _ => "CreateOptions",
+            };
+            return Err(invalid(request, options, cause));
         }
         dry = true;
     }
@@ -196,9 +204,24 @@ pub(super) fn delete(request: &Request) -> Result<DeleteOptions, ApiError> {
     let text = |pointer: &str| options.pointer(pointer).and_then(Value::as_str);
     let dry_runs = options.get("dryRun").and_then(Value::as_array);
     let dry_runs = dry_runs.into_iter().flatten().filter_map(Value::as_str);
+    let policy = text("/propagationPolicy").unwrap_or_default();
+    if !policy.is_empty()
+        && options
+            .get("orphanDependents")
+            .is_some_and(Value::is_boolean)
+    {
+        let detail = "orphanDependents and deletionPropagation cannot be both set";
+        let cause = Cause::invalid("propagationPolicy", &policy.into(), detail);
+        return Err(ApiError::invalid_kind(
+            "meta.k8s.io",
+            "DeleteOptions",
+            "",
+            vec![cause],
+        ));
+    }
     Ok(DeleteOptions {
         grace_period: options.get("gracePeriodSeconds").and_then(Value::as_i64),
-        propagation: propagation(text("/propagationPolicy").unwrap_or_default())?,
+        propagation: propagation(policy)?,
         orphan_dependents: options.get("orphanDependents").and_then(Value::as_bool),
         uid: text("/preconditions/uid").map(String::from),
         resource_version: text("/preconditions/resourceVersion").map(String::from),

@@ -93,7 +93,8 @@ pub(super) fn read(target: &Target, stored: &Arc<Value>) -> Arc<Value> {
 pub(super) fn list(core: &Core, request: &Request, listed: &Listed) -> Result<Vec<u8>, ApiError> {
     let mut metadata = Map::new();
     metadata.insert("resourceVersion".into(), listed.version.to_string().into());
-    if !listed.continue_token.is_empty() {
+    // Lists of custom resources show an empty token too.
+    if !listed.continue_token.is_empty() || request.target.kind.is_custom() {
         metadata.insert("continue".into(), listed.continue_token.as_str().into());
     }
     if let Some(remaining) = listed.remaining {
