@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"net"
+	"os"
+	"os/signal"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
+	"k8s.io/component-base/cli"
+	"k8s.io/klog/v2"
+	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
+	controllers "k8s.io/kubernetes/cmd/kube-controller-manager/app"
+)
+
+// The first argument of a child: which component it is.
+const (
+	apiServer         = "kube-apiserver"
+	controllerManager = "kube-controller-manager"
+)
+
+// listenerFD is where the API server finds the socket it serves: the parent has it open before it tells anyone the
+// port, so that nobody else can take it.
+const listenerFD = 3
+
+func runAPIServer(args []string) error {
+	ctx := untilInputEnds()
+	socket, err := net.FileListener(os.NewFile(listenerFD, "listener"))
+	if err != nil {
+		return err
+	}
+	server := options.NewServerRunOptions()
+	flags := pflag.NewFlagSet(apiServer, pflag.ContinueOnError)
+	for _, set := range server.Flags().FlagSets {
+		flags.AddFlagSet(set)
+	}
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	server.SecureServing.Listener = socket
+	server.SecureServing.BindPort = socket.Addr().(*net.TCPAddr).Port
+	server.SecureServing.ExternalAddress = socket.Addr().(*net.TCPAddr).IP
+	if err := server.GenericServerRunOptions.ComponentGlobalsRegistry.Set(); err != nil {
+		return err
+	}
+	rest.SetDefaultWarningHandler(rest.NoWarnings{})
+	completed, err := server.Complete(ctx)
+	if err != nil {
+		return err
+	}
+	return apiserver.Run(ctx, completed)
+}
+
+func runControllerManager(args []string) error {
+	ctx := untilInputEnds()
+	go func() {
+		<-ctx.Done()
+		klog.Flush()
+		os.Exit(0)
+	}()
+	command := controllers.NewControllerManagerCommand()
+	command.SetArgs(args)
+	return cli.RunNoErrOutput(command)
+}
+
+// untilInputEnds is done when the parent closes this child's standard input, or is gone. A terminal's interrupt
+// reaches the whole group; only the parent acts on it, in its order.
+func untilInputEnds() context.Context {
+	signal.Ignore(os.Interrupt)
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		waitForEnd(os.Stdin)
+		cancel()
+	}()
+	return ctx
+}

@@ -1,0 +1,256 @@
+//! One server going through the scenarios, and what it answered.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Method, Request};
+use http_body_util::BodyExt;
+use pilothouse::client::{Body, Client};
+use serde_json::{Value, json};
+
+/// How long a watch is listened to when it says less than expected.
+const SILENCE: Duration = Duration::from_secs(3);
+/// How long a state is waited for.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What a server answered to one step.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    pub(crate) step: String,
+    pub(crate) code: u16,
+    pub(crate) warnings: Vec<String>,
+    pub(crate) content_type: String,
+    pub(crate) body: Value,
+}
+
+/// A request, in its making.
+#[derive(Clone)]
+pub(crate) struct Ask {
+    method: Method,
+    path: String,
+    content_type: &'static str,
+    accept: String,
+    body: Option<Bytes>,
+}
+
+impl Ask {
+    fn new(method: Method, path: impl Into<String>) -> Self {
+        Self {
+            method,
+            path: path.into(),
+            content_type: "application/json",
+            accept: "application/json".into(),
+            body: None,
+        }
+    }
+
+    pub(crate) fn get(path: impl Into<String>) -> Self {
+        Self::new(Method::GET, path)
+    }
+
+    pub(crate) fn delete(path: impl Into<String>) -> Self {
+        Self::new(Method::DELETE, path)
+    }
+
+    pub(crate) fn post(path: impl Into<String>, body: Value) -> Self {
+        Self::new(Method::POST, path).body(body)
+    }
+
+    pub(crate) fn put(path: impl Into<String>, body: Value) -> Self {
+        Self::new(Method::PUT, path).body(body)
+    }
+
+    pub(crate) fn patch(path: impl Into<String>, content_type: &'static str, body: Value) -> Self {
+        let mut ask = Self::new(Method::PATCH, path).body(body);
+        ask.content_type = content_type;
+        ask
+    }
+
+    pub(crate) fn json(path: impl Into<String>, body: Value) -> Self {
+        Self::patch(path, "application/json-patch+json", body)
+    }
+
+    pub(crate) fn merge(path: impl Into<String>, body: Value) -> Self {
+        Self::patch(path, "application/merge-patch+json", body)
+    }
+
+    pub(crate) fn strategic(path: impl Into<String>, body: Value) -> Self {
+        Self::patch(path, "application/strategic-merge-patch+json", body)
+    }
+
+    /// A server-side apply; `path` holds the field manager.
+    pub(crate) fn apply(path: impl Into<String>, body: Value) -> Self {
+        Self::patch(path, "application/apply-patch+yaml", body)
+    }
+
+    pub(crate) fn body(mut self, body: Value) -> Self {
+        self.body = Some(serde_json::to_vec(&body).unwrap().into());
+        self
+    }
+
+    /// A body as it is.
+    pub(crate) fn raw(mut self, content_type: &'static str, body: &'static str) -> Self {
+        self.content_type = content_type;
+        self.body = Some(body.into());
+        self
+    }
+
+    pub(crate) fn accept(mut self, accept: impl Into<String>) -> Self {
+        self.accept = accept.into();
+        self
+    }
+
+    pub(crate) fn table(self) -> Self {
+        self.accept("application/json;as=Table;v=v1;g=meta.k8s.io,application/json")
+    }
+}
+
+/// A client in a namespace of its own, writing down what it is answered.
+pub(crate) struct Run {
+    client: Client,
+    pub(crate) namespace: String,
+    pub(crate) answers: Vec<Answer>,
+}
+
+impl Run {
+    /// In the namespace `namespace`, which is made.
+    pub(crate) async fn start(client: Client, namespace: &str) -> Self {
+        let mut run = Self {
+            client,
+            namespace: namespace.into(),
+            answers: Vec::new(),
+        };
+        let body =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
+        let made = run.quietly(Ask::post("/api/v1/namespaces", body)).await;
+        assert_eq!(made.code, 201, "{made:?}");
+        run
+    }
+
+    /// The path of a kind of the namespace: `apps/v1/deployments`, `v1/configmaps/a`.
+    pub(crate) fn path(&self, kind: &str) -> String {
+        let namespace = &self.namespace;
+        let mut parts: Vec<&str> = kind.splitn(3, '/').collect();
+        if parts[0] == "v1" {
+            parts = kind.splitn(2, '/').collect();
+            return format!("/api/v1/namespaces/{namespace}/{}", parts[1]);
+        }
+        format!(
+            "/apis/{}/{}/namespaces/{namespace}/{}",
+            parts[0], parts[1], parts[2]
+        )
+    }
+
+    /// Sends a request and writes its answer down.
+    pub(crate) async fn step(&mut self, step: impl Into<String>, ask: Ask) -> Answer {
+        let mut answer = self.quietly(ask).await;
+        answer.step = step.into();
+        self.answers.push(answer.clone());
+        answer
+    }
+
+    /// Writes down something that was found out.
+    pub(crate) fn note(&mut self, step: impl Into<String>, body: Value) {
+        self.answers.push(Answer {
+            step: step.into(),
+            code: 0,
+            warnings: Vec::new(),
+            content_type: String::new(),
+            body,
+        });
+    }
+
+    /// Sends a request.
+    pub(crate) async fn quietly(&mut self, ask: Ask) -> Answer {
+        let response = self.client.send(request(ask)).await.unwrap();
+        let (head, body) = response.into_parts();
+        let body = body.collect().await.unwrap().to_bytes();
+        let all = |name: &str| {
+            let values = head.headers.get_all(name).iter();
+            values
+                .map(|value| value.to_str().unwrap().to_owned())
+                .collect::<Vec<_>>()
+        };
+        Answer {
+            step: String::new(),
+            code: head.status.as_u16(),
+            warnings: all("warning"),
+            content_type: all("content-type").join(", "),
+            body: serde_json::from_slice(&body)
+                .unwrap_or_else(|_| String::from_utf8_lossy(&body).into_owned().into()),
+        }
+    }
+
+    /// Asks until the answer is as wanted.
+    pub(crate) async fn until(&mut self, ask: Ask, wanted: impl Fn(&Answer) -> bool) -> Answer {
+        let late = tokio::time::Instant::now() + PATIENCE;
+        loop {
+            let answer = self.quietly(ask.clone()).await;
+            if wanted(&answer) {
+                return answer;
+            }
+            assert!(tokio::time::Instant::now() < late, "waited: {answer:?}");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    /// Opens a watch; its events are read with [`Watch::next`].
+    pub(crate) async fn watch(&mut self, path: impl Into<String>) -> Watch {
+        let response = self.client.send(request(Ask::get(path))).await.unwrap();
+        let code = response.status().as_u16();
+        Watch {
+            code,
+            body: response.into_body(),
+            rest: Vec::new(),
+        }
+    }
+}
+
+fn request(ask: Ask) -> Request<Body> {
+    let mut request = Request::builder()
+        .method(ask.method)
+        .uri(ask.path)
+        .header("accept", ask.accept);
+    if ask.body.is_some() {
+        request = request.header("content-type", ask.content_type);
+    }
+    request
+        .body(ask.body.map_or_else(Body::empty, Body::from))
+        .unwrap()
+}
+
+/// A watch's answer.
+pub(crate) struct Watch {
+    pub(crate) code: u16,
+    body: Body,
+    rest: Vec<u8>,
+}
+
+impl Watch {
+    /// The next event, or none when the watch ended or is silent.
+    pub(crate) async fn next(&mut self) -> Option<Value> {
+        loop {
+            if let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.rest.drain(..=end).collect();
+                return Some(serde_json::from_slice(&line).unwrap());
+            }
+            let frame = tokio::time::timeout(SILENCE, self.body.frame())
+                .await
+                .ok()??;
+            if let Ok(data) = frame.unwrap().into_data() {
+                self.rest.extend_from_slice(&data);
+            }
+        }
+    }
+
+    /// The next `count` events, fewer when no more come.
+    pub(crate) async fn events(&mut self, count: usize) -> Value {
+        let mut events = Vec::new();
+        while events.len() < count
+            && let Some(event) = self.next().await
+        {
+            events.push(event);
+        }
+        events.into()
+    }
+}

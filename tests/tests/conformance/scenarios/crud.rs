@@ -1,0 +1,787 @@
+//! Objects come, change and go; and what is refused.
+
+use serde_json::{Value, json};
+
+use super::{
+    gadget::{GADGETS, gadget, install},
+    patches::workload,
+};
+use crate::run::{Ask, Run};
+
+fn map(name: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "1"}})
+}
+
+pub(crate) async fn objects(run: &mut Run) {
+    install(run).await;
+    for (kind, path, object) in [
+        ("map", run.path("v1/configmaps"), map("a")),
+        (
+            "gadget",
+            run.path(GADGETS),
+            gadget("a", json!({"unknown": 1})),
+        ),
+        ("deployment", run.path("apps/v1/deployments"), workload("a")),
+        (
+            "secret",
+            run.path("v1/secrets"),
+            json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "data": {"a": "YQ=="}, "stringData": {"b": "b"}}),
+        ),
+        (
+            "account",
+            run.path("v1/serviceaccounts"),
+            json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "a"}}),
+        ),
+        (
+            "lease",
+            run.path("coordination.k8s.io/v1/leases"),
+            json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "a"}, "spec": {"holderIdentity": "me", "leaseDurationSeconds": 15, "renewTime": "2026-01-01T00:00:00.5Z"}}),
+        ),
+        (
+            "role",
+            run.path("rbac.authorization.k8s.io/v1/roles"),
+            json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "a"}, "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]}),
+        ),
+        (
+            "job",
+            run.path("batch/v1/jobs"),
+            json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "a"}, "spec": {"suspend": true, "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "a"}]}}}}),
+        ),
+        (
+            "cron job",
+            run.path("batch/v1/cronjobs"),
+            json!({"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "a"}, "spec": {"schedule": "* * * * *", "suspend": true, "jobTemplate": {"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "a"}]}}}}}}),
+        ),
+        (
+            "stateful set",
+            run.path("apps/v1/statefulsets"),
+            json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "a"}, "spec": {"replicas": 0, "serviceName": "a", "selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "a", "image": "a"}]}}}}),
+        ),
+        (
+            "daemon set",
+            run.path("apps/v1/daemonsets"),
+            json!({"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "a"}, "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "a", "image": "a:latest"}]}}}}),
+        ),
+        (
+            "service",
+            run.path("v1/services"),
+            json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": {"clusterIP": "None", "selector": {"a": "b"}, "ports": [{"port": 80}]}}),
+        ),
+        (
+            "claim",
+            run.path("v1/persistentvolumeclaims"),
+            json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "a"}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}),
+        ),
+        (
+            "event",
+            run.path("v1/events"),
+            json!({"apiVersion": "v1", "kind": "Event", "metadata": {"name": "a"}, "involvedObject": {"kind": "Pod", "name": "p", "namespace": run.namespace}, "reason": "R", "message": "M", "type": "Normal", "count": 1, "firstTimestamp": "2026-01-01T00:00:00Z", "lastTimestamp": "2026-01-01T00:00:00Z", "source": {"component": "c"}}),
+        ),
+    ] {
+        let one = format!("{path}/a");
+        run.step(format!("{kind}: create"), Ask::post(&path, object.clone()))
+            .await;
+        run.step(format!("{kind}: again"), Ask::post(&path, object.clone()))
+            .await;
+        let read = run.step(format!("{kind}: get"), Ask::get(&one)).await;
+        run.step(
+            format!("{kind}: put the same"),
+            Ask::put(&one, read.body.clone()),
+        )
+        .await;
+        let unchanged = run.quietly(Ask::get(&one)).await;
+        let same = unchanged.body["metadata"]["resourceVersion"]
+            == read.body["metadata"]["resourceVersion"];
+        run.note(format!("{kind}: nothing changed"), same.into());
+        let mut labelled = read.body.clone();
+        labelled["metadata"]["labels"] = json!({"new": "label"});
+        run.step(format!("{kind}: put"), Ask::put(&one, labelled.clone()))
+            .await;
+        run.step(format!("{kind}: put a stale one"), Ask::put(&one, labelled))
+            .await;
+        run.step(
+            format!("{kind}: put without version"),
+            Ask::put(&one, object),
+        )
+        .await;
+        run.step(
+            format!("{kind}: dry delete"),
+            Ask::delete(format!("{one}?dryRun=All")),
+        )
+        .await;
+        run.step(
+            format!("{kind}: delete"),
+            Ask::delete(format!("{one}?propagationPolicy=Background")),
+        )
+        .await;
+        run.step(format!("{kind}: delete again"), Ask::delete(&one))
+            .await;
+        run.step(format!("{kind}: get again"), Ask::get(&one)).await;
+    }
+    let made = run
+        .quietly(Ask::post(
+            run.path("v1/configmaps"),
+            json!({"metadata": {"generateName": "gen-"}}),
+        ))
+        .await;
+    let name = made.body["metadata"]["name"].as_str().unwrap_or_default();
+    run.note(
+        "generated name",
+        json!([
+            made.code,
+            made.body["metadata"]["generateName"],
+            name.len(),
+            name.starts_with("gen-")
+        ]),
+    );
+    let path = run.path("v1/configmaps");
+    run.step(
+        "neither kind nor version",
+        Ask::post(&path, json!({"metadata": {"name": "bare"}})),
+    )
+    .await;
+    run.step(
+        "collection",
+        Ask::delete(format!("{path}?labelSelector=none%3Dnone")),
+    )
+    .await;
+}
+
+pub(crate) async fn finalizers(run: &mut Run) {
+    install(run).await;
+    for (kind, path, mut object) in [
+        ("map", run.path("v1/configmaps"), map("a")),
+        ("gadget", run.path(GADGETS), gadget("a", json!({}))),
+        ("deployment", run.path("apps/v1/deployments"), workload("a")),
+    ] {
+        object["metadata"]["finalizers"] = json!(["pilothouse.dev/one", "pilothouse.dev/two"]);
+        let one = format!("{path}/a");
+        run.step(format!("{kind}: create"), Ask::post(&path, object.clone()))
+            .await;
+        run.step(format!("{kind}: delete"), Ask::delete(&one)).await;
+        run.step(format!("{kind}: is there"), Ask::get(&one)).await;
+        run.step(format!("{kind}: delete again"), Ask::delete(&one))
+            .await;
+        run.step(format!("{kind}: create again"), Ask::post(&path, object))
+            .await;
+        run.step(format!("{kind}: add one"), Ask::merge(&one, json!({"metadata": {"finalizers": ["pilothouse.dev/one", "pilothouse.dev/two", "pilothouse.dev/three"]}}))).await;
+        run.step(
+            format!("{kind}: change"),
+            Ask::merge(&one, json!({"metadata": {"labels": {"a": "b"}}})),
+        )
+        .await;
+        run.step(
+            format!("{kind}: revive"),
+            Ask::json(
+                &one,
+                json!([{"op": "remove", "path": "/metadata/deletionTimestamp"}]),
+            ),
+        )
+        .await;
+        run.step(
+            format!("{kind}: remove one"),
+            Ask::merge(
+                &one,
+                json!({"metadata": {"finalizers": ["pilothouse.dev/two"]}}),
+            ),
+        )
+        .await;
+        run.step(
+            format!("{kind}: remove the last"),
+            Ask::merge(&one, json!({"metadata": {"finalizers": null}})),
+        )
+        .await;
+        run.step(format!("{kind}: is gone"), Ask::get(&one)).await;
+    }
+    let path = run.path("v1/configmaps");
+    let mut bad = map("b");
+    bad["metadata"]["finalizers"] = json!(["nodomain"]);
+    run.step("a finalizer without domain", Ask::post(&path, bad.clone()))
+        .await;
+    bad["metadata"]["finalizers"] = json!(["a b/c"]);
+    run.step("an invalid finalizer", Ask::post(&path, bad.clone()))
+        .await;
+    bad["metadata"]["finalizers"] = json!(["foregroundDeletion", "orphan"]);
+    run.step("both of the collector", Ask::post(&path, bad))
+        .await;
+}
+
+pub(crate) async fn preconditions(run: &mut Run) {
+    install(run).await;
+    for (kind, path, object) in [
+        ("map", run.path("v1/configmaps"), map("a")),
+        ("gadget", run.path(GADGETS), gadget("a", json!({}))),
+    ] {
+        let one = format!("{path}/a");
+        run.quietly(Ask::post(&path, object.clone())).await;
+        let delete = |options: Value| {
+            let mut body = json!({"apiVersion": "v1", "kind": "DeleteOptions"});
+            for (key, value) in options.as_object().unwrap() {
+                body[key] = value.clone();
+            }
+            Ask::delete(&one).body(body)
+        };
+        let other = "6c84fb90-12c4-11e1-840d-7b25c5ee775a";
+        run.step(
+            format!("{kind}: another uid"),
+            delete(json!({"preconditions": {"uid": other}})),
+        )
+        .await;
+        run.step(
+            format!("{kind}: another version"),
+            delete(json!({"preconditions": {"resourceVersion": "1"}})),
+        )
+        .await;
+        run.step(
+            format!("{kind}: unknown propagation"),
+            delete(json!({"propagationPolicy": "Sideways"})),
+        )
+        .await;
+        run.step(
+            format!("{kind}: propagation twice"),
+            delete(json!({"propagationPolicy": "Orphan", "orphanDependents": true})),
+        )
+        .await;
+        run.step(
+            format!("{kind}: negative grace"),
+            delete(json!({"gracePeriodSeconds": -1, "dryRun": ["All"]})),
+        )
+        .await;
+        run.step(
+            format!("{kind}: unknown dry run"),
+            delete(json!({"dryRun": ["Some"]})),
+        )
+        .await;
+        run.step(
+            format!("{kind}: put of another uid"),
+            Ask::put(&one, {
+                let mut object = object.clone();
+                object["metadata"]["uid"] = other.into();
+                object
+            }),
+        )
+        .await;
+        run.step(
+            format!("{kind}: put of a stale version"),
+            Ask::put(&one, {
+                let mut object = object.clone();
+                object["metadata"]["resourceVersion"] = "1".into();
+                object["metadata"]["labels"] = json!({"a": "b"});
+                object
+            }),
+        )
+        .await;
+        run.step(
+            format!("{kind}: put of no version"),
+            Ask::put(&one, {
+                let mut object = object.clone();
+                object["metadata"]["resourceVersion"] = "x".into();
+                object
+            }),
+        )
+        .await;
+        run.step(
+            format!("{kind}: put of an absent one"),
+            Ask::put(format!("{path}/none"), {
+                let mut object = object.clone();
+                object["metadata"]["name"] = "none".into();
+                object
+            }),
+        )
+        .await;
+        run.step(
+            format!("{kind}: put of an absent one with uid"),
+            Ask::put(format!("{path}/none"), {
+                let mut object = object.clone();
+                object["metadata"]["name"] = "none".into();
+                object["metadata"]["uid"] = other.into();
+                object
+            }),
+        )
+        .await;
+        run.step(
+            format!("{kind}: put under another name"),
+            Ask::put(format!("{path}/b"), object.clone()),
+        )
+        .await;
+        run.step(
+            format!("{kind}: create with a version"),
+            Ask::post(&path, {
+                let mut object = object.clone();
+                object["metadata"]["resourceVersion"] = "5".into();
+                object["metadata"]["name"] = "v".into();
+                object
+            }),
+        )
+        .await;
+        run.step(
+            format!("{kind}: foreground"),
+            delete(json!({"propagationPolicy": "Foreground", "dryRun": ["All"]})),
+        )
+        .await;
+        let live = run.quietly(Ask::get(&one)).await.body;
+        let both = json!({"uid": live["metadata"]["uid"], "resourceVersion": live["metadata"]["resourceVersion"]});
+        run.step(
+            format!("{kind}: both hold"),
+            delete(json!({"preconditions": both})),
+        )
+        .await;
+    }
+}
+
+pub(crate) async fn errors(run: &mut Run) {
+    install(run).await;
+    let maps = run.path("v1/configmaps");
+    let gadgets = run.path(GADGETS);
+    let deployments = run.path("apps/v1/deployments");
+    for (step, path) in [
+        (
+            "no such group",
+            "/apis/none.pilothouse.dev/v1/things".to_owned(),
+        ),
+        (
+            "no such version",
+            "/apis/conformance.pilothouse.dev/v9/gadgets".into(),
+        ),
+        (
+            "no such kind",
+            run.path("conformance.pilothouse.dev/v1/gimmicks"),
+        ),
+        ("no such core kind", run.path("v1/gimmicks")),
+        ("no such core kind's object", run.path("v1/gimmicks/a")),
+        ("no such kind of apps", run.path("apps/v1/gimmicks")),
+        ("no such path", "/nothing".into()),
+        ("no such api", "/api/v2".into()),
+        ("absent map", format!("{maps}/none")),
+        ("absent gadget", format!("{gadgets}/none")),
+        ("absent deployment", format!("{deployments}/none")),
+        ("absent namespace", "/api/v1/namespaces/none".into()),
+        (
+            "empty list of an absent namespace",
+            "/api/v1/namespaces/none/configmaps".into(),
+        ),
+        ("a name in no namespace", "/api/v1/configmaps/a".into()),
+        ("a cluster kind in a namespace", run.path("v1/nodes")),
+        ("an invalid name", format!("{maps}/A_B")),
+        ("an invalid name of a gadget", format!("{gadgets}/A_B")),
+        (
+            "an absent definition",
+            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/none".into(),
+        ),
+    ] {
+        run.step(step, Ask::get(path)).await;
+    }
+    run.step(
+        "delete an absent gadget",
+        Ask::delete(format!("{gadgets}/none")),
+    )
+    .await;
+    run.step(
+        "delete the path of no kind",
+        Ask::delete(run.path("v1/gimmicks/a")),
+    )
+    .await;
+    run.step(
+        "post to an object",
+        Ask::post(format!("{maps}/a"), map("a")),
+    )
+    .await;
+    run.step(
+        "post to a gadget",
+        Ask::post(format!("{gadgets}/a"), gadget("a", json!({}))),
+    )
+    .await;
+    run.step("put to a collection", Ask::put(&maps, map("a")))
+        .await;
+    run.step(
+        "put to the gadgets",
+        Ask::put(&gadgets, gadget("a", json!({}))),
+    )
+    .await;
+    run.step("patch a collection", Ask::merge(&maps, json!({})))
+        .await;
+    let in_none = "/api/v1/namespaces/none/configmaps";
+    run.step(
+        "create in an absent namespace",
+        Ask::post(in_none, map("a")),
+    )
+    .await;
+    let in_none = "/apis/conformance.pilothouse.dev/v1/namespaces/none/gadgets";
+    run.step(
+        "create a gadget in an absent namespace",
+        Ask::post(in_none, gadget("a", json!({}))),
+    )
+    .await;
+    for (step, metadata) in [
+        ("no name", json!({})),
+        ("upper case", json!({"name": "Upper"})),
+        ("underscore", json!({"name": "a_b"})),
+        ("too long", json!({"name": "a".repeat(254)})),
+        ("slash", json!({"name": "a/b"})),
+        ("bad generated name", json!({"generateName": "A_"})),
+        (
+            "another namespace",
+            json!({"name": "a", "namespace": "other"}),
+        ),
+        (
+            "bad label key",
+            json!({"name": "a", "labels": {"a b": "c"}}),
+        ),
+        (
+            "bad label value",
+            json!({"name": "a", "labels": {"a": "b c"}}),
+        ),
+        (
+            "long label value",
+            json!({"name": "a", "labels": {"a": "b".repeat(64)}}),
+        ),
+        (
+            "bad annotation key",
+            json!({"name": "a", "annotations": {"a b": "c"}}),
+        ),
+        (
+            "label is a number",
+            json!({"name": "a", "labels": {"a": 1}}),
+        ),
+        ("name is a number", json!({"name": 5})),
+        (
+            "bad owner",
+            json!({"name": "a", "ownerReferences": [{"kind": "X"}]}),
+        ),
+        (
+            "two controllers",
+            json!({"name": "a", "ownerReferences": [
+                {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "1", "controller": true},
+                {"apiVersion": "v1", "kind": "ConfigMap", "name": "y", "uid": "2", "controller": true},
+            ]}),
+        ),
+        (
+            "an event as owner",
+            json!({"name": "a", "ownerReferences": [{"apiVersion": "v1", "kind": "Event", "name": "x", "uid": "1"}]}),
+        ),
+        (
+            "several",
+            json!({"name": "A", "labels": {"a b": "c d"}, "annotations": {"x y": ""}}),
+        ),
+    ] {
+        for (kind, path, mut object) in [
+            ("map", &maps, map("a")),
+            ("gadget", &gadgets, gadget("a", json!({}))),
+            ("deployment", &deployments, workload("a")),
+        ] {
+            object["metadata"] = metadata.clone();
+            run.step(
+                format!("{kind}: {step}"),
+                Ask::post(format!("{path}?dryRun=All"), object),
+            )
+            .await;
+        }
+    }
+    for (kind, path, object) in [
+        ("map", &maps, map("a")),
+        ("gadget", &gadgets, gadget("a", json!({}))),
+        ("deployment", &deployments, workload("a")),
+    ] {
+        let path = format!("{path}?dryRun=All");
+        let changed = |key: &str, value: Value| {
+            let mut object = object.clone();
+            object[key] = value;
+            object
+        };
+        run.step(
+            format!("{kind}: another kind"),
+            Ask::post(&path, changed("kind", "Pod".into())),
+        )
+        .await;
+        run.step(
+            format!("{kind}: another group"),
+            Ask::post(&path, changed("apiVersion", "x.y/v1".into())),
+        )
+        .await;
+        run.step(
+            format!("{kind}: another version"),
+            Ask::post(&path, changed("apiVersion", "v7".into())),
+        )
+        .await;
+        run.step(
+            format!("{kind}: no kind"),
+            Ask::post(&path, changed("kind", Value::Null)),
+        )
+        .await;
+        run.step(format!("{kind}: an array"), Ask::post(&path, json!([1])))
+            .await;
+        run.step(format!("{kind}: a text"), Ask::post(&path, json!("x")))
+            .await;
+        run.step(
+            format!("{kind}: nothing"),
+            Ask::post(&path, json!({})).raw("application/json", ""),
+        )
+        .await;
+        run.step(
+            format!("{kind}: metadata is text"),
+            Ask::post(&path, changed("metadata", "x".into())),
+        )
+        .await;
+        run.step(
+            format!("{kind}: no metadata"),
+            Ask::post(&path, changed("metadata", Value::Null)),
+        )
+        .await;
+    }
+    let broken = |change: fn(&mut Value)| {
+        let mut object = workload("a");
+        change(&mut object);
+        object
+    };
+    for (step, object) in [
+        ("no spec", broken(|object| object["spec"] = json!({}))),
+        (
+            "no containers",
+            broken(|object| object["spec"]["template"]["spec"]["containers"] = json!([])),
+        ),
+        (
+            "no selector",
+            broken(|object| object["spec"]["selector"] = json!(null)),
+        ),
+        (
+            "empty selector",
+            broken(|object| object["spec"]["selector"] = json!({})),
+        ),
+        (
+            "labels do not match",
+            broken(|object| object["spec"]["selector"]["matchLabels"]["app"] = "z".into()),
+        ),
+        (
+            "text for a number",
+            broken(|object| object["spec"]["replicas"] = "z".into()),
+        ),
+        (
+            "fraction",
+            broken(|object| object["spec"]["replicas"] = 1.5.into()),
+        ),
+        (
+            "list for an object",
+            broken(|object| object["spec"] = json!([])),
+        ),
+        (
+            "unknown strategy",
+            broken(|object| object["spec"]["strategy"]["type"] = "Odd".into()),
+        ),
+        (
+            "same name twice",
+            broken(|object| {
+                object["spec"]["template"]["spec"]["containers"][1]["name"] = "one".into()
+            }),
+        ),
+        (
+            "no image",
+            broken(|object| {
+                object["spec"]["template"]["spec"]["containers"][1]["image"] = "".into()
+            }),
+        ),
+        (
+            "mount without volume",
+            broken(|object| {
+                object["spec"]["template"]["spec"]["containers"][0]["volumeMounts"] =
+                    json!([{"name": "v", "mountPath": "/v"}])
+            }),
+        ),
+        (
+            "restart policy",
+            broken(|object| object["spec"]["template"]["spec"]["restartPolicy"] = "Never".into()),
+        ),
+        (
+            "selector expression",
+            broken(|object| {
+                object["spec"]["selector"] =
+                    json!({"matchExpressions": [{"key": "a", "operator": "Odd"}]})
+            }),
+        ),
+    ] {
+        run.step(
+            format!("deployment: {step}"),
+            Ask::post(format!("{deployments}?dryRun=All"), object),
+        )
+        .await;
+    }
+    run.quietly(Ask::post(&deployments, workload("a"))).await;
+    let mut other = workload("a");
+    other["spec"]["selector"]["matchLabels"] = json!({"app": "a", "x": "y"});
+    other["spec"]["template"]["metadata"]["labels"]["x"] = "y".into();
+    run.step(
+        "deployment: immutable selector",
+        Ask::put(format!("{deployments}/a"), other),
+    )
+    .await;
+    let mut fixed = map("fixed");
+    fixed["immutable"] = true.into();
+    run.quietly(Ask::post(&maps, fixed)).await;
+    run.step(
+        "immutable map",
+        Ask::merge(format!("{maps}/fixed"), json!({"data": {"a": "2"}})),
+    )
+    .await;
+    run.step(
+        "map key",
+        Ask::post(
+            &maps,
+            json!({"metadata": {"name": "k"}, "data": {"a b": "c"}}),
+        ),
+    )
+    .await;
+    run.step(
+        "map value",
+        Ask::post(&maps, json!({"metadata": {"name": "k"}, "data": {"a": 1}})),
+    )
+    .await;
+    let secrets = run.path("v1/secrets");
+    run.step(
+        "secret: no base64",
+        Ask::post(
+            &secrets,
+            json!({"metadata": {"name": "k"}, "data": {"a": "*"}}),
+        ),
+    )
+    .await;
+    run.quietly(Ask::post(&secrets, json!({"metadata": {"name": "t"}})))
+        .await;
+    run.step(
+        "secret: type changes",
+        Ask::merge(format!("{secrets}/t"), json!({"type": "other"})),
+    )
+    .await;
+    let services = run.path("v1/services");
+    run.step(
+        "service: no ports",
+        Ask::post(
+            &services,
+            json!({"metadata": {"name": "k"}, "spec": {"selector": {"a": "b"}}}),
+        ),
+    )
+    .await;
+    run.step(
+        "service: bad port",
+        Ask::post(
+            &services,
+            json!({"metadata": {"name": "k"}, "spec": {"ports": [{"port": 0}]}}),
+        ),
+    )
+    .await;
+    run.step(
+        "service: unnamed ports",
+        Ask::post(
+            &services,
+            json!({"metadata": {"name": "k"}, "spec": {"ports": [{"port": 1}, {"port": 2}]}}),
+        ),
+    )
+    .await;
+    run.step(
+        "service: bad name",
+        Ask::post(
+            &services,
+            json!({"metadata": {"name": "1k"}, "spec": {"ports": [{"port": 1}]}}),
+        ),
+    )
+    .await;
+    run.step(
+        "namespace: bad name",
+        Ask::post("/api/v1/namespaces", json!({"metadata": {"name": "a.b"}})),
+    )
+    .await;
+    run.step(
+        "namespace: default goes",
+        Ask::delete("/api/v1/namespaces/default?dryRun=All"),
+    )
+    .await;
+    let jobs = run.path("batch/v1/jobs");
+    run.step("job: restart policy", Ask::post(&jobs, json!({"metadata": {"name": "j"}, "spec": {"template": {"spec": {"containers": [{"name": "a", "image": "a"}]}}}}))).await;
+    let crons = run.path("batch/v1/cronjobs");
+    run.step("cron job: schedule", Ask::post(&crons, json!({"metadata": {"name": "j"}, "spec": {"schedule": "never", "jobTemplate": {"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "a"}]}}}}}}))).await;
+}
+
+pub(crate) async fn garbage(run: &mut Run) {
+    let path = run.path("v1/configmaps");
+    for (policy, left) in [("Background", 404), ("Foreground", 404), ("Orphan", 200)] {
+        let name = policy.to_lowercase();
+        let owner = run.quietly(Ask::post(&path, map(&name))).await.body;
+        let mut child = map(&format!("{name}-child"));
+        child["metadata"]["ownerReferences"] = json!([{
+            "apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": owner["metadata"]["uid"],
+            "controller": true, "blockOwnerDeletion": true,
+        }]);
+        run.step(format!("{policy}: child"), Ask::post(&path, child))
+            .await;
+        run.step(
+            format!("{policy}: delete"),
+            Ask::delete(format!("{path}/{name}?propagationPolicy={policy}")),
+        )
+        .await;
+        run.until(Ask::get(format!("{path}/{name}")), |answer| {
+            answer.code == 404
+        })
+        .await;
+        let child = format!("{path}/{name}-child");
+        let after = run.until(Ask::get(&child), |answer| {
+            answer.code == left && answer.body["metadata"]["ownerReferences"].is_null()
+        });
+        let mut after = after.await;
+        after.body["metadata"]["managedFields"] = Value::Null;
+        run.note(format!("{policy}: child afterwards"), after.body);
+    }
+    let mut child = map("lost");
+    child["metadata"]["ownerReferences"] = json!([{
+        "apiVersion": "v1", "kind": "ConfigMap", "name": "none", "uid": "6c84fb90-12c4-11e1-840d-7b25c5ee775a",
+    }]);
+    run.quietly(Ask::post(&path, child)).await;
+    let gone = run
+        .until(Ask::get(format!("{path}/lost")), |answer| {
+            answer.code == 404
+        })
+        .await;
+    run.note("a child of nobody", gone.body);
+}
+
+pub(crate) async fn namespaces(run: &mut Run) {
+    let namespace = format!("{}-inner", run.namespace);
+    let one = format!("/api/v1/namespaces/{namespace}");
+    let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
+    run.step("create", Ask::post("/api/v1/namespaces", body.clone()))
+        .await;
+    run.step("again", Ask::post("/api/v1/namespaces", body))
+        .await;
+    let maps = format!("{one}/configmaps");
+    let mut held = map("held");
+    held["metadata"]["finalizers"] = json!(["pilothouse.dev/held"]);
+    run.quietly(Ask::post(&maps, held)).await;
+    run.quietly(Ask::post(&maps, map("free"))).await;
+    let deleted = run.quietly(Ask::delete(&one)).await;
+    run.note(
+        "delete",
+        json!([
+            deleted.code,
+            deleted.body["kind"],
+            deleted.body["status"]["phase"],
+            deleted.body["spec"]
+        ]),
+    );
+    run.step("create in it", Ask::post(&maps, map("late")))
+        .await;
+    run.until(Ask::get(format!("{maps}/free")), |answer| {
+        answer.code == 404
+    })
+    .await;
+    run.until(Ask::get(format!("{maps}/held")), |answer| {
+        answer.body["metadata"]["deletionTimestamp"].is_string()
+    })
+    .await;
+    // A real server tells in conditions what is left; the sandbox has the phase only.
+    let waiting = run.quietly(Ask::get(&one)).await;
+    run.note("waiting", waiting.body["status"]["phase"].clone());
+    run.quietly(Ask::merge(
+        format!("{maps}/held"),
+        json!({"metadata": {"finalizers": null}}),
+    ))
+    .await;
+    let gone = run.until(Ask::get(&one), |answer| answer.code == 404).await;
+    run.note("gone", gone.body);
+}

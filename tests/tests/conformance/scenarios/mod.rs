@@ -1,0 +1,54 @@
+//! What both servers are asked.
+
+mod apply;
+mod crud;
+mod definitions;
+mod discovery;
+mod gadget;
+mod lists;
+mod patches;
+mod status;
+mod validation;
+
+use std::{future::Future, pin::Pin};
+
+use crate::run::Run;
+
+/// Goes through its steps with a run in a fresh namespace.
+pub(crate) type Scenario = fn(Run) -> Pin<Box<dyn Future<Output = Run>>>;
+
+macro_rules! scenarios {
+    ($($name:literal => $module:ident::$function:ident,)*) => {
+        /// Every scenario with its name, in their order.
+        pub(crate) fn all() -> Vec<(&'static str, Scenario)> {
+            vec![$(($name, |mut run| Box::pin(async move {
+                $module::$function(&mut run).await;
+                run
+            }))),*]
+        }
+    };
+}
+
+scenarios! {
+    "definitions" => definitions::accepted,
+    "definitions-refused" => definitions::refused,
+    "validation" => validation::of_values,
+    "pruning" => validation::of_unknown_fields,
+    "rules" => validation::of_transitions,
+    "apply-custom" => apply::custom,
+    "apply-deployment" => apply::deployment,
+    "patches" => patches::deployment,
+    "patches-custom" => patches::custom,
+    "status" => status::subresources,
+    "crud" => crud::objects,
+    "finalizers" => crud::finalizers,
+    "preconditions" => crud::preconditions,
+    "errors" => crud::errors,
+    "garbage" => crud::garbage,
+    "namespaces" => crud::namespaces,
+    "lists" => lists::pages,
+    "selectors" => lists::selectors,
+    "watches" => lists::watches,
+    "tables" => lists::tables,
+    "discovery" => discovery::documents,
+}
