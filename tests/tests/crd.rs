@@ -81,6 +81,8 @@ fn what_serde_writes_passes_the_schema() {
 #[test]
 fn what_serde_would_not_read_is_refused_by_the_schema() {
     for (change, field) in [
+        (json!({"replicas": -1}), "spec.replicas"),
+        (json!({"replicas": 101}), "spec.replicas"),
         (json!({"mode": "slow"}), "spec.mode"),
         (
             json!({"target": {"pod": {"name": "p"}, "host": {"name": "h"}}}),
