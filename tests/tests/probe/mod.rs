@@ -2,8 +2,6 @@
 
 // Each test program uses its own part of it.
 #![allow(dead_code)]
-// Each test program uses its own part of it.
-#![allow(dead_code)]
 
 use std::{
     collections::BTreeMap,
