@@ -99,24 +99,23 @@ async fn a_custom_resource_keeps_to_its_schema() {
     for (spec, message) in [
         (
             json!({"host": "b"}),
-            invalid("spec.host: Invalid value: \"b\": host is fixed"),
+            "spec.host: Invalid value: \"b\": host is fixed",
         ),
         (
             json!({"replicas": 10}),
-            invalid(
-                "spec.replicas: Invalid value: 10: spec.replicas in body should be less than or equal to 9",
-            ),
+            "spec.replicas: Invalid value: 10: spec.replicas in body should be less than or equal to 9",
         ),
         (
             json!({"replicas": "x"}),
-            invalid(
-                "spec.replicas: Invalid value: \"string\": spec.replicas in body must be of type integer: \"string\"",
-            ),
+            "spec.replicas: Invalid value: \"string\": spec.replicas in body must be of type integer: \"string\"",
         ),
-        (json!({"host": null}), invalid("spec.host: Required value")),
+        (json!({"host": null}), "spec.host: Required value"),
     ] {
         let refused = client.patch(MERGE, &path, &json!({"spec": spec})).await;
-        assert_eq!(refused.failure(), (422, "Invalid", &*message), "{spec}");
+        // Rules that such an object keeps from being checked are told of beside it.
+        let (code, reason, said) = refused.failure();
+        assert_eq!((code, reason), (422, "Invalid"), "{spec}");
+        assert!(said.contains(message), "{spec}: {said}");
     }
     let strict = client
         .post(

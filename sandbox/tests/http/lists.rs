@@ -126,7 +126,7 @@ async fn parameters_that_do_not_fit_are_refused() {
             "resourceVersionMatch=Exact&resourceVersion=0",
             422,
             format!(
-                "{list}resourceVersionMatch: Forbidden: resourceVersionMatch \"Exact\" is forbidden for resourceVersion \"0\""
+                "{list}resourceVersionMatch: Forbidden: resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\""
             ),
         ),
         (

@@ -70,7 +70,7 @@ async fn what_cannot_be_done_is_refused_in_the_servers_words() {
             (
                 422,
                 "Invalid",
-                "CreateOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: \"Some\": supported values: \"All\"".to_owned(),
+                "CreateOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: [\"Some\"]: supported values: \"All\"".to_owned(),
             ),
         ),
         (
