@@ -303,7 +303,7 @@ fn what_serde_and_the_compiler_do_to_names_and_fields_is_followed() {
             maybe_many: Option<Vec<deeper::Item>>,
             #[cfg(any())]
             absent: NoSuchType,
-            #[cfg(all())]
+            #[cfg(test)]
             present: bool,
             #[serde(skip_serializing)]
             pub(super) only_read: String,
