@@ -96,6 +96,30 @@ impl Client {
         }
     }
 
+    /// A whole document about no object: discovery, the server's version.
+    pub(super) async fn document(&self, path: &str, accept: &'static str) -> Result<Bytes, Error> {
+        let verb = "discover";
+        let target = || path.to_owned();
+        let request = Request::get(path)
+            .header(header::ACCEPT, accept)
+            .body(Body::empty())
+            .map_err(|error| Error::Invalid {
+                verb,
+                target: target(),
+                reason: format!("the request cannot be written: {error}"),
+            })?;
+        let answer = self.inner.stack.dispatch(request).await;
+        let response = answer.map_err(|error| failure(verb, target(), error))?;
+        if !response.status().is_success() {
+            return Err(self.refusal(verb, target(), response).await);
+        }
+        let deadline = response.extensions().get::<TotalDeadline>().copied();
+        match within(deadline, response.into_body().collect()).await {
+            Ok(Ok(body)) => Ok(body.to_bytes()),
+            Ok(Err(error)) | Err(error) => Err(failure(verb, target(), error)),
+        }
+    }
+
     /// The body of a watch; the server's errors are errors.
     pub(super) async fn watch(&self, call: &Call<'_>, uri: String) -> Result<Body, Error> {
         let response = self.open(call, Class::Watch, uri, None).await?;
@@ -124,7 +148,7 @@ impl Client {
         let answer = self.inner.stack.dispatch(request).await;
         let response = answer.map_err(|error| failure(call.verb, call.target(), error))?;
         if !response.status().is_success() {
-            return Err(self.refusal(call, response).await);
+            return Err(self.refusal(call.verb, call.target(), response).await);
         }
         match content_type(response.headers()) {
             Some(other) if !other.contains("json") => Err(call.undecodable(format!(
@@ -135,14 +159,14 @@ impl Client {
     }
 
     /// The error that an answer tells of, which is a `Status` when an API server wrote it.
-    async fn refusal(&self, call: &Call<'_>, response: Response<Body>) -> Error {
+    async fn refusal(&self, verb: &'static str, target: String, response: Response<Body>) -> Error {
         let (head, body) = response.into_parts();
         let deadline = head.extensions.get::<TotalDeadline>().copied();
         let body = match within(deadline, Limited::new(body, LONGEST_ERROR).collect()).await {
             Ok(Ok(body)) => body.to_bytes(),
             // The code says enough.
             Ok(Err(error)) if error.is::<LengthLimitError>() => Bytes::new(),
-            Ok(Err(error)) | Err(error) => return failure(call.verb, call.target(), error),
+            Ok(Err(error)) | Err(error) => return failure(verb, target, error),
         };
         let mut status = decode_plain::<Status>(&body)
             .ok()
@@ -159,8 +183,8 @@ impl Client {
         }
         let unauthorized = head.status == StatusCode::UNAUTHORIZED;
         Error::Api {
-            verb: call.verb,
-            target: call.target(),
+            verb,
+            target,
             status: Box::new(status),
             advice: self.inner.advice_on_401.clone().filter(|_| unauthorized),
         }

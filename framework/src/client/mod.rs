@@ -6,6 +6,7 @@
 //!   tower layers, on a pool of connections in which watches and requests never meet.
 //! * [`Api`] is the objects of one kind, with the verbs of the API: typed for kinds known at compile
 //!   time, with [`DynamicObject`](crate::resource::DynamicObject) for the others.
+//! * [`RestMapper`] maps names and manifests to kinds; [`discovery`] is everything that is served.
 //! * [`Error`] says in one line what was tried on what and why it failed.
 //!
 //! What it guarantees: a write that may have been done is never sent again; names and namespaces
@@ -40,6 +41,7 @@ mod client;
 mod config;
 mod decode;
 mod deleted;
+pub mod discovery;
 mod error;
 mod lines;
 mod list;
@@ -59,6 +61,7 @@ pub use builder::ClientBuilder;
 pub use client::Client;
 pub use config::{Config, ConfigError, Credentials, KubeconfigOptions};
 pub use deleted::Deleted;
+pub use discovery::{Discovery, MappingError, RestMapper, ServedKind, ServerVersion};
 pub use error::{BoxError, Error};
 pub use list::ObjectList;
 pub use params::{

@@ -1,13 +1,10 @@
 use std::time::Duration;
 
-use http::{Request, StatusCode};
-use http_body_util::BodyExt;
-use serde::Deserialize;
 use tokio::time::Instant;
 
 use super::{CustomResourceDefinition, to_json};
 use crate::{
-    client::{Api, Body, Client, Error, Patch, PatchParams},
+    client::{Api, Client, Error, Patch, PatchParams},
     resource::Object,
 };
 
@@ -160,62 +157,31 @@ async fn established(
     }
 }
 
-/// The part of a discovery document that counts here.
-#[derive(Deserialize)]
-struct Served {
-    #[serde(default)]
-    resources: Vec<ServedResource>,
-}
-
-#[derive(Deserialize)]
-struct ServedResource {
-    name: String,
-}
-
 async fn served(
     client: &Client,
     crd: &CustomResourceDefinition,
     deadline: Instant,
 ) -> Result<(), InstallError> {
+    let (group, plural) = (&crd.spec.group, &crd.spec.names.plural);
     let versions = crd.spec.versions.iter().filter(|version| version.served);
     for version in versions {
-        let path = format!("/apis/{}/{}", crd.spec.group, version.name);
         let mut pause = FIRST;
         loop {
-            let listed = listed(client, &path, &crd.spec.names.plural);
-            let said = match tokio::time::timeout_at(deadline, listed).await {
-                Ok(Ok(None)) => break,
-                Ok(Ok(Some(said))) => said,
-                Ok(Err(error)) => return Err(error.into()),
+            let answer = client.discover_version(group, &version.name);
+            let said = match tokio::time::timeout_at(deadline, answer).await {
+                Ok(Ok(served)) if served.resource(plural).is_some() => break,
+                Ok(Ok(_)) => "other kinds only".to_owned(),
+                Ok(Err(error @ (Error::Invalid { .. } | Error::Connect { .. }))) => {
+                    return Err(error.into());
+                }
+                Ok(Err(error)) => error.to_string(),
                 Err(_) => "no answer".to_owned(),
             };
-            let missing = || format!("{path} does not list it ({said})");
+            let missing = || format!("{group}/{} does not list it ({said})", version.name);
             wait(&mut pause, deadline, crd, missing).await?;
         }
     }
     Ok(())
-}
-
-/// `None` once the discovery document lists `plural`, otherwise what it says instead.
-async fn listed(client: &Client, path: &str, plural: &str) -> Result<Option<String>, Error> {
-    let Ok(request) = Request::get(path).body(Body::empty()) else {
-        return Ok(Some("the path is not one of a URL".to_owned()));
-    };
-    let response = client.send(request).await?;
-    let status = response.status();
-    let Ok(body) = response.into_body().collect().await else {
-        return Ok(Some("the connection broke".to_owned()));
-    };
-    if status != StatusCode::OK {
-        return Ok(Some(status.to_string()));
-    }
-    let is_listed = serde_json::from_slice::<Served>(&body.to_bytes()).is_ok_and(|served| {
-        served
-            .resources
-            .iter()
-            .any(|resource| resource.name == plural)
-    });
-    Ok((!is_listed).then(|| "other kinds only".to_owned()))
 }
 
 async fn wait(

@@ -1,0 +1,41 @@
+use std::fmt;
+
+use super::ServedSubresource;
+use crate::resource::ApiResource;
+
+/// A kind that an API server serves, in one version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ServedKind {
+    /// Group, version, kind, plural and scope: what [`Api::of`](crate::client::Api::of) takes.
+    pub resource: ApiResource,
+    /// Singular, such as `deployment`.
+    pub singular: String,
+    /// Names for people who type, such as `deploy`.
+    pub short_names: Vec<String>,
+    /// Groups of kinds that it is listed in, such as `all`.
+    pub categories: Vec<String>,
+    /// What can be done with it, as RBAC names it: `get`, `list`, `watch`, …
+    pub verbs: Vec<String>,
+    /// Its subresources, in the server's order.
+    pub subresources: Vec<ServedSubresource>,
+}
+
+impl ServedKind {
+    /// Whether `verb` can be done with it. Who may do it is another question.
+    pub fn can(&self, verb: &str) -> bool {
+        self.verbs.iter().any(|known| known == verb)
+    }
+
+    /// The subresource of that name.
+    pub fn subresource(&self, name: &str) -> Option<&ServedSubresource> {
+        self.subresources.iter().find(|known| known.name == name)
+    }
+}
+
+/// `deployments.apps/v1`.
+impl fmt::Display for ServedKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.resource.fmt(f)
+    }
+}
