@@ -7,6 +7,7 @@ use super::update::{commit, is_held};
 use super::{ApiError, DeleteOptions, Target, meta, strategy};
 use crate::core::Core;
 use crate::definitions;
+use crate::registry::GroupResource;
 use crate::store::selector::Selection;
 use crate::store::{Commit, CommitError, Entry, Write};
 
@@ -126,13 +127,18 @@ fn preconditions(
     current: &Value,
     options: &DeleteOptions,
 ) -> Result<(), ApiError> {
+    // Here the API server names the kind, not the resource.
+    let kind = GroupResource {
+        group: target.kind.group.clone(),
+        resource: target.kind.kind.clone(),
+    };
     let uid = meta::uid(current);
     if let Some(wanted) = options.uid.as_deref().filter(|wanted| *wanted != uid) {
         let why = format!(
             "the UID in the precondition ({wanted}) does not match the UID in record ({uid}). The object might have been deleted \
              and then recreated"
         );
-        return Err(ApiError::conflict(&target.resource(), name, &why));
+        return Err(ApiError::conflict(&kind, name, &why));
     }
     let version = meta::resource_version(current);
     if let Some(wanted) = options
@@ -144,7 +150,7 @@ fn preconditions(
             "the ResourceVersion in the precondition ({wanted}) does not match the ResourceVersion in record ({version}). The \
              object might have been modified"
         );
-        return Err(ApiError::conflict(&target.resource(), name, &why));
+        return Err(ApiError::conflict(&kind, name, &why));
     }
     Ok(())
 }

@@ -159,12 +159,9 @@ pub(super) fn parse_version(version: &str) -> Result<u64, ApiError> {
         return Ok(0);
     }
     version.parse().map_err(|_| {
-        let cause = Cause::invalid(
-            "resourceVersion",
-            &version.into(),
-            "strconv.ParseUint: invalid syntax",
-        );
-        ApiError::invalid_kind("", "", "", vec![cause])
+        ApiError::bad_request(format!(
+            "invalid resource version: resourceVersion: Invalid value: {version:?}: strconv.ParseUint: parsing {version:?}: invalid syntax"
+        ))
     })
 }
 

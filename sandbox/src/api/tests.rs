@@ -57,7 +57,7 @@ async fn failures_have_the_words_of_a_real_server() -> Result<(), Box<dyn std::e
                 409,
                 "Conflict",
                 format!(
-                    "Operation cannot be fulfilled on configmaps \"a\": the UID in the precondition (x) does not match the UID in \
+                    "Operation cannot be fulfilled on ConfigMap \"a\": the UID in the precondition (x) does not match the UID in \
                      record ({uid}). The object might have been deleted and then recreated"
                 ),
             ),

@@ -62,7 +62,10 @@ pub(super) fn list(request: &Request) -> Result<ListRequest, ApiError> {
     }
     Ok(ListRequest {
         selection: selection(request)?,
-        limit: query.number("limit")?.unwrap_or(0),
+        // None, zero and less: no limit.
+        limit: query
+            .number::<i64>("limit")?
+            .map_or(0, |limit| usize::try_from(limit).unwrap_or(0)),
         continue_token: query.get("continue").into(),
         version: query.get("resourceVersion").into(),
         version_match: version_match(query)?,

@@ -7,6 +7,7 @@ mod discovery;
 mod gadget;
 mod lists;
 mod patches;
+mod refusals;
 mod status;
 mod validation;
 
@@ -43,7 +44,7 @@ scenarios! {
     "crud" => crud::objects,
     "finalizers" => crud::finalizers,
     "preconditions" => crud::preconditions,
-    "errors" => crud::errors,
+    "errors" => refusals::of_requests,
     "garbage" => crud::garbage,
     "namespaces" => crud::namespaces,
     "lists" => lists::pages,
