@@ -63,7 +63,7 @@ async fn preconditions_of_a_deletion_must_hold() {
         let refused = client
             .delete_with(&path, &json!({"preconditions": preconditions}))
             .await;
-        let message = format!("Operation cannot be fulfilled on configmaps \"a\": {message}");
+        let message = format!("Operation cannot be fulfilled on ConfigMap \"a\": {message}");
         assert_eq!(refused.failure(), (409, "Conflict", &*message));
     }
     let deleted = client
