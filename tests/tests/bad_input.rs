@@ -168,9 +168,12 @@ fn definition(change: impl FnOnce(&mut Value)) -> CustomResourceDefinition {
     serde_json::from_value(definition).unwrap()
 }
 
+/// How another program's definition differs, and what is said of it.
+type Difference = (fn(&mut Value), &'static str);
+
 #[tokio::test(start_paused = true)]
 async fn a_definition_that_does_not_match_is_told_and_left_as_it_is() {
-    let table: [(fn(&mut Value), &str); 3] = [
+    let table: [Difference; 3] = [
         (
             |spec| spec["scope"] = "Cluster".into(),
             "it is Cluster, not Namespaced, and a scope cannot be changed: delete it, and with it all its objects, or choose another kind",
