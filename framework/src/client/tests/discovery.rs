@@ -427,7 +427,7 @@ async fn a_refresh_tells_what_the_server_said_after_it_was_asked_for() {
         tokio::task::yield_now().await;
     }
     installed.store(true, Ordering::SeqCst);
-    let (_, late) = tokio::join!(early, mapper.refresh());
+    let (late, _) = tokio::join!(mapper.refresh(), early);
     assert!(late.unwrap().group("demo.dev").is_some());
     assert_eq!(site.seen().len(), 6);
 }
