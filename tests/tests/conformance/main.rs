@@ -20,7 +20,7 @@ mod scenarios;
 #[path = "../../../examples/website/src/main.rs"]
 mod website;
 
-use std::{collections::BTreeSet, panic::AssertUnwindSafe};
+use std::{collections::BTreeSet, io::Write, panic::AssertUnwindSafe};
 
 use futures_util::FutureExt;
 use pilothouse::testing::Cluster;
@@ -31,7 +31,8 @@ use run::Run;
 #[tokio::test(flavor = "multi_thread")]
 async fn the_sandbox_answers_as_a_real_api_server() {
     let Some(real) = Real::from_environment().await else {
-        println!("{}", Real::skipped());
+        // What a passing test prints is swallowed by its harness.
+        let _ = std::io::stderr().write_all(Real::skipped().as_bytes());
         return;
     };
     let sandbox = Cluster::with(Sandbox::builder()).unwrap();

@@ -55,7 +55,7 @@ impl Real {
 
     /// What to say where there is none.
     pub(crate) fn skipped() -> String {
-        format!("skipped: real API server: neither {KUBECONFIG} nor {BINARY} is set")
+        format!("skipped: real API server: neither {KUBECONFIG} nor {BINARY} is set\n")
     }
 }
 
