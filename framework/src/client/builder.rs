@@ -7,10 +7,10 @@ use super::{
     Body, BoxError, Client, Config, ConfigError, Connector, Credentials, Error,
     client::ClientInner,
     stack::{
-        Answer, Auth, Authenticator, Base, Counted, Dispatch, Headers, RequestService, Retry,
-        Total, Traced,
+        Answer, Auth, Authenticator, Base, Counted, Dispatch, Headers, Impersonate, RequestService,
+        Retry, Total, Traced,
     },
-    transport::{Dialer, Pool},
+    transport::{CurrentTls, Dialer, Pool},
 };
 use crate::metrics::Metrics;
 
@@ -86,18 +86,21 @@ impl ClientBuilder {
     pub fn build(self) -> Result<Client, Error> {
         let config = self.config;
         let advice_on_401 = Some(config.advice_on_401().into());
-        let authenticator = authenticator(&config, self.connector.is_some())?;
         let user_agent = user_agent(self.user_agent.as_deref())?;
         let host = config.url.authority().map_or("", |host| host.as_str());
         let host: Arc<str> = host.into();
-        let pool = Pool::new(Dialer::new(&config, self.connector)?);
+        let has_connector = self.connector.is_some();
+        let dialer = Dialer::new(&config, self.connector)?;
+        let authenticator = authenticator(&config, has_connector, dialer.tls())?;
+        let pool = Pool::new(dialer);
 
         let answer = Answer {
             inner: pool,
             limit: config.answer_timeout,
         };
+        let described = Headers::new(Base::new(answer, &config.url), user_agent);
         let attempt = Auth {
-            inner: Headers::new(Base::new(answer, &config.url), user_agent),
+            inner: Impersonate::new(described, config.impersonation.as_ref())?,
             authenticator: Arc::new(authenticator),
         };
         let attempts = Retry {
@@ -129,14 +132,18 @@ impl ClientBuilder {
 }
 
 /// Credentials go over TLS only, as with kubectl, or over a connector that the program brought.
-fn authenticator(config: &Config, has_connector: bool) -> Result<Authenticator, ConfigError> {
+fn authenticator(
+    config: &Config,
+    has_connector: bool,
+    tls: Option<Arc<CurrentTls>>,
+) -> Result<Authenticator, ConfigError> {
     let has_some = !matches!(config.credentials, Credentials::None);
     let secure = config.url.scheme() == Some(&Scheme::HTTPS) || has_connector;
     if has_some && !secure {
         tracing::warn!("{} is not https: the credentials are not sent", config.url);
-        return Ok(Authenticator::None);
+        return Ok(Authenticator::default());
     }
-    Authenticator::new(&config.credentials)
+    Authenticator::new(config, tls)
 }
 
 /// `website/1.2.0 (linux/amd64) pilothouse/0.1.0`: which program asks, for audit logs and flow

@@ -59,7 +59,10 @@ pub use api::Api;
 pub use body::Body;
 pub use builder::ClientBuilder;
 pub use client::Client;
-pub use config::{Config, ConfigError, Credentials, KubeconfigOptions};
+pub use config::{
+    Config, ConfigError, Credentials, ExecConfig, ExecVersion, Impersonation, InteractiveMode,
+    KubeconfigOptions,
+};
 pub use deleted::Deleted;
 pub use discovery::{Discovery, MappingError, RestMapper, ServedKind, ServerVersion};
 pub use error::{BoxError, Error};

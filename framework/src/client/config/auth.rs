@@ -2,6 +2,8 @@ use std::{fmt, path::PathBuf};
 
 use secrecy::SecretString;
 
+use super::ExecConfig;
+
 /// How the client says who it is, beside a client certificate.
 #[derive(Clone, Default)]
 #[non_exhaustive]
@@ -20,6 +22,8 @@ pub enum Credentials {
         /// The password.
         password: SecretString,
     },
+    /// Whatever a credential plugin prints.
+    Exec(ExecConfig),
 }
 
 /// Shows which kind it is, never the secret.
@@ -30,6 +34,7 @@ impl fmt::Debug for Credentials {
             Self::Token(_) => f.write_str("Token([redacted])"),
             Self::TokenFile(path) => f.debug_tuple("TokenFile").field(path).finish(),
             Self::Basic { .. } => f.write_str("Basic([redacted])"),
+            Self::Exec(plugin) => f.debug_tuple("Exec").field(plugin).finish(),
         }
     }
 }

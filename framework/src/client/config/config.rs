@@ -4,7 +4,7 @@ use http::Uri;
 use secrecy::SecretString;
 
 use super::{
-    Credentials,
+    ConfigError, Credentials, Impersonation,
     tls::{Identity, Pem, TlsConfig},
 };
 
@@ -16,6 +16,7 @@ pub struct Config {
     pub(crate) url: Uri,
     pub(crate) default_namespace: String,
     pub(crate) credentials: Credentials,
+    pub(crate) impersonation: Option<Impersonation>,
     pub(crate) tls: TlsConfig,
     /// Where the credentials come from, for messages.
     pub(crate) credentials_origin: String,
@@ -31,6 +32,7 @@ impl Config {
             url,
             default_namespace: "default".to_owned(),
             credentials: Credentials::None,
+            impersonation: None,
             tls: TlsConfig::default(),
             credentials_origin: "given by the program".to_owned(),
             connect_timeout: Duration::from_secs(10),
@@ -89,7 +91,31 @@ impl Config {
             },
             key: SecretString::from(key.into()),
             key_origin: "given by the program".to_owned(),
+            certificate_file: None,
+            key_file: None,
         });
+        self
+    }
+
+    /// Say who the client is by a certificate chain and its key in two PEM files, read again as
+    /// they are renewed: new connections show the new certificate, and those that showed the old
+    /// one end with the requests on them.
+    ///
+    /// # Errors
+    /// When a file cannot be read.
+    pub async fn with_client_certificate_files(
+        mut self,
+        certificate: impl Into<PathBuf>,
+        key: impl Into<PathBuf>,
+    ) -> Result<Self, ConfigError> {
+        self.tls.identity = Some(Identity::read(certificate.into(), key.into()).await?);
+        Ok(self)
+    }
+
+    /// Act as somebody else; the client's own identity has to be allowed to.
+    #[must_use]
+    pub fn with_impersonation(mut self, impersonation: Impersonation) -> Self {
+        self.impersonation = Some(impersonation);
         self
     }
 
@@ -147,6 +173,10 @@ impl Config {
             (Credentials::Basic { .. }, _) => {
                 format!("user name or password ({origin}) are not this server's: check them")
             }
+            (Credentials::Exec(plugin), _) => format!(
+                "the credentials that the plugin {} printed ({origin}) are expired or not for this server: run it by hand, or log in with it again",
+                plugin.command.display()
+            ),
             (Credentials::None, Some(identity)) => format!(
                 "the client certificate ({}) is expired or not one of this server's: renew it",
                 identity.certificate.origin

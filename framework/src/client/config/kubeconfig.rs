@@ -1,4 +1,5 @@
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -41,6 +42,35 @@ pub(super) struct Cluster {
     pub(super) certificate_authority: Option<String>,
     pub(super) certificate_authority_data: Option<String>,
     pub(super) proxy_url: Option<String>,
+    pub(super) extensions: Option<Vec<Extension>>,
+}
+
+/// What others keep in a kubeconfig; one kind is the cluster's word to credential plugins.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub(super) struct Extension {
+    pub(super) name: String,
+    pub(super) extension: Option<serde_json::Value>,
+}
+
+/// A credential plugin.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Exec {
+    pub(super) api_version: Option<String>,
+    pub(super) command: Option<String>,
+    pub(super) args: Option<Vec<String>>,
+    pub(super) env: Option<Vec<ExecVariable>>,
+    pub(super) install_hint: Option<String>,
+    pub(super) provide_cluster_info: Option<bool>,
+    pub(super) interactive_mode: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct ExecVariable {
+    pub(super) name: String,
+    #[serde(default, deserialize_with = "secret")]
+    pub(super) value: Option<SecretString>,
 }
 
 #[derive(Deserialize, Default)]
@@ -58,16 +88,16 @@ pub(super) struct User {
     pub(super) client_key: Option<String>,
     #[serde(deserialize_with = "secret")]
     pub(super) client_key_data: Option<SecretString>,
-    pub(super) exec: Option<IgnoredAny>,
+    pub(super) exec: Option<Exec>,
     pub(super) auth_provider: Option<IgnoredAny>,
     #[serde(rename = "as")]
-    pub(super) impersonate: Option<IgnoredAny>,
+    pub(super) impersonate: Option<String>,
     #[serde(rename = "as-uid")]
-    pub(super) impersonate_uid: Option<IgnoredAny>,
+    pub(super) impersonate_uid: Option<String>,
     #[serde(rename = "as-groups")]
-    pub(super) impersonate_groups: Option<IgnoredAny>,
+    pub(super) impersonate_groups: Option<Vec<String>>,
     #[serde(rename = "as-user-extra")]
-    pub(super) impersonate_extra: Option<IgnoredAny>,
+    pub(super) impersonate_extra: Option<BTreeMap<String, Vec<String>>>,
 }
 
 fn secret<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SecretString>, D::Error> {

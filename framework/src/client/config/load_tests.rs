@@ -104,16 +104,34 @@ async fn a_kubeconfig_that_does_not_do_is_told_in_one_line() {
             "cluster \"c\" in ~/k: `proxy-url` is not supported yet: remove it and reach the server directly",
         ),
         (
+            user("exec: {apiVersion: client.authentication.k8s.io/v1}"),
+            "user \"u\" in ~/k: `exec` names no command: add `exec.command`",
+        ),
+        (
             user("exec: {command: aws}"),
-            "user \"u\" in ~/k: `exec` is not supported yet: use a token, a token file or a client certificate",
+            "user \"u\" in ~/k: `exec` has no apiVersion: add `exec.apiVersion: client.authentication.k8s.io/v1`, or the other one that the plugin speaks",
+        ),
+        (
+            user("exec: {command: aws, apiVersion: client.authentication.k8s.io/v1alpha1}"),
+            "user \"u\" in ~/k: exec.apiVersion `client.authentication.k8s.io/v1alpha1` is not supported: use client.authentication.k8s.io/v1 or client.authentication.k8s.io/v1beta1, and a plugin that speaks it",
+        ),
+        (
+            user("exec: {command: aws, apiVersion: client.authentication.k8s.io/v1}"),
+            "user \"u\" in ~/k: `exec` has no interactiveMode: add `exec.interactiveMode: Never`, or IfAvailable, or Always",
+        ),
+        (
+            user(
+                "exec: {command: aws, apiVersion: client.authentication.k8s.io/v1beta1, interactiveMode: No}",
+            ),
+            "user \"u\" in ~/k: exec.interactiveMode must be Never, IfAvailable or Always",
         ),
         (
             user("auth-provider: {name: oidc}"),
-            "user \"u\" in ~/k: `auth-provider` is not supported yet: use a token, a token file or a client certificate",
+            "user \"u\" in ~/k: `auth-provider` is not supported yet: use a token, a token file, a client certificate or an exec plugin",
         ),
         (
-            user("as: admin"),
-            "user \"u\" in ~/k: `as` is not supported yet: remove it",
+            user("as-groups: [admin]"),
+            "user \"u\" in ~/k: `as-groups` is given without `as`: add the user to act as, or remove it",
         ),
         (
             user("tokenFile: token"),
@@ -290,4 +308,36 @@ async fn a_context_may_be_chosen() {
     };
     let config = home.load(&options).await.unwrap();
     assert_eq!(config.url(), "https://d/");
+}
+
+#[tokio::test]
+async fn a_plugin_and_somebody_to_act_as_are_taken_over() {
+    let text = kubeconfig(
+        &format!(
+            "{SERVER}, extensions: [{{name: other, extension: 1}}, {{name: client.authentication.k8s.io/exec, extension: {{audience: a}}}}]"
+        ),
+        "exec: {apiVersion: client.authentication.k8s.io/v1beta1, command: ./bin/plugin, args: [hunter2], env: [{name: A, value: hunter2}], installHint: hint, provideClusterInfo: true}, as: jane, as-uid: u, as-groups: [g], as-user-extra: {k: [v]}",
+    );
+    let home = Home::new(&[("k", &text)]);
+    let options = KubeconfigOptions {
+        path: Some(home.path("k")),
+        ..KubeconfigOptions::default()
+    };
+    let config = home.load(&options).await.unwrap();
+    let shown = format!("{config:?}");
+    assert!(!shown.contains("hunter2"), "{shown}");
+    let Credentials::Exec(plugin) = config.credentials else {
+        panic!("{shown}")
+    };
+    assert_eq!(plugin.command, home.path("./bin/plugin"));
+    assert_eq!(plugin.args, ["hunter2"]);
+    assert_eq!(plugin.env[0].1.expose_secret(), "hunter2");
+    assert_eq!(plugin.install_hint.as_deref(), Some("hint"));
+    let told = plugin.cluster_config.unwrap();
+    assert_eq!(told, serde_json::json!({"audience": "a"}));
+    let jane = crate::client::Impersonation::new("jane")
+        .uid("u")
+        .group("g")
+        .extra("k", ["v"]);
+    assert_eq!(config.impersonation, Some(jane));
 }

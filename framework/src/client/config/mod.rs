@@ -5,6 +5,8 @@ mod auth;
 mod config;
 mod environment;
 mod error;
+mod exec;
+mod impersonation;
 mod kubeconfig;
 mod kubeconfig_options;
 mod load;
@@ -14,6 +16,8 @@ mod tls;
 pub use auth::Credentials;
 pub use config::Config;
 pub use error::ConfigError;
+pub use exec::{ExecConfig, ExecVersion, InteractiveMode};
+pub use impersonation::Impersonation;
 pub use kubeconfig_options::KubeconfigOptions;
 
 pub(crate) use tls::{Identity, Pem, TlsConfig};

@@ -5,7 +5,7 @@ use http::Uri;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::{
-    Config, ConfigError, Credentials, Identity, KubeconfigOptions, Pem, TlsConfig,
+    Config, ConfigError, Credentials, Identity, Impersonation, KubeconfigOptions, Pem, TlsConfig,
     kubeconfig::{Cluster, Context, Entry, Kubeconfig, User},
 };
 
@@ -42,12 +42,13 @@ pub(super) async fn resolve(
         ))
     })?;
     let entry = find(&kubeconfig.clusters, &cluster).ok_or_else(|| by("cluster", &cluster))?;
+    let cluster = &entry.value;
     let mut config = of_cluster(entry).await?;
 
     match named(&options.user, |context| &context.user) {
         Some(user) => {
             let entry = find(&kubeconfig.users, &user).ok_or_else(|| by("user", &user))?;
-            of_user(entry, &mut config).await?;
+            of_user(entry, cluster, &mut config).await?;
         }
         None => config.credentials_origin = format!("{shown} names no user"),
     }
@@ -154,25 +155,16 @@ async fn of_cluster(entry: &Entry<Cluster>) -> Result<Config, ConfigError> {
     Ok(config)
 }
 
-async fn of_user(entry: &Entry<User>, config: &mut Config) -> Result<(), ConfigError> {
+async fn of_user(
+    entry: &Entry<User>,
+    cluster: &Cluster,
+    config: &mut Config,
+) -> Result<(), ConfigError> {
     let user = &entry.value;
     let origin = format!("user \"{}\" in {}", entry.name, entry.file.display());
-    let instead = "use a token, a token file or a client certificate";
-    for (present, field, instead) in [
-        (user.exec.is_some(), "exec", instead),
-        (user.auth_provider.is_some(), "auth-provider", instead),
-        (user.impersonate.is_some(), "as", "remove it"),
-        (user.impersonate_uid.is_some(), "as-uid", "remove it"),
-        (user.impersonate_groups.is_some(), "as-groups", "remove it"),
-        (
-            user.impersonate_extra.is_some(),
-            "as-user-extra",
-            "remove it",
-        ),
-    ] {
-        if present {
-            return Err(not_yet(&origin, field, instead));
-        }
+    if user.auth_provider.is_some() {
+        let instead = "use a token, a token file, a client certificate or an exec plugin";
+        return Err(not_yet(&origin, "auth-provider", instead));
     }
     let token = user
         .token
@@ -200,23 +192,64 @@ async fn of_user(entry: &Entry<User>, config: &mut Config) -> Result<(), ConfigE
         (Some(token), None, None) => Credentials::Token(token.clone()),
     };
     config.tls.identity = identity(entry, &origin).await?;
+    if let Some(exec) = &user.exec {
+        let plugin = super::exec::resolve(exec, entry, cluster, &origin)?;
+        let others = (&config.credentials, &config.tls.identity);
+        match others {
+            (Credentials::None, None) => config.credentials = Credentials::Exec(plugin),
+            // As with kubectl.
+            _ => tracing::warn!(
+                "{origin}: `exec` is not used, since the user has other credentials: remove one of them"
+            ),
+        }
+    }
+    config.impersonation = impersonation(user, &origin)?;
     config.credentials_origin = origin;
     Ok(())
+}
+
+fn impersonation(user: &User, origin: &str) -> Result<Option<Impersonation>, ConfigError> {
+    let uid = user.impersonate_uid.clone().filter(|uid| !uid.is_empty());
+    let groups = user.impersonate_groups.clone().unwrap_or_default();
+    let extra = user.impersonate_extra.clone().unwrap_or_default();
+    if let Some(name) = user.impersonate.clone().filter(|name| !name.is_empty()) {
+        return Ok(Some(Impersonation {
+            user: name,
+            uid,
+            groups,
+            extra,
+        }));
+    }
+    let given = [
+        (uid.is_some(), "as-uid"),
+        (!groups.is_empty(), "as-groups"),
+        (!extra.is_empty(), "as-user-extra"),
+    ];
+    match given.into_iter().find(|(given, _)| *given) {
+        Some((_, field)) => Err(ConfigError::new(format!(
+            "{origin}: `{field}` is given without `as`: add the user to act as, or remove it"
+        ))),
+        None => Ok(None),
+    }
 }
 
 async fn identity(entry: &Entry<User>, origin: &str) -> Result<Option<Identity>, ConfigError> {
     let user = &entry.value;
     let certificate = match (&user.client_certificate_data, &user.client_certificate) {
-        (Some(data), _) if !data.is_empty() => Some(Pem {
-            text: decode(data, "client-certificate-data", origin)?,
-            origin: format!("client-certificate-data of {origin}"),
-        }),
+        (Some(data), _) if !data.is_empty() => {
+            let pem = Pem {
+                text: decode(data, "client-certificate-data", origin)?,
+                origin: format!("client-certificate-data of {origin}"),
+            };
+            Some((pem, None))
+        }
         (_, Some(path)) if !path.is_empty() => {
             let path = entry.path(path);
-            Some(Pem {
+            let pem = Pem {
                 text: read(&path, "client-certificate", origin).await?,
                 origin: format!("client-certificate {} of {origin}", path.display()),
-            })
+            };
+            Some((pem, Some(path)))
         }
         _ => None,
     };
@@ -224,18 +257,19 @@ async fn identity(entry: &Entry<User>, origin: &str) -> Result<Option<Identity>,
     let key = match (data, &user.client_key) {
         (Some(data), _) if !data.expose_secret().is_empty() => {
             let text = decode(data.expose_secret(), "client-key-data", origin)?;
-            Some((text, format!("client-key-data of {origin}")))
+            Some((text, format!("client-key-data of {origin}"), None))
         }
         (_, Some(path)) if !path.is_empty() => {
             let path = entry.path(path);
             let text = read(&path, "client-key", origin).await?;
-            Some((text, format!("client-key {} of {origin}", path.display())))
+            let key_origin = format!("client-key {} of {origin}", path.display());
+            Some((text, key_origin, Some(path)))
         }
         _ => None,
     };
     match (certificate, key) {
         (None, None) => Ok(None),
-        (Some(certificate), Some((key, key_origin))) => {
+        (Some((certificate, certificate_file)), Some((key, key_origin, key_file))) => {
             let key = String::from_utf8(key).map_err(|_| {
                 ConfigError::new(format!("the client key ({key_origin}) is not PEM"))
             })?;
@@ -243,6 +277,8 @@ async fn identity(entry: &Entry<User>, origin: &str) -> Result<Option<Identity>,
                 certificate,
                 key: SecretString::from(key),
                 key_origin,
+                certificate_file,
+                key_file,
             }))
         }
         (Some(_), None) => Err(ConfigError::new(format!(

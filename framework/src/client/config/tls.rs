@@ -1,6 +1,11 @@
-use std::fmt;
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
 
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
+
+use super::ConfigError;
 
 /// Whom the client trusts, and the certificate by which it says who it is.
 #[derive(Clone, Default)]
@@ -28,6 +33,62 @@ pub(crate) struct Identity {
     pub(crate) certificate: Pem,
     pub(crate) key: SecretString,
     pub(crate) key_origin: String,
+    /// Where the certificates are read again; `None` when they do not stand in a file.
+    pub(crate) certificate_file: Option<PathBuf>,
+    /// The same of the key.
+    pub(crate) key_file: Option<PathBuf>,
+}
+
+impl Identity {
+    /// A chain and a key in two files.
+    pub(crate) async fn read(certificate: PathBuf, key: PathBuf) -> Result<Self, ConfigError> {
+        Self {
+            certificate: Pem {
+                text: Vec::new(),
+                origin: certificate.display().to_string(),
+            },
+            key: SecretString::default(),
+            key_origin: key.display().to_string(),
+            certificate_file: Some(certificate),
+            key_file: Some(key),
+        }
+        .read_again()
+        .await
+    }
+
+    pub(crate) fn is_in_files(&self) -> bool {
+        self.certificate_file.is_some() || self.key_file.is_some()
+    }
+
+    /// The same identity as the files hold it now.
+    pub(crate) async fn read_again(&self) -> Result<Self, ConfigError> {
+        let mut now = self.clone();
+        if let Some(path) = &self.certificate_file {
+            now.certificate.text = read(path, "certificate", &self.certificate.origin).await?;
+        }
+        if let Some(path) = &self.key_file {
+            let text = read(path, "key", &self.key_origin).await?;
+            let text = String::from_utf8(text).map_err(|_| {
+                ConfigError::new(format!("the client key ({}) is not PEM", self.key_origin))
+            })?;
+            now.key = SecretString::from(text);
+        }
+        Ok(now)
+    }
+
+    pub(crate) fn is_same_as(&self, other: &Self) -> bool {
+        self.certificate.text == other.certificate.text
+            && self.key.expose_secret() == other.key.expose_secret()
+    }
+}
+
+async fn read(path: &Path, what: &str, origin: &str) -> Result<Vec<u8>, ConfigError> {
+    tokio::fs::read(path).await.map_err(|error| {
+        ConfigError::new(format!(
+            "the client {what} ({origin}) cannot be read: {}",
+            error.kind()
+        ))
+    })
 }
 
 impl fmt::Debug for TlsConfig {

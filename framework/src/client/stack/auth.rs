@@ -11,11 +11,14 @@ use tower::{Service, ServiceExt};
 
 use super::{
     after::Outcome,
+    exec::{Credential, Plugin},
+    identity_files::IdentityFiles,
     token::{TokenFile, bearer, sensitive},
 };
-use crate::client::{Body, BoxError, ConfigError, Credentials};
+use crate::client::{Body, BoxError, Config, ConfigError, Credentials, transport::CurrentTls};
 
-/// Says who the client is. A request that says so itself is left as it is.
+/// Says who the client is, by a header or by the certificate of the connection. A request that
+/// bears the header already keeps it.
 ///
 /// After 401 the credentials are read again, once, and if they changed the request is sent again:
 /// the server has refused to look at it, so this is safe for writes.
@@ -25,55 +28,115 @@ pub(crate) struct Auth<S> {
     pub(crate) authenticator: Arc<Authenticator>,
 }
 
-/// Where the `Authorization` header comes from.
-pub(crate) enum Authenticator {
-    None,
-    Fixed(HeaderValue),
-    File(FileAuthenticator),
+/// Where the credentials come from.
+#[derive(Default)]
+pub(crate) struct Authenticator {
+    source: Source,
+    files: Option<IdentityFiles>,
 }
 
-/// A token file.
-pub(crate) struct FileAuthenticator(TokenFile);
+#[derive(Default)]
+enum Source {
+    #[default]
+    None,
+    Fixed(HeaderValue),
+    File(TokenFile),
+    Plugin(Plugin),
+}
+
+/// By what a request says who the client is.
+struct Shown {
+    header: Option<HeaderValue>,
+    /// What the header was taken from, if a plugin printed it.
+    credential: Option<Arc<Credential>>,
+    /// That of the certificate in files.
+    generation: u64,
+}
 
 impl Authenticator {
-    pub(crate) fn new(credentials: &Credentials) -> Result<Self, ConfigError> {
-        match credentials {
-            Credentials::None => Ok(Self::None),
+    /// Those that `config` names; client certificates that change are shown by `tls`.
+    pub(crate) fn new(config: &Config, tls: Option<Arc<CurrentTls>>) -> Result<Self, ConfigError> {
+        let files = config.tls.identity.as_ref();
+        let files = files.filter(|identity| identity.is_in_files()).cloned();
+        let files = files.zip(tls.clone());
+        let source = match &config.credentials {
+            Credentials::None => Source::None,
             Credentials::Token(token) => {
                 let header = bearer(token.expose_secret().trim());
-                header
-                    .map(Self::Fixed)
-                    .ok_or_else(|| ConfigError::new("the token holds characters that no token has"))
+                header.map(Source::Fixed).ok_or_else(|| {
+                    ConfigError::new("the token holds characters that no token has")
+                })?
             }
-            Credentials::TokenFile(path) => {
-                Ok(Self::File(FileAuthenticator(TokenFile::new(path.clone()))))
-            }
+            Credentials::TokenFile(path) => Source::File(TokenFile::new(path.clone())),
             Credentials::Basic { username, password } => {
                 let pair = format!("{username}:{}", password.expose_secret());
                 let header = sensitive(&format!("Basic {}", BASE64_STANDARD.encode(pair)));
                 // base64 always fits a header.
-                Ok(header.map_or(Self::None, Self::Fixed))
+                header.map_or(Source::None, Source::Fixed)
             }
-        }
+            Credentials::Exec(exec) => Source::Plugin(Plugin::new(exec, config, tls)),
+        };
+        Ok(Self {
+            source,
+            files: files.map(|(identity, tls)| IdentityFiles::new(identity, tls)),
+        })
     }
 
-    async fn header(&self) -> Result<Option<HeaderValue>, ConfigError> {
-        match self {
-            Self::None => Ok(None),
-            Self::Fixed(header) => Ok(Some(header.clone())),
-            Self::File(FileAuthenticator(file)) => file.header().await.map(Some),
+    async fn current(&self) -> Result<Shown, ConfigError> {
+        if let Some(files) = &self.files {
+            files.check().await;
         }
+        let generation = self.files.as_ref().map_or(0, IdentityFiles::generation);
+        let (header, credential) = match &self.source {
+            Source::None => (None, None),
+            Source::Fixed(header) => (Some(header.clone()), None),
+            Source::File(file) => (Some(file.header().await?), None),
+            Source::Plugin(plugin) => {
+                let credential = plugin.current().await?;
+                (credential.header.clone(), Some(credential))
+            }
+        };
+        Ok(Shown {
+            header,
+            credential,
+            generation,
+        })
     }
 
-    async fn newer(&self, refused: &HeaderValue) -> Option<HeaderValue> {
-        match self {
-            Self::None | Self::Fixed(_) => None,
-            Self::File(FileAuthenticator(file)) => file.newer(refused).await,
-        }
+    /// What to show instead of what the server refused, if there is something newer.
+    async fn newer(&self, refused: Shown) -> Option<Option<HeaderValue>> {
+        let header = match (&self.source, &refused) {
+            (
+                Source::File(file),
+                Shown {
+                    header: Some(header),
+                    ..
+                },
+            ) => file.newer(header).await.map(Some),
+            (
+                Source::Plugin(plugin),
+                Shown {
+                    credential: Some(credential),
+                    ..
+                },
+            ) => match plugin.newer(credential).await {
+                Ok(newer) => newer.map(|newer| newer.header.clone()),
+                Err(error) => {
+                    tracing::warn!("the server refused the credentials, and {error}");
+                    None
+                }
+            },
+            _ => None,
+        };
+        let other_certificate = match &self.files {
+            Some(files) => files.is_newer(refused.generation).await,
+            None => false,
+        };
+        header.or_else(|| other_certificate.then_some(refused.header))
     }
 
     fn can_change(&self) -> bool {
-        matches!(self, Self::File(_))
+        self.files.is_some() || matches!(self.source, Source::File(_) | Source::Plugin(_))
     }
 }
 
@@ -110,16 +173,12 @@ where
     if request.headers().contains_key(header::AUTHORIZATION) {
         return inner.call(request).await;
     }
-    let Some(used) = authenticator.header().await? else {
-        return inner.call(request).await;
-    };
+    let shown = authenticator.current().await?;
     let replay = authenticator
         .can_change()
         .then(|| super::retry::clone(&request))
         .flatten();
-    request
-        .headers_mut()
-        .insert(header::AUTHORIZATION, used.clone());
+    show(&mut request, shown.header.clone());
     let response = inner.call(request).await?;
     if response.status() != StatusCode::UNAUTHORIZED {
         return Ok(response);
@@ -127,9 +186,16 @@ where
     let Some(mut replay) = replay else {
         return Ok(response);
     };
-    let Some(newer) = authenticator.newer(&used).await else {
+    let Some(newer) = authenticator.newer(shown).await else {
         return Ok(response);
     };
-    replay.headers_mut().insert(header::AUTHORIZATION, newer);
+    drop(response);
+    show(&mut replay, newer);
     inner.ready().await?.call(replay).await
+}
+
+fn show(request: &mut Request<Body>, header: Option<HeaderValue>) {
+    if let Some(header) = header {
+        request.headers_mut().insert(header::AUTHORIZATION, header);
+    }
 }

@@ -1,7 +1,7 @@
 //! The tower stack that a request passes on its way to a connection.
 //!
 //! From outside in: the user's layers, [`Total`] deadline, [`Traced`], [`Retry`], and once per
-//! attempt [`Counted`], [`Auth`], [`Headers`], [`Base`] URI, [`Answer`] deadline, and the pool.
+//! attempt [`Counted`], [`Auth`], [`Impersonate`], [`Headers`], [`Base`] URI, [`Answer`] deadline, and the pool.
 
 mod after;
 mod answer;
@@ -10,7 +10,10 @@ mod base;
 mod counted;
 mod deadline;
 mod dispatch;
+mod exec;
 mod headers;
+mod identity_files;
+mod impersonate;
 mod retry;
 mod retry_after;
 mod token;
@@ -26,6 +29,7 @@ pub(crate) use deadline::{TimedOut, TotalDeadline};
 pub(crate) use dispatch::Dispatch;
 pub use dispatch::RequestService;
 pub(crate) use headers::Headers;
+pub(crate) use impersonate::Impersonate;
 pub(crate) use retry::Retry;
 pub(crate) use retry_after::retry_after;
 pub(crate) use total::Total;

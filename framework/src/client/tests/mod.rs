@@ -1,6 +1,7 @@
 //! The client against a small server of its own: on the wire over TLS, and in memory on the paused
 //! clock.
 
+mod credentials;
 mod discovery;
 mod memory;
 mod secrets;

@@ -11,7 +11,9 @@ use tracing::{
 };
 
 use super::server::{Authority, Server, Site, answer, json};
-use crate::client::{Api, Client, ListParams, PostParams};
+use crate::client::{
+    Api, Client, Credentials, ExecConfig, InteractiveMode, ListParams, PostParams,
+};
 
 /// Everything that is said at any level, by us and by the crates below.
 #[derive(Clone, Default)]
@@ -53,6 +55,20 @@ impl Subscriber for Everything {
 const TOKEN: &str = "t0ken-of-the-client";
 const DATA: &str = "c2VjcmV0LW9mLXRoZS1vYmplY3Q=";
 
+/// A plugin that is given its own words, as a secret, and prints them.
+fn plugin(words: &str) -> Credentials {
+    let exec = ExecConfig::new("sh")
+        .args(["-c", "printf '%s' \"$WORDS\"", TOKEN])
+        .env("WORDS", words);
+    Credentials::Exec(exec.interactive_mode(InteractiveMode::Never))
+}
+
+fn said_by_plugin(token: &str) -> String {
+    format!(
+        r#"{{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{{"token":"{token}"}}}}"#
+    )
+}
+
 #[tokio::test]
 async fn no_secret_is_ever_said() {
     let everything = Everything::default();
@@ -91,10 +107,18 @@ async fn no_secret_is_ever_said() {
         for config in [
             config.clone().with_token(TOKEN),
             config.clone().with_token_file(&file),
-            config.with_credentials(crate::client::Credentials::Basic {
-                username: "me".into(),
-                password: TOKEN.to_owned().into(),
-            }),
+            config
+                .clone()
+                .with_credentials(crate::client::Credentials::Basic {
+                    username: "me".into(),
+                    password: TOKEN.to_owned().into(),
+                }),
+            config
+                .clone()
+                .with_credentials(plugin(&said_by_plugin(TOKEN))),
+            config
+                .clone()
+                .with_credentials(plugin(&format!("{TOKEN} {DATA}"))),
         ] {
             everything.add(format_args!("{config:?}"));
             let client = Client::new(config).unwrap();
@@ -105,7 +129,14 @@ async fn no_secret_is_ever_said() {
                     everything.add(format_args!("{error} {error:?}"));
                 }
             }
-            let list = secrets.list(&ListParams::default()).await.unwrap();
+            let list = match secrets.list(&ListParams::default()).await {
+                Ok(list) => list,
+                // A plugin that prints rubbish.
+                Err(error) => {
+                    everything.add(format_args!("{error} {error:?}"));
+                    continue;
+                }
+            };
             everything.add(format_args!("{:?}", list.undecodable));
             let good = secrets.get("good").await.unwrap();
             secrets.create(&PostParams::default(), &good).await.unwrap();

@@ -30,6 +30,8 @@ pub(super) struct Seen {
     pub(super) body: Bytes,
     /// Which connection it came on, counted from 0.
     pub(super) connection: usize,
+    /// The certificate that the client showed on it, or nothing.
+    pub(super) certificate: Vec<u8>,
 }
 
 impl Seen {
@@ -80,6 +82,10 @@ impl Site {
 
     /// Serves one connection to its end.
     pub(super) async fn serve(self, io: impl Io) {
+        self.serve_client(io, Vec::new()).await;
+    }
+
+    async fn serve_client(self, io: impl Io, certificate: Vec<u8>) {
         let connection = {
             let mut count = self.connections.lock().unwrap();
             *count += 1;
@@ -89,6 +95,7 @@ impl Site {
         let site = self.clone();
         let service = service_fn(move |request: Request<Incoming>| {
             let (site, broken) = (site.clone(), broken.clone());
+            let certificate = certificate.clone();
             async move {
                 let (head, body) = request.into_parts();
                 let body = body
@@ -102,6 +109,7 @@ impl Site {
                     headers: head.headers,
                     body,
                     connection,
+                    certificate,
                 };
                 site.seen.lock().unwrap().push(seen.clone());
                 let answer = (site.handler)(&seen);
@@ -221,7 +229,10 @@ impl Server {
                 let (site, acceptor) = (site.clone(), acceptor.clone());
                 connections.spawn(async move {
                     if let Ok(stream) = acceptor.accept(stream).await {
-                        site.serve(stream).await;
+                        let shown = stream.get_ref().1.peer_certificates();
+                        let shown = shown.and_then(|chain| chain.first());
+                        let certificate = shown.map(|first| first.to_vec()).unwrap_or_default();
+                        site.serve_client(stream, certificate).await;
                     }
                 });
             }

@@ -35,13 +35,20 @@ const CONNECTION_WINDOW: u32 = WATCH_WINDOW * MOST_STREAMS as u32;
 
 /// A connection, ready for requests.
 pub(super) enum Connection {
-    Http1(http1::SendRequest<Body>),
+    Http1(Http1),
     Http2(Arc<Http2>),
+}
+
+/// An HTTP/1.1 connection, for one request after the other.
+pub(super) struct Http1 {
+    pub(super) sender: http1::SendRequest<Body>,
+    pub(super) generation: u64,
 }
 
 /// An HTTP/2 connection that many requests share.
 pub(super) struct Http2 {
     pub(super) sender: http2::SendRequest<Body>,
+    pub(super) generation: u64,
     pub(super) used: AtomicUsize,
     /// The server's limit, as far as it is known.
     limit: Arc<AtomicUsize>,
@@ -118,6 +125,7 @@ impl Connection {
 }
 
 async fn http1(dialled: Dialled, tasks: &Tasks) -> Result<Connection, ConnectProblem> {
+    let generation = dialled.generation;
     let io = TokioIo::new(dialled.io);
     let (sender, driver) = http1::handshake(io)
         .await
@@ -127,7 +135,7 @@ async fn http1(dialled: Dialled, tasks: &Tasks) -> Result<Connection, ConnectPro
             tracing::debug!(%error, "an HTTP/1.1 connection to the API server ended");
         }
     });
-    Ok(Connection::Http1(sender))
+    Ok(Connection::Http1(Http1 { sender, generation }))
 }
 
 async fn http2(
@@ -135,6 +143,7 @@ async fn http2(
     class: Class,
     tasks: &Tasks,
 ) -> Result<Connection, ConnectProblem> {
+    let generation = dialled.generation;
     let (io, told) = Heard::new(dialled.io);
     let window = match class {
         Class::Request => REQUEST_WINDOW,
@@ -191,6 +200,7 @@ async fn http2(
     }
     Ok(Connection::Http2(Arc::new(Http2 {
         sender,
+        generation,
         used: AtomicUsize::new(0),
         limit,
         idle_since: Mutex::new(Instant::now()),

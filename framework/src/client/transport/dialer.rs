@@ -8,7 +8,7 @@ use rustls::{AlertDescription, CertificateError, Error as TlsError, InvalidMessa
 use rustls_pki_types::ServerName;
 use tokio_rustls::TlsConnector;
 
-use super::{ConnectError, ConnectProblem, Connector, Io, tcp, tls::Tls};
+use super::{ConnectError, ConnectProblem, Connector, CurrentTls, Io, tcp, tls::Tls};
 use crate::client::{
     chain::Chain,
     config::{Config, ConfigError},
@@ -42,6 +42,8 @@ enum Way {
 pub(super) struct Dialled {
     pub(super) io: Box<dyn Io>,
     pub(super) http2: bool,
+    /// Of which generation the client's certificate on it is.
+    pub(super) generation: u64,
 }
 
 impl Dialer {
@@ -87,6 +89,22 @@ impl Dialer {
         })
     }
 
+    /// TLS as it is spoken, where it is.
+    pub(crate) fn tls(&self) -> Option<Arc<CurrentTls>> {
+        match &self.way {
+            Way::Tls { tls, .. } => Some(tls.current.clone()),
+            Way::Given(_) | Way::Plain { .. } => None,
+        }
+    }
+
+    /// Counts the changes of the client's certificate.
+    pub(super) fn generation(&self) -> u64 {
+        match &self.way {
+            Way::Tls { tls, .. } => tls.current.generation(),
+            Way::Given(_) | Way::Plain { .. } => 0,
+        }
+    }
+
     pub(super) fn error(&self, problem: ConnectProblem) -> ConnectError {
         ConnectError::new(&self.server, problem)
     }
@@ -96,10 +114,12 @@ impl Dialer {
             Way::Given(connector) => Ok(Dialled {
                 io: connector.connect().await.map_err(of_io)?,
                 http2: true,
+                generation: 0,
             }),
             Way::Plain { host, port } => Ok(Dialled {
                 io: Box::new(tcp::connect(host, *port).await?),
                 http2: false,
+                generation: 0,
             }),
             Way::Tls {
                 host,
@@ -108,7 +128,8 @@ impl Dialer {
                 name,
             } => {
                 let stream = tcp::connect(host, *port).await?;
-                let connector = TlsConnector::from(tls.config.clone());
+                let spoken = tls.current.spoken();
+                let connector = TlsConnector::from(spoken.config.clone());
                 let stream = connector
                     .connect(name.clone(), stream)
                     .await
@@ -116,6 +137,7 @@ impl Dialer {
                 Ok(Dialled {
                     http2: stream.get_ref().1.alpn_protocol() == Some(b"h2"),
                     io: Box::new(stream),
+                    generation: spoken.generation,
                 })
             }
         }

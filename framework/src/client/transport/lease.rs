@@ -10,6 +10,7 @@ use http_body::{Body as _, Frame, SizeHint};
 use hyper::{body::Incoming, client::conn::TrySendError};
 
 use super::{
+    connection::Http1,
     pool::Shared,
     shelf::{Stream, Taken},
 };
@@ -43,7 +44,10 @@ pub(super) async fn send(
                 }
             }
         }
-        Taken::Http1(mut sender) => {
+        Taken::Http1(Http1 {
+            mut sender,
+            generation,
+        }) => {
             if let Err(error) = sender.ready().await {
                 return Err(Box::new(Failed {
                     error,
@@ -52,7 +56,7 @@ pub(super) async fn send(
             }
             let uri = request.uri().clone();
             match sender.try_send_request(origin_form(request)).await {
-                Ok(response) => (response, Hold::Http1(sender)),
+                Ok(response) => (response, Hold::Http1(Http1 { sender, generation })),
                 Err(error) => {
                     let mut failed = failed(error);
                     if let Some(request) = &mut failed.unsent {
@@ -102,7 +106,7 @@ fn origin_form(mut request: Request<Body>) -> Request<Body> {
 
 /// What an answer holds on to while it is read.
 enum Hold {
-    Http1(hyper::client::conn::http1::SendRequest<Body>),
+    Http1(Http1),
     Http2(#[expect(dead_code, reason = "held for its drop")] Stream),
 }
 
@@ -117,7 +121,7 @@ struct PooledBody {
 impl PooledBody {
     fn give_back(&mut self) {
         match self.hold.take() {
-            Some(Hold::Http1(sender)) => self.pool.put_http1(self.class, sender),
+            Some(Hold::Http1(connection)) => self.pool.put_http1(self.class, connection),
             // The stream gives itself back.
             Some(Hold::Http2(_)) | None => {}
         }

@@ -3,6 +3,7 @@
 mod connect_error;
 mod connection;
 mod connector;
+mod current_tls;
 mod dialer;
 mod heard;
 mod lease;
@@ -14,5 +15,7 @@ mod tls;
 pub use connect_error::{ConnectError, ConnectProblem};
 pub use connector::{Connector, Io};
 
+pub(crate) use current_tls::CurrentTls;
 pub(crate) use dialer::Dialer;
 pub(crate) use pool::{Pool, connection_broke, was_not_processed};
+pub(crate) use tls::certified;

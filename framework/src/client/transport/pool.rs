@@ -7,7 +7,6 @@ use std::{
 use futures_core::future::BoxFuture;
 use futures_util::{FutureExt, future::Shared as SharedFuture};
 use http::{Request, Response, Uri, uri};
-use hyper::client::conn::http1;
 use tokio_util::{
     sync::{CancellationToken, DropGuard},
     task::TaskTracker,
@@ -16,7 +15,7 @@ use tower::Service;
 
 use super::{
     ConnectError, ConnectProblem, Dialer,
-    connection::{Connection, Tasks},
+    connection::{Connection, Http1, Tasks},
     lease,
     shelf::{Dialling, Shelf, Stream, Taken},
 };
@@ -108,7 +107,7 @@ impl Shared {
         loop {
             let dialling = {
                 let mut shelf = self.shelf(class);
-                if let Some(taken) = shelf.take() {
+                if let Some(taken) = shelf.take(self.dialer.generation()) {
                     return Ok(taken);
                 }
                 if shelf.speaks_http1 {
@@ -121,7 +120,7 @@ impl Shared {
                 // Its outcome may have been taken by others by the time we look: then once more.
                 Some(dialling) => dialling.await?,
                 None => match dial(&self.dialer, class, &self.tasks).await? {
-                    Connection::Http1(sender) => return Ok(Taken::Http1(sender)),
+                    Connection::Http1(connection) => return Ok(Taken::Http1(connection)),
                     connection => put(&mut self.shelf(class), connection),
                 },
             }
@@ -155,8 +154,8 @@ impl Shared {
         shelf.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn put_http1(&self, class: Class, sender: http1::SendRequest<Body>) {
-        self.shelf(class).put_http1(sender);
+    pub(super) fn put_http1(&self, class: Class, connection: Http1) {
+        self.shelf(class).put_http1(connection);
     }
 
     pub(super) fn forget(&self, class: Class, stream: &Stream) {
@@ -166,7 +165,7 @@ impl Shared {
 
 fn put(shelf: &mut Shelf, connection: Connection) {
     match connection {
-        Connection::Http1(sender) => shelf.put_http1(sender),
+        Connection::Http1(connection) => shelf.put_http1(connection),
         Connection::Http2(connection) => shelf.put_http2(connection),
     }
 }

@@ -2,10 +2,13 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use futures_core::future::BoxFuture;
 use futures_util::future::WeakShared;
-use hyper::client::conn::{http1, http2};
+use hyper::client::conn::http2;
 use tokio::time::Instant;
 
-use super::{ConnectError, connection::Http2};
+use super::{
+    ConnectError,
+    connection::{Http1, Http2},
+};
 use crate::client::Body;
 
 /// How long a connection that nobody needs is kept.
@@ -20,7 +23,7 @@ pub(super) type Dialling = BoxFuture<'static, Result<(), ConnectError>>;
 #[derive(Default)]
 pub(super) struct Shelf {
     http2: Vec<Arc<Http2>>,
-    idle: VecDeque<(http1::SendRequest<Body>, Instant)>,
+    idle: VecDeque<(Http1, Instant)>,
     /// The server spoke HTTP/1.1 last: each request needs a connection of its own.
     pub(super) speaks_http1: bool,
     pub(super) dialling: Option<WeakShared<Dialling>>,
@@ -28,7 +31,7 @@ pub(super) struct Shelf {
 
 /// What the shelf had.
 pub(super) enum Taken {
-    Http1(http1::SendRequest<Body>),
+    Http1(Http1),
     Http2(Stream),
 }
 
@@ -48,10 +51,12 @@ impl Drop for Stream {
 }
 
 impl Shelf {
-    /// A connection with room for one more request.
-    pub(super) fn take(&mut self) -> Option<Taken> {
-        self.http2
-            .retain(|connection| !connection.sender.is_closed());
+    /// A connection of this generation with room for one more request. Those of others go: what is
+    /// being answered on them is read to its end.
+    pub(super) fn take(&mut self, generation: u64) -> Option<Taken> {
+        self.http2.retain(|connection| {
+            !connection.sender.is_closed() && connection.generation == generation
+        });
         // The first one is kept for ever, later ones as long as they are needed.
         let mut first = true;
         self.http2
@@ -60,9 +65,10 @@ impl Shelf {
         if let Some(connection) = self.http2.iter().find(|connection| connection.take()) {
             return Some(Taken::Http2(Stream(connection.clone())));
         }
-        while let Some((sender, since)) = self.idle.pop_back() {
-            if !sender.is_closed() && since.elapsed() < KEPT {
-                return Some(Taken::Http1(sender));
+        while let Some((connection, since)) = self.idle.pop_back() {
+            let lives = !connection.sender.is_closed() && since.elapsed() < KEPT;
+            if lives && connection.generation == generation {
+                return Some(Taken::Http1(connection));
             }
         }
         None
@@ -73,15 +79,15 @@ impl Shelf {
         self.http2.push(connection);
     }
 
-    pub(super) fn put_http1(&mut self, sender: http1::SendRequest<Body>) {
+    pub(super) fn put_http1(&mut self, connection: Http1) {
         self.speaks_http1 = true;
-        if sender.is_closed() {
+        if connection.sender.is_closed() {
             return;
         }
         while self.idle.len() >= MOST_IDLE {
             self.idle.pop_front();
         }
-        self.idle.push_back((sender, Instant::now()));
+        self.idle.push_back((connection, Instant::now()));
     }
 
     /// Forgets a connection that turned out to be dead.

@@ -4,6 +4,7 @@ use rustls::{
     ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
     client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
     crypto::CryptoProvider,
+    sign::CertifiedKey,
 };
 use rustls_pki_types::{
     CertificateDer, PrivateKeyDer, ServerName, UnixTime,
@@ -11,11 +12,12 @@ use rustls_pki_types::{
 };
 use secrecy::ExposeSecret;
 
+use super::CurrentTls;
 use crate::client::config::{ConfigError, Identity, Pem, TlsConfig};
 
 /// TLS as the configuration asks for it, and where the authorities that count come from.
 pub(crate) struct Tls {
-    pub(super) config: Arc<ClientConfig>,
+    pub(super) current: Arc<CurrentTls>,
     /// The name that the server's certificate must be for, when it is not the host's.
     pub(super) server_name: Option<ServerName<'static>>,
     pub(super) roots: String,
@@ -52,18 +54,7 @@ impl Tls {
             };
             (builder.with_root_certificates(store), origin)
         };
-        let mut config = match &tls.identity {
-            Some(identity) => {
-                let (chain, key) = identity_of(identity)?;
-                builder.with_client_auth_cert(chain, key).map_err(|error| {
-                    ConfigError::new(format!(
-                        "the client certificate ({}) and its key ({}) cannot be used together: {error}",
-                        identity.certificate.origin, identity.key_origin
-                    ))
-                })?
-            }
-            None => builder.with_no_client_auth(),
-        };
+        let mut config = builder.with_no_client_auth();
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         let server_name = tls.server_name.clone().map(|name| {
             ServerName::try_from(name.clone()).map_err(|_| {
@@ -72,8 +63,12 @@ impl Tls {
                 ))
             })
         });
+        let current = CurrentTls::new(config);
+        if let Some(identity) = &tls.identity {
+            current.show(Some(certified(identity)?));
+        }
         Ok(Self {
-            config: Arc::new(config),
+            current: Arc::new(current),
             server_name: server_name.transpose()?,
             roots,
         })
@@ -122,9 +117,8 @@ fn system() -> Result<RootCertStore, ConfigError> {
     Ok(store)
 }
 
-type Chain = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
-
-fn identity_of(identity: &Identity) -> Result<Chain, ConfigError> {
+/// A client certificate and its key, ready to be shown.
+pub(crate) fn certified(identity: &Identity) -> Result<Arc<CertifiedKey>, ConfigError> {
     let chain = certificates(&identity.certificate, "the client certificate")?;
     let key = PrivateKeyDer::from_pem_slice(identity.key.expose_secret().as_bytes());
     let key = key.map_err(|_| {
@@ -133,7 +127,14 @@ fn identity_of(identity: &Identity) -> Result<Chain, ConfigError> {
             identity.key_origin
         ))
     })?;
-    Ok((chain, key))
+    let provider = rustls::crypto::ring::default_provider();
+    let certified = CertifiedKey::from_der(chain, key, &provider).map_err(|error| {
+        ConfigError::new(format!(
+            "the client certificate ({}) and its key ({}) cannot be used together: {error}",
+            identity.certificate.origin, identity.key_origin
+        ))
+    })?;
+    Ok(Arc::new(certified))
 }
 
 /// Takes any certificate, for `insecure-skip-tls-verify`; signatures are checked still.

@@ -1,0 +1,23 @@
+/// Whether a credential plugin may ask the person at the terminal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum InteractiveMode {
+    /// Never; it gets no standard input.
+    Never,
+    /// When standard input is a terminal.
+    #[default]
+    IfAvailable,
+    /// It has to: without a terminal it is not started.
+    Always,
+}
+
+impl InteractiveMode {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        match text {
+            "Never" => Some(Self::Never),
+            "IfAvailable" => Some(Self::IfAvailable),
+            "Always" => Some(Self::Always),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! Credential plugins: commands that print the client's credentials, as kubectl knows them.
+
+mod exec_config;
+mod exec_version;
+mod interactive_mode;
+mod resolve;
+
+pub use exec_config::ExecConfig;
+pub use exec_version::ExecVersion;
+pub use interactive_mode::InteractiveMode;
+
+pub(super) use resolve::resolve;

@@ -1,0 +1,65 @@
+use base64::{Engine, prelude::BASE64_STANDARD};
+use serde::Serialize;
+
+use crate::client::config::{Config, ExecConfig};
+
+/// What `KUBERNETES_EXEC_INFO` tells a plugin.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Info<'a> {
+    api_version: &'static str,
+    kind: &'static str,
+    spec: Spec<'a>,
+}
+
+#[derive(Serialize)]
+struct Spec<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cluster: Option<&'a Cluster>,
+    interactive: bool,
+}
+
+/// Which cluster the credentials are for.
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) struct Cluster {
+    server: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tls_server_name: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    insecure_skip_tls_verify: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    certificate_authority_data: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    config: Option<serde_json::Value>,
+}
+
+impl Cluster {
+    /// What `exec` wants to know of the cluster.
+    pub(super) fn new(config: &Config, exec: &ExecConfig) -> Option<Self> {
+        let roots = config.tls.roots.as_ref();
+        exec.provide_cluster_info.then(|| Self {
+            server: config.url.to_string().trim_end_matches('/').to_owned(),
+            tls_server_name: config.tls.server_name.clone(),
+            insecure_skip_tls_verify: config.tls.insecure,
+            certificate_authority_data: roots.map(|pem| BASE64_STANDARD.encode(&pem.text)),
+            config: exec.cluster_config.clone(),
+        })
+    }
+}
+
+/// The variable's value.
+pub(super) fn info(
+    exec: &ExecConfig,
+    cluster: Option<&Cluster>,
+    interactive: bool,
+) -> Result<String, serde_json::Error> {
+    serde_json::to_string(&Info {
+        api_version: exec.version.as_str(),
+        kind: "ExecCredential",
+        spec: Spec {
+            cluster,
+            interactive,
+        },
+    })
+}

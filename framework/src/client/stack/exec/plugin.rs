@@ -1,0 +1,203 @@
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use futures_core::future::BoxFuture;
+use futures_util::{
+    FutureExt,
+    future::{Shared as SharedFuture, WeakShared},
+};
+use jiff::Timestamp;
+use tokio::time::Instant;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::{Credential, info::Cluster, run::Run};
+use crate::client::{
+    ConfigError,
+    config::{Config, ExecConfig},
+    transport::CurrentTls,
+};
+
+/// After a renewal ahead of time, the next one comes no sooner than this.
+const PAUSE: Duration = Duration::from_secs(10);
+
+/// A credential plugin and what it printed last.
+///
+/// However many requests need credentials, one run serves them all; it goes on as long as one of
+/// them waits. While the credentials are valid nobody waits: they are renewed shortly before their
+/// end by a task that ends with the plugin.
+pub(in crate::client::stack) struct Plugin {
+    shared: Arc<Shared>,
+    renewal: Mutex<Renewal>,
+}
+
+#[derive(Default)]
+struct Renewal {
+    task: Option<AbortOnDropHandle<()>>,
+    not_before: Option<Instant>,
+}
+
+struct Shared {
+    run: Run,
+    tls: Option<Arc<CurrentTls>>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    known: Option<Arc<Credential>>,
+    running: Option<WeakShared<Running>>,
+}
+
+type Running = BoxFuture<'static, Result<Arc<Credential>, ConfigError>>;
+
+impl Plugin {
+    /// The plugin `exec` of `config`; the certificates that it prints are shown by `tls`.
+    pub(in crate::client::stack) fn new(
+        exec: &ExecConfig,
+        config: &Config,
+        tls: Option<Arc<CurrentTls>>,
+    ) -> Self {
+        let cluster = Cluster::new(config, exec);
+        Self {
+            shared: Arc::new(Shared {
+                run: Run::new(exec.clone(), cluster, &config.credentials_origin),
+                tls,
+                state: Mutex::default(),
+            }),
+            renewal: Mutex::default(),
+        }
+    }
+
+    /// The credentials that are valid now.
+    pub(in crate::client::stack) async fn current(&self) -> Result<Arc<Credential>, ConfigError> {
+        let now = Timestamp::now();
+        let running = {
+            let mut state = self.shared.state();
+            match &state.known {
+                Some(known) if !known.is_expired(now) => {
+                    let known = known.clone();
+                    if known.wants_renewal(now) {
+                        self.renew_ahead(&mut state);
+                    }
+                    return Ok(known);
+                }
+                _ => self.shared.running(&mut state),
+            }
+        };
+        running.await
+    }
+
+    /// Credentials newer than `refused`, if there are.
+    pub(in crate::client::stack) async fn newer(
+        &self,
+        refused: &Arc<Credential>,
+    ) -> Result<Option<Arc<Credential>>, ConfigError> {
+        let running = {
+            let mut state = self.shared.state();
+            match &state.known {
+                // Another request has been refused before, and has seen to it.
+                Some(known) if !Arc::ptr_eq(known, refused) => {
+                    std::future::ready(Ok(known.clone())).left_future()
+                }
+                _ => self.shared.running(&mut state).right_future(),
+            }
+        };
+        let newer = running.await?;
+        Ok((!newer.is_same_as(refused)).then_some(newer))
+    }
+
+    fn renew_ahead(&self, state: &mut State) {
+        let now = Instant::now();
+        let mut renewal = self.renewal.lock().unwrap_or_else(PoisonError::into_inner);
+        if renewal.not_before.is_some_and(|time| now < time) {
+            return;
+        }
+        renewal.not_before = Some(now + PAUSE);
+        let busy = renewal
+            .task
+            .as_ref()
+            .is_some_and(|task| !task.is_finished());
+        if busy {
+            return;
+        }
+        let running = self.shared.running(state);
+        let task = tokio::spawn(async move {
+            if let Err(error) = running.await {
+                tracing::warn!("{error}: going on with the credentials printed before");
+            }
+        });
+        renewal.task = Some(AbortOnDropHandle::new(task));
+    }
+}
+
+impl Shared {
+    /// The run that is under way, or a new one.
+    fn running(self: &Arc<Self>, state: &mut State) -> SharedFuture<Running> {
+        let present = state.running.as_ref().and_then(WeakShared::upgrade);
+        present.unwrap_or_else(|| {
+            let shared = self.clone();
+            let running = async move {
+                let outcome = shared.run.run().await;
+                shared.keep(outcome)
+            };
+            let running = running.boxed().shared();
+            state.running = running.downgrade();
+            running
+        })
+    }
+
+    fn keep(
+        &self,
+        outcome: Result<Credential, ConfigError>,
+    ) -> Result<Arc<Credential>, ConfigError> {
+        let mut state = self.state();
+        state.running = None;
+        let new = Arc::new(outcome?);
+        if let Some(tls) = &self.tls
+            && !new.has_same_identity_as(state.known.as_deref())
+        {
+            tls.show(new.identity.clone());
+        }
+        state.known = Some(new.clone());
+        Ok(new)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::config::{ExecVersion, InteractiveMode};
+
+    fn printed(token: &str, expires: Timestamp) -> String {
+        format!(
+            r#"{{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{{"token":"{token}","expirationTimestamp":"{expires}"}}}}"#
+        )
+    }
+
+    #[tokio::test]
+    async fn credentials_are_renewed_ahead_of_their_end_while_nobody_waits() {
+        let hour = jiff::SignedDuration::from_hours(1);
+        let now = Timestamp::now();
+        let exec = ExecConfig::new("sh")
+            .args(["-c", "printf '%s' \"$WORDS\""])
+            .env("WORDS", printed("new", now + hour))
+            .interactive_mode(InteractiveMode::Never);
+        let config = Config::new("https://host".parse().unwrap());
+        let plugin = Plugin::new(&exec, &config, None);
+        let soon = now + jiff::SignedDuration::from_secs(100);
+        let old = Credential::parse(&printed("old", soon), ExecVersion::V1, "", now - hour);
+        plugin.shared.state().known = Some(Arc::new(old.unwrap()));
+
+        let token = async || plugin.current().await.unwrap().header.clone().unwrap();
+        assert_eq!(token().await, "Bearer old");
+        while token().await != "Bearer new" {
+            tokio::task::yield_now().await;
+        }
+    }
+}

@@ -1,0 +1,60 @@
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use rustls::{
+    ClientConfig,
+    client::{ResolvesClientCert, Resumption},
+    sign::{CertifiedKey, SingleCertAndKey},
+};
+
+/// TLS as it is spoken now. The client's certificate may change meanwhile; every change is a new
+/// generation, and connections of earlier ones get no further requests.
+pub(crate) struct CurrentTls {
+    spoken: ArcSwap<Spoken>,
+    anonymous: Arc<dyn ResolvesClientCert>,
+}
+
+pub(super) struct Spoken {
+    pub(super) config: Arc<ClientConfig>,
+    pub(super) generation: u64,
+}
+
+impl CurrentTls {
+    /// `config` is without a client certificate.
+    pub(super) fn new(config: ClientConfig) -> Self {
+        Self {
+            anonymous: config.client_auth_cert_resolver.clone(),
+            spoken: ArcSwap::from_pointee(Spoken {
+                config: Arc::new(config),
+                generation: 0,
+            }),
+        }
+    }
+
+    pub(super) fn spoken(&self) -> Arc<Spoken> {
+        self.spoken.load_full()
+    }
+
+    /// Counts the changes of the certificate.
+    pub(crate) fn generation(&self) -> u64 {
+        self.spoken.load().generation
+    }
+
+    /// Shows `identity` to the server from now on.
+    pub(crate) fn show(&self, identity: Option<Arc<CertifiedKey>>) {
+        let resolver = match identity {
+            Some(identity) => Arc::new(SingleCertAndKey::from(identity)),
+            None => self.anonymous.clone(),
+        };
+        self.spoken.rcu(|spoken| {
+            let mut config = ClientConfig::clone(&spoken.config);
+            config.client_auth_cert_resolver = resolver.clone();
+            // A resumed session would go on as whom it began.
+            config.resumption = Resumption::default();
+            Spoken {
+                config: Arc::new(config),
+                generation: spoken.generation + 1,
+            }
+        });
+    }
+}
