@@ -9,8 +9,8 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// Fills in what a real server fills in before it stores an object of a built-in kind, and what clients then see.
 ///
-/// Called on create and on every update, before validation; it is idempotent. It also drops fields that are `null`,
-/// which the typed decoding of a real server does not tell from absent ones. Objects of other kinds stay as they are.
+/// Called on create and on every update, before validation; it is idempotent. It also drops fields that are `null`
+/// or an empty list, which the types of a real server do not tell from absent ones. Objects of other kinds stay as they are.
 /// A Job's selector is made from `metadata.uid`, so that must be set before. A Service gets an address derived from
 /// its namespace and name.
 pub fn default_object(kind: &ServedKind, value: &mut Value) {
@@ -22,7 +22,7 @@ pub fn default_object(kind: &ServedKind, value: &mut Value) {
         kind.kind.as_str(),
         "CustomResourceDefinition" | "ControllerRevision"
     ) {
-        drop_nulls(value);
+        drop_absent(value);
     }
     let Value::Object(fields) = value else { return };
     match (kind.group.as_str(), kind.kind.as_str()) {
@@ -76,13 +76,18 @@ fn ensure<'a>(fields: &'a mut Map<String, Value>, key: &str) -> Option<&'a mut M
     object(fields, key)
 }
 
-fn drop_nulls(value: &mut Value) {
+/// A role's `rules` are the one list that is written even when it is empty and allowed to be.
+fn drop_absent(value: &mut Value) {
     match value {
         Value::Object(fields) => {
-            fields.retain(|_, value| !value.is_null());
-            fields.values_mut().for_each(drop_nulls);
+            fields.retain(|name, value| match value {
+                Value::Null => false,
+                Value::Array(items) => !items.is_empty() || name == "rules",
+                _ => true,
+            });
+            fields.values_mut().for_each(drop_absent);
         }
-        Value::Array(items) => items.iter_mut().for_each(drop_nulls),
+        Value::Array(items) => items.iter_mut().for_each(drop_absent),
         _ => {}
     }
 }
