@@ -1,11 +1,12 @@
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use super::{CustomResourceDefinition, to_json};
 use crate::{
     client::{Api, Client, Error, Patch, PatchParams},
-    resource::Object,
+    resource::{ApiResource, Object, ObjectMeta},
 };
 
 /// How long one definition may take to be established and served.
@@ -70,7 +71,8 @@ pub async fn install(
     crds: &[CustomResourceDefinition],
     field_manager: &str,
 ) -> Result<(), InstallError> {
-    let api = Api::<CustomResourceDefinition>::all(client);
+    let resource = ApiResource::of::<CustomResourceDefinition>();
+    let api = Api::<Present>::of(client, resource, None);
     for crd in crds {
         if let Some(present) = api.get_opt(crd.name()).await?
             && let Some(difference) = difference(&present, crd)
@@ -90,11 +92,59 @@ pub async fn install(
     Ok(())
 }
 
+/// What counts here of a definition that the server has; schemas of others are not this program's to understand.
+#[derive(Serialize, Deserialize)]
+struct Present {
+    metadata: ObjectMeta,
+    spec: PresentSpec,
+    #[serde(default)]
+    status: PresentStatus,
+}
+
+#[derive(Serialize, Deserialize)]
+struct PresentSpec {
+    names: PresentNames,
+    scope: String,
+    versions: Vec<PresentVersion>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct PresentNames {
+    kind: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct PresentVersion {
+    name: String,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+struct PresentStatus {
+    conditions: Vec<PresentCondition>,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+struct PresentCondition {
+    #[serde(rename = "type")]
+    kind: String,
+    status: String,
+    message: String,
+}
+
+impl Object for Present {
+    fn metadata(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn metadata_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
 /// What forbids replacing `present` by `wanted`.
-fn difference(
-    present: &CustomResourceDefinition,
-    wanted: &CustomResourceDefinition,
-) -> Option<String> {
+fn difference(present: &Present, wanted: &CustomResourceDefinition) -> Option<String> {
     let (present, wanted) = (&present.spec, &wanted.spec);
     if present.names.kind != wanted.names.kind {
         return Some(format!(
@@ -123,22 +173,19 @@ fn difference(
 }
 
 async fn established(
-    api: &Api<CustomResourceDefinition>,
+    api: &Api<Present>,
     crd: &CustomResourceDefinition,
     deadline: Instant,
 ) -> Result<(), InstallError> {
     let mut pause = FIRST;
     loop {
         let present = api.get_opt(crd.name()).await?;
-        let conditions = present
-            .and_then(|crd| crd.status)
-            .and_then(|status| status.conditions)
-            .unwrap_or_default();
+        let conditions = present.map_or_else(Vec::new, |present| present.status.conditions);
         let message = |kind: &str, status: &str| {
             conditions
                 .iter()
-                .find(|condition| condition.type_ == kind && condition.status == status)
-                .map(|condition| condition.message.clone().unwrap_or_default())
+                .find(|condition| condition.kind == kind && condition.status == status)
+                .map(|condition| condition.message.clone())
         };
         for (kind, status) in [("NamesAccepted", "False"), ("NonStructuralSchema", "True")] {
             if let Some(message) = message(kind, status) {
@@ -207,7 +254,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn crd(kind: &str, scope: &str, versions: &[&str]) -> CustomResourceDefinition {
+    fn crd<T: serde::de::DeserializeOwned>(kind: &str, scope: &str, versions: &[&str]) -> T {
         let versions: Vec<_> = versions
             .iter()
             .map(|name| json!({"name": name, "served": true, "storage": true}))
