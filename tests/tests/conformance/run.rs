@@ -6,6 +6,7 @@ use bytes::Bytes;
 use http::{Method, Request};
 use http_body_util::BodyExt;
 use pilothouse::client::{Body, Client};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// How long a watch is listened to when it says less than expected.
@@ -14,7 +15,7 @@ const SILENCE: Duration = Duration::from_secs(3);
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What a server answered to one step.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Answer {
     pub(crate) step: String,
     pub(crate) code: u16,
