@@ -1,14 +1,15 @@
 use std::sync::Arc;
 
-use http::{HeaderValue, Request, Response, uri::Scheme};
-use tower::{Layer, Service, ServiceExt, util::BoxCloneSyncService};
+use http::{Request, Response, uri::Scheme};
+use tower::{Layer, Service};
 
 use super::{
     Body, BoxError, Client, Config, ConfigError, Connector, Credentials, Error,
     client::ClientInner,
     stack::{
-        Answer, Auth, Authenticator, Base, Counted, Dispatch, Headers, Impersonate, RequestService,
-        Retry, Total, Traced,
+        AnswerLayer, AuthLayer, Authenticator, BaseLayer, CountLayer, Dispatch, ImpersonateLayer,
+        MeasureLayer, RequestService, RetryLayer, Steps, TotalLayer, TraceLayer, UserAgentLayer,
+        WarningsLayer, service,
     },
     transport::{CurrentTls, Dialer, Pool},
 };
@@ -20,7 +21,9 @@ pub struct ClientBuilder {
     user_agent: Option<String>,
     metrics: Option<Metrics>,
     connector: Option<Arc<dyn Connector>>,
-    layers: Vec<Box<dyn FnOnce(RequestService) -> RequestService + Send>>,
+    warnings: WarningsLayer,
+    stack: Option<Box<dyn Fn(Steps) -> RequestService + Send + Sync>>,
+    layers: Vec<Box<dyn Fn(RequestService) -> RequestService + Send + Sync>>,
 }
 
 impl ClientBuilder {
@@ -30,6 +33,8 @@ impl ClientBuilder {
             user_agent: None,
             metrics: None,
             connector: None,
+            warnings: WarningsLayer::default(),
+            stack: None,
             layers: Vec::new(),
         }
     }
@@ -56,26 +61,48 @@ impl ClientBuilder {
         self
     }
 
+    /// Tell each of the server's warnings once to `handler`, such as that a version is going to be
+    /// removed; the default logs them. `handler` must not block.
+    ///
+    /// ```
+    /// # use pilothouse::client::{Client, Config};
+    /// # let config = Config::new("https://host:6443".parse().unwrap());
+    /// let builder = Client::builder(config).on_warning(|text| eprintln!("Warning: {text}"));
+    /// ```
+    #[must_use]
+    pub fn on_warning(mut self, handler: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.warnings = WarningsLayer::new(handler);
+        self
+    }
+
+    /// Put the stack together in another way than [`Steps::request`] does; see [`stack`](super::stack).
+    #[must_use]
+    pub fn stack<S, B>(mut self, put_together: impl Fn(Steps) -> S + Send + Sync + 'static) -> Self
+    where
+        S: Service<Request<Body>, Response = Response<B>> + Clone + Send + Sync + 'static,
+        S::Error: Into<BoxError>,
+        S::Future: Send + 'static,
+        B: http_body::Body<Data = bytes::Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        self.stack = Some(Box::new(move |steps| service(put_together(steps))));
+        self
+    }
+
     /// Put `layer` around everything: it sees each request once, however often it is sent. The
     /// layer added last is the outermost.
     #[must_use]
     pub fn layer<L, B>(mut self, layer: L) -> Self
     where
-        L: Layer<RequestService> + Send + 'static,
+        L: Layer<RequestService> + Send + Sync + 'static,
         L::Service: Service<Request<Body>, Response = Response<B>> + Clone + Send + Sync + 'static,
         <L::Service as Service<Request<Body>>>::Error: Into<BoxError>,
         <L::Service as Service<Request<Body>>>::Future: Send + 'static,
         B: http_body::Body<Data = bytes::Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        self.layers.push(Box::new(move |stack| {
-            BoxCloneSyncService::new(
-                layer
-                    .layer(stack)
-                    .map_response(|response: Response<B>| response.map(Body::new))
-                    .map_err(Into::into),
-            )
-        }));
+        self.layers
+            .push(Box::new(move |stack| service(layer.layer(stack))));
         self
     }
 
@@ -86,39 +113,35 @@ impl ClientBuilder {
     pub fn build(self) -> Result<Client, Error> {
         let config = self.config;
         let advice_on_401 = Some(config.advice_on_401().into());
-        let user_agent = user_agent(self.user_agent.as_deref())?;
-        let host = config.url.authority().map_or("", |host| host.as_str());
-        let host: Arc<str> = host.into();
         let has_connector = self.connector.is_some();
         let dialer = Dialer::new(&config, self.connector)?;
         let authenticator = authenticator(&config, has_connector, dialer.tls())?;
-        let pool = Pool::new(dialer);
-
-        let answer = Answer {
-            inner: pool,
-            limit: config.answer_timeout,
+        let metrics = self.metrics.map(|metrics| metrics.client());
+        let host = config.url.authority().map_or("", |host| host.as_str());
+        let count = CountLayer::new(metrics.clone(), host);
+        let steps = Steps {
+            total: TotalLayer::new(config.total_timeout),
+            trace: TraceLayer::new(&config.url),
+            measure: MeasureLayer::new(metrics, host),
+            retry: RetryLayer::default(),
+            auth: AuthLayer::new(authenticator, &count),
+            count,
+            impersonate: ImpersonateLayer::new(config.impersonation.as_ref())?,
+            user_agent: UserAgentLayer::new(self.user_agent.as_deref())?,
+            warnings: self.warnings,
+            base: BaseLayer::new(&config.url),
+            answer: AnswerLayer::new(config.answer_timeout),
+            pool: Pool::new(dialer),
         };
-        let described = Headers::new(Base::new(answer, &config.url), user_agent);
-        let attempt = Auth {
-            inner: Impersonate::new(described, config.impersonation.as_ref())?,
-            authenticator: Arc::new(authenticator),
-        };
-        let attempts = Retry {
-            inner: Counted {
-                inner: attempt,
-                metrics: self.metrics.map(|metrics| metrics.client()),
-                host,
-            },
-        };
-        let request = Total {
-            inner: Traced { inner: attempts },
-            limit: config.total_timeout,
-        };
-        let stack: Box<dyn Dispatch> = if self.layers.is_empty() {
-            Box::new(request)
-        } else {
-            let stack = RequestService::new(request);
-            Box::new(self.layers.into_iter().fold(stack, |stack, add| add(stack)))
+        let stack: Box<dyn Dispatch> = match (self.stack, &self.layers[..]) {
+            (None, []) => Box::new(steps.request()),
+            (own, layers) => {
+                let stack = match own {
+                    Some(put_together) => put_together(steps),
+                    None => RequestService::new(steps.request()),
+                };
+                Box::new(layers.iter().fold(stack, |stack, add| add(stack)))
+            }
         };
         Ok(Client {
             inner: Arc::new(ClientInner {
@@ -144,33 +167,4 @@ fn authenticator(
         return Ok(Authenticator::default());
     }
     Authenticator::new(config, tls)
-}
-
-/// `website/1.2.0 (linux/amd64) pilothouse/0.1.0`: which program asks, for audit logs and flow
-/// control.
-fn user_agent(own: Option<&str>) -> Result<HeaderValue, ConfigError> {
-    let binary = || {
-        let path = std::env::args_os().next()?;
-        let name = std::path::Path::new(&path).file_stem()?.to_str()?;
-        // Only a product's name may stand here (RFC 9110).
-        let is_token = |letter: char| letter.is_ascii_alphanumeric() || "-_.+".contains(letter);
-        let name: String = name.chars().filter(|letter| is_token(*letter)).collect();
-        (!name.is_empty()).then_some(name)
-    };
-    let own = match own {
-        Some(own) => own.to_owned(),
-        None => binary().unwrap_or_else(|| "unknown".to_owned()),
-    };
-    let architecture = match std::env::consts::ARCH {
-        "x86_64" => "amd64",
-        "aarch64" => "arm64",
-        other => other,
-    };
-    let text = format!(
-        "{own} ({}/{architecture}) pilothouse/{}",
-        std::env::consts::OS,
-        env!("CARGO_PKG_VERSION")
-    );
-    HeaderValue::from_str(&text)
-        .map_err(|_| ConfigError::new("the user agent holds characters that no header may have"))
 }

@@ -3,13 +3,14 @@ use std::{fmt, future::Future, sync::Arc};
 use bytes::Bytes;
 use http::{Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use tower::Service;
 
 use super::{
     Body, BoxError, ClientBuilder, Config, ConfigError, ConnectError, Error,
     call::Call,
     class::Class,
     decode::decode_plain,
-    stack::{Dispatch, TimedOut, TotalDeadline},
+    stack::{self, Dispatch, TimedOut, TotalDeadline},
 };
 use crate::resource::Status;
 
@@ -53,6 +54,46 @@ impl Client {
     /// A client with more than its configuration to say.
     pub fn builder(config: Config) -> ClientBuilder {
         ClientBuilder::new(config)
+    }
+
+    /// A client whose requests are answered by `service` and go nowhere else: for tests, and for those
+    /// who bring a stack of their own.
+    ///
+    /// What `service` is given has path and query only. [`ClientBuilder::stack`] makes the same of a
+    /// client with a configuration.
+    ///
+    /// ```
+    /// use http::{Request, Response};
+    /// use pilothouse::client::{Api, Body, Client};
+    /// use pilothouse::k8s::api::core::v1::ConfigMap;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let client = Client::from_service(tower::service_fn(|request: Request<Body>| async move {
+    ///     assert_eq!(request.uri(), "/api/v1/namespaces/default/configmaps/settings");
+    ///     let object = r#"{"metadata": {"name": "settings"}, "data": {"colour": "blue"}}"#;
+    ///     Ok::<_, std::convert::Infallible>(Response::new(object.to_owned()))
+    /// }));
+    /// let settings = Api::<ConfigMap>::namespaced(&client, "default").get("settings").await?;
+    /// assert_eq!(settings.data.unwrap()["colour"], "blue");
+    /// # Ok(()) }
+    /// ```
+    pub fn from_service<S, B>(service: S) -> Self
+    where
+        S: Service<Request<Body>, Response = Response<B>> + Clone + Send + Sync + 'static,
+        S::Error: Into<BoxError>,
+        S::Future: Send + 'static,
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        Self {
+            inner: Arc::new(ClientInner {
+                stack: Box::new(stack::service(service)),
+                default_namespace: "default".to_owned(),
+                server: "a service of the program".to_owned(),
+                advice_on_401: None,
+            }),
+        }
     }
 
     /// The namespace to use where none is named.

@@ -46,7 +46,7 @@ mod error;
 mod lines;
 mod list;
 mod params;
-mod stack;
+pub mod stack;
 mod subresource;
 #[cfg(test)]
 mod tests;

@@ -7,6 +7,48 @@ pub(super) fn reconcile_seconds() -> Vec<f64> {
     ]
 }
 
+/// Seconds of a request, as client-go and controller-runtime have them.
+pub(super) fn request_seconds() -> Vec<f64> {
+    vec![
+        0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0,
+    ]
+}
+
+/// Bytes of a request or an answer, as client-go and controller-runtime have them.
+pub(super) fn request_bytes() -> Vec<f64> {
+    vec![
+        64.0,
+        256.0,
+        512.0,
+        1024.0,
+        4096.0,
+        16384.0,
+        65536.0,
+        262_144.0,
+        1_048_576.0,
+        4_194_304.0,
+        16_777_216.0,
+    ]
+}
+
+/// Seconds that a client certificate was in use, from ten minutes to four years.
+pub(super) fn certificate_seconds() -> Vec<f64> {
+    const DAY: f64 = 86_400.0;
+    vec![
+        600.0,
+        1800.0,
+        3600.0,
+        14_400.0,
+        DAY,
+        7.0 * DAY,
+        30.0 * DAY,
+        90.0 * DAY,
+        180.0 * DAY,
+        360.0 * DAY,
+        1440.0 * DAY,
+    ]
+}
+
 /// Seconds in and out of a workqueue: 10 ns to 1000 s.
 ///
 /// Multiplied step by step, as Go does: its rounding errors are part of the `le` strings that

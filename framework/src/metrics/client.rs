@@ -1,15 +1,30 @@
-use prometheus::{IntCounterVec, Registry};
+use std::time::Duration;
 
-use super::metrics;
+use prometheus::{HistogramVec, IntCounterVec, Registry};
+
+use super::{ExecMetrics, buckets, metrics};
 
 /// What a client sends; cloning shares the series.
+///
+/// `verb` and `method` are the HTTP method, `host` is `name:port` of the API server.
 #[derive(Clone, Debug)]
 pub struct ClientMetrics {
     requests: IntCounterVec,
+    retries: IntCounterVec,
+    durations: HistogramVec,
+    request_sizes: HistogramVec,
+    response_sizes: HistogramVec,
+    limiter: HistogramVec,
+    dns: HistogramVec,
+    /// The credential plugins.
+    pub exec: ExecMetrics,
 }
 
 impl ClientMetrics {
     pub(super) fn register(registry: &Registry) -> Self {
+        let histogram = |name, help, labels: &[&str], buckets| {
+            metrics::histogram(registry, name, help, labels, buckets)
+        };
         Self {
             requests: metrics::counter(
                 registry,
@@ -17,27 +32,112 @@ impl ClientMetrics {
                 "Number of HTTP requests, partitioned by status code, method, and host.",
                 &["code", "method", "host"],
             ),
+            retries: metrics::counter(
+                registry,
+                "rest_client_request_retries_total",
+                "Requests that were sent once more, by the outcome of that.",
+                &["code", "verb", "host"],
+            ),
+            durations: histogram(
+                "rest_client_request_duration_seconds",
+                "Time from a request to the end of its answer, repetitions included, watches not.",
+                &["verb", "host"],
+                buckets::request_seconds(),
+            ),
+            request_sizes: histogram(
+                "rest_client_request_size_bytes",
+                "Size of the requests' bodies.",
+                &["verb", "host"],
+                buckets::request_bytes(),
+            ),
+            response_sizes: histogram(
+                "rest_client_response_size_bytes",
+                "Size of the answers' bodies, as they are read.",
+                &["verb", "host"],
+                buckets::request_bytes(),
+            ),
+            limiter: histogram(
+                "rest_client_rate_limiter_duration_seconds",
+                "Time for which the client held requests back.",
+                &["verb", "host"],
+                buckets::request_seconds(),
+            ),
+            dns: histogram(
+                "rest_client_dns_resolution_duration_seconds",
+                "Time that the look-up of a host's addresses took.",
+                &["host"],
+                buckets::request_seconds(),
+            ),
+            exec: ExecMetrics::register(registry),
         }
     }
 
-    /// Counts one attempt to send a request to `host` (`name:port` of the API server).
+    /// Counts one attempt to send a request.
     ///
     /// `code` is the answer's HTTP status, `None` when there was no answer (written `<error>`).
     pub fn request(&self, code: Option<u16>, method: &str, host: &str) {
-        let mut digits = [0; 3];
-        let code = match code {
-            Some(code @ 100..=999) => {
-                for (place, digit) in [100, 10, 1].into_iter().zip(&mut digits) {
-                    *digit = b'0' + u8::try_from(code / place % 10).unwrap_or_default();
-                }
-                std::str::from_utf8(&digits).unwrap_or("<error>")
-            }
-            _ => "<error>",
-        };
-        self.requests
-            .with_label_values(&[code, known(method), host])
-            .inc();
+        with_code(code, |code| {
+            let labels = [code, known(method), host];
+            self.requests.with_label_values(&labels).inc();
+        });
     }
+
+    /// Counts an attempt after the first of one request, by its outcome.
+    pub fn retry(&self, code: Option<u16>, method: &str, host: &str) {
+        with_code(code, |code| {
+            let labels = [code, known(method), host];
+            self.retries.with_label_values(&labels).inc();
+        });
+    }
+
+    /// Records how long a request took, all attempts and the answer's body included.
+    pub fn duration(&self, method: &str, host: &str, time: Duration) {
+        let series = self.durations.with_label_values(&[known(method), host]);
+        series.observe(time.as_secs_f64());
+    }
+
+    /// Records the size of a request's body.
+    pub fn request_size(&self, method: &str, host: &str, bytes: u64) {
+        observe_bytes(&self.request_sizes, method, host, bytes);
+    }
+
+    /// Records the size of an answer's body.
+    pub fn response_size(&self, method: &str, host: &str, bytes: u64) {
+        observe_bytes(&self.response_sizes, method, host, bytes);
+    }
+
+    /// Records how long the client held a request back.
+    pub fn held_back(&self, method: &str, host: &str, time: Duration) {
+        let series = self.limiter.with_label_values(&[known(method), host]);
+        series.observe(time.as_secs_f64());
+    }
+
+    /// Records how long the look-up of the addresses of `host` took.
+    pub fn dns_resolution(&self, host: &str, time: Duration) {
+        let series = self.dns.with_label_values(&[host]);
+        series.observe(time.as_secs_f64());
+    }
+}
+
+fn observe_bytes(family: &HistogramVec, method: &str, host: &str, bytes: u64) {
+    // Sizes beyond 2^53 do not matter.
+    #[allow(clippy::cast_precision_loss)]
+    let bytes = bytes as f64;
+    let series = family.with_label_values(&[known(method), host]);
+    series.observe(bytes);
+}
+
+fn with_code(code: Option<u16>, count: impl FnOnce(&str)) {
+    let mut digits = [0; 3];
+    count(match code {
+        Some(code @ 100..=999) => {
+            for (place, digit) in [100, 10, 1].into_iter().zip(&mut digits) {
+                *digit = b'0' + u8::try_from(code / place % 10).unwrap_or_default();
+            }
+            std::str::from_utf8(&digits).unwrap_or("<error>")
+        }
+        _ => "<error>",
+    });
 }
 
 /// Methods are a closed set, so that no caller can make series without bound.

@@ -7,7 +7,8 @@
 //!
 //! * `controller_runtime_…`: [`ControllerMetrics`], one set per controller.
 //! * `workqueue_…`: [`WorkQueueMetrics`], one set per queue.
-//! * `rest_client_…`: [`ClientMetrics`].
+//! * `rest_client_…`: [`ClientMetrics`], and [`ExecMetrics`] of its credential plugins. What client-go says of its
+//!   cache of transports is not there: here every client has its own connections.
 //! * `pilothouse_informer_…`: [`InformerMetrics`], one set per kind.
 //! * `process_…` on Linux, read when somebody asks.
 //!
@@ -26,6 +27,7 @@
 mod buckets;
 mod client;
 mod controller;
+mod exec;
 mod informer;
 mod metrics;
 mod process;
@@ -34,6 +36,7 @@ mod workqueue;
 
 pub use client::ClientMetrics;
 pub use controller::ControllerMetrics;
+pub use exec::{ExecMetrics, ExecOutcome};
 pub use informer::InformerMetrics;
 pub use metrics::Metrics;
 pub use text::TEXT_FORMAT;

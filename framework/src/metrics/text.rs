@@ -22,7 +22,13 @@ pub(super) fn encode(families: &[MetricFamily]) -> String {
                 text.push_str(&go_float(bound));
                 text.push_str(after);
             }
-            None => text.push_str(line),
+            None => match line.strip_suffix(" inf") {
+                Some(series) if !line.starts_with('#') => {
+                    text.push_str(series);
+                    text.push_str(" +Inf");
+                }
+                _ => text.push_str(line),
+            },
         }
         text.push('\n');
     }

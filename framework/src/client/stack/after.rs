@@ -19,7 +19,7 @@ pub(super) trait Then {
 
 pin_project! {
     /// The inner service's future, with the layer's own work at its end. No allocation.
-    pub(crate) struct After<F, T> {
+    pub struct After<F, T> {
         #[pin]
         future: F,
         then: Option<T>,

@@ -8,16 +8,40 @@ use std::{
 use http::Request;
 use pin_project_lite::pin_project;
 use tokio::time::{Timeout, timeout};
-use tower::Service;
+use tower::{Layer, Service};
 
 use super::{TimedOut, after::Outcome};
 use crate::client::{Body, BoxError};
 
-/// Bounds the wait for the head of one attempt's answer.
-#[derive(Clone)]
-pub(crate) struct Answer<S> {
-    pub(crate) inner: S,
-    pub(crate) limit: Duration,
+/// Bounds the wait for the head of one attempt's answer; what is late is an error of its own.
+#[derive(Clone, Debug)]
+pub struct AnswerLayer {
+    limit: Duration,
+}
+
+impl AnswerLayer {
+    /// Waits as long as `limit`.
+    pub fn new(limit: Duration) -> Self {
+        Self { limit }
+    }
+}
+
+impl<S> Layer<S> for AnswerLayer {
+    type Service = Answer<S>;
+
+    fn layer(&self, inner: S) -> Answer<S> {
+        Answer {
+            inner,
+            limit: self.limit,
+        }
+    }
+}
+
+/// The service of [`AnswerLayer`].
+#[derive(Clone, Debug)]
+pub struct Answer<S> {
+    inner: S,
+    limit: Duration,
 }
 
 impl<S> Service<Request<Body>> for Answer<S>
@@ -39,7 +63,7 @@ where
 
 pin_project! {
     /// The head of an answer, or the end of the wait.
-    pub(crate) struct AnswerFuture<F> {
+    pub struct AnswerFuture<F> {
         #[pin]
         future: Timeout<F>,
         limit: Duration,

@@ -1,4 +1,5 @@
 use std::{
+    fmt,
     sync::Arc,
     task::{Context, Poll},
 };
@@ -7,10 +8,11 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use futures_core::future::BoxFuture;
 use http::{HeaderValue, Request, Response, StatusCode, header};
 use secrecy::ExposeSecret;
-use tower::{Service, ServiceExt};
+use tower::{Layer, Service, ServiceExt};
 
 use super::{
     after::Outcome,
+    counted::{Attempts, CountLayer, Tally},
     exec::{Credential, Plugin},
     identity_files::IdentityFiles,
     token::{TokenFile, bearer, sensitive},
@@ -22,10 +24,45 @@ use crate::client::{Body, BoxError, Config, ConfigError, Credentials, transport:
 ///
 /// After 401 the credentials are read again, once, and if they changed the request is sent again:
 /// the server has refused to look at it, so this is safe for writes.
+///
+/// Clones share the credentials: a plugin runs once for all of them.
 #[derive(Clone)]
-pub(crate) struct Auth<S> {
-    pub(crate) inner: S,
-    pub(crate) authenticator: Arc<Authenticator>,
+pub struct AuthLayer {
+    authenticator: Arc<Authenticator>,
+    tally: Tally,
+}
+
+impl AuthLayer {
+    pub(crate) fn new(authenticator: Authenticator, count: &CountLayer) -> Self {
+        Self {
+            authenticator: Arc::new(authenticator),
+            tally: count.tally().clone(),
+        }
+    }
+}
+
+impl fmt::Debug for AuthLayer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AuthLayer").finish_non_exhaustive()
+    }
+}
+
+impl<S> Layer<S> for AuthLayer {
+    type Service = Auth<S>;
+
+    fn layer(&self, inner: S) -> Auth<S> {
+        Auth {
+            inner,
+            layer: self.clone(),
+        }
+    }
+}
+
+/// The service of [`AuthLayer`].
+#[derive(Clone, Debug)]
+pub struct Auth<S> {
+    inner: S,
+    layer: AuthLayer,
 }
 
 /// Where the credentials come from.
@@ -157,22 +194,21 @@ where
         // The clone was not asked whether it is ready, so the ready one goes.
         let next = self.inner.clone();
         let inner = std::mem::replace(&mut self.inner, next);
-        let authenticator = self.authenticator.clone();
-        Box::pin(run(inner, authenticator, request))
+        Box::pin(run(inner, self.layer.clone(), request))
     }
 }
 
-async fn run<S>(
-    mut inner: S,
-    authenticator: Arc<Authenticator>,
-    mut request: Request<Body>,
-) -> Outcome
+async fn run<S>(mut inner: S, layer: AuthLayer, mut request: Request<Body>) -> Outcome
 where
     S: Service<Request<Body>, Response = Response<Body>, Error = BoxError>,
 {
     if request.headers().contains_key(header::AUTHORIZATION) {
         return inner.call(request).await;
     }
+    let AuthLayer {
+        authenticator,
+        tally,
+    } = layer;
     let shown = authenticator.current().await?;
     let replay = authenticator
         .can_change()
@@ -189,7 +225,11 @@ where
     let Some(newer) = authenticator.newer(shown).await else {
         return Ok(response);
     };
+    let code = Some(response.status().as_u16());
     drop(response);
+    // The layer around this one counts only the last.
+    let attempts = replay.extensions().get::<Attempts>();
+    tally.count(code, replay.method(), attempts);
     show(&mut replay, newer);
     inner.ready().await?.call(replay).await
 }

@@ -4,26 +4,43 @@ use std::{
 };
 
 use http::{Request, Response, Uri};
-use tower::Service;
+use tower::{Layer, Service};
 
 use crate::client::{Body, BoxError};
 
 /// Puts the path of the server's address, as a proxy may ask for one, in front of a request's.
 /// Scheme and host are the pool's.
-#[derive(Clone)]
-pub(crate) struct Base<S> {
-    inner: S,
+#[derive(Clone, Debug)]
+pub struct BaseLayer {
     prefix: Option<Arc<str>>,
 }
 
-impl<S> Base<S> {
-    pub(crate) fn new(inner: S, server: &Uri) -> Self {
+impl BaseLayer {
+    /// The server at `server`, such as `https://proxy/clusters/one`.
+    pub fn new(server: &Uri) -> Self {
         let prefix = server.path().trim_end_matches('/');
         Self {
-            inner,
             prefix: (!prefix.is_empty()).then(|| prefix.into()),
         }
     }
+}
+
+impl<S> Layer<S> for BaseLayer {
+    type Service = Base<S>;
+
+    fn layer(&self, inner: S) -> Base<S> {
+        Base {
+            inner,
+            prefix: self.prefix.clone(),
+        }
+    }
+}
+
+/// The service of [`BaseLayer`].
+#[derive(Clone, Debug)]
+pub struct Base<S> {
+    inner: S,
+    prefix: Option<Arc<str>>,
 }
 
 impl<S> Service<Request<Body>> for Base<S>

@@ -1,10 +1,13 @@
 use std::{
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
     task::{Context, Poll},
 };
 
-use http::{Method, Request, Response};
-use tower::Service;
+use http::{Extensions, Method, Request, Response};
+use tower::{Layer, Service};
 
 use super::after::{After, Outcome, Then};
 use crate::{
@@ -12,12 +15,84 @@ use crate::{
     metrics::ClientMetrics,
 };
 
-/// Counts each attempt in `rest_client_requests_total`.
-#[derive(Clone)]
-pub(crate) struct Counted<S> {
-    pub(crate) inner: S,
-    pub(crate) metrics: Option<ClientMetrics>,
-    pub(crate) host: Arc<str>,
+/// Counts each attempt in `rest_client_requests_total`, and those after the first of one request in
+/// `rest_client_request_retries_total`.
+#[derive(Clone, Debug)]
+pub struct CountLayer {
+    tally: Tally,
+}
+
+impl CountLayer {
+    /// Counts in `metrics` what is sent to `host`, which is `name:port`; `None` counts nothing.
+    pub fn new(metrics: Option<ClientMetrics>, host: &str) -> Self {
+        Self {
+            tally: Tally::new(metrics, host),
+        }
+    }
+
+    pub(super) fn tally(&self) -> &Tally {
+        &self.tally
+    }
+}
+
+impl<S> Layer<S> for CountLayer {
+    type Service = Counted<S>;
+
+    fn layer(&self, inner: S) -> Counted<S> {
+        Counted {
+            inner,
+            tally: self.tally.clone(),
+        }
+    }
+}
+
+/// Where attempts are counted.
+#[derive(Clone, Debug)]
+pub(super) struct Tally {
+    pub(super) metrics: Option<ClientMetrics>,
+    pub(super) host: Arc<str>,
+}
+
+impl Tally {
+    pub(super) fn new(metrics: Option<ClientMetrics>, host: &str) -> Self {
+        Self {
+            metrics,
+            host: host.into(),
+        }
+    }
+
+    /// Counts an attempt whose answer had this code, if there was one.
+    pub(super) fn count(&self, code: Option<u16>, method: &Method, attempts: Option<&Attempts>) {
+        let earlier = attempts.map_or(0, |attempts| attempts.0.fetch_add(1, Ordering::Relaxed));
+        if let Some(metrics) = &self.metrics {
+            metrics.request(code, method.as_str(), &self.host);
+            if earlier > 0 {
+                metrics.retry(code, method.as_str(), &self.host);
+            }
+        }
+    }
+}
+
+/// How often a request was sent; an extension of the request, shared by all of its copies.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Attempts(Arc<AtomicU32>);
+
+impl Attempts {
+    /// Those of a request.
+    pub(super) fn of(extensions: &mut Extensions) -> Self {
+        extensions.get_or_insert_with(Self::default).clone()
+    }
+
+    pub(super) fn count(&self) -> u32 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// The service of [`CountLayer`].
+#[derive(Clone, Debug)]
+pub struct Counted<S> {
+    inner: S,
+    tally: Tally,
 }
 
 impl<S> Service<Request<Body>> for Counted<S>
@@ -33,35 +108,26 @@ where
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let count = self.metrics.clone().map(|metrics| Pending {
-            metrics,
-            host: self.host.clone(),
+        let count = Count {
+            tally: self.tally.clone(),
+            attempts: request.extensions().get().cloned(),
             method: request.method().clone(),
-        });
-        After::new(self.inner.call(request), Count(count))
+        };
+        After::new(self.inner.call(request), count)
     }
 }
 
-pub(crate) struct Count(Option<Pending>);
-
-struct Pending {
-    metrics: ClientMetrics,
-    host: Arc<str>,
+pub struct Count {
+    tally: Tally,
+    attempts: Option<Attempts>,
     method: Method,
 }
 
 impl Then for Count {
     fn then(self, outcome: Outcome) -> Outcome {
-        if let Some(Pending {
-            metrics,
-            host,
-            method,
-        }) = self.0
-        {
-            let code = outcome.as_ref().ok();
-            let code = code.map(|response| response.status().as_u16());
-            metrics.request(code, method.as_str(), &host);
-        }
+        let code = outcome.as_ref().ok();
+        let code = code.map(|response| response.status().as_u16());
+        self.tally.count(code, &self.method, self.attempts.as_ref());
         outcome
     }
 }

@@ -1,3 +1,4 @@
+use bytes::Bytes;
 use futures_core::future::BoxFuture;
 use http::{Request, Response};
 use tower::{Service, ServiceExt, util::BoxCloneSyncService};
@@ -22,3 +23,19 @@ where
 
 /// What a layer of the user wraps: the stack, and the layers added before.
 pub type RequestService = BoxCloneSyncService<Request<Body>, Response<Body>, BoxError>;
+
+/// A service of the user's, with bodies and errors of its own.
+pub(crate) fn service<S, B>(service: S) -> RequestService
+where
+    S: Service<Request<Body>, Response = Response<B>> + Clone + Send + Sync + 'static,
+    S::Error: Into<BoxError>,
+    S::Future: Send + 'static,
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    BoxCloneSyncService::new(
+        service
+            .map_response(|response: Response<B>| response.map(Body::new))
+            .map_err(Into::into),
+    )
+}

@@ -5,7 +5,7 @@ use std::{
 };
 
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
-use tower::Service;
+use tower::{Layer, Service};
 
 use crate::client::{Body, BoxError, ConfigError, config::Impersonation};
 
@@ -15,17 +15,38 @@ const GROUP: HeaderName = HeaderName::from_static("impersonate-group");
 const EXTRA: &str = "impersonate-extra-";
 
 /// Acts as somebody else. A request that does so itself is left as it is.
-#[derive(Clone)]
-pub(crate) struct Impersonate<S> {
-    inner: S,
+#[derive(Clone, Debug)]
+pub struct ImpersonateLayer {
     headers: Option<Arc<HeaderMap>>,
 }
 
-impl<S> Impersonate<S> {
-    pub(crate) fn new(inner: S, whom: Option<&Impersonation>) -> Result<Self, ConfigError> {
+impl ImpersonateLayer {
+    /// Acts as `whom`; `None` changes nothing.
+    ///
+    /// # Errors
+    /// When no header can say it: no user, an empty key, a line break.
+    pub fn new(whom: Option<&Impersonation>) -> Result<Self, ConfigError> {
         let headers = whom.map(headers).transpose()?.map(Arc::new);
-        Ok(Self { inner, headers })
+        Ok(Self { headers })
     }
+}
+
+impl<S> Layer<S> for ImpersonateLayer {
+    type Service = Impersonate<S>;
+
+    fn layer(&self, inner: S) -> Impersonate<S> {
+        Impersonate {
+            inner,
+            headers: self.headers.clone(),
+        }
+    }
+}
+
+/// The service of [`ImpersonateLayer`].
+#[derive(Clone, Debug)]
+pub struct Impersonate<S> {
+    inner: S,
+    headers: Option<Arc<HeaderMap>>,
 }
 
 impl<S> Service<Request<Body>> for Impersonate<S>

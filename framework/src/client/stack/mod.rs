@@ -1,7 +1,51 @@
-//! The tower stack that a request passes on its way to a connection.
+//! The tower stack that a request passes on its way to a connection, each step a layer that can be
+//! replaced.
 //!
-//! From outside in: the user's layers, [`Total`] deadline, [`Traced`], [`Retry`], and once per
-//! attempt [`Counted`], [`Auth`], [`Impersonate`], [`Headers`], [`Base`] URI, [`Answer`] deadline, and the pool.
+//! From outside in:
+//!
+//! | step | what it does |
+//! | --- | --- |
+//! | the user's layers | whatever [`ClientBuilder::layer`](super::ClientBuilder::layer) was given |
+//! | [`TotalLayer`] | bounds a request as a whole |
+//! | [`TraceLayer`] | one span per request, with OpenTelemetry's names |
+//! | [`MeasureLayer`] | duration and size of each request |
+//! | [`RetryLayer`] | sends again what may be sent again |
+//! | [`CountLayer`] | counts the attempts; from here on everything happens once per attempt |
+//! | [`AuthLayer`] | says who the client is; after 401 once more with renewed credentials |
+//! | [`ImpersonateLayer`] | acts as somebody else |
+//! | [`UserAgentLayer`] | says which program asks |
+//! | [`WarningsLayer`] | tells the server's warnings, each once |
+//! | [`BaseLayer`] | puts the path of the server's address in front |
+//! | [`AnswerLayer`] | bounds the wait for the head of an answer |
+//! | [`Pool`] | the connections |
+//!
+//! A layer around all of this is added by [`ClientBuilder::layer`](super::ClientBuilder::layer). To
+//! change the stack itself, put it together by [`ClientBuilder::stack`](super::ClientBuilder::stack):
+//! it is given the [`Steps`], ready to use. Here somebody retries in his own way, and sees each
+//! attempt on its way to the credentials:
+//!
+//! ```
+//! use pilothouse::client::{Client, Config};
+//! use tower::{Layer, layer::layer_fn};
+//! # fn main() -> Result<(), pilothouse::client::Error> {
+//! # let (my_retry, my_log) = (tower::layer::util::Identity::new(), tower::layer::util::Identity::new());
+//!
+//! let config = Config::new("https://host:6443".parse().unwrap());
+//! let client = Client::builder(config)
+//!     .stack(move |steps| {
+//!         let attempt = my_log.layer(steps.attempt());
+//!         (steps.total, steps.trace, steps.measure, my_retry).layer(attempt)
+//!     })
+//!     .build()?;
+//! # Ok(()) }
+//! ```
+//!
+//! A whole service instead of the stack, as a test without a network has it, is given to
+//! [`Client::from_service`](super::Client::from_service).
+//!
+//! **Logs.** Nothing here logs a header, a query or a body. Below it, `hyper`, `h2` and `rustls` log at
+//! their level trace what frames go by and of which length; they log neither headers' values nor
+//! data in the versions and with the features that are used here, which a test watches over.
 
 mod after;
 mod answer;
@@ -11,26 +55,37 @@ mod counted;
 mod deadline;
 mod dispatch;
 mod exec;
-mod headers;
 mod identity_files;
 mod impersonate;
+mod kind_of_failure;
+mod measured;
+mod requested;
 mod retry;
 mod retry_after;
+mod steps;
 mod token;
 mod total;
 mod traced;
+mod user_agent;
 mod warnings;
 
-pub(crate) use answer::Answer;
-pub(crate) use auth::{Auth, Authenticator};
-pub(crate) use base::Base;
-pub(crate) use counted::Counted;
-pub(crate) use deadline::{TimedOut, TotalDeadline};
-pub(crate) use dispatch::Dispatch;
+pub use answer::{Answer, AnswerLayer};
+pub use auth::{Auth, AuthLayer};
+pub use base::{Base, BaseLayer};
+pub use counted::{CountLayer, Counted};
 pub use dispatch::RequestService;
-pub(crate) use headers::Headers;
-pub(crate) use impersonate::Impersonate;
-pub(crate) use retry::Retry;
+pub use impersonate::{Impersonate, ImpersonateLayer};
+pub use measured::{MeasureLayer, Measured};
+pub use retry::{Retry, RetryLayer};
+pub use steps::Steps;
+pub use total::{Total, TotalLayer};
+pub use traced::{TraceLayer, Traced};
+pub use user_agent::{UserAgent, UserAgentLayer};
+pub use warnings::{TellWarnings, WarningsLayer};
+
+pub use super::transport::Pool;
+
+pub(crate) use auth::Authenticator;
+pub(crate) use deadline::{TimedOut, TotalDeadline};
+pub(crate) use dispatch::{Dispatch, service};
 pub(crate) use retry_after::retry_after;
-pub(crate) use total::Total;
-pub(crate) use traced::Traced;

@@ -6,7 +6,7 @@ use std::{
 use futures_core::future::BoxFuture;
 use http::{Method, Request, Response, StatusCode};
 use tokio::time::Instant;
-use tower::{Service, ServiceExt};
+use tower::{Layer, Service, ServiceExt};
 
 use super::{TotalDeadline, after::Outcome, retry_after};
 use crate::client::{
@@ -25,9 +25,22 @@ const MOST_ATTEMPTS: usize = 10;
 ///   had not looked at.
 ///
 /// A write that may have been done is never sent again.
-#[derive(Clone)]
-pub(crate) struct Retry<S> {
-    pub(crate) inner: S,
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct RetryLayer {}
+
+impl<S> Layer<S> for RetryLayer {
+    type Service = Retry<S>;
+
+    fn layer(&self, inner: S) -> Retry<S> {
+        Retry { inner }
+    }
+}
+
+/// The service of [`RetryLayer`].
+#[derive(Clone, Debug)]
+pub struct Retry<S> {
+    inner: S,
 }
 
 impl<S> Service<Request<Body>> for Retry<S>
@@ -148,7 +161,11 @@ mod tests {
             })
             .body(Body::empty())
             .unwrap();
-        let response = Retry { inner: server }.oneshot(request).await.unwrap();
+        let response = RetryLayer::default()
+            .layer(server)
+            .oneshot(request)
+            .await
+            .unwrap();
         (sent.load(Ordering::SeqCst), response.status().as_u16())
     }
 

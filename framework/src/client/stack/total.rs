@@ -5,7 +5,7 @@ use std::{
 
 use http::{Request, Response};
 use tokio::time::Instant;
-use tower::Service;
+use tower::{Layer, Service};
 
 use super::{
     TotalDeadline,
@@ -19,10 +19,34 @@ const FAR: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 
 /// Bounds a request as a whole, all attempts and the answer's body included. Whoever reads the body
 /// finds the deadline among the answer's extensions; the events of a watch are read without it.
-#[derive(Clone)]
-pub(crate) struct Total<S> {
-    pub(crate) inner: S,
-    pub(crate) limit: Duration,
+#[derive(Clone, Debug)]
+pub struct TotalLayer {
+    limit: Duration,
+}
+
+impl TotalLayer {
+    /// Gives a request as long as `limit`.
+    pub fn new(limit: Duration) -> Self {
+        Self { limit }
+    }
+}
+
+impl<S> Layer<S> for TotalLayer {
+    type Service = Total<S>;
+
+    fn layer(&self, inner: S) -> Total<S> {
+        Total {
+            inner,
+            limit: self.limit,
+        }
+    }
+}
+
+/// The service of [`TotalLayer`].
+#[derive(Clone, Debug)]
+pub struct Total<S> {
+    inner: S,
+    limit: Duration,
 }
 
 impl<S> Service<Request<Body>> for Total<S>
@@ -48,7 +72,7 @@ where
     }
 }
 
-pub(crate) struct Tell(TotalDeadline);
+pub struct Tell(TotalDeadline);
 
 impl Then for Tell {
     fn then(self, outcome: Outcome) -> Outcome {

@@ -1,17 +1,75 @@
-use std::task::{Context, Poll};
+use std::{
+    sync::Arc,
+    task::{Context, Poll},
+};
 
-use http::{Request, Response};
-use tower::Service;
-use tracing::{Instrument, Span, field::Empty, instrument::Instrumented};
+use http::{Request, Response, Uri};
+use tower::{Layer, Service};
+use tracing::{
+    Instrument, Span,
+    field::{Empty, display},
+    instrument::Instrumented,
+};
 
-use super::after::{After, Outcome, Then};
+use super::{
+    after::{After, Outcome, Then},
+    counted::Attempts,
+    kind_of_failure::kind_of_failure,
+    requested::Requested,
+};
 use crate::client::{Body, BoxError};
 
-/// One span per request, under OpenTelemetry's names. The query is left out, and so are headers
-/// and bodies.
-#[derive(Clone)]
-pub(crate) struct Traced<S> {
-    pub(crate) inner: S,
+/// One span per request, at level debug, under the names of OpenTelemetry's conventions for HTTP
+/// clients: `http.request.method`, `url.full`, `url.path`, `server.address`, `server.port`,
+/// `http.response.status_code`, `http.request.resend_count`, `error.type`; and what of the API it
+/// is about: `k8s.namespace.name`, `k8s.api.group`, `k8s.api.version`, `k8s.resource`,
+/// `k8s.subresource`, `k8s.object.name`.
+///
+/// Queries, headers and bodies are left out: they may hold secrets.
+#[derive(Clone, Debug)]
+pub struct TraceLayer {
+    server: Arc<Server>,
+}
+
+#[derive(Debug)]
+struct Server {
+    /// Without the `/` at its end.
+    url: String,
+    address: String,
+    port: Option<u16>,
+}
+
+impl TraceLayer {
+    /// Traces what is sent to the server at `url`.
+    pub fn new(url: &Uri) -> Self {
+        let secure = url.scheme_str() == Some("https");
+        let default_port = if secure { 443 } else { 80 };
+        Self {
+            server: Arc::new(Server {
+                url: url.to_string().trim_end_matches('/').to_owned(),
+                address: url.host().unwrap_or_default().to_owned(),
+                port: url.host().map(|_| url.port_u16().unwrap_or(default_port)),
+            }),
+        }
+    }
+}
+
+impl<S> Layer<S> for TraceLayer {
+    type Service = Traced<S>;
+
+    fn layer(&self, inner: S) -> Traced<S> {
+        Traced {
+            inner,
+            server: self.server.clone(),
+        }
+    }
+}
+
+/// The service of [`TraceLayer`].
+#[derive(Clone, Debug)]
+pub struct Traced<S> {
+    inner: S,
+    server: Arc<Server>,
 }
 
 impl<S> Service<Request<Body>> for Traced<S>
@@ -26,31 +84,69 @@ where
         self.inner.poll_ready(cx)
     }
 
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        let path = request.uri().path();
         let span = tracing::debug_span!(
             "request",
             otel.kind = "client",
+            otel.status_code = Empty,
             http.request.method = %request.method(),
-            url.path = request.uri().path(),
+            http.request.resend_count = Empty,
             http.response.status_code = Empty,
-            error = Empty,
+            url.full = format_args!("{}{path}", self.server.url),
+            url.path = path,
+            server.address = self.server.address,
+            server.port = self.server.port,
+            error.type = Empty,
+            k8s.namespace.name = Empty,
+            k8s.api.group = Empty,
+            k8s.api.version = Empty,
+            k8s.resource = Empty,
+            k8s.subresource = Empty,
+            k8s.object.name = Empty,
         );
+        let mut attempts = None;
+        if !span.is_disabled() {
+            if let Some(requested) = Requested::parse(path) {
+                requested.record(&span);
+            }
+            attempts = Some(Attempts::of(request.extensions_mut()));
+        }
         let future = self.inner.call(request).instrument(span.clone());
-        After::new(future, Record(span))
+        After::new(future, Record { span, attempts })
     }
 }
 
-pub(crate) struct Record(Span);
+pub struct Record {
+    span: Span,
+    attempts: Option<Attempts>,
+}
 
 impl Then for Record {
     fn then(self, outcome: Outcome) -> Outcome {
+        let Self {
+            span,
+            attempts: Some(attempts),
+        } = self
+        else {
+            return outcome;
+        };
+        let sent_again = attempts.count().saturating_sub(1);
+        if sent_again > 0 {
+            span.record("http.request.resend_count", sent_again);
+        }
         match &outcome {
             Ok(response) => {
-                let code = response.status().as_u16();
-                self.0.record("http.response.status_code", code);
+                let status = response.status();
+                span.record("http.response.status_code", status.as_u16());
+                if status.is_client_error() || status.is_server_error() {
+                    span.record("error.type", status.as_str());
+                    span.record("otel.status_code", "ERROR");
+                }
             }
             Err(error) => {
-                self.0.record("error", tracing::field::display(error));
+                span.record("error.type", display(kind_of_failure(error)));
+                span.record("otel.status_code", "ERROR");
             }
         }
         outcome

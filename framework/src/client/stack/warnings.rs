@@ -1,31 +1,120 @@
 use std::{
     collections::HashSet,
-    sync::{Mutex, PoisonError},
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+    task::{Context, Poll},
 };
 
-use http::HeaderValue;
+use http::{HeaderValue, Request, Response, header};
+use tower::{Layer, Service};
 
-/// So many different warnings are remembered; more are not logged.
+use super::after::{After, Outcome, Then};
+use crate::client::{Body, BoxError};
+
+/// So many different warnings are remembered; further ones are not told.
 const REMEMBERED: usize = 256;
-/// No more of one warning is logged.
+/// No more of one warning is told.
 const LONGEST: usize = 1024;
 
-/// Logs each warning of the server once.
-#[derive(Default)]
-pub(super) struct Warnings(Mutex<HashSet<String>>);
+/// Tells each warning of the server once, such as that a version is going to be removed.
+///
+/// API servers send them in `Warning` headers with code 299 (KEP-1693). The text is that of the
+/// server, without control characters and at most 1 KiB of it. Of one client the first 256
+/// different ones are told.
+#[derive(Clone)]
+pub struct WarningsLayer {
+    warnings: Arc<Warnings>,
+}
+
+impl WarningsLayer {
+    /// Tells them to `handler`, which must not block.
+    pub fn new(handler: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self {
+            warnings: Arc::new(Warnings {
+                told: Mutex::default(),
+                handler: Box::new(handler),
+            }),
+        }
+    }
+}
+
+/// Logs them.
+impl Default for WarningsLayer {
+    fn default() -> Self {
+        Self::new(|text| tracing::warn!("the API server warns: {text}"))
+    }
+}
+
+impl fmt::Debug for WarningsLayer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WarningsLayer").finish_non_exhaustive()
+    }
+}
+
+impl<S> Layer<S> for WarningsLayer {
+    type Service = TellWarnings<S>;
+
+    fn layer(&self, inner: S) -> TellWarnings<S> {
+        TellWarnings {
+            inner,
+            warnings: self.warnings.clone(),
+        }
+    }
+}
+
+/// The service of [`WarningsLayer`].
+#[derive(Clone)]
+pub struct TellWarnings<S> {
+    inner: S,
+    warnings: Arc<Warnings>,
+}
+
+impl<S> Service<Request<Body>> for TellWarnings<S>
+where
+    S: Service<Request<Body>, Response = Response<Body>, Error = BoxError>,
+{
+    type Response = Response<Body>;
+    type Error = BoxError;
+    type Future = After<S::Future, Listen>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        After::new(self.inner.call(request), Listen(self.warnings.clone()))
+    }
+}
+
+pub struct Listen(Arc<Warnings>);
+
+impl Then for Listen {
+    fn then(self, outcome: Outcome) -> Outcome {
+        let response = outcome?;
+        for value in response.headers().get_all(header::WARNING) {
+            self.0.hear(value);
+        }
+        Ok(response)
+    }
+}
+
+struct Warnings {
+    told: Mutex<HashSet<String>>,
+    handler: Box<dyn Fn(&str) + Send + Sync>,
+}
 
 impl Warnings {
-    pub(super) fn hear(&self, value: &HeaderValue) {
+    fn hear(&self, value: &HeaderValue) {
         if let Some(text) = text_of(value)
             && self.is_new(&text)
         {
-            tracing::warn!("the API server warns: {text}");
+            (self.handler)(&text);
         }
     }
 
     fn is_new(&self, text: &str) -> bool {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.len() < REMEMBERED && !known.contains(text) && known.insert(text.to_owned())
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        told.len() < REMEMBERED && !told.contains(text) && told.insert(text.to_owned())
     }
 }
 
@@ -72,11 +161,17 @@ mod tests {
     }
 
     #[test]
-    fn a_warning_is_said_once_and_not_without_end() {
-        let warnings = Warnings::default();
-        assert!(warnings.is_new("a"));
-        assert!(!warnings.is_new("a"));
-        let said = (0..2 * REMEMBERED).filter(|at| warnings.is_new(&at.to_string()));
-        assert_eq!(said.count(), REMEMBERED - 1);
+    fn a_warning_is_told_once_and_not_without_end() {
+        let (tell, told) = std::sync::mpsc::channel();
+        let layer = WarningsLayer::new(move |text| tell.send(text.to_owned()).unwrap());
+        let hear = |text: &str| {
+            let value = HeaderValue::from_str(&format!("299 - \"{text}\"")).unwrap();
+            layer.warnings.hear(&value);
+        };
+        hear("a");
+        hear("a");
+        assert_eq!(told.try_iter().collect::<Vec<_>>(), ["a"]);
+        (0..2 * REMEMBERED).for_each(|at| hear(&at.to_string()));
+        assert_eq!(told.try_iter().count(), REMEMBERED - 1);
     }
 }

@@ -17,5 +17,6 @@ pub use connector::{Connector, Io};
 
 pub(crate) use current_tls::CurrentTls;
 pub(crate) use dialer::Dialer;
-pub(crate) use pool::{Pool, connection_broke, was_not_processed};
+pub use pool::Pool;
+pub(crate) use pool::{connection_broke, was_not_processed};
 pub(crate) use tls::certified;

@@ -31,7 +31,7 @@ const MOST_CONNECTIONS_TRIED: usize = 3;
 /// request has a connection to itself. Whoever waits for a connection waits for the same one. The
 /// connections live as long as the pool or an answer that is still being read.
 #[derive(Clone)]
-pub(crate) struct Pool(Arc<Shared>);
+pub struct Pool(Arc<Shared>);
 
 pub(super) struct Shared {
     dialer: Arc<Dialer>,
