@@ -1,17 +1,24 @@
 //! Who asks. Everybody who is known may do everything: authorisation is not part of the sandbox.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use http::HeaderMap;
 use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderValue};
+use percent_encoding::percent_decode_str;
 
 use crate::api::ApiError;
 
-/// A user behind a bearer token.
-#[derive(Clone, Debug, PartialEq, Eq)]
+const AUTHENTICATED: &str = "system:authenticated";
+const UNAUTHENTICATED: &str = "system:unauthenticated";
+
+/// A user: behind a bearer token, or impersonated.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct User {
     pub(crate) name: String,
+    pub(crate) uid: String,
     pub(crate) groups: Vec<String>,
+    pub(crate) extra: BTreeMap<String, Vec<String>>,
 }
 
 /// The bearer tokens that are accepted.
@@ -33,18 +40,22 @@ impl Tokens {
     pub(crate) fn new(users: BTreeMap<String, User>) -> Self {
         let admin = User {
             name: "kubernetes-admin".into(),
-            groups: vec!["system:masters".into(), "system:authenticated".into()],
+            groups: vec!["system:masters".into(), AUTHENTICATED.into()],
+            ..User::default()
         };
         Self { users, admin }
     }
 
+    /// Who is meant by a request: its sender, or whom the sender impersonates.
+    ///
     /// # Errors
-    /// 401 for a missing or unknown token.
-    pub(crate) fn authenticate(
-        &self,
-        headers: &HeaderMap,
-        trust: Trust,
-    ) -> Result<&User, ApiError> {
+    /// 401 for a missing or unknown token, 400 for impersonation of groups without a user.
+    pub(crate) fn who(&self, headers: &HeaderMap, trust: Trust) -> Result<Cow<'_, User>, ApiError> {
+        let sender = self.authenticate(headers, trust)?;
+        Ok(impersonated(headers)?.map_or(Cow::Borrowed(sender), Cow::Owned))
+    }
+
+    fn authenticate(&self, headers: &HeaderMap, trust: Trust) -> Result<&User, ApiError> {
         let Some(header) = headers.get(AUTHORIZATION) else {
             return match trust {
                 Trust::Admin => Ok(&self.admin),
@@ -58,5 +69,104 @@ impl Tokens {
         token
             .and_then(|token| self.users.get(token))
             .ok_or_else(ApiError::unauthorized)
+    }
+}
+
+/// The user that the `Impersonate-` headers describe.
+fn impersonated(headers: &HeaderMap) -> Result<Option<User>, ApiError> {
+    let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+    let one = |name: &str| headers.get(name).map(text).unwrap_or_default();
+    let mut user = User {
+        name: one("impersonate-user"),
+        uid: one("impersonate-uid"),
+        ..User::default()
+    };
+    let groups = headers.get_all("impersonate-group");
+    user.groups = groups.iter().map(text).collect();
+    for (name, value) in headers {
+        if let Some(key) = name.as_str().strip_prefix("impersonate-extra-") {
+            let key = percent_decode_str(key).decode_utf8_lossy().into_owned();
+            user.extra.entry(key).or_default().push(text(value));
+        }
+    }
+    if user == User::default() {
+        return Ok(None);
+    }
+    if user.name.is_empty() {
+        return Err(ApiError::bad_request(
+            "requested groups, extra or a UID without impersonating a user",
+        ));
+    }
+    let account = user.name.strip_prefix("system:serviceaccount:");
+    if let Some((namespace, _)) = account.and_then(|account| account.split_once(':'))
+        && user.groups.is_empty()
+    {
+        user.groups.push("system:serviceaccounts".into());
+        let in_namespace = format!("system:serviceaccounts:{namespace}");
+        user.groups.push(in_namespace);
+    }
+    let anonymous = user.name == "system:anonymous";
+    let told = |group: &String| group == UNAUTHENTICATED || !anonymous && group == AUTHENTICATED;
+    if !user.groups.iter().any(told) {
+        let group = if anonymous {
+            UNAUTHENTICATED
+        } else {
+            AUTHENTICATED
+        };
+        user.groups.push(group.into());
+    }
+    Ok(Some(user))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(headers: &[(&'static str, &str)]) -> HeaderMap {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(*name, HeaderValue::from_bytes(value.as_bytes()).unwrap());
+        }
+        map
+    }
+
+    fn groups(of: &[(&'static str, &str)]) -> Vec<String> {
+        impersonated(&headers(of)).unwrap().unwrap().groups
+    }
+
+    #[test]
+    fn an_impersonated_user_is_in_the_groups_that_a_real_server_gives_it() {
+        let user = |name| ("impersonate-user", name);
+        let group = |name| ("impersonate-group", name);
+        assert_eq!(groups(&[user("jane")]), [AUTHENTICATED]);
+        assert_eq!(
+            groups(&[user("jane"), group("a"), group("b")]),
+            ["a", "b", AUTHENTICATED]
+        );
+        assert_eq!(
+            groups(&[user("jane"), group(UNAUTHENTICATED)]),
+            [UNAUTHENTICATED]
+        );
+        assert_eq!(groups(&[user("system:anonymous")]), [UNAUTHENTICATED]);
+        let account = user("system:serviceaccount:shop:till");
+        let own = [
+            "system:serviceaccounts",
+            "system:serviceaccounts:shop",
+            AUTHENTICATED,
+        ];
+        assert_eq!(groups(&[account]), own);
+        assert_eq!(groups(&[account, group("a")]), ["a", AUTHENTICATED]);
+    }
+
+    #[test]
+    fn nobody_is_impersonated_by_halves() {
+        assert_eq!(impersonated(&headers(&[])).unwrap(), None);
+        for half in [
+            "impersonate-group",
+            "impersonate-uid",
+            "impersonate-extra-a",
+        ] {
+            assert!(impersonated(&headers(&[(half, "x")])).is_err(), "{half}");
+        }
     }
 }

@@ -85,6 +85,7 @@ impl Builder {
         let user = User {
             name: name.into(),
             groups: groups.into_iter().map(Into::into).collect(),
+            ..User::default()
         };
         self.tokens.insert(token.into(), user);
         self
@@ -131,6 +132,7 @@ impl Builder {
             User {
                 name: "kubernetes-admin".into(),
                 groups: vec!["system:masters".into(), "system:authenticated".into()],
+                ..User::default()
             },
         );
         let store = Store::new(self.history);

@@ -10,6 +10,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/component-base/cli"
 	"k8s.io/klog/v2"
+	kubectlcmd "k8s.io/kubectl/pkg/cmd"
+	kubectlutil "k8s.io/kubectl/pkg/cmd/util"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 	controllers "k8s.io/kubernetes/cmd/kube-controller-manager/app"
@@ -19,6 +21,8 @@ import (
 const (
 	apiServer         = "kube-apiserver"
 	controllerManager = "kube-controller-manager"
+	// No child, but a program of its own.
+	kubectl = "kubectl"
 )
 
 // listenerFD is where the API server finds the socket it serves: the parent has it open before it tells anyone the
@@ -63,6 +67,15 @@ func runControllerManager(args []string) error {
 	command := controllers.NewControllerManagerCommand()
 	command.SetArgs(args)
 	return cli.RunNoErrOutput(command)
+}
+
+func runKubectl(args []string) error {
+	// It reads the process's arguments, plugins and completions included.
+	os.Args = append([]string{kubectl}, args...)
+	if err := cli.RunNoErrOutput(kubectlcmd.NewDefaultKubectlCommand()); err != nil {
+		kubectlutil.CheckErr(err)
+	}
+	return nil
 }
 
 // untilInputEnds is done when the parent closes this child's standard input, or is gone. A terminal's interrupt

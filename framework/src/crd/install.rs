@@ -121,7 +121,8 @@ struct PresentVersion {
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default)]
 struct PresentStatus {
-    conditions: Vec<PresentCondition>,
+    /// `null` until the server has looked at the definition.
+    conditions: Option<Vec<PresentCondition>>,
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -180,7 +181,9 @@ async fn established(
     let mut pause = FIRST;
     loop {
         let present = api.get_opt(crd.name()).await?;
-        let conditions = present.map_or_else(Vec::new, |present| present.status.conditions);
+        let conditions = present
+            .and_then(|present| present.status.conditions)
+            .unwrap_or_default();
         let message = |kind: &str, status: &str| {
             conditions
                 .iter()
@@ -274,6 +277,13 @@ mod tests {
         let wanted = crd("Site", "Namespaced", &["v1", "v1beta1"]);
         let present = crd("Site", "Namespaced", &["v1beta1"]);
         assert_eq!(difference(&present, &wanted), None);
+    }
+
+    #[test]
+    fn a_definition_that_nobody_has_looked_at_yet_can_be_read() {
+        let mut answer = serde_json::to_value(crd::<Present>("Site", "Cluster", &["v1"])).unwrap();
+        answer["status"] = json!({"conditions": null});
+        assert!(serde_json::from_value::<Present>(answer).is_ok());
     }
 
     #[test]

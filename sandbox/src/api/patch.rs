@@ -17,6 +17,7 @@ pub(crate) fn apply(
     options: &WriteOptions,
 ) -> Result<Written, ApiError> {
     let named = configuration.pointer("/metadata/namespace").is_some();
+    let nameless = meta::name(&configuration).is_empty();
     identify(target, &mut configuration, Some(name))?;
     if !named && let Some(metadata) = configuration.get_mut("metadata") {
         // Errors show the configuration's namespace, not the path's.
@@ -41,6 +42,11 @@ pub(crate) fn apply(
                 )
                 .map(Change::Owned)
             });
+        }
+        if nameless {
+            return Err(ApiError::bad_request(format!(
+                "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+            )));
         }
         let uid = meta::uid(&configuration);
         if !uid.is_empty() {

@@ -12,6 +12,7 @@ mod read;
 mod render;
 mod resource;
 mod respond;
+mod reviews;
 mod route;
 mod service;
 mod stream;

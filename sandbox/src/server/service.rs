@@ -9,7 +9,7 @@ use http_body::Body as HttpBody;
 use super::query::Query;
 use super::respond::{self, Body};
 use super::route::{ResourceRoute, Route, route};
-use super::{documents, resource};
+use super::{documents, resource, reviews};
 use crate::auth::Trust;
 use crate::core::Core;
 use crate::record::RecordedRequest;
@@ -35,7 +35,7 @@ where
     let (parts, body) = request.into_parts();
     let query = Query::parse(parts.uri.query().unwrap_or_default());
     let route = route(&parts.method, parts.uri.path(), &query);
-    let user = core.tokens.authenticate(&parts.headers, trust);
+    let user = core.tokens.who(&parts.headers, trust);
     let record = RecordedRequest {
         method: parts.method.to_string(),
         path: parts.uri.path().into(),
@@ -55,12 +55,14 @@ where
         query,
         body,
     };
-    let result = match user.and_then(|_| core.faults.check(&record)) {
-        Ok(()) => match route {
-            Route::Resource(route) => resource::answer(&core, route, incoming).await,
-            Route::Other => documents::answer(&core, incoming).await,
-        },
-        Err(error) => Err(error),
+    let allowed = user.and_then(|user| core.faults.check(&record).map(|()| user));
+    let result = match (allowed, route) {
+        (Ok(user), Route::Resource(route)) if reviews::is_own(&route) => {
+            reviews::own(&core, &user, incoming).await
+        }
+        (Ok(_), Route::Resource(route)) => resource::answer(&core, route, incoming).await,
+        (Ok(_), Route::Other) => documents::answer(&core, incoming).await,
+        (Err(error), _) => Err(error),
     };
     let response = result.unwrap_or_else(|error| respond::error(&error, pretty));
     core.log.push(RecordedRequest {

@@ -22,7 +22,7 @@ mod scenarios;
 #[path = "../../../examples/website/src/main.rs"]
 mod website;
 
-use std::{collections::BTreeSet, io::Write, panic::AssertUnwindSafe};
+use std::{collections::BTreeSet, panic::AssertUnwindSafe};
 
 use futures_util::FutureExt;
 use pilothouse::{client::Client, testing::Cluster};
@@ -49,8 +49,6 @@ async fn the_sandbox_answers_as_a_real_api_server() {
                     real = Real::from_environment().await;
                 }
                 let Some(real) = &real else {
-                    // What a passing test prints is swallowed by its harness.
-                    let _ = std::io::stderr().write_all(Real::skipped().as_bytes());
                     return;
                 };
                 let answers = answers(&real.client, name, scenario).await;

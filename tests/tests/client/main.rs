@@ -1,0 +1,90 @@
+//! The client against API servers. Each scenario is written once and gone through twice: with the sandbox, over HTTPS,
+//! and with a real API server where there is one (see [`pilothouse_tests::real`]). What differs is a bug of the
+//! sandbox, or a line with its reason in `differences.rs`.
+//!
+//! `PILOTHOUSE_SCENARIO` picks those whose names contain it.
+
+mod differences;
+mod suite;
+mod target;
+
+use target::Target;
+
+/// Lists the scenarios, module by module, and makes of each a test on the sandbox.
+macro_rules! scenarios {
+    ($($module:ident: [$($name:ident),* $(,)?],)*) => {
+        $(mod $module;)*
+
+        /// Every scenario, by its name.
+        fn all() -> Vec<suite::Scenario> {
+            vec![$($(suite::Scenario {
+                name: concat!(stringify!($module), "::", stringify!($name)),
+                run: |target| Box::pin(async move { $module::$name(&target).await }),
+            }),*),*]
+        }
+
+        mod sandbox {
+            $(mod $module {
+                $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $name() {
+                    crate::suite::on_the_sandbox(concat!(stringify!($module), "::", stringify!($name))).await;
+                })*
+            })*
+        }
+    };
+}
+
+scenarios! {
+    objects: [
+        an_object_is_created_read_replaced_and_deleted,
+        names_are_generated,
+        an_old_version_is_not_replaced,
+        an_object_is_deleted_only_as_the_one_that_was_meant,
+        a_dry_run_changes_nothing,
+        owned_objects_go_with_their_owner_or_stay_as_asked,
+        names_with_colons_reach_their_object,
+    ],
+    patches: [
+        applies_of_two_managers_meet_and_are_forced,
+        the_four_kinds_of_patch_do_what_they_are_for,
+        unknown_fields_are_refused_warned_of_or_ignored,
+    ],
+    lists: [
+        everything_is_read_in_pages,
+        selectors_choose,
+        a_list_at_a_version_and_the_watch_after_it_miss_nothing,
+        a_collection_is_deleted_by_its_labels,
+    ],
+    watches: [
+        a_watch_tells_of_everything_that_happens,
+        a_watch_from_a_version_that_is_gone_says_so,
+        a_selecting_watch_sees_objects_come_and_go,
+    ],
+    errors: [
+        errors_say_what_was_tried_and_why_it_failed,
+        an_invalid_object_is_told_with_all_its_causes,
+        who_is_not_known_is_told_so,
+    ],
+    custom: [
+        a_custom_kind_is_installed_used_and_scaled,
+        kinds_that_come_and_go_are_noticed,
+    ],
+    identity: [
+        a_token_from_a_file_an_executable_and_the_configuration_is_taken,
+        someone_else_is_impersonated,
+    ],
+}
+
+/// Goes through all of them with a real API server.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_real_api_server() {
+    suite::on_a_real_server(all()).await;
+}
+
+#[test]
+fn every_line_of_the_differences_names_a_scenario() {
+    let names: Vec<_> = all().iter().map(|scenario| scenario.name).collect();
+    for (name, _, _) in differences::DIFFERENCES {
+        assert!(names.contains(name), "{name}");
+    }
+}
