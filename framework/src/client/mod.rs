@@ -31,6 +31,7 @@
 //! ```
 
 mod api;
+mod blueprint;
 mod body;
 mod builder;
 mod call;
@@ -60,8 +61,8 @@ pub use body::Body;
 pub use builder::ClientBuilder;
 pub use client::Client;
 pub use config::{
-    Config, ConfigError, Credentials, ExecConfig, ExecVersion, Impersonation, InteractiveMode,
-    KubeconfigOptions,
+    Config, ConfigError, Credentials, Deadline, Deadlines, ExecConfig, ExecVersion, Impersonation,
+    InteractiveMode, KubeconfigOptions,
 };
 pub use deleted::Deleted;
 pub use discovery::{Discovery, MappingError, RestMapper, ServedKind, ServerVersion};

@@ -1,10 +1,10 @@
-use std::{path::PathBuf, time::Duration};
+use std::path::PathBuf;
 
 use http::Uri;
 use secrecy::SecretString;
 
 use super::{
-    ConfigError, Credentials, Impersonation,
+    ConfigError, Credentials, Deadlines, Impersonation,
     tls::{Identity, Pem, TlsConfig},
 };
 
@@ -20,9 +20,7 @@ pub struct Config {
     pub(crate) tls: TlsConfig,
     /// Where the credentials come from, for messages.
     pub(crate) credentials_origin: String,
-    pub(crate) connect_timeout: Duration,
-    pub(crate) answer_timeout: Duration,
-    pub(crate) total_timeout: Duration,
+    pub(crate) deadlines: Deadlines,
 }
 
 impl Config {
@@ -35,9 +33,7 @@ impl Config {
             impersonation: None,
             tls: TlsConfig::default(),
             credentials_origin: "given by the program".to_owned(),
-            connect_timeout: Duration::from_secs(10),
-            answer_timeout: Duration::from_secs(65),
-            total_timeout: Duration::from_secs(180),
+            deadlines: Deadlines::default(),
         }
     }
 
@@ -136,26 +132,10 @@ impl Config {
         self
     }
 
-    /// Give up opening a connection after `timeout`, TLS included; default 10 s.
+    /// Give up after these times instead of the default ones.
     #[must_use]
-    pub fn with_connect_timeout(mut self, timeout: Duration) -> Self {
-        self.connect_timeout = timeout;
-        self
-    }
-
-    /// Give up waiting for the head of an answer after `timeout`; default 65 s, a little more than
-    /// the API server's own limit.
-    #[must_use]
-    pub fn with_answer_timeout(mut self, timeout: Duration) -> Self {
-        self.answer_timeout = timeout;
-        self
-    }
-
-    /// Give up a request after `timeout`, repetitions and the answer's body included; default
-    /// 180 s. A watch has to answer within it and may last for ever.
-    #[must_use]
-    pub fn with_total_timeout(mut self, timeout: Duration) -> Self {
-        self.total_timeout = timeout;
+    pub fn with_deadlines(mut self, deadlines: Deadlines) -> Self {
+        self.deadlines = deadlines;
         self
     }
 

@@ -3,6 +3,7 @@
 mod auth;
 #[allow(clippy::module_inception)]
 mod config;
+mod deadlines;
 mod environment;
 mod error;
 mod exec;
@@ -15,6 +16,7 @@ mod tls;
 
 pub use auth::Credentials;
 pub use config::Config;
+pub use deadlines::{Deadline, Deadlines};
 pub use error::ConfigError;
 pub use exec::{ExecConfig, ExecVersion, InteractiveMode};
 pub use impersonation::Impersonation;

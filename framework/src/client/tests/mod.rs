@@ -1,7 +1,9 @@
 //! The client against a small server of its own: on the wire over TLS, and in memory on the paused
 //! clock.
 
+mod apart;
 mod credentials;
+mod deadlines;
 mod discovery;
 mod memory;
 mod secrets;

@@ -1,4 +1,4 @@
-use std::{io, sync::Arc, time::Duration};
+use std::{io, sync::Arc};
 
 use http::{
     Uri,
@@ -21,7 +21,6 @@ pub(crate) struct Dialer {
     pub(super) authority: Authority,
     /// For messages.
     pub(super) server: String,
-    pub(super) timeout: Duration,
 }
 
 enum Way {
@@ -85,7 +84,6 @@ impl Dialer {
             server: format!("{scheme}://{authority}"),
             scheme,
             authority,
-            timeout: config.connect_timeout,
         })
     }
 
