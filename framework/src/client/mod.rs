@@ -62,7 +62,7 @@ pub use builder::ClientBuilder;
 pub use client::Client;
 pub use config::{
     Config, ConfigError, Credentials, Deadline, Deadlines, ExecConfig, ExecVersion, Impersonation,
-    InteractiveMode, KubeconfigOptions,
+    InteractiveMode, KubeconfigOptions, Proxy,
 };
 pub use deleted::Deleted;
 pub use discovery::{Discovery, MappingError, RestMapper, ServedKind, ServerVersion};
@@ -73,6 +73,6 @@ pub use params::{
     Propagation, VersionMatch, WatchParams,
 };
 pub use stack::RequestService;
-pub use transport::{ConnectError, ConnectProblem, Connector, Io};
+pub use transport::{ConnectError, ConnectProblem, Connector, Io, ProxyProblem};
 pub use watch_event::{Change, WatchEvent};
 pub use watch_stream::WatchStream;

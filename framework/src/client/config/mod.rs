@@ -11,6 +11,10 @@ mod impersonation;
 mod kubeconfig;
 mod kubeconfig_options;
 mod load;
+mod no_proxy;
+mod port;
+mod proxy;
+mod proxy_variables;
 mod resolve;
 mod tls;
 
@@ -21,5 +25,8 @@ pub use error::ConfigError;
 pub use exec::{ExecConfig, ExecVersion, InteractiveMode};
 pub use impersonation::Impersonation;
 pub use kubeconfig_options::KubeconfigOptions;
+pub use proxy::Proxy;
 
-pub(crate) use tls::{Identity, Pem, TlsConfig};
+pub(crate) use port::port;
+pub(crate) use proxy::{ProxyKind, ProxyUser};
+pub(crate) use tls::{Identity, Pem, Roots, TlsConfig};

@@ -17,7 +17,7 @@ use tower::Service;
 use super::{
     ConnectError, ConnectProblem, Dialer,
     connection::{Connection, Http1, Tasks},
-    lease,
+    dialer, lease,
     shelf::{Dialling, Shelf, Stream, Taken},
 };
 use crate::client::{Body, BoxError, class::Class, stack::Fence};
@@ -87,6 +87,7 @@ impl Shared {
         let class = class.unwrap_or(Class::Request);
         let mut request = self.absolute(request)?;
         let mut tried = 1;
+        self.dialer.refresh().await;
         loop {
             let taken = self.take(class).await?;
             if let Some(fence) = request.extensions().get::<Fence>() {
@@ -159,7 +160,7 @@ impl Shared {
 
     async fn dial(&self, class: Class) -> Result<Connection, ConnectError> {
         let opened = async {
-            let dialled = self.dialer.dial().await?;
+            let dialled = self.dialer.dial(dialer::ALL).await?;
             Connection::new(dialled, class, &self.tasks).await
         };
         let limit = self.connect_deadline;
