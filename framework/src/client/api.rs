@@ -7,6 +7,7 @@ use super::{
     Client, DeleteParams, Deleted, Error, ListParams, ObjectList, Patch, PatchParams, PostParams,
     WatchParams, WatchStream,
     call::Call,
+    codec::{Encoded, Encoding},
     decode::{decode_deleted, decode_list, decode_object},
     url::Query,
 };
@@ -268,11 +269,11 @@ impl<K: Object + Serialize + DeserializeOwned> Api<K> {
     ) -> Result<T, Error> {
         let mut query = Query::new(call.path()?);
         params.write(&mut query);
-        let body = json(&call, object)?;
-        let answer = self
-            .client
-            .fetch(&call, query.finish(), Some(("application/json", body)))
-            .await?;
+        let write = |encoding: Encoding| {
+            let body = encoding.write(object).map_err(|_| unwritable(&call))?;
+            Ok((encoding.media_type(), body))
+        };
+        let answer = self.client.submit(&call, query.finish(), write).await?;
         self.decode(&call, &answer)
     }
 
@@ -295,15 +296,12 @@ impl<K: Object + Serialize + DeserializeOwned> Api<K> {
         }
         let mut query = Query::new(call.path()?);
         params.write(&mut query);
-        let body = patch.body().map_err(|error| unwritable(&call, &error))?;
-        let answer = self
-            .client
-            .fetch(&call, query.finish(), Some((patch.content_type(), body)))
-            .await?;
+        let write = |encoding| patch.body(encoding).map_err(|_| unwritable(&call));
+        let answer = self.client.submit(&call, query.finish(), write).await?;
         self.decode(&call, &answer)
     }
 
-    fn decode<T: DeserializeOwned>(&self, call: &Call<'_>, answer: &[u8]) -> Result<T, Error> {
+    fn decode<T: DeserializeOwned>(&self, call: &Call<'_>, answer: &Encoded) -> Result<T, Error> {
         decode_object(answer, self.managed_fields).map_err(|reason| call.undecodable(reason))
     }
 }
@@ -312,19 +310,16 @@ fn delete_body(
     call: &Call<'_>,
     params: &DeleteParams,
 ) -> Result<Option<(&'static str, Bytes)>, Error> {
-    let options = params.body();
-    options
-        .map(|options| Ok(("application/json", json(call, &options)?)))
-        .transpose()
+    let Some(options) = params.body() else {
+        return Ok(None);
+    };
+    let body = Encoding::Json
+        .write(&options)
+        .map_err(|_| unwritable(call))?;
+    Ok(Some((Encoding::Json.media_type(), body)))
 }
 
-fn json<T: Serialize>(call: &Call<'_>, object: &T) -> Result<Bytes, Error> {
-    serde_json::to_vec(object)
-        .map(Bytes::from)
-        .map_err(|error| unwritable(call, &error))
-}
-
-/// Serialisation fails only by the type's own doing; its message may quote a value.
-fn unwritable(call: &Call<'_>, _: &serde_json::Error) -> Error {
-    call.invalid("the object cannot be written as JSON: check its map keys and its own `Serialize`")
+/// Serialisation fails only by the type's own doing.
+fn unwritable(call: &Call<'_>) -> Error {
+    call.invalid("the object cannot be written: check its map keys and its own `Serialize`")
 }

@@ -4,11 +4,11 @@ use http::{Request, Response, uri::Scheme};
 use tower::{Layer, Service};
 
 use super::{
-    Body, BoxError, Client, Config, ConfigError, Connector, Credentials, Error,
-    blueprint::{AddLayer, Blueprint, PutTogether},
+    Body, BoxError, Client, Config, ConfigError, Connector, Credentials, Encoding, Error,
     client::ClientInner,
+    codec::Agreed,
     stack::{
-        AnswerLayer, AuthLayer, Authenticator, BaseLayer, CountLayer, FenceLayer, ImpersonateLayer,
+        AnswerLayer, AuthLayer, Authenticator, BaseLayer, CountLayer, Dispatch, ImpersonateLayer,
         MeasureLayer, RequestService, RetryLayer, Steps, TotalLayer, TraceLayer, UserAgentLayer,
         WarningsLayer, service,
     },
@@ -23,8 +23,9 @@ pub struct ClientBuilder {
     metrics: Option<Metrics>,
     connector: Option<Arc<dyn Connector>>,
     warnings: WarningsLayer,
-    stack: Option<PutTogether>,
-    layers: Vec<AddLayer>,
+    encoding: Encoding,
+    stack: Option<Box<dyn Fn(Steps) -> RequestService + Send + Sync>>,
+    layers: Vec<Box<dyn Fn(RequestService) -> RequestService + Send + Sync>>,
 }
 
 impl ClientBuilder {
@@ -35,6 +36,7 @@ impl ClientBuilder {
             metrics: None,
             connector: None,
             warnings: WarningsLayer::default(),
+            encoding: Encoding::default(),
             stack: None,
             layers: Vec::new(),
         }
@@ -52,6 +54,20 @@ impl ClientBuilder {
     #[must_use]
     pub fn user_agent(mut self, user_agent: impl Into<String>) -> Self {
         self.user_agent = Some(user_agent.into());
+        self
+    }
+
+    /// Write and ask for objects in `encoding`, as far as the server takes it; the default is JSON.
+    ///
+    /// ```
+    /// # use pilothouse::client::{Client, Config, Encoding};
+    /// # let config = Config::new("https://host:6443".parse().unwrap());
+    /// # #[cfg(feature = "cbor")]
+    /// let builder = Client::builder(config).encoding(Encoding::Cbor);
+    /// ```
+    #[must_use]
+    pub fn encoding(mut self, encoding: Encoding) -> Self {
+        self.encoding = encoding;
         self
     }
 
@@ -86,7 +102,7 @@ impl ClientBuilder {
         B: http_body::Body<Data = bytes::Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        self.stack = Some(Arc::new(move |steps| service(put_together(steps))));
+        self.stack = Some(Box::new(move |steps| service(put_together(steps))));
         self
     }
 
@@ -103,7 +119,7 @@ impl ClientBuilder {
         B::Error: Into<BoxError>,
     {
         self.layers
-            .push(Arc::new(move |stack| service(layer.layer(stack))));
+            .push(Box::new(move |stack| service(layer.layer(stack))));
         self
     }
 
@@ -121,31 +137,35 @@ impl ClientBuilder {
         let host = config.url.authority().map_or("", |host| host.as_str());
         let count = CountLayer::new(metrics.clone(), host);
         let steps = Steps {
-            total: TotalLayer::new(config.deadlines.total),
+            total: TotalLayer::new(config.total_timeout),
             trace: TraceLayer::new(&config.url),
             measure: MeasureLayer::new(metrics, host),
             retry: RetryLayer::default(),
             auth: AuthLayer::new(authenticator, &count),
             count,
-            fence: FenceLayer::default(),
             impersonate: ImpersonateLayer::new(config.impersonation.as_ref())?,
             user_agent: UserAgentLayer::new(self.user_agent.as_deref())?,
             warnings: self.warnings,
             base: BaseLayer::new(&config.url),
-            answer: AnswerLayer::new(&config.deadlines),
-            pool: Pool::new(Arc::new(dialer), config.deadlines.connect),
+            answer: AnswerLayer::new(config.answer_timeout),
+            pool: Pool::new(dialer),
         };
-        let blueprint = Blueprint::Steps {
-            steps: Box::new(steps),
-            put_together: self.stack,
-            layers: self.layers,
+        let stack: Box<dyn Dispatch> = match (self.stack, &self.layers[..]) {
+            (None, []) => Box::new(steps.request()),
+            (own, layers) => {
+                let stack = match own {
+                    Some(put_together) => put_together(steps),
+                    None => RequestService::new(steps.request()),
+                };
+                Box::new(layers.iter().fold(stack, |stack, add| add(stack)))
+            }
         };
         Ok(Client {
             inner: Arc::new(ClientInner {
-                stack: blueprint.stack(),
-                blueprint,
+                stack,
                 default_namespace: config.default_namespace,
                 server: config.url.to_string(),
+                agreed: Agreed::new(self.encoding),
                 advice_on_401,
             }),
         })

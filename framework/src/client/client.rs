@@ -6,12 +6,12 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tower::Service;
 
 use super::{
-    Body, BoxError, ClientBuilder, Config, ConfigError, ConnectError, Deadlines, Error,
-    blueprint::Blueprint,
+    Body, BoxError, ClientBuilder, Config, ConfigError, ConnectError, Error,
     call::Call,
     class::Class,
-    decode::decode_plain,
-    stack::{self, Closed, Dispatch, FenceLayer, TimedOut, TotalDeadline},
+    codec::{Agreed, Encoded, Encoding},
+    decode::decode_status,
+    stack::{self, Dispatch, TimedOut, TotalDeadline},
 };
 use crate::resource::Status;
 
@@ -33,10 +33,9 @@ pub(super) struct ClientInner {
     pub(super) stack: Box<dyn Dispatch>,
     pub(super) default_namespace: String,
     pub(super) server: String,
+    pub(super) agreed: Agreed,
     /// What to do when the server does not know who the client is.
     pub(super) advice_on_401: Option<Box<str>>,
-    /// What the stack was made of.
-    pub(super) blueprint: Blueprint,
 }
 
 impl fmt::Debug for Client {
@@ -89,13 +88,12 @@ impl Client {
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        let blueprint = Blueprint::Service(stack::service(service));
         Self {
             inner: Arc::new(ClientInner {
-                stack: blueprint.stack(),
-                blueprint,
+                stack: Box::new(stack::service(service)),
                 default_namespace: "default".to_owned(),
                 server: "a service of the program".to_owned(),
+                agreed: Agreed::default(),
                 advice_on_401: None,
             }),
         }
@@ -109,42 +107,6 @@ impl Client {
     /// The server's address.
     pub fn server(&self) -> &str {
         &self.inner.server
-    }
-
-    /// A client of the same settings, credentials and metrics on connections of its own, with
-    /// deadlines of its own.
-    ///
-    /// Nothing that others send can make its requests wait: no full connection, no watch that
-    /// nobody reads, no pause that the server asked others to make. Leader election renews its lease
-    /// this way, and so may anything else that has to be in time. Of a client made
-    /// [from a service](Self::from_service), which has neither, this is a clone.
-    #[must_use]
-    pub fn apart(&self, deadlines: Deadlines) -> Self {
-        self.with(self.inner.blueprint.apart(&deadlines))
-    }
-
-    /// A client on the same connections that sends only what `may_send` lets pass. It is asked
-    /// before each attempt, after all waiting: before the credentials are added, and again when the
-    /// connection is there. Where it refuses, nothing is sent, and the request fails with
-    /// [`Error::Fenced`]. A client that is fenced already asks both.
-    #[must_use]
-    pub fn fenced(
-        &self,
-        may_send: impl Fn() -> Result<(), BoxError> + Send + Sync + 'static,
-    ) -> Self {
-        self.with(self.inner.blueprint.fenced(FenceLayer::new(may_send)))
-    }
-
-    fn with(&self, blueprint: Blueprint) -> Self {
-        Self {
-            inner: Arc::new(ClientInner {
-                stack: blueprint.stack(),
-                blueprint,
-                default_namespace: self.inner.default_namespace.clone(),
-                server: self.inner.server.clone(),
-                advice_on_401: self.inner.advice_on_401.clone(),
-            }),
-        }
     }
 
     /// Sends a request whose URI is only path and query, and gives back whatever the server
@@ -168,13 +130,44 @@ impl Client {
         call: &Call<'_>,
         uri: String,
         body: Option<(&'static str, Bytes)>,
-    ) -> Result<Bytes, Error> {
-        let response = self.open(call, Class::Request, uri, body).await?;
+    ) -> Result<Encoded, Error> {
+        let (encoding, response) = self.open(call, Class::Request, uri, body).await?;
         let deadline = response.extensions().get::<TotalDeadline>().copied();
         let collected = within(deadline, response.into_body().collect()).await;
         match collected {
-            Ok(Ok(body)) => Ok(body.to_bytes()),
+            Ok(Ok(body)) => Ok(Encoded {
+                encoding,
+                bytes: body.to_bytes(),
+            }),
             Ok(Err(error)) | Err(error) => Err(failure(call.verb, call.target(), error)),
+        }
+    }
+
+    /// A whole answer to a body that is written in what the server takes: once more, as JSON, when
+    /// it refuses the other (415). Nothing has been done then.
+    pub(super) async fn submit(
+        &self,
+        call: &Call<'_>,
+        uri: String,
+        write: impl Fn(Encoding) -> Result<(&'static str, Bytes), Error>,
+    ) -> Result<Encoded, Error> {
+        let encoding = self.inner.agreed.for_body(call.resource);
+        let body = write(encoding)?;
+        if encoding == Encoding::Json {
+            return self.fetch(call, uri, Some(body)).await;
+        }
+        let media_type = body.0;
+        match self.fetch(call, uri.clone(), Some(body)).await {
+            Err(error) if is_code(&error, StatusCode::UNSUPPORTED_MEDIA_TYPE) => {
+                let body = write(Encoding::Json)?;
+                // It was JSON already, of a form that the server does not take.
+                if body.0 == media_type {
+                    return Err(error);
+                }
+                self.inner.agreed.refuse_body(call.resource);
+                self.fetch(call, uri, Some(body)).await
+            }
+            answer => answer,
         }
     }
 
@@ -184,7 +177,6 @@ impl Client {
         let target = || path.to_owned();
         let request = Request::get(path)
             .header(header::ACCEPT, accept)
-            .extension(Class::Request)
             .body(Body::empty())
             .map_err(|error| Error::Invalid {
                 verb,
@@ -204,9 +196,13 @@ impl Client {
     }
 
     /// The body of a watch; the server's errors are errors.
-    pub(super) async fn watch(&self, call: &Call<'_>, uri: String) -> Result<Body, Error> {
-        let response = self.open(call, Class::Watch, uri, None).await?;
-        Ok(response.into_body())
+    pub(super) async fn watch(
+        &self,
+        call: &Call<'_>,
+        uri: String,
+    ) -> Result<(Encoding, Body), Error> {
+        let (encoding, response) = self.open(call, Class::Watch, uri, None).await?;
+        Ok((encoding, response.into_body()))
     }
 
     async fn open(
@@ -215,11 +211,33 @@ impl Client {
         class: Class,
         uri: String,
         body: Option<(&'static str, Bytes)>,
-    ) -> Result<Response<Body>, Error> {
+    ) -> Result<(Encoding, Response<Body>), Error> {
+        let wanted = self.inner.agreed.for_answer(call.resource);
+        if wanted == Encoding::Json {
+            return self.open_as(wanted, call, class, uri, body).await;
+        }
+        let answer = self.open_as(wanted, call, class, uri.clone(), body.clone());
+        match answer.await {
+            Err(error) if is_code(&error, StatusCode::NOT_ACCEPTABLE) => {
+                self.inner.agreed.refuse_answer(call.resource);
+                self.open_as(Encoding::Json, call, class, uri, body).await
+            }
+            answer => answer,
+        }
+    }
+
+    async fn open_as(
+        &self,
+        wanted: Encoding,
+        call: &Call<'_>,
+        class: Class,
+        uri: String,
+        body: Option<(&'static str, Bytes)>,
+    ) -> Result<(Encoding, Response<Body>), Error> {
         let mut request = Request::builder()
             .method(call.method())
             .uri(uri)
-            .header(header::ACCEPT, "application/json");
+            .header(header::ACCEPT, wanted.accept());
         if let Some((content_type, _)) = &body {
             request = request.header(header::CONTENT_TYPE, *content_type);
         }
@@ -233,11 +251,12 @@ impl Client {
         if !response.status().is_success() {
             return Err(self.refusal(call.verb, call.target(), response).await);
         }
-        match content_type(response.headers()) {
-            Some(other) if !other.contains("json") => Err(call.undecodable(format!(
-                "it is {other}, not JSON: check the cluster's `server`, and proxies on the way"
+        match encoding(response.headers()) {
+            Ok(encoding) => Ok((encoding, response)),
+            Err(other) => Err(call.undecodable(format!(
+                "it is {other}, not {}: check the cluster's `server`, and proxies on the way",
+                wanted.name()
             ))),
-            _ => Ok(response),
         }
     }
 
@@ -251,7 +270,11 @@ impl Client {
             Ok(Err(error)) if error.is::<LengthLimitError>() => Bytes::new(),
             Ok(Err(error)) | Err(error) => return failure(verb, target, error),
         };
-        let mut status = decode_plain::<Status>(&body)
+        let told = Encoded {
+            encoding: encoding(&head.headers).unwrap_or_default(),
+            bytes: body.clone(),
+        };
+        let mut status = decode_status(&told)
             .ok()
             .filter(|status| status.code != 0 || !status.message.is_empty())
             .unwrap_or_else(|| no_status(head.status, &head.headers, &body));
@@ -301,6 +324,20 @@ fn no_status(code: StatusCode, headers: &http::HeaderMap, body: &[u8]) -> Status
     Status::from_code(code.as_u16(), message)
 }
 
+/// The encoding of a body, JSON if it says nothing; or what it is instead.
+fn encoding(headers: &http::HeaderMap) -> Result<Encoding, &str> {
+    let Some(media_type) = content_type(headers) else {
+        return Ok(Encoding::Json);
+    };
+    Encoding::of(media_type).ok_or(media_type)
+}
+
+fn is_code(error: &Error, code: StatusCode) -> bool {
+    error
+        .status()
+        .is_some_and(|status| status.code == code.as_u16())
+}
+
 /// The media type of a body, without its parameters.
 fn content_type(headers: &http::HeaderMap) -> Option<&str> {
     let value = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
@@ -318,7 +355,7 @@ async fn within<F: Future>(
     };
     tokio::time::timeout_at(deadline.at, future)
         .await
-        .map_err(|_| deadline.passed().into())
+        .map_err(|_| TimedOut::new(deadline.after).into())
 }
 
 fn failure(verb: &'static str, target: String, error: BoxError) -> Error {
@@ -336,21 +373,10 @@ fn failure(verb: &'static str, target: String, error: BoxError) -> Error {
         Ok(error) => return Error::Config(*error),
         Err(error) => error,
     };
-    let error = match error.downcast::<Closed>() {
-        Ok(closed) => {
-            return Error::Fenced {
-                verb,
-                target,
-                source: closed.0,
-            };
-        }
-        Err(error) => error,
-    };
-    match error.downcast_ref::<TimedOut>().copied() {
-        Some(TimedOut { deadline, after }) => Error::Timeout {
+    match error.downcast_ref::<TimedOut>().map(TimedOut::after) {
+        Some(after) => Error::Timeout {
             verb,
             target,
-            deadline,
             after,
         },
         None => Error::Transport {

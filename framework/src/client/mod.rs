@@ -31,7 +31,6 @@
 //! ```
 
 mod api;
-mod blueprint;
 mod body;
 mod builder;
 mod call;
@@ -39,12 +38,12 @@ mod chain;
 mod class;
 #[allow(clippy::module_inception)]
 mod client;
+mod codec;
 mod config;
 mod decode;
 mod deleted;
 pub mod discovery;
 mod error;
-mod lines;
 mod list;
 mod params;
 pub mod stack;
@@ -60,9 +59,10 @@ pub use api::Api;
 pub use body::Body;
 pub use builder::ClientBuilder;
 pub use client::Client;
+pub use codec::Encoding;
 pub use config::{
-    Config, ConfigError, Credentials, Deadline, Deadlines, ExecConfig, ExecVersion, Impersonation,
-    InteractiveMode, KubeconfigOptions, Proxy,
+    Config, ConfigError, Credentials, ExecConfig, ExecVersion, Impersonation, InteractiveMode,
+    KubeconfigOptions,
 };
 pub use deleted::Deleted;
 pub use discovery::{Discovery, MappingError, RestMapper, ServedKind, ServerVersion};
@@ -73,6 +73,6 @@ pub use params::{
     Propagation, VersionMatch, WatchParams,
 };
 pub use stack::RequestService;
-pub use transport::{ConnectError, ConnectProblem, Connector, Io, ProxyProblem};
+pub use transport::{ConnectError, ConnectProblem, Connector, Io};
 pub use watch_event::{Change, WatchEvent};
 pub use watch_stream::WatchStream;

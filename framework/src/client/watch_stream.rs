@@ -11,8 +11,8 @@ use serde::de::DeserializeOwned;
 use super::{
     Body, Error, WatchEvent,
     call::Call,
+    codec::{Encoded, Encoding, Frames},
     decode::{Event, decode_event},
-    lines::Lines,
 };
 use crate::resource::ApiResource;
 
@@ -38,9 +38,14 @@ impl<K> WatchStream<K> {
 }
 
 impl<K: DeserializeOwned + Send + 'static> WatchStream<K> {
-    pub(super) fn of_body(call: &Call<'_>, body: Body, managed_fields: bool) -> Self {
+    pub(super) fn of_body(
+        call: &Call<'_>,
+        (encoding, body): (Encoding, Body),
+        managed_fields: bool,
+    ) -> Self {
         Self::new(Events::<K> {
-            lines: Lines::new(body),
+            frames: Frames::new(encoding, body),
+            encoding,
             resource: call.resource.clone(),
             namespace: call.namespace.map(str::to_owned),
             managed_fields,
@@ -65,7 +70,8 @@ impl<K> fmt::Debug for WatchStream<K> {
 }
 
 struct Events<K> {
-    lines: Lines,
+    frames: Frames,
+    encoding: Encoding,
     resource: ApiResource,
     namespace: Option<String>,
     managed_fields: bool,
@@ -92,11 +98,11 @@ impl<K: DeserializeOwned> Stream for Events<K> {
         if self.ended {
             return Poll::Ready(None);
         }
-        let Some(line) = ready!(self.lines.poll_line(cx)) else {
+        let Some(frame) = ready!(self.frames.poll_frame(cx)) else {
             self.ended = true;
             return Poll::Ready(None);
         };
-        let event = line
+        let event = frame
             .map_err(|source| {
                 let call = self.call();
                 Error::Transport {
@@ -105,8 +111,10 @@ impl<K: DeserializeOwned> Stream for Events<K> {
                     source,
                 }
             })
-            .and_then(|line| {
-                let event = decode_event(&line, &self.resource, self.managed_fields);
+            .and_then(|bytes| {
+                let encoding = self.encoding;
+                let frame = Encoded { encoding, bytes };
+                let event = decode_event(&frame, &self.resource, self.managed_fields);
                 match event.map_err(|reason| self.call().undecodable(reason))? {
                     Event::Event(event) => Ok(event),
                     Event::Error(status) => Err(Error::Api {

@@ -1,7 +1,5 @@
 use std::{ffi::OsString, path::PathBuf};
 
-use super::proxy_variables::ProxyVariables;
-
 /// What a process is told from outside about where its API server is.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Environment {
@@ -13,8 +11,8 @@ pub(super) struct Environment {
     pub(super) service_host: Option<String>,
     /// `KUBERNETES_SERVICE_PORT`.
     pub(super) service_port: Option<String>,
-    /// `HTTPS_PROXY` and its relatives.
-    pub(super) proxies: ProxyVariables,
+    /// Whether `HTTPS_PROXY` is set, in either spelling.
+    pub(super) wants_proxy: bool,
     /// Where a pod finds its service account.
     pub(super) service_account: PathBuf,
 }
@@ -29,7 +27,7 @@ impl Environment {
             home: std::env::home_dir().filter(|home| !home.as_os_str().is_empty()),
             service_host: text("KUBERNETES_SERVICE_HOST"),
             service_port: text("KUBERNETES_SERVICE_PORT"),
-            proxies: ProxyVariables::of(text),
+            wants_proxy: set("HTTPS_PROXY").or_else(|| set("https_proxy")).is_some(),
             service_account: "/var/run/secrets/kubernetes.io/serviceaccount".into(),
         }
     }

@@ -4,19 +4,20 @@ use serde::{
     Deserialize, Deserializer,
     de::{DeserializeOwned, DeserializeSeed, Error, IgnoredAny, MapAccess, Visitor},
 };
-use serde_json::value::RawValue;
 
 use super::{
     lenient::undecodable,
-    list::ItemSeed,
-    object::{decode_plain, object, utf8, why},
+    object::{ItemSeed, object, why},
 };
 use crate::{
-    client::{Change, WatchEvent},
+    client::{
+        Change, WatchEvent,
+        codec::{Codec, Encoded, with_codec},
+    },
     resource::{ApiResource, Status},
 };
 
-/// One line of a watch: an event, or the server's error.
+/// One frame of a watch: an event, or the server's error.
 #[expect(
     clippy::large_enum_variant,
     reason = "events are the usual case and are taken apart at once"
@@ -26,37 +27,34 @@ pub(crate) enum Event<K> {
     Error(Box<Status>),
 }
 
-/// One line of a watch: one pass when `type` comes first and the object fits.
+/// One frame of a watch: one pass when `type` comes first and the object fits.
 pub(crate) fn decode_event<K: DeserializeOwned>(
-    line: &[u8],
+    frame: &Encoded,
     resource: &ApiResource,
     managed_fields: bool,
 ) -> Result<Event<K>, String> {
-    let text = utf8(line)?;
-    let mut inner = serde_json::Deserializer::from_str(text);
-    let seed = EventSeed {
-        managed_fields,
-        kind: PhantomData,
-    };
-    let quick = seed.deserialize(&mut inner);
-    match quick.and_then(|event| inner.end().map(|()| event)) {
-        Ok(event) => Ok(event),
-        Err(_) => in_two_steps(text, resource, managed_fields),
-    }
+    let bytes = &frame.bytes;
+    with_codec!(frame.encoding, codec => {
+        let seed = EventSeed {
+            managed_fields,
+            kind: PhantomData,
+        };
+        let quick = codec.read(bytes, seed);
+        quick.or_else(|_| in_two_steps(codec, bytes, resource, managed_fields))
+    })
 }
 
-/// `type` and the object's text first, then the object.
-fn in_two_steps<K: DeserializeOwned>(
-    text: &str,
+/// `type` and the object's bytes first, then the object.
+fn in_two_steps<C: Codec, K: DeserializeOwned>(
+    codec: C,
+    frame: &[u8],
     resource: &ApiResource,
     managed_fields: bool,
 ) -> Result<Event<K>, String> {
     #[derive(Deserialize)]
-    struct RawEvent<'a> {
-        #[serde(borrow)]
-        r#type: Cow<'a, str>,
-        #[serde(borrow)]
-        object: &'a RawValue,
+    struct RawEvent<R> {
+        r#type: String,
+        object: R,
     }
     #[derive(Deserialize)]
     struct Shape {
@@ -65,18 +63,28 @@ fn in_two_steps<K: DeserializeOwned>(
         #[serde(rename = "object")]
         _object: IgnoredAny,
     }
-    let raw: RawEvent<'_> = serde_json::from_str(text).map_err(|_| why::<Shape>(text, true))?;
-    let body = raw.object.get();
+    let raw = PhantomData::<RawEvent<C::Raw<'_>>>;
+    let raw = codec
+        .read(frame, raw)
+        .map_err(|_| why::<Shape>(codec, frame, true))?;
+    let body = raw.object.as_ref();
+    let at_object = |reason| format!("object: {reason}");
     match Type::of(&raw.r#type) {
-        Some(Type::Change(change)) => Ok(Event::Event(match object(body, managed_fields) {
+        Some(Type::Change(change)) => Ok(Event::Event(match object(codec, body, managed_fields) {
             Ok(object) => changed(change, object),
             Err(_) => WatchEvent::Undecodable {
                 change,
-                object: undecodable::<K>(body, resource, managed_fields),
+                object: undecodable::<K>(codec, body, resource, managed_fields),
             },
         })),
-        Some(Type::Bookmark) => decode_plain::<Bookmark>(body.as_bytes()).map(Bookmark::event),
-        Some(Type::Error) => decode_plain::<Box<Status>>(body.as_bytes()).map(Event::Error),
+        Some(Type::Bookmark) => {
+            let bookmark = codec.read_owned::<Bookmark>(body).map(Bookmark::event);
+            bookmark.map_err(|_| at_object(why::<Bookmark>(codec, body, true)))
+        }
+        Some(Type::Error) => {
+            let status = codec.read_owned(body).map(Event::Error);
+            status.map_err(|_| at_object(why::<Status>(codec, body, true)))
+        }
         None => Err("type: not one of the known values".to_owned()),
     }
 }
@@ -177,10 +185,7 @@ impl<'de, K: DeserializeOwned> Visitor<'de> for EventSeed<K> {
             match (key, kind) {
                 (Key::Type, _) => kind = Type::of(&map.next_value::<Cow<'de, str>>()?),
                 (Key::Object, Some(Type::Change(change))) => {
-                    let object = map.next_value_seed(ItemSeed {
-                        managed_fields: self.managed_fields,
-                        kind: PhantomData,
-                    })?;
+                    let object = map.next_value_seed(ItemSeed::new(self.managed_fields))?;
                     event = Some(Event::Event(changed(change, object)));
                 }
                 (Key::Object, Some(Type::Bookmark)) => {
@@ -205,7 +210,11 @@ mod tests {
     use k8s_openapi::api::core::v1::ConfigMap;
 
     fn decode(line: &str) -> Result<Event<ConfigMap>, String> {
-        decode_event(line.as_bytes(), &ApiResource::of::<ConfigMap>(), false)
+        decode_event(
+            &Encoded::json(line.to_owned()),
+            &ApiResource::of::<ConfigMap>(),
+            false,
+        )
     }
 
     fn event(line: &str) -> WatchEvent<ConfigMap> {

@@ -1,14 +1,18 @@
-use std::{borrow::Cow, collections::BTreeMap};
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::object::why;
-use crate::resource::{ApiResource, ObjectKey, OwnerReference, Undecodable};
+use crate::{
+    client::codec::Codec,
+    resource::{ApiResource, ObjectKey, OwnerReference, Undecodable},
+};
 
 /// What can be read of an object that does not fit its type; a name that cannot be read is empty.
 pub(super) fn undecodable<K: serde::de::DeserializeOwned>(
-    text: &str,
+    codec: impl Codec,
+    body: &[u8],
     resource: &ApiResource,
     managed_fields: bool,
 ) -> Undecodable {
@@ -17,7 +21,7 @@ pub(super) fn undecodable<K: serde::de::DeserializeOwned>(
         #[serde(default)]
         metadata: Value,
     }
-    let Lenient { metadata } = serde_json::from_str(text).unwrap_or_default();
+    let Lenient { metadata } = codec.read_owned(body).unwrap_or_default();
     let string = |key: &str| Some(metadata.get(key)?.as_str()?.to_owned());
     let labels = metadata.get("labels").and_then(Value::as_object);
     let owners = metadata.get("ownerReferences").and_then(Value::as_array);
@@ -39,6 +43,6 @@ pub(super) fn undecodable<K: serde::de::DeserializeOwned>(
             .flatten()
             .filter_map(|owner| OwnerReference::deserialize(owner).ok())
             .collect(),
-        reason: Cow::from(why::<K>(text, managed_fields)).into_owned(),
+        reason: why::<K>(codec, body, managed_fields),
     }
 }

@@ -4,50 +4,51 @@ use serde::{
     Deserialize, Deserializer,
     de::{DeserializeOwned, DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
-use serde_json::value::RawValue;
 
 use super::{
     lenient::undecodable,
-    object::{object, utf8, why},
-    skip::SkipManagedFields,
+    object::{ItemSeed, object, why},
 };
 use crate::{
-    client::ObjectList,
+    client::{
+        ObjectList,
+        codec::{Codec, Encoded, with_codec},
+    },
     resource::{ApiResource, ListMeta},
 };
 
 /// A list: one pass when every item fits, and item by item when one does not.
 pub(crate) fn decode_list<K: DeserializeOwned>(
+    body: &Encoded,
+    resource: &ApiResource,
+    managed_fields: bool,
+) -> Result<ObjectList<K>, String> {
+    let bytes = &body.bytes;
+    with_codec!(body.encoding, codec => {
+        let seed = ListSeed {
+            managed_fields,
+            kind: PhantomData,
+        };
+        let quick = codec.read(bytes, seed);
+        quick.or_else(|_| item_by_item(codec, bytes, resource, managed_fields))
+    })
+}
+
+fn item_by_item<C: Codec, K: DeserializeOwned>(
+    codec: C,
     body: &[u8],
     resource: &ApiResource,
     managed_fields: bool,
 ) -> Result<ObjectList<K>, String> {
-    let text = utf8(body)?;
-    let mut inner = serde_json::Deserializer::from_str(text);
-    let seed = ListSeed {
-        managed_fields,
-        kind: PhantomData,
-    };
-    let quick = seed.deserialize(&mut inner);
-    match quick.and_then(|list| inner.end().map(|()| list)) {
-        Ok(list) => Ok(list),
-        Err(_) => item_by_item(text, resource, managed_fields),
-    }
-}
-
-fn item_by_item<K: DeserializeOwned>(
-    text: &str,
-    resource: &ApiResource,
-    managed_fields: bool,
-) -> Result<ObjectList<K>, String> {
     #[derive(Deserialize)]
-    struct RawList<'a> {
-        #[serde(borrow, default)]
-        kind: Option<Cow<'a, str>>,
+    #[serde(bound(deserialize = "R: Deserialize<'de>"))]
+    struct RawList<R> {
+        #[serde(default)]
+        kind: Option<String>,
         #[serde(default)]
         metadata: Option<ListMeta>,
-        #[serde(borrow, default)]
-        items: Option<Vec<&'a RawValue>>,
+        #[serde(default)]
+        items: Option<Vec<R>>,
     }
     #[derive(Deserialize)]
     struct Shape {
@@ -57,10 +58,14 @@ fn item_by_item<K: DeserializeOwned>(
         _items: Option<Vec<IgnoredAny>>,
     }
     // A derived struct would also take a list of its fields.
-    if !text.trim_ascii_start().starts_with('{') {
-        return Err(why::<BTreeMap<String, IgnoredAny>>(text, true));
+    type Map = BTreeMap<String, IgnoredAny>;
+    if codec.read_owned::<Map>(body).is_err() {
+        return Err(why::<Map>(codec, body, true));
     }
-    let raw: RawList<'_> = serde_json::from_str(text).map_err(|_| why::<Shape>(text, true))?;
+    let raw = PhantomData::<RawList<C::Raw<'_>>>;
+    let raw = codec
+        .read(body, raw)
+        .map_err(|_| why::<Shape>(codec, body, true))?;
     // An answer without objects would read as: everything was deleted.
     if raw.items.is_none() && !raw.kind.is_some_and(|kind| kind.ends_with("List")) {
         return Err("missing field `items`".to_owned());
@@ -70,10 +75,10 @@ fn item_by_item<K: DeserializeOwned>(
         ..ObjectList::default()
     };
     for item in raw.items.unwrap_or_default() {
-        match object(item.get(), managed_fields) {
+        match object(codec, item.as_ref(), managed_fields) {
             Ok(item) => list.items.push(item),
             Err(_) => {
-                let item = undecodable::<K>(item.get(), resource, managed_fields);
+                let item = undecodable::<K>(codec, item.as_ref(), resource, managed_fields);
                 list.undecodable.push(item);
             }
         }
@@ -168,31 +173,10 @@ impl<'de, K: DeserializeOwned> Visitor<'de> for ItemsSeed<K> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<K>, A::Error> {
         let mut items = Vec::new();
-        while let Some(item) = seq.next_element_seed(ItemSeed {
-            managed_fields: self.managed_fields,
-            kind: PhantomData,
-        })? {
+        while let Some(item) = seq.next_element_seed(ItemSeed::new(self.managed_fields))? {
             items.push(item);
         }
         Ok(items)
-    }
-}
-
-/// One object within a list or an event.
-pub(super) struct ItemSeed<K> {
-    pub(super) managed_fields: bool,
-    pub(super) kind: PhantomData<K>,
-}
-
-impl<'de, K: DeserializeOwned> DeserializeSeed<'de> for ItemSeed<K> {
-    type Value = K;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<K, D::Error> {
-        if self.managed_fields {
-            K::deserialize(deserializer)
-        } else {
-            K::deserialize(SkipManagedFields::new(deserializer))
-        }
     }
 }
 
@@ -203,7 +187,11 @@ mod tests {
     use k8s_openapi::api::core::v1::ConfigMap;
 
     fn decode(text: &str) -> Result<ObjectList<ConfigMap>, String> {
-        decode_list(text.as_bytes(), &ApiResource::of::<ConfigMap>(), false)
+        decode_list(
+            &Encoded::json(text.to_owned()),
+            &ApiResource::of::<ConfigMap>(),
+            false,
+        )
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! From bytes to typed objects, in one pass.
 //!
-//! The text is checked for UTF-8 once; `metadata.managedFields` is stepped over; what does not
-//! decode is read a second time, leniently, so that good input pays nothing for bad input. Reasons
-//! name a path and an expectation, never a value.
+//! The same for every [`Codec`](super::codec::Codec): `metadata.managedFields` is stepped over; what
+//! does not decode is read a second time, leniently, so that good input pays nothing for bad input.
+//! Reasons name a path and an expectation, never a value.
 
 mod event;
 mod lenient;
@@ -13,4 +13,5 @@ mod skip;
 
 pub(crate) use event::{Event, decode_event};
 pub(crate) use list::decode_list;
-pub(crate) use object::{decode_deleted, decode_object, decode_plain};
+pub(crate) use object::{decode_deleted, decode_object, decode_plain, decode_status};
+pub(crate) use reason::misfit;

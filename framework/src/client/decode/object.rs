@@ -1,25 +1,42 @@
-use serde::{Deserialize, de::DeserializeOwned};
+use std::marker::PhantomData;
 
-use super::{reason, skip::SkipManagedFields};
-use crate::{client::Deleted, resource::Status};
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeOwned, DeserializeSeed},
+};
+
+use super::{reason::with_path, skip::SkipManagedFields};
+use crate::{
+    client::{
+        Deleted,
+        codec::{Codec, Encoded, Json, with_codec},
+    },
+    resource::Status,
+};
 
 /// One object.
 pub(crate) fn decode_object<K: DeserializeOwned>(
-    body: &[u8],
+    body: &Encoded,
     managed_fields: bool,
 ) -> Result<K, String> {
-    let text = utf8(body)?;
-    object(text, managed_fields).map_err(|_| why::<K>(text, managed_fields))
+    with_codec!(body.encoding, codec => object(codec, &body.bytes, managed_fields)
+        .map_err(|_| why::<K>(codec, &body.bytes, managed_fields)))
 }
 
-/// Anything that has no managed fields.
+/// Anything that is JSON and has no managed fields.
 pub(crate) fn decode_plain<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
-    decode_object(body, true)
+    Json.read_owned(body)
+        .map_err(|_| why::<T>(Json, body, true))
+}
+
+/// The server's error.
+pub(crate) fn decode_status(body: &Encoded) -> Result<Status, String> {
+    with_codec!(body.encoding, codec => codec.read_owned(&body.bytes))
 }
 
 /// The answer to a deletion: a `Status` or the object.
 pub(crate) fn decode_deleted<K: DeserializeOwned>(
-    body: &[u8],
+    body: &Encoded,
     managed_fields: bool,
 ) -> Result<Deleted<K>, String> {
     #[derive(Deserialize)]
@@ -30,43 +47,76 @@ pub(crate) fn decode_deleted<K: DeserializeOwned>(
         #[serde(default)]
         kind: String,
     }
-    let types: Types = decode_plain(body)?;
+    let types: Types = decode_object(body, true)?;
     if types.api_version == "v1" && types.kind == "Status" {
-        return decode_plain::<Status>(body).map(|status| Deleted::Done(Box::new(status)));
+        return decode_object(body, true).map(|status| Deleted::Done(Box::new(status)));
     }
     decode_object(body, managed_fields).map(|object| Deleted::Deleting(Box::new(object)))
 }
 
-pub(super) fn utf8(body: &[u8]) -> Result<&str, String> {
-    std::str::from_utf8(body).map_err(|_| "not UTF-8".to_owned())
-}
-
-pub(super) fn object<K: DeserializeOwned>(
-    text: &str,
+pub(super) fn object<C: Codec, K: DeserializeOwned>(
+    codec: C,
+    body: &[u8],
     managed_fields: bool,
-) -> Result<K, serde_json::Error> {
-    let mut inner = serde_json::Deserializer::from_str(text);
-    let object = if managed_fields {
-        K::deserialize(&mut inner)?
-    } else {
-        K::deserialize(SkipManagedFields::new(&mut inner))?
-    };
-    inner.end()?;
-    Ok(object)
+) -> Result<K, String> {
+    codec.read(body, ItemSeed::new(managed_fields))
 }
 
-/// Why `text` does not decode, with the path: read once more, with its cost, because it is rare.
-pub(super) fn why<K: DeserializeOwned>(text: &str, managed_fields: bool) -> String {
-    let mut inner = serde_json::Deserializer::from_str(text);
+/// One object, alone or within a list or an event.
+pub(super) struct ItemSeed<K> {
+    managed_fields: bool,
+    kind: PhantomData<K>,
+}
+
+impl<K> ItemSeed<K> {
+    pub(super) fn new(managed_fields: bool) -> Self {
+        Self {
+            managed_fields,
+            kind: PhantomData,
+        }
+    }
+}
+
+impl<'de, K: DeserializeOwned> DeserializeSeed<'de> for ItemSeed<K> {
+    type Value = K;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<K, D::Error> {
+        if self.managed_fields {
+            K::deserialize(deserializer)
+        } else {
+            K::deserialize(SkipManagedFields::new(deserializer))
+        }
+    }
+}
+
+/// Why `body` does not decode, with the path: read once more, with its cost, because it is rare.
+pub(super) fn why<K: DeserializeOwned>(
+    codec: impl Codec,
+    body: &[u8],
+    managed_fields: bool,
+) -> String {
     let mut track = serde_path_to_error::Track::new();
-    let inner_with_path = serde_path_to_error::Deserializer::new(&mut inner, &mut track);
-    let outcome = if managed_fields {
-        K::deserialize(inner_with_path)
-    } else {
-        K::deserialize(SkipManagedFields::new(inner_with_path))
+    let tracked = Tracked {
+        seed: ItemSeed::<K>::new(managed_fields),
+        track: &mut track,
     };
-    match outcome.and_then(|_| inner.end()) {
-        Err(error) => reason::reason(&track.path(), &error),
-        Ok(()) => "it decodes on a second attempt: the type's decoding is not deterministic".into(),
+    match codec.read(body, tracked) {
+        Err(reason) => with_path(&track.path(), reason),
+        Ok(_) => "it decodes on a second attempt: the type's decoding is not deterministic".into(),
+    }
+}
+
+/// Notes the path of the place that is being read.
+struct Tracked<'a, S> {
+    seed: S,
+    track: &'a mut serde_path_to_error::Track,
+}
+
+impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Tracked<'_, S> {
+    type Value = S::Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<S::Value, D::Error> {
+        let deserializer = serde_path_to_error::Deserializer::new(deserializer, self.track);
+        self.seed.deserialize(deserializer)
     }
 }

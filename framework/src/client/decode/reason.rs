@@ -1,11 +1,5 @@
-use serde_json::error::Category;
-
-/// What is wrong with an answer, without any of its values: `spec.replicas: expected i32, found a string`.
-///
-/// serde's messages quote the value they stumble over. Of those forms only the fixed parts are
-/// kept; a message of unknown form, which a type's own code wrote, is replaced.
-pub(super) fn reason(path: &serde_path_to_error::Path, error: &serde_json::Error) -> String {
-    let what = what(error);
+/// A reason with its place: `spec.replicas: expected i32, found a string`.
+pub(super) fn with_path(path: &serde_path_to_error::Path, what: String) -> String {
     // `.` is how the crate writes the root, `?` a place it does not know.
     match path.to_string() {
         root if root == "." || root == "?" => what,
@@ -13,22 +7,11 @@ pub(super) fn reason(path: &serde_path_to_error::Path, error: &serde_json::Error
     }
 }
 
-/// The same without a path.
-pub(super) fn what(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    match error.classify() {
-        Category::Data => data(&text),
-        Category::Eof => "the JSON ends too early".to_owned(),
-        Category::Syntax | Category::Io => format!("not JSON: {}", syntax(&text)),
-    }
-}
-
-/// A syntax error's text is from serde_json itself and quotes nothing.
-fn syntax(text: &str) -> &str {
-    text
-}
-
-fn data(text: &str) -> String {
+/// What serde says of a value that does not fit its type, without the value.
+///
+/// serde's messages quote the value they stumble over. Of those forms only the fixed parts are
+/// kept; a message of unknown form, which a type's own code wrote, is replaced.
+pub(crate) fn misfit(text: &str) -> String {
     // The last occurrence: what stands before it may be the value's own text.
     let expected = || Some(strip_position(text.rsplit_once(", expected ")?.1));
     for (prefix, found) in [
@@ -96,7 +79,7 @@ fn strip_position(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::client::decode::decode_plain;
     use serde::Deserialize;
 
     #[derive(Deserialize, Debug)]
@@ -149,9 +132,8 @@ mod tests {
             (r#"{"number":1"#, "the JSON ends too early"),
         ];
         for (text, expected) in table {
-            let mut inner = serde_json::Deserializer::from_str(text);
-            let error = serde_path_to_error::deserialize::<_, Probe>(&mut inner).unwrap_err();
-            assert_eq!(reason(error.path(), error.inner()), expected, "{text}");
+            let reason = decode_plain::<Probe>(text.as_bytes()).unwrap_err();
+            assert_eq!(reason, expected);
         }
     }
 }

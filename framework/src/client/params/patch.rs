@@ -2,6 +2,8 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::client::codec::{Encoding, Unwritable};
+
 /// A change to an object, in one of the four forms that the API server takes.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -31,26 +33,44 @@ impl Patch {
         serde_json::to_vec(object).map(|bytes| Self::ApplyBytes(bytes.into()))
     }
 
-    pub(in crate::client) fn content_type(&self) -> &'static str {
-        match self {
-            Self::Apply(_) | Self::ApplyBytes(_) => "application/apply-patch+yaml",
-            Self::Merge(_) => "application/merge-patch+json",
-            Self::Strategic(_) => "application/strategic-merge-patch+json",
-            Self::Json(_) => "application/json-patch+json",
-        }
-    }
-
     pub(in crate::client) fn is_apply(&self) -> bool {
         matches!(self, Self::Apply(_) | Self::ApplyBytes(_))
     }
 
-    pub(in crate::client) fn body(&self) -> Result<Bytes, serde_json::Error> {
+    /// The body and its media type: an apply in `encoding`, the other forms in the only one they have.
+    pub(in crate::client) fn body(
+        &self,
+        encoding: Encoding,
+    ) -> Result<(&'static str, Bytes), Unwritable> {
+        let json = |media_type, value: &Value| Ok((media_type, Encoding::Json.write(value)?));
         match self {
-            Self::Apply(value) | Self::Merge(value) | Self::Strategic(value) => {
-                serde_json::to_vec(value).map(Bytes::from)
+            Self::Apply(value) => {
+                let (encoding, media_type) = apply(encoding);
+                Ok((media_type, encoding.write(value)?))
             }
-            Self::Json(operations) => serde_json::to_vec(operations).map(Bytes::from),
-            Self::ApplyBytes(bytes) => Ok(bytes.clone()),
+            Self::ApplyBytes(bytes) => match apply(encoding) {
+                (Encoding::Json, media_type) => Ok((media_type, bytes.clone())),
+                #[cfg(any(feature = "cbor", test))]
+                (other, media_type) => {
+                    let value: Value = serde_json::from_slice(bytes).map_err(|_| Unwritable)?;
+                    Ok((media_type, other.write(&value)?))
+                }
+            },
+            Self::Merge(value) => json("application/merge-patch+json", value),
+            Self::Strategic(value) => json("application/strategic-merge-patch+json", value),
+            Self::Json(operations) => Ok((
+                "application/json-patch+json",
+                Encoding::Json.write(operations)?,
+            )),
         }
+    }
+}
+
+/// What an apply is written in, and its media type.
+fn apply(encoding: Encoding) -> (Encoding, &'static str) {
+    match encoding.apply_media_type() {
+        Some(media_type) => (encoding, media_type),
+        // JSON is a part of YAML.
+        None => (Encoding::Json, "application/apply-patch+yaml"),
     }
 }

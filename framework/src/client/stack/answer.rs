@@ -6,33 +6,23 @@ use std::{
 };
 
 use http::Request;
-use http_body::Body as _;
 use pin_project_lite::pin_project;
 use tokio::time::{Timeout, timeout};
 use tower::{Layer, Service};
 
-use super::{
-    TimedOut,
-    after::{After, Outcome, Then},
-    idle::IdleBody,
-};
-use crate::client::{Body, BoxError, Deadline, Deadlines, class::Class};
+use super::{TimedOut, after::Outcome};
+use crate::client::{Body, BoxError};
 
-/// Bounds the wait for the head of one attempt's answer, and for each further piece of the body
-/// where it is read whole. What is late is an error that says which of them it was.
+/// Bounds the wait for the head of one attempt's answer; what is late is an error of its own.
 #[derive(Clone, Debug)]
 pub struct AnswerLayer {
-    head: Duration,
-    idle: Duration,
+    limit: Duration,
 }
 
 impl AnswerLayer {
-    /// Waits as long as `deadlines` say.
-    pub fn new(deadlines: &Deadlines) -> Self {
-        Self {
-            head: deadlines.answer,
-            idle: deadlines.idle,
-        }
+    /// Waits as long as `limit`.
+    pub fn new(limit: Duration) -> Self {
+        Self { limit }
     }
 }
 
@@ -42,7 +32,7 @@ impl<S> Layer<S> for AnswerLayer {
     fn layer(&self, inner: S) -> Answer<S> {
         Answer {
             inner,
-            layer: self.clone(),
+            limit: self.limit,
         }
     }
 }
@@ -51,7 +41,7 @@ impl<S> Layer<S> for AnswerLayer {
 #[derive(Clone, Debug)]
 pub struct Answer<S> {
     inner: S,
-    layer: AnswerLayer,
+    limit: Duration,
 }
 
 impl<S> Service<Request<Body>> for Answer<S>
@@ -60,34 +50,14 @@ where
 {
     type Response = S::Response;
     type Error = BoxError;
-    type Future = After<AnswerFuture<S::Future>, Watch>;
+    type Future = AnswerFuture<S::Future>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         self.inner.poll_ready(cx)
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let read_whole = request.extensions().get() == Some(&Class::Request);
-        let timed_out = TimedOut {
-            deadline: Deadline::Answer,
-            after: self.layer.head,
-        };
-        let future = AnswerFuture::new(timed_out, self.inner.call(request));
-        After::new(future, Watch(read_whole.then_some(self.layer.idle)))
-    }
-}
-
-pub struct Watch(Option<Duration>);
-
-impl Then for Watch {
-    fn then(self, outcome: Outcome) -> Outcome {
-        let response = outcome?;
-        Ok(match self.0 {
-            Some(limit) if !response.body().is_end_stream() => {
-                response.map(|body| Body::new(IdleBody::new(body, limit)))
-            }
-            _ => response,
-        })
+        AnswerFuture::new(self.limit, self.inner.call(request))
     }
 }
 
@@ -96,15 +66,15 @@ pin_project! {
     pub struct AnswerFuture<F> {
         #[pin]
         future: Timeout<F>,
-        timed_out: TimedOut,
+        limit: Duration,
     }
 }
 
 impl<F: Future<Output = Outcome>> AnswerFuture<F> {
-    pub(super) fn new(timed_out: TimedOut, future: F) -> Self {
+    pub(super) fn new(limit: Duration, future: F) -> Self {
         Self {
-            future: timeout(timed_out.after, future),
-            timed_out,
+            future: timeout(limit, future),
+            limit,
         }
     }
 }
@@ -115,6 +85,6 @@ impl<F: Future<Output = Outcome>> Future for AnswerFuture<F> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Outcome> {
         let this = self.project();
         let outcome = std::task::ready!(this.future.poll(cx));
-        Poll::Ready(outcome.unwrap_or_else(|_| Err((*this.timed_out).into())))
+        Poll::Ready(outcome.unwrap_or_else(|_| Err(TimedOut::new(*this.limit).into())))
     }
 }

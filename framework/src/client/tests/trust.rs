@@ -71,7 +71,8 @@ async fn without_verification_any_certificate_will_do() {
     let server = Server::with(&site(), "api.example", None).await;
     let mut config = server.config();
     config.tls.roots = None;
-    get(config.with_insecure_skip_tls_verify()).await.unwrap();
+    config.tls.insecure = true;
+    get(config).await.unwrap();
 }
 
 #[tokio::test]

@@ -1,15 +1,13 @@
-use std::{fmt, io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{fmt, io, sync::Arc, time::Duration};
 
-use super::ProxyProblem;
 use crate::client::chain::Chain;
 
 /// Why no connection to the API server could be made.
 ///
-/// One line: which server, through which proxy, what is wrong, what to do.
+/// One line: which server, what is wrong, what to do.
 #[derive(Clone, Debug)]
 pub struct ConnectError {
     server: String,
-    proxy: Option<String>,
     problem: Arc<ConnectProblem>,
 }
 
@@ -19,12 +17,8 @@ pub struct ConnectError {
 pub enum ConnectProblem {
     /// The host has no address.
     UnknownHost(io::Error),
-    /// Nothing listens there, at none of the host's addresses.
+    /// Nothing listens there.
     Refused,
-    /// None of the host's addresses can be connected to, each for its own reason.
-    Unreachable(Vec<(SocketAddr, io::Error)>),
-    /// The proxy on the way made no connection to the server.
-    Proxy(ProxyProblem),
     /// It took too long.
     TimedOut(Duration),
     /// The server's certificate is not signed by the authority that counts.
@@ -55,15 +49,8 @@ impl ConnectError {
     pub(crate) fn new(server: impl Into<String>, problem: ConnectProblem) -> Self {
         Self {
             server: server.into(),
-            proxy: None,
             problem: Arc::new(problem),
         }
-    }
-
-    /// The same on the way through `proxy`, which is written without user and password.
-    pub(super) fn through(mut self, proxy: Option<String>) -> Self {
-        self.proxy = proxy;
-        self
     }
 
     /// The server's address, without credentials.
@@ -79,59 +66,43 @@ impl ConnectError {
 
 impl fmt::Display for ConnectError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cannot connect to {}", self.server)?;
-        if let Some(proxy) = &self.proxy {
-            write!(f, " through the proxy {proxy}")?;
-        }
-        write!(f, ": {}", self.problem)
-    }
-}
-
-impl fmt::Display for ConnectProblem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::UnknownHost(error) => {
+        write!(f, "cannot connect to {}: ", self.server)?;
+        match &*self.problem {
+            ConnectProblem::UnknownHost(error) => {
                 write!(f, "the host name has no address ({error}): check the cluster's `server`")
             }
-            Self::Refused => f.write_str(
+            ConnectProblem::Refused => f.write_str(
                 "connection refused: check that the API server runs and that the cluster's `server` is right",
             ),
-            Self::Unreachable(attempts) => {
-                for (address, error) in attempts {
-                    write!(f, "{address}: {error}; ")?;
-                }
-                f.write_str("check the address, and the network between here and there")
-            }
-            Self::Proxy(problem) => write!(f, "{problem}"),
-            Self::TimedOut(after) => write!(
+            ConnectProblem::TimedOut(after) => write!(
                 f,
                 "no connection within {} s: check the address, and the network between here and there",
                 after.as_secs_f64()
             ),
-            Self::UntrustedCertificate { roots } => write!(
+            ConnectProblem::UntrustedCertificate { roots } => write!(
                 f,
                 "the server's certificate is not signed by a trusted authority: compare it with {roots}"
             ),
-            Self::WrongName { expected } => write!(
+            ConnectProblem::WrongName { expected } => write!(
                 f,
                 "the server's certificate is not valid for `{expected}`: check `server`, or set `tls-server-name`"
             ),
-            Self::OutdatedCertificate => f.write_str(
+            ConnectProblem::OutdatedCertificate => f.write_str(
                 "the server's certificate is expired or not valid yet: renew it, or check this machine's clock",
             ),
-            Self::NoTls => f.write_str(
+            ConnectProblem::NoTls => f.write_str(
                 "it does not speak TLS: check the address, and whether it has to begin with http://",
             ),
-            Self::Tls(error) => write!(f, "TLS: {error}"),
-            Self::CertificateRequired => f.write_str(
+            ConnectProblem::Tls(error) => write!(f, "TLS: {error}"),
+            ConnectProblem::CertificateRequired => f.write_str(
                 "the server wants a client certificate: give one that its authority signed",
             ),
-            Self::Protocol(error) => write!(
+            ConnectProblem::Protocol(error) => write!(
                 f,
                 "{}: check that this is an API server's address",
                 Chain(error)
             ),
-            Self::Io(error) => write!(f, "{error}"),
+            ConnectProblem::Io(error) => write!(f, "{error}"),
         }
     }
 }

@@ -1,0 +1,125 @@
+use minicbor::{Decoder, data::Type};
+
+use super::{CborError, DEEPEST};
+use crate::client::BoxError;
+
+/// Finds the end of the first item of a sequence (RFC 8742) while it comes in.
+///
+/// It keeps its place, so that an item that comes in a thousand pieces is looked at once.
+#[derive(Default)]
+pub(crate) struct Items {
+    /// Up to here the item has been looked at; no header begins before.
+    seen: usize,
+    /// How many items are missing in each open array and map; `None` when a break ends it.
+    open: Vec<Option<u64>>,
+}
+
+impl Items {
+    /// Where the item ends, or `None` when its end is not there yet.
+    pub(crate) fn cut(&mut self, buffer: &[u8]) -> Result<Option<usize>, BoxError> {
+        match self.look(buffer) {
+            Ok(()) => {
+                self.open.clear();
+                Ok(Some(std::mem::take(&mut self.seen)))
+            }
+            Err(CborError::End) => Ok(None),
+            Err(error) => Err(error.reason().into()),
+        }
+    }
+
+    fn look(&mut self, buffer: &[u8]) -> Result<(), CborError> {
+        loop {
+            let mut decoder = Decoder::new(buffer);
+            decoder.set_position(self.seen);
+            let is_whole = match decoder.datatype()? {
+                // What it is about follows.
+                Type::Tag => {
+                    decoder.tag()?;
+                    self.seen = decoder.position();
+                    continue;
+                }
+                Type::Array | Type::ArrayIndef => {
+                    let items = decoder.array()?;
+                    self.begin(items)?
+                }
+                Type::Map | Type::MapIndef => {
+                    let pairs = decoder.map()?;
+                    self.begin(pairs.map(|pairs| pairs.saturating_mul(2)))?
+                }
+                Type::BytesIndef | Type::StringIndef => {
+                    decoder.set_position(self.seen + 1);
+                    self.begin(None)?
+                }
+                Type::Break => {
+                    decoder.set_position(self.seen + 1);
+                    match self.open.pop() {
+                        Some(None) => true,
+                        _ => return Err(CborError::Malformed("a break where nothing is open")),
+                    }
+                }
+                Type::Unknown(_) => {
+                    return Err(CborError::Malformed("a byte that begins no item"));
+                }
+                // The bytes of a string are only counted here.
+                Type::Bytes | Type::String => {
+                    decoder.set_position(string_end(buffer, self.seen)?);
+                    true
+                }
+                _ => {
+                    decoder.skip()?;
+                    true
+                }
+            };
+            self.seen = decoder.position();
+            if is_whole && self.is_last() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Opens an array or a map; tells whether it is whole, being empty.
+    fn begin(&mut self, items: Option<u64>) -> Result<bool, CborError> {
+        if items == Some(0) {
+            return Ok(true);
+        }
+        if self.open.len() >= DEEPEST {
+            return Err(CborError::Malformed("it is nested too deep"));
+        }
+        self.open.push(items);
+        Ok(false)
+    }
+
+    /// Counts an item off; tells whether it was the last of all.
+    fn is_last(&mut self) -> bool {
+        while let Some(last) = self.open.last_mut() {
+            match last {
+                Some(left) if *left <= 1 => drop(self.open.pop()),
+                Some(left) => {
+                    *left -= 1;
+                    return false;
+                }
+                None => return false,
+            }
+        }
+        true
+    }
+}
+
+/// Where the string of definite length at `start` ends, which may be past the buffer.
+fn string_end(buffer: &[u8], start: usize) -> Result<usize, CborError> {
+    let header = buffer.get(start..).unwrap_or_default();
+    // The argument of a string is written as an unsigned number is.
+    let mut number = [0; 9];
+    let taken = header.len().min(number.len());
+    for (to, from) in number.iter_mut().zip(header) {
+        *to = *from;
+    }
+    number[0] &= 0x1f;
+    let mut decoder = Decoder::new(number.get(..taken).unwrap_or_default());
+    let length = usize::try_from(decoder.u64()?).unwrap_or(usize::MAX);
+    let end = (start + decoder.position()).saturating_add(length);
+    match end <= buffer.len() {
+        true => Ok(end),
+        false => Err(CborError::End),
+    }
+}

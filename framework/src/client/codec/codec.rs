@@ -1,0 +1,39 @@
+use serde::{
+    Deserialize, Serialize,
+    de::{DeserializeOwned, DeserializeSeed},
+};
+
+use crate::resource::ApiResource;
+
+/// Reading and writing of one encoding.
+///
+/// Reasons name what was expected, never a value. What is nested deeper than a fixed number of
+/// levels, some hundred, is an error.
+pub(crate) trait Codec: Copy {
+    /// A part of a document that is stepped over and read later.
+    type Raw<'de>: Deserialize<'de> + AsRef<[u8]>;
+
+    /// Whether it can write and read the kind; the others go as JSON.
+    fn takes(self, _resource: &ApiResource) -> bool {
+        true
+    }
+
+    /// Reads one value, in one pass; whatever follows it is an error.
+    fn read<'de, S: DeserializeSeed<'de>>(
+        self,
+        bytes: &'de [u8],
+        seed: S,
+    ) -> Result<S::Value, String>;
+
+    /// Writes one value.
+    fn write<T: Serialize + ?Sized>(self, value: &T) -> Result<Vec<u8>, Unwritable>;
+
+    /// Reads one value that borrows nothing.
+    fn read_owned<T: DeserializeOwned>(self, bytes: &[u8]) -> Result<T, String> {
+        self.read(bytes, std::marker::PhantomData::<T>)
+    }
+}
+
+/// A value refused to be written. It says no more, because a type's own message may quote a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Unwritable;

@@ -1,0 +1,233 @@
+use std::{
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use bytes::{Buf, Bytes};
+use http_body::Body as _;
+
+use super::Encoding;
+use crate::client::{Body, BoxError};
+
+/// The longest frame that is taken; an object in etcd is at most a few MiB.
+const LONGEST: usize = 32 * 1024 * 1024;
+
+/// The frames of a watch's body, one for each event. A frame that came in one piece is not copied.
+pub(crate) struct Frames {
+    body: Body,
+    /// What is left of the piece that came last.
+    piece: Bytes,
+    /// The beginning of a frame whose end has not come yet.
+    begun: Vec<u8>,
+    cutter: Cutter,
+    ended: bool,
+}
+
+/// Finds the end of a frame. What it has looked at once it does not look at again.
+enum Cutter {
+    Lines {
+        seen: usize,
+    },
+    #[cfg(feature = "cbor")]
+    Items(super::cbor::Items),
+    #[cfg(test)]
+    Counted,
+}
+
+impl Cutter {
+    fn of(encoding: Encoding) -> Self {
+        match encoding {
+            Encoding::Json => Self::Lines { seen: 0 },
+            #[cfg(feature = "cbor")]
+            Encoding::Cbor => Self::Items(super::cbor::Items::default()),
+            #[cfg(test)]
+            Encoding::Framed => Self::Counted,
+        }
+    }
+
+    /// The frame at the beginning of `buffer` and how many bytes it takes with what separates it
+    /// from the next; `None` when its end is not there yet. Of a frame, `buffer` only grows.
+    fn cut(&mut self, buffer: &[u8]) -> Result<Option<Cut>, BoxError> {
+        match self {
+            Self::Lines { seen } => {
+                let fresh = buffer.get(*seen..).unwrap_or_default();
+                let Some(end) = memchr::memchr(b'\n', fresh) else {
+                    *seen = buffer.len();
+                    return Ok(None);
+                };
+                let end = *seen + end;
+                *seen = 0;
+                Ok(Some(Cut {
+                    start: 0,
+                    end,
+                    taken: end + 1,
+                }))
+            }
+            #[cfg(feature = "cbor")]
+            Self::Items(items) => Ok(items.cut(buffer)?.map(|end| Cut {
+                start: 0,
+                end,
+                taken: end,
+            })),
+            #[cfg(test)]
+            Self::Counted => Ok(super::test_codec::cut(buffer).map(|end| Cut {
+                start: 4,
+                end,
+                taken: end,
+            })),
+        }
+    }
+}
+
+struct Cut {
+    start: usize,
+    end: usize,
+    taken: usize,
+}
+
+impl Frames {
+    pub(crate) fn new(encoding: Encoding, body: Body) -> Self {
+        Self {
+            body,
+            piece: Bytes::new(),
+            begun: Vec::new(),
+            cutter: Cutter::of(encoding),
+            ended: false,
+        }
+    }
+
+    /// The next frame that is not blank; the rest of the body after the last one counts as one, too.
+    ///
+    /// # Errors
+    /// The body breaks, a frame is longer than 32 MiB, or its end cannot be told; nothing follows.
+    pub(crate) fn poll_frame(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, BoxError>>> {
+        while !self.ended {
+            match self.cut() {
+                Ok(Some(frame)) if self.is_blank(&frame) => continue,
+                Ok(Some(frame)) => return Poll::Ready(Some(Ok(frame))),
+                Ok(None) => {}
+                Err(error) => {
+                    self.ended = true;
+                    return Poll::Ready(Some(Err(error)));
+                }
+            }
+            match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
+                Some(Ok(frame)) => self.piece = frame.into_data().unwrap_or_default(),
+                Some(Err(error)) => {
+                    self.ended = true;
+                    return Poll::Ready(Some(Err(error)));
+                }
+                None => {
+                    self.ended = true;
+                    let rest = std::mem::take(&mut self.begun);
+                    if !rest.is_empty() && !self.is_blank(&rest) {
+                        return Poll::Ready(Some(Ok(rest.into())));
+                    }
+                }
+            }
+        }
+        Poll::Ready(None)
+    }
+
+    fn is_blank(&self, frame: &[u8]) -> bool {
+        matches!(self.cutter, Cutter::Lines { .. }) && frame.trim_ascii().is_empty()
+    }
+
+    /// A whole frame of what is there; without one, all that is there is in `begun`.
+    fn cut(&mut self) -> Result<Option<Bytes>, BoxError> {
+        if self.piece.is_empty() {
+            return Ok(None);
+        }
+        let before = self.begun.len();
+        if before == 0 {
+            if let Some(cut) = self.cutter.cut(&self.piece)? {
+                let frame = self.piece.slice(cut.start..cut.end);
+                self.piece.advance(cut.taken);
+                return Ok(Some(frame));
+            }
+            self.begun.extend_from_slice(&self.piece);
+            self.piece.clear();
+        } else {
+            self.begun.extend_from_slice(&self.piece);
+            if let Some(cut) = self.cutter.cut(&self.begun)? {
+                self.piece.advance(cut.taken.saturating_sub(before));
+                self.begun.truncate(cut.end);
+                let frame = Bytes::from(std::mem::take(&mut self.begun));
+                return Ok(Some(frame.slice(cut.start..)));
+            }
+            self.piece.clear();
+        }
+        if self.begun.len() > LONGEST {
+            let text = format!("an event is longer than {LONGEST} bytes");
+            return Err(text.into());
+        }
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::StreamExt;
+    use http_body::Frame;
+    use http_body_util::StreamBody;
+    use proptest::prelude::*;
+
+    /// All frames of a body that comes in pieces cut at these places.
+    fn frames(encoding: Encoding, body: &[u8], cuts: &[usize]) -> Vec<Result<Bytes, String>> {
+        let mut pieces = vec![Vec::new()];
+        for (at, byte) in body.iter().enumerate() {
+            if cuts.contains(&at) {
+                pieces.push(Vec::new());
+            }
+            pieces.last_mut().unwrap().push(*byte);
+        }
+        let pieces = pieces
+            .into_iter()
+            .map(|piece| Ok::<_, BoxError>(Frame::data(Bytes::from(piece))));
+        let body = StreamBody::new(futures_util::stream::iter(pieces));
+        let mut frames = Frames::new(encoding, Body::new(body));
+        let stream = futures_util::stream::poll_fn(move |cx| frames.poll_frame(cx));
+        let all = futures_util::FutureExt::now_or_never(stream.collect::<Vec<_>>()).unwrap();
+        let text = |error: BoxError| error.to_string();
+        all.into_iter().map(|frame| frame.map_err(text)).collect()
+    }
+
+    fn cuts() -> impl Strategy<Value = Vec<usize>> {
+        proptest::collection::vec(0..60usize, 0..6)
+    }
+
+    proptest! {
+        #[test]
+        fn the_cuts_of_the_transport_do_not_matter(text in "[ab\n ]{0,60}", cuts in cuts()) {
+            let expected: Vec<_> = text.split('\n').filter(|line| !line.trim().is_empty()).collect();
+            let found = frames(Encoding::Json, text.as_bytes(), &cuts);
+            let found: Vec<_> = found.into_iter().map(Result::unwrap).collect();
+            prop_assert_eq!(found, expected);
+        }
+
+        #[test]
+        fn whatever_comes_ends_in_frames_or_an_error(
+            body in proptest::collection::vec(any::<u8>(), 0..60), cuts in cuts()
+        ) {
+            for encoding in super::super::tests::ALL {
+                let whole = frames(*encoding, &body, &[]);
+                prop_assert!(whole.iter().rev().skip(1).all(Result::is_ok));
+                prop_assert_eq!(whole, frames(*encoding, &body, &cuts));
+            }
+        }
+    }
+
+    #[test]
+    fn a_line_without_end_is_given_up() {
+        let body = vec![b'a'; LONGEST + 1];
+        let found = frames(Encoding::Json, &body, &[]);
+        assert_eq!(
+            found,
+            [Err("an event is longer than 33554432 bytes".to_owned())]
+        );
+    }
+}

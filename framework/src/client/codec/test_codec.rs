@@ -1,0 +1,40 @@
+//! A codec with what protobuf has and JSON and CBOR do not: it knows the built-in kinds only, puts
+//! an envelope around a document, and counts the bytes of a frame.
+
+use serde::{Serialize, de::DeserializeSeed};
+
+use super::{Codec, Json, Unwritable, json::JsonRaw};
+use crate::resource::ApiResource;
+
+const ENVELOPE: &[u8] = b"k8s\0";
+
+#[derive(Clone, Copy)]
+pub(crate) struct Framed;
+
+impl Codec for Framed {
+    type Raw<'de> = JsonRaw<'de>;
+
+    fn takes(self, resource: &ApiResource) -> bool {
+        !resource.group.contains('.') || resource.group.ends_with(".k8s.io")
+    }
+
+    fn read<'de, S: DeserializeSeed<'de>>(
+        self,
+        bytes: &'de [u8],
+        seed: S,
+    ) -> Result<S::Value, String> {
+        // What is within a document has no envelope.
+        Json.read(bytes.strip_prefix(ENVELOPE).unwrap_or(bytes), seed)
+    }
+
+    fn write<T: Serialize + ?Sized>(self, value: &T) -> Result<Vec<u8>, Unwritable> {
+        Ok([ENVELOPE, &Json.write(value)?].concat())
+    }
+}
+
+/// The end of a frame that begins with the number of its bytes.
+pub(super) fn cut(buffer: &[u8]) -> Option<usize> {
+    let (length, _) = buffer.split_first_chunk()?;
+    let end = 4 + usize::try_from(u32::from_be_bytes(*length)).ok()?;
+    (buffer.len() >= end).then_some(end)
+}

@@ -1,0 +1,224 @@
+//! What is asked for, what is sent, and what happens when a server does not take it.
+
+use futures_util::StreamExt;
+use http_body_util::{BodyExt, Full};
+use k8s_openapi::api::core::v1::ConfigMap;
+use serde_json::{Value, json};
+
+use super::server::{Answer, OBJECT, Seen, Server, Site, json as json_answer};
+use crate::{
+    client::{
+        Api, Client, Encoding, Error, ListParams, Patch, PatchParams, PostParams, WatchEvent,
+        WatchParams,
+    },
+    resource::{ApiResource, DynamicObject, Object},
+};
+
+/// Answers `value` in what the request asks for first.
+fn accepted(seen: &Seen, code: u16, value: &Value) -> Option<Answer> {
+    let first = seen.header("accept").split(',').next().unwrap();
+    let encoding = Encoding::of(first).unwrap();
+    let is_watch = seen.uri.contains("watch=true");
+    let mut body = encoding.write(value).unwrap().to_vec();
+    let media_type = match encoding {
+        Encoding::Json => {
+            body.push(b'\n');
+            "application/json;stream=watch"
+        }
+        #[cfg(feature = "cbor")]
+        Encoding::Cbor if is_watch => "application/cbor-seq",
+        Encoding::Framed if is_watch => {
+            let length = u32::try_from(body.len()).unwrap().to_be_bytes();
+            body.splice(0..0, length);
+            "application/framed"
+        }
+        other => other.media_type(),
+    };
+    let answer = http::Response::builder()
+        .status(code)
+        .header("content-type", media_type);
+    Some(answer.body(Full::from(body).boxed_unsync()).unwrap())
+}
+
+fn object() -> Value {
+    serde_json::from_str(OBJECT).unwrap()
+}
+
+fn map() -> ConfigMap {
+    serde_json::from_str(OBJECT).unwrap()
+}
+
+async fn client(site: &Site, encoding: Encoding) -> (Server, Client) {
+    let server = Server::start(site).await;
+    let client = Client::builder(server.config()).encoding(encoding);
+    let client = client.build().unwrap();
+    (server, client)
+}
+
+fn sent(site: &Site) -> Vec<String> {
+    let line = |seen: &Seen| {
+        let [accept, content_type] = ["accept", "content-type"].map(|name| seen.header(name));
+        format!("{} {content_type} → {accept}", seen.method)
+    };
+    site.seen().iter().map(line).collect()
+}
+
+#[tokio::test]
+async fn all_that_is_read_comes_in_what_was_asked_for() {
+    let site = Site::new(|seen| {
+        let list = json!({"kind": "ConfigMapList", "metadata": {"resourceVersion": "7"}, "items": [object(), {"data": 3, "metadata": {"name": "b"}}]});
+        match seen.uri.rsplit('/').next().unwrap() {
+            "configmaps" => accepted(seen, 200, &list),
+            "missing" => accepted(
+                seen,
+                404,
+                &json!({"kind": "Status", "code": 404, "reason": "NotFound", "message": "it is not there"}),
+            ),
+            watch if watch.contains("watch=true") => {
+                accepted(seen, 200, &json!({"type": "ADDED", "object": object()}))
+            }
+            _ => accepted(seen, 200, &object()),
+        }
+    });
+    for encoding in crate::client::codec::ALL {
+        let (_server, client) = client(&site, *encoding).await;
+        let maps = Api::<ConfigMap>::namespaced(&client, "default");
+        assert_eq!(maps.get("a").await.unwrap(), map());
+        let list = maps.list(&ListParams::default()).await.unwrap();
+        assert_eq!((list.items.len(), list.undecodable.len()), (1, 1));
+        assert_eq!(
+            maps.get("missing").await.unwrap_err().to_string(),
+            "get ConfigMap default/missing: not found: it is not there"
+        );
+        let mut watch = maps.watch(&WatchParams::default()).await.unwrap();
+        let event = watch.next().await.unwrap().unwrap();
+        assert_eq!(event, WatchEvent::Added(map()));
+        assert!(watch.next().await.is_none());
+        let replaced = maps.replace("a", &PostParams::default(), &map()).await;
+        assert_eq!(replaced.unwrap().name(), "a");
+    }
+}
+
+#[tokio::test]
+async fn json_is_what_is_spoken_without_a_word() {
+    let site = Site::new(|seen| accepted(seen, 200, &object()));
+    let server = Server::start(&site).await;
+    let client = Client::new(server.config()).unwrap();
+    let maps = Api::<ConfigMap>::namespaced(&client, "default");
+    maps.create(&PostParams::default(), &map()).await.unwrap();
+    assert_eq!(sent(&site), ["POST application/json → application/json"]);
+}
+
+/// A body that the server does not take is sent again as JSON, and the next one is JSON at once;
+/// of another group the server may think otherwise.
+#[tokio::test]
+async fn a_body_that_is_refused_is_sent_again_as_json() {
+    let site = Site::new(|seen| match seen.header("content-type") {
+        "application/framed" => json_answer(415, "{\"code\": 415}"),
+        _ => json_answer(200, OBJECT),
+    });
+    let (_server, client) = client(&site, Encoding::Framed).await;
+    let maps = Api::<ConfigMap>::namespaced(&client, "default");
+    maps.create(&PostParams::default(), &map()).await.unwrap();
+    maps.create(&PostParams::default(), &map()).await.unwrap();
+    let leases = ApiResource {
+        group: "coordination.k8s.io".into(),
+        ..ApiResource::of::<ConfigMap>()
+    };
+    let leases = Api::<ConfigMap>::of(&client, leases, Some("default"));
+    leases.create(&PostParams::default(), &map()).await.unwrap();
+    let framed = "POST application/framed → application/framed, application/json;q=0.9";
+    let json = "POST application/json → application/framed, application/json;q=0.9";
+    assert_eq!(sent(&site), [framed, json, json, framed, json]);
+    let bodies: Vec<_> = site.seen().iter().map(|seen| seen.body.clone()).collect();
+    assert_eq!(bodies[1], serde_json::to_vec(&map()).unwrap());
+}
+
+#[tokio::test]
+async fn an_answer_that_cannot_be_given_is_asked_for_as_json() {
+    let site = Site::new(|seen| match seen.header("accept") {
+        "application/json" => json_answer(200, OBJECT),
+        _ => json_answer(406, "{\"code\": 406}"),
+    });
+    let (_server, client) = client(&site, Encoding::Framed).await;
+    let maps = Api::<ConfigMap>::namespaced(&client, "default");
+    maps.get("a").await.unwrap();
+    maps.get("a").await.unwrap();
+    assert_eq!(
+        sent(&site),
+        [
+            "GET  → application/framed, application/json;q=0.9",
+            "GET  → application/json",
+            "GET  → application/json",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_refusal_of_json_is_an_error_and_not_repeated() {
+    let site = Site::new(|_| json_answer(415, "{\"code\": 415}"));
+    for encoding in crate::client::codec::ALL {
+        let (_server, client) = client(&site, *encoding).await;
+        let maps = Api::<ConfigMap>::namespaced(&client, "default");
+        let before = site.seen().len();
+        let strategic = Patch::Strategic(json!({}));
+        let patched = maps.patch("a", &PatchParams::default(), &strategic).await;
+        assert!(matches!(patched, Err(Error::Api { .. })));
+        assert_eq!(site.seen().len(), before + 1);
+    }
+}
+
+#[tokio::test]
+async fn a_kind_that_a_codec_does_not_know_goes_as_json() {
+    let site = Site::new(|seen| accepted(seen, 200, &object()));
+    let (_server, client) = client(&site, Encoding::Framed).await;
+    let sites = ApiResource {
+        group: "demo.dev".into(),
+        ..ApiResource::of::<ConfigMap>()
+    };
+    let object = DynamicObject::new(&sites, "a");
+    let sites = Api::<DynamicObject>::of(&client, sites, Some("default"));
+    sites.create(&PostParams::default(), &object).await.unwrap();
+    assert_eq!(sent(&site), ["POST application/json → application/json"]);
+}
+
+#[tokio::test]
+async fn an_apply_goes_as_what_the_server_merges_and_other_patches_as_json() {
+    let site = Site::new(|seen| accepted(seen, 200, &object()));
+    for encoding in crate::client::codec::ALL {
+        let (_server, client) = client(&site, *encoding).await;
+        let maps = Api::<ConfigMap>::namespaced(&client, "default");
+        let before = site.seen().len();
+        let apply = PatchParams::apply("me");
+        for patch in [Patch::Apply(object()), Patch::apply(&map()).unwrap()] {
+            maps.patch("a", &apply, &patch).await.unwrap();
+        }
+        let merge = Patch::Merge(json!({}));
+        maps.patch("a", &PatchParams::default(), &merge)
+            .await
+            .unwrap();
+        let [one, two, three] = &site.seen()[before..] else {
+            panic!("{:?}", sent(&site))
+        };
+        let media_type = match encoding {
+            #[cfg(feature = "cbor")]
+            Encoding::Cbor => "application/apply-patch+cbor",
+            _ => "application/apply-patch+yaml",
+        };
+        for seen in [one, two] {
+            assert_eq!(seen.header("content-type"), media_type);
+            let encoding = match encoding {
+                Encoding::Framed => Encoding::Json,
+                other => *other,
+            };
+            let sent = crate::client::codec::Encoded {
+                encoding,
+                bytes: seen.body.clone(),
+            };
+            let sent: Value = crate::client::decode::decode_object(&sent, true).unwrap();
+            assert_eq!(sent["metadata"]["name"], "a");
+        }
+        let media_type = three.header("content-type");
+        assert_eq!(media_type, "application/merge-patch+json");
+    }
+}
