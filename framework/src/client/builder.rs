@@ -5,10 +5,11 @@ use tower::{Layer, Service};
 
 use super::{
     Body, BoxError, Client, Config, ConfigError, Connector, Credentials, Encoding, Error,
+    blueprint::{AddLayer, Blueprint, PutTogether},
     client::ClientInner,
     codec::Agreed,
     stack::{
-        AnswerLayer, AuthLayer, Authenticator, BaseLayer, CountLayer, Dispatch, ImpersonateLayer,
+        AnswerLayer, AuthLayer, Authenticator, BaseLayer, CountLayer, FenceLayer, ImpersonateLayer,
         MeasureLayer, RequestService, RetryLayer, Steps, TotalLayer, TraceLayer, UserAgentLayer,
         WarningsLayer, service,
     },
@@ -24,8 +25,8 @@ pub struct ClientBuilder {
     connector: Option<Arc<dyn Connector>>,
     warnings: WarningsLayer,
     encoding: Encoding,
-    stack: Option<Box<dyn Fn(Steps) -> RequestService + Send + Sync>>,
-    layers: Vec<Box<dyn Fn(RequestService) -> RequestService + Send + Sync>>,
+    stack: Option<PutTogether>,
+    layers: Vec<AddLayer>,
 }
 
 impl ClientBuilder {
@@ -102,7 +103,7 @@ impl ClientBuilder {
         B: http_body::Body<Data = bytes::Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        self.stack = Some(Box::new(move |steps| service(put_together(steps))));
+        self.stack = Some(Arc::new(move |steps| service(put_together(steps))));
         self
     }
 
@@ -119,7 +120,7 @@ impl ClientBuilder {
         B::Error: Into<BoxError>,
     {
         self.layers
-            .push(Box::new(move |stack| service(layer.layer(stack))));
+            .push(Arc::new(move |stack| service(layer.layer(stack))));
         self
     }
 
@@ -137,35 +138,32 @@ impl ClientBuilder {
         let host = config.url.authority().map_or("", |host| host.as_str());
         let count = CountLayer::new(metrics.clone(), host);
         let steps = Steps {
-            total: TotalLayer::new(config.total_timeout),
+            total: TotalLayer::new(config.deadlines.total),
             trace: TraceLayer::new(&config.url),
             measure: MeasureLayer::new(metrics, host),
             retry: RetryLayer::default(),
             auth: AuthLayer::new(authenticator, &count),
             count,
+            fence: FenceLayer::default(),
             impersonate: ImpersonateLayer::new(config.impersonation.as_ref())?,
             user_agent: UserAgentLayer::new(self.user_agent.as_deref())?,
             warnings: self.warnings,
             base: BaseLayer::new(&config.url),
-            answer: AnswerLayer::new(config.answer_timeout),
-            pool: Pool::new(dialer),
+            answer: AnswerLayer::new(&config.deadlines),
+            pool: Pool::new(Arc::new(dialer), config.deadlines.connect),
         };
-        let stack: Box<dyn Dispatch> = match (self.stack, &self.layers[..]) {
-            (None, []) => Box::new(steps.request()),
-            (own, layers) => {
-                let stack = match own {
-                    Some(put_together) => put_together(steps),
-                    None => RequestService::new(steps.request()),
-                };
-                Box::new(layers.iter().fold(stack, |stack, add| add(stack)))
-            }
+        let blueprint = Blueprint::Steps {
+            steps: Box::new(steps),
+            put_together: self.stack,
+            layers: self.layers,
         };
         Ok(Client {
             inner: Arc::new(ClientInner {
-                stack,
+                stack: blueprint.stack(),
+                blueprint,
                 default_namespace: config.default_namespace,
                 server: config.url.to_string(),
-                agreed: Agreed::new(self.encoding),
+                agreed: Agreed::new(self.encoding).into(),
                 advice_on_401,
             }),
         })

@@ -6,12 +6,13 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tower::Service;
 
 use super::{
-    Body, BoxError, ClientBuilder, Config, ConfigError, ConnectError, Error,
+    Body, BoxError, ClientBuilder, Config, ConfigError, ConnectError, Deadlines, Error,
+    blueprint::Blueprint,
     call::Call,
     class::Class,
     codec::{Agreed, Encoded, Encoding},
     decode::decode_status,
-    stack::{self, Dispatch, TimedOut, TotalDeadline},
+    stack::{self, Closed, Dispatch, FenceLayer, TimedOut, TotalDeadline},
 };
 use crate::resource::Status;
 
@@ -33,9 +34,12 @@ pub(super) struct ClientInner {
     pub(super) stack: Box<dyn Dispatch>,
     pub(super) default_namespace: String,
     pub(super) server: String,
-    pub(super) agreed: Agreed,
+    /// Shared by all clients made of this one: it is about the server.
+    pub(super) agreed: Arc<Agreed>,
     /// What to do when the server does not know who the client is.
     pub(super) advice_on_401: Option<Box<str>>,
+    /// What the stack was made of.
+    pub(super) blueprint: Blueprint,
 }
 
 impl fmt::Debug for Client {
@@ -88,12 +92,14 @@ impl Client {
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
+        let blueprint = Blueprint::Service(stack::service(service));
         Self {
             inner: Arc::new(ClientInner {
-                stack: Box::new(stack::service(service)),
+                stack: blueprint.stack(),
+                blueprint,
                 default_namespace: "default".to_owned(),
                 server: "a service of the program".to_owned(),
-                agreed: Agreed::default(),
+                agreed: Arc::default(),
                 advice_on_401: None,
             }),
         }
@@ -107,6 +113,43 @@ impl Client {
     /// The server's address.
     pub fn server(&self) -> &str {
         &self.inner.server
+    }
+
+    /// A client of the same settings, credentials and metrics on connections of its own, with
+    /// deadlines of its own.
+    ///
+    /// Nothing that others send can make its requests wait: no full connection, no watch that
+    /// nobody reads, no pause that the server asked others to make. Leader election renews its lease
+    /// this way, and so may anything else that has to be in time. Of a client made
+    /// [from a service](Self::from_service), which has neither, this is a clone.
+    #[must_use]
+    pub fn apart(&self, deadlines: Deadlines) -> Self {
+        self.with(self.inner.blueprint.apart(&deadlines))
+    }
+
+    /// A client on the same connections that sends only what `may_send` lets pass. It is asked
+    /// before each attempt, after all waiting: before the credentials are added, and again when the
+    /// connection is there. Where it refuses, nothing is sent, and the request fails with
+    /// [`Error::Fenced`]. A client that is fenced already asks both.
+    #[must_use]
+    pub fn fenced(
+        &self,
+        may_send: impl Fn() -> Result<(), BoxError> + Send + Sync + 'static,
+    ) -> Self {
+        self.with(self.inner.blueprint.fenced(FenceLayer::new(may_send)))
+    }
+
+    fn with(&self, blueprint: Blueprint) -> Self {
+        Self {
+            inner: Arc::new(ClientInner {
+                stack: blueprint.stack(),
+                blueprint,
+                default_namespace: self.inner.default_namespace.clone(),
+                server: self.inner.server.clone(),
+                agreed: self.inner.agreed.clone(),
+                advice_on_401: self.inner.advice_on_401.clone(),
+            }),
+        }
     }
 
     /// Sends a request whose URI is only path and query, and gives back whatever the server
@@ -177,6 +220,7 @@ impl Client {
         let target = || path.to_owned();
         let request = Request::get(path)
             .header(header::ACCEPT, accept)
+            .extension(Class::Request)
             .body(Body::empty())
             .map_err(|error| Error::Invalid {
                 verb,
@@ -355,7 +399,7 @@ async fn within<F: Future>(
     };
     tokio::time::timeout_at(deadline.at, future)
         .await
-        .map_err(|_| TimedOut::new(deadline.after).into())
+        .map_err(|_| deadline.passed().into())
 }
 
 fn failure(verb: &'static str, target: String, error: BoxError) -> Error {
@@ -373,10 +417,21 @@ fn failure(verb: &'static str, target: String, error: BoxError) -> Error {
         Ok(error) => return Error::Config(*error),
         Err(error) => error,
     };
-    match error.downcast_ref::<TimedOut>().map(TimedOut::after) {
-        Some(after) => Error::Timeout {
+    let error = match error.downcast::<Closed>() {
+        Ok(closed) => {
+            return Error::Fenced {
+                verb,
+                target,
+                source: closed.0,
+            };
+        }
+        Err(error) => error,
+    };
+    match error.downcast_ref::<TimedOut>().copied() {
+        Some(TimedOut { deadline, after }) => Error::Timeout {
             verb,
             target,
+            deadline,
             after,
         },
         None => Error::Transport {

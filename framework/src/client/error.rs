@@ -2,7 +2,7 @@ use std::{fmt, time::Duration};
 
 use http::StatusCode;
 
-use super::{ConfigError, ConnectError, chain::Chain};
+use super::{ConfigError, ConnectError, Deadline, chain::Chain, stack::TimedOut};
 use crate::resource::Status;
 
 /// Why a request failed: what was tried on what, and what came of it.
@@ -47,16 +47,29 @@ pub enum Error {
         /// What happened.
         source: BoxError,
     },
-    /// The server did not answer in time. A write may or may not have been done.
-    #[error("{verb} {target}: no answer from the API server within {}", Seconds(*.after))]
+    /// One of the [`Deadlines`](super::Deadlines) ran out. A write may or may not have been done.
+    #[error("{verb} {target}: {}", TimedOut { deadline: *.deadline, after: *.after })]
     #[non_exhaustive]
     Timeout {
         /// What was tried.
         verb: &'static str,
         /// On what.
         target: String,
-        /// How long the client waited.
+        /// Which one.
+        deadline: Deadline,
+        /// How long it was.
         after: Duration,
+    },
+    /// The client may not send any more; see [`Client::fenced`](super::Client::fenced). Nothing was sent.
+    #[error("{verb} {target}: not sent: {source}")]
+    #[non_exhaustive]
+    Fenced {
+        /// What was tried.
+        verb: &'static str,
+        /// On what.
+        target: String,
+        /// Why.
+        source: BoxError,
     },
     /// The answer is not what was expected of it.
     #[error("{verb} {target}: the answer cannot be decoded: {reason}")]
@@ -114,6 +127,7 @@ impl Error {
             | Self::Connect { verb, .. }
             | Self::Transport { verb, .. }
             | Self::Timeout { verb, .. }
+            | Self::Fenced { verb, .. }
             | Self::Decode { verb, .. }
             | Self::Invalid { verb, .. } => Some(verb),
             Self::Config(_) => None,
@@ -227,14 +241,6 @@ impl fmt::Display for Advice<'_> {
             Some(advice) => write!(f, ": {advice}"),
             None => Ok(()),
         }
-    }
-}
-
-struct Seconds(Duration);
-
-impl fmt::Display for Seconds {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} s", self.0.as_secs_f64())
     }
 }
 

@@ -31,6 +31,7 @@
 //! ```
 
 mod api;
+mod blueprint;
 mod body;
 mod builder;
 mod call;
@@ -61,8 +62,8 @@ pub use builder::ClientBuilder;
 pub use client::Client;
 pub use codec::Encoding;
 pub use config::{
-    Config, ConfigError, Credentials, ExecConfig, ExecVersion, Impersonation, InteractiveMode,
-    KubeconfigOptions,
+    Config, ConfigError, Credentials, Deadline, Deadlines, ExecConfig, ExecVersion, Impersonation,
+    InteractiveMode, KubeconfigOptions, Proxy,
 };
 pub use deleted::Deleted;
 pub use discovery::{Discovery, MappingError, RestMapper, ServedKind, ServerVersion};
@@ -73,6 +74,6 @@ pub use params::{
     Propagation, VersionMatch, WatchParams,
 };
 pub use stack::RequestService;
-pub use transport::{ConnectError, ConnectProblem, Connector, Io};
+pub use transport::{ConnectError, ConnectProblem, Connector, Io, ProxyProblem};
 pub use watch_event::{Change, WatchEvent};
 pub use watch_stream::WatchStream;

@@ -1,11 +1,11 @@
-use std::{path::PathBuf, time::Duration};
+use std::path::PathBuf;
 
 use http::Uri;
 use secrecy::SecretString;
 
 use super::{
-    ConfigError, Credentials, Impersonation,
-    tls::{Identity, Pem, TlsConfig},
+    ConfigError, Credentials, Deadlines, Impersonation, Proxy,
+    tls::{Identity, Pem, Roots, TlsConfig},
 };
 
 /// How an API server is reached: its address, whom to trust, and who the client is.
@@ -18,15 +18,15 @@ pub struct Config {
     pub(crate) credentials: Credentials,
     pub(crate) impersonation: Option<Impersonation>,
     pub(crate) tls: TlsConfig,
+    pub(crate) proxy: Option<Proxy>,
     /// Where the credentials come from, for messages.
     pub(crate) credentials_origin: String,
-    pub(crate) connect_timeout: Duration,
-    pub(crate) answer_timeout: Duration,
-    pub(crate) total_timeout: Duration,
+    pub(crate) deadlines: Deadlines,
 }
 
 impl Config {
-    /// The server at `url`, without credentials, trusting the system's authorities.
+    /// The server at `url`, without credentials, trusting the system's authorities, reached without
+    /// a proxy whatever the environment says.
     pub fn new(url: Uri) -> Self {
         Self {
             url,
@@ -34,10 +34,9 @@ impl Config {
             credentials: Credentials::None,
             impersonation: None,
             tls: TlsConfig::default(),
+            proxy: None,
             credentials_origin: "given by the program".to_owned(),
-            connect_timeout: Duration::from_secs(10),
-            answer_timeout: Duration::from_secs(65),
-            total_timeout: Duration::from_secs(180),
+            deadlines: Deadlines::default(),
         }
     }
 
@@ -122,11 +121,51 @@ impl Config {
     /// Trust only these authorities, given as PEM.
     #[must_use]
     pub fn with_certificate_authority(mut self, pem: impl Into<Vec<u8>>) -> Self {
-        self.tls.roots = Some(Pem {
-            text: pem.into(),
-            origin: "given by the program".to_owned(),
-        });
+        self.tls.roots = Some(Roots::given(pem.into(), "given by the program"));
         self
+    }
+
+    /// Trust only the authorities in a PEM file, read again as they change: new connections count on
+    /// the new ones, and those made before end with the requests on them. A file that does not do
+    /// leaves the authorities read before.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub async fn with_certificate_authority_file(
+        mut self,
+        path: impl Into<PathBuf>,
+    ) -> Result<Self, ConfigError> {
+        let path = path.into();
+        let origin = path.display().to_string();
+        self.tls.roots = Some(Roots::read(path, origin).await?);
+        Ok(self)
+    }
+
+    /// Take any certificate of the server: for trying out only, since anyone on the way can read and
+    /// change everything. A client warns about it; together with an authority it is an error.
+    #[must_use]
+    pub fn with_insecure_skip_tls_verify(mut self) -> Self {
+        self.tls.insecure = true;
+        self
+    }
+
+    /// Reach the server through `proxy`, whatever the environment says.
+    #[must_use]
+    pub fn with_proxy(mut self, proxy: Proxy) -> Self {
+        self.proxy = Some(proxy);
+        self
+    }
+
+    /// Reach the server directly, whatever the kubeconfig or the environment said.
+    #[must_use]
+    pub fn without_proxy(mut self) -> Self {
+        self.proxy = None;
+        self
+    }
+
+    /// The proxy through which the server is reached.
+    pub fn proxy(&self) -> Option<&Proxy> {
+        self.proxy.as_ref()
     }
 
     /// Expect the server's certificate to be for `name` instead of the host's.
@@ -136,26 +175,10 @@ impl Config {
         self
     }
 
-    /// Give up opening a connection after `timeout`, TLS included; default 10 s.
+    /// Give up after these times instead of the default ones.
     #[must_use]
-    pub fn with_connect_timeout(mut self, timeout: Duration) -> Self {
-        self.connect_timeout = timeout;
-        self
-    }
-
-    /// Give up waiting for the head of an answer after `timeout`; default 65 s, a little more than
-    /// the API server's own limit.
-    #[must_use]
-    pub fn with_answer_timeout(mut self, timeout: Duration) -> Self {
-        self.answer_timeout = timeout;
-        self
-    }
-
-    /// Give up a request after `timeout`, repetitions and the answer's body included; default
-    /// 180 s. A watch has to answer within it and may last for ever.
-    #[must_use]
-    pub fn with_total_timeout(mut self, timeout: Duration) -> Self {
-        self.total_timeout = timeout;
+    pub fn with_deadlines(mut self, deadlines: Deadlines) -> Self {
+        self.deadlines = deadlines;
         self
     }
 

@@ -1,5 +1,7 @@
 use std::{ffi::OsString, path::PathBuf};
 
+use super::proxy_variables::ProxyVariables;
+
 /// What a process is told from outside about where its API server is.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Environment {
@@ -11,8 +13,8 @@ pub(super) struct Environment {
     pub(super) service_host: Option<String>,
     /// `KUBERNETES_SERVICE_PORT`.
     pub(super) service_port: Option<String>,
-    /// Whether `HTTPS_PROXY` is set, in either spelling.
-    pub(super) wants_proxy: bool,
+    /// `HTTPS_PROXY` and its relatives.
+    pub(super) proxies: ProxyVariables,
     /// Where a pod finds its service account.
     pub(super) service_account: PathBuf,
 }
@@ -27,7 +29,7 @@ impl Environment {
             home: std::env::home_dir().filter(|home| !home.as_os_str().is_empty()),
             service_host: text("KUBERNETES_SERVICE_HOST"),
             service_port: text("KUBERNETES_SERVICE_PORT"),
-            wants_proxy: set("HTTPS_PROXY").or_else(|| set("https_proxy")).is_some(),
+            proxies: ProxyVariables::of(text),
             service_account: "/var/run/secrets/kubernetes.io/serviceaccount".into(),
         }
     }

@@ -4,7 +4,7 @@ use std::{
 };
 
 use super::{
-    Config, ConfigError, Credentials, KubeconfigOptions, Pem, environment::Environment,
+    Config, ConfigError, Credentials, KubeconfigOptions, Roots, environment::Environment,
     kubeconfig::Kubeconfig, resolve::resolve,
 };
 
@@ -46,7 +46,8 @@ impl Config {
     pub async fn from_yaml(text: &str) -> Result<Self, ConfigError> {
         let shown = "the given kubeconfig";
         let kubeconfig = Kubeconfig::parse(text, Path::new(shown))?;
-        resolve(&kubeconfig, &KubeconfigOptions::default(), shown).await
+        let config = resolve(&kubeconfig, &KubeconfigOptions::default(), shown).await?;
+        proxied(config, &Environment::of_process())
     }
 
     /// The configuration that Kubernetes gives to a pod: the address in its environment, and the
@@ -85,9 +86,6 @@ async fn from_files(
         (None, None, Some(file)) => (vec![file], Whose::Home),
         (None, None, None) => (Vec::new(), Whose::Home),
     };
-    if around.wants_proxy {
-        tracing::warn!("HTTPS_PROXY is set and not supported yet: connecting directly");
-    }
     let mut merged = None;
     for file in &files {
         let text = match tokio::fs::read_to_string(file).await {
@@ -115,7 +113,10 @@ async fn from_files(
         .collect();
     let all = all.join(", ");
     match (merged, whose) {
-        (Some(kubeconfig), _) => resolve(&kubeconfig, options, &format!("kubeconfig {all}")).await,
+        (Some(kubeconfig), _) => {
+            let config = resolve(&kubeconfig, options, &format!("kubeconfig {all}")).await?;
+            proxied(config, around)
+        }
         (None, Whose::Given) => Err(ConfigError::new(format!(
             "kubeconfig {all} does not exist: check the path"
         ))),
@@ -131,6 +132,14 @@ async fn from_files(
             }
         ))),
     }
+}
+
+/// The proxy of the environment counts where the cluster names none.
+fn proxied(mut config: Config, around: &Environment) -> Result<Config, ConfigError> {
+    if config.proxy.is_none() {
+        config.proxy = around.proxies.proxy_for(&config.url)?;
+    }
+    Ok(config)
 }
 
 /// Who says which files to read.
@@ -171,12 +180,11 @@ async fn in_cluster(around: &Environment) -> Result<Config, ConfigError> {
     };
     file("token").await?;
     let mut config = Config::new(url);
-    config.tls.roots = Some(Pem {
-        text: file("ca.crt").await?,
-        origin: format!(
-            "{} of the pod's service account",
-            folder.join("ca.crt").display()
-        ),
+    let path = folder.join("ca.crt");
+    let origin = format!("{} of the pod's service account", path.display());
+    config.tls.roots = Some(Roots {
+        file: Some(path),
+        ..Roots::given(file("ca.crt").await?, origin)
     });
     config.credentials = Credentials::TokenFile(folder.join("token"));
     config.credentials_origin = "the pod's service account".to_owned();
@@ -186,7 +194,7 @@ async fn in_cluster(around: &Environment) -> Result<Config, ConfigError> {
     {
         config.default_namespace = namespace.trim().to_owned();
     }
-    Ok(config)
+    proxied(config, around)
 }
 
 #[cfg(test)]

@@ -100,8 +100,8 @@ async fn a_kubeconfig_that_does_not_do_is_told_in_one_line() {
             "cluster \"c\" in ~/k: certificate-authority-data is not base64: give the file's path as certificate-authority instead, or encode it",
         ),
         (
-            server("proxy-url: 'http://proxy'"),
-            "cluster \"c\" in ~/k: `proxy-url` is not supported yet: remove it and reach the server directly",
+            server("proxy-url: 'me:hunter2@proxy'"),
+            "proxy-url of cluster \"c\" in ~/k: a proxy's address must be a URL such as http://proxy:3128, https://proxy:443 or socks5://proxy:1080",
         ),
         (
             user("exec: {apiVersion: client.authentication.k8s.io/v1}"),
@@ -285,7 +285,7 @@ async fn what_a_user_and_a_cluster_say_is_taken_over() {
     let config = home.load(&options).await.unwrap();
     assert_eq!(config.default_namespace(), "team");
     assert_eq!(config.tls.server_name.as_deref(), Some("other"));
-    assert_eq!(config.tls.roots.as_ref().unwrap().text, b"ca");
+    assert_eq!(config.tls.roots.as_ref().unwrap().pem.text, b"ca");
     let identity = config.tls.identity.as_ref().unwrap();
     assert_eq!(identity.certificate.text, b"cert");
     assert_eq!(identity.key.expose_secret(), "the key");

@@ -5,7 +5,8 @@ use http::Uri;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::{
-    Config, ConfigError, Credentials, Identity, Impersonation, KubeconfigOptions, Pem, TlsConfig,
+    Config, ConfigError, Credentials, Identity, Impersonation, KubeconfigOptions, Pem, Proxy,
+    Roots, TlsConfig,
     kubeconfig::{Cluster, Context, Entry, Kubeconfig, User},
 };
 
@@ -99,13 +100,6 @@ fn context<'a>(
 async fn of_cluster(entry: &Entry<Cluster>) -> Result<Config, ConfigError> {
     let cluster = &entry.value;
     let origin = format!("cluster \"{}\" in {}", entry.name, entry.file.display());
-    if set(&cluster.proxy_url) {
-        return Err(not_yet(
-            &origin,
-            "proxy-url",
-            "remove it and reach the server directly",
-        ));
-    }
     let server = cluster.server.as_deref().unwrap_or_default();
     let url = server
         .parse::<Uri>()
@@ -129,20 +123,26 @@ async fn of_cluster(entry: &Entry<Cluster>) -> Result<Config, ConfigError> {
         &cluster.certificate_authority_data,
         &cluster.certificate_authority,
     ) {
-        (Some(data), _) if !data.is_empty() => Some(Pem {
-            text: decode(data, "certificate-authority-data", &origin)?,
-            origin: format!("certificate-authority-data of {origin}"),
-        }),
+        (Some(data), _) if !data.is_empty() => Some(Roots::given(
+            decode(data, "certificate-authority-data", &origin)?,
+            format!("certificate-authority-data of {origin}"),
+        )),
         (_, Some(path)) if !path.is_empty() => {
             let path = entry.path(path);
-            Some(Pem {
-                text: read(&path, "certificate-authority", &origin).await?,
-                origin: format!("certificate-authority {} of {origin}", path.display()),
+            let text = read(&path, "certificate-authority", &origin).await?;
+            let origin = format!("certificate-authority {} of {origin}", path.display());
+            Some(Roots {
+                file: Some(path),
+                ..Roots::given(text, origin)
             })
         }
         _ => None,
     };
     let mut config = Config::new(url);
+    config.proxy = match cluster.proxy_url.as_deref() {
+        None | Some("") => None,
+        Some(proxy) => Some(Proxy::parse(proxy, &format!("proxy-url of {origin}"))?),
+    };
     config.tls = TlsConfig {
         roots,
         identity: None,
@@ -288,10 +288,6 @@ async fn identity(entry: &Entry<User>, origin: &str) -> Result<Option<Identity>,
             "{origin}: a client key without a certificate: add client-certificate or client-certificate-data"
         ))),
     }
-}
-
-fn set(text: &Option<String>) -> bool {
-    text.as_ref().is_some_and(|text| !text.is_empty())
 }
 
 fn not_yet(origin: &str, field: &str, instead: &str) -> ConfigError {

@@ -10,8 +10,8 @@ use super::ConfigError;
 /// Whom the client trusts, and the certificate by which it says who it is.
 #[derive(Clone, Default)]
 pub(crate) struct TlsConfig {
-    /// The only authorities that count, as PEM; the system's when there are none.
-    pub(crate) roots: Option<Pem>,
+    /// The only authorities that count; the system's when there are none.
+    pub(crate) roots: Option<Roots>,
     /// The client's certificate chain and its key.
     pub(crate) identity: Option<Identity>,
     /// The name that the server's certificate must be for, when it is not the host's.
@@ -25,6 +25,35 @@ pub(crate) struct TlsConfig {
 pub(crate) struct Pem {
     pub(crate) text: Vec<u8>,
     pub(crate) origin: String,
+}
+
+/// Certificate authorities.
+#[derive(Clone)]
+pub(crate) struct Roots {
+    pub(crate) pem: Pem,
+    /// Where they are read again; `None` when they do not stand in a file.
+    pub(crate) file: Option<PathBuf>,
+}
+
+impl Roots {
+    pub(crate) fn given(text: Vec<u8>, origin: impl Into<String>) -> Self {
+        Self {
+            pem: Pem {
+                text,
+                origin: origin.into(),
+            },
+            file: None,
+        }
+    }
+
+    /// Those in the file at `path`, which messages name by `origin`.
+    pub(crate) async fn read(path: PathBuf, origin: String) -> Result<Self, ConfigError> {
+        let text = read(&path, "the certificate authority", &origin).await?;
+        Ok(Self {
+            file: Some(path),
+            ..Self::given(text, origin)
+        })
+    }
 }
 
 /// A client certificate chain and its key, both as PEM.
@@ -64,10 +93,11 @@ impl Identity {
     pub(crate) async fn read_again(&self) -> Result<Self, ConfigError> {
         let mut now = self.clone();
         if let Some(path) = &self.certificate_file {
-            now.certificate.text = read(path, "certificate", &self.certificate.origin).await?;
+            now.certificate.text =
+                read(path, "the client certificate", &self.certificate.origin).await?;
         }
         if let Some(path) = &self.key_file {
-            let text = read(path, "key", &self.key_origin).await?;
+            let text = read(path, "the client key", &self.key_origin).await?;
             let text = String::from_utf8(text).map_err(|_| {
                 ConfigError::new(format!("the client key ({}) is not PEM", self.key_origin))
             })?;
@@ -85,7 +115,7 @@ impl Identity {
 async fn read(path: &Path, what: &str, origin: &str) -> Result<Vec<u8>, ConfigError> {
     tokio::fs::read(path).await.map_err(|error| {
         ConfigError::new(format!(
-            "the client {what} ({origin}) cannot be read: {}",
+            "{what} ({origin}) cannot be read: {}",
             error.kind()
         ))
     })
@@ -94,7 +124,7 @@ async fn read(path: &Path, what: &str, origin: &str) -> Result<Vec<u8>, ConfigEr
 impl fmt::Debug for TlsConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TlsConfig")
-            .field("roots", &self.roots.as_ref().map(|pem| &pem.origin))
+            .field("roots", &self.roots.as_ref().map(|roots| &roots.pem.origin))
             .field(
                 "identity",
                 &self

@@ -6,7 +6,7 @@ use super::{
     ApiGroup, ApiVersion, Discovery, Problem, ServedKind,
     documents::{self, ListedGroup, Root},
 };
-use crate::client::{Client, Error, url::check_segment};
+use crate::client::{Client, Deadline, Error, url::check_segment};
 
 const PLAIN: &str = "application/json";
 /// Aggregated where the server can, and plain where it cannot.
@@ -176,6 +176,7 @@ async fn document(
         Err(Error::Timeout {
             verb: "discover",
             target: path.to_owned(),
+            deadline: Deadline::Total,
             after: PATIENCE,
         })
     })

@@ -6,23 +6,33 @@ use std::{
 };
 
 use http::Request;
+use http_body::Body as _;
 use pin_project_lite::pin_project;
 use tokio::time::{Timeout, timeout};
 use tower::{Layer, Service};
 
-use super::{TimedOut, after::Outcome};
-use crate::client::{Body, BoxError};
+use super::{
+    TimedOut,
+    after::{After, Outcome, Then},
+    idle::IdleBody,
+};
+use crate::client::{Body, BoxError, Deadline, Deadlines, class::Class};
 
-/// Bounds the wait for the head of one attempt's answer; what is late is an error of its own.
+/// Bounds the wait for the head of one attempt's answer, and for each further piece of the body
+/// where it is read whole. What is late is an error that says which of them it was.
 #[derive(Clone, Debug)]
 pub struct AnswerLayer {
-    limit: Duration,
+    head: Duration,
+    idle: Duration,
 }
 
 impl AnswerLayer {
-    /// Waits as long as `limit`.
-    pub fn new(limit: Duration) -> Self {
-        Self { limit }
+    /// Waits as long as `deadlines` say.
+    pub fn new(deadlines: &Deadlines) -> Self {
+        Self {
+            head: deadlines.answer,
+            idle: deadlines.idle,
+        }
     }
 }
 
@@ -32,7 +42,7 @@ impl<S> Layer<S> for AnswerLayer {
     fn layer(&self, inner: S) -> Answer<S> {
         Answer {
             inner,
-            limit: self.limit,
+            layer: self.clone(),
         }
     }
 }
@@ -41,7 +51,7 @@ impl<S> Layer<S> for AnswerLayer {
 #[derive(Clone, Debug)]
 pub struct Answer<S> {
     inner: S,
-    limit: Duration,
+    layer: AnswerLayer,
 }
 
 impl<S> Service<Request<Body>> for Answer<S>
@@ -50,14 +60,34 @@ where
 {
     type Response = S::Response;
     type Error = BoxError;
-    type Future = AnswerFuture<S::Future>;
+    type Future = After<AnswerFuture<S::Future>, Watch>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         self.inner.poll_ready(cx)
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        AnswerFuture::new(self.limit, self.inner.call(request))
+        let read_whole = request.extensions().get() == Some(&Class::Request);
+        let timed_out = TimedOut {
+            deadline: Deadline::Answer,
+            after: self.layer.head,
+        };
+        let future = AnswerFuture::new(timed_out, self.inner.call(request));
+        After::new(future, Watch(read_whole.then_some(self.layer.idle)))
+    }
+}
+
+pub struct Watch(Option<Duration>);
+
+impl Then for Watch {
+    fn then(self, outcome: Outcome) -> Outcome {
+        let response = outcome?;
+        Ok(match self.0 {
+            Some(limit) if !response.body().is_end_stream() => {
+                response.map(|body| Body::new(IdleBody::new(body, limit)))
+            }
+            _ => response,
+        })
     }
 }
 
@@ -66,15 +96,15 @@ pin_project! {
     pub struct AnswerFuture<F> {
         #[pin]
         future: Timeout<F>,
-        limit: Duration,
+        timed_out: TimedOut,
     }
 }
 
 impl<F: Future<Output = Outcome>> AnswerFuture<F> {
-    pub(super) fn new(limit: Duration, future: F) -> Self {
+    pub(super) fn new(timed_out: TimedOut, future: F) -> Self {
         Self {
-            future: timeout(limit, future),
-            limit,
+            future: timeout(timed_out.after, future),
+            timed_out,
         }
     }
 }
@@ -85,6 +115,6 @@ impl<F: Future<Output = Outcome>> Future for AnswerFuture<F> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Outcome> {
         let this = self.project();
         let outcome = std::task::ready!(this.future.poll(cx));
-        Poll::Ready(outcome.unwrap_or_else(|_| Err(TimedOut::new(*this.limit).into())))
+        Poll::Ready(outcome.unwrap_or_else(|_| Err((*this.timed_out).into())))
     }
 }

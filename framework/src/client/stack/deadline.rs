@@ -2,23 +2,29 @@ use std::{fmt, time::Duration};
 
 use tokio::time::Instant;
 
-/// The server did not answer in time.
-#[derive(Debug)]
-pub(crate) struct TimedOut(Duration);
+use crate::client::Deadline;
 
-impl TimedOut {
-    pub(crate) fn new(after: Duration) -> Self {
-        Self(after)
-    }
-
-    pub(crate) fn after(&self) -> Duration {
-        self.0
-    }
+/// One of a request's deadlines ran out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TimedOut {
+    pub(crate) deadline: Deadline,
+    pub(crate) after: Duration,
 }
 
 impl fmt::Display for TimedOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no answer within {} s", self.0.as_secs_f64())
+        let seconds = self.after.as_secs_f64();
+        match self.deadline {
+            Deadline::Answer => write!(f, "no answer from the API server within {seconds} s"),
+            Deadline::Idle => write!(
+                f,
+                "the API server's answer broke off: nothing more came for {seconds} s"
+            ),
+            Deadline::Total => write!(
+                f,
+                "not done within {seconds} s, repetitions and pauses included"
+            ),
+        }
     }
 }
 
@@ -29,4 +35,14 @@ impl std::error::Error for TimedOut {}
 pub(crate) struct TotalDeadline {
     pub(crate) at: Instant,
     pub(crate) after: Duration,
+}
+
+impl TotalDeadline {
+    /// The error when it ran out.
+    pub(crate) fn passed(self) -> TimedOut {
+        TimedOut {
+            deadline: Deadline::Total,
+            after: self.after,
+        }
+    }
 }

@@ -11,12 +11,13 @@
 //! | [`MeasureLayer`] | duration and size of each request |
 //! | [`RetryLayer`] | sends again what may be sent again |
 //! | [`CountLayer`] | counts the attempts; from here on everything happens once per attempt |
+//! | [`FenceLayer`] | sends nothing while the client may not send |
 //! | [`AuthLayer`] | says who the client is; after 401 once more with renewed credentials |
 //! | [`ImpersonateLayer`] | acts as somebody else |
 //! | [`UserAgentLayer`] | says which program asks |
 //! | [`WarningsLayer`] | tells the server's warnings, each once |
 //! | [`BaseLayer`] | puts the path of the server's address in front |
-//! | [`AnswerLayer`] | bounds the wait for the head of an answer |
+//! | [`AnswerLayer`] | bounds the waits for the head of an answer and for its pieces |
 //! | [`Pool`] | the connections |
 //!
 //! A layer around all of this is added by [`ClientBuilder::layer`](super::ClientBuilder::layer). To
@@ -55,7 +56,9 @@ mod counted;
 mod deadline;
 mod dispatch;
 mod exec;
+mod fence;
 mod identity_files;
+mod idle;
 mod impersonate;
 mod kind_of_failure;
 mod measured;
@@ -74,6 +77,7 @@ pub use auth::{Auth, AuthLayer};
 pub use base::{Base, BaseLayer};
 pub use counted::{CountLayer, Counted};
 pub use dispatch::RequestService;
+pub use fence::{FenceLayer, Fenced};
 pub use impersonate::{Impersonate, ImpersonateLayer};
 pub use measured::{MeasureLayer, Measured};
 pub use retry::{Retry, RetryLayer};
@@ -88,4 +92,5 @@ pub use super::transport::Pool;
 pub(crate) use auth::Authenticator;
 pub(crate) use deadline::{TimedOut, TotalDeadline};
 pub(crate) use dispatch::{Dispatch, service};
+pub(crate) use fence::{Closed, Fence};
 pub(crate) use retry_after::retry_after;

@@ -1,8 +1,8 @@
 use tower::{Layer, Service};
 
 use super::{
-    AnswerLayer, AuthLayer, BaseLayer, CountLayer, ImpersonateLayer, MeasureLayer, RetryLayer,
-    TotalLayer, TraceLayer, UserAgentLayer, WarningsLayer,
+    AnswerLayer, AuthLayer, BaseLayer, CountLayer, FenceLayer, ImpersonateLayer, MeasureLayer,
+    RetryLayer, TotalLayer, TraceLayer, UserAgentLayer, WarningsLayer,
 };
 use crate::client::{Body, BoxError, transport::Pool};
 use http::{Request, Response};
@@ -26,6 +26,8 @@ pub struct Steps {
     pub retry: RetryLayer,
     /// Counts the attempts.
     pub count: CountLayer,
+    /// Sends nothing while the client may not send.
+    pub fence: FenceLayer,
     /// Says who the client is.
     pub auth: AuthLayer,
     /// Acts as somebody else.
@@ -36,7 +38,7 @@ pub struct Steps {
     pub warnings: WarningsLayer,
     /// Puts the path of the server's address in front.
     pub base: BaseLayer,
-    /// Bounds the wait for the head of an answer.
+    /// Bounds the waits for the head of an answer and for its pieces.
     pub answer: AnswerLayer,
     /// The connections.
     pub pool: Pool,
@@ -64,6 +66,7 @@ impl Steps {
     + use<> {
         (
             &self.count,
+            &self.fence,
             &self.auth,
             &self.impersonate,
             &self.user_agent,

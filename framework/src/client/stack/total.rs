@@ -67,7 +67,7 @@ where
             after: self.limit,
         };
         request.extensions_mut().insert(deadline);
-        let future = AnswerFuture::new(self.limit, self.inner.call(request));
+        let future = AnswerFuture::new(deadline.passed(), self.inner.call(request));
         After::new(future, Tell(deadline))
     }
 }

@@ -202,7 +202,7 @@ async fn a_broken_group_hides_no_other_and_its_error_names_it() {
         (
             "/apis/demo.dev/v2",
             endless("{"),
-            "group \"demo.dev\" (v2): discover /apis/demo.dev/v2: no answer from the API server within 30 s",
+            "group \"demo.dev\" (v2): discover /apis/demo.dev/v2: the API server's answer broke off: nothing more came for 30 s",
         ),
         (
             "/api",

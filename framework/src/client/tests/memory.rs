@@ -14,19 +14,13 @@ use tokio::{
     time::Instant,
 };
 
-use super::server::{OBJECT, Site, endless, json};
+use super::server::{OBJECT, Site, endless, in_memory, json};
 use crate::client::{Api, Client, Config, Error, WatchParams};
 
 /// A client whose every connection is a pipe to `site` in this runtime.
 fn maps(site: &Site) -> Api<ConfigMap> {
-    let site = site.clone();
-    let connector = move || -> io::Result<DuplexStream> {
-        let (near, far) = tokio::io::duplex(64 * 1024);
-        tokio::spawn(site.clone().serve(far));
-        Ok(near)
-    };
     let config = Config::new("http://sandbox".parse().unwrap());
-    let client = Client::builder(config).connector(Arc::new(connector));
+    let client = Client::builder(config).connector(in_memory(site));
     Api::namespaced(&client.build().unwrap(), "default")
 }
 
@@ -77,32 +71,6 @@ async fn a_server_that_does_not_answer_is_given_up() {
         "get ConfigMap default/a: cannot connect to http://sandbox: no connection within 10 s: check the address, and the network between here and there"
     );
     assert_eq!(start.elapsed().as_secs(), 10);
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_answer_that_does_not_end_is_given_up_and_so_is_a_watchs_refusal() {
-    let site = Site::new(|seen| {
-        let mut answer = endless("{").unwrap();
-        if seen.uri.contains("watch=true") {
-            *answer.status_mut() = http::StatusCode::FORBIDDEN;
-        }
-        Some(answer)
-    });
-    let start = Instant::now();
-    let error = maps(&site).get("a").await.unwrap_err();
-    assert!(matches!(error, Error::Timeout { .. }));
-    assert_eq!(
-        error.to_string(),
-        "get ConfigMap default/a: no answer from the API server within 180 s"
-    );
-    assert_eq!(start.elapsed().as_secs(), 180);
-    let (maps, params) = (maps(&site), WatchParams::default());
-    let watch = tokio::time::timeout(Duration::from_secs(600), maps.watch(&params)).await;
-    assert_eq!(
-        watch.expect("it waits for ever").unwrap_err().to_string(),
-        "watch configmaps in default: no answer from the API server within 180 s"
-    );
-    assert_eq!(start.elapsed().as_secs(), 360);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,11 +1,15 @@
 //! The client against a small server of its own: on the wire over TLS, and in memory on the paused
 //! clock.
 
+mod apart;
 mod credentials;
+mod deadlines;
 mod discovery;
 mod encodings;
 mod memory;
+mod proxy;
 mod secrets;
 mod server;
+mod stand_in;
 mod trust;
 mod wire;

@@ -17,10 +17,24 @@ use crate::client::{
 
 /// Everything that is said at any level, by us and by the crates below.
 #[derive(Clone, Default)]
-struct Everything(Arc<Mutex<String>>);
+pub(super) struct Everything(Arc<Mutex<String>>);
 
 impl Everything {
-    fn add(&self, text: impl fmt::Display) {
+    /// What this thread says as long as the other value lives.
+    pub(super) fn listen() -> (Self, impl Sized) {
+        let everything = Self::default();
+        let guard = tracing::subscriber::set_default(everything.clone());
+        // With one subscriber alone, tracing asks whichever test comes first by a place in the code
+        // whether anybody listens there, and remembers its "no" for all.
+        let second = tracing::Dispatch::new(everything.clone());
+        (everything, (guard, second))
+    }
+
+    pub(super) fn said(&self) -> String {
+        self.0.lock().unwrap().clone()
+    }
+
+    pub(super) fn add(&self, text: impl fmt::Display) {
         use fmt::Write as _;
         writeln!(self.0.lock().unwrap(), "{text}").unwrap();
     }
@@ -71,11 +85,7 @@ fn said_by_plugin(token: &str) -> String {
 
 #[tokio::test]
 async fn no_secret_is_ever_said() {
-    let everything = Everything::default();
-    let _guard = tracing::subscriber::set_default(everything.clone());
-    // With one subscriber alone, tracing asks whichever test comes first by a place in the code whether
-    // anybody listens there, and remembers its "no" for all.
-    let _second = tracing::Dispatch::new(everything.clone());
+    let (everything, _listening) = Everything::listen();
     let site = Site::new(|seen| match &*seen.uri {
         uri if uri.ends_with("/good") => json(
             200,
@@ -141,7 +151,7 @@ async fn no_secret_is_ever_said() {
             let good = secrets.get("good").await.unwrap();
             secrets.create(&PostParams::default(), &good).await.unwrap();
         }
-        let said = everything.0.lock().unwrap();
+        let said = everything.said();
         assert!(said.contains("url.path"), "nothing was caught");
         let key = key.lines().nth(1).unwrap();
         for secret in [TOKEN, DATA, "secret-of-the-object", key, "dDBrZW4tb2Y"] {

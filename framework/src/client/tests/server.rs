@@ -1,5 +1,6 @@
 use std::{
     convert::Infallible,
+    io,
     net::SocketAddr,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -13,11 +14,11 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls::{RootCertStore, ServerConfig, server::WebPkiClientVerifier};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
-use tokio::net::TcpListener;
+use tokio::{io::DuplexStream, net::TcpListener};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::client::{Config, Io};
+use crate::client::{Config, Connector, Io};
 
 pub(super) type Answer = Response<UnsyncBoxBody<Bytes, Infallible>>;
 
@@ -55,6 +56,7 @@ pub(super) struct Site {
     pub(super) most_streams: u32,
     /// Ends each connection, in order, after its first answer.
     pub(super) one_answer_each: bool,
+    silent: bool,
 }
 
 impl Site {
@@ -66,6 +68,15 @@ impl Site {
             http2: true,
             most_streams: 100,
             one_answer_each: false,
+            silent: false,
+        }
+    }
+
+    /// A server that reads each request and never answers.
+    pub(super) fn silent() -> Self {
+        Self {
+            silent: true,
+            ..Self::new(|_| None)
         }
     }
 
@@ -112,6 +123,9 @@ impl Site {
                     certificate,
                 };
                 site.seen.lock().unwrap().push(seen.clone());
+                if site.silent {
+                    std::future::pending::<()>().await;
+                }
                 let answer = (site.handler)(&seen);
                 if answer.is_none() {
                     broken.send_replace(true);
@@ -140,6 +154,16 @@ impl Site {
             tokio::select! { _ = connection => {}, () = broken => {} }
         }
     }
+}
+
+/// Connections that are pipes to `site` in this runtime.
+pub(super) fn in_memory(site: &Site) -> Arc<dyn Connector> {
+    let site = site.clone();
+    Arc::new(move || -> io::Result<DuplexStream> {
+        let (near, far) = tokio::io::duplex(64 * 1024);
+        tokio::spawn(site.clone().serve(far));
+        Ok(near)
+    })
 }
 
 /// A certificate authority.

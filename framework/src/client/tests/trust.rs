@@ -71,8 +71,7 @@ async fn without_verification_any_certificate_will_do() {
     let server = Server::with(&site(), "api.example", None).await;
     let mut config = server.config();
     config.tls.roots = None;
-    config.tls.insecure = true;
-    get(config).await.unwrap();
+    get(config.with_insecure_skip_tls_verify()).await.unwrap();
 }
 
 #[tokio::test]

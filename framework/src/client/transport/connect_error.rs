@@ -1,13 +1,15 @@
-use std::{fmt, io, sync::Arc, time::Duration};
+use std::{fmt, io, net::SocketAddr, sync::Arc, time::Duration};
 
+use super::ProxyProblem;
 use crate::client::chain::Chain;
 
 /// Why no connection to the API server could be made.
 ///
-/// One line: which server, what is wrong, what to do.
+/// One line: which server, through which proxy, what is wrong, what to do.
 #[derive(Clone, Debug)]
 pub struct ConnectError {
     server: String,
+    proxy: Option<String>,
     problem: Arc<ConnectProblem>,
 }
 
@@ -17,8 +19,12 @@ pub struct ConnectError {
 pub enum ConnectProblem {
     /// The host has no address.
     UnknownHost(io::Error),
-    /// Nothing listens there.
+    /// Nothing listens there, at none of the host's addresses.
     Refused,
+    /// None of the host's addresses can be connected to, each for its own reason.
+    Unreachable(Vec<(SocketAddr, io::Error)>),
+    /// The proxy on the way made no connection to the server.
+    Proxy(ProxyProblem),
     /// It took too long.
     TimedOut(Duration),
     /// The server's certificate is not signed by the authority that counts.
@@ -49,8 +55,15 @@ impl ConnectError {
     pub(crate) fn new(server: impl Into<String>, problem: ConnectProblem) -> Self {
         Self {
             server: server.into(),
+            proxy: None,
             problem: Arc::new(problem),
         }
+    }
+
+    /// The same on the way through `proxy`, which is written without user and password.
+    pub(super) fn through(mut self, proxy: Option<String>) -> Self {
+        self.proxy = proxy;
+        self
     }
 
     /// The server's address, without credentials.
@@ -66,43 +79,59 @@ impl ConnectError {
 
 impl fmt::Display for ConnectError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cannot connect to {}: ", self.server)?;
-        match &*self.problem {
-            ConnectProblem::UnknownHost(error) => {
+        write!(f, "cannot connect to {}", self.server)?;
+        if let Some(proxy) = &self.proxy {
+            write!(f, " through the proxy {proxy}")?;
+        }
+        write!(f, ": {}", self.problem)
+    }
+}
+
+impl fmt::Display for ConnectProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownHost(error) => {
                 write!(f, "the host name has no address ({error}): check the cluster's `server`")
             }
-            ConnectProblem::Refused => f.write_str(
+            Self::Refused => f.write_str(
                 "connection refused: check that the API server runs and that the cluster's `server` is right",
             ),
-            ConnectProblem::TimedOut(after) => write!(
+            Self::Unreachable(attempts) => {
+                for (address, error) in attempts {
+                    write!(f, "{address}: {error}; ")?;
+                }
+                f.write_str("check the address, and the network between here and there")
+            }
+            Self::Proxy(problem) => write!(f, "{problem}"),
+            Self::TimedOut(after) => write!(
                 f,
                 "no connection within {} s: check the address, and the network between here and there",
                 after.as_secs_f64()
             ),
-            ConnectProblem::UntrustedCertificate { roots } => write!(
+            Self::UntrustedCertificate { roots } => write!(
                 f,
                 "the server's certificate is not signed by a trusted authority: compare it with {roots}"
             ),
-            ConnectProblem::WrongName { expected } => write!(
+            Self::WrongName { expected } => write!(
                 f,
                 "the server's certificate is not valid for `{expected}`: check `server`, or set `tls-server-name`"
             ),
-            ConnectProblem::OutdatedCertificate => f.write_str(
+            Self::OutdatedCertificate => f.write_str(
                 "the server's certificate is expired or not valid yet: renew it, or check this machine's clock",
             ),
-            ConnectProblem::NoTls => f.write_str(
+            Self::NoTls => f.write_str(
                 "it does not speak TLS: check the address, and whether it has to begin with http://",
             ),
-            ConnectProblem::Tls(error) => write!(f, "TLS: {error}"),
-            ConnectProblem::CertificateRequired => f.write_str(
+            Self::Tls(error) => write!(f, "TLS: {error}"),
+            Self::CertificateRequired => f.write_str(
                 "the server wants a client certificate: give one that its authority signed",
             ),
-            ConnectProblem::Protocol(error) => write!(
+            Self::Protocol(error) => write!(
                 f,
                 "{}: check that this is an API server's address",
                 Chain(error)
             ),
-            ConnectProblem::Io(error) => write!(f, "{error}"),
+            Self::Io(error) => write!(f, "{error}"),
         }
     }
 }

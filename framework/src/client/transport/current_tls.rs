@@ -3,12 +3,13 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use rustls::{
     ClientConfig,
-    client::{ResolvesClientCert, Resumption},
+    client::{ResolvesClientCert, Resumption, danger::ServerCertVerifier},
     sign::{CertifiedKey, SingleCertAndKey},
 };
 
-/// TLS as it is spoken now. The client's certificate may change meanwhile; every change is a new
-/// generation, and connections of earlier ones get no further requests.
+/// TLS as it is spoken now. The client's certificate and the authorities that count may change
+/// meanwhile; every change is a new generation, and connections of earlier ones get no further
+/// requests.
 pub(crate) struct CurrentTls {
     spoken: ArcSwap<Spoken>,
     anonymous: Arc<dyn ResolvesClientCert>,
@@ -35,7 +36,7 @@ impl CurrentTls {
         self.spoken.load_full()
     }
 
-    /// Counts the changes of the certificate.
+    /// Counts the changes.
     pub(crate) fn generation(&self) -> u64 {
         self.spoken.load().generation
     }
@@ -46,10 +47,23 @@ impl CurrentTls {
             Some(identity) => Arc::new(SingleCertAndKey::from(identity)),
             None => self.anonymous.clone(),
         };
+        self.change(|config| config.client_auth_cert_resolver = resolver.clone());
+    }
+
+    /// Lets `verifier` judge the server's certificate from now on.
+    pub(super) fn trust(&self, verifier: Arc<dyn ServerCertVerifier>) {
+        self.change(|config| {
+            config
+                .dangerous()
+                .set_certificate_verifier(verifier.clone());
+        });
+    }
+
+    fn change(&self, change: impl Fn(&mut ClientConfig)) {
         self.spoken.rcu(|spoken| {
             let mut config = ClientConfig::clone(&spoken.config);
-            config.client_auth_cert_resolver = resolver.clone();
-            // A resumed session would go on as whom it began.
+            change(&mut config);
+            // A resumed session would go on as whom, and with whom, it began.
             config.resumption = Resumption::default();
             Spoken {
                 config: Arc::new(config),

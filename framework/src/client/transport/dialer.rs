@@ -1,17 +1,22 @@
-use std::{io, sync::Arc, time::Duration};
+use std::{io, sync::Arc};
 
 use http::{
     Uri,
     uri::{Authority, Scheme},
 };
-use rustls::{AlertDescription, CertificateError, Error as TlsError, InvalidMessage};
+use rustls::AlertDescription;
 use rustls_pki_types::ServerName;
 use tokio_rustls::TlsConnector;
 
-use super::{ConnectError, ConnectProblem, Connector, CurrentTls, Io, tcp, tls::Tls};
+use super::{
+    ConnectError, ConnectProblem, Connector, CurrentTls, Io,
+    proxy::Via,
+    tcp,
+    tls::{HTTP1, HTTP2, Tls, of_handshake},
+};
 use crate::client::{
     chain::Chain,
-    config::{Config, ConfigError},
+    config::{Config, ConfigError, port},
 };
 
 /// Opens byte streams to one server.
@@ -21,28 +26,30 @@ pub(crate) struct Dialer {
     pub(super) authority: Authority,
     /// For messages.
     pub(super) server: String,
-    pub(super) timeout: Duration,
 }
 
 enum Way {
     Given(Arc<dyn Connector>),
-    Plain {
-        host: String,
-        port: u16,
-    },
-    Tls {
-        host: String,
-        port: u16,
-        tls: Tls,
-        name: ServerName<'static>,
-    },
+    Network(Box<Network>),
 }
+
+struct Network {
+    /// Without the brackets of an IPv6 address.
+    host: String,
+    port: u16,
+    via: Option<Via>,
+    /// TLS, and whom the server's certificate must be for.
+    tls: Option<(Tls, ServerName<'static>)>,
+}
+
+/// What a caller can speak who can speak everything; HTTP/2 if the server can.
+pub(super) const ALL: &[&[u8]] = &[HTTP2, HTTP1];
 
 /// A byte stream and the protocol to speak on it.
 pub(super) struct Dialled {
     pub(super) io: Box<dyn Io>,
     pub(super) http2: bool,
-    /// Of which generation the client's certificate on it is.
+    /// Of which generation the TLS on it is: client certificate, and authorities that count.
     pub(super) generation: u64,
 }
 
@@ -52,94 +59,152 @@ impl Dialer {
         connector: Option<Arc<dyn Connector>>,
     ) -> Result<Self, ConfigError> {
         let (scheme, authority) = address(&config.url)?;
-        let host = authority.host().to_owned();
-        let secure = scheme == Scheme::HTTPS;
-        let port = authority
-            .port_u16()
-            .unwrap_or(if secure { 443 } else { 80 });
         let way = match connector {
             Some(connector) => Way::Given(connector),
-            None if !secure => Way::Plain { host, port },
-            None => {
-                let tls = Tls::new(&config.tls)?;
-                let bare = host.trim_start_matches('[').trim_end_matches(']');
-                let name = match &tls.server_name {
-                    Some(name) => name.clone(),
-                    None => ServerName::try_from(bare.to_owned()).map_err(|_| {
-                        ConfigError::new(format!(
-                            "server `{}`: `{bare}` is neither a host name nor an address",
-                            config.url
-                        ))
-                    })?,
-                };
-                Way::Tls {
-                    host,
-                    port,
-                    tls,
-                    name,
-                }
-            }
+            None => Way::Network(Box::new(Network::new(config, &scheme, &authority)?)),
         };
         Ok(Self {
             way,
             server: format!("{scheme}://{authority}"),
             scheme,
             authority,
-            timeout: config.connect_timeout,
         })
     }
 
     /// TLS as it is spoken, where it is.
     pub(crate) fn tls(&self) -> Option<Arc<CurrentTls>> {
+        self.spoken_tls().map(|tls| tls.current.clone())
+    }
+
+    fn spoken_tls(&self) -> Option<&Tls> {
         match &self.way {
-            Way::Tls { tls, .. } => Some(tls.current.clone()),
-            Way::Given(_) | Way::Plain { .. } => None,
+            Way::Network(network) => network.tls.as_ref().map(|(tls, _)| tls),
+            Way::Given(_) => None,
         }
     }
 
-    /// Counts the changes of the client's certificate.
+    /// Counts the changes of the client's certificate and of the authorities that count.
     pub(super) fn generation(&self) -> u64 {
-        match &self.way {
-            Way::Tls { tls, .. } => tls.current.generation(),
-            Way::Given(_) | Way::Plain { .. } => 0,
+        self.spoken_tls().map_or(0, |tls| tls.current.generation())
+    }
+
+    /// Looks whether other authorities count by now, if it is time to. To be called before a
+    /// connection is chosen for a request, so that those of earlier generations get none.
+    pub(super) async fn refresh(&self) {
+        if let Some(file) = self.spoken_tls().and_then(|tls| tls.file.as_ref()) {
+            file.check().await;
         }
     }
 
     pub(super) fn error(&self, problem: ConnectProblem) -> ConnectError {
-        ConnectError::new(&self.server, problem)
+        let proxy = match &self.way {
+            Way::Network(network) => network.via.as_ref().map(Via::shown),
+            Way::Given(_) => None,
+        };
+        ConnectError::new(&self.server, problem).through(proxy)
     }
 
-    pub(super) async fn dial(&self) -> Result<Dialled, ConnectProblem> {
+    /// Opens one more stream: through the proxy if there is one, over TLS if that is spoken, for one of
+    /// `protocols`, named as in TLS: [`ALL`], or [`HTTP1`] alone for a connection that is upgraded.
+    /// Whoever calls it sees to the deadline.
+    pub(super) async fn dial(&self, protocols: &[&[u8]]) -> Result<Dialled, ConnectProblem> {
         match &self.way {
             Way::Given(connector) => Ok(Dialled {
                 io: connector.connect().await.map_err(of_io)?,
-                http2: true,
+                http2: protocols.contains(&HTTP2),
                 generation: 0,
             }),
-            Way::Plain { host, port } => Ok(Dialled {
-                io: Box::new(tcp::connect(host, *port).await?),
+            Way::Network(network) => network.dial(protocols).await,
+        }
+    }
+}
+
+impl Network {
+    fn new(config: &Config, scheme: &Scheme, authority: &Authority) -> Result<Self, ConfigError> {
+        let secure = *scheme == Scheme::HTTPS;
+        let port = port(authority, if secure { 443 } else { 80 }).ok_or_else(|| {
+            ConfigError::new(format!(
+                "server `{}`: its port must be a number from 1 to 65535",
+                config.url
+            ))
+        })?;
+        let host = authority.host().trim_matches(['[', ']']);
+        let tls = if secure {
+            let tls = Tls::new(&config.tls)?;
+            let name = match &tls.server_name {
+                Some(name) => name.clone(),
+                None => ServerName::try_from(host.to_owned()).map_err(|_| {
+                    ConfigError::new(format!(
+                        "server `{}`: `{host}` is neither a host name nor an address",
+                        config.url
+                    ))
+                })?,
+            };
+            Some((tls, name))
+        } else {
+            None
+        };
+        Ok(Self {
+            host: host.to_owned(),
+            port,
+            via: Via::new(config)?,
+            tls,
+        })
+    }
+
+    async fn dial(&self, protocols: &[&[u8]]) -> Result<Dialled, ConnectProblem> {
+        let Some((tls, name)) = &self.tls else {
+            return Ok(Dialled {
+                io: self.reach().await?,
                 http2: false,
                 generation: 0,
-            }),
-            Way::Tls {
-                host,
-                port,
-                tls,
-                name,
-            } => {
-                let stream = tcp::connect(host, *port).await?;
-                let spoken = tls.current.spoken();
-                let connector = TlsConnector::from(spoken.config.clone());
-                let stream = connector
-                    .connect(name.clone(), stream)
-                    .await
-                    .map_err(|error| of_tls(error, tls, name))?;
-                Ok(Dialled {
-                    http2: stream.get_ref().1.alpn_protocol() == Some(b"h2"),
-                    io: Box::new(stream),
-                    generation: spoken.generation,
-                })
+            });
+        };
+        let generation = tls.current.generation();
+        match self.secure(tls, name, protocols).await {
+            Err(ConnectProblem::UntrustedCertificate { roots }) => {
+                // The server may be ahead of us with its new authority.
+                if let Some(file) = &tls.file {
+                    file.read().await;
+                }
+                if tls.current.generation() == generation {
+                    return Err(ConnectProblem::UntrustedCertificate { roots });
+                }
+                self.secure(tls, name, protocols).await
             }
+            outcome => outcome,
+        }
+    }
+
+    async fn secure(
+        &self,
+        tls: &Tls,
+        name: &ServerName<'static>,
+        protocols: &[&[u8]],
+    ) -> Result<Dialled, ConnectProblem> {
+        let stream = self.reach().await?;
+        let spoken = tls.current.spoken();
+        let offered = protocols.iter().map(|name| name.to_vec()).collect();
+        let stream = TlsConnector::from(spoken.config.clone())
+            .with_alpn(offered)
+            .connect(name.clone(), stream)
+            .await
+            .map_err(|error| of_handshake(error, &tls.roots, name))?;
+        Ok(Dialled {
+            http2: stream.get_ref().1.alpn_protocol() == Some(HTTP2),
+            io: Box::new(stream),
+            generation: spoken.generation,
+        })
+    }
+
+    /// A stream to the server, without TLS yet.
+    async fn reach(&self) -> Result<Box<dyn Io>, ConnectProblem> {
+        match &self.via {
+            Some(via) => via
+                .connect(&self.host, self.port)
+                .await
+                .map_err(ConnectProblem::Proxy),
+            None => Ok(Box::new(tcp::connect(&self.host, self.port).await?)),
         }
     }
 }
@@ -163,40 +228,6 @@ fn of_io(error: io::Error) -> ConnectProblem {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => ConnectProblem::Refused,
         _ => ConnectProblem::Io(error),
-    }
-}
-
-/// rustls' errors travel inside `io::Error`.
-fn of_tls(error: io::Error, tls: &Tls, name: &ServerName<'_>) -> ConnectProblem {
-    let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
-    let wrong = match inner {
-        Some(TlsError::InvalidCertificate(wrong)) => wrong,
-        Some(TlsError::InvalidMessage(InvalidMessage::InvalidContentType)) => {
-            return ConnectProblem::NoTls;
-        }
-        Some(TlsError::AlertReceived(AlertDescription::CertificateRequired)) => {
-            return ConnectProblem::CertificateRequired;
-        }
-        _ => return ConnectProblem::Tls(error),
-    };
-    match wrong {
-        CertificateError::UnknownIssuer
-        | CertificateError::BadSignature
-        | CertificateError::UnsupportedSignatureAlgorithmContext { .. } => {
-            ConnectProblem::UntrustedCertificate {
-                roots: tls.roots.clone(),
-            }
-        }
-        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-            ConnectProblem::WrongName {
-                expected: name.to_str().into_owned(),
-            }
-        }
-        CertificateError::Expired
-        | CertificateError::ExpiredContext { .. }
-        | CertificateError::NotValidYet
-        | CertificateError::NotValidYetContext { .. } => ConnectProblem::OutdatedCertificate,
-        _ => ConnectProblem::Tls(error),
     }
 }
 

@@ -8,12 +8,15 @@ mod dialer;
 mod heard;
 mod lease;
 mod pool;
+mod proxy;
+mod roots_file;
 mod shelf;
 mod tcp;
 mod tls;
 
 pub use connect_error::{ConnectError, ConnectProblem};
 pub use connector::{Connector, Io};
+pub use proxy::ProxyProblem;
 
 pub(crate) use current_tls::CurrentTls;
 pub(crate) use dialer::Dialer;

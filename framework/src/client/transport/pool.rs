@@ -2,6 +2,7 @@ use std::{
     error::Error as _,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll},
+    time::Duration,
 };
 
 use futures_core::future::BoxFuture;
@@ -16,10 +17,10 @@ use tower::Service;
 use super::{
     ConnectError, ConnectProblem, Dialer,
     connection::{Connection, Http1, Tasks},
-    lease,
+    dialer, lease,
     shelf::{Dialling, Shelf, Stream, Taken},
 };
-use crate::client::{Body, BoxError, class::Class};
+use crate::client::{Body, BoxError, class::Class, stack::Fence};
 
 /// How often a request that was not sent is given to another connection.
 const MOST_CONNECTIONS_TRIED: usize = 3;
@@ -35,6 +36,7 @@ pub struct Pool(Arc<Shared>);
 
 pub(super) struct Shared {
     dialer: Arc<Dialer>,
+    connect_deadline: Duration,
     requests: Mutex<Shelf>,
     watches: Mutex<Shelf>,
     tasks: Tasks,
@@ -42,10 +44,12 @@ pub(super) struct Shared {
 }
 
 impl Pool {
-    pub(crate) fn new(dialer: Dialer) -> Self {
+    /// A pool that gives up opening a connection after `connect_deadline`.
+    pub(crate) fn new(dialer: Arc<Dialer>, connect_deadline: Duration) -> Self {
         let stop = CancellationToken::new();
         Self(Arc::new(Shared {
-            dialer: Arc::new(dialer),
+            dialer,
+            connect_deadline,
             requests: Mutex::default(),
             watches: Mutex::default(),
             tasks: Tasks {
@@ -54,6 +58,11 @@ impl Pool {
             },
             _stop: stop.drop_guard(),
         }))
+    }
+
+    /// Connections of its own to the same server.
+    pub(crate) fn apart(&self, connect_deadline: Duration) -> Self {
+        Self::new(self.0.dialer.clone(), connect_deadline)
     }
 }
 
@@ -78,8 +87,12 @@ impl Shared {
         let class = class.unwrap_or(Class::Request);
         let mut request = self.absolute(request)?;
         let mut tried = 1;
+        self.dialer.refresh().await;
         loop {
             let taken = self.take(class).await?;
+            if let Some(fence) = request.extensions().get::<Fence>() {
+                fence.check()?;
+            }
             let failed = match lease::send(&self, class, taken, request).await {
                 Ok(response) => return Ok(response),
                 Err(failed) => *failed,
@@ -119,7 +132,7 @@ impl Shared {
             match dialling {
                 // Its outcome may have been taken by others by the time we look: then once more.
                 Some(dialling) => dialling.await?,
-                None => match dial(&self.dialer, class, &self.tasks).await? {
+                None => match self.dial(class).await? {
                     Connection::Http1(connection) => return Ok(Taken::Http1(connection)),
                     connection => put(&mut self.shelf(class), connection),
                 },
@@ -133,7 +146,7 @@ impl Shared {
         present.unwrap_or_else(|| {
             let shared = self.clone();
             let dialling = async move {
-                let outcome = dial(&shared.dialer, class, &shared.tasks).await;
+                let outcome = shared.dial(class).await;
                 let mut shelf = shared.shelf(class);
                 shelf.dialling = None;
                 put(&mut shelf, outcome?);
@@ -143,6 +156,18 @@ impl Shared {
             shelf.dialling = dialling.downgrade();
             dialling
         })
+    }
+
+    async fn dial(&self, class: Class) -> Result<Connection, ConnectError> {
+        let opened = async {
+            let dialled = self.dialer.dial(dialer::ALL).await?;
+            Connection::new(dialled, class, &self.tasks).await
+        };
+        let limit = self.connect_deadline;
+        tokio::time::timeout(limit, opened)
+            .await
+            .unwrap_or(Err(ConnectProblem::TimedOut(limit)))
+            .map_err(|problem| self.dialer.error(problem))
     }
 
     fn shelf(&self, class: Class) -> MutexGuard<'_, Shelf> {
@@ -168,17 +193,6 @@ fn put(shelf: &mut Shelf, connection: Connection) {
         Connection::Http1(connection) => shelf.put_http1(connection),
         Connection::Http2(connection) => shelf.put_http2(connection),
     }
-}
-
-async fn dial(dialer: &Dialer, class: Class, tasks: &Tasks) -> Result<Connection, ConnectError> {
-    let opened = async {
-        let dialled = dialer.dial().await?;
-        Connection::new(dialled, class, tasks).await
-    };
-    tokio::time::timeout(dialer.timeout, opened)
-        .await
-        .unwrap_or(Err(ConnectProblem::TimedOut(dialer.timeout)))
-        .map_err(|problem| dialer.error(problem))
 }
 
 /// Whether the other side said that it did not look at the request, so that even a write may be

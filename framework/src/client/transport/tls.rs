@@ -1,8 +1,12 @@
-use std::sync::Arc;
+use std::{io, sync::Arc};
 
 use rustls::{
-    ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
-    client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
+    AlertDescription, CertificateError, ClientConfig, DigitallySignedStruct, Error as TlsError,
+    InvalidMessage, RootCertStore, SignatureScheme,
+    client::{
+        WebPkiServerVerifier,
+        danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
+    },
     crypto::CryptoProvider,
     sign::CertifiedKey,
 };
@@ -12,12 +16,18 @@ use rustls_pki_types::{
 };
 use secrecy::ExposeSecret;
 
-use super::CurrentTls;
-use crate::client::config::{ConfigError, Identity, Pem, TlsConfig};
+use super::{ConnectProblem, CurrentTls, roots_file::RootsFile};
+use crate::client::config::{ConfigError, Identity, Pem, Roots, TlsConfig};
+
+/// What protocols are called in TLS (RFC 7301).
+pub(super) const HTTP2: &[u8] = b"h2";
+pub(super) const HTTP1: &[u8] = b"http/1.1";
 
 /// TLS as the configuration asks for it, and where the authorities that count come from.
 pub(crate) struct Tls {
     pub(super) current: Arc<CurrentTls>,
+    /// The authorities' file, when they stand in one.
+    pub(super) file: Option<RootsFile>,
     /// The name that the server's certificate must be for, when it is not the host's.
     pub(super) server_name: Option<ServerName<'static>>,
     pub(super) roots: String,
@@ -25,37 +35,34 @@ pub(crate) struct Tls {
 
 impl Tls {
     pub(crate) fn new(tls: &TlsConfig) -> Result<Self, ConfigError> {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let builder = ClientConfig::builder_with_provider(provider.clone())
-            .with_safe_default_protocol_versions()
-            .map_err(|error| ConfigError::new(format!("TLS cannot be set up: {error}")))?;
-        let (builder, roots) = if tls.insecure {
-            if let Some(pem) = &tls.roots {
+        let (verifier, roots): (Arc<dyn ServerCertVerifier>, _) = match &tls.roots {
+            Some(roots) if tls.insecure => {
                 return Err(ConfigError::new(format!(
                     "insecure-skip-tls-verify is set and a certificate authority is given ({}): remove one of them",
-                    pem.origin
+                    roots.pem.origin
                 )));
             }
-            tracing::warn!(
-                "insecure-skip-tls-verify: the API server's certificate is not checked, anyone on the way can read and change everything"
-            );
-            let verifier = Arc::new(AnyCertificate(provider));
-            let builder = builder
-                .dangerous()
-                .with_custom_certificate_verifier(verifier);
-            (builder, "nothing".to_owned())
-        } else {
-            let (store, origin) = match &tls.roots {
-                Some(pem) => (
-                    only(pem)?,
-                    format!("the certificate authority ({})", pem.origin),
-                ),
-                None => (system()?, "the system's certificate authorities".to_owned()),
-            };
-            (builder.with_root_certificates(store), origin)
+            None if tls.insecure => {
+                tracing::warn!(
+                    "insecure-skip-tls-verify: the API server's certificate is not checked, anyone on the way can read and change everything"
+                );
+                (Arc::new(AnyCertificate(provider())), "nothing".to_owned())
+            }
+            Some(roots) => (
+                verifier(&roots.pem)?,
+                format!("the certificate authority ({})", roots.pem.origin),
+            ),
+            None => {
+                let roots = system();
+                if roots.is_empty() {
+                    return Err(ConfigError::new(
+                        "the kubeconfig names no certificate-authority and the system has none: name one, or install ca-certificates",
+                    ));
+                }
+                (of_roots(roots)?, SYSTEM.to_owned())
+            }
         };
-        let mut config = builder.with_no_client_auth();
-        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        let current = Arc::new(CurrentTls::new(client(verifier)?));
         let server_name = tls.server_name.clone().map(|name| {
             ServerName::try_from(name.clone()).map_err(|_| {
                 ConfigError::new(format!(
@@ -63,16 +70,53 @@ impl Tls {
                 ))
             })
         });
-        let current = CurrentTls::new(config);
         if let Some(identity) = &tls.identity {
             current.show(Some(certified(identity)?));
         }
+        let file = tls.roots.clone();
         Ok(Self {
-            current: Arc::new(current),
+            file: file.and_then(|roots| RootsFile::new(roots, current.clone())),
+            current,
             server_name: server_name.transpose()?,
             roots,
         })
     }
+}
+
+/// TLS with a proxy, and where the authorities come from that count for it: the system's, and `roots`,
+/// which are the cluster's.
+pub(super) fn with_proxy(roots: Option<&Roots>) -> Result<(ClientConfig, String), ConfigError> {
+    let mut store = system();
+    let mut origin = SYSTEM.to_owned();
+    if let Some(roots) = roots {
+        store.roots.extend(only(&roots.pem)?.roots);
+        origin = format!("{SYSTEM}, and {}", roots.pem.origin);
+    }
+    if store.is_empty() {
+        return Err(ConfigError::new(
+            "the proxy's certificate cannot be checked, since the system has no certificate authorities: install ca-certificates",
+        ));
+    }
+    let mut config = client(of_roots(store)?)?;
+    config.alpn_protocols = vec![HTTP1.to_vec()];
+    Ok((config, origin))
+}
+
+const SYSTEM: &str = "the system's certificate authorities";
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
+}
+
+/// TLS without a client certificate; the protocols are named with each connection.
+fn client(verifier: Arc<dyn ServerCertVerifier>) -> Result<ClientConfig, ConfigError> {
+    let builder = ClientConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()
+        .map_err(|error| ConfigError::new(format!("TLS cannot be set up: {error}")))?;
+    Ok(builder
+        .dangerous()
+        .with_custom_certificate_verifier(verifier)
+        .with_no_client_auth())
 }
 
 /// The certificates of a PEM text.
@@ -92,29 +136,78 @@ fn certificates(pem: &Pem, what: &str) -> Result<Vec<CertificateDer<'static>>, C
     Ok(certificates)
 }
 
-fn only(pem: &Pem) -> Result<RootCertStore, ConfigError> {
-    let mut store = RootCertStore::empty();
-    for certificate in certificates(pem, "the certificate authority")? {
-        store.add(certificate).map_err(|error| {
-            ConfigError::new(format!(
-                "the certificate authority ({}) holds a certificate that cannot be used: {error}",
-                pem.origin
-            ))
-        })?;
-    }
-    Ok(store)
+/// Judges a server's certificate by the authorities of `pem` and no others.
+pub(super) fn verifier(pem: &Pem) -> Result<Arc<WebPkiServerVerifier>, ConfigError> {
+    of_roots(only(pem)?)
 }
 
-fn system() -> Result<RootCertStore, ConfigError> {
+fn of_roots(roots: RootCertStore) -> Result<Arc<WebPkiServerVerifier>, ConfigError> {
+    WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider())
+        .build()
+        .map_err(|error| ConfigError::new(format!("TLS cannot be set up: {error}")))
+}
+
+/// One that cannot be used is no reason to refuse the others, as with kubectl.
+fn only(pem: &Pem) -> Result<RootCertStore, ConfigError> {
+    let mut store = RootCertStore::empty();
+    let mut unusable = None;
+    for certificate in certificates(pem, "the certificate authority")? {
+        if let Err(error) = store.add(certificate) {
+            unusable = Some(format!(
+                "the certificate authority ({}) holds a certificate that cannot be used: {error}",
+                pem.origin
+            ));
+        }
+    }
+    match unusable {
+        Some(unusable) if store.is_empty() => Err(ConfigError::new(unusable)),
+        Some(unusable) => {
+            tracing::warn!("{unusable}: it counts for nothing, the others do");
+            Ok(store)
+        }
+        None => Ok(store),
+    }
+}
+
+fn system() -> RootCertStore {
     let mut store = RootCertStore::empty();
     // Single files that do not parse are usual and harm nothing.
     store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    if store.is_empty() {
-        return Err(ConfigError::new(
-            "the kubeconfig names no certificate-authority and the system has none: name one, or install ca-certificates",
-        ));
+    store
+}
+
+/// Why a handshake failed. rustls' errors travel inside `io::Error`.
+pub(super) fn of_handshake(error: io::Error, roots: &str, name: &ServerName<'_>) -> ConnectProblem {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
+    let wrong = match inner {
+        Some(TlsError::InvalidCertificate(wrong)) => wrong,
+        Some(TlsError::InvalidMessage(InvalidMessage::InvalidContentType)) => {
+            return ConnectProblem::NoTls;
+        }
+        Some(TlsError::AlertReceived(AlertDescription::CertificateRequired)) => {
+            return ConnectProblem::CertificateRequired;
+        }
+        _ => return ConnectProblem::Tls(error),
+    };
+    match wrong {
+        CertificateError::UnknownIssuer
+        | CertificateError::BadSignature
+        | CertificateError::UnsupportedSignatureAlgorithmContext { .. } => {
+            ConnectProblem::UntrustedCertificate {
+                roots: roots.to_owned(),
+            }
+        }
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            ConnectProblem::WrongName {
+                expected: name.to_str().into_owned(),
+            }
+        }
+        CertificateError::Expired
+        | CertificateError::ExpiredContext { .. }
+        | CertificateError::NotValidYet
+        | CertificateError::NotValidYetContext { .. } => ConnectProblem::OutdatedCertificate,
+        _ => ConnectProblem::Tls(error),
     }
-    Ok(store)
 }
 
 /// A client certificate and its key, ready to be shown.
@@ -127,8 +220,7 @@ pub(crate) fn certified(identity: &Identity) -> Result<Arc<CertifiedKey>, Config
             identity.key_origin
         ))
     })?;
-    let provider = rustls::crypto::ring::default_provider();
-    let certified = CertifiedKey::from_der(chain, key, &provider).map_err(|error| {
+    let certified = CertifiedKey::from_der(chain, key, &provider()).map_err(|error| {
         ConfigError::new(format!(
             "the client certificate ({}) and its key ({}) cannot be used together: {error}",
             identity.certificate.origin, identity.key_origin

@@ -1,7 +1,7 @@
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde::Serialize;
 
-use crate::client::config::{Config, ExecConfig};
+use crate::client::config::{Config, ExecConfig, Proxy};
 
 /// What `KUBERNETES_EXEC_INFO` tells a plugin.
 #[derive(Serialize)]
@@ -30,6 +30,9 @@ pub(super) struct Cluster {
     insecure_skip_tls_verify: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     certificate_authority_data: Option<String>,
+    /// With its password: the plugin has to get through, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proxy_url: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     config: Option<serde_json::Value>,
 }
@@ -38,11 +41,14 @@ impl Cluster {
     /// What `exec` wants to know of the cluster.
     pub(super) fn new(config: &Config, exec: &ExecConfig) -> Option<Self> {
         let roots = config.tls.roots.as_ref();
+        // That of the environment is found there by the plugin itself, with its exceptions.
+        let own_proxy = config.proxy.as_ref().and_then(Proxy::own_url);
         exec.provide_cluster_info.then(|| Self {
             server: config.url.to_string().trim_end_matches('/').to_owned(),
             tls_server_name: config.tls.server_name.clone(),
             insecure_skip_tls_verify: config.tls.insecure,
-            certificate_authority_data: roots.map(|pem| BASE64_STANDARD.encode(&pem.text)),
+            certificate_authority_data: roots.map(|roots| BASE64_STANDARD.encode(&roots.pem.text)),
+            proxy_url: own_proxy.map(str::to_owned),
             config: exec.cluster_config.clone(),
         })
     }

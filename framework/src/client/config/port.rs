@@ -1,0 +1,34 @@
+use http::uri::Authority;
+
+/// The port in `authority`, or else `default`; `None` when what stands there is no port, which
+/// `Authority` itself takes for none at all.
+pub(crate) fn port(authority: &Authority, default: u16) -> Option<u16> {
+    let text = authority.as_str();
+    let address = text.rsplit_once('@').map_or(text, |(_, address)| address);
+    match address.strip_prefix(authority.host()) {
+        Some("" | ":") => Some(default),
+        _ => authority.port_u16().filter(|port| *port != 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_port_is_not_taken_for_none_at_all() {
+        let table = [
+            ("host", Some(443)),
+            ("host:", Some(443)),
+            ("user:80@[fd00::1]", Some(443)),
+            ("[fd00::1]:6443", Some(6443)),
+            ("host:0", None),
+            ("host:64430", Some(64430)),
+            ("host:664430", None),
+            ("host:https", None),
+        ];
+        for (text, expected) in table {
+            assert_eq!(port(&text.parse().unwrap(), 443), expected, "{text}");
+        }
+    }
+}
