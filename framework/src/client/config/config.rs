@@ -11,6 +11,44 @@ use super::{
 /// How an API server is reached: its address, whom to trust, and who the client is.
 ///
 /// `Debug` shows no secret.
+///
+/// # Whom to trust
+/// Certificate authorities that are named, by `certificate-authority` or `certificate-authority-data`
+/// of the cluster or by [`with_certificate_authority`](Self::with_certificate_authority), are the only
+/// ones that count. The system's (`SSL_CERT_FILE` and `SSL_CERT_DIR`, or what the operating system
+/// has) count when none is named. A file of authorities is read again as it changes.
+///
+/// # Proxies
+/// A cluster's `proxy-url` counts always. Where there is none, configurations that are loaded follow
+/// the environment as kubectl does: `HTTPS_PROXY` for servers with TLS, `HTTP_PROXY` for those
+/// without, and of them all but what `NO_PROXY` names: `*`, addresses and ranges (`10.0.0.1`,
+/// `10.0.0.0/8`, `fd00::/8`), names with all below them (`example.com`) or only those
+/// (`.example.com`), each but a range with a port if it is to count for that only. `localhost` and
+/// loopback addresses are reached directly. The lower-case forms of the variables count where the
+/// others are not set. See [`Proxy`] for the kinds of proxies.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), pilothouse::client::ConfigError> {
+/// use pilothouse::client::Config;
+///
+/// let kubeconfig = "
+/// current-context: production
+/// contexts:
+/// - name: production
+///   context: {cluster: production}
+/// clusters:
+/// - name: production
+///   cluster:
+///     server: https://10.0.0.1:6443
+///     certificate-authority-data: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t
+///     tls-server-name: api.production.example
+///     proxy-url: socks5://bastion.example:1080
+/// ";
+/// let config = Config::from_yaml(kubeconfig).await?;
+/// assert_eq!(config.proxy().unwrap().to_string(), "socks5://bastion.example:1080");
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Config {
     pub(crate) url: Uri,
@@ -119,6 +157,16 @@ impl Config {
     }
 
     /// Trust only these authorities, given as PEM.
+    ///
+    /// ```no_run
+    /// # use pilothouse::client::{Client, Config};
+    /// # fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let config = Config::new("https://10.0.0.1:6443".parse()?)
+    ///     .with_certificate_authority(std::fs::read("ca.crt")?)
+    ///     .with_server_name("api.production.example");
+    /// let client = Client::new(config)?;
+    /// # Ok(()) }
+    /// ```
     #[must_use]
     pub fn with_certificate_authority(mut self, pem: impl Into<Vec<u8>>) -> Self {
         self.tls.roots = Some(Roots::given(pem.into(), "given by the program"));
@@ -127,7 +175,17 @@ impl Config {
 
     /// Trust only the authorities in a PEM file, read again as they change: new connections count on
     /// the new ones, and those made before end with the requests on them. A file that does not do
-    /// leaves the authorities read before.
+    /// leaves the authorities read before, with one warning.
+    ///
+    /// ```no_run
+    /// # use pilothouse::client::{Client, Config};
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let config = Config::new("https://10.0.0.1:6443".parse()?)
+    ///     .with_certificate_authority_file("/etc/kubernetes/pki/ca.crt")
+    ///     .await?;
+    /// let client = Client::new(config)?;
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -142,7 +200,16 @@ impl Config {
     }
 
     /// Take any certificate of the server: for trying out only, since anyone on the way can read and
-    /// change everything. A client warns about it; together with an authority it is an error.
+    /// change everything. A client warns about it once; together with an authority it is an error when
+    /// the client is built.
+    ///
+    /// ```no_run
+    /// # use pilothouse::client::{Client, Config};
+    /// # fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let config = Config::new("https://127.0.0.1:6443".parse()?).with_insecure_skip_tls_verify();
+    /// let client = Client::new(config)?;
+    /// # Ok(()) }
+    /// ```
     #[must_use]
     pub fn with_insecure_skip_tls_verify(mut self) -> Self {
         self.tls.insecure = true;
@@ -157,6 +224,13 @@ impl Config {
     }
 
     /// Reach the server directly, whatever the kubeconfig or the environment said.
+    ///
+    /// ```no_run
+    /// # use pilothouse::client::{Config, ConfigError};
+    /// # async fn example() -> Result<(), ConfigError> {
+    /// let config = Config::infer().await?.without_proxy();
+    /// # Ok(()) }
+    /// ```
     #[must_use]
     pub fn without_proxy(mut self) -> Self {
         self.proxy = None;

@@ -1,4 +1,4 @@
-use super::*;
+use super::{super::proxy_variables::ProxyVariables, *};
 use secrecy::ExposeSecret;
 
 /// A folder with files, and the environment of a process that lives in it.
@@ -340,4 +340,77 @@ async fn a_plugin_and_somebody_to_act_as_are_taken_over() {
         .group("g")
         .extra("k", ["v"]);
     assert_eq!(config.impersonation, Some(jane));
+}
+
+#[tokio::test]
+async fn a_clusters_own_proxy_counts_before_that_of_the_environment() {
+    let with = |proxy: &str| kubeconfig(&format!("{SERVER}{proxy}"), "");
+    let mut home = Home::new(&[
+        ("without", &with("")),
+        ("empty", &with(", proxy-url: ''")),
+        ("own", &with(", proxy-url: 'socks5://me:hunter2@own'")),
+        ("account/token", "t"),
+        ("account/ca.crt", "ca"),
+    ]);
+    home.around.service_host = Some("10.0.0.1".into());
+    home.around.service_port = Some("443".into());
+    let environment = |home: &mut Home, no_proxy: &'static str| {
+        home.around.proxies = ProxyVariables::of(move |name| match name {
+            "HTTPS_PROXY" => Some("around:3128".to_owned()),
+            "NO_PROXY" => Some(no_proxy.to_owned()),
+            _ => None,
+        });
+    };
+    let proxy = async |home: &Home, file: Option<&str>| {
+        let options = KubeconfigOptions {
+            path: file.map(|file| home.path(file)),
+            ..KubeconfigOptions::default()
+        };
+        let config = home.load(&options).await.unwrap();
+        config.proxy().map(ToString::to_string)
+    };
+    for file in [Some("without"), Some("empty"), None] {
+        assert_eq!(proxy(&home, file).await, None);
+        environment(&mut home, "10.0.0.2");
+        let around = proxy(&home, file).await;
+        assert_eq!(around.as_deref(), Some("http://around:3128"));
+        environment(&mut home, "10.0.0.0/8, host");
+        assert_eq!(proxy(&home, file).await, None);
+        home.around.proxies = ProxyVariables::default();
+    }
+    // Its own is an order, which the environment makes no exceptions from.
+    environment(&mut home, "*");
+    let own = proxy(&home, Some("own")).await;
+    assert_eq!(own.as_deref(), Some("socks5://own:1080"));
+}
+
+#[tokio::test]
+async fn authorities_in_files_are_remembered_with_their_place_and_data_come_first() {
+    let with = |more: &str| kubeconfig(&format!("{SERVER}, {more}"), "");
+    let mut home = Home::new(&[
+        ("file", &with("certificate-authority: ca.crt")),
+        (
+            "data",
+            &with("certificate-authority: none, certificate-authority-data: Y2E="),
+        ),
+        ("ca.crt", "ca"),
+        ("account/token", "t"),
+        ("account/ca.crt", "ca"),
+    ]);
+    home.around.service_host = Some("10.0.0.1".into());
+    home.around.service_port = Some("443".into());
+    let table = [
+        (Some("file"), Some("ca.crt")),
+        (Some("data"), None),
+        (None, Some("account/ca.crt")),
+    ];
+    for (file, expected) in table {
+        let options = KubeconfigOptions {
+            path: file.map(|file| home.path(file)),
+            ..KubeconfigOptions::default()
+        };
+        let roots = home.load(&options).await.unwrap().tls.roots.unwrap();
+        assert_eq!(roots.pem.text, b"ca");
+        assert_eq!(roots.file, expected.map(|file| home.path(file)));
+    }
 }

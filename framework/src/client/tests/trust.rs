@@ -1,11 +1,20 @@
+use std::{path::Path, time::Duration};
+
 use k8s_openapi::api::core::v1::ConfigMap;
 
-use super::server::{Authority, OBJECT, Server, Site, json};
+use super::{
+    secrets::Everything,
+    server::{Authority, OBJECT, Server, Site, json},
+};
 use crate::client::{Api, Client, Config};
+
+fn maps(config: Config) -> Api<ConfigMap> {
+    Api::namespaced(&Client::new(config).unwrap(), "default")
+}
 
 async fn get(config: Config) -> Result<ConfigMap, String> {
     let client = Client::new(config).map_err(|error| error.to_string())?;
-    let maps = Api::<ConfigMap>::namespaced(&client, "default");
+    let maps = Api::namespaced(&client, "default");
     maps.get("a").await.map_err(|error| error.to_string())
 }
 
@@ -71,7 +80,148 @@ async fn without_verification_any_certificate_will_do() {
     let server = Server::with(&site(), "api.example", None).await;
     let mut config = server.config();
     config.tls.roots = None;
-    get(config.with_insecure_skip_tls_verify()).await.unwrap();
+    let (everything, _listening) = Everything::listen();
+    let maps = maps(config.with_insecure_skip_tls_verify());
+    maps.get("a").await.unwrap();
+    maps.get("a").await.unwrap();
+    let said = everything.said();
+    let warned = said.matches("insecure-skip-tls-verify").count();
+    assert_eq!(warned, 1, "{said}");
+    let both = get(server.config().with_insecure_skip_tls_verify()).await;
+    assert_eq!(
+        both.unwrap_err(),
+        "insecure-skip-tls-verify is set and a certificate authority is given (given by the program): remove one of them"
+    );
+}
+
+/// Set in the process that this test starts of itself, to the server's address.
+const ELSEWHERE: &str = "PILOTHOUSE_TEST_SYSTEM_TRUST";
+
+#[tokio::test]
+async fn the_systems_authorities_count_only_when_none_is_named() {
+    if let Ok(address) = std::env::var(ELSEWHERE) {
+        let config = Config::new(address.parse().unwrap());
+        get(config.clone()).await.unwrap();
+        let named = config.with_certificate_authority(Authority::new().pem);
+        let error = get(named).await.unwrap_err();
+        assert!(
+            error.contains("not signed by a trusted authority"),
+            "{error}"
+        );
+        return;
+    }
+    let site = site();
+    let server = Server::start(&site).await;
+    let folder = tempfile::tempdir().unwrap();
+    let system = folder.path().join("system.pem");
+    std::fs::write(&system, &server.authority.pem).unwrap();
+    let (_, module) = module_path!().split_once("::").unwrap();
+    let name = format!("{module}::the_systems_authorities_count_only_when_none_is_named");
+    // What is in the system's store is read from the environment, which only a new process can have.
+    let run = tokio::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", &name])
+        .env(ELSEWHERE, format!("https://{}", server.address))
+        .env("SSL_CERT_FILE", &system)
+        .env_remove("SSL_CERT_DIR")
+        .output();
+    let run = run.await.unwrap();
+    let said = String::from_utf8_lossy(&run.stdout);
+    assert!(run.status.success() && said.contains(" 1 passed"), "{said}");
+    assert_eq!(site.seen().len(), 1);
+}
+
+/// The server's configuration with the authorities in the file at `path`.
+async fn trusting(server: &Server, path: &Path) -> Config {
+    let url = format!("https://{}", server.address).parse().unwrap();
+    let config = Config::new(url).with_certificate_authority_file(path);
+    config.await.unwrap()
+}
+
+/// Lets so much time pass that a file is read again. The network knows nothing of it.
+async fn later() {
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(11)).await;
+    tokio::time::resume();
+}
+
+#[tokio::test]
+async fn a_server_that_is_ahead_with_a_new_authority_is_trusted_as_soon_as_the_file_says_so() {
+    let server = Server::start(&site()).await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("ca.crt");
+    std::fs::write(&file, Authority::new().pem).unwrap();
+    let maps = maps(trusting(&server, &file).await);
+    let error = maps.get("a").await.unwrap_err().to_string();
+    assert!(
+        error.contains("not signed by a trusted authority"),
+        "{error}"
+    );
+    std::fs::write(&file, &server.authority.pem).unwrap();
+    maps.get("a").await.unwrap();
+}
+
+#[tokio::test]
+async fn when_the_authorities_change_connections_made_before_get_no_further_request() {
+    for http2 in [true, false] {
+        let mut site = site();
+        site.http2 = http2;
+        let server = Server::start(&site).await;
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("ca.crt");
+        let (own, other) = (server.authority.pem.clone(), Authority::new().pem);
+        std::fs::write(&file, &own).unwrap();
+        let maps = maps(trusting(&server, &file).await);
+        maps.get("a").await.unwrap();
+        std::fs::write(&file, format!("{own}{other}")).unwrap();
+        maps.get("a").await.unwrap();
+        assert_eq!(site.connections(), 1, "it is not read for every request");
+        later().await;
+        maps.get("a").await.unwrap();
+        assert_eq!(site.connections(), 2);
+        // Nor does a session of before open the door again.
+        std::fs::write(&file, &other).unwrap();
+        later().await;
+        let error = maps.get("a").await.unwrap_err().to_string();
+        assert!(
+            error.contains("not signed by a trusted authority"),
+            "{error}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_file_of_authorities_that_does_not_do_is_told_once_and_the_ones_before_count_on() {
+    let (everything, _listening) = Everything::listen();
+    let mut site = site();
+    // Every request is on a new connection.
+    (site.http2, site.one_answer_each) = (false, true);
+    let server = Server::start(&site).await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("ca.crt");
+    std::fs::write(&file, &server.authority.pem).unwrap();
+    let maps = maps(trusting(&server, &file).await);
+    let broken: [(Option<&str>, &str); 3] = [
+        (Some(""), "holds no readable certificate"),
+        (
+            Some("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"),
+            "holds a certificate that cannot be used",
+        ),
+        (None, "cannot be read: entity not found"),
+    ];
+    for (text, expected) in broken {
+        match text {
+            Some(text) => std::fs::write(&file, text).unwrap(),
+            None => std::fs::remove_file(&file).unwrap(),
+        }
+        for _ in 0..3 {
+            later().await;
+            maps.get("a").await.unwrap();
+        }
+        let said = everything.said();
+        let warning = format!("the certificate authority ({}) {expected}", file.display());
+        assert_eq!(said.matches(&warning).count(), 1, "{warning}: {said}");
+    }
+    assert_eq!(site.connections(), 9);
 }
 
 #[tokio::test]

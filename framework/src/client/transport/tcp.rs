@@ -188,6 +188,21 @@ mod tests {
         assert!(matches!(of_attempts(failed), ConnectProblem::Refused));
     }
 
+    #[test]
+    fn why_each_address_failed_is_told() {
+        let [one, two] = addresses(&["10.0.0.1:443", "[fd00::1]:443"])[..] else {
+            unreachable!()
+        };
+        let problem = of_attempts(vec![
+            (one, io::ErrorKind::ConnectionRefused.into()),
+            (two, io::ErrorKind::NetworkUnreachable.into()),
+        ]);
+        assert_eq!(
+            problem.to_string(),
+            "10.0.0.1:443: connection refused; [fd00::1]:443: network unreachable; check the address, and the network between here and there"
+        );
+    }
+
     #[cfg(target_os = "linux")]
     #[tokio::test]
     async fn the_system_is_told_to_notice_a_dead_peer_within_a_minute() {

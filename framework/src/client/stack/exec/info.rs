@@ -69,3 +69,27 @@ pub(super) fn info(
         },
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plugin_is_told_the_clusters_own_proxy_with_its_password() {
+        let exec = ExecConfig::new("plugin").provide_cluster_info(None);
+        let proxy: Proxy = "http://me:hunter2@proxy:3128".parse().unwrap();
+        let mut around = proxy.clone();
+        // That of the environment comes with exceptions, and is found there.
+        around.of_environment = true;
+        let table = [
+            (proxy, r#""proxy-url":"http://me:hunter2@proxy:3128""#, true),
+            (around, "proxy-url", false),
+        ];
+        for (proxy, text, expected) in table {
+            let config = Config::new("https://host".parse().unwrap()).with_proxy(proxy);
+            let cluster = Cluster::new(&config, &exec);
+            let info = info(&exec, cluster.as_ref(), false).unwrap();
+            assert_eq!(info.contains(text), expected, "{info}");
+        }
+    }
+}
