@@ -32,6 +32,8 @@ impl Blueprint {
         if let Self::Steps { steps, .. } = &mut apart {
             steps.total = TotalLayer::new(deadlines.total);
             steps.answer = AnswerLayer::new(deadlines);
+            steps.back_pressure = steps.back_pressure.apart();
+            steps.rate_limit = steps.rate_limit.apart();
             steps.pool = steps.pool.apart(deadlines.connect);
         }
         apart

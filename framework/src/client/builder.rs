@@ -8,10 +8,11 @@ use super::{
     blueprint::{AddLayer, Blueprint, PutTogether},
     client::ClientInner,
     codec::Agreed,
+    config::RateLimit,
     stack::{
-        AnswerLayer, AuthLayer, Authenticator, BaseLayer, CountLayer, FenceLayer, ImpersonateLayer,
-        MeasureLayer, RequestService, RetryLayer, Steps, TotalLayer, TraceLayer, UserAgentLayer,
-        WarningsLayer, service,
+        AnswerLayer, AuthLayer, Authenticator, BackPressureLayer, BaseLayer, CountLayer,
+        FenceLayer, ImpersonateLayer, MeasureLayer, RateLimitLayer, RequestService, RetryLayer,
+        Steps, TotalLayer, TraceLayer, UserAgentLayer, WarningsLayer, service,
     },
     transport::{CurrentTls, Dialer, Pool},
 };
@@ -127,7 +128,7 @@ impl ClientBuilder {
     /// The client.
     ///
     /// # Errors
-    /// [`Error::Config`] when a certificate, a key or the user agent cannot be used.
+    /// [`Error::Config`] when a certificate, a key, the user agent or a limit cannot be used.
     pub fn build(self) -> Result<Client, Error> {
         let config = self.config;
         let advice_on_401 = Some(config.advice_on_401().into());
@@ -137,11 +138,16 @@ impl ClientBuilder {
         let metrics = self.metrics.map(|metrics| metrics.client());
         let host = config.url.authority().map_or("", |host| host.as_str());
         let count = CountLayer::new(metrics.clone(), host);
+        let rate_limit = config.rate_limit;
+        let rate_limit = rate_limit.map(|(per_second, burst)| RateLimit::new(per_second, burst));
+        let rate_limit = rate_limit.transpose()?;
         let steps = Steps {
             total: TotalLayer::new(config.deadlines.total),
             trace: TraceLayer::new(&config.url),
             measure: MeasureLayer::new(metrics, host),
             retry: RetryLayer::default(),
+            back_pressure: BackPressureLayer::new(&count),
+            rate_limit: RateLimitLayer::new(rate_limit, &count),
             auth: AuthLayer::new(authenticator, &count),
             count,
             fence: FenceLayer::default(),

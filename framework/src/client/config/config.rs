@@ -60,6 +60,8 @@ pub struct Config {
     /// Where the credentials come from, for messages.
     pub(crate) credentials_origin: String,
     pub(crate) deadlines: Deadlines,
+    /// Per second, and in a burst.
+    pub(crate) rate_limit: Option<(f64, u32)>,
 }
 
 impl Config {
@@ -75,6 +77,7 @@ impl Config {
             proxy: None,
             credentials_origin: "given by the program".to_owned(),
             deadlines: Deadlines::default(),
+            rate_limit: None,
         }
     }
 
@@ -253,6 +256,17 @@ impl Config {
     #[must_use]
     pub fn with_deadlines(mut self, deadlines: Deadlines) -> Self {
         self.deadlines = deadlines;
+        self
+    }
+
+    /// Send no more than `per_second` requests, and at most `burst` at once; the default is no
+    /// limit, because API servers have priority and fairness and the client
+    /// [waits when they say so](crate::client::stack::BackPressureLayer). Clones of a client share the
+    /// limit; opening watches does not count. Numbers that are not above 0 are an error of
+    /// [`Client::new`](crate::client::Client::new).
+    #[must_use]
+    pub fn with_rate_limit(mut self, per_second: f64, burst: u32) -> Self {
+        self.rate_limit = Some((per_second, burst));
         self
     }
 

@@ -15,6 +15,7 @@ mod no_proxy;
 mod port;
 mod proxy;
 mod proxy_variables;
+mod rate_limit;
 mod resolve;
 mod tls;
 
@@ -29,4 +30,5 @@ pub use proxy::Proxy;
 
 pub(crate) use port::port;
 pub(crate) use proxy::{ProxyKind, ProxyUser};
+pub(crate) use rate_limit::RateLimit;
 pub(crate) use tls::{Identity, Pem, Roots, TlsConfig};

@@ -11,6 +11,8 @@
 //! | [`MeasureLayer`] | duration and size of each request |
 //! | [`RetryLayer`] | sends again what may be sent again |
 //! | [`CountLayer`] | counts the attempts; from here on everything happens once per attempt |
+//! | [`BackPressureLayer`] | holds back what the server has no room for |
+//! | [`RateLimitLayer`] | a token bucket, where one was asked for |
 //! | [`FenceLayer`] | sends nothing while the client may not send |
 //! | [`AuthLayer`] | says who the client is; after 401 once more with renewed credentials |
 //! | [`ImpersonateLayer`] | acts as somebody else |
@@ -51,17 +53,21 @@
 mod after;
 mod answer;
 mod auth;
+mod back_pressure;
 mod base;
+mod brake;
 mod counted;
 mod deadline;
 mod dispatch;
 mod exec;
 mod fence;
+mod held;
 mod identity_files;
 mod idle;
 mod impersonate;
 mod kind_of_failure;
 mod measured;
+mod rate_limit;
 mod requested;
 mod retry;
 mod retry_after;
@@ -74,12 +80,14 @@ mod warnings;
 
 pub use answer::{Answer, AnswerLayer};
 pub use auth::{Auth, AuthLayer};
+pub use back_pressure::{BackPressure, BackPressureLayer};
 pub use base::{Base, BaseLayer};
 pub use counted::{CountLayer, Counted};
 pub use dispatch::RequestService;
 pub use fence::{FenceLayer, Fenced};
 pub use impersonate::{Impersonate, ImpersonateLayer};
 pub use measured::{MeasureLayer, Measured};
+pub use rate_limit::{RateLimitLayer, RateLimited};
 pub use retry::{Retry, RetryLayer};
 pub use steps::Steps;
 pub use total::{Total, TotalLayer};

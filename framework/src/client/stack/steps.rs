@@ -1,8 +1,9 @@
 use tower::{Layer, Service};
 
 use super::{
-    AnswerLayer, AuthLayer, BaseLayer, CountLayer, FenceLayer, ImpersonateLayer, MeasureLayer,
-    RetryLayer, TotalLayer, TraceLayer, UserAgentLayer, WarningsLayer,
+    AnswerLayer, AuthLayer, BackPressureLayer, BaseLayer, CountLayer, FenceLayer, ImpersonateLayer,
+    MeasureLayer, RateLimitLayer, RetryLayer, TotalLayer, TraceLayer, UserAgentLayer,
+    WarningsLayer,
 };
 use crate::client::{Body, BoxError, transport::Pool};
 use http::{Request, Response};
@@ -26,6 +27,10 @@ pub struct Steps {
     pub retry: RetryLayer,
     /// Counts the attempts.
     pub count: CountLayer,
+    /// Waits when the server said that there is too much.
+    pub back_pressure: BackPressureLayer,
+    /// Waits where a limit was asked for.
+    pub rate_limit: RateLimitLayer,
     /// Sends nothing while the client may not send.
     pub fence: FenceLayer,
     /// Says who the client is.
@@ -66,6 +71,8 @@ impl Steps {
     + use<> {
         (
             &self.count,
+            &self.back_pressure,
+            &self.rate_limit,
             &self.fence,
             &self.auth,
             &self.impersonate,

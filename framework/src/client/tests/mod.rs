@@ -7,6 +7,7 @@ mod deadlines;
 mod discovery;
 mod encodings;
 mod memory;
+mod pressure;
 mod proxy;
 mod secrets;
 mod server;
