@@ -34,6 +34,7 @@ pub mod discovery;
 mod fault;
 mod feed;
 mod garbage;
+mod go;
 mod namespaces;
 pub mod openapi;
 pub mod patch;

@@ -1,6 +1,7 @@
 use serde_json::Value;
 
-use super::options::FieldValidation;
+use super::decode::{decode, refuse};
+use super::scale_values::scale_values;
 use super::{
     ApiError, Cause, Target, WriteOptions, Written, identify, meta, ownership, strategy, validate,
 };
@@ -27,6 +28,8 @@ pub(crate) fn create(
     owned: bool,
 ) -> Result<Written, ApiError> {
     identify(target, &mut object, None)?;
+    let warnings =
+        decode(target, &mut object, options.validation).map_err(|wrong| refuse(target, &wrong))?;
     if !meta::resource_version(&object).is_empty() {
         let message = "resourceVersion should not be set on objects to be created";
         return Err(ApiError::new(500, "", message));
@@ -34,7 +37,6 @@ pub(crate) fn create(
     if let Some(namespace) = &target.namespace {
         namespace_accepts(core, target, &object, namespace)?;
     }
-    let warnings = prune(target, &mut object, options.validation)?;
     let generated =
         meta::name(&object).is_empty() && !meta::text(&object, "generateName").is_empty();
     let mut attempt = 0;
@@ -44,7 +46,8 @@ pub(crate) fn create(
         if generated {
             generate_name(core, &mut new);
         }
-        let new = complete(core, target, new, options, owned)?;
+        let new =
+            complete(core, target, new, options, owned).map_err(|error| error.warned(&warnings))?;
         let name = meta::name(&new).to_owned();
         if options.dry_run {
             if core
@@ -145,7 +148,9 @@ fn complete(
         definitions::remember_storage(&mut object);
     }
     let mut causes = validate::metadata(kind, &object, None);
-    causes.extend(schema.validate(&object, None).into_iter().map(Cause::from));
+    let scale = scale_values(kind, "", &object);
+    let wrong = schema.validate_with(&object, None, scale);
+    causes.extend(wrong.into_iter().map(Cause::from));
     causes.extend(
         builtin::validate_object(kind, &object, None)
             .into_iter()
@@ -162,34 +167,6 @@ fn complete(
     } else {
         ownership::record(core, target, "", options, None, object)
     })
-}
-
-/// Drops fields the schema does not know and gives the warnings to send.
-///
-/// # Errors
-/// 400 if the request asked for strictness.
-pub(super) fn prune(
-    target: &Target,
-    object: &mut Value,
-    validation: FieldValidation,
-) -> Result<Vec<String>, ApiError> {
-    let dropped = target.kind.structural().prune(object);
-    let unknown: Vec<String> = dropped
-        .into_iter()
-        .map(|field| format!("unknown field {field:?}"))
-        .collect();
-    match validation {
-        FieldValidation::Strict if !unknown.is_empty() => {
-            let kind = &target.kind.kind;
-            let version = &target.kind.version;
-            let message = format!("strict decoding error: {}", unknown.join(", "));
-            Err(ApiError::bad_request(format!(
-                "{kind} in version {version:?} cannot be handled as a {kind}: {message}"
-            )))
-        }
-        FieldValidation::Warn => Ok(unknown),
-        _ => Ok(Vec::new()),
-    }
 }
 
 fn namespaces() -> GroupResource {

@@ -23,6 +23,7 @@ struct Details {
     retry_after: Option<u64>,
     continue_token: Option<String>,
     empty: bool,
+    warnings: Vec<String>,
 }
 
 /// One cause: for invalid objects, one wrong field.
@@ -218,6 +219,16 @@ impl ApiError {
     pub(crate) fn because(mut self, causes: Vec<Cause>) -> Self {
         self.details.causes.extend(causes);
         self
+    }
+
+    /// Warnings that the answer bears besides.
+    pub(crate) fn warned(mut self, warnings: &[String]) -> Self {
+        self.details.warnings.extend_from_slice(warnings);
+        self
+    }
+
+    pub(crate) fn warnings(&self) -> &[String] {
+        &self.details.warnings
     }
 
     pub(crate) fn retry_after(mut self, seconds: Option<u64>) -> Self {

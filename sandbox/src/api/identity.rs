@@ -62,6 +62,18 @@ pub(crate) fn identify(
     {
         return Err(ApiError::bad_request("metadata must be an object"));
     }
+    place(target, object, name)
+}
+
+/// Checks that an object is in the target's namespace and, if it is known, of this name; fills in what it may leave out.
+///
+/// # Errors
+/// 400 in the words of the API server.
+pub(super) fn place(
+    target: &Target,
+    object: &mut Value,
+    name: Option<&str>,
+) -> Result<(), ApiError> {
     namespace(target, object)?;
     match name {
         Some(name) if meta::name(object).is_empty() => meta::set(object, "name", name),

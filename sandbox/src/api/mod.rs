@@ -5,6 +5,7 @@
 //! differs between kinds.
 
 mod create;
+mod decode;
 mod delete;
 mod error;
 mod handle;
@@ -16,6 +17,7 @@ mod options;
 mod ownership;
 mod patch;
 mod scale;
+mod scale_values;
 pub(crate) mod strategy;
 mod target;
 #[cfg(test)]
@@ -31,7 +33,7 @@ pub(crate) use handle::Handle;
 pub(crate) use identity::identify;
 pub(crate) use list::{ListRequest, Listed, VersionMatch, at_least, get, list};
 pub(crate) use options::{DeleteOptions, FieldValidation, Propagation, WriteOptions, Written};
-pub(crate) use patch::{apply, patch};
+pub(crate) use patch::{Patched, apply, patch};
 pub(crate) use scale::{apply_scale, read_scale, write_scale};
 pub(crate) use target::Target;
 pub(crate) use update::{Replace, replace, update};

@@ -1,8 +1,14 @@
 use serde_json::Value;
 
+use super::decode::{Undecodable, decode, unknown};
+use super::identity::place;
 use super::update::Change;
-use super::{ApiError, Target, WriteOptions, Written, create, identify, meta, ownership, update};
+use super::{
+    ApiError, Cause, Target, WriteOptions, Written, create, identify, meta, ownership, update,
+};
+use crate::builtin;
 use crate::core::Core;
+use crate::go;
 
 /// Applies a configuration to an object or to a subresource of it; creates the object if there is none.
 ///
@@ -64,6 +70,15 @@ pub(crate) fn apply(
     }
 }
 
+/// What a patch is shown as where its result does not decode.
+#[derive(Clone, Copy)]
+pub(crate) enum Patched<'a> {
+    /// As its result.
+    Result,
+    /// As this, the patch itself.
+    Patch(&'a Value),
+}
+
 /// Changes an object or a subresource of it by a function of its current state.
 ///
 /// # Errors
@@ -74,11 +89,86 @@ pub(crate) fn patch(
     name: &str,
     subresource: &str,
     options: &WriteOptions,
+    shown: Patched<'_>,
     mut change: impl FnMut(&mut Value) -> Result<(), ApiError>,
 ) -> Result<Written, ApiError> {
     update(core, target, name, subresource, options, |current| {
         let mut new = current.clone();
         change(&mut new)?;
-        Ok(Change::Plain(new))
+        let text = match shown {
+            Patched::Result => new.to_string(),
+            Patched::Patch(patch) => go::Printed(patch).to_string(),
+        };
+        let decoded = typed(target, &new, &text).and_then(|unknown_fields| match unknown_fields {
+            Some(fields) => unknown(fields, options.validation),
+            None => decode(target, &mut new, options.validation),
+        });
+        let warnings = decoded.map_err(|wrong| {
+            let detail = match shown {
+                Patched::Result => wrong.text,
+                Patched::Patch(_) => wrong.of_map,
+            };
+            let cause = Cause::invalid("patch", &text.into(), &detail);
+            ApiError::invalid_kind("", "", "", vec![cause])
+        })?;
+        place(target, &mut new, Some(name))?;
+        Ok(Change::Patched(new, warnings))
     })
+}
+
+/// Whether the result of a patch says what it is. For a custom object of another version, whose schema is not known, the fields
+/// that are dropped for that.
+fn typed(target: &Target, object: &Value, text: &str) -> Result<Option<Vec<String>>, Undecodable> {
+    let kind = &target.kind;
+    let field = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default();
+    let (api_version, name) = (field("apiVersion"), field("kind"));
+    let expected = kind.api_version();
+    if !kind.is_custom() {
+        if api_version == expected && name == kind.kind {
+            return Ok(None);
+        }
+        let package = |group: &str| match group.split('.').next() {
+            Some("") | None => "core".to_owned(),
+            Some(first) => first.to_owned(),
+        };
+        let known = builtin::kinds();
+        let known = known
+            .iter()
+            .find(|known| known.api_version() == api_version && known.kind == name);
+        return Err(match known {
+            Some(found) => format!(
+                "converting ({}.{}) to ({}.{}): unknown conversion",
+                found.version,
+                found.kind,
+                package(&kind.group),
+                kind.kind
+            ),
+            None => format!(
+                "no kind {name:?} is registered for version {api_version:?} in scheme \"pkg/api/legacyscheme/scheme.go:30\""
+            ),
+        }
+        .into());
+    }
+    for (field, title) in [(name, "Kind"), (api_version, "apiVersion")] {
+        if field.is_empty() {
+            return Err(format!("Object '{title}' is missing in '{text}'").into());
+        }
+    }
+    let same_group = api_version
+        .split_once('/')
+        .is_some_and(|(group, _)| group == kind.group);
+    if api_version == expected || !same_group || name != kind.kind {
+        return Ok(None);
+    }
+    let fields = object
+        .as_object()
+        .into_iter()
+        .flat_map(|fields| fields.keys());
+    let known = ["apiVersion", "kind", "metadata"];
+    Ok(Some(
+        fields
+            .filter(|name| !known.contains(&name.as_str()))
+            .cloned()
+            .collect(),
+    ))
 }

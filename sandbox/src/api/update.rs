@@ -1,6 +1,7 @@
 use serde_json::Value;
 
-use super::create::prune;
+use super::decode::{decode, refuse};
+use super::scale_values::scale_values;
 use super::{
     ApiError, Cause, Target, WriteOptions, Written, create, identify, meta, ownership, strategy,
     validate,
@@ -8,6 +9,7 @@ use super::{
 use crate::builtin;
 use crate::core::Core;
 use crate::definitions;
+use crate::go;
 use crate::store::{Commit, CommitError, Entry, Write};
 
 /// A replace of an object or of one of its subresources.
@@ -24,6 +26,8 @@ pub(crate) enum Change {
     Plain(Value),
     /// Whose `managedFields` are already right.
     Owned(Value),
+    /// Made by a patch: decoded already, with the warnings that led to. Nothing in it is a precondition but its version.
+    Patched(Value, Vec<String>),
 }
 
 /// Replaces an object by another one (PUT).
@@ -57,7 +61,13 @@ pub(crate) fn replace(
             "metadata.resourceVersion",
             "Invalid value: 0: must be specified for an update",
         );
-        return Err(ApiError::invalid(&target.kind, name, vec![cause]));
+        let resource = &target.kind.plural;
+        return Err(ApiError::invalid_kind(
+            &target.kind.group,
+            resource,
+            name,
+            vec![cause],
+        ));
     }
     update(core, target, name, subresource, options, |_| {
         Ok(Change::Plain(object.clone()))
@@ -83,14 +93,24 @@ pub(crate) fn update(
             .get(&resource, &key)
             .ok_or_else(|| target.not_found(name))?;
         let current = target.read(&entry.object);
-        let (mut new, owned) = match change(&current)? {
-            Change::Plain(new) => (new, false),
-            Change::Owned(new) => (new, true),
+        let (mut new, owned, decoded) = match change(&current)? {
+            Change::Plain(new) => (new, false, None),
+            Change::Owned(new) => (new, true, Some(Vec::new())),
+            Change::Patched(new, warnings) => (new, false, Some(warnings)),
         };
-        preconditions(target, name, &current, &new)?;
-        let warnings = prune(target, &mut new, options.validation)?;
+        let mut warnings = match decoded {
+            Some(warnings) => warnings,
+            None => {
+                same_uid(target, name, &current, &new)?;
+                decode(target, &mut new, options.validation)
+                    .map_err(|wrong| refuse(target, &wrong))?
+            }
+        };
+        same_version(target, name, &current, &new)?;
         meta::drop_empty(&mut new);
-        let mut new = settle(target, name, subresource, &current, new)?;
+        let mut new = settle(target, name, subresource, &current, new)
+            .map_err(|error| error.warned(&warnings))?;
+        warnings.extend(validate::warnings(&target.kind, &new, Some(&current)));
         if !owned {
             new = ownership::record(core, target, subresource, options, Some(&current), new);
         }
@@ -151,18 +171,17 @@ pub(super) fn is_held(target: &Target, object: &Value) -> bool {
     !meta::finalizers(object).is_empty() || (namespace && own.is_some_and(|own| !own.is_empty()))
 }
 
-fn preconditions(
-    target: &Target,
-    name: &str,
-    current: &Value,
-    new: &Value,
-) -> Result<(), ApiError> {
+fn same_uid(target: &Target, name: &str, current: &Value, new: &Value) -> Result<(), ApiError> {
     let (wanted, is) = (meta::uid(new), meta::uid(current));
     if !wanted.is_empty() && wanted != is {
         let why =
             format!("Precondition failed: UID in precondition: {wanted}, UID in object meta: {is}");
         return Err(ApiError::conflict(&target.resource(), name, &why));
     }
+    Ok(())
+}
+
+fn same_version(target: &Target, name: &str, current: &Value, new: &Value) -> Result<(), ApiError> {
     let version = meta::resource_version(new);
     if !version.is_empty() && version != meta::resource_version(current) {
         return Err(ApiError::modified(&target.resource(), name));
@@ -179,20 +198,22 @@ fn settle(
     mut new: Value,
 ) -> Result<Value, ApiError> {
     let kind = &target.kind;
-    for field in ["apiVersion", "kind"] {
-        if new.get(field) != current.get(field) {
-            let found = new.get(field).and_then(Value::as_str).unwrap_or_default();
-            let expected = current
-                .get(field)
-                .and_then(Value::as_str)
-                .unwrap_or_default();
-            return Err(ApiError::bad_request(format!(
-                "{field} of an object cannot change from {expected:?} to {found:?}"
-            )));
-        }
+    let mistaken: Vec<Cause> = ["kind", "apiVersion"]
+        .into_iter()
+        .filter(|field| new.get(field) != current.get(field))
+        .map(|field| {
+            let text = |object: &Value| object.get(field).cloned().unwrap_or_default();
+            let detail = format!("must be {}", go::Printed(&text(current)));
+            Cause::invalid(field, &text(&new), &detail)
+        })
+        .collect();
+    if !mistaken.is_empty() {
+        return Err(ApiError::invalid(kind, name, mistaken));
+    }
+    if meta::uid(&new).is_empty() {
+        meta::copy(&mut new, current, "uid");
     }
     for field in [
-        "uid",
         "creationTimestamp",
         "deletionTimestamp",
         "deletionGracePeriodSeconds",
@@ -217,12 +238,9 @@ fn settle(
         definitions::remember_storage(&mut new);
     }
     let mut causes = validate::metadata(kind, &new, Some(current));
-    causes.extend(
-        schema
-            .validate(&new, Some(current))
-            .into_iter()
-            .map(Cause::from),
-    );
+    let scale = scale_values(kind, subresource, &new);
+    let wrong = schema.validate_with(&new, Some(current), scale);
+    causes.extend(wrong.into_iter().map(Cause::from));
     if !matches!(subresource, "status" | "finalize") {
         causes.extend(
             builtin::validate_object(kind, &new, Some(current))

@@ -21,7 +21,7 @@ pub(super) fn metadata(kind: &ServedKind, object: &Value, old: Option<&Value>) -
             }
         }
         Some(old) => {
-            for field in ["name", "namespace"] {
+            for field in ["name", "namespace", "uid"] {
                 let (was, is) = (meta::text(old, field), meta::text(object, field));
                 if was != is {
                     causes.push(Cause::invalid(
@@ -67,6 +67,31 @@ pub(super) fn metadata(kind: &ServedKind, object: &Value, old: Option<&Value>) -
     }
     owners(object, &mut causes);
     causes
+}
+
+/// What is right, but better not done.
+pub(super) fn warnings(kind: &ServedKind, object: &Value, old: Option<&Value>) -> Vec<String> {
+    if !kind.is_custom() {
+        return Vec::new();
+    }
+    let known = old.map(meta::finalizers).unwrap_or_default();
+    let new = meta::finalizers(object)
+        .into_iter()
+        .filter(|name| !known.contains(name));
+    let domainless = new.filter(|name| !name.contains('/') && !STANDARD_FINALIZERS.contains(name));
+    domainless
+        .map(|name| {
+            let with_path = if name.contains('.') {
+                " including a path (/)"
+            } else {
+                ""
+            };
+            format!(
+                "metadata.finalizers: {name:?}: prefer a domain-qualified finalizer name{with_path} to avoid accidental conflicts \
+                 with other finalizer writers"
+            )
+        })
+        .collect()
 }
 
 /// Those that built-in kinds may have without a domain.
@@ -142,7 +167,7 @@ fn owners(object: &Value, causes: &mut Vec<Cause>) {
         .pointer("/metadata/ownerReferences")
         .and_then(Value::as_array);
     let mut controllers: Vec<String> = Vec::new();
-    for (index, owner) in owners.into_iter().flatten().enumerate() {
+    for owner in owners.into_iter().flatten() {
         let text = |field: &str| owner.get(field).and_then(Value::as_str).unwrap_or_default();
         for (field, detail) in [
             ("apiVersion", "version must not be empty"),
@@ -151,12 +176,12 @@ fn owners(object: &Value, causes: &mut Vec<Cause>) {
             ("uid", "must not be empty"),
         ] {
             if text(field).is_empty() {
-                let path = format!("metadata.ownerReferences[{index}].{field}");
+                let path = format!("metadata.ownerReferences.{field}");
                 causes.push(Cause::invalid(path, &"".into(), detail));
             }
         }
         if owner.get("controller") == Some(&Value::Bool(true)) {
-            controllers.push(text("name").into());
+            controllers.push(format!("{}/{}", text("kind"), text("name")));
         }
     }
     if let [first, second, ..] = controllers.as_slice() {

@@ -26,6 +26,7 @@ pub(crate) use data::{Resource, definition, definition_names, resources};
 pub use defaults::default_object;
 pub use kinds::kinds;
 pub use quantity::canonical_quantity;
+pub(crate) use schema::object_meta;
 pub use schema::{schema, schema_json};
 pub use validate::validate_object;
 pub(crate) use validate_workload::selects;

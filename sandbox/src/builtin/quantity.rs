@@ -1,7 +1,24 @@
+use std::cmp::Ordering;
+
 /// A quantity in the form in which a server gives it back: `0.5` as `500m`, `1024Mi` as `1Gi`. `None` if it is none.
 ///
 /// Precision ends at a billionth; smaller parts are rounded up, as servers do.
 pub fn canonical_quantity(text: &str) -> Option<String> {
+    match read(text)? {
+        (value, Form::Binary) => Some(binary(value)),
+        (value, Form::Scientific) => Some(scientific(value)),
+        (value, Form::Decimal) => Some(decimal(value)),
+    }
+}
+
+/// How a quantity is written.
+enum Form {
+    Binary,
+    Scientific,
+    Decimal,
+}
+
+fn read(text: &str) -> Option<(i128, Form)> {
     let text = text.trim();
     let split = text
         .char_indices()
@@ -11,16 +28,22 @@ pub fn canonical_quantity(text: &str) -> Option<String> {
     let nano = nano(number)?;
     if let Some(power) = BINARY.iter().position(|known| *known == suffix) {
         let value = nano.checked_mul(1 << (10 * (power + 1)))?;
-        return Some(binary(value));
+        return Some((value, Form::Binary));
     }
     if let Some(exponent) = suffix.strip_prefix(['e', 'E'])
         && !exponent.is_empty()
     {
         let exponent: i32 = exponent.parse().ok()?;
-        return Some(scientific(scale(nano, exponent)?));
+        return Some((scale(nano, exponent)?, Form::Scientific));
     }
     let (_, exponent) = DECIMAL.iter().find(|(known, _)| *known == suffix)?;
-    Some(decimal(scale(nano, *exponent)?))
+    Some((scale(nano, *exponent)?, Form::Decimal))
+}
+
+/// How two quantities compare. `None` if one is none.
+pub(super) fn compare_quantities(one: &str, other: &str) -> Option<Ordering> {
+    let (one, other) = (read(one)?.0, read(other)?.0);
+    Some(one.cmp(&other))
 }
 
 const BINARY: [&str; 6] = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];

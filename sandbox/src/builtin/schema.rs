@@ -27,6 +27,14 @@ pub fn schema(kind: &ServedKind) -> Option<Schema> {
     SCHEMAS.as_ref()?.get(&resource.definition)
 }
 
+/// The schema of `metadata`, under its name.
+pub(crate) fn object_meta() -> Schema {
+    let named = SCHEMAS
+        .as_ref()
+        .and_then(|schemas| schemas.get("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"));
+    named.unwrap_or_else(|| crate::schema::object_meta().clone())
+}
+
 /// The schema of a definition with every reference replaced by what it refers to.
 ///
 /// A definition that contains itself (JSONSchemaProps) is an open object where it comes back: its fields are kept

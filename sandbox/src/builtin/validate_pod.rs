@@ -1,8 +1,10 @@
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
 use super::canonical_quantity;
+use super::quantity::compare_quantities;
 use super::validate::{at, list, port_number, protocol, text};
 use crate::api::names;
 use crate::schema::{FieldError, FieldErrorKind};
@@ -21,7 +23,7 @@ pub(super) fn pod_spec(spec: Option<&Value>, path: &str, found: &mut Vec<FieldEr
     for kind in ["containers", "initContainers"] {
         for (index, item) in list(spec, &format!("/{kind}")).iter().enumerate() {
             let field = format!("{path}.{kind}[{index}]");
-            container(item, &field, &volumes, found);
+            container(item, &field, &volumes, path != "spec", found);
             let name = text(item, "/name");
             if !name.is_empty() && !names.insert(name) {
                 found.push(FieldError::duplicate(format!("{field}.name"), name.into()));
@@ -76,21 +78,17 @@ fn container(
     container: &Value,
     field: &str,
     volumes: &BTreeSet<&str>,
+    in_template: bool,
     found: &mut Vec<FieldError>,
 ) {
     name(container, &format!("{field}.name"), found);
     let image = text(container, "/image");
     if image.is_empty() {
         found.push(FieldError::required(format!("{field}.image"), ""));
-    } else if image.trim() != image {
+    } else if image.trim() != image && !in_template {
+        // Templates are not judged as strictly: some have images that are filled in later.
         let detail = "must not have leading or trailing whitespace";
         found.push(FieldError::invalid(format!("{field}.image"), image, detail));
-    }
-    const PULL: [&str; 3] = ["Always", "IfNotPresent", "Never"];
-    let pull = text(container, "/imagePullPolicy");
-    if !PULL.contains(&pull) {
-        let field = format!("{field}.imagePullPolicy");
-        found.push(FieldError::not_supported(field, pull, PULL));
     }
     let mut ports = BTreeSet::new();
     for (index, port) in list(container, "/ports").iter().enumerate() {
@@ -144,6 +142,12 @@ fn container(
             found.push(FieldError::invalid(field, path, detail));
         }
     }
+    const PULL: [&str; 3] = ["Always", "IfNotPresent", "Never"];
+    let pull = text(container, "/imagePullPolicy");
+    if !PULL.contains(&pull) {
+        let field = format!("{field}.imagePullPolicy");
+        found.push(FieldError::not_supported(field, pull, PULL));
+    }
     resources(container, field, found);
 }
 
@@ -151,6 +155,7 @@ const QUANTITY: &str =
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
 fn resources(container: &Value, field: &str, found: &mut Vec<FieldError>) {
+    let requests = &format!("{field}.resources.requests");
     for list in ["limits", "requests"] {
         let quantities = at(container, &format!("/resources/{list}")).as_object();
         for (name, quantity) in quantities.into_iter().flatten() {
@@ -162,10 +167,39 @@ fn resources(container: &Value, field: &str, found: &mut Vec<FieldError>) {
                     let detail = "must be greater than or equal to 0";
                     found.push(FieldError::invalid(field, number, detail));
                 }
+                Some(_) if list == "requests" => {
+                    within_limit(container, name, text, requests, found);
+                }
                 Some(_) => {}
             }
         }
     }
+}
+
+/// What is asked for is within the limit; what cannot be shared, as devices and huge pages, is the limit.
+fn within_limit(
+    container: &Value,
+    name: &str,
+    quantity: &str,
+    field: &str,
+    found: &mut Vec<FieldError>,
+) {
+    let limit = at(container, "/resources/limits").get(name);
+    let Some(limit) = limit.and_then(Value::as_str) else {
+        return;
+    };
+    let Some(order) = compare_quantities(quantity, limit) else {
+        return;
+    };
+    let native = !name.contains('/') || name.contains("kubernetes.io/");
+    let shared = native && !name.starts_with("hugepages-");
+    let wanted = match (shared, order) {
+        (true, Ordering::Greater) => "less than or equal to",
+        (false, Ordering::Less | Ordering::Greater) => "equal to",
+        _ => return,
+    };
+    let detail = format!("must be {wanted} {name} limit of {limit}");
+    found.push(FieldError::invalid(field, quantity, detail));
 }
 
 /// Of a pod that exists only images, tolerations and two deadlines may change.

@@ -11,7 +11,7 @@ pub enum PatchError {
     /// There are too many operations (413 `RequestEntityTooLarge`).
     #[error("{0}")]
     TooLarge(String),
-    /// A list cannot be merged (the server answers 500 `InternalError`).
+    /// A list cannot be merged (the server answers 500).
     #[error("{0}")]
     Internal(String),
 }

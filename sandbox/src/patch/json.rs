@@ -1,8 +1,7 @@
-use json_patch::{Patch, PatchErrorKind, PatchOperation};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::PatchError;
-use crate::depth;
+use crate::{depth, go};
 
 /// The most operations one patch may have.
 const MAX_OPERATIONS: usize = 10_000;
@@ -10,10 +9,15 @@ const MAX_OPERATIONS: usize = 10_000;
 /// What all copies of one patch may add, in bytes.
 const MAX_COPIED: usize = 3 * 1024 * 1024;
 
-/// Applies a JSON Patch (RFC 6902): a list of operations, all or none.
+/// Applies a JSON Patch: a list of operations, all or none.
+///
+/// As on a real server this is RFC 6902, less strictly: a field that is not there can be replaced and is equal to null, and
+/// `-1` is the last item of a list.
+///
+/// # Errors
+/// A patch that is no list of operations, operations that do not apply, too many of them or too large copies.
 pub fn json_patch(object: &mut Value, patch: &Value) -> Result<(), PatchError> {
-    let Patch(operations) = serde_json::from_value(patch.clone())
-        .map_err(|e| PatchError::Malformed(format!("error decoding patch: {e}")))?;
+    let operations = operations(patch)?;
     if operations.len() > MAX_OPERATIONS {
         return Err(PatchError::TooLarge(format!(
             "The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {}",
@@ -22,70 +26,258 @@ pub fn json_patch(object: &mut Value, patch: &Value) -> Result<(), PatchError> {
     }
     let mut patched = object.clone();
     let mut copied = 0;
-    for operation in &operations {
-        bounded(&patched, operation, &mut copied)?;
-        json_patch::patch(&mut patched, std::slice::from_ref(operation))
-            .map_err(|error| PatchError::Unprocessable(explain(operation, &error.kind)))?;
+    for operation in operations {
+        apply(&mut patched, operation, &mut copied)?;
     }
     *object = patched;
     Ok(())
 }
 
-/// Checks before an operation that it makes nothing too deep or too large: a few copies of copies would.
-fn bounded(
-    object: &Value,
-    operation: &PatchOperation,
+fn operations(patch: &Value) -> Result<Vec<&Map<String, Value>>, PatchError> {
+    let wrong = |value: &Value, into: &str| {
+        let kind = go::json_kind(value);
+        PatchError::Malformed(format!(
+            "error decoding patch: json: cannot unmarshal {kind} into Go {into}"
+        ))
+    };
+    let items = match patch {
+        Value::Null => return Ok(Vec::new()),
+        Value::Array(items) => items,
+        other => return Err(wrong(other, "value of type []handlers.jsonPatchOp")),
+    };
+    let mut operations = Vec::new();
+    for item in items {
+        let Value::Object(operation) = item else {
+            return Err(wrong(item, "value of type handlers.jsonPatchOp"));
+        };
+        for field in ["op", "path", "from"] {
+            match operation.get(field) {
+                None | Some(Value::Null | Value::String(_)) => {}
+                Some(other) => {
+                    let into = format!("struct field jsonPatchOp.{field} of type string");
+                    return Err(wrong(other, &into));
+                }
+            }
+        }
+        operations.push(operation);
+    }
+    Ok(operations)
+}
+
+fn misfit(text: String) -> PatchError {
+    PatchError::Unprocessable(text)
+}
+
+fn apply(
+    object: &mut Value,
+    operation: &Map<String, Value>,
     copied: &mut usize,
 ) -> Result<(), PatchError> {
-    let value = match operation {
-        PatchOperation::Add(add) => Some(&add.value),
-        PatchOperation::Replace(replace) => Some(&replace.value),
-        PatchOperation::Move(moving) => object.pointer(moving.from.as_str()),
-        PatchOperation::Copy(copy) => object.pointer(copy.from.as_str()),
-        PatchOperation::Remove(_) | PatchOperation::Test(_) => None,
+    let name = operation.get("op").and_then(Value::as_str);
+    let name = name.unwrap_or("unknown");
+    let pointer = |field: &str| {
+        let text = operation.get(field).and_then(Value::as_str);
+        text.ok_or_else(|| misfit(format!("{name} operation, missing {field} field")))
     };
-    let Some(value) = value else { return Ok(()) };
-    let above = operation.path().tokens().count();
-    if !(depth::LIMIT.checked_sub(above)).is_some_and(|left| depth::within(value, left)) {
-        return Err(PatchError::Unprocessable(format!(
+    let value = || operation.get("value").cloned().unwrap_or_default();
+    match name {
+        "add" => Place::find(object, pointer("path")?, name)?.add(value()),
+        "remove" => Place::find(object, pointer("path")?, name)?
+            .remove()
+            .map(drop),
+        "replace" => match pointer("path")? {
+            "" if matches!(value(), Value::Object(_) | Value::Array(_)) => {
+                *object = value();
+                Ok(())
+            }
+            path => Place::find(object, path, name)?.replace(value()),
+        },
+        "move" => {
+            let moved = Place::find(object, pointer("from")?, name)?.remove()?;
+            Place::find(object, pointer("path")?, name)?.add(moved)
+        }
+        "copy" => {
+            let place = Place::find(object, pointer("from")?, name)?;
+            let copy = place.get()?.cloned().unwrap_or_default();
+            *copied += copy.to_string().len();
+            if *copied > MAX_COPIED {
+                return Err(PatchError::TooLarge(format!(
+                    "Unable to complete the copy, the accumulated size increase of copy is {copied}, exceeding the limit \
+                     {MAX_COPIED}"
+                )));
+            }
+            Place::find(object, pointer("path")?, name)?.add(copy)
+        }
+        "test" => {
+            let path = pointer("path")?;
+            let found = match path {
+                "" => object.clone(),
+                path => {
+                    let place = Place::find(object, path, name)?;
+                    place.get()?.cloned().unwrap_or_default()
+                }
+            };
+            if found == value() {
+                Ok(())
+            } else {
+                Err(misfit(format!("testing value {path} failed: test failed")))
+            }
+        }
+        other => Err(misfit(format!("Unexpected kind: {other}"))),
+    }
+}
+
+/// Where an operation has its effect: a field of an object or an item of a list.
+struct Place<'a> {
+    container: &'a mut Value,
+    key: String,
+    /// How many containers are around it.
+    depth: usize,
+    /// For messages.
+    path: &'a str,
+    operation: &'a str,
+}
+
+impl<'a> Place<'a> {
+    fn find(object: &'a mut Value, path: &'a str, operation: &'a str) -> Result<Self, PatchError> {
+        let missing = || {
+            misfit(format!(
+                "{operation} operation does not apply: doc is missing path: {path:?}: missing value"
+            ))
+        };
+        let decode = |part: &str| part.replace("~1", "/").replace("~0", "~");
+        let mut parts: Vec<String> = path.split('/').skip(1).map(decode).collect();
+        let key = parts.pop().ok_or_else(missing)?;
+        let depth = parts.len();
+        let mut container = object;
+        for part in parts {
+            let next = match container {
+                Value::Object(fields) => fields.get_mut(&part),
+                Value::Array(items) => {
+                    let index = index(&part, items.len());
+                    index.and_then(|index| items.get_mut(index))
+                }
+                _ => None,
+            };
+            container = next.ok_or_else(missing)?;
+        }
+        if !matches!(container, Value::Object(_) | Value::Array(_)) {
+            return Err(missing());
+        }
+        Ok(Self {
+            container,
+            key,
+            depth: depth + 1,
+            path,
+            operation,
+        })
+    }
+
+    fn out_of_range(&self) -> PatchError {
+        let Self {
+            operation,
+            path,
+            key,
+            ..
+        } = self;
+        misfit(format!(
+            "error in {operation} for path: '{path}': Unable to access invalid index: {key}"
+        ))
+    }
+
+    /// The item that the key names, of the `length` that there are.
+    fn item(&self, length: usize) -> Result<usize, PatchError> {
+        index(&self.key, length)
+            .filter(|index| *index < length)
+            .ok_or_else(|| self.out_of_range())
+    }
+
+    fn get(&self) -> Result<Option<&Value>, PatchError> {
+        match &*self.container {
+            Value::Array(items) => {
+                let index = self.item(items.len())?;
+                Ok(items.get(index))
+            }
+            other => Ok(other.get(&self.key)),
+        }
+    }
+
+    fn replace(self, value: Value) -> Result<(), PatchError> {
+        self.check_depth(&value)?;
+        if let Value::Array(items) = &*self.container {
+            let index = self.item(items.len())?;
+            if let Some(item) = self.container.get_mut(index) {
+                *item = value;
+            }
+            return Ok(());
+        }
+        self.set(value)
+    }
+
+    fn add(self, value: Value) -> Result<(), PatchError> {
+        self.check_depth(&value)?;
+        let length = match &*self.container {
+            Value::Array(items) => items.len(),
+            _ => return self.set(value),
+        };
+        let index = match self.key.as_str() {
+            "-" => length,
+            // As many places as there will be items.
+            _ => self.item(length + 1)?,
+        };
+        if let Value::Array(items) = self.container {
+            items.insert(index, value);
+        }
+        Ok(())
+    }
+
+    fn set(self, value: Value) -> Result<(), PatchError> {
+        if let Value::Object(fields) = self.container {
+            fields.insert(self.key, value);
+        }
+        Ok(())
+    }
+
+    fn remove(self) -> Result<Value, PatchError> {
+        if let Value::Array(items) = &*self.container {
+            let index = self.item(items.len())?;
+            return match self.container {
+                Value::Array(items) => Ok(items.remove(index)),
+                _ => Ok(Value::Null),
+            };
+        }
+        let removed = self
+            .container
+            .as_object_mut()
+            .and_then(|fields| fields.remove(&self.key));
+        removed.ok_or_else(|| {
+            misfit(format!(
+                "error in {} for path: '{}': Unable to remove nonexistent key: {}: missing value",
+                self.operation, self.path, self.key
+            ))
+        })
+    }
+
+    /// A few copies of copies would make something that is too deep to be handled.
+    fn check_depth(&self, value: &Value) -> Result<(), PatchError> {
+        let left = depth::LIMIT.checked_sub(self.depth);
+        if left.is_some_and(|left| depth::within(value, left)) {
+            return Ok(());
+        }
+        Err(misfit(format!(
             "{} operation does not apply: it nests deeper than {} levels",
-            name(operation),
+            self.operation,
             depth::LIMIT
-        )));
-    }
-    if matches!(operation, PatchOperation::Copy(_)) {
-        *copied += value.to_string().len();
-        if *copied > MAX_COPIED {
-            return Err(PatchError::TooLarge(format!(
-                "Unable to complete the copy, the accumulated size increase of copy is {copied}, exceeding the limit {MAX_COPIED}"
-            )));
-        }
-    }
-    Ok(())
-}
-
-fn explain(operation: &PatchOperation, kind: &PatchErrorKind) -> String {
-    let (name, path) = (name(operation), operation.path().to_string());
-    match kind {
-        PatchErrorKind::TestFailed => format!("testing value {path} failed: test failed"),
-        PatchErrorKind::InvalidFromPointer => {
-            format!("{name} operation does not apply: doc is missing from path: missing value")
-        }
-        PatchErrorKind::InvalidPointer => {
-            format!("{name} operation does not apply: doc is missing path: {path:?}: missing value")
-        }
-        other => format!("{name} operation does not apply: {other}"),
+        )))
     }
 }
 
-fn name(operation: &PatchOperation) -> &'static str {
-    match operation {
-        PatchOperation::Add(_) => "add",
-        PatchOperation::Remove(_) => "remove",
-        PatchOperation::Replace(_) => "replace",
-        PatchOperation::Move(_) => "move",
-        PatchOperation::Copy(_) => "copy",
-        PatchOperation::Test(_) => "test",
+/// An index into a list of that length, counted from its end when it is negative. It may lie behind the list.
+fn index(key: &str, length: usize) -> Option<usize> {
+    let index: isize = key.parse().ok()?;
+    match usize::try_from(index) {
+        Ok(index) => Some(index),
+        Err(_) => length.checked_sub(index.unsigned_abs()),
     }
 }
 
@@ -106,6 +298,18 @@ mod tests {
                 Ok(json!({"spec": {"replicas": 1, "a": [1]}})),
             ),
             (
+                json!([{"op": "replace", "path": "/spec/absent", "value": 1}]),
+                Ok(json!({"spec": {"replicas": 1, "absent": 1}})),
+            ),
+            (
+                json!([{"op": "test", "path": "/spec/absent", "value": null}]),
+                Ok(json!({"spec": {"replicas": 1}})),
+            ),
+            (
+                json!([{"op": "add", "path": "/a", "value": [1, 2]}, {"op": "replace", "path": "/a/-1", "value": 3}, {"op": "move", "from": "/a/0", "path": "/a/1"}, {"op": "copy", "from": "/a/0", "path": "/b~1c"}, {"op": "remove", "path": "/a/1"}]),
+                Ok(json!({"spec": {"replicas": 1}, "a": [3], "b/c": 3})),
+            ),
+            (
                 json!([{"op": "remove", "path": "/spec/replicas"}, {"op": "test", "path": "/spec", "value": 1}]),
                 Err((422, "testing value /spec failed: test failed")),
             ),
@@ -113,7 +317,7 @@ mod tests {
                 json!([{"op": "remove", "path": "/spec/x"}]),
                 Err((
                     422,
-                    "remove operation does not apply: doc is missing path: \"/spec/x\": missing value",
+                    "error in remove for path: '/spec/x': Unable to remove nonexistent key: x: missing value",
                 )),
             ),
             (
@@ -121,6 +325,35 @@ mod tests {
                 Err((
                     422,
                     "add operation does not apply: doc is missing path: \"/a/b\": missing value",
+                )),
+            ),
+            (
+                json!([{"op": "add", "path": "/a", "value": [1]}, {"op": "add", "path": "/a/2", "value": 1}]),
+                Err((
+                    422,
+                    "error in add for path: '/a/2': Unable to access invalid index: 2",
+                )),
+            ),
+            (
+                json!([{"op": "explode"}]),
+                Err((422, "Unexpected kind: explode")),
+            ),
+            (
+                json!([{"op": "remove"}]),
+                Err((422, "remove operation, missing path field")),
+            ),
+            (
+                json!({"op": "add"}),
+                Err((
+                    400,
+                    "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp",
+                )),
+            ),
+            (
+                json!([{"op": 1}]),
+                Err((
+                    400,
+                    "error decoding patch: json: cannot unmarshal number into Go struct field jsonPatchOp.op of type string",
                 )),
             ),
         ];
@@ -137,9 +370,6 @@ mod tests {
                 }
             }
         }
-        let mut object = json!({});
-        let error = json_patch(&mut object, &json!({"op": "add"})).expect_err("must fail");
-        assert_eq!(error.code(), 400);
     }
 
     #[test]

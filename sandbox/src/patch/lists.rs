@@ -2,6 +2,7 @@ use serde_json::{Map, Value};
 
 use super::PatchError;
 use super::strategic::{malformed, merge_maps, unknown_directive};
+use crate::go;
 use crate::schema::{Node, Schema};
 
 /// Merges the items of a patch into a list.
@@ -96,6 +97,7 @@ fn merge_items(
 
 fn no_key(map: &Map<String, Value>, key: &str) -> PatchError {
     let map = Value::Object(map.clone());
+    let map = go::Printed(&map);
     PatchError::Internal(format!(
         "map: {map} does not contain declared merge key: {key}"
     ))
@@ -169,6 +171,7 @@ pub(super) fn check_order(
         };
         if !left.any(same) {
             let (patch, order) = (Value::from(patch), Value::from(order));
+            let (patch, order) = (go::Printed(&patch), go::Printed(&order));
             return Err(PatchError::Internal(format!(
                 "The order in patch list:\n{patch}\n doesn't match $setElementOrder list:\n{order}\n"
             )));
@@ -309,12 +312,12 @@ mod tests {
             (
                 json!({"containers": [{"image": "x"}]}),
                 500,
-                "map: {\"image\":\"x\"} does not contain declared merge key: name",
+                "map: map[image:x] does not contain declared merge key: name",
             ),
             (
                 json!({"strategy": {"$patch": "destroy"}}),
                 500,
-                "unknown patch type: \"destroy\" in map: {\"$patch\":\"destroy\"}",
+                "unknown patch type: destroy in map: map[$patch:destroy]",
             ),
             (
                 json!({"strategy": {"$retainKeys": ["a"], "type": "x"}}),

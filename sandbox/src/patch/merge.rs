@@ -1,15 +1,44 @@
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::PatchError;
+use crate::go;
 
 /// Applies a JSON merge patch (RFC 7386): maps are merged, `null` removes, everything else replaces.
 pub fn merge_patch(object: &mut Value, patch: &Value) -> Result<(), PatchError> {
-    if !patch.is_object() {
-        let text = "error decoding patch: a merge patch must be a JSON object";
-        return Err(PatchError::Malformed(text.into()));
-    }
-    json_patch::merge(object, patch);
+    let fields = match patch {
+        Value::Null => return Ok(()),
+        Value::Object(fields) => fields,
+        other => {
+            return Err(PatchError::Malformed(format!(
+                "error decoding patch: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+                go::json_kind(other)
+            )));
+        }
+    };
+    merge(object, fields);
     Ok(())
+}
+
+fn merge(target: &mut Value, patch: &Map<String, Value>) {
+    if !target.is_object() {
+        *target = Value::Object(Map::new());
+    }
+    let Some(fields) = target.as_object_mut() else {
+        return;
+    };
+    for (name, value) in patch {
+        match value {
+            Value::Null => {
+                fields.remove(name);
+            }
+            Value::Object(patch) => {
+                merge(fields.entry(name.as_str()).or_insert(Value::Null), patch)
+            }
+            other => {
+                fields.insert(name.clone(), other.clone());
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -59,6 +88,7 @@ mod tests {
         fn merging_follows_the_rfc(target in value(), patch in value()) {
             let mut object = target.clone();
             match merge_patch(&mut object, &patch) {
+                Ok(()) if patch.is_null() => prop_assert_eq!(object, target),
                 Ok(()) => prop_assert_eq!(object, model(target, patch)),
                 Err(_) => prop_assert!(!patch.is_object()),
             }

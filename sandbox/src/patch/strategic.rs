@@ -2,6 +2,7 @@ use serde_json::{Map, Value};
 
 use super::PatchError;
 use super::lists::{self, Order};
+use crate::go;
 use crate::schema::{Node, Schema};
 
 type Json = Map<String, Value>;
@@ -22,8 +23,10 @@ pub fn strategic_merge_patch(
     patch: &Value,
 ) -> Result<(), PatchError> {
     let Value::Object(patch) = patch else {
-        let text = "error decoding patch: a strategic merge patch must be a JSON object";
-        return Err(PatchError::Malformed(text.into()));
+        return Err(PatchError::Malformed(format!(
+            "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+            go::json_kind(patch)
+        )));
     };
     let before = object.as_object().cloned().unwrap_or_default();
     *object = Value::Object(merge_maps(before, patch.clone(), Some(schema.node()))?);
@@ -37,6 +40,7 @@ pub(super) fn malformed(text: &str) -> PatchError {
 /// What a `$patch` that is none of the known ones leads to.
 pub(super) fn unknown_directive(directive: &Value, map: &Json) -> PatchError {
     let map = Value::Object(map.clone());
+    let (directive, map) = (go::Printed(directive), go::Printed(&map));
     PatchError::Internal(format!("unknown patch type: {directive} in map: {map}"))
 }
 

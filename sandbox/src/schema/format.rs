@@ -6,6 +6,50 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::node::{Node, SchemaType};
+
+/// Whether the server knows a format for values of that type; it ignores others.
+pub(super) fn is_known(format: &str, node: &Node) -> bool {
+    match node.kind {
+        Some(SchemaType::Integer) => matches!(format, "int32" | "int64"),
+        Some(SchemaType::Number) => matches!(format, "float" | "double"),
+        None | Some(SchemaType::String) => {
+            TEXTS.contains(&format.replace('-', "").as_str()) || NAMES.contains(&format)
+        }
+        _ => false,
+    }
+}
+
+/// Formats of texts, without dashes.
+const TEXTS: [&str; 24] = [
+    "bsonobjectid",
+    "uri",
+    "email",
+    "hostname",
+    "ipv4",
+    "ipv6",
+    "cidr",
+    "mac",
+    "uuid",
+    "uuid3",
+    "uuid4",
+    "uuid5",
+    "isbn",
+    "isbn10",
+    "isbn13",
+    "creditcard",
+    "ssn",
+    "hexcolor",
+    "rgbcolor",
+    "byte",
+    "password",
+    "date",
+    "duration",
+    "datetime",
+];
+/// Formats of names of objects.
+const NAMES: [&str; 2] = ["k8s-short-name", "k8s-long-name"];
+
 /// Whether the text has that format. A format the server does not know allows everything.
 pub(super) fn is_valid(format: &str, text: &str) -> bool {
     match format {
@@ -148,16 +192,25 @@ fn is_mac(text: &str) -> bool {
         .any(|bytes| matches!(bytes, 6 | 8 | 20))
 }
 
+/// One label with at most one dash, or labels that end in a name of at least two letters.
 fn is_hostname(text: &str) -> bool {
-    let name = text.strip_suffix('.').unwrap_or(text);
-    !name.is_empty()
-        && name.len() <= 255
-        && name.split('.').all(|label| {
-            !label.is_empty()
-                && label.len() <= 63
-                && !label.starts_with('-')
-                && !label.ends_with('-')
-                && label.chars().all(|c| c.is_alphanumeric() || c == '-')
+    let symbol = |c: char| c.is_alphanumeric() && !c.is_numeric() || c.is_ascii_digit();
+    let Some((labels, last)) = text.rsplit_once('.') else {
+        let mut letters = text.chars();
+        let first = letters.next().is_some_and(symbol);
+        let rest = letters.as_str();
+        let rest = rest.strip_prefix('-').unwrap_or(rest);
+        return first && rest.chars().all(symbol) && text.len() <= 63;
+    };
+    let letter = |c: char| c.is_alphabetic();
+    let ends = (2..=63).contains(&last.chars().count()) && last.chars().all(letter);
+    ends && text.len() <= 255
+        && labels.split('.').all(|label| {
+            let inner = |c: char| symbol(c) || c == '-';
+            (1..=63).contains(&label.len())
+                && label.starts_with(symbol)
+                && label.ends_with(symbol)
+                && label.chars().all(inner)
         })
 }
 

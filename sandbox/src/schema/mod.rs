@@ -16,6 +16,7 @@
 mod cel;
 mod check;
 mod defaults;
+mod embedded;
 mod error;
 mod format;
 mod list_type;
@@ -31,6 +32,7 @@ mod set;
 mod structural;
 #[cfg(test)]
 mod tests;
+mod typed;
 mod validate;
 
 pub use error::{FieldError, FieldErrorKind};
@@ -39,3 +41,4 @@ pub use set::{SchemaSet, SchemaSetError};
 
 pub(crate) use meta::object_meta;
 pub(crate) use node::{ListType, MapType, Node, SchemaType};
+pub(crate) use typed::mistyped;

@@ -85,6 +85,14 @@ impl Schema {
         self
     }
 
+    /// The name of its definition, in a [`SchemaSet`](super::SchemaSet).
+    pub(super) fn name(&self) -> Option<&str> {
+        match &self.target {
+            Target::Here(_) => None,
+            Target::Named(reference) => Some(reference.name()),
+        }
+    }
+
     pub(crate) fn node(&self) -> &Node {
         match &self.target {
             Target::Here(node) => node,
@@ -115,8 +123,20 @@ impl Schema {
     /// Values are checked first. CEL rules are evaluated if the values are such that rules can rely on them; if not, an
     /// error says that there are rules which were not checked.
     pub fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+        self.validate_with(object, old, Vec::new())
+    }
+
+    /// Like [`validate`](Self::validate), with what is wrong with the values in other ways.
+    pub(crate) fn validate_with(
+        &self,
+        object: &Value,
+        old: Option<&Value>,
+        others: Vec<FieldError>,
+    ) -> Vec<FieldError> {
         let mut errors = Vec::new();
         super::validate::validate(self, object, &FieldPath::Root, &mut errors);
+        errors.extend(others);
+        super::embedded::validate(self, object, &FieldPath::Root, &mut errors);
         super::list_type::validate(self, object, &FieldPath::Root, &mut errors);
         if !errors.iter().any(|error| error.kind.hinders_rules()) {
             super::cel::validate(self, object, old, &mut errors);
@@ -126,6 +146,11 @@ impl Schema {
             errors.push(FieldError::invalid("<nil>", Value::Null, detail));
         }
         errors
+    }
+
+    /// What keeps an object in the object from being decoded, as a `metadata` with a number for a name.
+    pub(crate) fn undecodable(&self, object: &Value) -> Option<FieldError> {
+        super::embedded::undecodable(self, object, &FieldPath::Root)
     }
 
     /// Whether there are CEL rules anywhere in it. A named schema has none.

@@ -157,6 +157,9 @@ pub(super) fn overlay(
         node.kind = None;
         checks.format = None;
     }
+    checks.format = checks
+        .format
+        .filter(|format| super::format::is_known(format, &node));
     if has_checks {
         node.checks = Some(Box::new(checks));
     }

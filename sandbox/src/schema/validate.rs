@@ -83,8 +83,37 @@ fn wrong_type(
     FieldError::new(FieldErrorKind::TypeInvalid, at, Some(value.into()), detail)
 }
 
+/// The format that a value has by itself.
+fn own_format(value: &Value) -> &'static str {
+    match value {
+        Value::Number(n) if n.is_f64() => "float64",
+        Value::Number(_) => "int64",
+        _ => "",
+    }
+}
+
 fn check_type(node: &Node, value: &Value, at: &FieldPath<'_>, errors: &mut Vec<FieldError>) {
     let found = type_name(value);
+    let format = node
+        .checks
+        .as_ref()
+        .and_then(|checks| checks.format.as_deref());
+    let numeric = matches!(node.kind, Some(SchemaType::Integer | SchemaType::Number));
+    if let (Some(format), Some(wanted)) = (format, node.kind) {
+        let fits = wanted.name() == found || (numeric && found == "integer");
+        match value {
+            Value::Null => {}
+            // A text with a format is judged by the format alone.
+            Value::String(_) | Value::Array(_) if !numeric => return,
+            Value::String(_) | Value::Array(_) => {}
+            _ if fits || own_format(value) == format => {}
+            _ => {
+                let found = own_format(value);
+                errors.push(wrong_type(at, format, found, found));
+                return;
+            }
+        }
+    }
     if node.int_or_string {
         if !matches!(found, "integer" | "string") {
             errors.push(wrong_type(at, "integer,string", found, found));
@@ -112,14 +141,13 @@ fn invalid(at: &FieldPath<'_>, value: &Value, text: String) -> FieldError {
 fn check_text(checks: &Checks, text: &str, at: &FieldPath<'_>, errors: &mut Vec<FieldError>) {
     let value = || Value::String(text.to_owned());
     let length = text.chars().count() as u64;
+    // Only the first of the three is told.
     if let Some(max) = checks.max_length.filter(|max| length > *max) {
         errors.push(FieldError::too_long(at, max));
-    }
-    if let Some(min) = checks.min_length.filter(|min| length < *min) {
+    } else if let Some(min) = checks.min_length.filter(|min| length < *min) {
         let text = format!("should be at least {min} chars long");
         errors.push(invalid(at, &value(), text));
-    }
-    if let Some((source, regex)) = &checks.pattern
+    } else if let Some((source, regex)) = &checks.pattern
         && !regex.is_match(text)
     {
         let detail = format!("should match '{source}'");
@@ -147,13 +175,16 @@ fn check_number(
     errors: &mut Vec<FieldError>,
 ) {
     let value = Value::Number(n.clone());
-    if let Some(max) = &checks.maximum {
-        let order = compare(n, max);
-        if checks.exclusive_maximum && matches!(order, Some(Ordering::Greater | Ordering::Equal)) {
-            let text = format!("should be less than {}", number(max));
-            errors.push(invalid(at, &value, text));
-        } else if order == Some(Ordering::Greater) {
-            let text = format!("should be less than or equal to {}", number(max));
+    check_range(node, checks, n, at, errors);
+    if let Some(factor) = &checks.multiple_of {
+        if let Some(factor) = whole_factor(n, factor).filter(|factor| *factor <= 0) {
+            let detail = format!(
+                "factor MultipleOf declared for {} must be positive: {factor}",
+                at.bare()
+            );
+            errors.push(FieldError::invalid(at, value.clone(), detail));
+        } else if !is_multiple(n, factor) {
+            let text = format!("should be a multiple of {}", number(factor));
             errors.push(invalid(at, &value, text));
         }
     }
@@ -167,23 +198,59 @@ fn check_number(
             errors.push(invalid(at, &value, text));
         }
     }
-    if let Some(factor) = &checks.multiple_of
-        && !is_multiple(n, factor)
-    {
-        let text = format!("should be a multiple of {}", number(factor));
-        errors.push(invalid(at, &value, text));
+    if let Some(max) = &checks.maximum {
+        let order = compare(n, max);
+        if checks.exclusive_maximum && matches!(order, Some(Ordering::Greater | Ordering::Equal)) {
+            let text = format!("should be less than {}", number(max));
+            errors.push(invalid(at, &value, text));
+        } else if order == Some(Ordering::Greater) {
+            let text = format!("should be less than or equal to {}", number(max));
+            errors.push(invalid(at, &value, text));
+        }
     }
-    if let (Some(format), Some(kind)) = (&checks.format, node.kind)
-        && matches!(kind, SchemaType::Integer | SchemaType::Number)
-        && !format::fits(format, n.as_f64().unwrap_or(f64::MAX), integer(n))
-    {
-        let kind = kind.name();
-        let detail = format!(
-            "Checked value must be of type {kind} with format {format} in {}",
-            at.bare()
-        );
-        errors.push(FieldError::invalid(at, value, detail));
+}
+
+/// Whether a number can be held in the type and format of its schema. The server tells this without a field.
+fn check_range(
+    node: &Node,
+    checks: &Checks,
+    n: &Number,
+    at: &FieldPath<'_>,
+    errors: &mut Vec<FieldError>,
+) {
+    let format = checks.format.as_deref();
+    let format = match node.kind {
+        Some(SchemaType::Integer) => format.filter(|format| matches!(*format, "int32" | "int64")),
+        Some(SchemaType::Number) => format.filter(|format| matches!(*format, "float" | "double")),
+        _ => return,
+    };
+    let fits = match format {
+        Some(format) => format::fits(format, n.as_f64().unwrap_or(f64::MAX), integer(n)),
+        None => node.kind == Some(SchemaType::Number) || integer(n).is_some(),
+    };
+    if fits {
+        return;
     }
+    let kind = node.kind.map_or("", SchemaType::name);
+    let format = match format {
+        Some(format) => format!("with format {format}"),
+        None => "(default format)".into(),
+    };
+    let detail = format!(
+        "Checked value must be of type {kind} {format} in {}",
+        at.bare()
+    );
+    errors.push(FieldError::invalid(FieldPath::Root, "", detail));
+}
+
+/// The factor as it counts for an integer: without its fraction.
+fn whole_factor(n: &Number, factor: &Number) -> Option<i64> {
+    if n.is_f64() {
+        return None;
+    }
+    factor
+        .as_i64()
+        .or_else(|| Some(factor.as_f64()?.trunc() as i64))
 }
 
 fn is_multiple(n: &Number, factor: &Number) -> bool {
@@ -208,11 +275,8 @@ fn check_length(
 ) {
     let length = items.len();
     if let Some(min) = checks.min_items.filter(|min| (length as u64) < *min) {
-        errors.push(invalid(
-            at,
-            value,
-            format!("should have at least {min} items"),
-        ));
+        let text = format!("should have at least {min} items");
+        errors.push(invalid(at, &length.into(), text));
     }
     if let Some(max) = checks.max_items.filter(|max| length as u64 > *max) {
         errors.push(FieldError::too_many(at, length, max));
@@ -268,7 +332,7 @@ fn check_fields(
     let length = map.len();
     if let Some(min) = checks.min_properties.filter(|min| (length as u64) < *min) {
         let text = format!("should have at least {min} properties");
-        errors.push(invalid(at, &Value::Object(map.clone()), text));
+        errors.push(invalid(at, &length.into(), text));
     }
     if let Some(max) = checks.max_properties.filter(|max| length as u64 > *max) {
         errors.push(FieldError::too_many(at, length, max));

@@ -16,8 +16,7 @@ use crate::store::selector::{FieldSelector, LabelSelector, Selection};
 pub(super) fn selection(request: &Request) -> Result<Selection, ApiError> {
     let kind = &request.target.kind;
     let labels = LabelSelector::parse(request.query.get("labelSelector"));
-    let labels = labels
-        .map_err(|error| ApiError::bad_request(format!("unable to parse labelSelector: {error}")));
+    let labels = labels.map_err(|error| ApiError::bad_request(error.to_string()));
     let fields = FieldSelector::parse(
         request.query.get("fieldSelector"),
         &kind.group,
@@ -40,13 +39,13 @@ fn version_match(query: &Query) -> Result<Option<VersionMatch>, ApiError> {
                 other,
                 &["Exact", "NotOlderThan", ""],
             );
-            Err(list_options(cause))
+            Err(list_options(vec![cause]))
         }
     }
 }
 
-fn list_options(cause: Cause) -> ApiError {
-    ApiError::invalid_kind("meta.k8s.io", "ListOptions", "", vec![cause])
+fn list_options(causes: Vec<Cause>) -> ApiError {
+    ApiError::invalid_kind("meta.k8s.io", "ListOptions", "", causes)
 }
 
 /// # Errors
@@ -58,7 +57,7 @@ pub(super) fn list(request: &Request) -> Result<ListRequest, ApiError> {
             "sendInitialEvents",
             "sendInitialEvents is forbidden for list",
         );
-        return Err(list_options(cause));
+        return Err(list_options(vec![cause]));
     }
     Ok(ListRequest {
         selection: selection(request)?,
@@ -78,33 +77,34 @@ pub(super) fn list(request: &Request) -> Result<ListRequest, ApiError> {
 /// 422 for parameters that do not fit together.
 pub(super) fn start(query: &Query) -> Result<(Start, u64), ApiError> {
     let text = query.get("resourceVersion");
-    let version: u64 = query.number("resourceVersion")?.unwrap_or(0);
     let matched = version_match(query)?;
     let initial = match query.find("sendInitialEvents") {
         None if matched.is_some() => {
             let detail =
                 "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
-            return Err(list_options(Cause::forbidden(
-                "resourceVersionMatch",
-                detail,
-            )));
+            let cause = Cause::forbidden("resourceVersionMatch", detail);
+            return Err(list_options(vec![cause]));
         }
         None => None,
-        Some(_) if matched.is_none() => {
+        Some(_) if matched != Some(VersionMatch::NotOlderThan) => {
+            let field = "resourceVersionMatch";
             let detail = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
-            return Err(list_options(Cause::forbidden(
-                "resourceVersionMatch",
-                detail,
-            )));
-        }
-        Some(_) if matched == Some(VersionMatch::Exact) => {
-            return Err(list_options(Cause::not_supported(
-                "resourceVersionMatch",
-                "Exact",
-                &["NotOlderThan"],
-            )));
+            let mut causes = vec![Cause::forbidden(field, detail)];
+            if matched.is_some() {
+                causes.push(Cause::not_supported(field, "Exact", &["NotOlderThan"]));
+            }
+            return Err(list_options(causes));
         }
         Some(_) => Some(query.flag("sendInitialEvents")),
+    };
+    let version = match text {
+        "" => 0,
+        text => text.parse::<u64>().map_err(|_| {
+            let message = format!(
+                "resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
+            );
+            ApiError::new(500, "", message)
+        })?,
     };
     Ok(match initial {
         // The initial state is never older than asked for.

@@ -2,7 +2,7 @@ use serde_json::Value;
 
 use super::resource::Request;
 use super::{body, options};
-use crate::api::{self, ApiError, Cause, WriteOptions, Written};
+use crate::api::{self, ApiError, Cause, Patched, WriteOptions, Written};
 use crate::core::Core;
 use crate::patch::{PatchError, json_patch, merge_patch, strategic_merge_patch};
 
@@ -40,6 +40,10 @@ pub(super) fn patch(core: &Core, request: &Request) -> Result<Written, ApiError>
         return apply(core, request, &options);
     }
     let document = body::json(&request.body)?;
+    let shown = match media.as_str() {
+        STRATEGIC => Patched::Patch(&document),
+        _ => Patched::Result,
+    };
     let change = |object: &mut Value| change(request, &media, &document, object);
     if request.subresource == "scale" {
         return api::write_scale(
@@ -59,6 +63,7 @@ pub(super) fn patch(core: &Core, request: &Request) -> Result<Written, ApiError>
         &request.name,
         &request.subresource,
         &options,
+        shown,
         change,
     )
 }
@@ -129,6 +134,6 @@ fn change(
             ApiError::unprocessable()
         }
         PatchError::TooLarge(message) => ApiError::new(413, "RequestEntityTooLarge", message),
-        PatchError::Internal(message) => ApiError::internal(message),
+        PatchError::Internal(message) => ApiError::new(500, "", message),
     })
 }

@@ -65,6 +65,9 @@ pub(super) fn error(error: &ApiError, pretty: bool) -> Response<Body> {
             .headers_mut()
             .insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
+    for warning in error.warnings() {
+        warn(&mut response, warning);
+    }
     response
 }
 

@@ -18,6 +18,8 @@ static VERSION: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?i)((?:resource ?version|precondition|object meta|, current)[^0-9]{0,24})[0-9]+")
         .unwrap()
 });
+/// The user agent of the test: what its program is called.
+static AGENT: LazyLock<Regex> = LazyLock::new(|| Regex::new("conformance-[0-9a-f]{16}").unwrap());
 static AGE: LazyLock<Regex> = LazyLock::new(|| Regex::new("^[0-9]+(ms|s|m)$").unwrap());
 
 /// Something that two servers do not agree on.
@@ -73,12 +75,66 @@ pub(crate) fn differences(scenario: &str, sandbox: &[Answer], real: &[Answer]) -
 
 fn whole(answer: &Answer) -> Value {
     let mut body = answer.body.clone();
+    if let Some(lines) = body.as_str().and_then(json_lines) {
+        body = lines;
+    }
     normalise(&mut body, "");
     let mut warnings = Value::from(answer.warnings.clone());
     normalise(&mut warnings, "");
     serde_json::json!({
         "code": answer.code, "warnings": warnings, "contentType": answer.content_type, "body": body,
     })
+}
+
+/// The values of a text with one in each line, as a watch's.
+fn json_lines(text: &str) -> Option<Value> {
+    let lines = text.lines().map(serde_json::from_str);
+    let lines: Vec<Value> = lines.collect::<Result<_, _>>().ok()?;
+    (lines.len() > 1).then(|| lines.into())
+}
+
+/// Brings the causes of a failure into one order and names each once. A real server has them in the order in which it comes
+/// across fields, which is another each time, and as often as it checks the same rule.
+fn sort_causes(status: &mut Map<String, Value>) {
+    let Some(causes) = status
+        .get_mut("details")
+        .and_then(|details| details.get_mut("causes"))
+    else {
+        return;
+    };
+    let Some(causes) = causes.as_array_mut() else {
+        return;
+    };
+    causes.sort_by_key(Value::to_string);
+    causes.dedup();
+    let texts: Vec<String> = causes
+        .iter()
+        .map(|cause| {
+            let text = |field: &str| cause[field].as_str().unwrap_or_default();
+            format!("{}: {}", text("field"), text("message"))
+        })
+        .collect();
+    let Some(Value::String(message)) = status.get_mut("message") else {
+        return;
+    };
+    if texts.len() > 1
+        && texts.iter().all(|text| message.contains(text))
+        && let Some((start, _)) = message.split_once(" is invalid: ")
+    {
+        *message = format!("{start} is invalid: [{}]", texts.join(", "));
+    }
+}
+
+/// Sorts the fields of objects that a message shows: the types of a real server have an order of their own.
+fn sort_shown(text: &str) -> Option<String> {
+    const BEFORE: &str = "Invalid value: ";
+    let at = text.find(&format!("{BEFORE}\"{{"))? + BEFORE.len();
+    let mut values = serde_json::Deserializer::from_str(&text[at..]).into_iter::<String>();
+    let shown = values.next()?.ok()?;
+    let end = at + values.byte_offset();
+    let mut shown: Value = serde_json::from_str(&shown).ok()?;
+    normalise(&mut shown, "");
+    Some(format!("{}{shown}{}", &text[..at], &text[end..]))
 }
 
 fn normalise(value: &mut Value, key: &str) {
@@ -101,8 +157,12 @@ fn normalise(value: &mut Value, key: &str) {
             } else if key == "cells" && AGE.is_match(text) {
                 *text = "<age>".into();
             } else {
+                if let Some(sorted) = sort_shown(text) {
+                    *text = sorted;
+                }
                 let replaced = UID.replace_all(text, "<uid>");
                 let replaced = TIME.replace_all(&replaced, "<time>");
+                let replaced = AGENT.replace_all(&replaced, "conformance");
                 *text = VERSION.replace_all(&replaced, "${1}<version>").into_owned();
             }
         }
@@ -111,6 +171,9 @@ fn normalise(value: &mut Value, key: &str) {
 }
 
 fn normalise_object(object: &mut Map<String, Value>) {
+    if object.get("kind") == Some(&Value::from("Status")) {
+        sort_causes(object);
+    }
     for (key, mut value) in std::mem::take(object) {
         normalise(&mut value, &key);
         object.insert(UID.replace_all(&key, "<uid>").into_owned(), value);
@@ -163,7 +226,7 @@ fn compare(
 }
 
 fn shown(value: &Option<Value>) -> String {
-    const LONGEST: usize = 1500;
+    const LONGEST: usize = 6000;
     let mut text = value.as_ref().map_or("-".into(), Value::to_string);
     if let Some((end, _)) = text.char_indices().nth(LONGEST) {
         text.truncate(end);

@@ -2,6 +2,8 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
+use crate::builtin;
+
 /// A field selector: every term must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FieldSelector {
@@ -131,6 +133,7 @@ fn known<'a>(field: &'a str, group: &str, resource: &str) -> Result<&'a str, Str
         ("", "services") => &["spec.clusterIP", "spec.type"],
         ("batch", "jobs") => &["status.successful"],
         ("", "replicationcontrollers") => &["status.replicas"],
+        _ if !builtin::resources().iter().any(|own| own.group == group) => &[],
         _ => {
             return Err(format!(
                 "{field:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
@@ -206,6 +209,10 @@ mod tests {
         );
         assert_eq!(
             FieldSelector::parse("spec.foo=1", "demo.dev", "websites"),
+            Err("field label not supported: spec.foo".into())
+        );
+        assert_eq!(
+            FieldSelector::parse("spec.foo=1", "", "configmaps"),
             Err("\"spec.foo\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"".into())
         );
         assert!(FieldSelector::parse("metadata.name", "", "pods").is_err());

@@ -1,0 +1,77 @@
+//! How programs in Go name and print decoded JSON: the messages of a real server hold such texts.
+
+use std::fmt::{self, Write};
+
+use serde_json::Value;
+
+/// A value as Go's `%v` prints it: `map[a:1 b:[x y]]`, strings without quotes.
+pub(crate) struct Printed<'a>(pub(crate) &'a Value);
+
+impl fmt::Display for Printed<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Value::Null => out.write_str("<nil>"),
+            Value::String(text) => out.write_str(text),
+            Value::Array(items) => {
+                out.write_char('[')?;
+                for (index, item) in items.iter().enumerate() {
+                    let space = if index == 0 { "" } else { " " };
+                    write!(out, "{space}{}", Printed(item))?;
+                }
+                out.write_char(']')
+            }
+            Value::Object(fields) => {
+                out.write_str("map[")?;
+                for (index, (name, value)) in fields.iter().enumerate() {
+                    let space = if index == 0 { "" } else { " " };
+                    write!(out, "{space}{name}:{}", Printed(value))?;
+                }
+                out.write_char(']')
+            }
+            Value::Number(number) => match number.as_f64() {
+                // A float that is whole is printed without its fraction.
+                Some(float) if number.is_f64() => write!(out, "{float}"),
+                _ => write!(out, "{number}"),
+            },
+            Value::Bool(flag) => write!(out, "{flag}"),
+        }
+    }
+}
+
+/// What Go's JSON decoder calls a value it cannot decode.
+pub(crate) fn json_kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// The Go type that a value without a type of its own is decoded to.
+pub(crate) fn dynamic_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_f64() => "float64",
+        Value::Number(_) => "int64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn values_are_printed_as_go_prints_them() {
+        let value = json!({"b": [1, "x", null], "a": {"c": 2.0, "d": true}});
+        let text = Printed(&value).to_string();
+        assert_eq!(text, "map[a:map[c:2 d:true] b:[1 x <nil>]]");
+    }
+}
