@@ -8,6 +8,7 @@ use tokio_util::task::TaskTracker;
 use crate::auth::Tokens;
 use crate::clock::Clock;
 use crate::fault::Faults;
+use crate::pods::Containers;
 use crate::record::Log;
 use crate::registry::Registry;
 use crate::store::Store;
@@ -19,6 +20,7 @@ pub(crate) struct Core {
     pub(crate) tokens: Tokens,
     pub(crate) faults: Faults,
     pub(crate) log: Log,
+    pub(crate) containers: Containers,
     /// Owns every task; they end when `cancel` is cancelled.
     pub(crate) tasks: TaskTracker,
     pub(crate) cancel: CancellationToken,
@@ -42,6 +44,7 @@ impl Core {
             store,
             tokens,
             log,
+            containers: Containers::default(),
             tasks: TaskTracker::new(),
             cancel: CancellationToken::new(),
             registry: RwLock::new(Arc::new(registry)),

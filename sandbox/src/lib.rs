@@ -38,6 +38,7 @@ mod go;
 mod namespaces;
 pub mod openapi;
 pub mod patch;
+mod pods;
 mod record;
 pub mod registry;
 mod sandbox;
@@ -49,6 +50,7 @@ pub mod table;
 
 pub use builder::{BuildError, Builder};
 pub use fault::{Answer, Faults, RequestMatcher};
+pub use pods::{Invocation, Pods};
 pub use record::RecordedRequest;
 pub use sandbox::Sandbox;
 pub use server::HttpsServer;

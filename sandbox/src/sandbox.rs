@@ -11,6 +11,7 @@ use crate::auth::Trust;
 use crate::builder::Builder;
 use crate::core::Core;
 use crate::fault::Faults;
+use crate::pods::Pods;
 use crate::record::RecordedRequest;
 use crate::server::{HttpsServer, serve_connection};
 
@@ -85,6 +86,11 @@ impl Sandbox {
     /// Faults to inject.
     pub fn faults(&self) -> &Faults {
         &self.core.faults
+    }
+
+    /// What runs in the containers of simulated Pods.
+    pub fn pods(&self) -> Pods<'_> {
+        Pods::new(&self.core)
     }
 
     /// The last requests answered, oldest first; at most the number given to the builder.

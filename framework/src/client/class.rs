@@ -6,4 +6,6 @@ pub(crate) enum Class {
     Request,
     /// Goes on until one side ends it.
     Watch,
+    /// Leaves HTTP behind when it is answered: a connection of its own, never sent again.
+    Upgrade,
 }

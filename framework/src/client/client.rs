@@ -305,7 +305,12 @@ impl Client {
     }
 
     /// The error that an answer tells of, which is a `Status` when an API server wrote it.
-    async fn refusal(&self, verb: &'static str, target: String, response: Response<Body>) -> Error {
+    pub(super) async fn refusal(
+        &self,
+        verb: &'static str,
+        target: String,
+        response: Response<Body>,
+    ) -> Error {
         let (head, body) = response.into_parts();
         let deadline = head.extensions.get::<TotalDeadline>().copied();
         let body = match within(deadline, Limited::new(body, LONGEST_ERROR).collect()).await {
@@ -402,7 +407,7 @@ async fn within<F: Future>(
         .map_err(|_| deadline.passed().into())
 }
 
-fn failure(verb: &'static str, target: String, error: BoxError) -> Error {
+pub(super) fn failure(verb: &'static str, target: String, error: BoxError) -> Error {
     let error = match error.downcast::<ConnectError>() {
         Ok(source) => {
             return Error::Connect {

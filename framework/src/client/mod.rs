@@ -6,6 +6,7 @@
 //!   tower layers, on a pool of connections in which watches and requests never meet.
 //! * [`Api`] is the objects of one kind, with the verbs of the API: typed for kinds known at compile
 //!   time, with [`DynamicObject`](crate::resource::DynamicObject) for the others.
+//! * [`pods`] is what only Pods have: logs, processes, ports.
 //! * [`RestMapper`] maps names and manifests to kinds; [`discovery`] is everything that is served.
 //! * [`Error`] says in one line what was tried on what and why it failed.
 //!
@@ -47,11 +48,13 @@ pub mod discovery;
 mod error;
 mod list;
 mod params;
+pub mod pods;
 pub mod stack;
 mod subresource;
 #[cfg(test)]
 mod tests;
 mod transport;
+mod upgrade;
 mod url;
 mod watch_event;
 mod watch_stream;
@@ -73,7 +76,14 @@ pub use params::{
     DeleteParams, FieldValidation, ListParams, Patch, PatchParams, PostParams, Preconditions,
     Propagation, VersionMatch, WatchParams,
 };
+#[cfg(feature = "streams")]
+pub use pods::{
+    AttachParams, ExecParams, Exit, Finished, PortListener, PortStream, Process, ProcessInput,
+    ProcessOutput,
+};
+pub use pods::{LogBytes, LogParams, LogSince, LogSource, Logs};
 pub use stack::RequestService;
 pub use transport::{ConnectError, ConnectProblem, Connector, Io, ProxyProblem};
+pub use upgrade::Upgraded;
 pub use watch_event::{Change, WatchEvent};
 pub use watch_stream::WatchStream;

@@ -33,7 +33,7 @@ pub(crate) async fn serve_connection(
     let mut server = auto::Builder::new(Tracked(core.clone()));
     server.http2().max_concurrent_streams(250);
     let service = service_fn(move |request| service::answer(core.clone(), trust, request));
-    let connection = server.serve_connection(TokioIo::new(stream), service);
+    let connection = server.serve_connection_with_upgrades(TokioIo::new(stream), service);
     if let Some(Err(error)) = cancel.run_until_cancelled(connection).await {
         // Clients that go away without a goodbye are part of every day.
         tracing::debug!(%error, "a connection of the sandbox ended");

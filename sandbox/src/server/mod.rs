@@ -7,6 +7,7 @@ mod https;
 mod negotiate;
 mod options;
 mod patch;
+mod pods;
 mod query;
 mod read;
 mod render;

@@ -10,7 +10,7 @@ use super::query::Query;
 use super::respond::{self, Body};
 use super::route::ResourceRoute;
 use super::service::Incoming;
-use super::{read, write};
+use super::{pods, read, write};
 use crate::api::{ApiError, Target};
 use crate::core::Core;
 use crate::record::RecordedRequest;
@@ -49,6 +49,9 @@ where
         return Ok(unserved(&route));
     };
     let target = Target::new(kind, route.namespace.as_deref());
+    if pods::serves(&target.kind, &route) {
+        return pods::answer(core, target, route, incoming.query, incoming.upgrade).await;
+    }
     check(&target, &route)?;
     let lists = route.name.is_none() && matches!(route.verb, "list" | "watch" | "deletecollection");
     let form = negotiate(&incoming.accept, lists && route.verb == "list")?;

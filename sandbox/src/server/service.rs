@@ -6,6 +6,7 @@ use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderName, Request, Response};
 use http_body::Body as HttpBody;
 
+use super::pods::Upgrade;
 use super::query::Query;
 use super::respond::{self, Body};
 use super::route::{ResourceRoute, Route, route};
@@ -20,6 +21,7 @@ pub(super) struct Incoming<B> {
     pub(super) accept: String,
     pub(super) record: RecordedRequest,
     pub(super) body: B,
+    pub(super) upgrade: Option<Upgrade>,
 }
 
 /// Answers one request. Never fails: what goes wrong is an answer too.
@@ -32,7 +34,8 @@ where
     B: HttpBody<Data = Bytes>,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
+    let upgrade = Upgrade::of(&mut parts);
     let query = Query::parse(parts.uri.query().unwrap_or_default());
     let route = route(&parts.method, parts.uri.path(), &query);
     let user = core.tokens.who(&parts.headers, trust);
@@ -54,6 +57,7 @@ where
         record: record.clone(),
         query,
         body,
+        upgrade,
     };
     let allowed = user.and_then(|user| core.faults.check(&record).map(|()| user));
     let result = match (allowed, route) {

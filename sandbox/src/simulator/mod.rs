@@ -11,6 +11,8 @@
 //! - A pod is bound to the node, starts, and is ready after [`START`]. One that is deleted ends after [`STOP`].
 //! - **An image cannot be pulled if its registry is `invalid` or ends in `.invalid`**, the domain that is reserved never to exist:
 //!   `registry.invalid/web:1`. Its pod stays `Pending` with the reason `ErrImagePull`; it starts once it gets another image.
+//! - A container that has started has a log of one line, `simulated: container … started`; what else it seems to write and to
+//!   run is up to [`Pods`](crate::Pods).
 //!
 //! Delays are on the sandbox's clock, so with tokio's clock paused a roll-out takes no time and the same steps every time.
 //! StatefulSets, DaemonSets, Jobs and CronJobs are not run.

@@ -7,6 +7,7 @@ use super::object::pods;
 use super::simulator::NODE;
 use super::{START, STOP};
 use crate::api::{DeleteOptions, Handle, meta};
+use crate::pods::Source;
 
 pub(super) const HOST_ADDRESS: &str = "10.0.0.1";
 const FAILED: &str = "ErrImagePull";
@@ -134,6 +135,7 @@ fn waiting(handle: &Handle, pod: &Value, reason: &str, broken: Option<fn(&str) -
 fn running(handle: &Handle, pod: &Value) {
     let now = handle.core().clock.timestamp();
     let address = address(meta::uid(pod));
+    begin_logs(handle, pod);
     change(handle, pod, "status", |pod| {
         let containers = statuses(pod, |old, _| {
             let started = old.pointer("/state/running/startedAt").cloned();
@@ -159,6 +161,21 @@ fn running(handle: &Handle, pod: &Value) {
             condition(status, kind, true, "", &now);
         }
     });
+}
+
+/// A log says first what there is to say: that nothing runs here.
+fn begin_logs(handle: &Handle, pod: &Value) {
+    let core = handle.core();
+    let containers = pod.pointer("/spec/containers").and_then(Value::as_array);
+    for container in containers.into_iter().flatten() {
+        let name = container["name"].as_str().unwrap_or_default();
+        let (log, new) = core.containers.log(meta::uid(pod), name);
+        if new {
+            let image = container["image"].as_str().unwrap_or_default();
+            let text = format!("simulated: container {name} of image {image} started");
+            log.write(core.clock.now(), Source::Stdout, &text);
+        }
+    }
 }
 
 /// The status of each container: `state` gives its state, from its old status and its image, and whether it is ready.

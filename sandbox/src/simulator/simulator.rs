@@ -93,6 +93,9 @@ impl Simulator {
                     {
                         self.owner(&set);
                     }
+                    if resource == pods() {
+                        self.handle.core().containers.forget(meta::uid(&object));
+                    }
                     self.unplan(&Item::of(resource, &object));
                 }
                 FeedEvent::Kinds => {}

@@ -5,6 +5,8 @@
 //! `PILOTHOUSE_SCENARIO` picks those whose names contain it.
 
 mod differences;
+mod kubelet;
+mod programs;
 mod suite;
 mod target;
 
@@ -68,6 +70,20 @@ scenarios! {
     custom: [
         a_custom_kind_is_installed_used_and_scaled,
         kinds_that_come_and_go_are_noticed,
+    ],
+    streams: [
+        a_log_is_read_line_by_line_and_as_a_whole,
+        a_log_is_followed_as_it_is_written,
+        what_has_no_log_says_why,
+        a_process_gives_its_outputs_and_its_exit_code,
+        a_processs_input_ends_when_it_is_shut_down,
+        output_that_nobody_reads_is_thrown_away,
+        a_terminal_hears_of_its_size,
+        who_attaches_sees_what_is_written_from_then_on,
+        what_cannot_be_run_says_why,
+        who_may_not_is_told_so,
+        a_port_is_reached_through_the_server,
+        a_local_port_stands_for_a_pods,
     ],
     identity: [
         a_token_from_a_file_an_executable_and_the_configuration_is_taken,

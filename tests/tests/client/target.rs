@@ -1,14 +1,20 @@
 //! The server that a scenario works with.
 
-use std::{future::Future, io::Write, time::Duration};
+use std::{future::Future, io::Write, sync::Arc, time::Duration};
 
 use pilothouse::{
-    client::{Api, Client, Config, DeleteParams, KubeconfigOptions, PostParams},
-    k8s::api::core::v1::{ConfigMap, Namespace},
+    client::{
+        Api, Client, Config, DeleteParams, KubeconfigOptions, Patch, PatchParams, PostParams,
+    },
+    k8s::api::core::v1::{ConfigMap, Namespace, Pod},
     resource::{Namespaced, Object, ObjectMeta, Resource},
 };
+use pilothouse_sandbox::Sandbox;
+use serde_json::json;
 use tempfile::NamedTempFile;
 use tokio::time::Instant;
+
+use crate::kubelet::Kubelet;
 
 /// How long a state is waited for.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -22,10 +28,23 @@ pub(crate) struct Target {
     /// The administrator's kubeconfig. On a real server of our own it has the contexts `certificate`, which is the
     /// current one, and `token`; the sandbox's has the token only.
     pub(crate) kubeconfig: String,
+    /// Where its Pods run.
+    pub(crate) nodes: Nodes,
+}
+
+/// What runs Pods.
+#[derive(Clone)]
+pub(crate) enum Nodes {
+    /// The sandbox's simulator, with our programs.
+    Simulated(Sandbox),
+    /// A kubelet of ours at a real API server.
+    StandIn(Arc<Kubelet>),
+    /// Somebody else's.
+    Foreign,
 }
 
 impl Target {
-    pub(crate) async fn start(kubeconfig: String) -> Self {
+    pub(crate) async fn start(kubeconfig: String, nodes: Nodes) -> Self {
         let config = config(&kubeconfig, None).await;
         let client = Client::new(config).unwrap();
         let namespace = Namespace {
@@ -43,6 +62,7 @@ impl Target {
             client,
             namespace,
             kubeconfig,
+            nodes,
         }
     }
 
@@ -80,6 +100,58 @@ impl Target {
             .unwrap()
     }
 
+    /// Creates a Pod of one container, `main`, waits until it runs, and gives the namespace's Pods.
+    pub(crate) async fn running_pod(&self, name: &str) -> Api<Pod> {
+        let pods = self.api::<Pod>();
+        let mut pod: Pod = serde_json::from_value(json!({
+            "metadata": {"name": name},
+            "spec": {
+                "containers": [{"name": "main", "image": "main"}],
+                "automountServiceAccountToken": false,
+            },
+        }))
+        .unwrap();
+        let params = PostParams::default();
+        if let (Nodes::StandIn(kubelet), Some(spec)) = (&self.nodes, &mut pod.spec) {
+            spec.node_name = Some(kubelet.node().into());
+            // A namespace gets its account a moment after it was made.
+            let create = || async { pods.create(&params, &pod).await.ok() };
+            self.until("the Pod is admitted", create).await;
+            let status = json!({"status": {
+                "phase": "Running",
+                "containerStatuses": [{
+                    "name": "main", "image": "main", "imageID": "", "ready": true, "restartCount": 0,
+                    "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}},
+                }],
+            }});
+            let (params, patch) = (PatchParams::default(), Patch::Merge(status));
+            pods.patch_status(name, &params, &patch).await.unwrap();
+        } else {
+            pods.create(&params, &pod).await.unwrap();
+        }
+        self.until("the Pod runs", || async {
+            let status = pods.get(name).await.unwrap().status?;
+            (status.phase? == "Running").then_some(())
+        })
+        .await;
+        pods
+    }
+
+    /// Writes to the log of a Pod's container `main`.
+    pub(crate) fn write_log(&self, pod: &str, text: &str) {
+        match &self.nodes {
+            Nodes::Simulated(sandbox) => {
+                assert!(
+                    sandbox
+                        .pods()
+                        .write_stdout(&self.namespace, pod, "main", text)
+                );
+            }
+            Nodes::StandIn(kubelet) => kubelet.write_log(&self.namespace, pod, text),
+            Nodes::Foreign => {}
+        }
+    }
+
     /// Looks again and again until there is what is waited for.
     pub(crate) async fn until<T, F: Future<Output = Option<T>>>(
         &self,
@@ -97,7 +169,7 @@ impl Target {
     }
 }
 
-async fn config(kubeconfig: &str, context: Option<&str>) -> Config {
+pub(crate) async fn config(kubeconfig: &str, context: Option<&str>) -> Config {
     let mut file = NamedTempFile::new().unwrap();
     file.write_all(kubeconfig.as_bytes()).unwrap();
     let options = KubeconfigOptions {

@@ -11,6 +11,7 @@ use tower::{Layer, Service, ServiceExt};
 use super::{TotalDeadline, after::Outcome, retry_after};
 use crate::client::{
     Body, BoxError, ConnectError, ConnectProblem,
+    class::Class,
     transport::{connection_broke, was_not_processed},
 };
 
@@ -33,8 +34,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// | the connection broke under the request | what changes nothing, once | none |
 /// | a deadline passed, or any other answer | nothing | |
 ///
-/// So a write that may have been done is never sent again. Neither is a request whose body comes
-/// piece by piece.
+/// So a write that may have been done is never sent again; an upgrade counts as one. Neither is a
+/// request whose body comes piece by piece.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct RetryLayer {}
@@ -89,7 +90,7 @@ where
         let fits = |pause: &Duration| {
             deadline.is_none_or(|by| *pause < by.at.saturating_duration_since(Instant::now()))
         };
-        let pause = so_far.pause_after(again.method(), &outcome);
+        let pause = so_far.pause_after(&again, &outcome);
         let Some(pause) = pause.filter(fits) else {
             return outcome;
         };
@@ -112,13 +113,13 @@ struct SoFar {
 
 impl SoFar {
     /// After which pause to send the request again, if at all.
-    fn pause_after(&mut self, method: &Method, outcome: &Outcome) -> Option<Duration> {
+    fn pause_after(&mut self, request: &Request<Body>, outcome: &Outcome) -> Option<Duration> {
         if self.retries == MOST_RETRIES {
             return None;
         }
         self.retries += 1;
         match outcome {
-            Ok(response) => asked_to_wait(method, response),
+            Ok(response) => asked_to_wait(request, response),
             Err(error) if was_not_processed(error) => {
                 self.not_processed += 1;
                 let earlier = self.not_processed.checked_sub(2);
@@ -130,7 +131,7 @@ impl SoFar {
             }
             Err(error) if connection_broke(error) && !self.connection_has_broken => {
                 self.connection_has_broken = true;
-                changes_nothing(method).then_some(Duration::ZERO)
+                changes_nothing(request).then_some(Duration::ZERO)
             }
             Err(_) => None,
         }
@@ -148,17 +149,23 @@ fn was_not_connected(error: &BoxError) -> bool {
     })
 }
 
-fn changes_nothing(method: &Method) -> bool {
-    matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
+/// An upgrade is a GET that may have started a process.
+fn changes_nothing(request: &Request<Body>) -> bool {
+    let upgrades = request.extensions().get() == Some(&Class::Upgrade);
+    !upgrades
+        && matches!(
+            *request.method(),
+            Method::GET | Method::HEAD | Method::OPTIONS
+        )
 }
 
-fn asked_to_wait(method: &Method, response: &Response<Body>) -> Option<Duration> {
+fn asked_to_wait(request: &Request<Body>, response: &Response<Body>) -> Option<Duration> {
     let safe = match response.status() {
         StatusCode::TOO_MANY_REQUESTS => true,
         StatusCode::INTERNAL_SERVER_ERROR
         | StatusCode::BAD_GATEWAY
         | StatusCode::SERVICE_UNAVAILABLE
-        | StatusCode::GATEWAY_TIMEOUT => changes_nothing(method),
+        | StatusCode::GATEWAY_TIMEOUT => changes_nothing(request),
         _ => false,
     };
     retry_after(response.headers()).filter(|_| safe)

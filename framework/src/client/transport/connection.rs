@@ -131,7 +131,7 @@ async fn http1(dialled: Dialled, tasks: &Tasks) -> Result<Connection, ConnectPro
         .await
         .map_err(ConnectProblem::Protocol)?;
     tasks.spawn(async move {
-        if let Err(error) = driver.await {
+        if let Err(error) = driver.with_upgrades().await {
             tracing::debug!(%error, "an HTTP/1.1 connection to the API server ended");
         }
     });
@@ -146,7 +146,7 @@ async fn http2(
     let generation = dialled.generation;
     let (io, told) = Heard::new(dialled.io);
     let window = match class {
-        Class::Request => REQUEST_WINDOW,
+        Class::Request | Class::Upgrade => REQUEST_WINDOW,
         Class::Watch => WATCH_WINDOW,
     };
     let (sender, driver) = http2::Builder::new(tasks.clone())

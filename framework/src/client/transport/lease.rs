@@ -93,7 +93,7 @@ fn failed(mut error: TrySendError<Request<Body>>) -> Box<Failed> {
 }
 
 /// HTTP/1.1 names the host in a header and only the path in the first line.
-fn origin_form(mut request: Request<Body>) -> Request<Body> {
+pub(super) fn origin_form(mut request: Request<Body>) -> Request<Body> {
     let uri = std::mem::take(request.uri_mut());
     let host = uri.authority().map(|authority| authority.as_str());
     if let Some(Ok(host)) = host.map(HeaderValue::from_str) {

@@ -13,6 +13,7 @@ mod roots_file;
 mod shelf;
 mod tcp;
 mod tls;
+mod upgrade;
 
 pub use connect_error::{ConnectError, ConnectProblem};
 pub use connector::{Connector, Io};

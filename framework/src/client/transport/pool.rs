@@ -19,6 +19,8 @@ use super::{
     connection::{Connection, Http1, Tasks},
     dialer, lease,
     shelf::{Dialling, Shelf, Stream, Taken},
+    tls::HTTP1,
+    upgrade,
 };
 use crate::client::{Body, BoxError, class::Class, stack::Fence};
 
@@ -86,8 +88,11 @@ impl Shared {
         let class = request.extensions().get::<Class>().copied();
         let class = class.unwrap_or(Class::Request);
         let mut request = self.absolute(request)?;
-        let mut tried = 1;
         self.dialer.refresh().await;
+        if class == Class::Upgrade {
+            return upgrade::send(&self, request).await;
+        }
+        let mut tried = 1;
         loop {
             let taken = self.take(class).await?;
             if let Some(fence) = request.extensions().get::<Fence>() {
@@ -158,21 +163,30 @@ impl Shared {
         })
     }
 
-    async fn dial(&self, class: Class) -> Result<Connection, ConnectError> {
+    pub(super) async fn dial(&self, class: Class) -> Result<Connection, ConnectError> {
+        let protocols = match class {
+            Class::Upgrade => &[HTTP1][..],
+            Class::Request | Class::Watch => dialer::ALL,
+        };
         let opened = async {
-            let dialled = self.dialer.dial(dialer::ALL).await?;
+            let dialled = self.dialer.dial(protocols).await?;
             Connection::new(dialled, class, &self.tasks).await
         };
         let limit = self.connect_deadline;
         tokio::time::timeout(limit, opened)
             .await
             .unwrap_or(Err(ConnectProblem::TimedOut(limit)))
-            .map_err(|problem| self.dialer.error(problem))
+            .map_err(|problem| self.error(problem))
+    }
+
+    pub(super) fn error(&self, problem: ConnectProblem) -> ConnectError {
+        self.dialer.error(problem)
     }
 
     fn shelf(&self, class: Class) -> MutexGuard<'_, Shelf> {
         let shelf = match class {
-            Class::Request => &self.requests,
+            // An upgrade has its own connection and takes from no shelf.
+            Class::Request | Class::Upgrade => &self.requests,
             Class::Watch => &self.watches,
         };
         // A shelf is consistent after each of its methods, whoever panicked in between.

@@ -1,0 +1,223 @@
+use std::{
+    collections::VecDeque,
+    fmt,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use bytes::{Buf, Bytes, BytesMut};
+use futures_core::Stream;
+use http::{Request, header};
+use http_body::Body as _;
+use k8s_openapi::api::core::v1::Pod;
+
+use super::LogParams;
+use crate::client::{Api, Body, Error, call::Call, class::Class, client::failure, url::Query};
+
+/// A line longer than this comes in several pieces.
+const LONGEST_LINE: usize = 1024 * 1024;
+/// No log is taken into memory as a whole that is longer.
+const LONGEST_TEXT: usize = 64 * 1024 * 1024;
+
+impl Api<Pod> {
+    /// The log of a container of the Pod named `name`, line by line as the reader asks for it.
+    ///
+    /// ```no_run
+    /// # use pilothouse::client::{Api, Error, LogParams};
+    /// # use pilothouse::k8s::api::core::v1::Pod;
+    /// # async fn example(pods: Api<Pod>) -> Result<(), Error> {
+    /// let crash = LogParams::default().container("web").previous().tail(20);
+    /// let text = pods.logs("web-0", &crash).await?.text().await?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::is_not_found`] for a Pod that does not exist; `BadRequest` for a container that does
+    /// not, has not started, or is not named although the Pod has several.
+    pub async fn logs(&self, name: &str, params: &LogParams) -> Result<Logs, Error> {
+        let call = self.call("log", Some(name), None);
+        let mut query = Query::new(self.call("log", Some(name), Some("log")).path()?);
+        params.write(&mut query);
+        let request = Request::get(query.finish()).header(header::ACCEPT, "text/plain, */*");
+        let mut request = request
+            .body(Body::empty())
+            .map_err(|error| call.invalid(format!("the request cannot be written: {error}")))?;
+        // Read at the reader's pace, for as long as the container runs.
+        request.extensions_mut().insert(Class::Watch);
+        let client = self.client();
+        let answer = client.inner.stack.dispatch(request).await;
+        let response = answer.map_err(|error| failure(call.verb, call.target(), error))?;
+        if !response.status().is_success() {
+            return Err(client.refusal(call.verb, call.target(), response).await);
+        }
+        Ok(Logs::new(&call, response.into_body()))
+    }
+}
+
+/// A container's log as a stream of lines, without their line breaks.
+///
+/// Bytes that are not UTF-8 come as `U+FFFD`; [`into_bytes`](Self::into_bytes) loses nothing. A line
+/// of more than 1 MiB comes in several pieces. An error is the last item: the connection broke.
+pub struct Logs {
+    bytes: LogBytes,
+    begun: BytesMut,
+    /// How much of `begun` is known to hold no line break.
+    seen: usize,
+    ended: bool,
+}
+
+impl Logs {
+    fn new(call: &Call<'_>, body: Body) -> Self {
+        Self {
+            bytes: LogBytes {
+                body,
+                target: call.target(),
+                ended: false,
+            },
+            begun: BytesMut::new(),
+            seen: 0,
+            ended: false,
+        }
+    }
+
+    /// The log as the server sends it, byte for byte, in pieces of any length.
+    pub fn into_bytes(self) -> LogBytes {
+        self.bytes
+    }
+
+    /// The whole log. Of a log that is followed it comes when the container has ended.
+    ///
+    /// # Errors
+    /// The connection broke, or the log is longer than 64 MiB.
+    pub async fn text(mut self) -> Result<String, Error> {
+        let mut pieces = VecDeque::new();
+        let mut length = 0;
+        while let Some(piece) = futures_util::StreamExt::next(&mut self.bytes).await {
+            let piece = piece?;
+            length += piece.len();
+            if length > LONGEST_TEXT {
+                return Err(Error::Decode {
+                    verb: VERB,
+                    target: self.bytes.target,
+                    reason: format!(
+                        "it is longer than {LONGEST_TEXT} bytes: read it line by line, or set a limit"
+                    ),
+                });
+            }
+            pieces.push_back(piece);
+        }
+        let mut text = Vec::with_capacity(length);
+        for piece in pieces {
+            text.extend_from_slice(&piece);
+        }
+        Ok(String::from_utf8(text)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+    }
+
+    /// The next line of what has come so far.
+    fn line(&mut self) -> Option<String> {
+        let unseen = self.begun.get(self.seen..)?;
+        let line = match memchr::memchr(b'\n', unseen) {
+            Some(at) => {
+                let line = self.begun.split_to(self.seen + at);
+                self.begun.advance(1);
+                line
+            }
+            None if self.begun.len() >= LONGEST_LINE => self.begun.split_to(piece(&self.begun)),
+            None => {
+                self.seen = self.begun.len();
+                return None;
+            }
+        };
+        self.seen = 0;
+        Some(text(&line))
+    }
+}
+
+/// Where to cut a line that is too long: not within a character, if that can be.
+fn piece(line: &[u8]) -> usize {
+    let starts = |at: &usize| line.get(*at).is_some_and(|byte| byte & 0xC0 != 0x80);
+    (LONGEST_LINE - 3..=LONGEST_LINE)
+        .rev()
+        .find(starts)
+        .unwrap_or(LONGEST_LINE)
+        .min(line.len())
+}
+
+fn text(line: &[u8]) -> String {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    String::from_utf8_lossy(line).into_owned()
+}
+
+const VERB: &str = "log";
+
+impl Stream for Logs {
+    type Item = Result<String, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            if let Some(line) = self.line() {
+                return Poll::Ready(Some(Ok(line)));
+            }
+            if self.ended {
+                let rest = self.begun.split();
+                self.seen = 0;
+                return Poll::Ready((!rest.is_empty()).then(|| Ok(text(&rest))));
+            }
+            match ready!(Pin::new(&mut self.bytes).poll_next(cx)) {
+                Some(Ok(piece)) => self.begun.extend_from_slice(&piece),
+                Some(Err(error)) => {
+                    self.ended = true;
+                    self.begun.clear();
+                    self.seen = 0;
+                    return Poll::Ready(Some(Err(error)));
+                }
+                None => self.ended = true,
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Logs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Logs({})", self.bytes.target)
+    }
+}
+
+/// A container's log as a stream of bytes.
+pub struct LogBytes {
+    body: Body,
+    target: String,
+    ended: bool,
+}
+
+impl Stream for LogBytes {
+    type Item = Result<Bytes, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        while !self.ended {
+            match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
+                Some(Ok(frame)) => {
+                    if let Ok(piece) = frame.into_data()
+                        && !piece.is_empty()
+                    {
+                        return Poll::Ready(Some(Ok(piece)));
+                    }
+                }
+                Some(Err(error)) => {
+                    self.ended = true;
+                    let error = failure(VERB, self.target.clone(), error);
+                    return Poll::Ready(Some(Err(error)));
+                }
+                None => self.ended = true,
+            }
+        }
+        Poll::Ready(None)
+    }
+}
+
+impl fmt::Debug for LogBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "LogBytes({})", self.target)
+    }
+}

@@ -1,0 +1,87 @@
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::future::BoxFuture;
+use tokio::io::DuplexStream;
+
+use super::{ContainerLog, Invocation};
+
+pub(crate) type Program = Arc<dyn Fn(Invocation) -> BoxFuture<'static, i32> + Send + Sync>;
+pub(crate) type Port = Arc<dyn Fn(DuplexStream) -> BoxFuture<'static, ()> + Send + Sync>;
+
+/// The programs of a sandbox, and the logs of its containers.
+#[derive(Default)]
+pub(crate) struct Containers(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    programs: BTreeMap<String, Program>,
+    main: Option<Program>,
+    ports: BTreeMap<u16, Port>,
+    /// By the Pod's UID and the container's name; as long as the Pod exists.
+    logs: BTreeMap<(String, String), Arc<ContainerLog>>,
+}
+
+impl Containers {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn add_program(&self, name: String, program: Program) {
+        self.state().programs.insert(name, program);
+    }
+
+    pub(super) fn set_main(&self, program: Program) {
+        self.state().main = Some(program);
+    }
+
+    pub(super) fn add_port(&self, port: u16, server: Port) {
+        self.state().ports.insert(port, server);
+    }
+
+    pub(crate) fn program(&self, name: &str) -> Option<Program> {
+        self.state().programs.get(name).cloned()
+    }
+
+    pub(crate) fn main(&self) -> Option<Program> {
+        self.state().main.clone()
+    }
+
+    pub(crate) fn port(&self, port: u16) -> Option<Port> {
+        self.state().ports.get(&port).cloned()
+    }
+
+    /// The log of a container; a new one is told apart.
+    pub(crate) fn log(&self, uid: &str, container: &str) -> (Arc<ContainerLog>, bool) {
+        let mut state = self.state();
+        let key = (uid.to_owned(), container.to_owned());
+        let mut new = false;
+        let log = state.logs.entry(key).or_insert_with(|| {
+            new = true;
+            Arc::new(ContainerLog::new())
+        });
+        (log.clone(), new)
+    }
+
+    /// The Pod is gone.
+    pub(crate) fn forget(&self, uid: &str) {
+        self.state().logs.retain(|(of, _), log| {
+            let goes = of == uid;
+            if goes {
+                log.end();
+            }
+            !goes
+        });
+    }
+}
+
+impl fmt::Debug for Containers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.state();
+        let names: Vec<_> = state.programs.keys().collect();
+        f.debug_struct("Containers")
+            .field("programs", &names)
+            .finish_non_exhaustive()
+    }
+}

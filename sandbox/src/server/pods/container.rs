@@ -1,0 +1,82 @@
+use serde_json::Value;
+
+use super::Asked;
+use crate::api::ApiError;
+use crate::registry::GroupResource;
+use crate::store::Key;
+
+/// The node whose containers are simulated.
+const SIMULATED: &str = "sandbox";
+
+impl Asked<'_> {
+    /// The container that is meant.
+    pub(super) fn container(&self) -> Result<String, ApiError> {
+        let names = |field: &str| {
+            let list = self.pod["spec"][field].as_array();
+            let names = list.into_iter().flatten();
+            names.filter_map(|one| one["name"].as_str())
+        };
+        let wanted = self.query.get("container");
+        let all = || {
+            let fields = ["initContainers", "containers", "ephemeralContainers"];
+            fields.into_iter().flat_map(names)
+        };
+        if !wanted.is_empty() {
+            return if all().any(|name| name == wanted) {
+                Ok(wanted.to_owned())
+            } else {
+                let text = format!("container {wanted} is not valid for pod {}", self.name);
+                Err(ApiError::bad_request(text))
+            };
+        }
+        let mut containers = names("containers");
+        match (containers.next(), containers.next()) {
+            (Some(only), None) => Ok(only.to_owned()),
+            _ => Err(ApiError::bad_request(format!(
+                "a container name must be specified for pod {}, choose one of: [{}]",
+                self.name,
+                all().collect::<Vec<_>>().join(" ")
+            ))),
+        }
+    }
+
+    /// Whether the Pod has a node; an error if that is not the simulated one.
+    pub(super) fn has_node(&self) -> Result<bool, ApiError> {
+        let node = self.pod["spec"]["nodeName"].as_str().unwrap_or_default();
+        if node.is_empty() {
+            return Ok(false);
+        }
+        let nodes = GroupResource::new("", "nodes");
+        if self.core.store.get(&nodes, &Key::new(None, node)).is_none() {
+            return Err(ApiError::not_found(&nodes, node));
+        }
+        if node != SIMULATED {
+            return Err(ApiError::not_implemented(format_args!(
+                "logs and processes of Pods on nodes that it does not simulate, such as {node}"
+            )));
+        }
+        Ok(true)
+    }
+
+    /// # Errors
+    /// 400 for a Pod without a node.
+    pub(super) fn must_have_node(&self) -> Result<(), ApiError> {
+        if self.has_node()? {
+            return Ok(());
+        }
+        let text = format!("pod {} does not have a host assigned", self.name);
+        Err(ApiError::bad_request(text))
+    }
+
+    /// The state of a container, as the Pod's status tells it.
+    pub(super) fn state(&self, container: &str) -> &Value {
+        let statuses = self.pod["status"]["containerStatuses"].as_array();
+        let mut statuses = statuses.into_iter().flatten();
+        let status = statuses.find(|status| status["name"] == container);
+        status.map_or(&Value::Null, |status| &status["state"])
+    }
+
+    pub(super) fn is_running(&self, container: &str) -> bool {
+        self.state(container)["running"].is_object()
+    }
+}

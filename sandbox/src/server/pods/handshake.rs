@@ -1,0 +1,99 @@
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::header::{
+    CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL,
+    SEC_WEBSOCKET_VERSION, UPGRADE,
+};
+use http::{HeaderName, HeaderValue, Response, StatusCode, request};
+use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper_util::rt::TokioIo;
+use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::protocol::Role;
+
+use crate::api::ApiError;
+use crate::server::respond::{self, Body};
+
+pub(super) type Socket = WebSocketStream<TokioIo<Upgraded>>;
+
+/// What a request says that asks to leave HTTP.
+pub(in crate::server) struct Upgrade {
+    on: Option<OnUpgrade>,
+    to: String,
+    key: String,
+    version: String,
+    protocols: Vec<String>,
+}
+
+impl Upgrade {
+    pub(in crate::server) fn of(parts: &mut request::Parts) -> Option<Self> {
+        let value = |name: HeaderName| {
+            let values = parts.headers.get_all(name);
+            let values = values.iter().filter_map(|value| value.to_str().ok());
+            values.collect::<Vec<_>>().join(",")
+        };
+        let to = value(UPGRADE);
+        let (key, version) = (value(SEC_WEBSOCKET_KEY), value(SEC_WEBSOCKET_VERSION));
+        let protocols = value(SEC_WEBSOCKET_PROTOCOL);
+        let protocols = protocols.split(',').map(str::trim);
+        let protocols = protocols.filter(|protocol| !protocol.is_empty());
+        (!to.is_empty()).then(|| Self {
+            protocols: protocols.map(String::from).collect(),
+            on: parts.extensions.remove(),
+            to,
+            key,
+            version,
+        })
+    }
+
+    /// The first protocol asked for that is among `known`.
+    ///
+    /// # Errors
+    /// 501 for SPDY, 400 for anything that is no WebSocket handshake.
+    pub(super) fn agree(&self, known: &[&'static str]) -> Result<&'static str, ApiError> {
+        if self.to.to_ascii_uppercase().starts_with("SPDY/") {
+            return Err(ApiError::not_implemented(
+                "SPDY (use a client that speaks WebSocket, such as kubectl from 1.31 on)",
+            ));
+        }
+        let is_websocket = self.to.eq_ignore_ascii_case("websocket");
+        if !is_websocket || self.version != "13" || self.key.is_empty() || self.on.is_none() {
+            return Err(ApiError::bad_request("bad WebSocket handshake"));
+        }
+        let mut asked = self.protocols.iter();
+        let agreed = asked.find_map(|asked| known.iter().find(|known| *known == asked));
+        agreed.copied().ok_or_else(|| {
+            ApiError::not_implemented(format_args!(
+                "the WebSocket protocols [{}], only {}",
+                self.protocols.join(", "),
+                known.join(", ")
+            ))
+        })
+    }
+
+    /// The answer that leads out of HTTP, and the WebSocket that follows it.
+    pub(super) fn accept(
+        self,
+        protocol: &'static str,
+    ) -> (Response<Body>, impl Future<Output = Option<Socket>> + Send) {
+        let mut response = respond::bytes(101, "", Bytes::new());
+        *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+        let text = format!("{}258EAFA5-E914-47DA-95CA-C5AB0DC85B11", self.key);
+        let proof = STANDARD.encode(digest(&SHA1_FOR_LEGACY_USE_ONLY, text.as_bytes()));
+        let headers = response.headers_mut();
+        headers.clear();
+        headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
+        headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+        headers.insert(SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(protocol));
+        // Base64 always fits a header.
+        if let Ok(proof) = HeaderValue::from_str(&proof) {
+            headers.insert(SEC_WEBSOCKET_ACCEPT, proof);
+        }
+        let socket = async move {
+            let io = self.on?.await.ok()?;
+            Some(WebSocketStream::from_raw_socket(TokioIo::new(io), Role::Server, None).await)
+        };
+        (response, socket)
+    }
+}

@@ -1,0 +1,214 @@
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_core::Stream;
+use http::Response;
+use http::header::{CONTENT_TYPE, HeaderValue};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+use tokio::sync::watch;
+
+use super::Asked;
+use crate::api::{ApiError, Cause, meta};
+use crate::pods::{ContainerLog, Entry, Source};
+use crate::server::query::Query;
+use crate::server::respond::{self, Body};
+
+/// What of a log is wanted.
+struct Wanted {
+    follow: bool,
+    timestamps: bool,
+    since: Option<Timestamp>,
+    tail: Option<usize>,
+    limit: Option<usize>,
+    source: Option<Source>,
+}
+
+pub(super) fn answer(asked: &Asked<'_>) -> Result<Response<Body>, ApiError> {
+    let wanted = Wanted::read(&asked.query, asked.core.clock.now())?;
+    let container = asked.container()?;
+    if !asked.has_node()? {
+        return Ok(text(futures_util::stream::empty()));
+    }
+    let name = &asked.name;
+    if asked.query.flag("previous") {
+        let text = format!("previous terminated container {container:?} in pod {name:?} not found");
+        return Err(ApiError::bad_request(text));
+    }
+    let state = asked.state(&container);
+    if let Some(reason) = state["waiting"]["reason"].as_str() {
+        let why = match reason {
+            "ErrImagePull" => "image can't be pulled",
+            "ImagePullBackOff" => "trying and failing to pull image",
+            other => other,
+        };
+        let text = format!("container {container:?} in pod {name:?} is waiting to start: {why}");
+        return Err(ApiError::bad_request(text));
+    }
+    if state.is_null() {
+        let text = format!("container {container:?} in pod {name:?} is not available");
+        return Err(ApiError::bad_request(text));
+    }
+    let (log, _) = asked.core.containers.log(meta::uid(&asked.pod), &container);
+    Ok(text(lines(log, wanted)))
+}
+
+fn text(chunks: impl Stream<Item = io::Result<Bytes>> + Send + 'static) -> Response<Body> {
+    let mut response = respond::stream(chunks);
+    let text = HeaderValue::from_static("text/plain");
+    response.headers_mut().insert(CONTENT_TYPE, text);
+    response
+}
+
+impl Wanted {
+    fn read(query: &Query, now: Timestamp) -> Result<Self, ApiError> {
+        let mut causes = Vec::new();
+        let tail: Option<i64> = query.number("tailLines")?;
+        let limit: Option<i64> = query.number("limitBytes")?;
+        let ago: Option<i64> = query.number("sinceSeconds")?;
+        let at_least =
+            |causes: &mut Vec<Cause>, field: &str, value: Option<i64>, least: i64, detail: &str| {
+                if let Some(value) = value.filter(|value| *value < least) {
+                    causes.push(Cause::invalid(field, &Value::from(value), detail));
+                }
+            };
+        at_least(
+            &mut causes,
+            "tailLines",
+            tail,
+            0,
+            "must be greater than or equal to 0",
+        );
+        at_least(
+            &mut causes,
+            "limitBytes",
+            limit,
+            1,
+            "must be greater than 0",
+        );
+        let time = query.get("sinceTime");
+        match (ago, time) {
+            (Some(_), "") | (None, _) => {}
+            (Some(_), _) => causes.push(Cause::forbidden(
+                "",
+                "at most one of `sinceTime` or `sinceSeconds` may be specified",
+            )),
+        }
+        at_least(
+            &mut causes,
+            "sinceSeconds",
+            ago,
+            1,
+            "must be greater than 0",
+        );
+        let source = match query.get("stream") {
+            "" | "All" => None,
+            "Stdout" => Some(Source::Stdout),
+            "Stderr" => Some(Source::Stderr),
+            other => {
+                causes.push(Cause::not_supported(
+                    "stream",
+                    other,
+                    &["All", "Stdout", "Stderr"],
+                ));
+                None
+            }
+        };
+        if source.is_some() && tail.is_some() {
+            causes.push(Cause::forbidden(
+                "",
+                "`tailLines` and specific `stream` are mutually exclusive for now",
+            ));
+        }
+        if !causes.is_empty() {
+            return Err(ApiError::invalid_kind("", "PodLogOptions", "", causes));
+        }
+        let since = match ago {
+            Some(ago) => now.checked_sub(SignedDuration::from_secs(ago)).ok(),
+            None if time.is_empty() => None,
+            None => Some(time.parse().map_err(|error| {
+                ApiError::bad_request(format!("sinceTime is no time: {error}"))
+            })?),
+        };
+        let size = |number: i64| usize::try_from(number).unwrap_or(usize::MAX);
+        Ok(Self {
+            follow: query.flag("follow"),
+            timestamps: query.flag("timestamps"),
+            since,
+            tail: tail.map(size),
+            limit: limit.map(size),
+            source,
+        })
+    }
+}
+
+struct Reading {
+    log: Arc<ContainerLog>,
+    wanted: Wanted,
+    changes: watch::Receiver<u64>,
+    next: u64,
+    read: VecDeque<Entry>,
+    ended: bool,
+}
+
+/// The lines of a log as the client has room for them.
+fn lines(log: Arc<ContainerLog>, wanted: Wanted) -> impl Stream<Item = io::Result<Bytes>> + Send {
+    let changes = log.changes();
+    let (entries, next, ended) = log.from(0);
+    let matching = |entry: &Entry| {
+        wanted.source.is_none_or(|source| source == entry.source)
+            && wanted.since.is_none_or(|since| entry.time >= since)
+    };
+    let mut read: VecDeque<_> = entries.into_iter().filter(matching).collect();
+    if let Some(tail) = wanted.tail {
+        read.drain(..read.len().saturating_sub(tail));
+    }
+    let reading = Reading {
+        ended: ended || !wanted.follow,
+        log,
+        wanted,
+        changes,
+        next,
+        read,
+    };
+    futures_util::stream::unfold(reading, |mut reading| async move {
+        let line = reading.line().await?;
+        Some((Ok(line), reading))
+    })
+}
+
+impl Reading {
+    async fn line(&mut self) -> Option<Bytes> {
+        while self.read.is_empty() {
+            if self.ended {
+                return None;
+            }
+            // The sender lives as long as the log, which is held here.
+            self.changes.changed().await.ok()?;
+            let (entries, next, ended) = self.log.from(self.next);
+            let source = self.wanted.source;
+            let entries = entries.into_iter();
+            self.read = entries
+                .filter(|entry| source.is_none_or(|source| source == entry.source))
+                .collect();
+            (self.next, self.ended) = (next, ended);
+        }
+        let entry = self.read.pop_front()?;
+        let text = match self.wanted.timestamps {
+            true => format!("{:.9} {}", entry.time, entry.text),
+            false => entry.text,
+        };
+        let mut line = Bytes::from(text);
+        if let Some(limit) = &mut self.wanted.limit {
+            line.truncate(*limit);
+            *limit -= line.len();
+            if *limit == 0 {
+                self.ended = true;
+                self.read.clear();
+            }
+        }
+        Some(line)
+    }
+}

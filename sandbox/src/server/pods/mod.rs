@@ -1,0 +1,70 @@
+//! The subresources of Pods that a kubelet answers: log, exec, attach and port-forward, for Pods on the simulated node.
+//!
+//! Answers and errors are those of kube-apiserver and a kubelet together. Streams go over WebSocket in the channel protocols
+//! `v5.channel.k8s.io` and `v4.channel.k8s.io`; SPDY, bare or packed into WebSocket, is answered 501.
+
+mod container;
+mod handshake;
+mod log;
+mod port_forward;
+mod process;
+
+use std::sync::Arc;
+
+use http::Response;
+use serde_json::Value;
+
+pub(super) use handshake::Upgrade;
+
+use super::query::Query;
+use super::respond::Body;
+use super::route::ResourceRoute;
+use crate::api::{self, ApiError, Target};
+use crate::core::Core;
+use crate::registry::ServedKind;
+
+/// Whether a request is for one of these subresources.
+pub(super) fn serves(kind: &ServedKind, route: &ResourceRoute) -> bool {
+    let subresource = route.subresource.as_deref().unwrap_or_default();
+    let is_pod = kind.group.is_empty() && kind.plural == "pods" && route.namespace.is_some();
+    is_pod && !route.rest && matches!(subresource, "log" | "exec" | "attach" | "portforward")
+}
+
+/// A request for one of them, the Pod found.
+struct Asked<'a> {
+    core: &'a Arc<Core>,
+    pod: Value,
+    name: String,
+    namespace: String,
+    query: Query,
+    upgrade: Option<Upgrade>,
+}
+
+pub(super) async fn answer(
+    core: &Arc<Core>,
+    target: Target,
+    route: ResourceRoute,
+    query: Query,
+    upgrade: Option<Upgrade>,
+) -> Result<Response<Body>, ApiError> {
+    let name = route.name.unwrap_or_default();
+    let subresource = route.subresource.unwrap_or_default();
+    match (subresource.as_str(), route.verb) {
+        ("log", "get") | (_, "get" | "create") => {}
+        _ => return Err(ApiError::method_not_allowed()),
+    }
+    let asked = Asked {
+        core,
+        pod: api::get(core, &target, &name, "").await?,
+        name,
+        namespace: target.namespace.unwrap_or_default(),
+        query,
+        upgrade,
+    };
+    match subresource.as_str() {
+        "log" => log::answer(&asked),
+        "portforward" => port_forward::answer(asked),
+        "exec" => process::answer(asked, process::What::Exec),
+        _ => process::answer(asked, process::What::Attach),
+    }
+}

@@ -1,0 +1,296 @@
+use bytes::{BufMut, Bytes, BytesMut};
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt, StreamExt};
+use http::Response;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio_tungstenite::tungstenite::{Error, Message};
+
+use super::Asked;
+use super::handshake::Socket;
+use crate::api::{ApiError, meta};
+use crate::pods::{self, ContainerLog, Ends, Invocation, Source};
+use crate::server::respond::Body;
+
+const STDIN: u8 = 0;
+const STDOUT: u8 = 1;
+const STDERR: u8 = 2;
+const ERROR: u8 = 3;
+const RESIZE: u8 = 4;
+/// Of `v5.channel.k8s.io`: the channel in the next byte ends.
+const CLOSE: u8 = 255;
+/// What one message carries at most, as a kubelet copies.
+const PIECE: usize = 32 * 1024;
+
+const V5: &str = "v5.channel.k8s.io";
+const V4: &str = "v4.channel.k8s.io";
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum What {
+    Exec,
+    Attach,
+}
+
+/// The streams that the caller asked for.
+#[derive(Clone, Copy)]
+struct Wanted {
+    stdin: bool,
+    stdout: bool,
+    stderr: bool,
+    ends_input: bool,
+}
+
+pub(super) fn answer(mut asked: Asked<'_>, what: What) -> Result<Response<Body>, ApiError> {
+    let container = asked.container()?;
+    asked.must_have_node()?;
+    let Some(upgrade) = asked.upgrade.take() else {
+        return Err(ApiError::bad_request("Upgrade request required"));
+    };
+    let tty = asked.query.flag("tty");
+    let wanted = |ends_input| Wanted {
+        stdin: asked.query.flag("stdin"),
+        stdout: asked.query.flag("stdout"),
+        stderr: asked.query.flag("stderr") && !tty,
+        ends_input,
+    };
+    // Where both are offered kube-apiserver takes the one that it translates.
+    let first = upgrade.agree(&[V5]);
+    let protocol = first.or_else(|_| upgrade.agree(&[V5, V4]))?;
+    let wanted = wanted(protocol == V5);
+    if !(wanted.stdin || wanted.stdout || wanted.stderr) {
+        let text = "you must specify at least 1 of stdin, stdout, stderr";
+        return Err(ApiError::bad_request(text));
+    }
+    let run = if asked.is_running(&container) {
+        asked.run(what, &container, tty)
+    } else {
+        let text = format!("container not found ({container:?})");
+        if protocol == V4 {
+            return Err(ApiError::internal(text));
+        }
+        Err(failed(&format!("unable to upgrade connection: {text}")))
+    };
+    let (response, socket) = upgrade.accept(protocol);
+    asked.core.spawn(async move {
+        let Some(socket) = socket.await else { return };
+        if let Err(error) = serve(socket, wanted, run).await {
+            tracing::debug!(%error, "a stream of the sandbox ended");
+        }
+    });
+    Ok(response)
+}
+
+type Running = (futures_util::future::BoxFuture<'static, i32>, Ends);
+
+impl Asked<'_> {
+    /// What runs, or the `Status` that says why nothing does.
+    fn run(&self, what: What, container: &str, tty: bool) -> Result<Running, Value> {
+        let containers = &self.core.containers;
+        let command: Vec<String> = match what {
+            What::Exec => self.query.all("command").map(String::from).collect(),
+            What::Attach => Vec::new(),
+        };
+        let program = match (what, command.first()) {
+            (What::Attach, _) => containers.main(),
+            (What::Exec, Some(name)) => match containers.program(name) {
+                Some(program) => Some(program),
+                None => return Err(no_such_program(name)),
+            },
+            (What::Exec, None) => return Err(failed("you must specify at least one command")),
+        };
+        let (called, ends) = pods::start(&self.namespace, &self.name, container, command, tty);
+        let running = match program {
+            Some(program) => program(called),
+            None => {
+                let (log, _) = containers.log(meta::uid(&self.pod), container);
+                let next = log.next();
+                Box::pin(async move { show(&log, next, called).await.unwrap_or(0) })
+            }
+        };
+        Ok((running, ends))
+    }
+}
+
+/// In the words of containerd and runc, and who could have it.
+fn no_such_program(name: &str) -> Value {
+    let what = match name.contains('/') {
+        true => format!("stat {name}: no such file or directory"),
+        false => "executable file not found in $PATH".to_owned(),
+    };
+    failed(&format!(
+        "error executing command in container: failed to exec in container: OCI runtime exec failed: exec failed: unable to \
+         start container process: exec: {name:?}: {what} (in a sandbox there are only the programs given to `Sandbox::pods`)"
+    ))
+}
+
+fn failed(why: &str) -> Value {
+    ApiError::internal(why).to_status()
+}
+
+/// Who attaches sees what is written from now on.
+async fn show(log: &ContainerLog, mut next: u64, mut called: Invocation) -> std::io::Result<i32> {
+    let mut changes = log.changes();
+    let input = async {
+        // Nobody reads it; its end says nothing.
+        let _ = tokio::io::copy(&mut called.stdin, &mut tokio::io::sink()).await;
+        std::future::pending::<()>().await;
+    };
+    let output = async {
+        loop {
+            let (entries, then, ended) = log.from(next);
+            next = then;
+            for entry in entries {
+                let to = match entry.source {
+                    Source::Stdout => &mut called.stdout,
+                    Source::Stderr => &mut called.stderr,
+                };
+                to.write_all(entry.text.as_bytes()).await?;
+            }
+            // The sender lives as long as the log.
+            if ended || changes.changed().await.is_err() {
+                return Ok(0);
+            }
+        }
+    };
+    tokio::select! {
+        ended = output => ended,
+        () = input => Ok(0),
+    }
+}
+
+async fn serve(socket: Socket, wanted: Wanted, run: Result<Running, Value>) -> Result<(), Error> {
+    let (mut sink, stream) = socket.split();
+    let lowest = match (wanted.stdout, wanted.stderr) {
+        (true, _) => STDOUT,
+        (_, true) => STDERR,
+        _ => ERROR,
+    };
+    // As a kubelet tells that the streams are there.
+    send(&mut sink, lowest, &[]).await?;
+    let status = match run {
+        Err(status) => status,
+        Ok((running, ends)) => {
+            let Ends {
+                stdin,
+                stdout,
+                stderr,
+                sizes,
+            } = ends;
+            let stdin = wanted.stdin.then_some(stdin);
+            tokio::select! {
+                code = write(&mut sink, wanted, running, stdout, stderr) => status(code?),
+                // The caller is gone, and the program with it.
+                () = read(stream, wanted, stdin, sizes) => return Ok(()),
+            }
+        }
+    };
+    send(&mut sink, ERROR, status.to_string().as_bytes()).await?;
+    sink.close().await
+}
+
+fn status(code: i32) -> Value {
+    if code == 0 {
+        return json!({"metadata": {}, "status": "Success"});
+    }
+    json!({
+        "metadata": {},
+        "status": "Failure",
+        "message": format!("command terminated with non-zero exit code: exit status {code}"),
+        "reason": "NonZeroExitCode",
+        "details": {"causes": [{"reason": "ExitCode", "message": code.to_string()}]},
+    })
+}
+
+type Sink = SplitSink<Socket, Message>;
+
+async fn send(sink: &mut Sink, channel: u8, bytes: &[u8]) -> Result<(), Error> {
+    let mut message = BytesMut::with_capacity(1 + bytes.len());
+    message.put_u8(channel);
+    message.put_slice(bytes);
+    sink.send(Message::Binary(message.freeze())).await
+}
+
+/// Sends what a program writes; gives its exit code when it has ended and everything is sent.
+async fn write(
+    sink: &mut Sink,
+    wanted: Wanted,
+    mut running: futures_util::future::BoxFuture<'static, i32>,
+    mut stdout: DuplexStream,
+    mut stderr: DuplexStream,
+) -> Result<i32, Error> {
+    let mut code = None;
+    let (mut out, mut err) = (vec![0; PIECE], vec![0; PIECE]);
+    let (mut out_open, mut err_open) = (true, true);
+    // On a terminal there is one output.
+    let stderr_to = if wanted.stderr { STDERR } else { STDOUT };
+    let stderr_shown = wanted.stderr || (wanted.stdout && !wanted.stderr);
+    loop {
+        // Reads take nothing before they are done, and a future of a program is polled on.
+        let (channel, shown, piece) = tokio::select! {
+            ended = &mut running, if code.is_none() => {
+                code = Some(ended);
+                continue;
+            }
+            length = stdout.read(&mut out), if out_open => {
+                let length = length.unwrap_or(0);
+                out_open = length > 0;
+                (STDOUT, wanted.stdout, out.get(..length))
+            }
+            length = stderr.read(&mut err), if err_open => {
+                let length = length.unwrap_or(0);
+                err_open = length > 0;
+                (stderr_to, stderr_shown, err.get(..length))
+            }
+            else => return Ok(code.unwrap_or(0)),
+        };
+        let piece = piece.unwrap_or_default();
+        if shown && !piece.is_empty() {
+            send(sink, channel, piece).await?;
+        }
+    }
+}
+
+/// Gives a program what the caller sends, until the caller is gone.
+async fn read(
+    mut stream: SplitStream<Socket>,
+    wanted: Wanted,
+    mut stdin: Option<DuplexStream>,
+    sizes: tokio::sync::mpsc::Sender<(u16, u16)>,
+) {
+    while let Some(Ok(message)) = stream.next().await {
+        let mut message: Bytes = match message {
+            Message::Binary(bytes) => bytes,
+            Message::Text(text) => text.into(),
+            Message::Close(_) => return,
+            _ => continue,
+        };
+        if message.is_empty() {
+            continue;
+        }
+        let channel = message.split_to(1);
+        match channel.first().copied().unwrap_or_default() {
+            STDIN => {
+                // A program that closed its input hears nothing more.
+                if let Some(to) = &mut stdin
+                    && to.write_all(&message).await.is_err()
+                {
+                    stdin = None;
+                }
+            }
+            CLOSE if wanted.ends_input && *message == [STDIN] => stdin = None,
+            RESIZE => {
+                if let Some(size) = size(&message) {
+                    // A program that does not look misses the sizes in between.
+                    let _ = sizes.try_send(size);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn size(message: &[u8]) -> Option<(u16, u16)> {
+    let size: Value = serde_json::from_slice(message).ok()?;
+    let number = |name: &str| size[name].as_u64()?.try_into().ok();
+    Some((number("Width")?, number("Height")?))
+}

@@ -1,0 +1,87 @@
+//! What runs in the containers of the scenarios' Pods, on the sandbox and on the stand-in for a kubelet alike.
+
+use pilothouse_sandbox::Sandbox;
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
+    sync::mpsc,
+};
+
+/// The port on which every Pod sends back what it hears.
+pub(crate) const ECHO: u16 = 7;
+pub(crate) const NAMES: &[&str] = &["cat", "echo", "exit", "flood", "sizes", "wait"];
+
+/// A program's streams.
+pub(crate) struct Streams<R, W> {
+    pub(crate) stdin: R,
+    pub(crate) stdout: W,
+    pub(crate) stderr: W,
+    pub(crate) sizes: mpsc::Receiver<(u16, u16)>,
+}
+
+/// Lets the Pods of a sandbox run them.
+pub(crate) fn register(sandbox: &Sandbox) {
+    for name in NAMES {
+        sandbox.pods().program(*name, |called| {
+            let streams = Streams {
+                stdin: called.stdin,
+                stdout: called.stdout,
+                stderr: called.stderr,
+                sizes: called.sizes,
+            };
+            run(called.command, streams)
+        });
+    }
+    sandbox.pods().port(ECHO, echo);
+}
+
+/// Runs a program to its exit code.
+pub(crate) async fn run<R, W>(command: Vec<String>, mut streams: Streams<R, W>) -> i32
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    let arguments: Vec<&str> = command.iter().map(String::as_str).collect();
+    let done = match &arguments[..] {
+        // What it reads.
+        ["cat"] => tokio::io::copy(&mut streams.stdin, &mut streams.stdout)
+            .await
+            .map(|_| 0),
+        // Its arguments, the first to its output and the second to its errors.
+        ["echo", out, err] => {
+            async {
+                streams.stdout.write_all(out.as_bytes()).await?;
+                streams.stderr.write_all(err.as_bytes()).await?;
+                Ok(0)
+            }
+            .await
+        }
+        ["exit", code] => Ok(code.parse().unwrap()),
+        // So many bytes.
+        ["flood", bytes] => {
+            let bytes = vec![b'x'; bytes.parse().unwrap()];
+            streams.stdout.write_all(&bytes).await.map(|()| 0)
+        }
+        // The first size of its terminal.
+        ["sizes"] => {
+            let (columns, rows) = streams.sizes.recv().await.unwrap_or_default();
+            let text = format!("{columns}x{rows}");
+            streams.stdout.write_all(text.as_bytes()).await.map(|()| 0)
+        }
+        // Until it is dropped.
+        ["wait"] => std::future::pending().await,
+        other => panic!("{other:?}"),
+    };
+    done.unwrap_or(1)
+}
+
+/// Sends back what comes.
+pub(crate) async fn echo(mut stream: impl AsyncRead + AsyncWrite + Unpin) {
+    let mut buffer = [0; 4096];
+    while let Ok(length @ 1..) = stream.read(&mut buffer).await {
+        // `bye` ends the connection from this side.
+        let said = &buffer[..length];
+        if stream.write_all(said).await.is_err() || said.ends_with(b"bye") {
+            return;
+        }
+    }
+}

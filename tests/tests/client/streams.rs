@@ -1,0 +1,216 @@
+//! Logs, processes and ports of Pods.
+
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use pilothouse::{
+    client::{Api, AttachParams, Client, ExecParams, LogParams},
+    k8s::api::core::v1::Pod,
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    time::timeout,
+};
+
+use crate::{Target, programs::ECHO};
+
+/// Longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub(crate) async fn a_log_is_read_line_by_line_and_as_a_whole(target: &Target) {
+    let pods = target.running_pod("web").await;
+    target.write_log("web", "one\n\nthree \u{e9}\n");
+    let last = LogParams::default().tail(3);
+    let lines: Vec<_> = pods.logs("web", &last).await.unwrap().collect().await;
+    let lines: Vec<_> = lines.into_iter().map(Result::unwrap).collect();
+    assert_eq!(lines, ["one", "", "three \u{e9}"]);
+    let text = pods.logs("web", &last).await.unwrap().text().await;
+    assert_eq!(text.unwrap(), "one\n\nthree \u{e9}\n");
+    let cut = LogParams::default().tail(3).limit_bytes(6).container("main");
+    let text = pods.logs("web", &cut).await.unwrap().text().await;
+    assert_eq!(text.unwrap(), "one\n\nt");
+}
+
+pub(crate) async fn a_log_is_followed_as_it_is_written(target: &Target) {
+    let pods = target.running_pod("web").await;
+    target.write_log("web", "one\n");
+    let params = LogParams::default().tail(1).follow();
+    let mut lines = pods.logs("web", &params).await.unwrap();
+    assert_eq!(lines.next().await.unwrap().unwrap(), "one");
+    for line in ["two", "three"] {
+        target.write_log("web", &format!("{line}\n"));
+        let next = timeout(PATIENCE, lines.next()).await;
+        assert_eq!(next.unwrap().unwrap().unwrap(), line);
+    }
+}
+
+pub(crate) async fn what_has_no_log_says_why(target: &Target) {
+    let pods = target.running_pod("web").await;
+    let error = pods.logs("nobody", &LogParams::default()).await.unwrap_err();
+    assert!(error.is_not_found());
+    let namespace = &target.namespace;
+    assert_eq!(
+        error.to_string(),
+        format!("log Pod {namespace}/nobody: pods \"nobody\" not found")
+    );
+    let other = LogParams::default().container("other");
+    let error = pods.logs("web", &other).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!("log Pod {namespace}/web: bad request: container other is not valid for pod web")
+    );
+    let wrong = LogParams::default().limit_bytes(0);
+    let error = pods.logs("web", &wrong).await.unwrap_err();
+    assert!(error.is_invalid(), "{error}");
+}
+
+pub(crate) async fn a_process_gives_its_outputs_and_its_exit_code(target: &Target) {
+    let pods = target.running_pod("web").await;
+    let both = ExecParams::new(["echo", "out", "err"]);
+    let finished = pods.exec("web", &both).await.unwrap().output().await.unwrap();
+    assert_eq!((&finished.stdout[..], &finished.stderr[..]), (&b"out"[..], &b"err"[..]));
+    assert!(finished.exit.is_success());
+    let process = pods.exec("web", &ExecParams::new(["exit", "3"])).await;
+    assert_eq!(process.unwrap().wait().await.unwrap().code(), 3);
+}
+
+pub(crate) async fn a_processs_input_ends_when_it_is_shut_down(target: &Target) {
+    let pods = target.running_pod("web").await;
+    let cat = ExecParams::new(["cat"]).stdin();
+    let mut process = pods.exec("web", &cat).await.unwrap();
+    let mut stdin = process.stdin.take().unwrap();
+    let mut stdout = process.stdout.take().unwrap();
+    let mut byte = [0; 5];
+    stdin.write_all(b"first").await.unwrap();
+    timeout(PATIENCE, stdout.read_exact(&mut byte)).await.unwrap().unwrap();
+    assert_eq!(&byte, b"first");
+    // More than all buffers on the way hold: both directions have to go on at the same time.
+    let much = vec![b'x'; 4 * 1024 * 1024];
+    let write = async {
+        stdin.write_all(&much).await.unwrap();
+        stdin.shutdown().await.unwrap();
+    };
+    let mut back = Vec::new();
+    let ((), read) = tokio::join!(write, stdout.read_to_end(&mut back));
+    read.unwrap();
+    assert!(back == much, "{} bytes came back", back.len());
+    assert!(process.wait().await.unwrap().is_success());
+}
+
+pub(crate) async fn output_that_nobody_reads_is_thrown_away(target: &Target) {
+    let pods = target.running_pod("web").await;
+    let flood = ExecParams::new(["flood", "8000000"]);
+    let process = pods.exec("web", &flood).await.unwrap();
+    let exit = timeout(PATIENCE, process.wait()).await;
+    assert!(exit.unwrap().unwrap().is_success());
+}
+
+pub(crate) async fn a_terminal_hears_of_its_size(target: &Target) {
+    let pods = target.running_pod("web").await;
+    let sizes = ExecParams::new(["sizes"]).tty();
+    let process = pods.exec("web", &sizes).await.unwrap();
+    process.resize(80, 24).await.unwrap();
+    let finished = timeout(PATIENCE, process.output()).await.unwrap().unwrap();
+    assert_eq!(finished.stdout, b"80x24");
+    let process = pods.exec("web", &ExecParams::new(["wait"])).await.unwrap();
+    let error = process.resize(80, 24).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "exec Pod {}/web: there is no terminal to resize: ask for one with `tty()`",
+            target.namespace
+        )
+    );
+}
+
+pub(crate) async fn who_attaches_sees_what_is_written_from_then_on(target: &Target) {
+    let pods = target.running_pod("web").await;
+    target.write_log("web", "before\n");
+    let mut process = pods.attach("web", &AttachParams::default()).await.unwrap();
+    let mut stdout = process.stdout.take().unwrap();
+    let mut seen = [0; 6];
+    // Whether it is attached already cannot be seen from here; so it is written until it is heard.
+    let hear = timeout(PATIENCE, stdout.read_exact(&mut seen));
+    let write = async {
+        loop {
+            target.write_log("web", "after\n");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::select! {
+        heard = hear => assert_eq!(heard.unwrap().unwrap(), 6),
+        () = write => {}
+    }
+    assert_eq!(&seen, b"after\n");
+}
+
+pub(crate) async fn what_cannot_be_run_says_why(target: &Target) {
+    let pods = target.running_pod("web").await;
+    let namespace = &target.namespace;
+    let exit = ExecParams::new(["exit", "0"]);
+    let error = pods.exec("nobody", &exit).await.unwrap_err();
+    assert!(error.is_not_found());
+    assert_eq!(
+        error.to_string(),
+        format!("exec Pod {namespace}/nobody: pods \"nobody\" not found")
+    );
+    let error = pods.exec("web", &exit.clone().container("other")).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!("exec Pod {namespace}/web: bad request: container other is not valid for pod web")
+    );
+    let nothing = ExecParams::new(["no-such-program"]);
+    let error = pods.exec("web", &nothing).await.unwrap().wait().await.unwrap_err();
+    let text = error.to_string();
+    let begin = format!("exec Pod {namespace}/web: ");
+    assert!(text.starts_with(&begin) && text.contains("executable file not found in $PATH"), "{text}");
+    let error = pods.exec("web", &exit.stdout(false).stderr(false)).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!("exec Pod {namespace}/web: none of stdin, stdout and stderr is asked for")
+    );
+}
+
+pub(crate) async fn who_may_not_is_told_so(target: &Target) {
+    target.running_pod("web").await;
+    let config = target.config_with_token().await.with_token("no-such-token");
+    let client = Client::new(config).unwrap();
+    let pods = Api::<Pod>::namespaced(&client, &target.namespace);
+    let error = pods.exec("web", &ExecParams::new(["cat"])).await.unwrap_err();
+    assert!(error.is_unauthorized(), "{error}");
+}
+
+pub(crate) async fn a_port_is_reached_through_the_server(target: &Target) {
+    let pods = target.running_pod("web").await;
+    let mut stream = pods.port_forward("web", ECHO).await.unwrap();
+    stream.write_all(b"hello, bye").await.unwrap();
+    let mut answer = String::new();
+    timeout(PATIENCE, stream.read_to_string(&mut answer)).await.unwrap().unwrap();
+    assert_eq!(answer, "hello, bye");
+    let mut nobody = pods.port_forward("web", 9).await.unwrap();
+    let error = timeout(PATIENCE, nobody.read_to_string(&mut answer)).await.unwrap();
+    let text = error.unwrap_err().to_string();
+    let begin = format!("port-forward Pod {}/web port 9: ", target.namespace);
+    assert!(text.starts_with(&begin) && text.contains("connection refused"), "{text}");
+}
+
+pub(crate) async fn a_local_port_stands_for_a_pods(target: &Target) {
+    let pods = target.running_pod("web").await;
+    let local = ([127, 0, 0, 1], 0).into();
+    let listener = pods.listen(local, "web", ECHO).await.unwrap();
+    for said in ["one bye", "two bye"] {
+        let mut stream = TcpStream::connect(listener.local_addr()).await.unwrap();
+        stream.write_all(said.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        timeout(PATIENCE, stream.read_to_string(&mut answer)).await.unwrap().unwrap();
+        assert_eq!(answer, said);
+    }
+    let address = listener.local_addr();
+    drop(listener);
+    target
+        .until("the listener is closed", || async move {
+            TcpStream::connect(address).await.is_err().then_some(())
+        })
+        .await;
+}
