@@ -16,7 +16,7 @@ use super::{
     },
     transport::{CurrentTls, Dialer, Pool},
 };
-use crate::metrics::Metrics;
+use crate::metrics::{ExecMetrics, Metrics};
 
 /// Builds a [`Client`].
 pub struct ClientBuilder {
@@ -134,8 +134,9 @@ impl ClientBuilder {
         let advice_on_401 = Some(config.advice_on_401().into());
         let has_connector = self.connector.is_some();
         let dialer = Dialer::new(&config, self.connector)?;
-        let authenticator = authenticator(&config, has_connector, dialer.tls())?;
         let metrics = self.metrics.map(|metrics| metrics.client());
+        let exec = metrics.as_ref().map(|metrics| metrics.exec.clone());
+        let authenticator = authenticator(&config, has_connector, dialer.tls(), exec)?;
         let host = config.url.authority().map_or("", |host| host.as_str());
         let count = CountLayer::new(metrics.clone(), host);
         let rate_limit = config.rate_limit;
@@ -181,6 +182,7 @@ fn authenticator(
     config: &Config,
     has_connector: bool,
     tls: Option<Arc<CurrentTls>>,
+    metrics: Option<ExecMetrics>,
 ) -> Result<Authenticator, ConfigError> {
     let has_some = !matches!(config.credentials, Credentials::None);
     let secure = config.url.scheme() == Some(&Scheme::HTTPS) || has_connector;
@@ -188,5 +190,5 @@ fn authenticator(
         tracing::warn!("{} is not https: the credentials are not sent", config.url);
         return Ok(Authenticator::default());
     }
-    Authenticator::new(config, tls)
+    Authenticator::new(config, tls, metrics)
 }

@@ -65,8 +65,8 @@ pub use builder::ClientBuilder;
 pub use client::Client;
 pub use codec::Encoding;
 pub use config::{
-    Config, ConfigError, Credentials, Deadline, Deadlines, ExecConfig, ExecVersion, Impersonation,
-    InteractiveMode, KubeconfigOptions, Proxy,
+    Config, ConfigError, Credentials, Deadline, Deadlines, ExecConfig, ExecPolicy, ExecVersion,
+    Impersonation, InteractiveMode, KubeconfigOptions, Proxy,
 };
 pub use deleted::Deleted;
 pub use discovery::{Discovery, MappingError, RestMapper, ServedKind, ServerVersion};

@@ -4,7 +4,7 @@ use http::Uri;
 use secrecy::SecretString;
 
 use super::{
-    ConfigError, Credentials, Deadlines, Impersonation, Proxy,
+    ConfigError, Credentials, Deadlines, ExecPolicy, Impersonation, Proxy,
     tls::{Identity, Pem, Roots, TlsConfig},
 };
 
@@ -54,6 +54,9 @@ pub struct Config {
     pub(crate) url: Uri,
     pub(crate) default_namespace: String,
     pub(crate) credentials: Credentials,
+    /// The token that counts while that in the file cannot be read.
+    pub(crate) first_token: Option<SecretString>,
+    pub(crate) exec_policy: ExecPolicy,
     pub(crate) impersonation: Option<Impersonation>,
     pub(crate) tls: TlsConfig,
     pub(crate) proxy: Option<Proxy>,
@@ -72,6 +75,8 @@ impl Config {
             url,
             default_namespace: "default".to_owned(),
             credentials: Credentials::None,
+            first_token: None,
+            exec_policy: ExecPolicy::default(),
             impersonation: None,
             tls: TlsConfig::default(),
             proxy: None,
@@ -150,6 +155,13 @@ impl Config {
     ) -> Result<Self, ConfigError> {
         self.tls.identity = Some(Identity::read(certificate.into(), key.into()).await?);
         Ok(self)
+    }
+
+    /// Run only credential plugins that `policy` allows; default [`ExecPolicy::AllowAll`].
+    #[must_use]
+    pub fn with_exec_policy(mut self, policy: ExecPolicy) -> Self {
+        self.exec_policy = policy;
+        self
     }
 
     /// Act as somebody else; the client's own identity has to be allowed to.

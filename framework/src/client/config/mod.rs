@@ -23,7 +23,7 @@ pub use auth::Credentials;
 pub use config::Config;
 pub use deadlines::{Deadline, Deadlines};
 pub use error::ConfigError;
-pub use exec::{ExecConfig, ExecVersion, InteractiveMode};
+pub use exec::{ExecConfig, ExecPolicy, ExecVersion, InteractiveMode};
 pub use impersonation::Impersonation;
 pub use kubeconfig_options::KubeconfigOptions;
 pub use proxy::Proxy;

@@ -7,7 +7,7 @@ use std::{
 use base64::{Engine, prelude::BASE64_STANDARD};
 use futures_core::future::BoxFuture;
 use http::{HeaderValue, Request, Response, StatusCode, header};
-use secrecy::ExposeSecret;
+use secrecy::{ExposeSecret, SecretString};
 use tower::{Layer, Service, ServiceExt};
 
 use super::{
@@ -17,7 +17,10 @@ use super::{
     identity_files::IdentityFiles,
     token::{TokenFile, bearer, sensitive},
 };
-use crate::client::{Body, BoxError, Config, ConfigError, Credentials, transport::CurrentTls};
+use crate::{
+    client::{Body, BoxError, Config, ConfigError, Credentials, transport::CurrentTls},
+    metrics::ExecMetrics,
+};
 
 /// Says who the client is, by a header or by the certificate of the connection. A request that
 /// bears the header already keeps it.
@@ -92,26 +95,35 @@ struct Shown {
 
 impl Authenticator {
     /// Those that `config` names; client certificates that change are shown by `tls`.
-    pub(crate) fn new(config: &Config, tls: Option<Arc<CurrentTls>>) -> Result<Self, ConfigError> {
+    pub(crate) fn new(
+        config: &Config,
+        tls: Option<Arc<CurrentTls>>,
+        metrics: Option<ExecMetrics>,
+    ) -> Result<Self, ConfigError> {
         let files = config.tls.identity.as_ref();
         let files = files.filter(|identity| identity.is_in_files()).cloned();
         let files = files.zip(tls.clone());
         let source = match &config.credentials {
             Credentials::None => Source::None,
-            Credentials::Token(token) => {
-                let header = bearer(token.expose_secret().trim());
-                header.map(Source::Fixed).ok_or_else(|| {
-                    ConfigError::new("the token holds characters that no token has")
-                })?
+            Credentials::Token(token) => Source::Fixed(of_token(token)?),
+            Credentials::TokenFile(path) => {
+                let first = config.first_token.as_ref().map(of_token).transpose()?;
+                Source::File(TokenFile::new(path.clone(), first))
             }
-            Credentials::TokenFile(path) => Source::File(TokenFile::new(path.clone())),
             Credentials::Basic { username, password } => {
                 let pair = format!("{username}:{}", password.expose_secret());
                 let header = sensitive(&format!("Basic {}", BASE64_STANDARD.encode(pair)));
                 // base64 always fits a header.
                 header.map_or(Source::None, Source::Fixed)
             }
-            Credentials::Exec(exec) => Source::Plugin(Plugin::new(exec, config, tls)),
+            Credentials::Exec(exec) => {
+                let allowed = config.exec_policy.check(exec, &config.credentials_origin);
+                if let Some(metrics) = &metrics {
+                    metrics.policy(allowed.is_ok());
+                }
+                allowed?;
+                Source::Plugin(Plugin::new(exec, config, tls, metrics))
+            }
         };
         Ok(Self {
             source,
@@ -175,6 +187,11 @@ impl Authenticator {
     fn can_change(&self) -> bool {
         self.files.is_some() || matches!(self.source, Source::File(_) | Source::Plugin(_))
     }
+}
+
+fn of_token(token: &SecretString) -> Result<HeaderValue, ConfigError> {
+    bearer(token.expose_secret().trim())
+        .ok_or_else(|| ConfigError::new("the token holds characters that no token has"))
 }
 
 impl<S> Service<Request<Body>> for Auth<S>

@@ -29,7 +29,7 @@
 //!
 //! ```
 //! use pilothouse::client::{Client, Config};
-//! use tower::{Layer, layer::layer_fn};
+//! use tower::Layer;
 //! # fn main() -> Result<(), pilothouse::client::Error> {
 //! # let (my_retry, my_log) = (tower::layer::util::Identity::new(), tower::layer::util::Identity::new());
 //!
@@ -37,7 +37,7 @@
 //! let client = Client::builder(config)
 //!     .stack(move |steps| {
 //!         let attempt = my_log.layer(steps.attempt());
-//!         (steps.total, steps.trace, steps.measure, my_retry).layer(attempt)
+//!         (steps.total, steps.trace, steps.measure, &my_retry).layer(attempt)
 //!     })
 //!     .build()?;
 //! # Ok(()) }

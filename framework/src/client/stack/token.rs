@@ -24,14 +24,17 @@ pub(super) struct TokenFile {
 #[derive(Clone)]
 struct Known {
     header: HeaderValue,
-    read: Instant,
+    /// `None` for what did not come from the file.
+    read: Option<Instant>,
 }
 
 impl TokenFile {
-    pub(super) fn new(path: PathBuf) -> Self {
+    /// The token in the file at `path`, or `first` until that can be read.
+    pub(super) fn new(path: PathBuf, first: Option<HeaderValue>) -> Self {
+        let first = first.map(|header| Known { header, read: None });
         Self {
             path,
-            known: Mutex::new(None),
+            known: Mutex::new(first),
         }
     }
 
@@ -39,10 +42,12 @@ impl TokenFile {
         let old = {
             let mut known = self.known();
             match known.as_mut() {
-                Some(known) if known.read.elapsed() < FRESH => return Ok(known.header.clone()),
+                Some(known) if known.read.is_some_and(|read| read.elapsed() < FRESH) => {
+                    return Ok(known.header.clone());
+                }
                 Some(stale) => {
                     // Taken before the file is read, so that only this request reads it.
-                    stale.read = Instant::now();
+                    stale.read = Some(Instant::now());
                     Some(stale.header.clone())
                 }
                 None => None,
@@ -68,7 +73,7 @@ impl TokenFile {
         let header = read(&self.path).await?;
         *self.known() = Some(Known {
             header: header.clone(),
-            read: Instant::now(),
+            read: Some(Instant::now()),
         });
         Ok(header)
     }
@@ -117,7 +122,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("token");
         std::fs::write(&path, text).unwrap();
-        (folder, TokenFile::new(path))
+        (folder, TokenFile::new(path, None))
     }
 
     #[tokio::test(start_paused = true)]
@@ -136,6 +141,18 @@ mod tests {
         file.header().await.unwrap();
         std::fs::remove_file(&file.path).unwrap();
         tokio::time::advance(FRESH).await;
+        assert_eq!(file.header().await.unwrap(), "Bearer one");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_given_token_counts_until_the_file_can_be_read() {
+        let (_folder, file) = file("one");
+        let late = TokenFile::new(file.path.with_extension("late"), bearer("given"));
+        assert_eq!(late.header().await.unwrap(), "Bearer given");
+        std::fs::write(&late.path, "late").unwrap();
+        tokio::time::advance(FRESH).await;
+        assert_eq!(late.header().await.unwrap(), "Bearer late");
+        let file = TokenFile::new(file.path, bearer("given"));
         assert_eq!(file.header().await.unwrap(), "Bearer one");
     }
 
@@ -159,7 +176,7 @@ mod tests {
             !text.contains("hunter2") && text.contains("nothing but the token"),
             "{text}"
         );
-        let text = TokenFile::new("/nowhere/token".into())
+        let text = TokenFile::new("/nowhere/token".into(), None)
             .header()
             .await
             .unwrap_err()

@@ -6,9 +6,10 @@ use rustls_pki_types::{CertificateDer, pem::PemObject};
 
 use super::server::{Authority, OBJECT, Server, Site, json};
 use crate::client::{
-    Api, Client, Config, Credentials, ExecConfig, ExecVersion, Impersonation, InteractiveMode,
-    PostParams,
+    Api, Client, Config, Credentials, ExecConfig, ExecPolicy, ExecVersion, Impersonation,
+    InteractiveMode, PostParams,
 };
+use crate::metrics::Metrics;
 
 fn maps(config: Config) -> Api<ConfigMap> {
     Api::namespaced(&Client::new(config).unwrap(), "default")
@@ -75,17 +76,24 @@ async fn a_refused_token_is_renewed_once_and_the_write_sent_again() {
     });
     let server = Server::start(&site).await;
     let folder = tempfile::tempdir().unwrap();
-    let client = maps(with(
-        &server,
-        plugin(folder.path(), r#"say "\"token\":\"t$n\"""#),
-    ));
-    client
+    let metrics = Metrics::new();
+    let config = with(&server, plugin(folder.path(), r#"say "\"token\":\"t$n\"""#));
+    let client = Client::builder(config).metrics(metrics.clone());
+    Api::namespaced(&client.build().unwrap(), "default")
         .create(&PostParams::default(), &ConfigMap::default())
         .await
         .unwrap();
     let seen = site.seen();
     assert_eq!((seen.len(), runs(folder.path())), (2, 2));
     assert_eq!(seen[0].body, seen[1].body);
+    let text = metrics.encode();
+    for line in [
+        "requests_total{code=\"401\"",
+        "requests_total{code=\"200\"",
+        "retries_total{code=\"200\"",
+    ] {
+        assert!(text.contains(line), "{line} is missing in\n{text}");
+    }
     // The same token again is not tried again.
     let folder = tempfile::tempdir().unwrap();
     let maps = maps(with(
@@ -128,12 +136,22 @@ async fn the_certificate_of_a_plugin_is_shown_on_a_new_connection() {
         site.http2 = http2;
         let server = Server::with(&site, "127.0.0.1", Some(&clients)).await;
         let script = r#"printf '%s' '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{'; cat $n; echo '}}'"#;
-        let maps = maps(with(&server, plugin(folder.path(), script)));
+        let metrics = Metrics::new();
+        let client = Client::builder(with(&server, plugin(folder.path(), script)));
+        let client = client.metrics(metrics.clone()).build().unwrap();
+        let maps = Api::<ConfigMap>::namespaced(&client, "default");
         maps.get("a").await.unwrap();
         maps.get("a").await.unwrap();
+        let text = metrics.encode();
+        let age = "exec_plugin_certificate_rotation_age_count 1\n";
+        assert!(text.contains(age), "{text}");
+        assert!(!text.contains("exec_plugin_ttl_seconds +Inf"), "{text}");
         let used: Vec<_> = site.seen().iter().map(|seen| seen.connection).collect();
         assert_eq!(used, [0, 1, 1]);
         assert_eq!(runs(folder.path()), 2);
+        drop((maps, client));
+        let text = metrics.encode();
+        assert!(text.contains("exec_plugin_ttl_seconds +Inf"), "{text}");
     }
 }
 
@@ -245,6 +263,69 @@ async fn a_plugin_that_fails_is_told_in_one_line() {
         );
     }
     gone(&folder.path().join("pid")).await;
+}
+
+#[tokio::test]
+async fn a_plugin_that_fails_is_not_run_for_each_request() {
+    let site = Site::new(|_| json(200, OBJECT));
+    let server = Server::start(&site).await;
+    let folder = tempfile::tempdir().unwrap();
+    let script = r#"[ $n -lt 3 ] && exit 1; say "\"token\":\"t$n\"""#;
+    let metrics = Metrics::new();
+    let config = with(&server, plugin(folder.path(), script));
+    let client = Client::builder(config).metrics(metrics.clone());
+    let maps = Api::<ConfigMap>::namespaced(&client.build().unwrap(), "default");
+    let later = async |seconds| {
+        tokio::time::pause();
+        tokio::time::advance(Duration::from_secs(seconds)).await;
+        tokio::time::resume();
+    };
+    for (pause, failed_runs) in [(1, 1), (2, 2)] {
+        let first = maps.get("a").await.unwrap_err().to_string();
+        for _ in 0..5 {
+            assert_eq!(maps.get("a").await.unwrap_err().to_string(), first);
+        }
+        assert_eq!(runs(folder.path()), failed_runs);
+        later(pause).await;
+    }
+    maps.get("a").await.unwrap();
+    assert_eq!(runs(folder.path()), 3);
+    let text = metrics.encode();
+    for line in [
+        "rest_client_exec_plugin_call_total{call_status=\"no_error\",code=\"0\"} 1\n",
+        "rest_client_exec_plugin_call_total{call_status=\"plugin_execution_error\",code=\"1\"} 2\n",
+        "rest_client_exec_plugin_policy_call_total{allowed=\"true\",denied=\"false\"} 1\n",
+    ] {
+        assert!(text.contains(line), "{line} is missing in\n{text}");
+    }
+}
+
+#[tokio::test]
+async fn credentials_that_the_server_keeps_refusing_are_not_printed_for_each_request() {
+    let site = Site::new(|_| json(401, "{}"));
+    let server = Server::start(&site).await;
+    let folder = tempfile::tempdir().unwrap();
+    let script = r#"say "\"token\":\"t$n\"""#;
+    let maps = maps(with(&server, plugin(folder.path(), script)));
+    for _ in 0..5 {
+        assert!(maps.get("a").await.unwrap_err().is_unauthorized());
+    }
+    assert_eq!((runs(folder.path()), site.seen().len()), (2, 6));
+}
+
+#[tokio::test]
+async fn a_plugin_that_must_not_be_run_is_told_when_the_client_is_built() {
+    let server = Server::start(&Site::new(|_| json(200, OBJECT))).await;
+    let folder = tempfile::tempdir().unwrap();
+    let config = with(&server, plugin(folder.path(), "exit 0"));
+    let allowed = config.clone().with_exec_policy(ExecPolicy::allow(["sh"]));
+    Client::new(allowed).unwrap();
+    let error = Client::new(config.with_exec_policy(ExecPolicy::allow(["aws"])));
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "given by the program: the credential plugin `sh` is not one of those that may be run: use one of `aws`, or other credentials"
+    );
+    assert_eq!(runs(folder.path()), 0);
 }
 
 #[tokio::test]

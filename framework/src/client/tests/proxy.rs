@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use tokio::net::{TcpListener, TcpSocket};
 
 use super::{
-    secrets::Everything,
+    everything::Everything,
     server::{Authority, OBJECT, Server, Site, endless, json},
     stand_in::StandIn,
 };

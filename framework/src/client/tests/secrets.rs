@@ -1,69 +1,12 @@
-use std::{
-    fmt,
-    sync::{Arc, Mutex},
-};
-
 use k8s_openapi::api::core::v1::Secret;
-use tracing::{
-    Event, Metadata, Subscriber,
-    field::{Field, Visit},
-    span,
-};
 
-use super::server::{Authority, Server, Site, answer, json};
+use super::{
+    everything::Everything,
+    server::{Authority, Server, Site, answer, json},
+};
 use crate::client::{
     Api, Client, Credentials, ExecConfig, InteractiveMode, ListParams, PostParams,
 };
-
-/// Everything that is said at any level, by us and by the crates below.
-#[derive(Clone, Default)]
-pub(super) struct Everything(Arc<Mutex<String>>);
-
-impl Everything {
-    /// What this thread says as long as the other value lives.
-    pub(super) fn listen() -> (Self, impl Sized) {
-        let everything = Self::default();
-        let guard = tracing::subscriber::set_default(everything.clone());
-        // With one subscriber alone, tracing asks whichever test comes first by a place in the code
-        // whether anybody listens there, and remembers its "no" for all.
-        let second = tracing::Dispatch::new(everything.clone());
-        (everything, (guard, second))
-    }
-
-    pub(super) fn said(&self) -> String {
-        self.0.lock().unwrap().clone()
-    }
-
-    pub(super) fn add(&self, text: impl fmt::Display) {
-        use fmt::Write as _;
-        writeln!(self.0.lock().unwrap(), "{text}").unwrap();
-    }
-}
-
-impl Visit for Everything {
-    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.add(format_args!("{field}={value:?}"));
-    }
-}
-
-impl Subscriber for Everything {
-    fn enabled(&self, _: &Metadata<'_>) -> bool {
-        true
-    }
-    fn new_span(&self, attributes: &span::Attributes<'_>) -> span::Id {
-        attributes.record(&mut self.clone());
-        span::Id::from_u64(1)
-    }
-    fn record(&self, _: &span::Id, values: &span::Record<'_>) {
-        values.record(&mut self.clone());
-    }
-    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
-    fn event(&self, event: &Event<'_>) {
-        event.record(&mut self.clone());
-    }
-    fn enter(&self, _: &span::Id) {}
-    fn exit(&self, _: &span::Id) {}
-}
 
 /// A word that stands only where a secret is, as text and in base64.
 const TOKEN: &str = "t0ken-of-the-client";

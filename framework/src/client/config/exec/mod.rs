@@ -3,10 +3,12 @@
 mod exec_config;
 mod exec_version;
 mod interactive_mode;
+mod policy;
 mod resolve;
 
 pub use exec_config::ExecConfig;
 pub use exec_version::ExecVersion;
 pub use interactive_mode::InteractiveMode;
+pub use policy::ExecPolicy;
 
 pub(super) use resolve::resolve;

@@ -6,6 +6,7 @@ use rustls::sign::CertifiedKey;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Deserializer};
 
+use super::Validity;
 use crate::client::{
     ConfigError,
     config::{ExecVersion, Identity, Pem},
@@ -55,7 +56,7 @@ impl Credential {
     /// The credentials in `text`, which the plugin that messages call `shown` printed at `now`.
     /// No message repeats anything of it.
     pub(super) fn parse(
-        text: &str,
+        text: &[u8],
         version: ExecVersion,
         shown: &str,
         now: Timestamp,
@@ -63,9 +64,10 @@ impl Credential {
         let wrong = |text: String| ConfigError::new(format!("{shown} {text}"));
         let expected = version.as_str();
         // Both are kubectl's; JSON is YAML, but read faster and more strictly.
-        let printed = serde_json::from_str::<Printed>(text)
+        let yaml = || serde_saphyr::from_str(std::str::from_utf8(text).ok()?).ok();
+        let printed = serde_json::from_slice::<Printed>(text)
             .ok()
-            .or_else(|| serde_saphyr::from_str(text).ok())
+            .or_else(yaml)
             .ok_or_else(|| {
                 wrong(format!(
                     "printed something else than an ExecCredential of {expected}: check its arguments, and that it prints nothing else to standard output"
@@ -142,6 +144,11 @@ impl Credential {
 
     pub(super) fn wants_renewal(&self, now: Timestamp) -> bool {
         self.renewed_from.is_some_and(|from| from <= now)
+    }
+
+    /// From when until when its client certificate is valid.
+    pub(super) fn validity(&self) -> Option<Validity> {
+        Validity::of(self.identity.as_ref()?.cert.first()?)
     }
 
     pub(super) fn has_same_identity_as(&self, other: Option<&Self>) -> bool {

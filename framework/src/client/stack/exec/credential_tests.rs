@@ -2,7 +2,8 @@ use super::*;
 
 fn parse(text: &str) -> Result<Credential, String> {
     let now = "2026-01-01T00:00:00Z".parse().unwrap();
-    Credential::parse(text, ExecVersion::V1, "the plugin", now).map_err(|error| error.to_string())
+    Credential::parse(text.as_bytes(), ExecVersion::V1, "the plugin", now)
+        .map_err(|error| error.to_string())
 }
 
 fn printed(status: &str) -> String {

@@ -13,20 +13,31 @@ use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{Credential, info::Cluster, run::Run};
-use crate::client::{
-    ConfigError,
-    config::{Config, ExecConfig},
-    transport::CurrentTls,
+use crate::{
+    client::{
+        ConfigError,
+        config::{Config, ExecConfig},
+        transport::CurrentTls,
+    },
+    metrics::ExecMetrics,
 };
 
 /// After a renewal ahead of time, the next one comes no sooner than this.
+/// So does the next one because the server refused the credentials.
 const PAUSE: Duration = Duration::from_secs(10);
+/// After a run that failed, the next one comes no sooner than this …
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// … which doubles with each failure in a row, up to this.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// A credential plugin and what it printed last.
 ///
 /// However many requests need credentials, one run serves them all; it goes on as long as one of
 /// them waits. While the credentials are valid nobody waits: they are renewed shortly before their
 /// end by a task that ends with the plugin.
+///
+/// A run that failed is the answer to every request for a while, so that a broken plugin is not run
+/// for each of them.
 pub(in crate::client::stack) struct Plugin {
     shared: Arc<Shared>,
     renewal: Mutex<Renewal>,
@@ -41,6 +52,7 @@ struct Renewal {
 struct Shared {
     run: Run,
     tls: Option<Arc<CurrentTls>>,
+    metrics: Option<ExecMetrics>,
     state: Mutex<State>,
 }
 
@@ -48,6 +60,16 @@ struct Shared {
 struct State {
     known: Option<Arc<Credential>>,
     running: Option<WeakShared<Running>>,
+    failed: Option<Failed>,
+    /// No run because of a refusal before.
+    refused_until: Option<Instant>,
+}
+
+/// The last run.
+struct Failed {
+    error: ConfigError,
+    pause: Duration,
+    until: Instant,
 }
 
 type Running = BoxFuture<'static, Result<Arc<Credential>, ConfigError>>;
@@ -58,12 +80,14 @@ impl Plugin {
         exec: &ExecConfig,
         config: &Config,
         tls: Option<Arc<CurrentTls>>,
+        metrics: Option<ExecMetrics>,
     ) -> Self {
         let cluster = Cluster::new(config, exec);
         Self {
             shared: Arc::new(Shared {
                 run: Run::new(exec.clone(), cluster, &config.credentials_origin),
                 tls,
+                metrics,
                 state: Mutex::default(),
             }),
             renewal: Mutex::default(),
@@ -83,13 +107,17 @@ impl Plugin {
                     }
                     return Ok(known);
                 }
-                _ => self.shared.running(&mut state),
+                _ => match state.recent_failure() {
+                    Some(error) => return Err(error),
+                    None => self.shared.running(&mut state),
+                },
             }
         };
         running.await
     }
 
-    /// Credentials newer than `refused`, if there are.
+    /// Credentials newer than `refused`, if there are. Those that the server keeps refusing are not
+    /// printed anew for each request.
     pub(in crate::client::stack) async fn newer(
         &self,
         refused: &Arc<Credential>,
@@ -101,7 +129,17 @@ impl Plugin {
                 Some(known) if !Arc::ptr_eq(known, refused) => {
                     std::future::ready(Ok(known.clone())).left_future()
                 }
-                _ => self.shared.running(&mut state).right_future(),
+                _ => {
+                    let now = Instant::now();
+                    let too_soon = state.refused_until.is_some_and(|time| now < time)
+                        || state.recent_failure().is_some();
+                    let is_running = state.running().is_some();
+                    if too_soon && !is_running {
+                        return Ok(None);
+                    }
+                    state.refused_until = Some(now + PAUSE);
+                    self.shared.running(&mut state).right_future()
+                }
             }
         };
         let newer = running.await?;
@@ -135,11 +173,10 @@ impl Plugin {
 impl Shared {
     /// The run that is under way, or a new one.
     fn running(self: &Arc<Self>, state: &mut State) -> SharedFuture<Running> {
-        let present = state.running.as_ref().and_then(WeakShared::upgrade);
-        present.unwrap_or_else(|| {
+        state.running().unwrap_or_else(|| {
             let shared = self.clone();
             let running = async move {
-                let outcome = shared.run.run().await;
+                let outcome = shared.run.run(shared.metrics.as_ref()).await;
                 shared.keep(outcome)
             };
             let running = running.boxed().shared();
@@ -154,18 +191,70 @@ impl Shared {
     ) -> Result<Arc<Credential>, ConfigError> {
         let mut state = self.state();
         state.running = None;
-        let new = Arc::new(outcome?);
-        if let Some(tls) = &self.tls
-            && !new.has_same_identity_as(state.known.as_deref())
-        {
-            tls.show(new.identity.clone());
+        let new = match outcome {
+            Ok(new) => Arc::new(new),
+            Err(error) => {
+                state.fail(&error);
+                return Err(error);
+            }
+        };
+        state.failed = None;
+        if !new.has_same_identity_as(state.known.as_deref()) {
+            if let Some(tls) = &self.tls {
+                tls.show(new.identity.clone());
+            }
+            if let Some(metrics) = &self.metrics {
+                let old = state.known.as_ref().and_then(|known| known.validity());
+                if let Some(old) = old {
+                    metrics.rotated(old.start);
+                }
+                metrics.valid_until(self.id(), new.validity().map(|now| now.end));
+            }
         }
         state.known = Some(new.clone());
         Ok(new)
     }
 
+    /// Tells the plugins of one process apart.
+    fn id(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if let Some(metrics) = &self.metrics {
+            metrics.valid_until(self.id(), None);
+        }
+    }
+}
+
+impl State {
+    fn running(&self) -> Option<SharedFuture<Running>> {
+        self.running.as_ref().and_then(WeakShared::upgrade)
+    }
+
+    /// Why there are no credentials, if the last run failed not long ago and there is no other.
+    fn recent_failure(&self) -> Option<ConfigError> {
+        let failed = self.failed.as_ref();
+        let failed = failed.filter(|failed| Instant::now() < failed.until)?;
+        self.running().is_none().then(|| failed.error.clone())
+    }
+
+    fn fail(&mut self, error: &ConfigError) {
+        let pause = self
+            .failed
+            .as_ref()
+            .map_or(FIRST_PAUSE, |failed| (failed.pause * 2).min(LONGEST_PAUSE));
+        self.failed = Some(Failed {
+            error: error.clone(),
+            pause,
+            until: Instant::now() + pause,
+        });
     }
 }
 
@@ -189,9 +278,14 @@ mod tests {
             .env("WORDS", printed("new", now + hour))
             .interactive_mode(InteractiveMode::Never);
         let config = Config::new("https://host".parse().unwrap());
-        let plugin = Plugin::new(&exec, &config, None);
+        let plugin = Plugin::new(&exec, &config, None, None);
         let soon = now + jiff::SignedDuration::from_secs(100);
-        let old = Credential::parse(&printed("old", soon), ExecVersion::V1, "", now - hour);
+        let old = Credential::parse(
+            printed("old", soon).as_bytes(),
+            ExecVersion::V1,
+            "",
+            now - hour,
+        );
         plugin.shared.state().known = Some(Arc::new(old.unwrap()));
 
         let token = async || plugin.current().await.unwrap().header.clone().unwrap();

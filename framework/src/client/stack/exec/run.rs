@@ -1,6 +1,6 @@
 use std::{
     io::{self, ErrorKind, IsTerminal},
-    process::Stdio,
+    process::{ExitStatus, Stdio},
 };
 
 use jiff::Timestamp;
@@ -13,9 +13,12 @@ use super::{
     Credential,
     info::{Cluster, info},
 };
-use crate::client::{
-    ConfigError,
-    config::{ExecConfig, InteractiveMode},
+use crate::{
+    client::{
+        ConfigError,
+        config::{ExecConfig, InteractiveMode},
+    },
+    metrics::{ExecMetrics, ExecOutcome},
 };
 
 /// No credentials are longer than this.
@@ -39,22 +42,50 @@ impl Run {
         }
     }
 
-    /// Runs it once. Dropping the future kills it.
-    pub(super) async fn run(&self) -> Result<Credential, ConfigError> {
-        let interactive = self.is_interactive(std::io::stdin().is_terminal())?;
-        let child = self
-            .start(interactive)
-            .map_err(|error| self.not_started(&error))?;
-        let limit = self.exec.timeout;
-        let printed = tokio::time::timeout(limit, self.output(child))
-            .await
-            .map_err(|_| {
-                self.wrong(format!(
-                    "did not end within {} s and was killed: run it by hand to see what it waits for",
-                    limit.as_secs_f64()
-                ))
-            })??;
+    /// Runs it once, and counts that. Dropping the future kills it.
+    pub(super) async fn run(
+        &self,
+        metrics: Option<&ExecMetrics>,
+    ) -> Result<Credential, ConfigError> {
+        let printed = self.printed().await;
+        if let Some(metrics) = metrics {
+            metrics.call(match &printed {
+                Ok(_) => ExecOutcome::Success,
+                Err((outcome, _)) => *outcome,
+            });
+        }
+        let printed = printed.map_err(|(_, error)| error)?;
         Credential::parse(&printed, self.exec.version, &self.shown, Timestamp::now())
+    }
+
+    async fn printed(&self) -> Result<Vec<u8>, (ExecOutcome, ConfigError)> {
+        let not_run = |error| (ExecOutcome::NotRun, error);
+        let interactive = self.is_interactive(std::io::stdin().is_terminal());
+        let child = self.start(interactive.map_err(not_run)?).map_err(|error| {
+            let outcome = match error.kind() {
+                ErrorKind::NotFound => ExecOutcome::NotFound,
+                _ => ExecOutcome::NotRun,
+            };
+            (outcome, self.not_started(&error))
+        })?;
+        let limit = self.exec.timeout;
+        let ended = tokio::time::timeout(limit, self.output(child)).await;
+        let late = |_| {
+            not_run(self.wrong(format!(
+                "did not end within {} s and was killed: run it by hand to see what it waits for",
+                limit.as_secs_f64()
+            )))
+        };
+        let (printed, status) = ended.map_err(late)?.map_err(not_run)?;
+        let wrong = match status.code() {
+            Some(0) => return Ok(printed),
+            Some(code) => format!(
+                "failed with exit code {code}: see standard error for what it said, or run it by hand"
+            ),
+            None => "was killed by a signal: run it by hand to see why".to_owned(),
+        };
+        let outcome = ExecOutcome::Failed(status.code().unwrap_or(-1));
+        Err((outcome, self.wrong(wrong)))
     }
 
     fn is_interactive(&self, terminal: bool) -> Result<bool, ConfigError> {
@@ -89,7 +120,7 @@ impl Run {
             .spawn()
     }
 
-    async fn output(&self, mut child: Child) -> Result<String, ConfigError> {
+    async fn output(&self, mut child: Child) -> Result<(Vec<u8>, ExitStatus), ConfigError> {
         let broken = |error: io::Error| self.wrong(format!("broke off: {}", error.kind()));
         let mut printed = Vec::new();
         if let Some(stdout) = child.stdout.take() {
@@ -102,22 +133,7 @@ impl Run {
             ));
         }
         let status = child.wait().await.map_err(broken)?;
-        match status.code() {
-            Some(0) => {}
-            Some(code) => {
-                return Err(self.wrong(format!(
-                    "failed with exit code {code}: see standard error for what it said, or run it by hand"
-                )));
-            }
-            None => {
-                return Err(self.wrong("was killed by a signal: run it by hand to see why"));
-            }
-        }
-        String::from_utf8(printed).map_err(|_| {
-            self.wrong(
-                "printed something else than text: check its arguments, and that it prints nothing else to standard output",
-            )
-        })
+        Ok((printed, status))
     }
 
     fn not_started(&self, error: &io::Error) -> ConfigError {
