@@ -5,7 +5,7 @@ use std::{
 };
 
 use secrecy::SecretString;
-use serde::{Deserialize, Deserializer, de::IgnoredAny};
+use serde::{Deserialize, Deserializer};
 
 use super::ConfigError;
 
@@ -89,7 +89,7 @@ pub(super) struct User {
     #[serde(deserialize_with = "secret")]
     pub(super) client_key_data: Option<SecretString>,
     pub(super) exec: Option<Exec>,
-    pub(super) auth_provider: Option<IgnoredAny>,
+    pub(super) auth_provider: Option<AuthProvider>,
     #[serde(rename = "as")]
     pub(super) impersonate: Option<String>,
     #[serde(rename = "as-uid")]
@@ -100,6 +100,13 @@ pub(super) struct User {
     pub(super) impersonate_extra: Option<BTreeMap<String, Vec<String>>>,
 }
 
+/// How kubectl once said who somebody is; only to be told what to do instead.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub(super) struct AuthProvider {
+    pub(super) name: Option<String>,
+}
+
 fn secret<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SecretString>, D::Error> {
     Ok(Option::<String>::deserialize(deserializer)?.map(SecretString::from))
 }
@@ -108,6 +115,9 @@ fn secret<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SecretStr
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "kebab-case", default)]
 struct File {
+    #[serde(rename = "apiVersion")]
+    api_version: Option<String>,
+    kind: Option<String>,
     current_context: Option<String>,
     contexts: Option<Vec<NamedContext>>,
     clusters: Option<Vec<NamedCluster>>,
@@ -116,6 +126,7 @@ struct File {
 
 #[derive(Deserialize)]
 struct NamedContext {
+    #[serde(default)]
     name: String,
     #[serde(default)]
     context: Option<Context>,
@@ -123,6 +134,7 @@ struct NamedContext {
 
 #[derive(Deserialize)]
 struct NamedCluster {
+    #[serde(default)]
     name: String,
     #[serde(default)]
     cluster: Option<Cluster>,
@@ -130,6 +142,7 @@ struct NamedCluster {
 
 #[derive(Deserialize)]
 struct NamedUser {
+    #[serde(default)]
     name: String,
     #[serde(default)]
     user: Option<User>,
@@ -142,7 +155,7 @@ impl Kubeconfig {
         if text.trim().is_empty() {
             return Ok(Self::default());
         }
-        let parsed: File = serde_saphyr::from_str(text).map_err(|error| {
+        let parsed = first_document(text).map_err(|error| {
             // The parser's own text quotes the line, which may hold a token.
             let place = error.location().map_or_else(String::new, |at| {
                 format!(" (line {}, column {})", at.line(), at.column())
@@ -152,21 +165,28 @@ impl Kubeconfig {
                 file.display()
             ))
         })?;
+        let is = |given: &Option<String>, expected: &str| {
+            let given = given.as_deref().unwrap_or_default();
+            given.is_empty() || given == expected
+        };
+        if !is(&parsed.api_version, "v1") || !is(&parsed.kind, "Config") {
+            return Err(ConfigError::new(format!(
+                "{} is no kubeconfig: its apiVersion and kind must be v1 and Config",
+                file.display()
+            )));
+        }
         let file: Arc<Path> = file.into();
         let contexts = parsed.contexts.unwrap_or_default().into_iter();
         let clusters = parsed.clusters.unwrap_or_default().into_iter();
         let users = parsed.users.unwrap_or_default().into_iter();
+        let contexts = contexts.map(|entry| Entry::new(entry.name, &file, entry.context));
+        let clusters = clusters.map(|entry| Entry::new(entry.name, &file, entry.cluster));
+        let users = users.map(|entry| Entry::new(entry.name, &file, entry.user));
         Ok(Self {
             current_context: parsed.current_context.filter(|name| !name.is_empty()),
-            contexts: contexts
-                .map(|entry| Entry::new(entry.name, &file, entry.context))
-                .collect(),
-            clusters: clusters
-                .map(|entry| Entry::new(entry.name, &file, entry.cluster))
-                .collect(),
-            users: users
-                .map(|entry| Entry::new(entry.name, &file, entry.user))
-                .collect(),
+            contexts: each_once(contexts, "context")?,
+            clusters: each_once(clusters, "cluster")?,
+            users: each_once(users, "user")?,
         })
     }
 
@@ -182,9 +202,51 @@ impl Kubeconfig {
     }
 }
 
+/// As kubectl, which does not look at further documents.
+fn first_document(text: &str) -> Result<File, serde_saphyr::Error> {
+    let end = text
+        .match_indices("\n---")
+        .map(|(at, _)| at + 1)
+        .find(|at| has_content(text.get(..*at).unwrap_or_default()));
+    let first = end.and_then(|end| text.get(..end)).unwrap_or(text);
+    serde_saphyr::from_str(first)
+}
+
+/// Whether there is more than comments and the mark of a document's beginning.
+fn has_content(yaml: &str) -> bool {
+    yaml.lines().any(|line| {
+        let line = line.trim();
+        !line.is_empty() && !line.starts_with('#') && !line.starts_with("---")
+    })
+}
+
+/// The entries, unless a name stands there twice.
+fn each_once<T>(
+    entries: impl Iterator<Item = Entry<T>>,
+    what: &str,
+) -> Result<Vec<Entry<T>>, ConfigError> {
+    let mut known = Vec::new();
+    for entry in entries {
+        if find(&known, &entry.name).is_some() {
+            return Err(ConfigError::new(format!(
+                "kubeconfig {} names {what} \"{}\" twice: remove one of them",
+                entry.file.display(),
+                entry.name
+            )));
+        }
+        known.push(entry);
+    }
+    Ok(known)
+}
+
+/// The entry of that name.
+pub(super) fn find<'a, T>(entries: &'a [Entry<T>], name: &str) -> Option<&'a Entry<T>> {
+    entries.iter().find(|entry| entry.name == name)
+}
+
 fn add<T>(present: &mut Vec<Entry<T>>, more: Vec<Entry<T>>) {
     for entry in more {
-        if !present.iter().any(|known| known.name == entry.name) {
+        if find(present, &entry.name).is_none() {
             present.push(entry);
         }
     }

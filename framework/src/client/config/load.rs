@@ -10,7 +10,16 @@ use super::{
 
 impl Config {
     /// The configuration of this process: the kubeconfig files that `KUBECONFIG` names; else, in a
-    /// pod, that of its service account; else `~/.kube/config`.
+    /// pod, that of its service account; else `~/.kube/config`. This is the order of
+    /// controller-runtime.
+    ///
+    /// ```no_run
+    /// use pilothouse::client::{Client, Config};
+    ///
+    /// # async fn example() -> Result<(), pilothouse::client::Error> {
+    /// let client = Client::new(Config::infer().await?)?;
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// When there is none of these, or the first of them does not do: it says which, where and what
@@ -30,8 +39,23 @@ impl Config {
     /// The configuration of a kubeconfig: the file that `options` names, else those that
     /// `KUBECONFIG` names, else `~/.kube/config`.
     ///
-    /// Of several files the first that has an entry counts. Paths are relative to the file that they
-    /// stand in. What the client does not support is an error, never left out silently.
+    /// It means what it means to kubectl: of several files the first that has an entry of a name
+    /// counts, with all its fields; missing ones are passed over as long as there is one; paths are
+    /// relative to the file that they stand in; unknown fields count for nothing. What kubectl would
+    /// ask the person for, or take a server on `localhost:8080` instead, is an error, and so is what
+    /// the client does not support.
+    ///
+    /// ```no_run
+    /// use pilothouse::client::{Config, KubeconfigOptions};
+    ///
+    /// # async fn example() -> Result<(), pilothouse::client::ConfigError> {
+    /// let staging = KubeconfigOptions {
+    ///     context: Some("staging".into()),
+    ///     ..KubeconfigOptions::default()
+    /// };
+    /// let config = Config::from_kubeconfig(&staging).await?;
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// When a file, or what is to be used of it, does not do.
@@ -40,6 +64,22 @@ impl Config {
     }
 
     /// The configuration in a kubeconfig's text; paths in it are relative to the working directory.
+    ///
+    /// ```
+    /// use pilothouse::client::Config;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), pilothouse::client::ConfigError> {
+    /// let text = "
+    /// current-context: production
+    /// contexts: [{name: production, context: {cluster: one, user: robot, namespace: team}}]
+    /// clusters: [{name: one, cluster: {server: 'https://one.example:6443'}}]
+    /// users: [{name: robot, user: {token: secret}}]
+    /// ";
+    /// let config = Config::from_yaml(text).await?;
+    /// assert_eq!(config.default_namespace(), "team");
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// When the text does not do.
@@ -54,6 +94,14 @@ impl Config {
     /// token, certificate authority and namespace of its service account. The token is read again as
     /// it is renewed.
     ///
+    /// ```no_run
+    /// use pilothouse::client::Config;
+    ///
+    /// # async fn example() -> Result<(), pilothouse::client::ConfigError> {
+    /// let config = Config::in_cluster().await?;
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// When the process does not run in a pod, or has no service account.
     pub async fn in_cluster() -> Result<Self, ConfigError> {
@@ -65,17 +113,41 @@ async fn infer(options: &KubeconfigOptions, around: &Environment) -> Result<Conf
     if *options != KubeconfigOptions::default() || around.kubeconfig.is_some() {
         return from_files(options, around).await;
     }
-    if around.service_host.is_some() {
-        return in_cluster(around).await;
+    if around.service_host.is_none() {
+        return from_files(options, around).await;
     }
-    from_files(options, around).await
+    let in_cluster = in_cluster(around).await;
+    let home = around.home.as_deref().map(of_home);
+    match in_cluster {
+        // A pod without a service account may have brought a kubeconfig instead.
+        Err(_) if home.is_some_and(|home| home.is_file()) => from_files(options, around).await,
+        outcome => outcome,
+    }
+}
+
+fn of_home(home: &Path) -> PathBuf {
+    home.join(".kube/config")
+}
+
+/// A file's text: UTF-8, or with a byte order mark UTF-16 as PowerShell writes it.
+fn text(bytes: &[u8]) -> Option<String> {
+    let utf16 = |bytes: &[u8], unit: fn([u8; 2]) -> u16| {
+        let (units, rest) = bytes.as_chunks();
+        let units: Vec<u16> = units.iter().copied().map(unit).collect();
+        String::from_utf16(&units).ok().filter(|_| rest.is_empty())
+    };
+    match bytes {
+        [0xff, 0xfe, rest @ ..] => utf16(rest, u16::from_le_bytes),
+        [0xfe, 0xff, rest @ ..] => utf16(rest, u16::from_be_bytes),
+        _ => Some(str::from_utf8(bytes).ok()?.to_owned()),
+    }
 }
 
 async fn from_files(
     options: &KubeconfigOptions,
     around: &Environment,
 ) -> Result<Config, ConfigError> {
-    let home = around.home.as_ref().map(|home| home.join(".kube/config"));
+    let home = around.home.as_deref().map(of_home);
     let (files, whose): (Vec<PathBuf>, _) = match (&options.path, &around.kubeconfig, home) {
         (Some(path), _, _) => (vec![path.clone()], Whose::Given),
         (None, Some(list), _) => {
@@ -88,8 +160,8 @@ async fn from_files(
     };
     let mut merged = None;
     for file in &files {
-        let text = match tokio::fs::read_to_string(file).await {
-            Ok(text) => text,
+        let bytes = match tokio::fs::read(file).await {
+            Ok(bytes) => bytes,
             Err(error) if error.kind() == ErrorKind::NotFound => continue,
             Err(error) => {
                 return Err(ConfigError::new(format!(
@@ -101,6 +173,12 @@ async fn from_files(
         };
         // Relative paths in it are relative to it, wherever the process runs later.
         let file = std::path::absolute(file).unwrap_or_else(|_| file.clone());
+        let text = text(&bytes).ok_or_else(|| {
+            ConfigError::new(format!(
+                "kubeconfig {} cannot be read: it is neither UTF-8 nor UTF-16",
+                file.display()
+            ))
+        })?;
         let kubeconfig = Kubeconfig::parse(&text, &file)?;
         match &mut merged {
             None => merged = Some(kubeconfig),
@@ -120,6 +198,9 @@ async fn from_files(
         (None, Whose::Given) => Err(ConfigError::new(format!(
             "kubeconfig {all} does not exist: check the path"
         ))),
+        (None, Whose::Variable) if all.is_empty() => Err(ConfigError::new(
+            "KUBECONFIG names no file: correct it or unset it",
+        )),
         (None, Whose::Variable) => Err(ConfigError::new(format!(
             "KUBECONFIG names {all}, which does not exist: correct it or unset it"
         ))),
@@ -197,6 +278,9 @@ async fn in_cluster(around: &Environment) -> Result<Config, ConfigError> {
     proxied(config, around)
 }
 
+#[cfg(test)]
+#[path = "kubectl_tests.rs"]
+mod kubectl_tests;
 #[cfg(test)]
 #[path = "load_tests.rs"]
 mod tests;

@@ -2,13 +2,13 @@ use super::{super::proxy_variables::ProxyVariables, *};
 use secrecy::ExposeSecret;
 
 /// A folder with files, and the environment of a process that lives in it.
-struct Home {
-    folder: tempfile::TempDir,
-    around: Environment,
+pub(super) struct Home {
+    pub(super) folder: tempfile::TempDir,
+    pub(super) around: Environment,
 }
 
 impl Home {
-    fn new(files: &[(&str, &str)]) -> Self {
+    pub(super) fn new(files: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         for (name, text) in files {
             let path = folder.path().join(name);
@@ -22,12 +22,12 @@ impl Home {
         Self { folder, around }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
     /// The configuration, or the error's text with the folder written as `~`.
-    async fn load(&self, options: &KubeconfigOptions) -> Result<Config, String> {
+    pub(super) async fn load(&self, options: &KubeconfigOptions) -> Result<Config, String> {
         let folder = self.folder.path().display().to_string();
         infer(options, &self.around)
             .await
@@ -45,8 +45,12 @@ impl Home {
     }
 }
 
+fn none_given() -> KubeconfigOptions {
+    KubeconfigOptions::default()
+}
+
 /// A kubeconfig with one cluster and one user.
-fn kubeconfig(cluster: &str, user: &str) -> String {
+pub(super) fn kubeconfig(cluster: &str, user: &str) -> String {
     format!(
         "current-context: x\ncontexts: [{{name: x, context: {{cluster: c, user: u, namespace: team}}}}]\nclusters: [{{name: c, cluster: {{{cluster}}}}}]\nusers: [{{name: u, user: {{{user}}}}}]\n"
     )
@@ -127,7 +131,35 @@ async fn a_kubeconfig_that_does_not_do_is_told_in_one_line() {
         ),
         (
             user("auth-provider: {name: oidc}"),
-            "user \"u\" in ~/k: `auth-provider` is not supported yet: use a token, a token file, a client certificate or an exec plugin",
+            "user \"u\" in ~/k: `auth-provider` (oidc) is not supported: use an `exec` plugin, such as kubelogin (`kubectl oidc-login`)",
+        ),
+        (
+            user("auth-provider: {name: gcp, config: {access-token: hunter2}}"),
+            "user \"u\" in ~/k: `auth-provider` (gcp) is not supported: run `gcloud container clusters get-credentials` with gke-gcloud-auth-plugin installed",
+        ),
+        (
+            user("client-certificate: empty, client-certificate-data: aHVudGVyMg=="),
+            "user \"u\" in ~/k: client-certificate and client-certificate-data are both given: remove one of them",
+        ),
+        (
+            server("certificate-authority: empty, certificate-authority-data: Y2E="),
+            "cluster \"c\" in ~/k: certificate-authority and certificate-authority-data are both given: remove one of them",
+        ),
+        (
+            user("password: hunter2"),
+            "user \"u\" in ~/k: a password without a user name: add `username`",
+        ),
+        (
+            "users: [{name: a}, {name: b}, {name: a}]".into(),
+            "kubeconfig ~/k names user \"a\" twice: remove one of them",
+        ),
+        (
+            "apiVersion: apps/v1\nkind: Deployment".into(),
+            "~/k is no kubeconfig: its apiVersion and kind must be v1 and Config",
+        ),
+        (
+            "users:\n- name: a\n  user: [".into(),
+            "kubeconfig ~/k cannot be read (line 3, column 9): it is not YAML, or a value is not of the expected type",
         ),
         (
             user("as-groups: [admin]"),
@@ -208,6 +240,11 @@ async fn a_missing_kubeconfig_is_told_by_who_asked_for_it() {
         home.load(&KubeconfigOptions::default()).await.unwrap_err(),
         "KUBECONFIG names ~/one, which does not exist: correct it or unset it"
     );
+    home.around.kubeconfig = Some(":".into());
+    assert_eq!(
+        home.load(&none_given()).await.unwrap_err(),
+        "KUBECONFIG names no file: correct it or unset it"
+    );
     let given = KubeconfigOptions {
         path: Some(home.path("two")),
         ..KubeconfigOptions::default()
@@ -229,7 +266,7 @@ async fn the_nearest_configuration_counts() {
         ("account/ca.crt", "ca"),
         ("account/namespace", "team\n"),
     ]);
-    let none = KubeconfigOptions::default();
+    let none = none_given();
     home.around.home = Some(home.folder.path().into());
     let host = async |home: &Home, options: &KubeconfigOptions| {
         let config = home.load(options).await.unwrap();
@@ -251,6 +288,10 @@ async fn the_nearest_configuration_counts() {
         ..none
     };
     assert_eq!(host(&home, &given).await, "given");
+    // A pod without a service account.
+    home.around.kubeconfig = None;
+    std::fs::remove_file(home.path("account/token")).unwrap();
+    assert_eq!(host(&home, &none_given()).await, "home");
 }
 
 #[tokio::test]
@@ -385,14 +426,11 @@ async fn a_clusters_own_proxy_counts_before_that_of_the_environment() {
 }
 
 #[tokio::test]
-async fn authorities_in_files_are_remembered_with_their_place_and_data_come_first() {
+async fn authorities_in_files_are_remembered_with_their_place() {
     let with = |more: &str| kubeconfig(&format!("{SERVER}, {more}"), "");
     let mut home = Home::new(&[
         ("file", &with("certificate-authority: ca.crt")),
-        (
-            "data",
-            &with("certificate-authority: none, certificate-authority-data: Y2E="),
-        ),
+        ("data", &with("certificate-authority-data: Y2E=")),
         ("ca.crt", "ca"),
         ("account/token", "t"),
         ("account/ca.crt", "ca"),

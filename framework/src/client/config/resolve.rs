@@ -7,7 +7,7 @@ use secrecy::{ExposeSecret, SecretString};
 use super::{
     Config, ConfigError, Credentials, Identity, Impersonation, KubeconfigOptions, Pem, Proxy,
     Roots, TlsConfig,
-    kubeconfig::{Cluster, Context, Entry, Kubeconfig, User},
+    kubeconfig::{Cluster, Context, Entry, Kubeconfig, User, find},
 };
 
 /// The configuration that `kubeconfig` means; `shown` is how messages name it.
@@ -44,13 +44,17 @@ pub(super) async fn resolve(
     })?;
     let entry = find(&kubeconfig.clusters, &cluster).ok_or_else(|| by("cluster", &cluster))?;
     let cluster = &entry.value;
-    let mut config = of_cluster(entry).await?;
+    let user = match named(&options.user, |context| &context.user) {
+        Some(user) => Some(find(&kubeconfig.users, &user).ok_or_else(|| by("user", &user))?),
+        None => None,
+    };
+    let has_certificate = user.is_some_and(|user| {
+        is_set(&user.value.client_certificate) || is_set(&user.value.client_certificate_data)
+    });
+    let mut config = of_cluster(entry, has_certificate).await?;
 
-    match named(&options.user, |context| &context.user) {
-        Some(user) => {
-            let entry = find(&kubeconfig.users, &user).ok_or_else(|| by("user", &user))?;
-            of_user(entry, cluster, &mut config).await?;
-        }
+    match user {
+        Some(user) => of_user(user, cluster, &mut config).await?,
         None => config.credentials_origin = format!("{shown} names no user"),
     }
     let namespace = context.and_then(|context| context.value.namespace.clone());
@@ -58,10 +62,6 @@ pub(super) async fn resolve(
         config.default_namespace = namespace;
     }
     Ok(config)
-}
-
-fn find<'a, T>(entries: &'a [Entry<T>], name: &str) -> Option<&'a Entry<T>> {
-    entries.iter().find(|entry| entry.name == name)
 }
 
 /// `None` when the options say everything that a context would.
@@ -97,11 +97,28 @@ fn context<'a>(
     found.map(Some)
 }
 
-async fn of_cluster(entry: &Entry<Cluster>) -> Result<Config, ConfigError> {
+async fn of_cluster(entry: &Entry<Cluster>, has_certificate: bool) -> Result<Config, ConfigError> {
     let cluster = &entry.value;
     let origin = format!("cluster \"{}\" in {}", entry.name, entry.file.display());
     let server = cluster.server.as_deref().unwrap_or_default();
-    let url = server
+    not_both(
+        is_set(&cluster.certificate_authority) && is_set(&cluster.certificate_authority_data),
+        &origin,
+        "certificate-authority",
+    )?;
+    // As client-go takes it.
+    let scheme = if server.is_empty() || server.contains("://") {
+        ""
+    } else if is_set(&cluster.certificate_authority)
+        || is_set(&cluster.certificate_authority_data)
+        || cluster.insecure_skip_tls_verify == Some(true)
+        || has_certificate
+    {
+        "https://"
+    } else {
+        "http://"
+    };
+    let url = format!("{scheme}{server}")
         .parse::<Uri>()
         .ok()
         .filter(|url| matches!(url.scheme_str(), Some("http" | "https")) && url.query().is_none());
@@ -162,17 +179,39 @@ async fn of_user(
 ) -> Result<(), ConfigError> {
     let user = &entry.value;
     let origin = format!("user \"{}\" in {}", entry.name, entry.file.display());
-    if user.auth_provider.is_some() {
-        let instead = "use a token, a token file, a client certificate or an exec plugin";
-        return Err(not_yet(&origin, "auth-provider", instead));
+    if let Some(provider) = &user.auth_provider {
+        let name = provider.name.as_deref().unwrap_or_default();
+        let instead = match name {
+            "gcp" => {
+                "run `gcloud container clusters get-credentials` with gke-gcloud-auth-plugin installed"
+            }
+            "azure" => "run `kubelogin convert-kubeconfig`",
+            "oidc" => "use an `exec` plugin, such as kubelogin (`kubectl oidc-login`)",
+            _ => "use an `exec` plugin, a token, a token file or a client certificate",
+        };
+        return Err(ConfigError::new(format!(
+            "{origin}: `auth-provider` ({name}) is not supported: {instead}"
+        )));
     }
-    let token = user
-        .token
-        .as_ref()
-        .filter(|token| !token.expose_secret().is_empty());
+    not_both(
+        is_set(&user.client_certificate) && is_set(&user.client_certificate_data),
+        &origin,
+        "client-certificate",
+    )?;
+    not_both(
+        is_set(&user.client_key) && user.client_key_data.as_ref().is_some_and(is_some),
+        &origin,
+        "client-key",
+    )?;
+    let token = user.token.as_ref().filter(|token| is_some(token));
     let token_file = user.token_file.as_deref().filter(|path| !path.is_empty());
     let username = user.username.as_deref().filter(|name| !name.is_empty());
     config.credentials = match (token, token_file, username) {
+        (None, None, None) if user.password.as_ref().is_some_and(is_some) => {
+            return Err(ConfigError::new(format!(
+                "{origin}: a password without a user name: add `username`"
+            )));
+        }
         (None, None, None) => Credentials::None,
         (None, None, Some(username)) => Credentials::Basic {
             username: username.to_owned(),
@@ -183,10 +222,13 @@ async fn of_user(
                 "{origin}: a token and a username are given: remove one of them"
             )));
         }
-        // The file takes over from the token, as with client-go.
-        (_, Some(path), None) => {
+        // The file takes over from the token once it can be read, as with client-go.
+        (token, Some(path), None) => {
             let path = entry.path(path);
-            read(&path, "tokenFile", &origin).await?;
+            config.first_token = token.cloned();
+            if token.is_none() {
+                read(&path, "tokenFile", &origin).await?;
+            }
             Credentials::TokenFile(path)
         }
         (Some(token), None, None) => Credentials::Token(token.clone()),
@@ -290,10 +332,21 @@ async fn identity(entry: &Entry<User>, origin: &str) -> Result<Option<Identity>,
     }
 }
 
-fn not_yet(origin: &str, field: &str, instead: &str) -> ConfigError {
-    ConfigError::new(format!(
-        "{origin}: `{field}` is not supported yet: {instead}"
-    ))
+fn is_set(text: &Option<String>) -> bool {
+    text.as_ref().is_some_and(|text| !text.is_empty())
+}
+
+fn is_some(secret: &SecretString) -> bool {
+    !secret.expose_secret().is_empty()
+}
+
+fn not_both(both: bool, origin: &str, field: &str) -> Result<(), ConfigError> {
+    if both {
+        return Err(ConfigError::new(format!(
+            "{origin}: {field} and {field}-data are both given: remove one of them"
+        )));
+    }
+    Ok(())
 }
 
 fn decode(data: &str, field: &str, origin: &str) -> Result<Vec<u8>, ConfigError> {

@@ -3,7 +3,7 @@ use std::{path::Path, time::Duration};
 use k8s_openapi::api::core::v1::ConfigMap;
 
 use super::{
-    secrets::Everything,
+    everything::Everything,
     server::{Authority, OBJECT, Server, Site, json},
 };
 use crate::client::{Api, Client, Config};
