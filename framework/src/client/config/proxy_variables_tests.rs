@@ -20,9 +20,16 @@ fn proxy(set: &[(&str, &str)], server: &str) -> String {
     }
 }
 
+/// What is set, the server, and what is to be found.
+type Case = (
+    &'static [(&'static str, &'static str)],
+    &'static str,
+    &'static str,
+);
+
 #[test]
 fn each_kind_of_server_has_its_variable_and_capitals_come_first() {
-    let table: &[(&[(&str, &str)], &str, &str)] = &[
+    let table: &[Case] = &[
         (&[], "https://host", "direct"),
         (
             &[("HTTPS_PROXY", "s"), ("HTTP_PROXY", "p")],

@@ -120,8 +120,8 @@ impl StandIn {
         let serve = move |mut stream: Box<dyn Io>, _: Arc<Mutex<Vec<String>>>| {
             Box::pin(async move {
                 stream.write_all(text.as_bytes()).await.ok();
-                let mut sink = vec![0; 1024];
-                stream.read(&mut sink).await.ok();
+                // So that it does not end before its words were read.
+                stream.read_u8().await.ok();
             }) as BoxFuture<'static, ()>
         };
         Self::start(None, Box::new(serve)).await

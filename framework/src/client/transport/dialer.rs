@@ -247,3 +247,48 @@ pub(super) fn of_protocol(error: hyper::Error) -> ConnectProblem {
         ConnectProblem::Protocol(error)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
+    use tokio::net::TcpListener;
+    use tokio_rustls::TlsAcceptor;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_caller_chooses_the_protocols() {
+        let names = ["localhost".to_owned()];
+        let own = rcgen::generate_simple_self_signed(names).unwrap();
+        let key = own.signing_key.serialize_pem();
+        let mut server = rustls::ServerConfig::builder_with_provider(Arc::new(
+            rustls::crypto::ring::default_provider(),
+        ))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(
+            vec![CertificateDer::from(own.cert.der().to_vec())],
+            PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap(),
+        )
+        .unwrap();
+        server.alpn_protocols = vec![HTTP2.to_vec(), HTTP1.to_vec()];
+        let acceptor = TlsAcceptor::from(Arc::new(server));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let config = Config::new(format!("https://127.0.0.1:{port}").parse().unwrap())
+            .with_server_name("localhost")
+            .with_certificate_authority(own.cert.pem());
+        let dialer = Dialer::new(&config, None).unwrap();
+        let table: [(&[&[u8]], _, _); 2] = [(ALL, true, HTTP2), (&[HTTP1], false, HTTP1)];
+        for (protocols, http2, spoken) in table {
+            let accepted = async {
+                let (stream, _) = listener.accept().await.unwrap();
+                acceptor.accept(stream).await.unwrap()
+            };
+            let (dialled, accepted) = tokio::join!(dialer.dial(protocols), accepted);
+            assert_eq!(dialled.unwrap().http2, http2);
+            assert_eq!(accepted.get_ref().1.alpn_protocol(), Some(spoken));
+        }
+    }
+}
