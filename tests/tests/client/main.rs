@@ -89,6 +89,7 @@ scenarios! {
         a_token_from_a_file_an_executable_and_the_configuration_is_taken,
         someone_else_is_impersonated,
     ],
+    network: [requests_and_watches_go_through_a_proxy],
 }
 
 /// Goes through all of them with a real API server.
