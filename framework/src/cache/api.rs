@@ -3,11 +3,11 @@ use serde::{Serialize, de::DeserializeOwned};
 use super::ListerWatcher;
 use crate::{
     client::{Api, Error, ListParams, ObjectList, WatchParams, WatchStream},
-    resource::{ApiResource, Object},
+    resource::{ApiResource, Object, Reach},
 };
 
 /// The API server itself.
-impl<K: Object + Serialize + DeserializeOwned> ListerWatcher<K> for Api<K> {
+impl<K: Object + Serialize + DeserializeOwned, R: Reach> ListerWatcher<K> for Api<K, R> {
     type Watch = WatchStream<K>;
 
     async fn list(&self, params: &ListParams) -> Result<ObjectList<K>, Error> {

@@ -1,23 +1,25 @@
 use std::{fmt, marker::PhantomData, sync::Arc};
 
-use bytes::Bytes;
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
-    Client, DeleteParams, Deleted, Error, ListParams, ObjectList, Patch, PatchParams, PostParams,
-    WatchParams, WatchStream,
+    Client, Error, Patch, PatchParams, PostParams,
     call::Call,
     codec::{Encoded, Encoding},
-    decode::{decode_deleted, decode_list, decode_object},
+    decode::decode_object,
     url::Query,
 };
-use crate::resource::{ApiResource, Namespaced, Object, Resource};
+use crate::resource::{ApiResource, Located, Namespaced, Object, PartialObject, Resource, Scope};
 
 /// The objects of one kind, in one namespace or in the whole cluster.
 ///
 /// Cheap to clone. `metadata.managedFields` is left out of everything that is read, unless
 /// [`with_managed_fields`](Self::with_managed_fields) asks for it; so a `replace` of what was read
 /// leaves the server's managed fields as they are.
+///
+/// The second parameter says how far it reaches, and is left out nearly everywhere: what
+/// [`all`](Self::all) gives for a namespaced kind can list and watch, and nothing that takes a name
+/// compiles with it.
 ///
 /// ```no_run
 /// use pilothouse::client::{Api, Client, Config, ListParams};
@@ -31,15 +33,15 @@ use crate::resource::{ApiResource, Namespaced, Object, Resource};
 /// }
 /// # Ok(()) }
 /// ```
-pub struct Api<K> {
+pub struct Api<K, R = Located> {
     client: Client,
     resource: Arc<ApiResource>,
     namespace: Option<Arc<str>>,
     managed_fields: bool,
-    kind: PhantomData<fn() -> K>,
+    kind: PhantomData<fn() -> (K, R)>,
 }
 
-impl<K> Clone for Api<K> {
+impl<K, R> Clone for Api<K, R> {
     fn clone(&self) -> Self {
         Self {
             client: self.client.clone(),
@@ -52,7 +54,7 @@ impl<K> Clone for Api<K> {
 }
 
 /// `Api(deployments.apps/v1 in default)`.
-impl<K> fmt::Debug for Api<K> {
+impl<K, R> fmt::Debug for Api<K, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Api({}", self.resource)?;
         match &self.namespace {
@@ -77,22 +79,73 @@ impl<K: Resource<Scope = Namespaced>> Api<K> {
 impl<K: Resource> Api<K> {
     /// The objects of a cluster-scoped kind, or those of all namespaces.
     ///
-    /// Of a namespaced kind it can list, watch and delete collections; a single object has to be
-    /// reached by [`namespaced`](Self::namespaced), and is refused here before anything is sent.
-    pub fn all(client: &Client) -> Self {
-        Self::of(client, ApiResource::of::<K>(), None)
+    /// Of a namespaced kind it can list and watch; a single object is reached by
+    /// [`namespaced`](Self::namespaced), and asking for it here does not compile:
+    ///
+    /// ```compile_fail
+    /// # use pilothouse::{client::{Api, Client}, k8s::api::apps::v1::Deployment};
+    /// # async fn example(client: Client) {
+    /// Api::<Deployment>::all(&client).get("web").await;
+    /// # }
+    /// ```
+    pub fn all(client: &Client) -> Api<K, <K::Scope as Scope>::All> {
+        Api::new(client, ApiResource::of::<K>(), None)
     }
 }
 
 impl<K> Api<K> {
     /// The objects of a kind given as a value, usually with
     /// [`DynamicObject`](crate::resource::DynamicObject).
+    ///
+    /// A namespaced kind without a namespace can list and watch; what takes a name is refused then
+    /// before anything is sent.
+    ///
+    /// ```no_run
+    /// use pilothouse::{client::{Api, Client, Error}, resource::DynamicObject};
+    ///
+    /// # async fn example(client: Client, mapper: pilothouse::client::RestMapper) -> Result<(), Error> {
+    /// use pilothouse::resource::ApiResource;
+    /// let widgets = ApiResource {
+    ///     group: "demo.example.com".into(), version: "v1".into(),
+    ///     kind: "Widget".into(), plural: "widgets".into(), namespaced: true,
+    /// };
+    /// let widget = Api::<DynamicObject>::of(&client, widgets, Some("default")).get("a").await?;
+    /// println!("{}", widget.data["spec"]);
+    /// # Ok(()) }
+    /// ```
     pub fn of(client: &Client, resource: ApiResource, namespace: Option<&str>) -> Self {
+        Self::new(client, resource, namespace)
+    }
+}
+
+impl<K, R> Api<K, R> {
+    fn new(client: &Client, resource: ApiResource, namespace: Option<&str>) -> Self {
         Self {
             client: client.clone(),
             resource: Arc::new(resource),
             namespace: namespace.map(Arc::from),
             managed_fields: false,
+            kind: PhantomData,
+        }
+    }
+
+    /// The same objects, of which only the metadata is asked for and read.
+    ///
+    /// ```no_run
+    /// # use pilothouse::{client::{Api, Client, Error, ListParams}, k8s::api::core::v1::Secret};
+    /// # async fn example(client: Client) -> Result<(), Error> {
+    /// let secrets = Api::<Secret>::namespaced(&client, "default").metadata();
+    /// for secret in &secrets.list(&ListParams::default()).await? {
+    ///     println!("{:?} {:?}", secret.metadata.name, secret.metadata.labels);
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn metadata(&self) -> Api<PartialObject<K>, R> {
+        Api {
+            client: self.client.clone(),
+            resource: self.resource.clone(),
+            namespace: self.namespace.clone(),
+            managed_fields: self.managed_fields,
             kind: PhantomData,
         }
     }
@@ -119,6 +172,12 @@ impl<K> Api<K> {
         &self.client
     }
 
+    pub(super) fn keeps_managed_fields(&self) -> bool {
+        self.managed_fields
+    }
+}
+
+impl<K: Object, R> Api<K, R> {
     pub(super) fn call<'a>(
         &'a self,
         verb: &'static str,
@@ -131,129 +190,9 @@ impl<K> Api<K> {
             namespace: self.namespace.as_deref(),
             name,
             subresource,
+            // What a subresource answers is not what the type says.
+            metadata_only: K::METADATA_ONLY && subresource.is_none(),
         }
-    }
-}
-
-impl<K: Object + Serialize + DeserializeOwned> Api<K> {
-    /// The object named `name`.
-    ///
-    /// # Errors
-    /// [`Error::is_not_found`] when it does not exist.
-    pub async fn get(&self, name: &str) -> Result<K, Error> {
-        self.read(self.call("get", Some(name), None)).await
-    }
-
-    /// The object named `name`, or `None` when it does not exist.
-    pub async fn get_opt(&self, name: &str) -> Result<Option<K>, Error> {
-        match self.get(name).await {
-            Ok(object) => Ok(Some(object)),
-            Err(error) if error.is_not_found() => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// The objects that `params` asks for: one page, or everything when no limit is set.
-    pub async fn list(&self, params: &ListParams) -> Result<ObjectList<K>, Error> {
-        let call = self.call("list", None, None);
-        let mut query = Query::new(call.path()?);
-        params.write(&mut query);
-        let answer = self.client.fetch(&call, query.finish(), None).await?;
-        decode_list(&answer, &self.resource, self.managed_fields)
-            .map_err(|reason| call.undecodable(reason))
-    }
-
-    /// Everything that `params` asks for, fetched in pages of its limit, 500 when it sets none.
-    ///
-    /// The list carries the version of its first page. When the server has forgotten that version
-    /// before the last page came (410), the whole is fetched once more in one piece, as
-    /// client-go's pager does.
-    pub async fn list_all(&self, params: &ListParams) -> Result<ObjectList<K>, Error> {
-        let mut page = params.clone();
-        page.limit = params.limit.or(Some(500));
-        let mut list = self.list(&page).await?;
-        // Only the first request may name a version; the token holds it from then on.
-        page.resource_version = None;
-        page.resource_version_match = None;
-        while let Some(token) = list.continue_token() {
-            page.continue_token = Some(token.to_owned());
-            match self.list(&page).await {
-                Ok(next) => {
-                    list.metadata.continue_ = next.metadata.continue_;
-                    list.items.extend(next.items);
-                    list.undecodable.extend(next.undecodable);
-                }
-                Err(error) if error.is_expired() => {
-                    let whole = ListParams {
-                        limit: None,
-                        continue_token: None,
-                        ..params.clone()
-                    };
-                    return self.list(&whole).await;
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        list.metadata.remaining_item_count = None;
-        Ok(list)
-    }
-
-    /// The changes that `params` asks for, as they happen.
-    pub async fn watch(&self, params: &WatchParams) -> Result<WatchStream<K>, Error> {
-        let call = self.call("watch", None, None);
-        let mut query = Query::new(call.path()?);
-        params.write(&mut query);
-        let body = self.client.watch(&call, query.finish()).await?;
-        Ok(WatchStream::of_body(&call, body, self.managed_fields))
-    }
-
-    /// Creates `object`, and gives it back as the server stored it.
-    ///
-    /// # Errors
-    /// [`Error::is_already_exists`] when there is one of that name.
-    pub async fn create(&self, params: &PostParams, object: &K) -> Result<K, Error> {
-        self.post(self.call("create", None, None), params, object)
-            .await
-    }
-
-    /// Replaces the object named `name` by `object`, and gives it back as the server stored it.
-    ///
-    /// # Errors
-    /// [`Error::is_conflict`] when `object` carries a resource version that is no longer the newest.
-    pub async fn replace(&self, name: &str, params: &PostParams, object: &K) -> Result<K, Error> {
-        self.post(self.call("update", Some(name), None), params, object)
-            .await
-    }
-
-    /// Changes the object named `name`, and gives it back as the server stored it.
-    ///
-    /// # Errors
-    /// [`Error::is_conflict`] when an apply that is not forced meets fields of another manager.
-    pub async fn patch(&self, name: &str, params: &PatchParams, patch: &Patch) -> Result<K, Error> {
-        self.send_patch(self.call("patch", Some(name), None), params, patch)
-            .await
-    }
-
-    /// Deletes the object named `name`.
-    pub async fn delete(&self, name: &str, params: &DeleteParams) -> Result<Deleted<K>, Error> {
-        let call = self.call("delete", Some(name), None);
-        let body = delete_body(&call, params)?;
-        let answer = self.client.fetch(&call, call.path()?, body).await?;
-        decode_deleted(&answer, self.managed_fields).map_err(|reason| call.undecodable(reason))
-    }
-
-    /// Deletes all objects that `list` selects.
-    pub async fn delete_collection(
-        &self,
-        params: &DeleteParams,
-        list: &ListParams,
-    ) -> Result<(), Error> {
-        let call = self.call("deletecollection", None, None);
-        let mut query = Query::new(call.path()?);
-        list.write(&mut query);
-        let body = delete_body(&call, params)?;
-        self.client.fetch(&call, query.finish(), body).await?;
-        Ok(())
     }
 
     pub(super) async fn read<T: DeserializeOwned>(&self, call: Call<'_>) -> Result<T, Error> {
@@ -267,8 +206,15 @@ impl<K: Object + Serialize + DeserializeOwned> Api<K> {
         params: &PostParams,
         object: &B,
     ) -> Result<T, Error> {
+        if call.metadata_only {
+            return Err(call.invalid(
+                "a `PartialObject` is only the metadata, and the rest would be lost: use `patch`, or the kind's own type",
+            ));
+        }
         let mut query = Query::new(call.path()?);
-        params.write(&mut query);
+        params
+            .write(&mut query)
+            .map_err(|wrong| call.invalid(wrong))?;
         let write = |encoding: Encoding| {
             let body = encoding.write(object).map_err(|_| unwritable(&call))?;
             Ok((encoding.media_type(), body))
@@ -283,43 +229,24 @@ impl<K: Object + Serialize + DeserializeOwned> Api<K> {
         params: &PatchParams,
         patch: &Patch,
     ) -> Result<T, Error> {
-        match (patch.is_apply(), &params.field_manager) {
-            (true, None) => {
-                return Err(call.invalid(
-                    "a server-side apply needs a field manager: use `PatchParams::apply`",
-                ));
-            }
-            (false, _) if params.force => {
-                return Err(call.invalid("only a server-side apply can be forced"));
-            }
-            _ => {}
-        }
         let mut query = Query::new(call.path()?);
-        params.write(&mut query);
+        let written = params.write(&mut query, patch);
+        written.map_err(|wrong| call.invalid(wrong))?;
         let write = |encoding| patch.body(encoding).map_err(|_| unwritable(&call));
         let answer = self.client.submit(&call, query.finish(), write).await?;
         self.decode(&call, &answer)
     }
 
-    fn decode<T: DeserializeOwned>(&self, call: &Call<'_>, answer: &Encoded) -> Result<T, Error> {
+    pub(super) fn decode<T: DeserializeOwned>(
+        &self,
+        call: &Call<'_>,
+        answer: &Encoded,
+    ) -> Result<T, Error> {
         decode_object(answer, self.managed_fields).map_err(|reason| call.undecodable(reason))
     }
 }
 
-fn delete_body(
-    call: &Call<'_>,
-    params: &DeleteParams,
-) -> Result<Option<(&'static str, Bytes)>, Error> {
-    let Some(options) = params.body() else {
-        return Ok(None);
-    };
-    let body = Encoding::Json
-        .write(&options)
-        .map_err(|_| unwritable(call))?;
-    Ok(Some((Encoding::Json.media_type(), body)))
-}
-
 /// Serialisation fails only by the type's own doing.
-fn unwritable(call: &Call<'_>) -> Error {
+pub(super) fn unwritable(call: &Call<'_>) -> Error {
     call.invalid("the object cannot be written: check its map keys and its own `Serialize`")
 }

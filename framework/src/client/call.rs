@@ -1,6 +1,8 @@
+use std::borrow::Cow;
+
 use http::Method;
 
-use super::{Error, url};
+use super::{Error, codec::Encoding, url};
 use crate::resource::{ApiResource, ObjectKey};
 
 /// What one request is about: enough for its path and for the text of its error.
@@ -12,6 +14,8 @@ pub(crate) struct Call<'a> {
     pub(crate) namespace: Option<&'a str>,
     pub(crate) name: Option<&'a str>,
     pub(crate) subresource: Option<&'a str>,
+    /// Whether the answer need not hold more than metadata.
+    pub(crate) metadata_only: bool,
 }
 
 impl Call<'_> {
@@ -26,7 +30,7 @@ impl Call<'_> {
         check("namespace", self.namespace)?;
         check("name", self.name)?;
         check("subresource", self.subresource)?;
-        let one_object = self.name.is_some() || self.verb == "create";
+        let one_object = self.name.is_some() || matches!(self.verb, "create" | "deletecollection");
         if one_object && self.resource.namespaced && self.namespace.is_none() {
             return Err(self.invalid(format!(
                 "{} is namespaced and no namespace is given: use `Api::namespaced`",
@@ -87,6 +91,24 @@ impl Call<'_> {
         }
     }
 
+    /// What to answer in. A server that knows only whole objects may send them.
+    pub(crate) fn accept(&self, encoding: Encoding) -> Cow<'static, str> {
+        if !self.metadata_only {
+            return encoding.accept().into();
+        }
+        let list = if self.verb == "list" { "List" } else { "" };
+        let form = format!("as=PartialObjectMetadata{list};g=meta.k8s.io;v=v1");
+        let json = Encoding::Json.media_type();
+        match encoding {
+            Encoding::Json => format!("{json};{form}, {json};q=0.9"),
+            other => format!(
+                "{};{form}, {json};{form};q=0.9, {json};q=0.8",
+                other.media_type()
+            ),
+        }
+        .into()
+    }
+
     pub(crate) fn method(&self) -> Method {
         match self.verb {
             "create" => Method::POST,
@@ -115,6 +137,7 @@ mod tests {
             namespace,
             name,
             subresource: None,
+            metadata_only: false,
         }
     }
 

@@ -175,15 +175,8 @@ impl Client {
         body: Option<(&'static str, Bytes)>,
     ) -> Result<Encoded, Error> {
         let (encoding, response) = self.open(call, Class::Request, uri, body).await?;
-        let deadline = response.extensions().get::<TotalDeadline>().copied();
-        let collected = within(deadline, response.into_body().collect()).await;
-        match collected {
-            Ok(Ok(body)) => Ok(Encoded {
-                encoding,
-                bytes: body.to_bytes(),
-            }),
-            Ok(Err(error)) | Err(error) => Err(failure(call.verb, call.target(), error)),
-        }
+        let bytes = collect(call.verb, || call.target(), response).await?;
+        Ok(Encoded { encoding, bytes })
     }
 
     /// A whole answer to a body that is written in what the server takes: once more, as JSON, when
@@ -227,16 +220,23 @@ impl Client {
                 target: target(),
                 reason: format!("the request cannot be written: {error}"),
             })?;
+        let response = self.answered(verb, target, request).await?;
+        collect(verb, target, response).await
+    }
+
+    /// The answer to a request as it is; the server's errors are errors.
+    pub(super) async fn answered(
+        &self,
+        verb: &'static str,
+        target: impl Fn() -> String,
+        request: Request<Body>,
+    ) -> Result<Response<Body>, Error> {
         let answer = self.inner.stack.dispatch(request).await;
         let response = answer.map_err(|error| failure(verb, target(), error))?;
-        if !response.status().is_success() {
-            return Err(self.refusal(verb, target(), response).await);
+        if response.status().is_success() {
+            return Ok(response);
         }
-        let deadline = response.extensions().get::<TotalDeadline>().copied();
-        match within(deadline, response.into_body().collect()).await {
-            Ok(Ok(body)) => Ok(body.to_bytes()),
-            Ok(Err(error)) | Err(error) => Err(failure(verb, target(), error)),
-        }
+        Err(self.refusal(verb, target(), response).await)
     }
 
     /// The body of a watch; the server's errors are errors.
@@ -281,7 +281,7 @@ impl Client {
         let mut request = Request::builder()
             .method(call.method())
             .uri(uri)
-            .header(header::ACCEPT, wanted.accept());
+            .header(header::ACCEPT, call.accept(wanted).as_ref());
         if let Some((content_type, _)) = &body {
             request = request.header(header::CONTENT_TYPE, *content_type);
         }
@@ -290,11 +290,7 @@ impl Client {
             .body(body)
             .map_err(|error| call.invalid(format!("the request cannot be written: {error}")))?;
         request.extensions_mut().insert(class);
-        let answer = self.inner.stack.dispatch(request).await;
-        let response = answer.map_err(|error| failure(call.verb, call.target(), error))?;
-        if !response.status().is_success() {
-            return Err(self.refusal(call.verb, call.target(), response).await);
-        }
+        let response = self.answered(call.verb, || call.target(), request).await?;
         match encoding(response.headers()) {
             Ok(encoding) => Ok((encoding, response)),
             Err(other) => Err(call.undecodable(format!(
@@ -392,6 +388,19 @@ fn content_type(headers: &http::HeaderMap) -> Option<&str> {
     let value = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
     let media_type = value.split(';').next()?.trim();
     (!media_type.is_empty()).then_some(media_type)
+}
+
+/// The whole body of an answer.
+pub(super) async fn collect(
+    verb: &'static str,
+    target: impl Fn() -> String,
+    response: Response<Body>,
+) -> Result<Bytes, Error> {
+    let deadline = response.extensions().get::<TotalDeadline>().copied();
+    match within(deadline, response.into_body().collect()).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) | Err(error) => Err(failure(verb, target(), error)),
+    }
 }
 
 /// What came of `future` by the deadline.

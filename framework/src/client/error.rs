@@ -3,7 +3,7 @@ use std::{fmt, time::Duration};
 use http::StatusCode;
 
 use super::{ConfigError, ConnectError, Deadline, chain::Chain, stack::TimedOut};
-use crate::resource::Status;
+use crate::resource::{Status, Undecodable};
 
 /// Why a request failed: what was tried on what, and what came of it.
 ///
@@ -93,6 +93,15 @@ pub enum Error {
         /// What does not fit, and what to do.
         reason: String,
     },
+    /// One object of a list does not fit the type; it is there all the same.
+    #[error("{verb} {object}")]
+    #[non_exhaustive]
+    Undecodable {
+        /// What was tried.
+        verb: &'static str,
+        /// What could be read of the object, and what does not fit.
+        object: Box<Undecodable>,
+    },
     /// The configuration does not do.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -129,6 +138,7 @@ impl Error {
             | Self::Timeout { verb, .. }
             | Self::Fenced { verb, .. }
             | Self::Decode { verb, .. }
+            | Self::Undecodable { verb, .. }
             | Self::Invalid { verb, .. } => Some(verb),
             Self::Config(_) => None,
         }
@@ -141,17 +151,22 @@ impl Error {
 
     /// An object of that name exists already.
     pub fn is_already_exists(&self) -> bool {
-        self.status().is_some_and(Status::is_already_exists)
+        self.status().is_some_and(Status::is_already_exists) || self.is_bare_conflict_of_create()
     }
 
     /// Another write came first, or another field manager owns a field.
     pub fn is_conflict(&self) -> bool {
-        self.status().is_some_and(Status::is_conflict)
+        self.status().is_some_and(Status::is_conflict) && !self.is_bare_conflict_of_create()
     }
 
-    /// The object breaks its schema.
+    /// The object breaks its schema or the kind's rules.
     pub fn is_invalid(&self) -> bool {
         self.status().is_some_and(Status::is_invalid)
+    }
+
+    /// The request itself makes no sense to the server.
+    pub fn is_bad_request(&self) -> bool {
+        self.status().is_some_and(Status::is_bad_request)
     }
 
     /// The identity is known but not allowed to do this.
@@ -164,14 +179,77 @@ impl Error {
         self.status().is_some_and(Status::is_unauthorized)
     }
 
-    /// The resource version asked for is no longer kept: list again.
+    /// The resource version asked for is no longer kept, whichever of its two reasons says so: list
+    /// again.
     pub fn is_expired(&self) -> bool {
         self.status().is_some_and(Status::is_expired)
+    }
+
+    /// What was asked for is gone for good (reason `Gone`, the older form of `Expired`).
+    pub fn is_gone(&self) -> bool {
+        self.status().is_some_and(Status::is_gone)
     }
 
     /// The server asks to slow down.
     pub fn is_too_many_requests(&self) -> bool {
         self.status().is_some_and(Status::is_too_many_requests)
+    }
+
+    /// The server gave up on the request; a write may have been done. That the client gave up is
+    /// [`Error::Timeout`].
+    pub fn is_timeout(&self) -> bool {
+        self.status().is_some_and(Status::is_timeout)
+    }
+
+    /// The server could not answer in time and asks to try again.
+    pub fn is_server_timeout(&self) -> bool {
+        self.status().is_some_and(Status::is_server_timeout)
+    }
+
+    /// The server, or one behind it, is not there now.
+    pub fn is_service_unavailable(&self) -> bool {
+        self.status().is_some_and(Status::is_service_unavailable)
+    }
+
+    /// Something broke within the server.
+    pub fn is_internal_error(&self) -> bool {
+        self.status().is_some_and(Status::is_internal_error)
+    }
+
+    /// The server cannot read the object from its store: it does not decrypt or decode.
+    pub fn is_store_read_error(&self) -> bool {
+        self.status().is_some_and(Status::is_store_read_error)
+    }
+
+    /// The kind does not have this verb.
+    pub fn is_method_not_allowed(&self) -> bool {
+        self.status().is_some_and(Status::is_method_not_allowed)
+    }
+
+    /// The server cannot answer in any of the forms that were asked for.
+    pub fn is_not_acceptable(&self) -> bool {
+        self.status().is_some_and(Status::is_not_acceptable)
+    }
+
+    /// The server does not take a body of this form.
+    pub fn is_unsupported_media_type(&self) -> bool {
+        self.status().is_some_and(Status::is_unsupported_media_type)
+    }
+
+    /// The object is larger than the server takes.
+    pub fn is_request_entity_too_large(&self) -> bool {
+        self.status()
+            .is_some_and(Status::is_request_entity_too_large)
+    }
+
+    /// The namespace is being deleted and takes nothing new.
+    pub fn is_namespace_terminating(&self) -> bool {
+        self.status().is_some_and(Status::is_namespace_terminating)
+    }
+
+    /// One of the server's causes has this reason, such as `DisruptionBudget`.
+    pub fn has_cause(&self, reason: &str) -> bool {
+        self.status().is_some_and(|status| status.has_cause(reason))
     }
 
     /// The resource version asked for is newer than what this server has seen yet.
@@ -180,9 +258,33 @@ impl Error {
         status.is_some_and(Status::is_too_large_resource_version)
     }
 
-    /// How long the server asks to wait, if it does.
+    /// How long the server asks to wait before the next attempt, if it does (client-go's
+    /// `SuggestsClientDelay`).
     pub fn retry_after(&self) -> Option<Duration> {
         self.status()?.retry_after()
+    }
+
+    /// Whether the same request may well succeed later: nothing is wrong with it, but the server
+    /// or the way to it was not up to it. A write is sent again only when
+    /// [`is_outcome_unknown`](Self::is_outcome_unknown) is not the case, or it may be done twice.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Connect { .. } | Self::Transport { .. } | Self::Timeout { .. } => true,
+            Self::Api { status, .. } => {
+                status.is_too_many_requests()
+                    || (status.code >= 500
+                        && !status.is_store_read_error()
+                        && status.code != StatusCode::NOT_IMPLEMENTED.as_u16())
+            }
+            _ => false,
+        }
+    }
+
+    /// Without a `Status` of the server's, what a refused creation met is an object of that name.
+    fn is_bare_conflict_of_create(&self) -> bool {
+        let status = self.status();
+        self.verb() == Some("create")
+            && status.is_some_and(|status| status.reason.is_empty() && status.is_conflict())
     }
 
     /// Whether the request may have been done although it failed.
@@ -256,6 +358,15 @@ mod tests {
             ..Status::default()
         };
         Error::api("patch", "Deployment default/web", status).to_string()
+    }
+
+    #[test]
+    fn a_409_without_a_status_is_read_by_its_verb() {
+        let bare = |verb| Error::api(verb, "ConfigMap default/a", Status::from_code(409, ""));
+        let created = bare("create");
+        assert!(created.is_already_exists() && !created.is_conflict());
+        let updated = bare("update");
+        assert!(updated.is_conflict() && !updated.is_already_exists());
     }
 
     #[test]

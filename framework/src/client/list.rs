@@ -28,6 +28,11 @@ impl<K> ObjectList<K> {
         version.filter(|version| !version.is_empty())
     }
 
+    /// How many objects follow on later pages, where the server says so; it does not with selectors.
+    pub fn remaining(&self) -> Option<u64> {
+        u64::try_from(self.metadata.remaining_item_count?).ok()
+    }
+
     /// The token of the next page; `None` on the last one.
     pub fn continue_token(&self) -> Option<&str> {
         let token = self.metadata.continue_.as_deref();

@@ -49,13 +49,15 @@ mod error;
 mod list;
 mod params;
 pub mod pods;
+mod raw;
 pub mod stack;
-mod subresource;
+mod subresources;
 #[cfg(test)]
 mod tests;
 mod transport;
 mod upgrade;
 mod url;
+mod verbs;
 mod watch_event;
 mod watch_stream;
 
@@ -73,8 +75,8 @@ pub use discovery::{Discovery, MappingError, RestMapper, ServedKind, ServerVersi
 pub use error::{BoxError, Error};
 pub use list::ObjectList;
 pub use params::{
-    DeleteParams, FieldValidation, ListParams, Patch, PatchParams, PostParams, Preconditions,
-    Propagation, VersionMatch, WatchParams,
+    DeleteParams, FieldValidation, GetParams, ListParams, Patch, PatchParams, PostParams,
+    Preconditions, Propagation, VersionMatch, WatchParams,
 };
 #[cfg(feature = "streams")]
 pub use pods::{
@@ -83,7 +85,9 @@ pub use pods::{
 };
 pub use pods::{LogBytes, LogParams, LogSince, LogSource, Logs};
 pub use stack::RequestService;
+pub use subresources::Restart;
 pub use transport::{ConnectError, ConnectProblem, Connector, Io, ProxyProblem};
 pub use upgrade::Upgraded;
+pub use verbs::{Backoff, GetOrCreate, retry_on_conflict};
 pub use watch_event::{Change, WatchEvent};
 pub use watch_stream::WatchStream;

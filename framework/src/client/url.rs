@@ -1,4 +1,4 @@
-use std::fmt::Write as _;
+use std::{fmt::Write as _, time::Duration};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
@@ -88,6 +88,15 @@ impl Query {
         let Some(value) = value else { return };
         self.key(key);
         let _ = write!(self.text, "{value}");
+    }
+
+    /// Whole seconds, rounded up.
+    pub(crate) fn seconds(&mut self, key: &str, value: Option<Duration>) {
+        let whole = |time: Duration| {
+            let begun = u64::from(time.subsec_nanos() > 0);
+            time.as_secs().saturating_add(begun)
+        };
+        self.number(key, value.map(whole));
     }
 
     pub(crate) fn flag(&mut self, key: &str, value: bool) {

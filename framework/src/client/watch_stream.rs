@@ -87,6 +87,7 @@ impl<K> Events<K> {
             namespace: self.namespace.as_deref(),
             name: None,
             subresource: None,
+            metadata_only: false,
         }
     }
 }

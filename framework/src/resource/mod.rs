@@ -3,6 +3,8 @@
 //! * [`Object`] is anything with metadata; code that works for every kind asks for no more.
 //! * [`Resource`] adds what is known at compile time: group, version, kind, plural and [`Scope`].
 //!   Every k8s-openapi type is one; your own become one by `#[derive(Resource)]`.
+//! * [`PartialObject`] is any kind of which only the metadata is read.
+//! * [`Selector`] and [`FieldSelector`] say which objects are meant.
 //! * [`DynamicObject`] with an [`ApiResource`] stands for a kind known only at run time.
 //! * [`ObjectKey`] names an object within its kind, [`ObjectRef`] names it within the cluster.
 //! * [`Status`] is the server's own error, kept whole.
@@ -23,13 +25,19 @@
 mod api_resource;
 mod crd_error;
 mod dynamic;
+mod field_selector;
 mod key;
 mod labels;
 mod object;
 mod owner;
+mod partial;
+mod reach;
 mod reference;
+mod requirement;
 mod resource;
 mod scope;
+mod selector;
+mod selector_error;
 mod status;
 mod undecodable;
 #[doc(hidden)]
@@ -38,13 +46,19 @@ pub mod wire;
 pub use api_resource::ApiResource;
 pub use crd_error::CrdError;
 pub use dynamic::{DynamicObject, TypeMeta};
+pub use field_selector::{FieldSelector, FieldTerm};
 pub use key::ObjectKey;
 pub use labels::Labels;
 pub use object::Object;
 pub use owner::{OwnerError, controller_of, controller_reference, owner_reference, set_controller};
+pub use partial::PartialObject;
+pub use reach::{AllNamespaces, ByName, Located, Reach};
 pub use reference::ObjectRef;
+pub use requirement::{Operator, Requirement};
 pub use resource::Resource;
 pub use scope::{CanOwn, Cluster, Namespaced, Scope};
+pub use selector::Selector;
+pub use selector_error::SelectorError;
 pub use status::{Status, StatusCause, StatusDetails};
 pub use undecodable::Undecodable;
 

@@ -7,6 +7,10 @@ use super::{ObjectKey, ObjectMeta};
 /// Implemented for every k8s-openapi kind, for [`DynamicObject`](super::DynamicObject) and by
 /// `#[derive(Resource)]`. The getters borrow; an absent name reads as `""`, as on the wire.
 pub trait Object: Send + Sync + 'static {
+    /// Whether the type holds nothing but metadata, so that servers need not send more: see
+    /// [`PartialObject`](super::PartialObject).
+    const METADATA_ONLY: bool = false;
+
     /// The object's metadata.
     fn metadata(&self) -> &ObjectMeta;
 

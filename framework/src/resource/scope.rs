@@ -1,3 +1,5 @@
+use super::{AllNamespaces, Located, Reach};
+
 /// Scope of kinds that live in a namespace.
 pub use k8s_openapi::NamespaceResourceScope as Namespaced;
 
@@ -10,14 +12,20 @@ pub use k8s_openapi::ClusterResourceScope as Cluster;
 pub trait Scope: Send + Sync + 'static + sealed::Sealed {
     /// Whether objects of this scope have a namespace.
     const NAMESPACED: bool;
+
+    /// What can be done with all objects of the cluster at once: everything where a name says it
+    /// all, only listing and watching where it takes a namespace too.
+    type All: Reach;
 }
 
 impl Scope for Namespaced {
     const NAMESPACED: bool = true;
+    type All = AllNamespaces;
 }
 
 impl Scope for Cluster {
     const NAMESPACED: bool = false;
+    type All = Located;
 }
 
 /// Which owners a child may have: a cluster-scoped owner may own anything, a namespaced owner only

@@ -7,7 +7,7 @@ use super::ListMeta;
 /// The API server's answer to a request that failed, kept whole.
 ///
 /// The predicates go by [`reason`](Self::reason) and fall back to the HTTP code only when the
-/// reason is missing, as apimachinery's `errors.Is…` do.
+/// reason is missing or unknown, as apimachinery's `errors.Is…` do.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Status {
@@ -26,6 +26,29 @@ pub struct Status {
     /// List metadata.
     pub metadata: ListMeta,
 }
+
+/// apimachinery's `StatusReason`s, each of which has a predicate.
+const REASONS: [&str; 19] = [
+    "Unauthorized",
+    "Forbidden",
+    "NotFound",
+    "AlreadyExists",
+    "Conflict",
+    "Gone",
+    "Invalid",
+    "ServerTimeout",
+    "StoreReadError",
+    "Timeout",
+    "TooManyRequests",
+    "BadRequest",
+    "MethodNotAllowed",
+    "NotAcceptable",
+    "RequestEntityTooLarge",
+    "UnsupportedMediaType",
+    "InternalError",
+    "Expired",
+    "ServiceUnavailable",
+];
 
 /// Which object a [`Status`] is about, and why in detail.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,9 +106,14 @@ impl Status {
         self.is("Conflict", 409)
     }
 
-    /// The object breaks its schema.
+    /// The object breaks its schema or the kind's rules.
     pub fn is_invalid(&self) -> bool {
         self.is("Invalid", 422)
+    }
+
+    /// The request itself makes no sense to the server.
+    pub fn is_bad_request(&self) -> bool {
+        self.is("BadRequest", 400)
     }
 
     /// The identity is known but not allowed to do this.
@@ -98,14 +126,93 @@ impl Status {
         self.is("Unauthorized", 401)
     }
 
-    /// The resource version asked for is no longer kept: list again.
+    /// The resource version asked for is no longer kept, whichever of its two reasons says so: list
+    /// again.
     pub fn is_expired(&self) -> bool {
-        self.reason == "Expired" || self.is("Gone", 410)
+        self.reason == "Expired" || self.is_gone()
+    }
+
+    /// What was asked for is gone for good (reason `Gone`, the older form of `Expired`).
+    pub fn is_gone(&self) -> bool {
+        self.is("Gone", 410)
     }
 
     /// The server asks to slow down.
     pub fn is_too_many_requests(&self) -> bool {
         self.is("TooManyRequests", 429)
+    }
+
+    /// The server gave up on the request; a write may have been done.
+    pub fn is_timeout(&self) -> bool {
+        self.is("Timeout", 504)
+    }
+
+    /// The server could not answer in time and asks to try again.
+    pub fn is_server_timeout(&self) -> bool {
+        self.reason == "ServerTimeout"
+    }
+
+    /// The server, or one behind it, is not there now.
+    pub fn is_service_unavailable(&self) -> bool {
+        self.is("ServiceUnavailable", 503)
+    }
+
+    /// Something broke within the server.
+    pub fn is_internal_error(&self) -> bool {
+        self.is("InternalError", 500)
+    }
+
+    /// The server cannot read the object from its store: it does not decrypt or decode.
+    pub fn is_store_read_error(&self) -> bool {
+        self.reason == "StoreReadError"
+    }
+
+    /// The kind does not have this verb.
+    pub fn is_method_not_allowed(&self) -> bool {
+        self.is("MethodNotAllowed", 405)
+    }
+
+    /// The server cannot answer in any of the forms that were asked for.
+    pub fn is_not_acceptable(&self) -> bool {
+        self.is("NotAcceptable", 406)
+    }
+
+    /// The server does not take a body of this form.
+    pub fn is_unsupported_media_type(&self) -> bool {
+        self.is("UnsupportedMediaType", 415)
+    }
+
+    /// The object is larger than the server takes.
+    pub fn is_request_entity_too_large(&self) -> bool {
+        self.is("RequestEntityTooLarge", 413)
+    }
+
+    /// One of its causes has this reason, such as `NamespaceTerminating` or `DisruptionBudget`.
+    pub fn has_cause(&self, reason: &str) -> bool {
+        self.cause(reason).is_some()
+    }
+
+    /// The first cause of this reason.
+    pub fn cause(&self, reason: &str) -> Option<&StatusCause> {
+        self.causes().iter().find(|cause| cause.reason == reason)
+    }
+
+    /// Every single thing that is wrong, as far as the server told it.
+    pub fn causes(&self) -> &[StatusCause] {
+        let details = self.details.as_ref();
+        details.map_or(&[], |details| &details.causes)
+    }
+
+    /// The namespace is being deleted and takes nothing new.
+    pub fn is_namespace_terminating(&self) -> bool {
+        self.has_cause("NamespaceTerminating")
+    }
+
+    /// A page's version is forgotten, and this token goes on from where the list was, in the
+    /// newest version: together the pages are then of no one version.
+    pub fn inconsistent_continue_token(&self) -> Option<&str> {
+        let token = self.metadata.continue_.as_deref();
+        token.filter(|token| !token.is_empty() && self.is_expired())
     }
 
     /// The resource version asked for is newer than what this server has seen yet.
@@ -121,14 +228,16 @@ impl Status {
                     .any(|text| text.contains("Too large resource version")))
     }
 
-    /// How long the server asks to wait, if it does.
+    /// How long the server asks to wait before the next attempt, if it does (client-go's
+    /// `SuggestsClientDelay`).
     pub fn retry_after(&self) -> Option<std::time::Duration> {
         let seconds = self.details.as_ref()?.retry_after_seconds;
         (seconds > 0).then(|| std::time::Duration::from_secs(seconds.into()))
     }
 
+    /// The code counts only where the reason is none that Kubernetes knows.
     fn is(&self, reason: &str, code: u16) -> bool {
-        self.reason == reason || (self.reason.is_empty() && self.code == code)
+        self.reason == reason || (self.code == code && !REASONS.contains(&&*self.reason))
     }
 }
 
@@ -161,6 +270,75 @@ mod tests {
         for reason in ["Expired", "Gone"] {
             assert!(status(serde_json::json!({"reason": reason, "code": 410})).is_expired());
         }
+    }
+
+    #[test]
+    fn each_reason_has_a_predicate_and_no_other_answers_to_it() {
+        type Predicate = fn(&Status) -> bool;
+        let predicates: [(&str, u16, Predicate); 19] = [
+            ("Unauthorized", 401, Status::is_unauthorized),
+            ("Forbidden", 403, Status::is_forbidden),
+            ("NotFound", 404, Status::is_not_found),
+            ("AlreadyExists", 0, Status::is_already_exists),
+            ("Conflict", 409, Status::is_conflict),
+            ("Gone", 410, Status::is_gone),
+            ("Invalid", 422, Status::is_invalid),
+            ("ServerTimeout", 0, Status::is_server_timeout),
+            ("StoreReadError", 0, Status::is_store_read_error),
+            ("Timeout", 504, Status::is_timeout),
+            ("TooManyRequests", 429, Status::is_too_many_requests),
+            ("BadRequest", 400, Status::is_bad_request),
+            ("MethodNotAllowed", 405, Status::is_method_not_allowed),
+            ("NotAcceptable", 406, Status::is_not_acceptable),
+            (
+                "RequestEntityTooLarge",
+                413,
+                Status::is_request_entity_too_large,
+            ),
+            (
+                "UnsupportedMediaType",
+                415,
+                Status::is_unsupported_media_type,
+            ),
+            ("InternalError", 500, Status::is_internal_error),
+            ("Expired", 0, Status::is_expired),
+            ("ServiceUnavailable", 503, Status::is_service_unavailable),
+        ];
+        assert_eq!(predicates.map(|(reason, ..)| reason), REASONS);
+        for (reason, code, _) in predicates {
+            for (other, _, holds) in predicates {
+                // Both forms of a forgotten version are one thing to do.
+                let expired = other == "Expired" && reason == "Gone";
+                let known = status(serde_json::json!({"reason": reason, "code": 599}));
+                assert_eq!(
+                    holds(&known),
+                    reason == other || expired,
+                    "{other} of {reason}"
+                );
+                if code == 0 {
+                    continue;
+                }
+                for reason_given in ["", "Odd"] {
+                    let coded = status(serde_json::json!({"reason": reason_given, "code": code}));
+                    assert_eq!(
+                        holds(&coded),
+                        reason == other || expired,
+                        "{other} of {code}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn causes_are_found_by_their_reason() {
+        let status = status(serde_json::json!({
+            "reason": "Forbidden", "code": 403,
+            "details": {"causes": [{"reason": "NamespaceTerminating", "field": "metadata.namespace"}]},
+        }));
+        assert!(status.is_namespace_terminating() && !status.has_cause("DisruptionBudget"));
+        let cause = status.cause("NamespaceTerminating");
+        assert_eq!(cause.map(|cause| &*cause.field), Some("metadata.namespace"));
     }
 
     #[test]

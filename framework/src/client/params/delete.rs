@@ -13,6 +13,9 @@ pub struct DeleteParams {
     pub preconditions: Option<Preconditions>,
     /// Only check what would happen.
     pub dry_run: bool,
+    /// Delete an object that the server cannot read from its store, without finalizers, grace period
+    /// or precondition. What the object stood for stays behind; it goes with no other option.
+    pub ignore_store_read_error_with_cluster_breaking_potential: bool,
 }
 
 /// What becomes of the dependents of a deleted object.
@@ -89,6 +92,31 @@ impl DeleteParams {
         self
     }
 
+    /// Delete an object that the server cannot read from its store, whatever it leaves behind.
+    #[must_use]
+    pub fn ignore_store_read_error_with_cluster_breaking_potential(mut self) -> Self {
+        self.ignore_store_read_error_with_cluster_breaking_potential = true;
+        self
+    }
+
+    /// What the server would refuse (apimachinery's `ValidateDeleteOptions`).
+    pub(in crate::client) fn check(&self, one_object: bool) -> Result<(), String> {
+        let ignores = Self {
+            ignore_store_read_error_with_cluster_breaking_potential: true,
+            ..Self::default()
+        };
+        if !self.ignore_store_read_error_with_cluster_breaking_potential {
+            return Ok(());
+        }
+        if !one_object {
+            return Err("an object that cannot be read is deleted alone, by its name".into());
+        }
+        if *self != ignores {
+            return Err("an object that cannot be read is deleted without any other option".into());
+        }
+        Ok(())
+    }
+
     /// The body of the request; `None` when every option is the default.
     pub(in crate::client) fn body(&self) -> Option<DeleteOptions<'_>> {
         (*self != Self::default()).then(|| DeleteOptions {
@@ -98,6 +126,9 @@ impl DeleteParams {
             propagation_policy: self.propagation,
             preconditions: self.preconditions.as_ref(),
             dry_run: self.dry_run.then_some(["All"]),
+            ignore_store_read_error_with_cluster_breaking_potential: self
+                .ignore_store_read_error_with_cluster_breaking_potential
+                .then_some(true),
         })
     }
 }
@@ -115,6 +146,8 @@ pub(in crate::client) struct DeleteOptions<'a> {
     preconditions: Option<&'a Preconditions>,
     #[serde(skip_serializing_if = "Option::is_none")]
     dry_run: Option<[&'static str; 1]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ignore_store_read_error_with_cluster_breaking_potential: Option<bool>,
 }
 
 #[cfg(test)]
@@ -134,5 +167,24 @@ mod tests {
                 "propagationPolicy": "Foreground", "preconditions": {"uid": "1"},
             })
         );
+    }
+
+    #[test]
+    fn an_object_that_cannot_be_read_is_deleted_alone_and_as_it_is() {
+        let ignoring =
+            DeleteParams::default().ignore_store_read_error_with_cluster_breaking_potential();
+        assert!(ignoring.check(true).is_ok() && ignoring.check(false).is_err());
+        let key = "ignoreStoreReadErrorWithClusterBreakingPotential";
+        assert_eq!(serde_json::to_value(ignoring.body()).unwrap()[key], true);
+        for other in [
+            DeleteParams::background(),
+            DeleteParams::default().dry_run(),
+            DeleteParams::default().uid("1"),
+            DeleteParams::default().grace_period(Duration::ZERO),
+        ] {
+            assert!(other.check(false).is_ok());
+            let both = other.ignore_store_read_error_with_cluster_breaking_potential();
+            assert!(both.check(true).is_err());
+        }
     }
 }

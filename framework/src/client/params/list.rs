@@ -1,8 +1,25 @@
+use std::time::Duration;
+
+use super::checks;
 use crate::client::url::Query;
 
 /// What to list, and from which version.
 ///
-/// The default lists everything, consistently, in one answer.
+/// The default lists everything, consistently, in one answer. Selectors are text or values
+/// ([`Selector`](crate::resource::Selector), [`FieldSelector`](crate::resource::FieldSelector)). What
+/// the server would refuse is refused by the request that carries it, before it is sent.
+///
+/// ```
+/// use pilothouse::{client::ListParams, resource::{FieldSelector, Selector}};
+///
+/// let web = Selector::default().eq("app", "web").exists("tier");
+/// let params = ListParams::default().labels(web).fields("status.phase=Running").limit(100);
+/// assert_eq!(params.label_selector.as_deref(), Some("app=web,tier"));
+///
+/// let cached = ListParams::default().any_version();
+/// let fresh_enough = ListParams::default().not_older_than("4711");
+/// # let _ = (cached, fresh_enough, FieldSelector::default());
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListParams {
     /// Only objects whose labels match, as kubectl's `-l`.
@@ -15,8 +32,14 @@ pub struct ListParams {
     pub continue_token: Option<String>,
     /// How old the answer may be; `"0"` takes whatever the server has at hand.
     pub resource_version: Option<String>,
-    /// How [`resource_version`](Self::resource_version) is meant.
+    /// How [`resource_version`](Self::resource_version) is meant. Without it a page of a limit is
+    /// exactly of that version, and a whole list not older.
     pub resource_version_match: Option<VersionMatch>,
+    /// After how long the server shall give up; its own default is a minute. Whole seconds, rounded up.
+    pub timeout: Option<Duration>,
+    /// Only this shard of the objects, as the server's `shardSelector` describes it (KEP-5866; servers
+    /// without the feature ignore it: compare the list's `metadata.shardInfo`).
+    pub shard_selector: Option<String>,
 }
 
 /// How the resource version of a list is meant.
@@ -64,6 +87,38 @@ impl ListParams {
         self
     }
 
+    /// An answer of exactly `version`, or 410 when the server no longer has it.
+    #[must_use]
+    pub fn exactly(self, version: impl Into<String>) -> Self {
+        self.at(version).version_match(VersionMatch::Exact)
+    }
+
+    /// An answer of `version` or later, also for a single page.
+    #[must_use]
+    pub fn not_older_than(self, version: impl Into<String>) -> Self {
+        self.at(version).version_match(VersionMatch::NotOlderThan)
+    }
+
+    /// Whatever the server has at hand, which costs it least and may be old.
+    #[must_use]
+    pub fn any_version(self) -> Self {
+        self.at("0")
+    }
+
+    /// The server gives up after `timeout`, rounded up to seconds.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Only this shard of the objects.
+    #[must_use]
+    pub fn shard(mut self, selector: impl Into<String>) -> Self {
+        self.shard_selector = Some(selector.into());
+        self
+    }
+
     /// How the version is meant.
     #[must_use]
     pub fn version_match(mut self, how: VersionMatch) -> Self {
@@ -71,7 +126,38 @@ impl ListParams {
         self
     }
 
-    pub(in crate::client) fn write(&self, query: &mut Query) {
+    /// What the server would refuse (apimachinery's `ValidateListOptions`).
+    fn check(&self) -> Result<(), String> {
+        checks::selectors(
+            self.label_selector.as_deref(),
+            self.field_selector.as_deref(),
+        )?;
+        let version = checks::given(self.resource_version.as_deref());
+        if checks::given(self.continue_token.as_deref()).is_some() {
+            if self.resource_version_match.is_some() {
+                return Err("a continue token holds its version already: leave the resource version match out".into());
+            }
+            if version.is_some_and(|version| version != "0") {
+                return Err(
+                    "a continue token holds its version already: leave the resource version out"
+                        .into(),
+                );
+            }
+        }
+        match (self.resource_version_match, version) {
+            (Some(_), None) => {
+                Err("a resource version match says how a resource version is meant: give one".into())
+            }
+            (Some(VersionMatch::Exact), Some("0")) => Err(
+                "resource version \"0\" means any version, which none can be exactly: use `any_version`"
+                    .into(),
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    pub(in crate::client) fn write(&self, query: &mut Query) -> Result<(), String> {
+        self.check()?;
         query.text("labelSelector", self.label_selector.as_deref());
         query.text("fieldSelector", self.field_selector.as_deref());
         query.number("limit", self.limit.map(u64::from));
@@ -82,5 +168,88 @@ impl ListParams {
             VersionMatch::NotOlderThan => "NotOlderThan",
         });
         query.text("resourceVersionMatch", how);
+        query.seconds("timeoutSeconds", self.timeout);
+        query.text("shardSelector", self.shard_selector.as_deref());
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(params: &ListParams) -> Result<String, String> {
+        let mut query = Query::new(String::new());
+        params.write(&mut query).map(|()| query.finish())
+    }
+
+    #[test]
+    fn a_version_is_said_with_and_without_a_page() {
+        let params = ListParams::default;
+        for (params, query) in [
+            (params(), ""),
+            (params().any_version(), "?resourceVersion=0"),
+            (
+                params().any_version().limit(500),
+                "?limit=500&resourceVersion=0",
+            ),
+            (
+                params().exactly("7").limit(5),
+                "?limit=5&resourceVersion=7&resourceVersionMatch=Exact",
+            ),
+            (
+                params().not_older_than("7"),
+                "?resourceVersion=7&resourceVersionMatch=NotOlderThan",
+            ),
+            (
+                params()
+                    .any_version()
+                    .version_match(VersionMatch::NotOlderThan),
+                "?resourceVersion=0&resourceVersionMatch=NotOlderThan",
+            ),
+            (
+                params().continue_token("t").at("0"),
+                "?continue=t&resourceVersion=0",
+            ),
+            (
+                params().timeout(Duration::from_millis(1500)).shard("s"),
+                "?timeoutSeconds=2&shardSelector=s",
+            ),
+        ] {
+            assert_eq!(written(&params).unwrap(), query);
+        }
+    }
+
+    #[test]
+    fn what_the_server_would_refuse_is_not_sent() {
+        let params = ListParams::default;
+        for (params, problem) in [
+            (
+                params().version_match(VersionMatch::Exact),
+                "a resource version match says how a resource version is meant: give one",
+            ),
+            (
+                params().exactly("0"),
+                "resource version \"0\" means any version, which none can be exactly: use `any_version`",
+            ),
+            (
+                params().continue_token("t").exactly("7"),
+                "a continue token holds its version already: leave the resource version match out",
+            ),
+            (
+                params().continue_token("t").at("7"),
+                "a continue token holds its version already: leave the resource version out",
+            ),
+            (
+                params().labels("app in (a"),
+                "label selector `app in (a`: expected `,` or `)`, it ends",
+            ),
+            (
+                params().fields("spec.nodeName"),
+                "field selector `spec.nodeName`: `spec.nodeName` is not of the form `field=value` or `field!=value`",
+            ),
+        ] {
+            assert_eq!(written(&params).unwrap_err(), problem);
+        }
     }
 }

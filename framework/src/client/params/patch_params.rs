@@ -1,4 +1,4 @@
-use super::FieldValidation;
+use super::{FieldValidation, Patch, checks};
 use crate::client::url::Query;
 
 /// Options of `patch`.
@@ -51,7 +51,21 @@ impl PatchParams {
         self
     }
 
-    pub(in crate::client) fn write(&self, query: &mut Query) {
+    /// Writes what goes with `patch`, or says what does not.
+    pub(in crate::client) fn write(&self, query: &mut Query, patch: &Patch) -> Result<(), String> {
+        checks::field_manager(self.field_manager.as_deref())?;
+        let manager = checks::given(self.field_manager.as_deref());
+        match (patch.is_apply(), manager) {
+            (true, None) => {
+                return Err(
+                    "a server-side apply needs a field manager: use `PatchParams::apply`".into(),
+                );
+            }
+            (false, _) if self.force => {
+                return Err("only a server-side apply can be forced".into());
+            }
+            _ => {}
+        }
         query.text("dryRun", self.dry_run.then_some("All"));
         query.text("fieldManager", self.field_manager.as_deref());
         let validation = self.field_validation.map(FieldValidation::as_str);
@@ -59,5 +73,6 @@ impl PatchParams {
         if self.force {
             query.flag("force", true);
         }
+        Ok(())
     }
 }

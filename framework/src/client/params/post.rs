@@ -1,3 +1,4 @@
+use super::checks;
 use crate::client::url::Query;
 
 /// Options of `create` and `replace`.
@@ -54,10 +55,12 @@ impl PostParams {
         self
     }
 
-    pub(in crate::client) fn write(&self, query: &mut Query) {
+    pub(in crate::client) fn write(&self, query: &mut Query) -> Result<(), String> {
+        checks::field_manager(self.field_manager.as_deref())?;
         query.text("dryRun", self.dry_run.then_some("All"));
         query.text("fieldManager", self.field_manager.as_deref());
         let validation = self.field_validation.map(FieldValidation::as_str);
         query.text("fieldValidation", validation);
+        Ok(())
     }
 }

@@ -1,10 +1,12 @@
 use std::time::Duration;
 
+use super::checks;
 use crate::client::url::Query;
 
 /// What to watch, and from where on.
 ///
-/// The default begins with the present state as added objects and asks for bookmarks.
+/// The default begins with the present state as added objects and asks for bookmarks. Selectors are
+/// text or values, as for [`ListParams`](super::ListParams).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WatchParams {
     /// Only objects whose labels match.
@@ -19,6 +21,8 @@ pub struct WatchParams {
     pub timeout: Option<Duration>,
     /// Whether the stream begins with the present state, ended by a bookmark (KEP-3157).
     pub send_initial_events: bool,
+    /// Only this shard of the objects: see [`ListParams`](super::ListParams).
+    pub shard_selector: Option<String>,
 }
 
 impl Default for WatchParams {
@@ -30,6 +34,7 @@ impl Default for WatchParams {
             allow_bookmarks: true,
             timeout: None,
             send_initial_events: false,
+            shard_selector: None,
         }
     }
 }
@@ -63,24 +68,43 @@ impl WatchParams {
         self
     }
 
-    /// Begin with the present state.
+    /// Only this shard of the objects.
+    #[must_use]
+    pub fn shard(mut self, selector: impl Into<String>) -> Self {
+        self.shard_selector = Some(selector.into());
+        self
+    }
+
+    /// Leave bookmarks out.
+    #[must_use]
+    pub fn without_bookmarks(mut self) -> Self {
+        self.allow_bookmarks = false;
+        self
+    }
+
+    /// Begin with the present state, as new as [`after`](Self::after) says or newer, or the newest.
     #[must_use]
     pub fn initial_events(mut self) -> Self {
         self.send_initial_events = true;
         self
     }
 
-    pub(in crate::client) fn write(&self, query: &mut Query) {
+    pub(in crate::client) fn write(&self, query: &mut Query) -> Result<(), String> {
+        checks::selectors(
+            self.label_selector.as_deref(),
+            self.field_selector.as_deref(),
+        )?;
         query.flag("watch", true);
         query.text("labelSelector", self.label_selector.as_deref());
         query.text("fieldSelector", self.field_selector.as_deref());
         query.text("resourceVersion", self.resource_version.as_deref());
         query.flag("allowWatchBookmarks", self.allow_bookmarks);
-        let seconds = |timeout: Duration| timeout.as_secs() + u64::from(timeout.subsec_nanos() > 0);
-        query.number("timeoutSeconds", self.timeout.map(seconds));
+        query.seconds("timeoutSeconds", self.timeout);
         if self.send_initial_events {
             query.flag("sendInitialEvents", true);
             query.text("resourceVersionMatch", Some("NotOlderThan"));
         }
+        query.text("shardSelector", self.shard_selector.as_deref());
+        Ok(())
     }
 }

@@ -15,4 +15,6 @@ mod server;
 mod stack;
 mod stand_in;
 mod trust;
+mod verbs;
+mod waits;
 mod wire;

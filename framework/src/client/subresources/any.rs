@@ -1,0 +1,97 @@
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::{
+    client::{Api, Error, Patch, PatchParams, PostParams},
+    resource::{ByName, Object},
+};
+
+/// Any subresource by its name.
+impl<K: Object + Serialize + DeserializeOwned, R: ByName> Api<K, R> {
+    /// A subresource of the object named `name`.
+    ///
+    /// ```no_run
+    /// # use pilothouse::{client::{Api, Error}, resource::DynamicObject};
+    /// # async fn example(gadgets: Api<DynamicObject>) -> Result<(), Error> {
+    /// use pilothouse::k8s::api::autoscaling::v1::Scale;
+    ///
+    /// let scale: Scale = gadgets.get_subresource("a", "scale").await?;
+    /// # Ok(()) }
+    /// ```
+    pub async fn get_subresource<T: DeserializeOwned>(
+        &self,
+        name: &str,
+        subresource: &str,
+    ) -> Result<T, Error> {
+        self.read(self.call("get", Some(name), Some(subresource)))
+            .await
+    }
+
+    /// Creates a subresource of the object named `name`, for the API's requests that are no objects.
+    ///
+    /// ```no_run
+    /// # use pilothouse::{client::{Api, Error, PostParams}, resource::{DynamicObject, Status}};
+    /// # async fn example(pods: Api<DynamicObject>) -> Result<(), Error> {
+    /// let eviction = serde_json::json!({
+    ///     "apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "web-0"},
+    /// });
+    /// let done: Status =
+    ///     pods.create_subresource("web-0", "eviction", &PostParams::default(), &eviction).await?;
+    /// # Ok(()) }
+    /// ```
+    pub async fn create_subresource<B: Serialize, T: DeserializeOwned>(
+        &self,
+        name: &str,
+        subresource: &str,
+        params: &PostParams,
+        body: &B,
+    ) -> Result<T, Error> {
+        let call = self.call("create", Some(name), Some(subresource));
+        self.post(call, params, body).await
+    }
+
+    /// Replaces a subresource of the object named `name`.
+    ///
+    /// ```no_run
+    /// # use pilothouse::{client::{Api, Error, PostParams}, k8s::api::core::v1::Namespace};
+    /// # async fn example(namespaces: Api<Namespace>) -> Result<(), Error> {
+    /// let mut stuck = namespaces.get("stuck").await?;
+    /// stuck.spec.get_or_insert_default().finalizers = None;
+    /// let _: Namespace = namespaces
+    ///     .replace_subresource("stuck", "finalize", &PostParams::default(), &stuck)
+    ///     .await?;
+    /// # Ok(()) }
+    /// ```
+    pub async fn replace_subresource<B: Serialize, T: DeserializeOwned>(
+        &self,
+        name: &str,
+        subresource: &str,
+        params: &PostParams,
+        body: &B,
+    ) -> Result<T, Error> {
+        let call = self.call("update", Some(name), Some(subresource));
+        self.post(call, params, body).await
+    }
+
+    /// Changes a subresource of the object named `name`.
+    ///
+    /// ```no_run
+    /// # use pilothouse::{client::{Api, Error, Patch, PatchParams}, resource::DynamicObject};
+    /// # async fn example(gadgets: Api<DynamicObject>) -> Result<(), Error> {
+    /// use pilothouse::k8s::api::autoscaling::v1::Scale;
+    ///
+    /// let five = Patch::Merge(serde_json::json!({"spec": {"replicas": 5}}));
+    /// let _: Scale =
+    ///     gadgets.patch_subresource("a", "scale", &PatchParams::default(), &five).await?;
+    /// # Ok(()) }
+    /// ```
+    pub async fn patch_subresource<T: DeserializeOwned>(
+        &self,
+        name: &str,
+        subresource: &str,
+        params: &PatchParams,
+        patch: &Patch,
+    ) -> Result<T, Error> {
+        let call = self.call("patch", Some(name), Some(subresource));
+        self.send_patch(call, params, patch).await
+    }
+}

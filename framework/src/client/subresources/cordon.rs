@@ -1,0 +1,29 @@
+use k8s_openapi::api::core::v1::Node;
+
+use crate::client::{Api, Error, Patch, PatchParams};
+
+/// What kubectl does with Nodes.
+impl Api<Node> {
+    /// No new Pods are placed on the Node named `name` (`kubectl cordon`).
+    ///
+    /// ```no_run
+    /// # use pilothouse::{client::{Api, Error}, k8s::api::core::v1::Node};
+    /// # async fn example(nodes: Api<Node>) -> Result<(), Error> {
+    /// nodes.cordon("node-1").await?;
+    /// nodes.uncordon("node-1").await?;
+    /// # Ok(()) }
+    /// ```
+    pub async fn cordon(&self, name: &str) -> Result<Node, Error> {
+        self.unschedulable(name, serde_json::json!(true)).await
+    }
+
+    /// Pods may be placed on the Node named `name` again (`kubectl uncordon`).
+    pub async fn uncordon(&self, name: &str) -> Result<Node, Error> {
+        self.unschedulable(name, serde_json::Value::Null).await
+    }
+
+    async fn unschedulable(&self, name: &str, value: serde_json::Value) -> Result<Node, Error> {
+        let patch = Patch::Merge(serde_json::json!({"spec": {"unschedulable": value}}));
+        self.patch(name, &PatchParams::default(), &patch).await
+    }
+}

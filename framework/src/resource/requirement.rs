@@ -1,0 +1,175 @@
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
+
+/// One condition of a [`Selector`](super::Selector): a label's key, an operator and values.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Requirement {
+    /// The label's key.
+    pub key: String,
+    /// What must hold for it.
+    pub operator: Operator,
+    /// The values to compare with; none for [`Operator::Exists`] and [`Operator::DoesNotExist`].
+    pub values: BTreeSet<String>,
+}
+
+/// What a [`Requirement`] asks of a label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Operator {
+    /// It is there and has one of the values; with one value, equality.
+    In,
+    /// It is not there, or has none of the values.
+    NotIn,
+    /// It is there.
+    Exists,
+    /// It is not there.
+    DoesNotExist,
+    /// It is there and is an integer greater than the value.
+    GreaterThan,
+    /// It is there and is an integer less than the value.
+    LessThan,
+}
+
+impl Requirement {
+    /// Whether `labels` fulfil it.
+    pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
+        let label = labels.get(&self.key);
+        let compare = |wanted: fn(i64, i64) -> bool| {
+            let label = label.and_then(|label| label.parse().ok());
+            let bound = self.values.first().and_then(|value| value.parse().ok());
+            label
+                .zip(bound)
+                .is_some_and(|(label, bound)| wanted(label, bound))
+        };
+        match self.operator {
+            Operator::In => label.is_some_and(|label| self.values.contains(label)),
+            Operator::NotIn => label.is_none_or(|label| !self.values.contains(label)),
+            Operator::Exists => label.is_some(),
+            Operator::DoesNotExist => label.is_none(),
+            Operator::GreaterThan => compare(|label, bound| label > bound),
+            Operator::LessThan => compare(|label, bound| label < bound),
+        }
+    }
+
+    /// What the API server would refuse in it.
+    pub(super) fn check(&self) -> Result<(), String> {
+        check_key(&self.key).map_err(|problem| format!("the key `{}` {problem}", self.key))?;
+        for value in &self.values {
+            check_name(value, true)
+                .map_err(|problem| format!("the value `{value}` of `{}` {problem}", self.key))?;
+        }
+        let one_integer = || {
+            let mut values = self.values.iter();
+            let first = values
+                .next()
+                .is_some_and(|value| value.parse::<i64>().is_ok());
+            first && values.next().is_none()
+        };
+        match self.operator {
+            Operator::In | Operator::NotIn if self.values.is_empty() => {
+                Err(format!("`{}` needs at least one value", self.key))
+            }
+            Operator::Exists | Operator::DoesNotExist if !self.values.is_empty() => Err(format!(
+                "`{}` takes no values where only its presence counts",
+                self.key
+            )),
+            Operator::GreaterThan | Operator::LessThan if !one_integer() => Err(format!(
+                "`{}` can only be compared with one integer",
+                self.key
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// As kubectl's `-l` takes it. What no label may be stands in quotes, so that it is refused and
+/// never becomes a condition of its own.
+impl fmt::Display for Requirement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key = Quoted(&self.key, check_key(&self.key).is_ok());
+        let value = |value| Quoted(value, check_name(value, true).is_ok());
+        let first = self.values.first().map_or("", String::as_str);
+        match (self.operator, self.values.len()) {
+            (Operator::Exists, _) => write!(f, "{key}"),
+            (Operator::DoesNotExist, _) => write!(f, "!{key}"),
+            (Operator::GreaterThan, _) => write!(f, "{key}>{}", value(first)),
+            (Operator::LessThan, _) => write!(f, "{key}<{}", value(first)),
+            (Operator::In, 1) => write!(f, "{key}={}", value(first)),
+            (Operator::NotIn, 1) => write!(f, "{key}!={}", value(first)),
+            (Operator::In | Operator::NotIn, _) => {
+                let word = if self.operator == Operator::In {
+                    "in"
+                } else {
+                    "notin"
+                };
+                write!(f, "{key} {word} (")?;
+                for (at, one) in self.values.iter().enumerate() {
+                    let comma = if at == 0 { "" } else { "," };
+                    write!(f, "{comma}{}", value(one))?;
+                }
+                f.write_str(")")
+            }
+        }
+    }
+}
+
+struct Quoted<'a>(&'a str, bool);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.1 {
+            f.write_str(self.0)
+        } else {
+            write!(f, "{:?}", self.0)
+        }
+    }
+}
+
+/// apimachinery's rule for a qualified name: a DNS subdomain and `/` may come before the name.
+fn check_key(key: &str) -> Result<(), &'static str> {
+    match key.split_once('/') {
+        None => check_name(key, false),
+        Some((prefix, name)) => {
+            check_subdomain(prefix)?;
+            check_name(name, false)
+        }
+    }
+}
+
+fn check_name(name: &str, may_be_empty: bool) -> Result<(), &'static str> {
+    let inner = |letter: u8| letter.is_ascii_alphanumeric() || b"-_.".contains(&letter);
+    let outer = |letter: Option<&u8>| letter.is_some_and(u8::is_ascii_alphanumeric);
+    let bytes = name.as_bytes();
+    if bytes.is_empty() {
+        return if may_be_empty {
+            Ok(())
+        } else {
+            Err("must not be empty")
+        };
+    }
+    if bytes.len() > 63 {
+        return Err("must have at most 63 characters");
+    }
+    if bytes.iter().all(|letter| inner(*letter)) && outer(bytes.first()) && outer(bytes.last()) {
+        Ok(())
+    } else {
+        Err("must be of letters, digits, `-`, `_` and `.`, with a letter or digit at both ends")
+    }
+}
+
+fn check_subdomain(prefix: &str) -> Result<(), &'static str> {
+    let inner = |letter: u8| letter.is_ascii_lowercase() || letter.is_ascii_digit();
+    let outer = |letter: Option<&u8>| letter.is_some_and(|letter| inner(*letter));
+    let label = |label: &str| {
+        let bytes = label.as_bytes();
+        bytes.iter().all(|letter| inner(*letter) || *letter == b'-')
+            && outer(bytes.first())
+            && outer(bytes.last())
+    };
+    if prefix.len() <= 253 && prefix.split('.').all(label) {
+        Ok(())
+    } else {
+        Err("must have a DNS name in lower case before the `/`")
+    }
+}
