@@ -176,6 +176,8 @@ fn reason(error: &Error) -> String {
     | Error::Connect { verb, target, .. }
     | Error::Transport { verb, target, .. }
     | Error::Timeout { verb, target, .. }
+    | Error::Fenced { verb, target, .. }
+    | Error::Lagged { verb, target, .. }
     | Error::Decode { verb, target, .. }
     | Error::Invalid { verb, target, .. }) = error
     else {

@@ -313,6 +313,9 @@ impl<L> Reflector<L> {
             self.progress.failed("watch", error);
             return Ended::Pause("throttled", pause);
         }
+        if matches!(error, Error::Lagged { .. }) {
+            return Ended::Reopen("lagged");
+        }
         if matches!(
             error,
             Error::Transport { .. } | Error::Connect { .. } | Error::Timeout { .. }

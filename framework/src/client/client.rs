@@ -13,6 +13,7 @@ use super::{
     codec::{Agreed, Encoded, Encoding},
     decode::decode_status,
     stack::{self, Closed, Dispatch, FenceLayer, TimedOut, TotalDeadline},
+    transport::Lagged,
 };
 use crate::resource::Status;
 
@@ -416,6 +417,7 @@ async fn within<F: Future>(
         .map_err(|_| deadline.passed().into())
 }
 
+/// The error of a request, or of the reading of its answer.
 pub(super) fn failure(verb: &'static str, target: String, error: BoxError) -> Error {
     let error = match error.downcast::<ConnectError>() {
         Ok(source) => {
@@ -441,6 +443,13 @@ pub(super) fn failure(verb: &'static str, target: String, error: BoxError) -> Er
         }
         Err(error) => error,
     };
+    if let Some(&Lagged(after)) = error.downcast_ref() {
+        return Error::Lagged {
+            verb,
+            target,
+            after,
+        };
+    }
     match error.downcast_ref::<TimedOut>().copied() {
         Some(TimedOut { deadline, after }) => Error::Timeout {
             verb,

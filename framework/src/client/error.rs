@@ -2,7 +2,9 @@ use std::{fmt, time::Duration};
 
 use http::StatusCode;
 
-use super::{ConfigError, ConnectError, Deadline, chain::Chain, stack::TimedOut};
+use super::{
+    ConfigError, ConnectError, Deadline, chain::Chain, stack::TimedOut, transport::Lagged,
+};
 use crate::resource::{Status, Undecodable};
 
 /// Why a request failed: what was tried on what, and what came of it.
@@ -58,6 +60,18 @@ pub enum Error {
         /// Which one.
         deadline: Deadline,
         /// How long it was.
+        after: Duration,
+    },
+    /// The events of a watch, or the lines of a log, were not read, so it was ended: for some 30 s more
+    /// than 256 KiB were waiting. Watch again from the last version seen, or list.
+    #[error("{verb} {target}: {}", Lagged(*.after))]
+    #[non_exhaustive]
+    Lagged {
+        /// What was tried.
+        verb: &'static str,
+        /// On what.
+        target: String,
+        /// How long nobody read.
         after: Duration,
     },
     /// The client may not send any more; see [`Client::fenced`](super::Client::fenced). Nothing was sent.
@@ -137,6 +151,7 @@ impl Error {
             | Self::Transport { verb, .. }
             | Self::Timeout { verb, .. }
             | Self::Fenced { verb, .. }
+            | Self::Lagged { verb, .. }
             | Self::Decode { verb, .. }
             | Self::Undecodable { verb, .. }
             | Self::Invalid { verb, .. } => Some(verb),

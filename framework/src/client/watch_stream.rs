@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use super::{
     Body, Error, WatchEvent,
     call::Call,
+    client::failure,
     codec::{Encoded, Encoding, Frames},
     decode::{Event, decode_event},
 };
@@ -106,11 +107,7 @@ impl<K: DeserializeOwned> Stream for Events<K> {
         let event = frame
             .map_err(|source| {
                 let call = self.call();
-                Error::Transport {
-                    verb: call.verb,
-                    target: call.target(),
-                    source,
-                }
+                failure(call.verb, call.target(), source)
             })
             .and_then(|bytes| {
                 let encoding = self.encoding;

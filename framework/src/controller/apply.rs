@@ -182,6 +182,7 @@ pub(super) fn as_apply(mut error: client::Error) -> Error {
     | client::Error::Connect { verb, .. }
     | client::Error::Transport { verb, .. }
     | client::Error::Timeout { verb, .. }
+    | client::Error::Fenced { verb, .. }
     | client::Error::Decode { verb, .. }
     | client::Error::Invalid { verb, .. } = &mut error
     {

@@ -2,7 +2,7 @@ use std::{
     future::{Future, poll_fn},
     pin::Pin,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
@@ -26,12 +26,10 @@ const PING_INTERVAL: Duration = Duration::from_secs(30);
 const PING_TIMEOUT: Duration = Duration::from_secs(15);
 /// At most so many streams share a connection, whatever the server allows.
 const MOST_STREAMS: usize = 100;
-/// What a request's answer may run ahead of its reader. Answers are always read at once.
+/// What a request's answer may run ahead of its reader.
 const REQUEST_WINDOW: u32 = 2 * 1024 * 1024;
-/// What a watch may run ahead of its reader. All streams' windows fit into the connection's, so
-/// that watches which nobody reads never stop the others.
+/// What a watch may run ahead of its reader; see also `Unread`.
 const WATCH_WINDOW: u32 = 256 * 1024;
-const CONNECTION_WINDOW: u32 = WATCH_WINDOW * MOST_STREAMS as u32;
 
 /// A connection, ready for requests.
 pub(super) enum Connection {
@@ -49,16 +47,17 @@ pub(super) struct Http1 {
 pub(super) struct Http2 {
     pub(super) sender: http2::SendRequest<Body>,
     pub(super) generation: u64,
-    pub(super) used: AtomicUsize,
-    /// The server's limit, as far as it is known.
-    limit: Arc<AtomicUsize>,
+    used: AtomicUsize,
+    /// The server's limit as it is now: it may change, and waiting for a stream is not our way.
+    limit: Box<dyn Fn() -> usize + Send + Sync>,
     idle_since: Mutex<Instant>,
+    heard_at: Mutex<Instant>,
 }
 
 impl Http2 {
     /// Takes a stream, if the server allows one more. Only called under the shelf's lock.
     pub(super) fn take(&self) -> bool {
-        let free = self.used.load(Ordering::Relaxed) < self.limit.load(Ordering::Relaxed);
+        let free = self.used.load(Ordering::Relaxed) < (self.limit)();
         if free {
             self.used.fetch_add(1, Ordering::Relaxed);
         }
@@ -73,6 +72,20 @@ impl Http2 {
                 .unwrap_or_else(PoisonError::into_inner);
             *since = Instant::now();
         }
+    }
+
+    /// Part of an answer came; pings do not count.
+    pub(super) fn heard(&self) {
+        *self.heard_at() = Instant::now();
+    }
+
+    /// When part of an answer came last.
+    pub(super) fn last_heard(&self) -> Instant {
+        *self.heard_at()
+    }
+
+    fn heard_at(&self) -> MutexGuard<'_, Instant> {
+        self.heard_at.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn is_idle_for(&self, time: Duration) -> bool {
@@ -155,42 +168,38 @@ async fn http2(
         .keep_alive_timeout(PING_TIMEOUT)
         .keep_alive_while_idle(true)
         .initial_stream_window_size(window)
-        .initial_connection_window_size(CONNECTION_WINDOW)
+        // All streams' windows fit into the connection's, so that what nobody reads never stops
+        // the others.
+        .initial_connection_window_size(window * MOST_STREAMS as u32)
         // Nothing may be sent before the server has said how much; see `Heard`.
         .initial_max_send_streams(0)
         .handshake(TokioIo::new(io))
         .await
         .map_err(ConnectProblem::Protocol)?;
     let driver = Arc::new(Mutex::new(Box::pin(driver)));
-    let limit = Arc::new(AtomicUsize::new(0));
-    let current = {
-        let (driver, limit) = (driver.clone(), limit.clone());
+    // The driver ends with its task: requests that it did not take come back then.
+    let limit = {
+        let driver = Arc::downgrade(&driver);
         move || {
-            let driver = driver.lock().unwrap_or_else(PoisonError::into_inner);
-            let now = driver.current_max_send_streams().min(MOST_STREAMS);
-            limit.store(now, Ordering::Relaxed);
-            now
+            driver.upgrade().map_or(0, |driver| {
+                let driver = driver.lock().unwrap_or_else(PoisonError::into_inner);
+                driver.current_max_send_streams().min(MOST_STREAMS)
+            })
         }
     };
     let (ended, end) = tokio::sync::oneshot::channel();
-    tasks.spawn({
-        let limit = limit.clone();
-        async move {
-            let outcome = poll_fn(|cx| {
-                let mut driver = driver.lock().unwrap_or_else(PoisonError::into_inner);
-                let outcome = Pin::as_mut(&mut driver).poll(cx);
-                let now = driver.current_max_send_streams().min(MOST_STREAMS);
-                limit.store(now, Ordering::Relaxed);
-                outcome
-            })
-            .await;
-            if let Err(Err(error)) = ended.send(outcome) {
-                tracing::debug!(%error, "an HTTP/2 connection to the API server ended");
-            }
+    tasks.spawn(async move {
+        let outcome = poll_fn(|cx| {
+            let mut driver = driver.lock().unwrap_or_else(PoisonError::into_inner);
+            Pin::as_mut(&mut driver).poll(cx)
+        })
+        .await;
+        if let Err(Err(error)) = ended.send(outcome) {
+            tracing::debug!(%error, "an HTTP/2 connection to the API server ended");
         }
     });
     tokio::select! {
-        () = told.until(|| current() > 0) => {}
+        () = told.until(|| limit() > 0) => {}
         outcome = end => {
             return Err(match outcome {
                 Ok(Err(error)) => of_protocol(error),
@@ -202,7 +211,8 @@ async fn http2(
         sender,
         generation,
         used: AtomicUsize::new(0),
-        limit,
+        limit: Box::new(limit),
         idle_since: Mutex::new(Instant::now()),
+        heard_at: Mutex::new(Instant::now()),
     })))
 }

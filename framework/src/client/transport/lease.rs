@@ -2,19 +2,28 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
+    time::Duration,
 };
 
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, Uri, header};
 use http_body::{Body as _, Frame, SizeHint};
 use hyper::{body::Incoming, client::conn::TrySendError};
+use tokio::time::Instant;
 
 use super::{
     connection::Http1,
     pool::Shared,
     shelf::{Stream, Taken},
+    unread::Unread,
 };
 use crate::client::{Body, BoxError, class::Class};
+
+/// A connection on which nothing came for so long after a request that was then given up gets no
+/// further ones: it may be dead behind somebody who answers pings.
+const UNANSWERED: Duration = Duration::from_secs(2);
+/// The same of one on which a watch was given up. A watch that lives is sent a bookmark each minute.
+const SILENT: Duration = Duration::from_secs(90);
 
 /// A request that failed; `unsent` is the request when nothing of it can have been done.
 pub(super) struct Failed {
@@ -33,8 +42,19 @@ pub(super) async fn send(
     let (response, hold) = match taken {
         Taken::Http2(stream) => {
             let mut sender = stream.sender();
-            match sender.try_send_request(request).await {
-                Ok(response) => (response, Hold::Http2(stream)),
+            let given_up = GivenUp {
+                pool,
+                class,
+                stream: &stream,
+                since: Instant::now(),
+            };
+            let outcome = sender.try_send_request(request).await;
+            std::mem::forget(given_up);
+            match outcome {
+                Ok(response) => {
+                    stream.heard();
+                    (response, Hold::Http2(stream))
+                }
                 Err(error) => {
                     let failed = failed(error);
                     if failed.unsent.is_some() {
@@ -80,8 +100,28 @@ pub(super) async fn send(
             body.give_back();
             return Body::empty();
         }
-        Body::new(body)
+        match class {
+            Class::Request | Class::Upgrade => Body::new(body),
+            Class::Watch => Body::new(Unread::new(body)),
+        }
     }))
+}
+
+/// A request that waits for its answer. When it is dropped it was given up.
+struct GivenUp<'a> {
+    pool: &'a Shared,
+    class: Class,
+    stream: &'a Stream,
+    since: Instant,
+}
+
+impl Drop for GivenUp<'_> {
+    fn drop(&mut self) {
+        let nothing_came = self.stream.last_heard() <= self.since;
+        if nothing_came && self.since.elapsed() >= UNANSWERED {
+            self.pool.forget(self.class, self.stream);
+        }
+    }
 }
 
 fn failed(mut error: TrySendError<Request<Body>>) -> Box<Failed> {
@@ -107,7 +147,7 @@ pub(super) fn origin_form(mut request: Request<Body>) -> Request<Body> {
 /// What an answer holds on to while it is read.
 enum Hold {
     Http1(Http1),
-    Http2(#[expect(dead_code, reason = "held for its drop")] Stream),
+    Http2(Stream),
 }
 
 /// The body of an answer.
@@ -138,8 +178,15 @@ impl http_body::Body for PooledBody {
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let frame = ready!(Pin::new(&mut self.incoming).poll_frame(cx));
         match &frame {
-            Some(Ok(_)) if !self.incoming.is_end_stream() => {}
-            Some(Ok(_)) | None => self.give_back(),
+            Some(Ok(_)) => {
+                if let Some(Hold::Http2(stream)) = &self.hold {
+                    stream.heard();
+                }
+                if self.incoming.is_end_stream() {
+                    self.give_back();
+                }
+            }
+            None => self.give_back(),
             // A connection that broke is not used again.
             Some(Err(_)) => self.hold = None,
         }
@@ -152,5 +199,16 @@ impl http_body::Body for PooledBody {
 
     fn size_hint(&self) -> SizeHint {
         self.incoming.size_hint()
+    }
+}
+
+impl Drop for PooledBody {
+    fn drop(&mut self) {
+        // Somebody does not wait any longer for what has not ended.
+        if let Some(Hold::Http2(stream)) = &self.hold
+            && stream.last_heard().elapsed() >= SILENT
+        {
+            self.pool.forget(self.class, stream);
+        }
     }
 }

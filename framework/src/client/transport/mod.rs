@@ -13,6 +13,7 @@ mod roots_file;
 mod shelf;
 mod tcp;
 mod tls;
+mod unread;
 mod upgrade;
 
 pub use connect_error::{ConnectError, ConnectProblem};
@@ -24,3 +25,4 @@ pub(crate) use dialer::Dialer;
 pub use pool::Pool;
 pub(crate) use pool::{connection_broke, was_not_processed};
 pub(crate) use tls::certified;
+pub(crate) use unread::Lagged;

@@ -18,14 +18,15 @@ use super::{
     ConnectError, ConnectProblem, Dialer,
     connection::{Connection, Http1, Tasks},
     dialer, lease,
-    shelf::{Dialling, Shelf, Stream, Taken},
+    shelf::{Dialling, MOST_IDLE, Shelf, Stream, Taken},
     tls::HTTP1,
     upgrade,
 };
 use crate::client::{Body, BoxError, class::Class, stack::Fence};
 
-/// How often a request that was not sent is given to another connection.
-const MOST_CONNECTIONS_TRIED: usize = 3;
+/// How often a request that was not sent is given to another connection: all that were kept may
+/// have died meanwhile.
+const MOST_CONNECTIONS_TRIED: usize = MOST_IDLE + 3;
 
 /// The connections to one server.
 ///
@@ -33,6 +34,10 @@ const MOST_CONNECTIONS_TRIED: usize = 3;
 /// server's limit of streams is reached, so that nothing ever waits for a stream; on HTTP/1.1 every
 /// request has a connection to itself. Whoever waits for a connection waits for the same one. The
 /// connections live as long as the pool or an answer that is still being read.
+///
+/// A connection that says goodbye, that dies, or on which a request was given up while nothing at
+/// all came gets no more requests: pings are answered by proxies that swallow everything else. A
+/// watch whose reader lags is reset.
 #[derive(Clone)]
 pub struct Pool(Arc<Shared>);
 
@@ -210,7 +215,8 @@ fn put(shelf: &mut Shelf, connection: Connection) {
 }
 
 /// Whether the other side said that it did not look at the request, so that even a write may be
-/// sent again: a refused stream, or one that came after an orderly goodbye.
+/// sent again: a refused stream, or one that came after the last that its goodbye names. Streams
+/// up to that one do not end with this error, whatever becomes of the connection.
 pub(crate) fn was_not_processed(error: &BoxError) -> bool {
     let Some(error) = error.downcast_ref::<hyper::Error>() else {
         return false;
@@ -218,8 +224,8 @@ pub(crate) fn was_not_processed(error: &BoxError) -> bool {
     let inner = error.source().and_then(|inner| inner.downcast_ref());
     inner.is_some_and(|inner: &h2::Error| {
         inner.is_remote()
-            && ((inner.is_reset() && inner.reason() == Some(h2::Reason::REFUSED_STREAM))
-                || (inner.is_go_away() && inner.reason() == Some(h2::Reason::NO_ERROR)))
+            && (inner.is_go_away()
+                || (inner.is_reset() && inner.reason() == Some(h2::Reason::REFUSED_STREAM)))
     })
 }
 

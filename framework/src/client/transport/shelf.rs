@@ -14,7 +14,7 @@ use crate::client::Body;
 /// How long a connection that nobody needs is kept.
 const KEPT: Duration = Duration::from_secs(90);
 /// How many HTTP/1.1 connections are kept at most while nobody needs them.
-const MOST_IDLE: usize = 25;
+pub(super) const MOST_IDLE: usize = 25;
 
 /// A connection that is being opened, for everyone who waits for it. The outcome is on the shelf.
 pub(super) type Dialling = BoxFuture<'static, Result<(), ConnectError>>;
@@ -41,6 +41,16 @@ pub(super) struct Stream(Arc<Http2>);
 impl Stream {
     pub(super) fn sender(&self) -> http2::SendRequest<Body> {
         self.0.sender.clone()
+    }
+
+    /// Part of an answer came on the connection.
+    pub(super) fn heard(&self) {
+        self.0.heard();
+    }
+
+    /// When that was last.
+    pub(super) fn last_heard(&self) -> Instant {
+        self.0.last_heard()
     }
 }
 
@@ -90,7 +100,7 @@ impl Shelf {
         self.idle.push_back((connection, Instant::now()));
     }
 
-    /// Forgets a connection that turned out to be dead.
+    /// Puts nothing more on a connection that is dead or does not answer.
     pub(super) fn forget(&mut self, dead: &Stream) {
         self.http2
             .retain(|connection| !Arc::ptr_eq(connection, &dead.0));
