@@ -3,7 +3,7 @@
 //! It declares that it takes WebSocket as it comes (KEP-4006's last step, `ExtendWebSocketsToKubelet`), so that
 //! kube-apiserver passes streams on without translating them into SPDY.
 
-use std::{collections::HashMap, convert::Infallible, sync::Arc};
+use std::{collections::HashMap, convert::Infallible, sync::Arc, time::Duration};
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use bytes::Bytes;
@@ -25,6 +25,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
     sync::{mpsc, watch},
     task::JoinSet,
+    time::timeout,
 };
 use tokio_rustls::TlsAcceptor;
 use tokio_tungstenite::{
@@ -34,6 +35,10 @@ use tokio_tungstenite::{
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::programs::{self, ECHO, Streams};
+
+/// How long the other side may take to say goodbye. A connection that is closed over unread bytes is reset, and what
+/// was sent last is lost.
+const LAST_WORD: Duration = Duration::from_secs(2);
 
 const NODE: &str = "stand-in";
 
@@ -308,6 +313,7 @@ async fn exec(socket: Socket, command: Vec<String>) {
             }
         }
     };
+    tokio::pin!(input);
     let output = async {
         let mut outputs = stream::select(messages(1, stdout).boxed(), messages(2, stderr).boxed());
         while let Some(message) = outputs.next().await {
@@ -317,7 +323,7 @@ async fn exec(socket: Socket, command: Vec<String>) {
     };
     let code = tokio::select! {
         (code, _) = async { tokio::join!(program, output) } => code,
-        () = input => return,
+        () = &mut input => return,
     };
     let end = match code {
         Some(0) => json!({"metadata": {}, "status": "Success"}),
@@ -333,6 +339,7 @@ async fn exec(socket: Socket, command: Vec<String>) {
     };
     let _ = sink.send(message(3, end.to_string().as_bytes())).await;
     let _ = sink.close().await;
+    let _ = timeout(LAST_WORD, input).await;
 }
 
 async fn attach(
@@ -364,6 +371,10 @@ async fn forward(socket: Socket, port: u16) {
         let refused = format!("error forwarding port {port}: connection refused");
         let _ = sink.send(message(1, refused.as_bytes())).await;
         let _ = sink.close().await;
+        let _ = timeout(LAST_WORD, async {
+            while let Some(Ok(_)) = source.next().await {}
+        })
+        .await;
         return;
     }
     let (near, far) = tokio::io::duplex(1024);
@@ -375,6 +386,7 @@ async fn forward(socket: Socket, port: u16) {
             }
         }
     };
+    tokio::pin!(input);
     let output = async {
         let mut piece = vec![0; 32 * 1024];
         while let Ok(length @ 1..) = from.read(&mut piece).await {
@@ -384,7 +396,8 @@ async fn forward(socket: Socket, port: u16) {
     let connection = async { tokio::join!(programs::echo(far), output) };
     tokio::select! {
         _ = connection => {}
-        () = input => return,
+        () = &mut input => return,
     }
     let _ = sink.close().await;
+    let _ = timeout(LAST_WORD, input).await;
 }

@@ -56,7 +56,7 @@ impl Process {
             outputs: &[1, 2],
             error: 3,
             skip: 0,
-            can_end_input,
+            can_end_input: can_end_input && streams.stdin,
         };
         let Wires {
             session,

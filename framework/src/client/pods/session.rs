@@ -7,7 +7,7 @@ use futures_util::{
 };
 use tokio::{
     sync::{mpsc, watch},
-    time::{MissedTickBehavior, interval, timeout},
+    time::{Instant, MissedTickBehavior, interval_at, timeout},
 };
 use tokio_tungstenite::tungstenite::{self, Message};
 use tokio_util::task::AbortOnDropHandle;
@@ -168,7 +168,8 @@ async fn write(
     mut controls: mpsc::Receiver<Bytes>,
     can_end_input: bool,
 ) -> tungstenite::Error {
-    let mut pings = interval(PING);
+    // Not at once: a server that is done already would break off over what it did not expect.
+    let mut pings = interval_at(Instant::now() + PING, PING);
     pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut input_ended = false;
     let mut controls_ended = false;

@@ -1,6 +1,10 @@
+use std::time::Duration;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::SplitStream;
 use http::header::{
     CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL,
     SEC_WEBSOCKET_VERSION, UPGRADE,
@@ -15,7 +19,18 @@ use tokio_tungstenite::tungstenite::protocol::Role;
 use crate::api::ApiError;
 use crate::server::respond::{self, Body};
 
+/// How long the other side may take to say goodbye.
+const LAST_WORD: Duration = Duration::from_secs(2);
+
 pub(super) type Socket = WebSocketStream<TokioIo<Upgraded>>;
+
+/// After our own goodbye: hears the other side out. A connection that is closed over unread bytes is reset, and what was
+/// sent last is lost.
+pub(super) async fn goodbye(mut stream: SplitStream<Socket>) {
+    let rest = async { while let Some(Ok(_)) = stream.next().await {} };
+    // Whoever does not answer is gone.
+    let _ = tokio::time::timeout(LAST_WORD, rest).await;
+}
 
 /// What a request says that asks to leave HTTP.
 pub(in crate::server) struct Upgrade {

@@ -7,7 +7,7 @@ use tokio::sync::Mutex;
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::Asked;
-use super::handshake::Socket;
+use super::handshake::{Socket, goodbye};
 use crate::api::{ApiError, meta};
 use crate::server::respond::Body;
 
@@ -92,7 +92,7 @@ async fn serve(
     ends: Vec<DuplexStream>,
     servers: Vec<Server>,
 ) -> Result<(), Error> {
-    let (sink, stream) = socket.split();
+    let (sink, mut stream) = socket.split();
     let sink = Mutex::new(sink);
     for (place, port) in ports.iter().enumerate() {
         send(&sink, 2 * place, &port.to_le_bytes()).await?;
@@ -112,10 +112,12 @@ async fn serve(
     tokio::select! {
         ended = all => ended?,
         // The caller is gone.
-        () = read(stream, writers) => return Ok(()),
+        () = read(&mut stream, writers) => return Ok(()),
     }
     drop(connections);
-    sink.into_inner().close().await
+    sink.into_inner().close().await?;
+    goodbye(stream).await;
+    Ok(())
 }
 
 /// One connection: what its server writes is sent, or why there is none.
@@ -146,7 +148,7 @@ async fn connection(
     }
 }
 
-async fn read(mut stream: SplitStream<Socket>, mut writers: Vec<WriteHalf<DuplexStream>>) {
+async fn read(stream: &mut SplitStream<Socket>, mut writers: Vec<WriteHalf<DuplexStream>>) {
     while let Some(Ok(message)) = stream.next().await {
         let mut message: Bytes = match message {
             Message::Binary(bytes) => bytes,

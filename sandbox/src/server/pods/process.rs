@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::Asked;
-use super::handshake::Socket;
+use super::handshake::{Socket, goodbye};
 use crate::api::{ApiError, meta};
 use crate::pods::{self, ContainerLog, Ends, Invocation, Source};
 use crate::server::respond::Body;
@@ -159,7 +159,7 @@ async fn show(log: &ContainerLog, mut next: u64, mut called: Invocation) -> std:
 }
 
 async fn serve(socket: Socket, wanted: Wanted, run: Result<Running, Value>) -> Result<(), Error> {
-    let (mut sink, stream) = socket.split();
+    let (mut sink, mut stream) = socket.split();
     let lowest = match (wanted.stdout, wanted.stderr) {
         (true, _) => STDOUT,
         (_, true) => STDERR,
@@ -177,15 +177,18 @@ async fn serve(socket: Socket, wanted: Wanted, run: Result<Running, Value>) -> R
                 sizes,
             } = ends;
             let stdin = wanted.stdin.then_some(stdin);
+            let read = read(&mut stream, wanted, stdin, sizes);
             tokio::select! {
                 code = write(&mut sink, wanted, running, stdout, stderr) => status(code?),
                 // The caller is gone, and the program with it.
-                () = read(stream, wanted, stdin, sizes) => return Ok(()),
+                () = read => return Ok(()),
             }
         }
     };
     send(&mut sink, ERROR, status.to_string().as_bytes()).await?;
-    sink.close().await
+    sink.close().await?;
+    goodbye(stream).await;
+    Ok(())
 }
 
 fn status(code: i32) -> Value {
@@ -252,7 +255,7 @@ async fn write(
 
 /// Gives a program what the caller sends, until the caller is gone.
 async fn read(
-    mut stream: SplitStream<Socket>,
+    stream: &mut SplitStream<Socket>,
     wanted: Wanted,
     mut stdin: Option<DuplexStream>,
     sizes: tokio::sync::mpsc::Sender<(u16, u16)>,
