@@ -5,6 +5,7 @@
 //! `PILOTHOUSE_SCENARIO` picks those whose names contain it.
 
 mod differences;
+mod kubectl;
 mod kubelet;
 mod programs;
 mod suite;

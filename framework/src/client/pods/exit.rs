@@ -74,7 +74,7 @@ mod tests {
         let table = [
             (
                 r#"{"status":"Failure","reason":"InternalError","code":500,"message":"Internal error occurred: no shell"}"#,
-                "exec Pod default/web-0: internal error: Internal error occurred: no shell",
+                "exec Pod default/web-0: Internal error occurred: no shell",
             ),
             (
                 r#"{"status":"Failure","reason":"NonZeroExitCode","message":"?"}"#,

@@ -59,6 +59,8 @@ mod port_stream;
 mod process;
 #[cfg(feature = "streams")]
 mod session;
+#[cfg(all(test, feature = "streams"))]
+mod tests;
 #[cfg(feature = "streams")]
 mod websocket;
 

@@ -78,7 +78,7 @@ fn agreed(
 }
 
 /// What proves that the server understood (RFC 6455 §4.2.2).
-fn accept(key: &str) -> String {
+pub(super) fn accept(key: &str) -> String {
     let text = format!("{key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11");
     BASE64_STANDARD.encode(digest(&SHA1_FOR_LEGACY_USE_ONLY, text.as_bytes()))
 }

@@ -3,8 +3,8 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use futures_util::StreamExt;
-use futures_util::stream::SplitStream;
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt, StreamExt};
 use http::header::{
     CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL,
     SEC_WEBSOCKET_VERSION, UPGRADE,
@@ -14,7 +14,9 @@ use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::protocol::Role;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role};
+use tokio_tungstenite::tungstenite::{Error, Message};
 
 use crate::api::ApiError;
 use crate::server::respond::{self, Body};
@@ -24,12 +26,22 @@ const LAST_WORD: Duration = Duration::from_secs(2);
 
 pub(super) type Socket = WebSocketStream<TokioIo<Upgraded>>;
 
-/// After our own goodbye: hears the other side out. A connection that is closed over unread bytes is reset, and what was
-/// sent last is lost.
-pub(super) async fn goodbye(mut stream: SplitStream<Socket>) {
+/// Ends a WebSocket in order, and hears the other side out: a connection that is closed over unread bytes is reset, and
+/// what was sent last is lost.
+pub(super) async fn goodbye(
+    mut sink: SplitSink<Socket, Message>,
+    mut stream: SplitStream<Socket>,
+) -> Result<(), Error> {
+    // kubectl takes an end without a code for an error.
+    let normal = CloseFrame {
+        code: CloseCode::Normal,
+        reason: "".into(),
+    };
+    sink.send(Message::Close(Some(normal))).await?;
     let rest = async { while let Some(Ok(_)) = stream.next().await {} };
     // Whoever does not answer is gone.
     let _ = tokio::time::timeout(LAST_WORD, rest).await;
+    Ok(())
 }
 
 /// What a request says that asks to leave HTTP.
@@ -69,7 +81,7 @@ impl Upgrade {
     pub(super) fn agree(&self, known: &[&'static str]) -> Result<&'static str, ApiError> {
         if self.to.to_ascii_uppercase().starts_with("SPDY/") {
             return Err(ApiError::not_implemented(
-                "SPDY (use a client that speaks WebSocket, such as kubectl from 1.31 on)",
+                "SPDY, which kubectl speaks before 1.31, and for port-forward still",
             ));
         }
         let is_websocket = self.to.eq_ignore_ascii_case("websocket");

@@ -115,9 +115,7 @@ async fn serve(
         () = read(&mut stream, writers) => return Ok(()),
     }
     drop(connections);
-    sink.into_inner().close().await?;
-    goodbye(stream).await;
-    Ok(())
+    goodbye(sink.into_inner(), stream).await
 }
 
 /// One connection: what its server writes is sent, or why there is none.

@@ -186,9 +186,7 @@ async fn serve(socket: Socket, wanted: Wanted, run: Result<Running, Value>) -> R
         }
     };
     send(&mut sink, ERROR, status.to_string().as_bytes()).await?;
-    sink.close().await?;
-    goodbye(stream).await;
-    Ok(())
+    goodbye(sink, stream).await
 }
 
 fn status(code: i32) -> Value {

@@ -1,0 +1,187 @@
+//! What kubectl does with the logs and processes of the sandbox's Pods: each kubectl that `PILOTHOUSE_KUBECTL` names,
+//! separated as in `PATH`, or the one on the `PATH`.
+
+use std::{
+    env,
+    io::Write,
+    path::{Path, PathBuf},
+    process::Stdio,
+    time::Duration,
+};
+
+use pilothouse_sandbox::Sandbox;
+use tempfile::TempDir;
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
+    process::{Child, Command},
+    time::timeout,
+};
+
+use crate::{
+    programs,
+    target::{Nodes, Target},
+};
+
+/// Longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn kubectls() -> Vec<PathBuf> {
+    if let Some(named) = env::var_os("PILOTHOUSE_KUBECTL").filter(|named| !named.is_empty()) {
+        return env::split_paths(&named).collect();
+    }
+    let folders = env::var_os("PATH").unwrap_or_default();
+    let found = env::split_paths(&folders).map(|folder| folder.join("kubectl"));
+    found.filter(|kubectl| kubectl.is_file()).take(1).collect()
+}
+
+struct Kubectl<'a> {
+    program: &'a Path,
+    home: &'a TempDir,
+}
+
+impl Kubectl<'_> {
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(self.program);
+        command
+            .args(arguments)
+            .env("KUBECONFIG", self.home.path().join("config"))
+            .env("HOME", self.home.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        command
+    }
+
+    /// Exit code, output and errors.
+    async fn run(&self, arguments: &[&str]) -> (Option<i32>, String, String) {
+        self.run_with(arguments, "").await
+    }
+
+    async fn run_with(&self, arguments: &[&str], input: &str) -> (Option<i32>, String, String) {
+        let mut command = self.command(arguments);
+        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(input.as_bytes()).await.unwrap();
+        drop(stdin);
+        let output = timeout(PATIENCE, child.wait_with_output()).await;
+        let output = output
+            .unwrap_or_else(|_| panic!("{arguments:?} does not end"))
+            .unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (
+            output.status.code(),
+            text(output.stdout),
+            text(output.stderr),
+        )
+    }
+
+    fn start(&self, arguments: &[&str]) -> Child {
+        self.command(arguments).spawn().unwrap()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn kubectl_reads_logs_and_runs_processes_as_on_a_cluster() {
+    let kubectls = kubectls();
+    if kubectls.is_empty() {
+        // Not by `println!`, which the harness keeps to itself when the test passes.
+        let told = "skipped: kubectl: there is none on the PATH or in PILOTHOUSE_KUBECTL\n";
+        std::io::stderr().write_all(told.as_bytes()).unwrap();
+    }
+    for program in &kubectls {
+        let sandbox = Sandbox::builder().seed(1).simulator(true).build().unwrap();
+        programs::register(&sandbox);
+        let server = sandbox
+            .serve_https(([127, 0, 0, 1], 0).into())
+            .await
+            .unwrap();
+        let home = tempfile::tempdir().unwrap();
+        let kubeconfig = sandbox.kubeconfig(&server);
+        std::fs::write(home.path().join("config"), &kubeconfig).unwrap();
+        let target = Target::start(kubeconfig, Nodes::Simulated(sandbox.clone())).await;
+        let kubectl = Kubectl {
+            program,
+            home: &home,
+        };
+        story(&kubectl, &target).await;
+        sandbox.shutdown().await;
+    }
+}
+
+async fn story(kubectl: &Kubectl<'_>, target: &Target) {
+    target.running_pod("web").await;
+    let namespace = target.namespace.as_str();
+    let ok = |output: &str| (Some(0), output.to_owned(), String::new());
+
+    target.write_log("web", "one\ntwo\n");
+    let all = kubectl.run(&["-n", namespace, "logs", "web"]).await;
+    assert_eq!(
+        all,
+        ok("simulated: container main of image main started\none\ntwo\n")
+    );
+    let last = kubectl
+        .run(&["-n", namespace, "logs", "web", "--tail=1"])
+        .await;
+    assert_eq!(last, ok("two\n"));
+    let mut follow = kubectl.start(&["-n", namespace, "logs", "-f", "web", "--tail=1"]);
+    let mut lines = BufReader::new(follow.stdout.take().unwrap()).lines();
+    for line in ["two", "three", "four"] {
+        let next = timeout(PATIENCE, lines.next_line()).await.unwrap().unwrap();
+        assert_eq!(next.as_deref(), Some(line));
+        target.write_log("web", if line == "two" { "three\n" } else { "four\n" });
+    }
+    drop(follow);
+    let other = kubectl
+        .run(&["-n", namespace, "logs", "web", "-c", "other"])
+        .await;
+    assert_eq!(other.0, Some(1));
+    assert!(
+        other.2.contains("container other is not valid for pod web"),
+        "{other:?}"
+    );
+
+    let echo = ["-n", namespace, "exec", "web", "--", "echo", "out", "err"];
+    let echo = kubectl.run(&echo).await;
+    assert_eq!(echo, (Some(0), "out".into(), "err".into()));
+    let cat = ["-n", namespace, "exec", "-i", "web", "--", "cat"];
+    assert_eq!(kubectl.run_with(&cat, "hello\n").await, ok("hello\n"));
+    let exit = kubectl
+        .run(&["-n", namespace, "exec", "web", "--", "exit", "3"])
+        .await;
+    assert_eq!(exit.0, Some(3), "{exit:?}");
+    let nothing = kubectl
+        .run(&["-n", namespace, "exec", "web", "--", "nothing"])
+        .await;
+    assert_eq!(nothing.0, Some(1));
+    assert!(
+        nothing.2.contains("executable file not found in $PATH"),
+        "{nothing:?}"
+    );
+
+    let mut attached = kubectl.start(&["-n", namespace, "attach", "web"]);
+    let mut heard = [0; 6];
+    let mut stdout = attached.stdout.take().unwrap();
+    let write = async {
+        loop {
+            target.write_log("web", "after\n");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    tokio::select! {
+        heard = timeout(PATIENCE, stdout.read_exact(&mut heard)) => {
+            heard.unwrap().unwrap();
+        }
+        () = write => {}
+    }
+    assert_eq!(&heard, b"after\n");
+
+    let port = format!(":{}", programs::ECHO);
+    let forward = ["-n", namespace, "port-forward", "web", &port];
+    let (code, _, text) = kubectl.run(&forward).await;
+    assert_eq!(code, Some(1));
+    assert!(
+        text.contains("the sandbox does not implement SPDY"),
+        "{text}"
+    );
+}
