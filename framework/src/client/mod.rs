@@ -50,6 +50,7 @@ mod list;
 mod params;
 pub mod pods;
 mod raw;
+mod renewed;
 pub mod stack;
 mod subresources;
 #[cfg(test)]

@@ -208,9 +208,7 @@ impl Config {
         mut self,
         path: impl Into<PathBuf>,
     ) -> Result<Self, ConfigError> {
-        let path = path.into();
-        let origin = path.display().to_string();
-        self.tls.roots = Some(Roots::read(path, origin).await?);
+        self.tls.roots = Some(Roots::read(path.into()).await?);
         Ok(self)
     }
 

@@ -46,13 +46,27 @@ impl Roots {
         }
     }
 
-    /// Those in the file at `path`, which messages name by `origin`.
-    pub(crate) async fn read(path: PathBuf, origin: String) -> Result<Self, ConfigError> {
-        let text = read(&path, "the certificate authority", &origin).await?;
-        Ok(Self {
+    /// Those in the file at `path`.
+    pub(crate) async fn read(path: PathBuf) -> Result<Self, ConfigError> {
+        let origin = path.display().to_string();
+        Self {
             file: Some(path),
-            ..Self::given(text, origin)
-        })
+            ..Self::given(Vec::new(), origin)
+        }
+        .read_again()
+        .await
+    }
+
+    /// The same authorities as their file, if they stand in one, holds them now.
+    pub(crate) async fn read_again(mut self) -> Result<Self, ConfigError> {
+        if let Some(path) = &self.file {
+            self.pem.text = read(path, "the certificate authority", &self.pem.origin).await?;
+        }
+        Ok(self)
+    }
+
+    pub(crate) fn is_same_as(&self, other: &Self) -> bool {
+        self.pem.text == other.pem.text
     }
 }
 

@@ -1,18 +1,10 @@
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
-
-use tokio::time::Instant;
+use std::sync::Arc;
 
 use crate::client::{
-    ConfigError,
     config::Identity,
+    renewed::Renewed,
     transport::{CurrentTls, certified},
 };
-
-/// Files that were read so long ago are read again before a request.
-const FRESH: Duration = Duration::from_secs(10);
 
 /// A client certificate and its key in files, read again as they are renewed.
 ///
@@ -20,39 +12,20 @@ const FRESH: Duration = Duration::from_secs(10);
 /// before stays in use.
 pub(super) struct IdentityFiles {
     tls: Arc<CurrentTls>,
-    known: Mutex<Known>,
-}
-
-struct Known {
-    identity: Identity,
-    checked: Instant,
-    /// What was last said to be wrong, so that it is said once.
-    complaint: Option<ConfigError>,
+    files: Renewed<Identity>,
 }
 
 impl IdentityFiles {
     pub(super) fn new(identity: Identity, tls: Arc<CurrentTls>) -> Self {
-        Self {
-            tls,
-            known: Mutex::new(Known {
-                identity,
-                checked: Instant::now(),
-                complaint: None,
-            }),
-        }
+        let files = Renewed::new(identity, Identity::is_same_as, "certificate");
+        Self { tls, files }
     }
 
     /// Reads the files again if that is due.
     pub(super) async fn check(&self) {
-        {
-            let mut known = self.known();
-            if known.checked.elapsed() < FRESH {
-                return;
-            }
-            // Taken before the files are read, so that only this request reads them.
-            known.checked = Instant::now();
+        if self.files.is_due() {
+            self.read().await;
         }
-        self.read().await;
     }
 
     /// Counts the certificates.
@@ -67,31 +40,13 @@ impl IdentityFiles {
     }
 
     async fn read(&self) {
-        let before = self.known().identity.clone();
-        let read = async {
+        let read = |before: Identity| async move {
             let now = before.read_again().await?;
             let shown = certified(&now)?;
             Ok((now, shown))
         };
-        let outcome: Result<_, ConfigError> = read.await;
-        let mut known = self.known();
-        match outcome {
-            Ok((now, _)) if now.is_same_as(&known.identity) => known.complaint = None,
-            Ok((now, shown)) => {
-                known.complaint = None;
-                known.identity = now;
-                self.tls.show(Some(shown));
-            }
-            Err(error) => {
-                if known.complaint.as_ref() != Some(&error) {
-                    tracing::warn!("{error}: going on with the certificate read before");
-                    known.complaint = Some(error);
-                }
-            }
-        }
-    }
-
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.files
+            .read(read, |shown| self.tls.show(Some(shown)))
+            .await;
     }
 }
