@@ -12,7 +12,12 @@ use std::{
     time::Duration,
 };
 
-use pilothouse::{operator::Operator, prelude::*, testing::Cluster};
+use pilothouse::{
+    metrics::{CaReload, ExecOutcome, Metrics},
+    operator::Operator,
+    prelude::*,
+    testing::Cluster,
+};
 use probe::{Probe, widget};
 
 /// Seconds of a reconcile.
@@ -41,6 +46,114 @@ const QUEUE: &[&str] = &[
 
 const CONTROLLER: &[&str] = &["controller"];
 const WORKQUEUE: &[&str] = &["controller", "name"];
+
+/// Seconds of a request.
+const REQUEST: &[&str] = &[
+    "0.005", "0.025", "0.1", "0.25", "0.5", "1", "2", "4", "8", "15", "30", "60", "+Inf",
+];
+
+/// Bytes of a request or an answer, in Go's way to write them.
+const BYTES: &[&str] = &[
+    "64",
+    "256",
+    "512",
+    "1024",
+    "4096",
+    "16384",
+    "65536",
+    "262144",
+    "1.048576e+06",
+    "4.194304e+06",
+    "1.6777216e+07",
+    "+Inf",
+];
+
+/// Seconds in the life of a client certificate: from ten minutes to four years.
+const CERTIFICATE: &[&str] = &[
+    "600",
+    "1800",
+    "3600",
+    "14400",
+    "86400",
+    "604800",
+    "2.592e+06",
+    "7.776e+06",
+    "1.5552e+07",
+    "3.1104e+07",
+    "1.24416e+08",
+    "+Inf",
+];
+
+/// What client-go has of a client that sends something; the first five are what controller-runtime has of it.
+const CLIENT: &[(&str, &str, &[&str], &[&str])] = &[
+    (
+        "rest_client_requests_total",
+        "counter",
+        &["code", "host", "method"],
+        &[],
+    ),
+    (
+        "rest_client_request_retries_total",
+        "counter",
+        &["code", "host", "verb"],
+        &[],
+    ),
+    (
+        "rest_client_request_duration_seconds",
+        "histogram",
+        &["host", "verb"],
+        REQUEST,
+    ),
+    (
+        "rest_client_request_size_bytes",
+        "histogram",
+        &["host", "verb"],
+        BYTES,
+    ),
+    (
+        "rest_client_response_size_bytes",
+        "histogram",
+        &["host", "verb"],
+        BYTES,
+    ),
+    (
+        "rest_client_rate_limiter_duration_seconds",
+        "histogram",
+        &["host", "verb"],
+        REQUEST,
+    ),
+    (
+        "rest_client_dns_resolution_duration_seconds",
+        "histogram",
+        &["host"],
+        REQUEST,
+    ),
+    ("rest_client_exec_plugin_ttl_seconds", "gauge", &[], &[]),
+    (
+        "rest_client_exec_plugin_certificate_rotation_age",
+        "histogram",
+        &[],
+        CERTIFICATE,
+    ),
+    (
+        "rest_client_exec_plugin_call_total",
+        "counter",
+        &["call_status", "code"],
+        &[],
+    ),
+    (
+        "rest_client_exec_plugin_policy_call_total",
+        "counter",
+        &["allowed", "denied"],
+        &[],
+    ),
+    (
+        "rest_client_transport_ca_reload_total",
+        "counter",
+        &["reason", "result"],
+        &[],
+    ),
+];
 
 /// Name, type, labels, bounds of the buckets: as controller-runtime 0.25 has them, webhooks aside.
 const TABLE: &[(&str, &str, &[&str], &[&str])] = &[
@@ -204,6 +317,28 @@ impl Exposition {
         samples.map(|(labels, _)| labels[label].as_str()).collect()
     }
 
+    fn has(&self, table: &[(&str, &str, &[&str], &[&str])]) {
+        for &(name, kind, labels, buckets) in table {
+            assert_eq!(self.types[name], kind, "{name}");
+            if buckets.is_empty() {
+                assert_eq!(self.labels(name), labels, "{name}");
+                continue;
+            }
+            for part in ["_sum", "_count"] {
+                assert_eq!(self.labels(&format!("{name}{part}")), labels, "{name}");
+            }
+            let bucket = format!("{name}_bucket");
+            let with_bound: Vec<&str> = self.labels(&bucket);
+            assert!(with_bound.contains(&"le"), "{name}");
+            let others: Vec<&str> = with_bound
+                .into_iter()
+                .filter(|label| *label != "le")
+                .collect();
+            assert_eq!(others, labels, "{name}");
+            assert_eq!(self.values(&bucket, "le"), buckets, "{name}");
+        }
+    }
+
     fn value(&self, name: &str, label: &str, is: &str) -> &str {
         let mut samples = self.samples[name].iter();
         let found = samples.find(|(labels, _)| labels[label] == is);
@@ -225,25 +360,32 @@ async fn names_types_labels_and_buckets_are_those_of_controller_runtime() {
     let expected = TABLE.iter().map(|(name, ..)| *name).collect();
     assert_eq!(found, expected);
 
-    for &(name, kind, labels, buckets) in TABLE {
-        assert_eq!(metrics.types[name], kind, "{name}");
-        if buckets.is_empty() {
-            assert_eq!(metrics.labels(name), labels, "{name}");
-            continue;
-        }
-        for part in ["_sum", "_count"] {
-            assert_eq!(metrics.labels(&format!("{name}{part}")), labels, "{name}");
-        }
-        let bucket = format!("{name}_bucket");
-        let with_bound: Vec<&str> = metrics.labels(&bucket);
-        assert!(with_bound.contains(&"le"), "{name}");
-        let others: Vec<&str> = with_bound
-            .into_iter()
-            .filter(|label| *label != "le")
-            .collect();
-        assert_eq!(others, labels, "{name}");
-        assert_eq!(metrics.values(&bucket, "le"), buckets, "{name}");
-    }
+    metrics.has(TABLE);
+}
+
+#[test]
+fn what_clients_send_is_measured_as_client_go_measures_it() {
+    let metrics = Metrics::new();
+    let client = metrics.client();
+    let (host, time) = ("host:6443", Duration::from_millis(20));
+    client.request(None, "GET", host);
+    client.retry(Some(429), "GET", host);
+    client.duration("GET", host, time);
+    client.request_size("POST", host, 100);
+    client.response_size("GET", host, 100);
+    client.held_back("GET", host, time);
+    client.dns_resolution("host", time);
+    client.ca_reload(CaReload::Updated);
+    client.exec.call(ExecOutcome::Success);
+    client.exec.policy(true);
+    let text = metrics.encode();
+    let metrics = Exposition::parse(&text);
+    let of_client = |name: &&String| name.starts_with("rest_client_");
+    let found: BTreeSet<_> = metrics.types.keys().filter(of_client).collect();
+    let found: BTreeSet<_> = found.into_iter().map(String::as_str).collect();
+    assert_eq!(found, CLIENT.iter().map(|(name, ..)| *name).collect());
+    metrics.has(CLIENT);
+    promtool(&text);
 }
 
 #[tokio::test(start_paused = true)]
@@ -276,8 +418,12 @@ async fn what_the_work_led_to_is_counted() {
 
 #[tokio::test(start_paused = true)]
 async fn promtool_has_nothing_to_say() {
+    promtool(&after_some_work().await);
+}
+
+/// Lets promtool look at the metrics, where there is one.
+fn promtool(text: &str) {
     let promtool = env::var_os("PILOTHOUSE_PROMTOOL").unwrap_or_else(|| OsString::from("promtool"));
-    let text = after_some_work().await;
     let started = Command::new(&promtool)
         .args(["check", "metrics"])
         .stdin(Stdio::piped())

@@ -133,8 +133,8 @@ impl ClientBuilder {
         let config = self.config;
         let advice_on_401 = Some(config.advice_on_401().into());
         let has_connector = self.connector.is_some();
-        let dialer = Dialer::new(&config, self.connector)?;
         let metrics = self.metrics.map(|metrics| metrics.client());
+        let dialer = Dialer::new(&config, self.connector, metrics.clone())?;
         let exec = metrics.as_ref().map(|metrics| metrics.exec.clone());
         let authenticator = authenticator(&config, has_connector, dialer.tls(), exec)?;
         let host = config.url.authority().map_or("", |host| host.as_str());

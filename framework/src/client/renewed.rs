@@ -22,6 +22,14 @@ pub(super) struct Renewed<T> {
     known: Mutex<Known<T>>,
 }
 
+/// What came of reading the files.
+pub(super) enum Reading {
+    Same,
+    New,
+    /// They do not do.
+    Failed,
+}
+
 struct Known<T> {
     value: T,
     checked: Instant,
@@ -56,7 +64,7 @@ impl<T: Clone> Renewed<T> {
 
     /// Reads the files again by `read`, which is given what was read before, and hands what it makes
     /// of them to `put` if something else stands there now.
-    pub(super) async fn read<R, F>(&self, read: impl FnOnce(T) -> F, put: impl FnOnce(R))
+    pub(super) async fn read<R, F>(&self, read: impl FnOnce(T) -> F, put: impl FnOnce(R)) -> Reading
     where
         F: Future<Output = Result<(T, R), ConfigError>>,
     {
@@ -64,17 +72,22 @@ impl<T: Clone> Renewed<T> {
         let outcome = read(before).await;
         let mut known = self.known();
         match outcome {
-            Ok((now, _)) if (self.is_same)(&now, &known.value) => known.complaint = None,
+            Ok((now, _)) if (self.is_same)(&now, &known.value) => {
+                known.complaint = None;
+                Reading::Same
+            }
             Ok((now, made)) => {
                 known.complaint = None;
                 known.value = now;
                 put(made);
+                Reading::New
             }
             Err(error) => {
                 if known.complaint.as_ref() != Some(&error) {
                     tracing::warn!("{error}: going on with the {} read before", self.what);
                     known.complaint = Some(error);
                 }
+                Reading::Failed
             }
         }
     }

@@ -16,6 +16,7 @@ pub struct ClientMetrics {
     response_sizes: HistogramVec,
     limiter: HistogramVec,
     dns: HistogramVec,
+    ca_reloads: IntCounterVec,
     /// The credential plugins.
     pub exec: ExecMetrics,
 }
@@ -68,6 +69,12 @@ impl ClientMetrics {
                 &["host"],
                 buckets::request_seconds(),
             ),
+            ca_reloads: metrics::counter(
+                registry,
+                "rest_client_transport_ca_reload_total",
+                "Readings of a file of certificate authorities, by what came of them.",
+                &["result", "reason"],
+            ),
             exec: ExecMetrics::register(registry),
         }
     }
@@ -112,11 +119,33 @@ impl ClientMetrics {
         series.observe(time.as_secs_f64());
     }
 
+    /// Counts the reading of a file of certificate authorities.
+    pub fn ca_reload(&self, outcome: CaReload) {
+        let labels = match outcome {
+            CaReload::Unchanged => ["success", "unchanged"],
+            CaReload::Updated => ["success", "updated"],
+            CaReload::Failed => ["failure", "read_error"],
+        };
+        self.ca_reloads.with_label_values(&labels).inc();
+    }
+
     /// Records how long the look-up of the addresses of `host` took.
     pub fn dns_resolution(&self, host: &str, time: Duration) {
         let series = self.dns.with_label_values(&[host]);
         series.observe(time.as_secs_f64());
     }
+}
+
+/// What came of reading a file of certificate authorities again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CaReload {
+    /// It holds what it held before.
+    Unchanged,
+    /// Others count from now on.
+    Updated,
+    /// It does not do; those read before count on.
+    Failed,
 }
 
 fn observe_bytes(family: &HistogramVec, method: &str, host: &str, bytes: u64) {

@@ -34,7 +34,7 @@ mod process;
 mod text;
 mod workqueue;
 
-pub use client::ClientMetrics;
+pub use client::{CaReload, ClientMetrics};
 pub use controller::ControllerMetrics;
 pub use exec::{ExecMetrics, ExecOutcome};
 pub use informer::InformerMetrics;

@@ -46,9 +46,10 @@
 //! A whole service instead of the stack, as a test without a network has it, is given to
 //! [`Client::from_service`](super::Client::from_service).
 //!
-//! **Logs.** Nothing here logs a header, a query or a body. Below it, `hyper`, `h2` and `rustls` log at
-//! their level trace what frames go by and of which length; they log neither headers' values nor
-//! data in the versions and with the features that are used here, which a test watches over.
+//! **Logs.** Nothing here logs a header, a query or a body, at no level. Below it, `h2` says at its levels
+//! debug and trace which frames go by and of which length, neither their headers nor their data;
+//! `hyper` and `rustls` are built without logging. A test listens to all of them at every level. Who
+//! prints a request in a layer of his own sees `Sensitive` in place of the credentials.
 
 mod after;
 mod answer;

@@ -14,9 +14,12 @@ use super::{
     tcp,
     tls::{HTTP1, HTTP2, Tls, of_handshake},
 };
-use crate::client::{
-    chain::Chain,
-    config::{Config, ConfigError, port},
+use crate::{
+    client::{
+        chain::Chain,
+        config::{Config, ConfigError, port},
+    },
+    metrics::{CaReload, ClientMetrics},
 };
 
 /// Opens byte streams to one server.
@@ -40,6 +43,7 @@ struct Network {
     via: Option<Via>,
     /// TLS, and whom the server's certificate must be for.
     tls: Option<(Tls, ServerName<'static>)>,
+    metrics: Option<ClientMetrics>,
 }
 
 /// What a caller can speak who can speak everything; HTTP/2 if the server can.
@@ -57,11 +61,15 @@ impl Dialer {
     pub(crate) fn new(
         config: &Config,
         connector: Option<Arc<dyn Connector>>,
+        metrics: Option<ClientMetrics>,
     ) -> Result<Self, ConfigError> {
         let (scheme, authority) = address(&config.url)?;
         let way = match connector {
             Some(connector) => Way::Given(connector),
-            None => Way::Network(Box::new(Network::new(config, &scheme, &authority)?)),
+            None => {
+                let network = Network::new(config, &scheme, &authority, metrics)?;
+                Way::Network(Box::new(network))
+            }
         };
         Ok(Self {
             way,
@@ -91,8 +99,12 @@ impl Dialer {
     /// Looks whether other authorities count by now, if it is time to. To be called before a
     /// connection is chosen for a request, so that those of earlier generations get none.
     pub(super) async fn refresh(&self) {
-        if let Some(file) = self.spoken_tls().and_then(|tls| tls.file.as_ref()) {
-            file.check().await;
+        if let Way::Network(network) = &self.way
+            && let Some((tls, _)) = &network.tls
+            && let Some(file) = &tls.file
+            && let Some(outcome) = file.check().await
+        {
+            network.count(outcome);
         }
     }
 
@@ -120,7 +132,12 @@ impl Dialer {
 }
 
 impl Network {
-    fn new(config: &Config, scheme: &Scheme, authority: &Authority) -> Result<Self, ConfigError> {
+    fn new(
+        config: &Config,
+        scheme: &Scheme,
+        authority: &Authority,
+        metrics: Option<ClientMetrics>,
+    ) -> Result<Self, ConfigError> {
         let secure = *scheme == Scheme::HTTPS;
         let port = port(authority, if secure { 443 } else { 80 }).ok_or_else(|| {
             ConfigError::new(format!(
@@ -149,7 +166,14 @@ impl Network {
             port,
             via: Via::new(config)?,
             tls,
+            metrics,
         })
+    }
+
+    fn count(&self, outcome: CaReload) {
+        if let Some(metrics) = &self.metrics {
+            metrics.ca_reload(outcome);
+        }
     }
 
     async fn dial(&self, protocols: &[&[u8]]) -> Result<Dialled, ConnectProblem> {
@@ -165,7 +189,7 @@ impl Network {
             Err(ConnectProblem::UntrustedCertificate { roots }) => {
                 // The server may be ahead of us with its new authority.
                 if let Some(file) = &tls.file {
-                    file.read().await;
+                    self.count(file.read().await);
                 }
                 if tls.current.generation() == generation {
                     return Err(ConnectProblem::UntrustedCertificate { roots });
@@ -201,10 +225,13 @@ impl Network {
     async fn reach(&self) -> Result<Box<dyn Io>, ConnectProblem> {
         match &self.via {
             Some(via) => via
-                .connect(&self.host, self.port)
+                .connect(&self.host, self.port, self.metrics.as_ref())
                 .await
                 .map_err(ConnectProblem::Proxy),
-            None => Ok(Box::new(tcp::connect(&self.host, self.port).await?)),
+            None => {
+                let stream = tcp::connect(&self.host, self.port, self.metrics.as_ref()).await?;
+                Ok(Box::new(stream))
+            }
         }
     }
 }
@@ -279,7 +306,7 @@ mod tests {
         let config = Config::new(format!("https://127.0.0.1:{port}").parse().unwrap())
             .with_server_name("localhost")
             .with_certificate_authority(own.cert.pem());
-        let dialer = Dialer::new(&config, None).unwrap();
+        let dialer = Dialer::new(&config, None, None).unwrap();
         let table: [(&[&[u8]], _, _); 2] = [(ALL, true, HTTP2), (&[HTTP1], false, HTTP1)];
         for (protocols, http2, spoken) in table {
             let accepted = async {

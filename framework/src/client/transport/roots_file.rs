@@ -1,7 +1,13 @@
 use std::sync::Arc;
 
 use super::{CurrentTls, tls::verifier};
-use crate::client::{config::Roots, renewed::Renewed};
+use crate::{
+    client::{
+        config::Roots,
+        renewed::{Reading, Renewed},
+    },
+    metrics::CaReload,
+};
 
 /// Certificate authorities in a file, read again as they change.
 ///
@@ -20,21 +26,26 @@ impl RootsFile {
     }
 
     /// Reads the file again if that is due.
-    pub(super) async fn check(&self) {
+    pub(super) async fn check(&self) -> Option<CaReload> {
         if self.file.is_due() {
-            self.read().await;
+            Some(self.read().await)
+        } else {
+            None
         }
     }
 
     /// Reads the file now; others count from now on if they stand there.
-    pub(super) async fn read(&self) {
+    pub(super) async fn read(&self) -> CaReload {
         let read = |before: Roots| async move {
             let now = before.read_again().await?;
             let verifier = verifier(&now.pem)?;
             Ok((now, verifier))
         };
-        self.file
-            .read(read, |verifier| self.tls.trust(verifier))
-            .await;
+        let outcome = self.file.read(read, |verifier| self.tls.trust(verifier));
+        match outcome.await {
+            Reading::Same => CaReload::Unchanged,
+            Reading::New => CaReload::Updated,
+            Reading::Failed => CaReload::Failed,
+        }
     }
 }

@@ -2,9 +2,10 @@ use std::{future::Future, io, net::SocketAddr, time::Duration};
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use socket2::{SockRef, TcpKeepalive};
-use tokio::net::TcpStream;
+use tokio::{net::TcpStream, time::Instant};
 
 use super::ConnectProblem;
+use crate::metrics::ClientMetrics;
 
 /// A dead peer is noticed after at most idle + interval × retries = 60 s (design promise R7).
 const IDLE: Duration = Duration::from_secs(30);
@@ -18,11 +19,19 @@ const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
 const STAGGER: Duration = Duration::from_millis(250);
 
 /// A TCP connection that notices when the other side is gone. `host` is without brackets.
-pub(super) async fn connect(host: &str, port: u16) -> Result<TcpStream, ConnectProblem> {
+pub(super) async fn connect(
+    host: &str,
+    port: u16,
+    metrics: Option<&ClientMetrics>,
+) -> Result<TcpStream, ConnectProblem> {
+    let start = Instant::now();
     let addresses = tokio::net::lookup_host((host, port))
         .await
         .map_err(ConnectProblem::UnknownHost)?
         .collect();
+    if let Some(metrics) = metrics {
+        metrics.dns_resolution(host, start.elapsed());
+    }
     let stream = race(interleaved(addresses), TcpStream::connect).await;
     let stream = stream.map_err(of_attempts)?;
     watch_over(&stream).map_err(ConnectProblem::Io)?;
@@ -208,7 +217,7 @@ mod tests {
     async fn the_system_is_told_to_notice_a_dead_peer_within_a_minute() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let stream = connect("127.0.0.1", port).await.unwrap();
+        let stream = connect("127.0.0.1", port, None).await.unwrap();
         let socket = SockRef::from(&stream);
         assert!(socket.keepalive().unwrap() && stream.nodelay().unwrap());
         let idle = socket.tcp_keepalive_time().unwrap();

@@ -5,12 +5,15 @@ use rustls_pki_types::ServerName;
 use tokio_rustls::TlsConnector;
 
 use super::{ProxyProblem, http_connect, socks5};
-use crate::client::{
-    config::{Config, ConfigError, Proxy, ProxyKind},
-    transport::{
-        ConnectProblem, Io, tcp,
-        tls::{self, of_handshake},
+use crate::{
+    client::{
+        config::{Config, ConfigError, Proxy, ProxyKind},
+        transport::{
+            ConnectProblem, Io, tcp,
+            tls::{self, of_handshake},
+        },
     },
+    metrics::ClientMetrics,
 };
 
 /// The way through a proxy.
@@ -61,9 +64,10 @@ impl Via {
         &self,
         host: &str,
         port: u16,
+        metrics: Option<&ClientMetrics>,
     ) -> Result<Box<dyn Io>, ProxyProblem> {
         let mut stream = self
-            .reach()
+            .reach(metrics)
             .await
             .map_err(|problem| ProxyProblem::Connect(Box::new(problem)))?;
         let user = self.proxy.user.as_ref();
@@ -84,8 +88,8 @@ impl Via {
     }
 
     /// A stream to the proxy itself.
-    async fn reach(&self) -> Result<Box<dyn Io>, ConnectProblem> {
-        let stream = tcp::connect(&self.proxy.host, self.proxy.port).await?;
+    async fn reach(&self, metrics: Option<&ClientMetrics>) -> Result<Box<dyn Io>, ConnectProblem> {
+        let stream = tcp::connect(&self.proxy.host, self.proxy.port, metrics).await?;
         let Some(tls) = &self.tls else {
             return Ok(Box::new(stream));
         };
