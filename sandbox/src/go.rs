@@ -38,6 +38,35 @@ impl fmt::Display for Printed<'_> {
     }
 }
 
+/// A value as Go's `%#v` prints it: as the source text that makes it.
+pub(crate) struct Source<'a>(pub(crate) &'a Value);
+
+impl fmt::Display for Source<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = dynamic_type(self.0);
+        match self.0 {
+            Value::String(text) => write!(out, "{text:?}"),
+            Value::Array(items) => {
+                write!(out, "{kind}{{")?;
+                for (index, item) in items.iter().enumerate() {
+                    let comma = if index == 0 { "" } else { ", " };
+                    write!(out, "{comma}{}", Source(item))?;
+                }
+                out.write_char('}')
+            }
+            Value::Object(fields) => {
+                write!(out, "{kind}{{")?;
+                for (index, (name, value)) in fields.iter().enumerate() {
+                    let comma = if index == 0 { "" } else { ", " };
+                    write!(out, "{comma}{name:?}:{}", Source(value))?;
+                }
+                out.write_char('}')
+            }
+            other => Printed(other).fmt(out),
+        }
+    }
+}
+
 /// What Go's JSON decoder calls a value it cannot decode.
 pub(crate) fn json_kind(value: &Value) -> &'static str {
     match value {
@@ -73,5 +102,11 @@ mod tests {
         let value = json!({"b": [1, "x", null], "a": {"c": 2.0, "d": true}});
         let text = Printed(&value).to_string();
         assert_eq!(text, "map[a:map[c:2 d:true] b:[1 x <nil>]]");
+        let value = json!({"a": ["x", 1]});
+        let text = Source(&value).to_string();
+        assert_eq!(
+            text,
+            r#"map[string]interface {}{"a":[]interface {}{"x", 1}}"#
+        );
     }
 }

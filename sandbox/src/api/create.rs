@@ -162,6 +162,9 @@ fn complete(
     if !causes.is_empty() {
         return Err(ApiError::invalid(kind, meta::name(&object), causes));
     }
+    if definitions::is_definition(kind) {
+        definitions::complete_status(&mut object);
+    }
     Ok(if owned {
         object
     } else {

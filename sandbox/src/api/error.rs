@@ -134,6 +134,13 @@ impl ApiError {
         error
     }
 
+    /// A body of a type that no route takes.
+    pub(crate) fn no_such_route() -> Self {
+        let mut error = Self::new(415, "UnsupportedMediaType", "415: Unsupported Media Type");
+        error.details.empty = true;
+        error
+    }
+
     pub(crate) fn expired(message: impl Into<String>) -> Self {
         Self::new(410, "Expired", message)
     }

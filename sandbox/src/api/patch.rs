@@ -3,9 +3,8 @@ use serde_json::Value;
 use super::decode::{Undecodable, decode, unknown};
 use super::identity::place;
 use super::update::Change;
-use super::{
-    ApiError, Cause, Target, WriteOptions, Written, create, identify, meta, ownership, update,
-};
+use super::{ApiError, Cause, Target, WriteOptions, Written, create, meta, ownership, update};
+use crate::apply;
 use crate::builtin;
 use crate::core::Core;
 use crate::go;
@@ -24,7 +23,8 @@ pub(crate) fn apply(
 ) -> Result<Written, ApiError> {
     let named = configuration.pointer("/metadata/namespace").is_some();
     let nameless = meta::name(&configuration).is_empty();
-    identify(target, &mut configuration, Some(name))?;
+    is_of_kind(target, &configuration)?;
+    place(target, &mut configuration, Some(name))?;
     if !named && let Some(metadata) = configuration.get_mut("metadata") {
         // Errors show the configuration's namespace, not the path's.
         metadata
@@ -68,6 +68,23 @@ pub(crate) fn apply(
             other => return other,
         }
     }
+}
+
+/// # Errors
+/// 400 for a configuration of another kind or version.
+fn is_of_kind(target: &Target, configuration: &Value) -> Result<(), ApiError> {
+    let text = |field: &str| {
+        let value = configuration.get(field).and_then(Value::as_str);
+        value.unwrap_or_default()
+    };
+    let (api_version, kind) = (text("apiVersion"), text("kind"));
+    if api_version == target.kind.api_version() && kind == target.kind.kind {
+        return Ok(());
+    }
+    let api_version = apply::full_version(api_version);
+    Err(ApiError::bad_request(format!(
+        "invalid object type: {api_version}, Kind={kind}"
+    )))
 }
 
 /// What a patch is shown as where its result does not decode.

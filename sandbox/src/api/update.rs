@@ -224,6 +224,9 @@ fn settle(
         meta::copy(&mut new, current, field);
     }
     strategy::prepare_update(kind, subresource, current, &mut new);
+    if definitions::is_definition(kind) {
+        definitions::drop_no_conditions(&mut new);
+    }
     let schema = kind.structural();
     schema.apply_defaults(&mut new);
     builtin::default_object(kind, &mut new);
@@ -251,9 +254,11 @@ fn settle(
     if defines {
         causes.extend(definitions::check(&new, Some(current)));
     }
-    if causes.is_empty() {
-        Ok(new)
-    } else {
-        Err(ApiError::invalid(kind, name, causes))
+    if !causes.is_empty() {
+        return Err(ApiError::invalid(kind, name, causes));
     }
+    if definitions::is_definition(kind) {
+        definitions::complete_status(&mut new);
+    }
+    Ok(new)
 }

@@ -93,6 +93,15 @@ fn check_request(patch: &Value, options: &ApplyOptions) -> Result<(), ApplyError
     Ok(())
 }
 
+/// A version with its group, also where that is empty: `/v1`.
+pub(crate) fn full_version(api_version: &str) -> String {
+    if api_version.contains('/') {
+        api_version.into()
+    } else {
+        format!("/{api_version}")
+    }
+}
+
 /// `namespace/name; group/version, Kind=Kind`.
 fn describe(object: &Value, api_version: &str) -> String {
     let text = |path: &str| {
@@ -100,9 +109,10 @@ fn describe(object: &Value, api_version: &str) -> String {
         value.unwrap_or_default().to_owned()
     };
     format!(
-        "{}/{}; {api_version}, Kind={}",
+        "{}/{}; {}, Kind={}",
         text("/metadata/namespace"),
         text("/metadata/name"),
+        full_version(api_version),
         text("/kind")
     )
 }

@@ -36,6 +36,7 @@ mod typed;
 mod update;
 mod value_order;
 
+pub(crate) use apply_patch::full_version;
 pub use apply_patch::{Applied, apply};
 pub use conflict::{ApplyError, Conflict, Conflicts};
 pub use field_set::{FieldSet, FieldSetError};

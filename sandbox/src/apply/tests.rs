@@ -255,7 +255,7 @@ fn configurations_of_the_wrong_form_are_refused() {
         ),
         (
             json!({"replicas": "x"}),
-            ".spec.replicas: expected numeric (int or float), got \"x\"",
+            ".spec.replicas: expected numeric (int or float), got string",
         ),
         (
             json!({"ports": [{"port": 1}, {"port": 1, "protocol": "TCP"}]}),

@@ -1,6 +1,7 @@
 use serde_json::Value;
 
 use super::path_element::PathElement;
+use crate::go;
 use crate::schema::{ListType, MapType, Node, Schema, SchemaType, object_meta};
 
 /// What the schema says of one place in an object; nothing where there is no schema.
@@ -90,7 +91,13 @@ impl<'a> Typed<'a> {
             }
             _ => "any scalar",
         };
-        Some(format!("expected {wanted}, got {value}"))
+        let plain = go::Printed(value);
+        let found = match wanted {
+            "numeric (int or float)" => go::dynamic_type(value).into(),
+            "string" => format!("&value.valueUnstructured{{Value:{}}}", go::Source(value)),
+            _ => format!("&{{{plain}}}"),
+        };
+        Some(format!("expected {wanted}, got {found}"))
     }
 
     /// Whether the schema says nothing of what is in the map.

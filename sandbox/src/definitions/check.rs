@@ -1,4 +1,4 @@
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{conditions, flag, items, text};
 use crate::api::{ApiError, Cause, meta, names};
@@ -28,7 +28,7 @@ pub(crate) fn check(definition: &Value, old: Option<&Value>) -> Vec<Cause> {
     let group = text(definition, "/spec/group");
     let plural = text(definition, "/spec/names/plural");
     let name = meta::name(definition);
-    if name != format!("{plural}.{group}") {
+    if old.is_none() && name != format!("{plural}.{group}") {
         let detail = "must be spec.names.plural+\".\"+spec.group";
         causes.push(Cause::invalid("metadata.name", &name.into(), detail));
     }
@@ -49,9 +49,18 @@ pub(crate) fn check(definition: &Value, old: Option<&Value>) -> Vec<Cause> {
             &true.into(),
             detail,
         ));
+        if !old.is_some_and(|old| flag(old, "/spec/preserveUnknownFields")) {
+            let detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
+            causes.push(Cause::invalid(
+                "spec.preserveUnknownFields",
+                &true.into(),
+                detail,
+            ));
+        }
     }
     check_names(definition, &mut causes);
     check_versions(definition, &mut causes);
+    check_stored(definition, &mut causes);
     if let Some(old) = old {
         check_update(definition, old, &mut causes);
     }
@@ -136,13 +145,6 @@ fn check_names(definition: &Value, causes: &mut Vec<Cause>) {
 
 fn check_versions(definition: &Value, causes: &mut Vec<Cause>) {
     let versions = items(definition, "/spec/versions");
-    if versions.is_empty() {
-        causes.push(Cause::required(
-            "spec.versions",
-            "must have at least one version",
-        ));
-        return;
-    }
     let mut seen: Vec<&str> = Vec::new();
     for (index, version) in versions.iter().enumerate() {
         let path = format!("spec.versions[{index}]");
@@ -167,15 +169,9 @@ fn check_versions(definition: &Value, causes: &mut Vec<Cause>) {
             ));
         }
         if seen.contains(&name) {
-            let shown = Value::Array(
-                versions
-                    .iter()
-                    .map(|version| text(version, "/name").into())
-                    .collect(),
-            );
             causes.push(Cause::invalid(
                 "spec.versions",
-                &shown,
+                &shown(versions),
                 "must contain unique version names",
             ));
         }
@@ -205,14 +201,40 @@ fn check_versions(definition: &Value, causes: &mut Vec<Cause>) {
         .count()
         != 1
     {
-        let shown = Value::Array(
-            versions
-                .iter()
-                .map(|version| text(version, "/name").into())
-                .collect(),
-        );
         let detail = "must have exactly one version marked as storage version";
-        causes.push(Cause::invalid("spec.versions", &shown, detail));
+        causes.push(Cause::invalid("spec.versions", &shown(versions), detail));
+    }
+    // The first version stands where the first API version of definitions had the only one, too.
+    if let Some(name) = versions.first().map(|first| text(first, "/name")) {
+        for detail in names::dns_1035_label(name) {
+            causes.push(Cause::invalid("spec.version", &name.into(), &detail));
+        }
+    }
+}
+
+/// Versions as errors show them: by the names that the server's own type has, without what all have in common.
+fn shown(versions: &[Value]) -> Value {
+    let shown = versions.iter().map(|version| {
+        json!({
+            "Name": text(version, "/name"),
+            "Served": flag(version, "/served"),
+            "Storage": flag(version, "/storage"),
+            "Deprecated": flag(version, "/deprecated"),
+            "DeprecationWarning": version.get("deprecationWarning"),
+            "Schema": null,
+            "Subresources": null,
+            "AdditionalPrinterColumns": null,
+            "SelectableFields": null,
+        })
+    });
+    shown.collect()
+}
+
+fn check_stored(definition: &Value, causes: &mut Vec<Cause>) {
+    if items(definition, "/status/storedVersions").is_empty() {
+        let detail = "must have at least one stored version";
+        let field = "status.storedVersions";
+        causes.push(Cause::invalid(field, &Value::Null, detail));
     }
 }
 
@@ -252,6 +274,16 @@ fn check_scale(version: &Value, path: &str, causes: &mut Vec<Cause>) {
 
 fn check_columns(version: &Value, path: &str, causes: &mut Vec<Cause>) {
     const TYPES: &[&str] = &["boolean", "date", "integer", "number", "string"];
+    const FORMATS: &[&str] = &[
+        "byte",
+        "date",
+        "date-time",
+        "double",
+        "float",
+        "int32",
+        "int64",
+        "password",
+    ];
     for (index, column) in items(version, "/additionalPrinterColumns")
         .iter()
         .enumerate()
@@ -275,32 +307,42 @@ fn check_columns(version: &Value, path: &str, causes: &mut Vec<Cause>) {
                 ));
             }
         }
-        let json_path = text(column, "/jsonPath");
-        if json_path.is_empty() {
-            causes.push(Cause::required(format!("{path}.jsonPath"), ""));
-        } else if let Err(error) = JsonPath::parse(json_path) {
+        let format = text(column, "/format");
+        if !format.is_empty() && !FORMATS.contains(&format) {
+            let detail = format!("must be one of {}", FORMATS.join(","));
             causes.push(Cause::invalid(
-                format!("{path}.jsonPath"),
-                &json_path.into(),
-                &error.to_string(),
+                format!("{path}.format"),
+                &format.into(),
+                &detail,
             ));
+        }
+        let json_path = text(column, "/jsonPath");
+        let path = format!("{path}.JSONPath");
+        if json_path.is_empty() {
+            causes.push(Cause::required(path, ""));
+        } else if !json_path.starts_with('.') {
+            let detail = "must be a simple json path starting with .";
+            causes.push(Cause::invalid(path, &json_path.into(), detail));
+        } else if let Err(error) = JsonPath::parse(json_path) {
+            causes.push(Cause::invalid(path, &json_path.into(), &error.to_string()));
         }
     }
 }
 
 fn check_update(definition: &Value, old: &Value, causes: &mut Vec<Cause>) {
-    if conditions::is_true(old, "Established") {
-        for field in ["group", "scope", "names/kind", "names/plural"] {
-            let pointer = format!("/spec/{field}");
-            let (was, is) = (old.pointer(&pointer), definition.pointer(&pointer));
-            if was != is {
-                let path = format!("spec.{}", field.replace('/', "."));
-                causes.push(Cause::invalid(
-                    path,
-                    is.unwrap_or(&Value::Null),
-                    "field is immutable",
-                ));
-            }
+    let established = conditions::is_true(old, "Established");
+    for (field, always) in [
+        ("scope", false),
+        ("names/kind", false),
+        ("group", true),
+        ("names/plural", true),
+    ] {
+        let pointer = format!("/spec/{field}");
+        let (was, is) = (old.pointer(&pointer), definition.pointer(&pointer));
+        if was != is && (always || established) {
+            let path = format!("spec.{}", field.replace('/', "."));
+            let is = is.unwrap_or(&Value::Null);
+            causes.push(Cause::invalid(path, is, "field is immutable"));
         }
     }
     let versions: Vec<&str> = items(definition, "/spec/versions")

@@ -30,6 +30,9 @@ pub(super) fn set(
         return;
     };
     let conditions = all.entry("conditions").or_insert_with(|| json!([]));
+    if conditions.is_null() {
+        *conditions = json!([]);
+    }
     let Some(conditions) = conditions.as_array_mut() else {
         return;
     };

@@ -12,7 +12,7 @@ mod tests;
 pub(crate) use check::{check, supported};
 pub(crate) use controller::run;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::registry::{GroupResource, ServedKind};
 
@@ -61,11 +61,7 @@ pub(crate) fn remember_storage(definition: &mut Value) {
     let Some(storage) = storage.map(|version| text(version, "/name").to_owned()) else {
         return;
     };
-    let Some(fields) = definition.as_object_mut() else {
-        return;
-    };
-    let status = fields.entry("status").or_insert_with(|| json!({}));
-    let Some(status) = status.as_object_mut() else {
+    let Some(status) = status(definition) else {
         return;
     };
     let stored = status.entry("storedVersions").or_insert_with(|| json!([]));
@@ -74,4 +70,31 @@ pub(crate) fn remember_storage(definition: &mut Value) {
     {
         stored.push(storage.into());
     }
+}
+
+/// Says in the status which names it bears and its conditions, even when it has none yet.
+pub(crate) fn complete_status(definition: &mut Value) {
+    if let Some(status) = status(definition) {
+        status
+            .entry("acceptedNames")
+            .or_insert_with(|| json!({"kind": "", "plural": ""}));
+        status.entry("conditions").or_insert(Value::Null);
+    }
+}
+
+/// Takes back conditions that are said to be none: null is no list of them.
+pub(crate) fn drop_no_conditions(definition: &mut Value) {
+    if let Some(status) = status(definition)
+        && status.get("conditions") == Some(&Value::Null)
+    {
+        status.remove("conditions");
+    }
+}
+
+fn status(definition: &mut Value) -> Option<&mut Map<String, Value>> {
+    let status = definition
+        .as_object_mut()?
+        .entry("status")
+        .or_insert_with(|| json!({}));
+    status.as_object_mut()
 }

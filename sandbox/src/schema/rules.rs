@@ -11,6 +11,7 @@ use super::error::FieldErrorKind;
 pub(crate) struct Rule {
     pub(crate) source: Box<str>,
     pub(crate) message: Option<Box<str>>,
+    pub(crate) message_source: Option<Box<str>>,
     pub(crate) message_program: Option<Arc<cel::Program>>,
     pub(crate) reason: FieldErrorKind,
     pub(crate) field_path: Option<Box<str>>,
@@ -42,6 +43,7 @@ impl Rule {
         Ok(Self {
             source: source.into(),
             message: text("message").filter(|m| !m.is_empty()).map(Box::from),
+            message_source: text("messageExpression").map(Box::from),
             message_program,
             reason: match text("reason") {
                 Some("FieldValueForbidden") => FieldErrorKind::Forbidden,

@@ -209,7 +209,7 @@ fn schemas_that_are_not_structural_are_refused() {
         (
             spec(json!({"type": "integer", "default": "x"})),
             &[
-                "s.properties[spec].default: Invalid value: \"string\": s.properties[spec].default in body must be of type integer: \"string\"",
+                "s.properties[spec].default: Invalid value: \"string\":  in body must be of type integer: \"string\"",
             ],
         ),
         (
@@ -233,7 +233,7 @@ fn schemas_that_are_not_structural_are_refused() {
         (
             spec(json!({"type": "integer", "x-kubernetes-validations": [{"rule": "frob(self)"}]})),
             &[
-                "s.properties[spec].x-kubernetes-validations[0].rule: Invalid value: {\"rule\":\"frob(self)\"}: compilation failed: undeclared reference to 'frob' (in container '')",
+                "s.properties[spec].x-kubernetes-validations[0].rule: Invalid value: {\"FieldPath\":\"\",\"Message\":\"\",\"MessageExpression\":\"\",\"OptionalOldSelf\":null,\"Reason\":null,\"Rule\":\"frob(self)\"}: compilation failed: undeclared reference to 'frob' (in container '')",
             ],
         ),
         (
@@ -241,7 +241,19 @@ fn schemas_that_are_not_structural_are_refused() {
                 json!({"type": "object", "properties": {"a": {"type": "integer"}}, "x-kubernetes-validations": [{"rule": "self.b > 1"}]}),
             ),
             &[
-                "s.properties[spec].x-kubernetes-validations[0].rule: Invalid value: {\"rule\":\"self.b > 1\"}: compilation failed: undefined field 'b'",
+                "s.properties[spec].x-kubernetes-validations[0].rule: Invalid value: {\"FieldPath\":\"\",\"Message\":\"\",\"MessageExpression\":\"\",\"OptionalOldSelf\":null,\"Reason\":null,\"Rule\":\"self.b > 1\"}: compilation failed: ERROR: <input>:1:5: undefined field 'b'\n | self.b > 1\n | ....^",
+            ],
+        ),
+        (
+            spec(json!({"type": "string", "x-kubernetes-validations": [{"rule": "self.foo > 1"}]})),
+            &[
+                "s.properties[spec].x-kubernetes-validations[0].rule: Invalid value: {\"FieldPath\":\"\",\"Message\":\"\",\"MessageExpression\":\"\",\"OptionalOldSelf\":null,\"Reason\":null,\"Rule\":\"self.foo > 1\"}: compilation failed: ERROR: <input>:1:5: type 'string' does not support field selection\n | self.foo > 1\n | ....^",
+            ],
+        ),
+        (
+            spec(json!({"type": "string", "x-kubernetes-validations": [{"rule": "self + 'a'"}]})),
+            &[
+                "s.properties[spec].x-kubernetes-validations[0].rule: Invalid value: {\"FieldPath\":\"\",\"Message\":\"\",\"MessageExpression\":\"\",\"OptionalOldSelf\":null,\"Reason\":null,\"Rule\":\"self + 'a'\"}: cel expression must evaluate to a bool",
             ],
         ),
     ];

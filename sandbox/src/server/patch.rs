@@ -18,13 +18,9 @@ pub(super) fn patch(core: &Core, request: &Request) -> Result<Written, ApiError>
     match media.as_str() {
         JSON | MERGE | APPLY => {}
         STRATEGIC if !custom => {}
+        _ if !custom => return Err(ApiError::no_such_route()),
         _ => {
-            let mut known = vec![JSON, MERGE];
-            if !custom {
-                known.push(STRATEGIC);
-            }
-            known.push(APPLY);
-            let known = known.join(", ");
+            let known = [JSON, MERGE, APPLY].join(", ");
             return Err(ApiError::new(
                 415,
                 "UnsupportedMediaType",

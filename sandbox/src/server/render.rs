@@ -64,8 +64,12 @@ pub(super) fn object(core: &Core, request: &Request, object: Value) -> Result<Va
 /// 400 for an unknown value.
 pub(super) fn include(request: &Request) -> Result<Include, ApiError> {
     let text = request.query.get("includeObject");
-    Include::parse(text)
-        .ok_or_else(|| ApiError::bad_request(format!("unrecognized includeObject value: {text:?}")))
+    Include::parse(text).ok_or_else(|| {
+        ApiError::bad_request(format!(
+            "Unable to convert to Table as requested: includeObject: Invalid value: {text:?}: must be 'Metadata', 'Object', \
+             'None', or empty"
+        ))
+    })
 }
 
 /// Only what every object has.
@@ -93,8 +97,9 @@ pub(super) fn read(target: &Target, stored: &Arc<Value>) -> Arc<Value> {
 pub(super) fn list(core: &Core, request: &Request, listed: &Listed) -> Result<Vec<u8>, ApiError> {
     let mut metadata = Map::new();
     metadata.insert("resourceVersion".into(), listed.version.to_string().into());
-    // Lists of custom resources show an empty token too.
-    if !listed.continue_token.is_empty() || request.target.kind.is_custom() {
+    // Lists of custom resources show an empty token too, tables do not.
+    let custom = request.target.kind.is_custom() && !matches!(request.form, Form::Table);
+    if !listed.continue_token.is_empty() || custom {
         metadata.insert("continue".into(), listed.continue_token.as_str().into());
     }
     if let Some(remaining) = listed.remaining {

@@ -6,6 +6,7 @@ use super::human_duration;
 use super::printer::Printer;
 
 pub(super) const JOBS: Printer = Printer {
+    named: true,
     columns: &[
         ("Status", "string", 0),
         ("Completions", "string", 0),
@@ -30,6 +31,7 @@ pub(super) const JOBS: Printer = Printer {
 };
 
 pub(super) const CRON_JOBS: Printer = Printer {
+    named: true,
     columns: &[
         ("Schedule", "string", 0),
         ("Timezone", "string", 0),

@@ -5,6 +5,7 @@ use super::cells::{NONE, UNKNOWN, age, count, items, joined, number, since, text
 use super::printer::Printer;
 
 pub(super) const CONFIG_MAPS: Printer = Printer {
+    named: true,
     columns: &[("Data", "string", 0), ("Age", "string", 0)],
     cells: |object, now| {
         let data = count(object, "/data") + count(object, "/binaryData");
@@ -13,6 +14,7 @@ pub(super) const CONFIG_MAPS: Printer = Printer {
 };
 
 pub(super) const SECRETS: Printer = Printer {
+    named: true,
     columns: &[
         ("Type", "string", 0),
         ("Data", "string", 0),
@@ -28,16 +30,19 @@ pub(super) const SECRETS: Printer = Printer {
 };
 
 pub(super) const SERVICE_ACCOUNTS: Printer = Printer {
-    columns: &[("Secrets", "string", 0), ("Age", "string", 0)],
-    cells: |object, now| vec![json!(count(object, "/secrets")), age(object, now)],
+    named: true,
+    columns: &[("Age", "string", 0)],
+    cells: |object, now| vec![age(object, now)],
 };
 
 pub(super) const NAMESPACES: Printer = Printer {
+    named: true,
     columns: &[("Status", "string", 0), ("Age", "string", 0)],
     cells: |object, now| vec![text(object, "/status/phase").into(), age(object, now)],
 };
 
 pub(super) const LEASES: Printer = Printer {
+    named: true,
     columns: &[("Holder", "string", 0), ("Age", "string", 0)],
     cells: |object, now| {
         vec![
@@ -48,6 +53,7 @@ pub(super) const LEASES: Printer = Printer {
 };
 
 pub(super) const NODES: Printer = Printer {
+    named: true,
     columns: &[
         ("Status", "string", 0),
         ("Roles", "string", 0),
@@ -123,6 +129,7 @@ fn roles(node: &Value) -> String {
 }
 
 pub(super) const CLAIMS: Printer = Printer {
+    named: true,
     columns: &[
         ("Status", "string", 0),
         ("Volume", "string", 0),
@@ -177,11 +184,13 @@ const EVENT_COLUMNS: &[(&str, &str, i32)] = &[
 ];
 
 pub(super) const EVENTS: Printer = Printer {
+    named: false,
     columns: EVENT_COLUMNS,
     cells: event,
 };
 
 pub(super) const NEW_EVENTS: Printer = Printer {
+    named: false,
     columns: EVENT_COLUMNS,
     cells: |object, now| event(&crate::builtin::event_to_core(object), now),
 };

@@ -5,6 +5,7 @@ use super::cells::{NONE, age, items, number, since, text, text_or, time};
 use super::printer::Printer;
 
 pub(super) const PODS: Printer = Printer {
+    named: true,
     columns: &[
         ("Ready", "string", 0),
         ("Status", "string", 0),

@@ -7,6 +7,8 @@ use crate::registry::ServedKind;
 /// How the objects of a built-in kind are shown.
 #[derive(Clone, Copy)]
 pub(super) struct Printer {
+    /// Whether the name comes first.
+    pub(super) named: bool,
     /// Columns after the name: heading, type, priority.
     pub(super) columns: &'static [(&'static str, &'static str, i32)],
     /// As many cells as there are columns.

@@ -4,11 +4,13 @@ use super::cells::{age, items, text};
 use super::printer::Printer;
 
 pub(super) const ROLES: Printer = Printer {
+    named: true,
     columns: &[("Created At", "date", 0)],
     cells: |object, _| vec![text(object, "/metadata/creationTimestamp").into()],
 };
 
 pub(super) const BINDINGS: Printer = Printer {
+    named: true,
     columns: &[
         ("Role", "string", 0),
         ("Age", "string", 0),

@@ -27,7 +27,7 @@ pub fn table<'a>(
             match include {
                 Include::Metadata => row["object"] = partial_metadata(object),
                 Include::Object => row["object"] = object.clone(),
-                Include::None => {}
+                Include::None => row["object"] = Value::Null,
             }
             row
         })
@@ -76,21 +76,38 @@ impl<'a> Columns<'a> {
         }
     }
 
-    fn definitions(&self) -> Vec<Value> {
-        let mut all = vec![definition("Name", "string", "name", "", 0)];
+    fn begins_with_name(&self) -> bool {
         match self {
-            Self::BuiltIn(printer) => all.extend(
-                printer
-                    .columns
-                    .iter()
-                    .map(|(name, kind, priority)| definition(name, kind, "", "", *priority)),
-            ),
+            Self::BuiltIn(printer) => printer.named,
+            Self::Custom(_) | Self::Age => true,
+        }
+    }
+
+    fn definitions(&self) -> Vec<Value> {
+        let mut all = Vec::new();
+        if self.begins_with_name() {
+            all.push(definition("Name", "string", "name", "", 0));
+        }
+        match self {
+            Self::BuiltIn(printer) => {
+                all.extend(printer.columns.iter().map(|(name, kind, priority)| {
+                    let format = if *name == "Name" { "name" } else { "" };
+                    definition(name, kind, format, "", *priority)
+                }))
+            }
             Self::Custom(columns) => all.extend(columns.iter().map(|(column, _)| {
+                let described = match column.description.as_str() {
+                    "" => format!(
+                        "Custom resource definition column (in JSONPath format): {}",
+                        column.json_path
+                    ),
+                    given => given.to_owned(),
+                };
                 definition(
                     &column.name,
                     &column.kind,
                     &column.format,
-                    &column.description,
+                    &described,
                     column.priority,
                 )
             })),
@@ -100,7 +117,10 @@ impl<'a> Columns<'a> {
     }
 
     fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
-        let mut cells = vec![Value::from(text(object, "/metadata/name"))];
+        let mut cells = Vec::new();
+        if self.begins_with_name() {
+            cells.push(Value::from(text(object, "/metadata/name")));
+        }
         match self {
             Self::BuiltIn(printer) => cells.extend((printer.cells)(object, now)),
             Self::Custom(columns) => cells.extend(
@@ -222,6 +242,18 @@ mod tests {
             column("Since", "date", ".metadata.creationTimestamp"),
             column("Wrong", "integer", ".metadata.name"),
         ];
+        let headings = table(
+            &kind,
+            [],
+            json!({}),
+            Include::None,
+            true,
+            Timestamp::UNIX_EPOCH,
+        );
+        assert_eq!(
+            headings["columnDefinitions"][1]["description"],
+            "Custom resource definition column (in JSONPath format): .status.ready"
+        );
         let object = json!({
             "metadata": {"name": "a", "creationTimestamp": "2026-01-01T00:05:00Z"},
             "status": {"ready": 2, "conditions": [{"type": "Ready", "status": "True"}]},
@@ -237,6 +269,13 @@ mod tests {
                 Value::Null
             ]
         );
+    }
+
+    #[test]
+    fn events_name_themselves_last() {
+        let event = json!({"metadata": {"name": "e"}, "reason": "R", "message": "M"});
+        let cells = cells(&kind("events"), &event);
+        assert_eq!((&cells[2], cells.last()), (&json!("R"), Some(&json!("e"))));
     }
 
     #[test]
@@ -259,6 +298,6 @@ mod tests {
             row(Include::Metadata)["object"]["kind"],
             "PartialObjectMetadata"
         );
-        assert!(row(Include::None).get("object").is_none());
+        assert_eq!(row(Include::None)["object"], Value::Null);
     }
 }

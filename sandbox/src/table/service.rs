@@ -4,6 +4,7 @@ use super::cells::{NONE, age, items, labels, number, text, text_or};
 use super::printer::Printer;
 
 pub(super) const SERVICES: Printer = Printer {
+    named: true,
     columns: &[
         ("Type", "string", 0),
         ("Cluster-IP", "string", 0),

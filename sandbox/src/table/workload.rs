@@ -4,6 +4,7 @@ use super::cells::{NONE, age, containers, items, labels, number, selector, text}
 use super::printer::Printer;
 
 pub(super) const DEPLOYMENTS: Printer = Printer {
+    named: true,
     columns: &[
         ("Ready", "string", 0),
         ("Up-to-date", "string", 0),
@@ -28,6 +29,7 @@ pub(super) const DEPLOYMENTS: Printer = Printer {
 };
 
 pub(super) const REPLICA_SETS: Printer = Printer {
+    named: true,
     columns: &[
         ("Desired", "integer", 0),
         ("Current", "integer", 0),
@@ -52,6 +54,7 @@ pub(super) const REPLICA_SETS: Printer = Printer {
 };
 
 pub(super) const STATEFUL_SETS: Printer = Printer {
+    named: true,
     columns: &[
         ("Ready", "string", 0),
         ("Age", "string", 0),
@@ -65,6 +68,7 @@ pub(super) const STATEFUL_SETS: Printer = Printer {
 };
 
 pub(super) const DAEMON_SETS: Printer = Printer {
+    named: true,
     columns: &[
         ("Desired", "integer", 0),
         ("Current", "integer", 0),
@@ -95,6 +99,7 @@ pub(super) const DAEMON_SETS: Printer = Printer {
 };
 
 pub(super) const REVISIONS: Printer = Printer {
+    named: true,
     columns: &[
         ("Controller", "string", 0),
         ("Revision", "string", 0),

@@ -150,9 +150,7 @@ async fn a_custom_resource_keeps_to_its_schema() {
         (
             422,
             "Invalid",
-            &*invalid(
-                "metadata.resourceVersion: Invalid value: 0: must be specified for an update"
-            )
+            "sites.demo.dev \"a\" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update"
         )
     );
     let scaled = client

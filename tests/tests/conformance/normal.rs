@@ -125,16 +125,31 @@ fn sort_causes(status: &mut Map<String, Value>) {
     }
 }
 
-/// Sorts the fields of objects that a message shows: the types of a real server have an order of their own.
+/// Sorts the fields of objects that a message shows, as JSON or as a text of it: the types of a real server have an order of
+/// their own.
 fn sort_shown(text: &str) -> Option<String> {
     const BEFORE: &str = "Invalid value: ";
-    let at = text.find(&format!("{BEFORE}\"{{"))? + BEFORE.len();
-    let mut values = serde_json::Deserializer::from_str(&text[at..]).into_iter::<String>();
-    let shown = values.next()?.ok()?;
-    let end = at + values.byte_offset();
-    let mut shown: Value = serde_json::from_str(&shown).ok()?;
-    normalise(&mut shown, "");
-    Some(format!("{}{shown}{}", &text[..at], &text[end..]))
+    let places = text.match_indices(BEFORE).map(|(at, _)| at + BEFORE.len());
+    let mut shown = places.filter_map(|at| {
+        let rest = &text[at..];
+        if !["{", "[{", "\"{"]
+            .iter()
+            .any(|start| rest.starts_with(start))
+        {
+            return None;
+        }
+        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
+        let value = values.next()?.ok()?;
+        let end = at + values.byte_offset();
+        Some((at, end, value))
+    });
+    let (at, end, value) = shown.next()?;
+    let mut value = match &value {
+        Value::String(text) => serde_json::from_str(text).ok()?,
+        _ => value,
+    };
+    normalise(&mut value, "");
+    Some(format!("{}{value}{}", &text[..at], &text[end..]))
 }
 
 fn normalise(value: &mut Value, key: &str) {

@@ -2,6 +2,7 @@ use cel::IdedExpr;
 use cel::common::ast::Expr;
 use serde_json::{Map, Value};
 
+use super::result::is_boolean;
 use super::value::escape;
 use crate::schema::rules::{Rule, RuleError};
 
@@ -26,12 +27,58 @@ pub(in crate::schema) fn check_fields(
     ];
     for (member, program) in programs {
         if let Some(program) = program {
+            let source = match member {
+                "rule" => &rule.source,
+                _ => rule.message_source.as_deref().unwrap_or_default(),
+            };
             check
                 .walk(program.expression())
-                .map_err(|text| RuleError { member, text })?;
+                .map_err(|wrong| RuleError {
+                    member,
+                    text: wrong.describe(source),
+                })?;
         }
     }
+    if is_boolean(rule.program.expression(), map) == Some(false) {
+        return Err(RuleError {
+            member: "rule",
+            text: "cel expression must evaluate to a bool".into(),
+        });
+    }
     Ok(())
+}
+
+/// A selection that the types do not allow.
+struct Wrong {
+    what: String,
+    field: String,
+}
+
+impl Wrong {
+    /// As the server's compiler tells it, with the place in the source: that of the dot before the field.
+    fn describe(&self, source: &str) -> String {
+        let dotted = format!(".{}", self.field);
+        let is_whole = |at: &usize| {
+            let rest = source.get(at + dotted.len()..).unwrap_or_default();
+            !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_')
+        };
+        let mut places = source.match_indices(&dotted).map(|(at, _)| at);
+        let at = places.find(is_whole).unwrap_or(0);
+        let before = source.get(..at).unwrap_or_default();
+        let row = before.matches('\n').count();
+        let line = source.lines().nth(row).unwrap_or_default();
+        let column = before
+            .rsplit('\n')
+            .next()
+            .map_or(0, |text| text.chars().count());
+        format!(
+            "compilation failed: ERROR: <input>:{}:{}: {}\n | {line}\n | {}^",
+            row + 1,
+            column + 1,
+            self.what,
+            ".".repeat(column)
+        )
+    }
 }
 
 struct Check<'a> {
@@ -48,7 +95,7 @@ enum Known<'a> {
 }
 
 impl<'a> Check<'a> {
-    fn walk(&self, expression: &IdedExpr) -> Result<Known<'a>, String> {
+    fn walk(&self, expression: &IdedExpr) -> Result<Known<'a>, Wrong> {
         match &expression.expr {
             Expr::Ident(name) if name == "self" || (name == "oldSelf" && !self.skip_old) => {
                 Ok(Known::Schema(self.root, self.is_root))
@@ -102,7 +149,11 @@ fn inside(map: &Json) -> Known<'_> {
     }
 }
 
-fn field<'a>(map: &'a Json, is_root: bool, name: &str) -> Result<Known<'a>, String> {
+fn field<'a>(map: &'a Json, is_root: bool, name: &str) -> Result<Known<'a>, Wrong> {
+    let wrong = |what: String| Wrong {
+        what,
+        field: name.into(),
+    };
     if let Some(additional) = map.get("additionalProperties") {
         return Ok(match additional.as_object() {
             Some(additional) => Known::Schema(additional, false),
@@ -115,8 +166,22 @@ fn field<'a>(map: &'a Json, is_root: bool, name: &str) -> Result<Known<'a>, Stri
         return Ok(Known::Nothing);
     }
     let kind = map.get("type").and_then(Value::as_str).unwrap_or_default();
-    if kind != "object" {
-        return Ok(Known::Nothing);
+    match kind {
+        "object" => {}
+        "string" if map.get("format").is_some() => return Ok(Known::Nothing),
+        "string" | "boolean" => {
+            let kind = if kind == "boolean" { "bool" } else { kind };
+            return Err(wrong(format!(
+                "type '{kind}' does not support field selection"
+            )));
+        }
+        "integer" => return Err(wrong("type 'int' does not support field selection".into())),
+        "number" => {
+            return Err(wrong(
+                "type 'double' does not support field selection".into(),
+            ));
+        }
+        _ => return Ok(Known::Nothing),
     }
     let properties = map.get("properties").and_then(Value::as_object);
     let found = properties
@@ -125,6 +190,6 @@ fn field<'a>(map: &'a Json, is_root: bool, name: &str) -> Result<Known<'a>, Stri
         .find(|(property, _)| escape(property).as_deref() == Some(name));
     match found.and_then(|(_, schema)| schema.as_object()) {
         Some(schema) => Ok(Known::Schema(schema, false)),
-        None => Err(format!("compilation failed: undefined field '{name}'")),
+        None => Err(wrong(format!("undefined field '{name}'"))),
     }
 }

@@ -9,6 +9,7 @@ mod names;
 mod network;
 mod quantity;
 mod regexes;
+mod result;
 #[cfg(test)]
 mod tests;
 mod urls;

@@ -18,7 +18,16 @@ pub(super) fn check(schema: &Schema, at: &FieldPath<'_>, errors: &mut Vec<FieldE
         // The root of a value's path is where the default stands.
         let base = at.to_string();
         let base = FieldPath::Base(&base);
-        validate::validate(schema, default, &base, errors);
+        let mut wrong = Vec::new();
+        validate::validate(schema, default, &FieldPath::Root, &mut wrong);
+        errors.extend(wrong.into_iter().map(|mut error| {
+            // Their texts name the field within the default alone.
+            error.field = match error.field.as_str() {
+                "<nil>" => base.to_string(),
+                inner => format!("{base}.{inner}"),
+            };
+            error
+        }));
         list_type::validate(schema, default, &base, errors);
         if errors.len() == before {
             cel::validate_part(schema, default, &base, errors);

@@ -33,11 +33,20 @@ pub(super) fn read(json: &Value, at: &FieldPath<'_>) -> Result<Schema, Vec<Field
             "nullable cannot be true at the root",
         ));
     }
-    let before = errors.len();
-    invariants::check(map, at, &mut errors);
-    complete::check(map, at, at, &mut errors);
-    let is_structural = errors.len() == before;
-    keywords::check(map, at, &mut errors);
+    let mut misused = Vec::new();
+    keywords::check(map, at, &mut misused);
+    let mut is_structural = false;
+    // What has keywords that no structural schema has is not looked at as one.
+    if !misused
+        .iter()
+        .any(|error| error.detail.ends_with(" is not supported"))
+    {
+        let before = errors.len();
+        invariants::check(map, at, &mut errors);
+        complete::check(map, at, at, &mut errors);
+        is_structural = errors.len() == before;
+    }
+    errors.extend(misused);
     if is_structural && errors.is_empty() {
         rules::check(map, at, true, None, &mut errors);
     }

@@ -1,4 +1,4 @@
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{fields, is_true, object, text};
 use crate::schema::cel;
@@ -31,7 +31,7 @@ pub(super) fn check(
             Ok(rule) => old_self(&rule, json, &at, uncorrelated, errors),
             Err(error) => errors.push(FieldError::invalid(
                 at.child(error.member),
-                json.clone(),
+                shown(json),
                 error.text,
             )),
         }
@@ -81,6 +81,19 @@ fn old_self(
             detail,
         ));
     }
+}
+
+/// A rule as errors show it: by the names that the server's own type has.
+fn shown(json: &Value) -> Value {
+    let text = |name: &str| json.get(name).and_then(Value::as_str).unwrap_or_default();
+    json!({
+        "Rule": text("rule"),
+        "Message": text("message"),
+        "MessageExpression": text("messageExpression"),
+        "Reason": json.get("reason"),
+        "FieldPath": text("fieldPath"),
+        "OptionalOldSelf": json.get("optionalOldSelf"),
+    })
 }
 
 fn text_of(json: &Value, name: &str) -> Value {
