@@ -11,8 +11,8 @@ use super::{
     config::RateLimit,
     stack::{
         AnswerLayer, AuthLayer, Authenticator, BackPressureLayer, BaseLayer, CountLayer,
-        FenceLayer, ImpersonateLayer, MeasureLayer, RateLimitLayer, RequestService, RetryLayer,
-        Steps, TotalLayer, TraceLayer, UserAgentLayer, WarningsLayer, service,
+        FenceLayer, GzipLayer, ImpersonateLayer, MeasureLayer, RateLimitLayer, RequestService,
+        RetryLayer, Steps, TotalLayer, TraceLayer, UserAgentLayer, WarningsLayer, service,
     },
     transport::{CurrentTls, Dialer, Pool},
 };
@@ -156,6 +156,7 @@ impl ClientBuilder {
             user_agent: UserAgentLayer::new(self.user_agent.as_deref())?,
             warnings: self.warnings,
             base: BaseLayer::new(&config.url),
+            gzip: GzipLayer::new(config.compresses() && !has_connector),
             answer: AnswerLayer::new(&config.deadlines),
             pool: Pool::new(Arc::new(dialer), config.deadlines.connect),
         };

@@ -17,6 +17,9 @@ use super::{
 };
 use crate::resource::Status;
 
+/// No answer is read further than this, packed as it may have come. It is room for a hundred
+/// thousand Pods in one list.
+const LONGEST_ANSWER: usize = 1024 * 1024 * 1024;
 /// No answer that is an error is read further than this.
 const LONGEST_ERROR: usize = 1024 * 1024;
 /// How much of an answer that is no `Status` an error shows.
@@ -398,8 +401,17 @@ pub(super) async fn collect(
     response: Response<Body>,
 ) -> Result<Bytes, Error> {
     let deadline = response.extensions().get::<TotalDeadline>().copied();
-    match within(deadline, response.into_body().collect()).await {
+    let body = Limited::new(response.into_body(), LONGEST_ANSWER);
+    match within(deadline, body.collect()).await {
         Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Error::Decode {
+            verb,
+            target: target(),
+            reason: format!(
+                "it is longer than {} MiB: ask for less at a time (`ListParams::limit`)",
+                LONGEST_ANSWER >> 20
+            ),
+        }),
         Ok(Err(error)) | Err(error) => Err(failure(verb, target(), error)),
     }
 }

@@ -10,7 +10,7 @@ use super::pods::Upgrade;
 use super::query::Query;
 use super::respond::{self, Body};
 use super::route::{ResourceRoute, Route, route};
-use super::{documents, resource, reviews};
+use super::{compress, documents, resource, reviews};
 use crate::auth::Trust;
 use crate::core::Core;
 use crate::record::RecordedRequest;
@@ -52,6 +52,7 @@ where
         ..named(&route, &parts.method)
     };
     let pretty = query.flag("pretty");
+    let takes_gzip = compress::is_accepted(&parts.headers);
     let incoming = Incoming {
         accept: header(&parts.headers, ACCEPT),
         record: record.clone(),
@@ -73,6 +74,9 @@ where
         status: response.status().as_u16(),
         ..record
     });
+    if takes_gzip {
+        return Ok(compress::gzip(response).await);
+    }
     Ok(response)
 }
 

@@ -63,6 +63,8 @@ pub struct Config {
     /// Where the credentials come from, for messages.
     pub(crate) credentials_origin: String,
     pub(crate) deadlines: Deadlines,
+    /// Nothing was said about it otherwise.
+    pub(crate) compression: Option<bool>,
     /// Per second, and in a burst.
     pub(crate) rate_limit: Option<(f64, u32)>,
 }
@@ -82,6 +84,7 @@ impl Config {
             proxy: None,
             credentials_origin: "given by the program".to_owned(),
             deadlines: Deadlines::default(),
+            compression: None,
             rate_limit: None,
         }
     }
@@ -267,6 +270,27 @@ impl Config {
     pub fn with_deadlines(mut self, deadlines: Deadlines) -> Self {
         self.deadlines = deadlines;
         self
+    }
+
+    /// Whether to ask for compressed answers (gzip).
+    ///
+    /// The default is to ask, as client-go and kubectl do, but not a server in the same cluster or on
+    /// this machine, and none whose kubeconfig says `disable-compression`: where bytes are cheap,
+    /// packing and unpacking a long list takes longer than sending it.
+    #[must_use]
+    pub fn with_compression(mut self, compression: bool) -> Self {
+        self.compression = Some(compression);
+        self
+    }
+
+    pub(crate) fn compresses(&self) -> bool {
+        let host = self.url.host().unwrap_or_default();
+        let address = host.trim_start_matches('[').trim_end_matches(']').parse();
+        let is_here = match address {
+            Ok(address) => std::net::IpAddr::is_loopback(&address),
+            Err(_) => host == "localhost",
+        };
+        self.compression.unwrap_or(!is_here)
     }
 
     /// Send no more than `per_second` requests, and at most `burst` at once; the default is no

@@ -42,6 +42,7 @@ pub(super) struct Cluster {
     pub(super) certificate_authority: Option<String>,
     pub(super) certificate_authority_data: Option<String>,
     pub(super) proxy_url: Option<String>,
+    pub(super) disable_compression: Option<bool>,
     pub(super) extensions: Option<Vec<Extension>>,
 }
 

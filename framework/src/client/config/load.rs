@@ -269,6 +269,8 @@ async fn in_cluster(around: &Environment) -> Result<Config, ConfigError> {
     });
     config.credentials = Credentials::TokenFile(folder.join("token"));
     config.credentials_origin = "the pod's service account".to_owned();
+    // The server is near.
+    config.compression = Some(false);
     if let Ok(namespace) = file("namespace").await
         && let Ok(namespace) = String::from_utf8(namespace)
         && !namespace.trim().is_empty()

@@ -156,6 +156,8 @@ async fn of_cluster(entry: &Entry<Cluster>, has_certificate: bool) -> Result<Con
         _ => None,
     };
     let mut config = Config::new(url);
+    let is_off = cluster.disable_compression == Some(true);
+    config.compression = is_off.then_some(false);
     config.proxy = match cluster.proxy_url.as_deref() {
         None | Some("") => None,
         Some(proxy) => Some(Proxy::parse(proxy, &format!("proxy-url of {origin}"))?),

@@ -19,6 +19,7 @@
 //! | [`UserAgentLayer`] | says which program asks |
 //! | [`WarningsLayer`] | tells the server's warnings, each once |
 //! | [`BaseLayer`] | puts the path of the server's address in front |
+//! | [`GzipLayer`] | asks for compressed answers and unpacks them |
 //! | [`AnswerLayer`] | bounds the waits for the head of an answer and for its pieces |
 //! | [`Pool`] | the connections |
 //!
@@ -62,6 +63,7 @@ mod deadline;
 mod dispatch;
 mod exec;
 mod fence;
+mod gzip;
 mod held;
 mod identity_files;
 mod idle;
@@ -86,6 +88,7 @@ pub use base::{Base, BaseLayer};
 pub use counted::{CountLayer, Counted};
 pub use dispatch::RequestService;
 pub use fence::{FenceLayer, Fenced};
+pub use gzip::{Gzip, GzipLayer};
 pub use impersonate::{Impersonate, ImpersonateLayer};
 pub use measured::{MeasureLayer, Measured};
 pub use rate_limit::{RateLimitLayer, RateLimited};

@@ -1,9 +1,9 @@
 use tower::{Layer, Service};
 
 use super::{
-    AnswerLayer, AuthLayer, BackPressureLayer, BaseLayer, CountLayer, FenceLayer, ImpersonateLayer,
-    MeasureLayer, RateLimitLayer, RetryLayer, TotalLayer, TraceLayer, UserAgentLayer,
-    WarningsLayer,
+    AnswerLayer, AuthLayer, BackPressureLayer, BaseLayer, CountLayer, FenceLayer, GzipLayer,
+    ImpersonateLayer, MeasureLayer, RateLimitLayer, RetryLayer, TotalLayer, TraceLayer,
+    UserAgentLayer, WarningsLayer,
 };
 use crate::client::{Body, BoxError, transport::Pool};
 use http::{Request, Response};
@@ -43,6 +43,8 @@ pub struct Steps {
     pub warnings: WarningsLayer,
     /// Puts the path of the server's address in front.
     pub base: BaseLayer,
+    /// Asks for compressed answers and unpacks them.
+    pub gzip: GzipLayer,
     /// Bounds the waits for the head of an answer and for its pieces.
     pub answer: AnswerLayer,
     /// The connections.
@@ -79,6 +81,7 @@ impl Steps {
             &self.user_agent,
             &self.warnings,
             &self.base,
+            &self.gzip,
             &self.answer,
         )
             .layer(self.pool.clone())

@@ -7,6 +7,7 @@ mod deadlines;
 mod discovery;
 mod encodings;
 mod everything;
+mod gzip;
 mod kube_rs_defects;
 mod memory;
 mod pool;
