@@ -26,6 +26,7 @@ pub struct Builder {
     epoch: Option<SystemTime>,
     tokens: BTreeMap<String, User>,
     simulator: bool,
+    cbor: bool,
     history: usize,
     requests: usize,
 }
@@ -55,6 +56,7 @@ impl Default for Builder {
             epoch: None,
             tokens: BTreeMap::new(),
             simulator: false,
+            cbor: false,
             history: 16_384,
             requests: 16_384,
         }
@@ -94,6 +96,13 @@ impl Builder {
     /// Lets workloads become ready as if nodes ran them.
     pub fn simulator(mut self, on: bool) -> Self {
         self.simulator = on;
+        self
+    }
+
+    /// Serves CBOR for objects (`application/cbor`, `application/apply-patch+cbor`, `application/cbor-seq`), as a real
+    /// server does whose feature gate `CBORServingAndStorage` is on. It is off by default, here and there.
+    pub fn cbor(mut self, on: bool) -> Self {
+        self.cbor = on;
         self
     }
 
@@ -142,6 +151,7 @@ impl Builder {
             store,
             Tokens::new(tokens),
             Log::new(self.requests),
+            self.cbor,
             registry,
         );
         namespaces::create_system(&core).map_err(|error| BuildError::Start(error.to_string()))?;

@@ -21,6 +21,8 @@ pub(crate) struct Core {
     pub(crate) faults: Faults,
     pub(crate) log: Log,
     pub(crate) containers: Containers,
+    /// Whether CBOR is served.
+    pub(crate) cbor: bool,
     /// Owns every task; they end when `cancel` is cancelled.
     pub(crate) tasks: TaskTracker,
     pub(crate) cancel: CancellationToken,
@@ -33,6 +35,7 @@ impl Core {
         store: Arc<Store>,
         tokens: Tokens,
         log: Log,
+        cbor: bool,
         registry: Registry,
     ) -> Arc<Self> {
         for kind in registry.kinds() {
@@ -45,6 +48,7 @@ impl Core {
             tokens,
             log,
             containers: Containers::default(),
+            cbor,
             tasks: TaskTracker::new(),
             cancel: CancellationToken::new(),
             registry: RwLock::new(Arc::new(registry)),

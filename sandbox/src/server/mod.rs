@@ -1,6 +1,7 @@
 //! HTTP: connections, paths, content negotiation and bodies around the rules in `api`.
 
 mod body;
+mod cbor;
 mod compress;
 mod connection;
 mod documents;

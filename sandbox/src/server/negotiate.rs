@@ -11,33 +11,40 @@ pub(super) enum Form {
     Partial,
 }
 
+const CBOR: &str = "application/cbor";
+
 struct Choice<'a> {
     media: &'a str,
     parameters: Vec<(&'a str, &'a str)>,
     quality: f32,
 }
 
-/// Chooses the form of the answer from `Accept`: the first that is possible, by falling quality.
+/// Chooses the form of the answer from `Accept`, and whether it is CBOR: the first that is possible, by falling quality.
 ///
-/// `list` tells whether the answer is a list, which has its own name as partial metadata.
+/// `list` tells whether the answer is a list, which has its own name as partial metadata; `cbor` whether CBOR is offered.
 ///
 /// # Errors
 /// 406 if none is possible.
-pub(super) fn negotiate(accept: &str, list: bool) -> Result<Form, ApiError> {
+pub(super) fn negotiate(accept: &str, list: bool, cbor: bool) -> Result<(Form, bool), ApiError> {
     if accept.trim().is_empty() {
-        return Ok(Form::Object);
+        return Ok((Form::Object, false));
     }
     let mut choices: Vec<Choice<'_>> = accept.split(',').filter_map(choice).collect();
     // Stable, so that equal ones keep their order.
     choices.sort_by(|one, other| other.quality.total_cmp(&one.quality));
     choices
         .iter()
-        .find_map(|choice| form(choice, list))
+        .find_map(|choice| {
+            let is_cbor = choice.media == CBOR;
+            let form = form(choice, list).filter(|_| cbor || !is_cbor)?;
+            Some((form, is_cbor))
+        })
         .ok_or_else(|| {
+            let offered = if cbor { ", application/cbor" } else { "" };
             ApiError::new(
                 406,
                 "NotAcceptable",
-                "only the following media types are accepted: application/json",
+                format!("only the following media types are accepted: application/json{offered}"),
             )
         })
 }
@@ -60,7 +67,10 @@ fn form(choice: &Choice<'_>, list: bool) -> Option<Form> {
         let found = choice.parameters.iter().find(|(name, _)| *name == wanted);
         found.map(|(_, value)| *value)
     };
-    if !matches!(choice.media, "application/json" | "application/*" | "*/*") {
+    if !matches!(
+        choice.media,
+        "application/json" | CBOR | "application/*" | "*/*"
+    ) {
         return None;
     }
     let Some(wanted) = parameter("as") else {
@@ -117,13 +127,28 @@ mod tests {
                 Form::Object,
             ),
         ] {
-            assert_eq!(negotiate(accept, list), Ok(expected), "{accept}");
+            let chosen = negotiate(accept, list, false);
+            assert_eq!(chosen, Ok((expected, false)), "{accept}");
         }
     }
 
     #[test]
     fn protobuf_alone_is_not_acceptable() {
-        let answer = negotiate("application/vnd.kubernetes.protobuf", false);
+        let answer = negotiate("application/vnd.kubernetes.protobuf", false, true);
         assert_eq!(answer.map_err(|error| error.code), Err(406));
+    }
+
+    #[test]
+    fn cbor_is_chosen_where_it_is_offered() {
+        let both = "application/json;q=0.9,application/cbor";
+        for (accept, offered, expected) in [
+            (both, true, Ok((Form::Object, true))),
+            (both, false, Ok((Form::Object, false))),
+            ("application/cbor", false, Err(406)),
+            ("*/*", true, Ok((Form::Object, false))),
+        ] {
+            let chosen = negotiate(accept, false, offered);
+            assert_eq!(chosen.map_err(|error| error.code), expected, "{accept}");
+        }
     }
 }

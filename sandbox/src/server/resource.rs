@@ -4,13 +4,12 @@ use bytes::Bytes;
 use http::Response;
 use http_body::Body as HttpBody;
 
-use super::body;
 use super::negotiate::{Form, negotiate};
 use super::query::Query;
 use super::respond::{self, Body};
 use super::route::ResourceRoute;
 use super::service::Incoming;
-use super::{pods, read, write};
+use super::{body, cbor, pods, read, write};
 use crate::api::{ApiError, Target};
 use crate::core::Core;
 use crate::record::RecordedRequest;
@@ -54,8 +53,9 @@ where
     }
     check(&target, &route)?;
     let lists = route.name.is_none() && matches!(route.verb, "list" | "watch" | "deletecollection");
-    let form = negotiate(&incoming.accept, lists && route.verb == "list")?;
-    let request = Request {
+    let list = lists && route.verb == "list";
+    let (form, is_cbor) = negotiate(&incoming.accept, list, core.cbor)?;
+    let mut request = Request {
         target,
         verb: route.verb,
         name: route.name.unwrap_or_default(),
@@ -65,12 +65,25 @@ where
         body: body::read(incoming.body).await?,
         record: incoming.record,
     };
-    match route.verb {
+    if core.cbor {
+        let media_type = body::media_type(&request.record.content_type);
+        if let Some((media_type, body)) = cbor::request(&media_type, &request.body)? {
+            request.record.content_type = media_type.to_owned();
+            request.body = body;
+        }
+    }
+    let (is_watch, pretty) = (route.verb == "watch", request.query.flag("pretty"));
+    let answer = match route.verb {
         "get" => read::get(core, &request).await,
         "list" => read::list(core, &request).await,
         "watch" => read::watch(core, request).await,
         _ => write::answer(core, &request),
+    };
+    if !is_cbor {
+        return answer;
     }
+    let answer = answer.unwrap_or_else(|error| respond::error(&error, pretty));
+    Ok(cbor::response(answer, is_watch))
 }
 
 fn unserved(route: &ResourceRoute) -> Response<Body> {

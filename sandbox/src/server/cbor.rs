@@ -1,0 +1,226 @@
+//! CBOR as Kubernetes writes it (KEP-4222): every text is a byte string, a document begins with tag 55799, a watch is
+//! a sequence. What is read may also have texts, and bytes in a tag that says how JSON shows them.
+//!
+//! Everything behind speaks JSON; what comes in and goes out is translated here.
+
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use bytes::Bytes;
+use cbor4ii::core::dec::{Decode, Error, Read};
+use cbor4ii::core::enc::{self, Encode, Write};
+use cbor4ii::core::utils::{BufWriter, SliceReader};
+use cbor4ii::core::{major, types};
+use http::Response;
+use http::header::{CONTENT_TYPE, HeaderValue};
+use http_body_util::BodyExt;
+use serde_json::{Map, Value};
+
+use super::respond::Body;
+use crate::api::ApiError;
+
+const SELF_DESCRIBED: u64 = 55799;
+
+/// A request's body and media type as JSON, if they are CBOR.
+///
+/// # Errors
+/// 400 for what is no CBOR.
+pub(super) fn request(
+    media_type: &str,
+    body: &Bytes,
+) -> Result<Option<(&'static str, Bytes)>, ApiError> {
+    let json = match media_type {
+        "application/cbor" => "application/json",
+        "application/apply-patch+cbor" => "application/apply-patch+yaml",
+        _ => return Ok(None),
+    };
+    let value = decode(body).map_err(ApiError::bad_request)?;
+    // A `Value` always serialises.
+    Ok(Some((
+        json,
+        serde_json::to_vec(&value).unwrap_or_default().into(),
+    )))
+}
+
+/// An answer in CBOR instead of JSON.
+pub(super) fn response(response: Response<Body>, is_watch: bool) -> Response<Body> {
+    let (mut head, body) = response.into_parts();
+    let is_json = |value: &HeaderValue| value.as_bytes().starts_with(b"application/json");
+    if !head.headers.get(CONTENT_TYPE).is_some_and(is_json) {
+        return Response::from_parts(head, body);
+    }
+    let media_type = match is_watch && head.status.is_success() {
+        true => "application/cbor-seq",
+        false => "application/cbor",
+    };
+    head.headers
+        .insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    // An answer is one frame, and so is each lot of whole lines of a watch.
+    let body = body.map_frame(|frame| frame.map_data(|json| encode_all(&json)));
+    Response::from_parts(head, BodyExt::boxed_unsync(body))
+}
+
+/// Each of the JSON documents, one after the other.
+fn encode_all(json: &[u8]) -> Bytes {
+    let mut buffer = BufWriter::new(Vec::new());
+    for value in serde_json::Deserializer::from_slice(json)
+        .into_iter::<Value>()
+        .flatten()
+    {
+        // It fails when there is no memory.
+        let _ = types::Tag(SELF_DESCRIBED, Document(&value)).encode(&mut buffer);
+    }
+    buffer.into_inner().into()
+}
+
+fn decode(bytes: &[u8]) -> Result<Value, String> {
+    let mut reader = SliceReader::new(bytes);
+    let Owned(value) =
+        Owned::decode(&mut reader).map_err(|error| format!("error decoding CBOR: {error}"))?;
+    match reader.fill(1) {
+        Ok(rest) if rest.as_ref().is_empty() => Ok(value),
+        _ => Err("error decoding CBOR: something follows the document".into()),
+    }
+}
+
+struct Document<'a>(&'a Value);
+
+fn text(text: &str) -> types::Bytes<&[u8]> {
+    types::Bytes(text.as_bytes())
+}
+
+impl Encode for Document<'_> {
+    fn encode<W: Write>(&self, writer: &mut W) -> Result<(), enc::Error<W::Error>> {
+        match self.0 {
+            Value::Null => types::Null.encode(writer),
+            Value::Bool(value) => value.encode(writer),
+            Value::Number(number) => match (number.as_u64(), number.as_i64(), number.as_f64()) {
+                (Some(number), ..) => number.encode(writer),
+                (_, Some(number), _) => number.encode(writer),
+                (.., number) => number.unwrap_or_default().encode(writer),
+            },
+            Value::String(value) => text(value).encode(writer),
+            Value::Array(items) => {
+                types::Array::bounded(items.len(), writer)?;
+                items
+                    .iter()
+                    .try_for_each(|item| Document(item).encode(writer))
+            }
+            Value::Object(pairs) => {
+                types::Map::bounded(pairs.len(), writer)?;
+                pairs.iter().try_for_each(|(key, value)| {
+                    text(key).encode(writer)?;
+                    Document(value).encode(writer)
+                })
+            }
+        }
+    }
+}
+
+struct Owned(Value);
+
+impl<'de> Decode<'de> for Owned {
+    fn decode<R: Read<'de>>(reader: &mut R) -> Result<Self, Error<R::Error>> {
+        let malformed = |name| Error::RequireUtf8 { name };
+        let first = *reader
+            .fill(1)
+            .map_err(Error::Read)?
+            .as_ref()
+            .first()
+            .ok_or(Error::RequireUtf8 { name: &"item" })?;
+        Ok(Self(match first >> 5 {
+            major::UNSIGNED => u64::decode(reader)?.into(),
+            major::NEGATIVE => i64::decode(reader)?.into(),
+            major::BYTES => bytes(reader, |bytes| String::from_utf8(bytes).ok())?,
+            major::STRING => String::decode(reader)?.into(),
+            major::ARRAY => {
+                let items = Vec::<Self>::decode(reader)?;
+                items.into_iter().map(|Self(item)| item).collect()
+            }
+            major::MAP => {
+                let pairs = types::Map::<Vec<(Self, Self)>>::decode(reader)?.0;
+                let mut map = Map::new();
+                for (Self(key), Self(value)) in pairs {
+                    let Value::String(key) = key else {
+                        return Err(malformed(&"key"));
+                    };
+                    if map.insert(key, value).is_some() {
+                        return Err(malformed(&"duplicate key"));
+                    }
+                }
+                map.into()
+            }
+            major::TAG => match types::Tag::tag(reader)? {
+                21 => bytes(reader, |bytes| Some(URL_SAFE_NO_PAD.encode(bytes)))?,
+                22 => bytes(reader, |bytes| Some(STANDARD.encode(bytes)))?,
+                _ => {
+                    if !reader.step_in() {
+                        return Err(malformed(&"nesting"));
+                    }
+                    let value = Self::decode(reader)?.0;
+                    reader.step_out();
+                    value
+                }
+            },
+            _ => match first {
+                marker::NULL => {
+                    reader.advance(1);
+                    Value::Null
+                }
+                marker::F32 => f32::decode(reader)?.into(),
+                marker::F64 => f64::decode(reader)?.into(),
+                _ => bool::decode(reader)?.into(),
+            },
+        }))
+    }
+}
+
+mod marker {
+    pub(super) const NULL: u8 = 0xf6;
+    pub(super) const F32: u8 = 0xfa;
+    pub(super) const F64: u8 = 0xfb;
+}
+
+fn bytes<'de, R: Read<'de>>(
+    reader: &mut R,
+    show: impl FnOnce(Vec<u8>) -> Option<String>,
+) -> Result<Value, Error<R::Error>> {
+    let types::Bytes(bytes) = types::Bytes::<Vec<u8>>::decode(reader)?;
+    let shown = show(bytes).ok_or(Error::RequireUtf8 { name: &"text" });
+    shown.map(Value::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_goes_out_comes_back() {
+        let value = json!({"a": [1, -1, 0.5, null, true, "é", {}, []], "": u64::MAX});
+        let bytes = encode_all(value.to_string().as_bytes());
+        assert_eq!(&bytes[..3], b"\xd9\xd9\xf7");
+        assert_eq!(decode(&bytes), Ok(value));
+    }
+
+    #[test]
+    fn bytes_are_shown_as_their_tag_says() {
+        assert_eq!(decode(b"\xd6\x43\x01\x02\x03"), Ok(json!("AQID")));
+        assert_eq!(decode(b"\xd5\x42\xfb\xff"), Ok(json!("-_8")));
+        assert_eq!(decode(b"\x62\xc3\xa9"), Ok(json!("é")));
+    }
+
+    #[test]
+    fn what_is_no_document_is_refused_however_deep() {
+        for bytes in [
+            &b""[..],
+            b"\x41\xff",
+            b"\x00\x00",
+            b"\xa1\x00\x00",
+            b"\xa2\x41a\x00\x41a\x00",
+            &[0x81; 100_000],
+            &[0xc1; 100_000],
+        ] {
+            assert!(decode(bytes).is_err());
+        }
+    }
+}
