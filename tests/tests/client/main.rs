@@ -86,6 +86,10 @@ scenarios! {
         a_port_is_reached_through_the_server,
         a_local_port_stands_for_a_pods,
     ],
+    encodings: [
+        every_verb_is_spoken_in_cbor,
+        bytes_and_dynamic_objects_are_the_same_in_cbor_and_json,
+    ],
     identity: [
         a_token_from_a_file_an_executable_and_the_configuration_is_taken,
         someone_else_is_impersonated,

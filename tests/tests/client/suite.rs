@@ -30,7 +30,12 @@ pub(crate) async fn on_the_sandbox(name: &str) {
     }
     let all = crate::all();
     let scenario = all.iter().find(|scenario| scenario.name == name).unwrap();
-    let sandbox = Sandbox::builder().seed(1).simulator(true).build().unwrap();
+    let sandbox = Sandbox::builder()
+        .seed(1)
+        .simulator(true)
+        .cbor(true)
+        .build()
+        .unwrap();
     let server = sandbox
         .serve_https(([127, 0, 0, 1], 0).into())
         .await
