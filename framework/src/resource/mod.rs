@@ -7,6 +7,7 @@
 //! * [`Selector`] and [`FieldSelector`] say which objects are meant.
 //! * [`DynamicObject`] with an [`ApiResource`] stands for a kind known only at run time.
 //! * [`ObjectKey`] names an object within its kind, [`ObjectRef`] names it within the cluster.
+//! * [`Scheme`] reads objects from the manifests that people write, and [`to_yaml`] writes them.
 //! * [`Status`] is the server's own error, kept whole.
 //!
 //! Nothing here does I/O.
@@ -28,6 +29,7 @@ mod dynamic;
 mod field_selector;
 mod key;
 mod labels;
+mod misfit;
 mod object;
 mod owner;
 mod partial;
@@ -35,6 +37,7 @@ mod reach;
 mod reference;
 mod requirement;
 mod resource;
+pub mod scheme;
 mod scope;
 mod selector;
 mod selector_error;
@@ -49,6 +52,7 @@ pub use dynamic::{DynamicObject, TypeMeta};
 pub use field_selector::{FieldSelector, FieldTerm};
 pub use key::ObjectKey;
 pub use labels::Labels;
+pub(crate) use misfit::misfit;
 pub use object::Object;
 pub use owner::{OwnerError, controller_of, controller_reference, owner_reference, set_controller};
 pub use partial::PartialObject;
@@ -56,6 +60,7 @@ pub use reach::{AllNamespaces, ByName, Located, Reach};
 pub use reference::ObjectRef;
 pub use requirement::{Operator, Requirement};
 pub use resource::Resource;
+pub use scheme::{Manifest, ManifestError, Scheme, to_yaml};
 pub use scope::{CanOwn, Cluster, Namespaced, Scope};
 pub use selector::Selector;
 pub use selector_error::SelectorError;

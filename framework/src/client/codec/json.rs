@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize, de::DeserializeSeed};
 use serde_json::{error::Category, value::RawValue};
 
 use super::{Codec, Unwritable};
-use crate::client::decode::misfit;
+use crate::resource::misfit;
 
 /// JSON: the text is checked for UTF-8 once.
 #[derive(Clone, Copy)]

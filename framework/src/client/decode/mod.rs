@@ -14,4 +14,3 @@ mod skip;
 pub(crate) use event::{Event, decode_event};
 pub(crate) use list::decode_list;
 pub(crate) use object::{decode_deleted, decode_object, decode_plain, decode_status};
-pub(crate) use reason::misfit;

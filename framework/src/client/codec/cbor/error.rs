@@ -1,6 +1,6 @@
 use std::fmt;
 
-use crate::client::decode::misfit;
+use crate::resource::misfit;
 
 /// Why CBOR could not be read into a type, or a value not written.
 #[derive(Debug)]
