@@ -207,6 +207,10 @@ impl Kubeconfig {
 fn first_document(text: &str) -> Result<File, serde_saphyr::Error> {
     let end = text
         .match_indices("\n---")
+        .filter(|(at, mark)| {
+            let rest = text.get(at + mark.len()..).unwrap_or_default();
+            rest.is_empty() || rest.starts_with(char::is_whitespace)
+        })
         .map(|(at, _)| at + 1)
         .find(|at| has_content(text.get(..*at).unwrap_or_default()));
     let first = end.and_then(|end| text.get(..end)).unwrap_or(text);
