@@ -72,6 +72,18 @@ pub struct Config {
 impl Config {
     /// The server at `url`, without credentials, trusting the system's authorities, reached without
     /// a proxy whatever the environment says.
+    ///
+    /// [`infer`](Self::infer) and its neighbours load everything instead.
+    ///
+    /// ```
+    /// use pilothouse::client::Config;
+    ///
+    /// let config = Config::new("https://host:6443".parse().unwrap())
+    ///     .with_certificate_authority(std::fs::read("ca.crt").unwrap_or_default())
+    ///     .with_token("from somewhere safe")
+    ///     .with_default_namespace("team");
+    /// assert!(!format!("{config:?}").contains("safe"));
+    /// ```
     pub fn new(url: Uri) -> Self {
         Self {
             url,
@@ -107,6 +119,17 @@ impl Config {
     }
 
     /// Say who the client is by `credentials`.
+    ///
+    /// ```
+    /// use pilothouse::client::{Config, Credentials};
+    ///
+    /// # fn password() -> String { String::new() }
+    /// let basic = Credentials::Basic {
+    ///     username: "me".into(),
+    ///     password: password().into(),
+    /// };
+    /// let config = Config::new("https://host:6443".parse().unwrap()).with_credentials(basic);
+    /// ```
     #[must_use]
     pub fn with_credentials(mut self, credentials: Credentials) -> Self {
         self.credentials = credentials;
@@ -119,7 +142,14 @@ impl Config {
         self.with_credentials(Credentials::Token(SecretString::from(token.into())))
     }
 
-    /// Say who the client is by the bearer token in a file, read again as it is renewed.
+    /// Say who the client is by the bearer token in a file, which is read again every 50 s and when the
+    /// server refuses it. White space around the token does not count.
+    ///
+    /// ```
+    /// # use pilothouse::client::Config;
+    /// let config = Config::new("https://host:6443".parse().unwrap())
+    ///     .with_token_file("/var/run/secrets/tokens/vault");
+    /// ```
     #[must_use]
     pub fn with_token_file(self, path: impl Into<PathBuf>) -> Self {
         self.with_credentials(Credentials::TokenFile(path.into()))
@@ -148,6 +178,15 @@ impl Config {
     /// Say who the client is by a certificate chain and its key in two PEM files, read again as
     /// they are renewed: new connections show the new certificate, and those that showed the old
     /// one end with the requests on them.
+    ///
+    /// ```no_run
+    /// # use pilothouse::client::{Config, ConfigError};
+    /// # async fn example() -> Result<(), ConfigError> {
+    /// let config = Config::new("https://host:6443".parse().unwrap())
+    ///     .with_client_certificate_files("tls.crt", "tls.key")
+    ///     .await?;
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// When a file cannot be read.
