@@ -116,16 +116,17 @@ impl Logs {
 
     /// The next line of what has come so far.
     fn line(&mut self) -> Option<String> {
-        let unseen = self.begun.get(self.seen..)?;
+        let within = self.begun.len().min(LONGEST_LINE + 1);
+        let unseen = self.begun.get(self.seen..within)?;
         let line = match memchr::memchr(b'\n', unseen) {
             Some(at) => {
                 let line = self.begun.split_to(self.seen + at);
                 self.begun.advance(1);
                 line
             }
-            None if self.begun.len() >= LONGEST_LINE => self.begun.split_to(piece(&self.begun)),
+            None if within > LONGEST_LINE => self.begun.split_to(piece(&self.begun)),
             None => {
-                self.seen = self.begun.len();
+                self.seen = within;
                 return None;
             }
         };
@@ -134,14 +135,13 @@ impl Logs {
     }
 }
 
-/// Where to cut a line that is too long: not within a character, if that can be.
+/// Where to cut a line that is longer than the longest: not within a character, if that can be.
 fn piece(line: &[u8]) -> usize {
     let starts = |at: &usize| line.get(*at).is_some_and(|byte| byte & 0xC0 != 0x80);
     (LONGEST_LINE - 3..=LONGEST_LINE)
         .rev()
         .find(starts)
         .unwrap_or(LONGEST_LINE)
-        .min(line.len())
 }
 
 fn text(line: &[u8]) -> String {
@@ -219,5 +219,66 @@ impl Stream for LogBytes {
 impl fmt::Debug for LogBytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "LogBytes({})", self.target)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::BoxError;
+    use futures_util::{FutureExt, StreamExt};
+    use http_body::Frame;
+    use http_body_util::StreamBody;
+    use proptest::prelude::*;
+
+    /// The lines of a log that comes in these pieces.
+    fn lines(pieces: Vec<Vec<u8>>) -> Vec<String> {
+        let pieces = pieces
+            .into_iter()
+            .map(|piece| Ok::<_, BoxError>(Frame::data(piece.into())));
+        let logs = Logs {
+            bytes: LogBytes {
+                body: Body::new(StreamBody::new(futures_util::stream::iter(pieces))),
+                target: String::new(),
+                ended: false,
+            },
+            begun: BytesMut::new(),
+            seen: 0,
+            ended: false,
+        };
+        let all = logs.collect::<Vec<_>>().now_or_never().unwrap();
+        all.into_iter().map(Result::unwrap).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn lines_are_those_of_the_text_wherever_the_transport_cuts_it(
+            text in "[aé\r\n ]{0,60}", cuts in proptest::collection::vec(0..90usize, 0..6)
+        ) {
+            let mut pieces = vec![Vec::new()];
+            for (at, byte) in text.bytes().enumerate() {
+                if cuts.contains(&at) {
+                    pieces.push(Vec::new());
+                }
+                pieces.last_mut().unwrap().push(byte);
+            }
+            let mut expected: Vec<_> = text.split('\n').collect();
+            if expected.last() == Some(&"") {
+                expected.pop();
+            }
+            let expected: Vec<_> = expected.iter().map(|line| line.strip_suffix('\r').unwrap_or(line)).collect();
+            prop_assert_eq!(lines(pieces), expected);
+        }
+    }
+
+    #[test]
+    fn a_line_without_end_comes_in_pieces_that_cut_no_character() {
+        let text = format!("x{}\nend", "é".repeat(LONGEST_LINE));
+        let found = lines(vec![text.clone().into_bytes()]);
+        let longest = found.iter().map(String::len).max().unwrap();
+        assert!(longest <= LONGEST_LINE, "{longest}");
+        assert_eq!(found.last().unwrap(), "end");
+        let (_, long) = found.split_last().unwrap();
+        assert!(long.concat() + "\nend" == text);
     }
 }

@@ -20,6 +20,7 @@ mod stack;
 mod stand_in;
 mod trust;
 mod unread;
+mod upgrade;
 mod verbs;
 mod waits;
 mod wire;

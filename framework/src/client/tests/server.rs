@@ -250,9 +250,10 @@ impl Server {
         let task = tokio::spawn(async move {
             let mut connections = tokio::task::JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
-                let (site, acceptor) = (site.clone(), acceptor.clone());
+                let (mut site, acceptor) = (site.clone(), acceptor.clone());
                 connections.spawn(async move {
                     if let Ok(stream) = acceptor.accept(stream).await {
+                        site.http2 &= stream.get_ref().1.alpn_protocol() == Some(b"h2");
                         let shown = stream.get_ref().1.peer_certificates();
                         let shown = shown.and_then(|chain| chain.first());
                         let certificate = shown.map(|first| first.to_vec()).unwrap_or_default();
