@@ -44,20 +44,16 @@ impl Api<Pod> {
             .map_err(|error| call.invalid(format!("the request cannot be written: {error}")))?;
         // Read at the reader's pace, for as long as the container runs.
         request.extensions_mut().insert(Class::Watch);
-        let client = self.client();
-        let answer = client.inner.stack.dispatch(request).await;
-        let response = answer.map_err(|error| failure(call.verb, call.target(), error))?;
-        if !response.status().is_success() {
-            return Err(client.refusal(call.verb, call.target(), response).await);
-        }
-        Ok(Logs::new(&call, response.into_body()))
+        let answer = self.client().answered(call.verb, || call.target(), request);
+        Ok(Logs::new(&call, answer.await?.into_body()))
     }
 }
 
 /// A container's log as a stream of lines, without their line breaks.
 ///
 /// Bytes that are not UTF-8 come as `U+FFFD`; [`into_bytes`](Self::into_bytes) loses nothing. A line
-/// of more than 1 MiB comes in several pieces. An error is the last item: the connection broke.
+/// of more than 1 MiB comes in several pieces. An error is the last item: the connection broke, or
+/// the reader took nothing for 30 s while more than 256 KiB waited for it.
 pub struct Logs {
     bytes: LogBytes,
     begun: BytesMut,
