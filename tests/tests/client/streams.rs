@@ -71,6 +71,9 @@ pub(crate) async fn a_process_gives_its_outputs_and_its_exit_code(target: &Targe
     let finished = pods.exec("web", &both).await.unwrap().output().await.unwrap();
     assert_eq!((&finished.stdout[..], &finished.stderr[..]), (&b"out"[..], &b"err"[..]));
     assert!(finished.exit.is_success());
+    let one = pods.exec("web", &both.stderr(false)).await.unwrap();
+    let finished = one.output().await.unwrap();
+    assert_eq!((&finished.stdout[..], &finished.stderr[..]), (&b"out"[..], &b""[..]));
     let process = pods.exec("web", &ExecParams::new(["exit", "3"])).await;
     assert_eq!(process.unwrap().wait().await.unwrap().code(), 3);
 }

@@ -37,6 +37,7 @@ struct Wanted {
     stdin: bool,
     stdout: bool,
     stderr: bool,
+    tty: bool,
     ends_input: bool,
 }
 
@@ -51,6 +52,7 @@ pub(super) fn answer(mut asked: Asked<'_>, what: What) -> Result<Response<Body>,
         stdin: asked.query.flag("stdin"),
         stdout: asked.query.flag("stdout"),
         stderr: asked.query.flag("stderr") && !tty,
+        tty,
         ends_input,
     };
     // Where both are offered kube-apiserver takes the one that it translates.
@@ -223,8 +225,10 @@ async fn write(
     let (mut out, mut err) = (vec![0; PIECE], vec![0; PIECE]);
     let (mut out_open, mut err_open) = (true, true);
     // On a terminal there is one output.
-    let stderr_to = if wanted.stderr { STDERR } else { STDOUT };
-    let stderr_shown = wanted.stderr || (wanted.stdout && !wanted.stderr);
+    let (stderr_to, stderr_shown) = match wanted.tty {
+        true => (STDOUT, wanted.stdout),
+        false => (STDERR, wanted.stderr),
+    };
     loop {
         // Reads take nothing before they are done, and a future of a program is polled on.
         let (channel, shown, piece) = tokio::select! {
