@@ -365,10 +365,18 @@ fn no_status(code: StatusCode, headers: &http::HeaderMap, body: &[u8]) -> Status
     let message = match (content_type(headers), shown.is_empty()) {
         (_, true) => String::new(),
         (Some("text/plain") | None, false) => shown,
-        (Some(content_type), false) => format!(
-            "HTTP {} with {content_type} instead of an API server's answer (\"{shown}\"): check the cluster's `server`, and proxies on the way",
-            code.as_u16()
-        ),
+        (Some(content_type), false) => {
+            // Anything but a page or a line of text may be an object, a Secret for one.
+            let shown = if content_type.starts_with("text/") {
+                format!(" (\"{shown}\")")
+            } else {
+                String::new()
+            };
+            format!(
+                "HTTP {} with {content_type} instead of an API server's answer{shown}: check the cluster's `server`, and proxies on the way",
+                code.as_u16()
+            )
+        }
     };
     Status::from_code(code.as_u16(), message)
 }

@@ -30,7 +30,7 @@
 //!
 //! ```
 //! use pilothouse::client::{Client, Config};
-//! use tower::Layer;
+//! use pilothouse::client::stack::tower::Layer;
 //! # fn main() -> Result<(), pilothouse::client::Error> {
 //! # let (my_retry, my_log) = (tower::layer::util::Identity::new(), tower::layer::util::Identity::new());
 //!
@@ -100,6 +100,9 @@ pub use user_agent::{UserAgent, UserAgentLayer};
 pub use warnings::{TellWarnings, WarningsLayer};
 
 pub use super::transport::Pool;
+
+/// The crates whose traits and types layers are written with.
+pub use {http, tower};
 
 pub(crate) use auth::Authenticator;
 pub(crate) use deadline::{TimedOut, TotalDeadline};

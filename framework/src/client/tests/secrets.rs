@@ -68,6 +68,7 @@ async fn no_secret_is_ever_said() {
         ),
         uri if uri.ends_with("/plain") => answer(200, "text/plain", DATA),
         uri if uri.ends_with("/denied") => json(401, "{}"),
+        uri if uri.ends_with("/broken") => json(500, format!("{{\"data\":\"{DATA}\"}}")),
         uri if uri.contains("watch=") => json(
             200,
             format!(
@@ -113,7 +114,7 @@ async fn no_secret_is_ever_said() {
             let client = client(config, &metrics, &everything);
             everything.add(format_args!("{client:?}"));
             let secrets = Api::<Secret>::namespaced(&client, "default");
-            for name in ["good", "bad", "plain", "denied"] {
+            for name in ["good", "bad", "plain", "denied", "broken"] {
                 if let Err(error) = secrets.get(name).await {
                     everything.add(format_args!("{error} {error:?}"));
                 }
