@@ -53,7 +53,7 @@ async fn requests_and_watches_go_through_a_tunnel_of_an_http_proxy() {
         assert_eq!(site.seen()[0].header("proxy-authorization"), "");
         let address = server.address;
         let expected = format!(
-            "CONNECT {address} HTTP/1.1\r\nhost: {address}\r\nproxy-authorization: Basic bWU6cEBzcw==\r\n\r\n"
+            "CONNECT {address} HTTP/1.1\r\nHost: {address}\r\nProxy-Authorization: Basic bWU6cEBzcw==\r\n\r\n"
         );
         assert_eq!(stand_in.asked(), [expected.clone(), expected]);
     }
@@ -319,14 +319,25 @@ async fn a_proxy_that_is_none_is_told() {
 }
 
 #[tokio::test]
-async fn a_silent_proxy_is_given_up_after_the_connect_deadline() {
+async fn a_silent_server_or_proxy_is_given_up_after_the_connect_deadline() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    for url in ["http", "https", "socks5"] {
-        let config = Config::new("https://api.example".parse().unwrap())
+    let config = |server: &str| {
+        Config::new(server.parse().unwrap())
             .with_certificate_authority(Authority::new().pem)
             .with_deadlines(Deadlines::default().connect(Duration::from_millis(100)))
-            .with_proxy(proxy(&format!("{url}://{address}")));
+    };
+    let proxied = |scheme| {
+        let proxy = proxy(&format!("{scheme}://{address}"));
+        config("https://api.example").with_proxy(proxy)
+    };
+    // Somebody connects and waits for the TLS handshake, or for the proxy's word.
+    for config in [
+        config(&format!("https://{address}")),
+        proxied("http"),
+        proxied("https"),
+        proxied("socks5"),
+    ] {
         let error = wrong(config, address, address).await;
         assert!(error.contains("no connection within 0.1 s"), "{error}");
     }

@@ -283,6 +283,15 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn a_port_that_is_none_is_not_replaced_by_the_default() {
+        let config = Config::new("https://host:64430000".parse().unwrap());
+        assert_eq!(
+            Dialer::new(&config, None, None).err().unwrap().to_string(),
+            "server `https://host:64430000/`: its port must be a number from 1 to 65535"
+        );
+    }
+
     #[tokio::test]
     async fn a_caller_chooses_the_protocols() {
         let names = ["localhost".to_owned()];

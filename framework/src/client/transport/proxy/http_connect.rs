@@ -32,7 +32,10 @@ pub(super) async fn tunnel(
     let request = request
         .body(Empty::<Bytes>::new())
         .map_err(|error| ProxyProblem::Io(io::Error::other(error)))?;
-    let (mut sender, connection) = http1::handshake(TokioIo::new(stream))
+    let (mut sender, connection) = http1::Builder::new()
+        // There are proxies that look for the header as others write it.
+        .title_case_headers(true)
+        .handshake(TokioIo::new(stream))
         .await
         .map_err(of_hyper)?;
     let exchange = async {
