@@ -202,3 +202,83 @@ async fn the_best_version_of_a_definition_is_preferred() {
     let names: Vec<_> = group.versions().map(|version| version.name()).collect();
     assert_eq!(names, ["v1", "v1beta1", "v2alpha1"]);
 }
+
+/// The probes' definition, which is installed with this scope.
+async fn install(cluster: &Cluster, scope: &str) {
+    let definition: CustomResourceDefinition = serde_json::from_value(json!({
+        "metadata": {"name": "tubes.sea.pilothouse.dev"},
+        "spec": {
+            "group": "sea.pilothouse.dev", "scope": scope,
+            "names": {"plural": "tubes", "kind": "Tube"},
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object"}},
+            }],
+        },
+    }))
+    .unwrap();
+    pilothouse::crd::install(cluster.client(), &[definition], "test")
+        .await
+        .unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn definitions_that_come_change_and_go_are_followed() {
+    let cluster = cluster();
+    let mapper = RestMapper::new(cluster.client());
+    let scenario = async {
+        quiet().await;
+        install(&cluster, "Namespaced").await;
+        quiet().await;
+        cluster.forget_requests();
+        assert!(mapper.find("tubes").await.unwrap().resource.namespaced);
+        assert_eq!(asked(&cluster), [""; 0], "it is known already");
+
+        let name = "tubes.sea.pilothouse.dev";
+        cluster
+            .delete::<CustomResourceDefinition>(name)
+            .await
+            .unwrap();
+        cluster
+            .until_gone::<CustomResourceDefinition>(name)
+            .await
+            .unwrap();
+        install(&cluster, "Cluster").await;
+        tokio::time::sleep(Duration::from_secs(11)).await;
+        assert!(!mapper.find("tubes").await.unwrap().resource.namespaced);
+
+        cluster
+            .delete::<CustomResourceDefinition>(name)
+            .await
+            .unwrap();
+        tokio::time::sleep(Duration::from_secs(11)).await;
+        assert!(mapper.find("tubes").await.unwrap_err().is_not_found());
+    };
+    tokio::select! {
+        never = mapper.follow_definitions() => match never {},
+        () = scenario => {}
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_schemas_of_each_version_can_be_read() {
+    let cluster = cluster();
+    cluster.install::<Probe>().await.unwrap();
+    let client = cluster.client();
+    let known = client.open_api().await.unwrap();
+    assert!(known.versions().any(|version| version == "v1"));
+    let document = client
+        .open_api_of(&known, "sea.pilothouse.dev/v1")
+        .await
+        .unwrap();
+    assert!(
+        document["components"]["schemas"]
+            .to_string()
+            .contains("depth")
+    );
+    let error = client.open_api_of(&known, "bar.dev/v1").await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "discover the schemas of \"bar.dev/v1\": the server has none: check the spelling, or read `Client::open_api` again"
+    );
+}

@@ -182,7 +182,7 @@ async fn document(
     })
 }
 
-fn undecodable(path: &str) -> impl FnOnce(String) -> Error {
+pub(super) fn undecodable(path: &str) -> impl FnOnce(String) -> Error {
     let target = path.to_owned();
     move |reason| Error::Decode {
         verb: "discover",

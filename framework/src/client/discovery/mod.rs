@@ -11,8 +11,11 @@
 //! One group whose own server is down never hides the others: its versions carry the
 //! [`Problem`], which names what was tried, and [`Discovery::failures`] lists them.
 //!
-//! What it is not: a way to be told of changes. A definition that is removed is noticed when its
-//! group is read again, at the latest [ten minutes](RestMapper#how-old-an-answer-can-be) later.
+//! A definition that is removed, or replaced by one with another scope, is noticed when its group is
+//! read again: at the latest [ten minutes](RestMapper#how-old-an-answer-can-be) later, and within
+//! seconds where [`RestMapper::follow_definitions`] runs.
+//!
+//! The kinds' schemas are read by [`Client::open_api`](super::Client::open_api).
 //!
 //! ```no_run
 //! use pilothouse::client::{Client, Config, RestMapper};
@@ -38,8 +41,10 @@ mod discovery;
 mod documents;
 mod failure;
 mod fetch;
+mod follow;
 mod mapping_error;
 mod memory;
+mod open_api;
 mod problem;
 mod resolve;
 mod rest_mapper;
@@ -53,6 +58,7 @@ pub use api_version::ApiVersion;
 pub use discovery::Discovery;
 pub use failure::DiscoveryFailure;
 pub use mapping_error::MappingError;
+pub use open_api::OpenApi;
 pub use problem::Problem;
 pub use rest_mapper::RestMapper;
 pub use served_kind::ServedKind;

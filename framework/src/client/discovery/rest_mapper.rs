@@ -33,7 +33,10 @@ use crate::{
 /// none; so a kind that was installed later is found. All who ask at the same time wait for one
 /// reading. What was read less than 3 s ago is not read again; [`refresh`](Self::refresh) and
 /// [`refresh_group`](Self::refresh_group) always read. What was read more than 10 minutes ago is
-/// read again before it is used, and used as it is when that fails.
+/// read again before it is used, and used as it is when that fails. So a kind that was removed, or
+/// installed anew with another scope, is taken for what it was for 10 minutes at most; for some 10 s
+/// where [`follow_definitions`](Self::follow_definitions) runs; and not at all after
+/// [`refresh_group`](Self::refresh_group), which is for whoever gets a 404.
 ///
 /// A version that cannot be read keeps the kinds it had, if it had any; groups that can be read are
 /// not held back by one that cannot.
@@ -145,6 +148,10 @@ impl RestMapper {
         let default = self.inner.client.default_namespace();
         let namespace = object.metadata().namespace.as_deref().unwrap_or(default);
         Ok(self.api_of(&kind, Some(namespace)))
+    }
+
+    pub(super) fn client(&self) -> &Client {
+        &self.inner.client
     }
 
     fn api_of(&self, kind: &ServedKind, namespace: Option<&str>) -> Api<DynamicObject> {

@@ -442,3 +442,25 @@ async fn a_server_that_is_away_is_an_error_that_says_what_was_looked_for() {
         "cannot tell what resource \"pods\" is: discover /apis: internal server error: etcd is away"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_came_back_with_another_scope_is_stale_for_ten_minutes_at_most() {
+    let namespaced = Arc::new(AtomicBool::new(true));
+    let is_namespaced = namespaced.clone();
+    let site = Site::new(move |seen| {
+        let namespaced = is_namespaced.load(Ordering::SeqCst);
+        match path(seen) {
+            "/apis/demo.dev/v2" => ok(&json!({"resources": [
+                {"name": "sites", "namespaced": namespaced, "kind": "Site", "verbs": ["get"]},
+            ]})),
+            path => listed(path),
+        }
+    });
+    let mapper = RestMapper::new(&client(&site));
+    assert!(mapper.find("sites").await.unwrap().resource.namespaced);
+    namespaced.store(false, Ordering::SeqCst);
+    later(599).await;
+    assert!(mapper.find("sites").await.unwrap().resource.namespaced);
+    later(2).await;
+    assert!(!mapper.find("sites").await.unwrap().resource.namespaced);
+}
