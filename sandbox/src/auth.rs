@@ -3,8 +3,11 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use std::sync::{PoisonError, RwLock};
+
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
+use jiff::Timestamp;
 use percent_encoding::percent_decode_str;
 
 use crate::api::ApiError;
@@ -21,10 +24,28 @@ pub(crate) struct User {
     pub(crate) extra: BTreeMap<String, Vec<String>>,
 }
 
+impl User {
+    /// A service account, in the groups it is always in.
+    pub(crate) fn service_account(namespace: &str, name: &str, uid: &str) -> Self {
+        Self {
+            name: format!("system:serviceaccount:{namespace}:{name}"),
+            uid: uid.into(),
+            groups: vec![
+                "system:serviceaccounts".into(),
+                format!("system:serviceaccounts:{namespace}"),
+                AUTHENTICATED.into(),
+            ],
+            extra: BTreeMap::new(),
+        }
+    }
+}
+
 /// The bearer tokens that are accepted.
 pub(crate) struct Tokens {
     users: BTreeMap<String, User>,
     admin: User,
+    /// Those issued to service accounts, and until when.
+    issued: RwLock<BTreeMap<String, (User, Timestamp)>>,
 }
 
 /// How far a connection is trusted.
@@ -43,22 +64,49 @@ impl Tokens {
             groups: vec!["system:masters".into(), AUTHENTICATED.into()],
             ..User::default()
         };
-        Self { users, admin }
+        let issued = RwLock::default();
+        Self {
+            users,
+            admin,
+            issued,
+        }
     }
 
     /// Who is meant by a request: its sender, or whom the sender impersonates.
     ///
     /// # Errors
     /// 401 for a missing or unknown token, 400 for impersonation of groups without a user.
-    pub(crate) fn who(&self, headers: &HeaderMap, trust: Trust) -> Result<Cow<'_, User>, ApiError> {
-        let sender = self.authenticate(headers, trust)?;
-        Ok(impersonated(headers)?.map_or(Cow::Borrowed(sender), Cow::Owned))
+    pub(crate) fn who(
+        &self,
+        headers: &HeaderMap,
+        trust: Trust,
+        now: Timestamp,
+    ) -> Result<Cow<'_, User>, ApiError> {
+        let sender = self.authenticate(headers, trust, now)?;
+        Ok(impersonated(headers)?.map_or(sender, Cow::Owned))
     }
 
-    fn authenticate(&self, headers: &HeaderMap, trust: Trust) -> Result<&User, ApiError> {
+    /// Accepts a token as `user`'s until `expires`.
+    pub(crate) fn issue(&self, token: String, user: User, expires: Timestamp) {
+        let mut issued = self.issued.write().unwrap_or_else(PoisonError::into_inner);
+        issued.insert(token, (user, expires));
+    }
+
+    fn issued(&self, token: &str, now: Timestamp) -> Option<User> {
+        let issued = self.issued.read().unwrap_or_else(PoisonError::into_inner);
+        let (user, expires) = issued.get(token)?;
+        (now < *expires).then(|| user.clone())
+    }
+
+    fn authenticate(
+        &self,
+        headers: &HeaderMap,
+        trust: Trust,
+        now: Timestamp,
+    ) -> Result<Cow<'_, User>, ApiError> {
         let Some(header) = headers.get(AUTHORIZATION) else {
             return match trust {
-                Trust::Admin => Ok(&self.admin),
+                Trust::Admin => Ok(Cow::Borrowed(&self.admin)),
                 Trust::Nobody => Err(ApiError::unauthorized()),
             };
         };
@@ -66,8 +114,10 @@ impl Tokens {
             let (scheme, token) = text.trim().split_once(' ')?;
             scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
         });
-        token
-            .and_then(|token| self.users.get(token))
+        let token = token.ok_or_else(ApiError::unauthorized)?;
+        let known = self.users.get(token).map(Cow::Borrowed);
+        known
+            .or_else(|| self.issued(token, now).map(Cow::Owned))
             .ok_or_else(ApiError::unauthorized)
     }
 }

@@ -42,8 +42,7 @@ impl Clock {
 
     /// `after` from now as `metav1.Time` writes it.
     pub(crate) fn timestamp_in(&self, after: Duration) -> String {
-        let after = SignedDuration::try_from(after).unwrap_or(SignedDuration::MAX);
-        seconds(self.now().saturating_add(after).unwrap_or(Timestamp::MAX))
+        seconds(self.after(after))
     }
 
     /// A version 4 UUID.
@@ -64,6 +63,19 @@ impl Clock {
                 .map(|&letter| char::from(letter))
                 .collect()
         })
+    }
+
+    /// Bytes that nobody can guess who does not know the seed.
+    pub(crate) fn bytes<const N: usize>(&self) -> [u8; N] {
+        let mut bytes = [0; N];
+        self.with_random(|random| random.fill(&mut bytes));
+        bytes
+    }
+
+    /// The time `after` from now.
+    pub(crate) fn after(&self, after: Duration) -> Timestamp {
+        let after = SignedDuration::try_from(after).unwrap_or(SignedDuration::MAX);
+        self.now().saturating_add(after).unwrap_or(Timestamp::MAX)
     }
 
     /// A number below `end`, which is at least 1.

@@ -30,6 +30,7 @@ const SERVED: &[(&str, &str, &[&str])] = &[
             "nodes",
             "persistentvolumeclaims",
             "pods",
+            "replicationcontrollers",
             "secrets",
             "serviceaccounts",
             "services",
@@ -60,6 +61,7 @@ const SERVED: &[(&str, &str, &[&str])] = &[
     ),
     ("apiextensions.k8s.io", "v1", &["customresourcedefinitions"]),
     ("coordination.k8s.io", "v1", &["leases"]),
+    ("policy", "v1", &["poddisruptionbudgets"]),
 ];
 
 /// Subresources the sandbox serves; others stay out of discovery.

@@ -9,7 +9,7 @@ use super::{
     decode::decode_object,
     url::Query,
 };
-use crate::resource::{ApiResource, Located, Namespaced, Object, PartialObject, Resource, Scope};
+use crate::resource::{ApiResource, HasNamespace, Located, Object, PartialObject, Resource, Scope};
 
 /// The objects of one kind, in one namespace or in the whole cluster.
 ///
@@ -64,19 +64,23 @@ impl<K, R> fmt::Debug for Api<K, R> {
     }
 }
 
-impl<K: Resource<Scope = Namespaced>> Api<K> {
+impl<K: Resource> Api<K> {
     /// The objects in `namespace`.
-    pub fn namespaced(client: &Client, namespace: &str) -> Self {
+    pub fn namespaced(client: &Client, namespace: &str) -> Self
+    where
+        K::Scope: HasNamespace,
+    {
         Self::of(client, ApiResource::of::<K>(), Some(namespace))
     }
 
     /// The objects in the namespace that the configuration names.
-    pub fn default_namespaced(client: &Client) -> Self {
+    pub fn default_namespaced(client: &Client) -> Self
+    where
+        K::Scope: HasNamespace,
+    {
         Self::namespaced(client, client.default_namespace())
     }
-}
 
-impl<K: Resource> Api<K> {
     /// The objects of a cluster-scoped kind, or those of all namespaces.
     ///
     /// Of a namespaced kind it can list and watch; a single object is reached by

@@ -99,14 +99,12 @@ impl Call<'_> {
         let list = if self.verb == "list" { "List" } else { "" };
         let form = format!("as=PartialObjectMetadata{list};g=meta.k8s.io;v=v1");
         let json = Encoding::Json.media_type();
-        match encoding {
-            Encoding::Json => format!("{json};{form}, {json};q=0.9"),
-            other => format!(
-                "{};{form}, {json};{form};q=0.9, {json};q=0.8",
-                other.media_type()
-            ),
+        let whole = format!("{json};{form}, {json};q=0.9");
+        if encoding == Encoding::Json {
+            return whole.into();
         }
-        .into()
+        let other = encoding.media_type();
+        format!("{other};{form}, {json};{form};q=0.9, {json};q=0.8").into()
     }
 
     pub(crate) fn method(&self) -> Method {

@@ -61,7 +61,7 @@ pub use reference::ObjectRef;
 pub use requirement::{Operator, Requirement};
 pub use resource::Resource;
 pub use scheme::{Manifest, ManifestError, Scheme, to_yaml};
-pub use scope::{CanOwn, Cluster, Namespaced, Scope};
+pub use scope::{CanOwn, Cluster, HasNamespace, Namespaced, Scope};
 pub use selector::Selector;
 pub use selector_error::SelectorError;
 pub use status::{Status, StatusCause, StatusDetails};

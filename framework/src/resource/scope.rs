@@ -28,6 +28,16 @@ impl Scope for Cluster {
     type All = Located;
 }
 
+/// Scope of kinds whose objects have a namespace.
+#[diagnostic::on_unimplemented(
+    message = "a cluster-scoped kind has no namespace",
+    label = "this kind belongs to the whole cluster",
+    note = "use `Api::all(&client)`, which reaches all of its objects, each by its name"
+)]
+pub trait HasNamespace: Scope {}
+
+impl HasNamespace for Namespaced {}
+
 /// Which owners a child may have: a cluster-scoped owner may own anything, a namespaced owner only
 /// what lives in its own namespace.
 ///

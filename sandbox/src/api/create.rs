@@ -152,7 +152,7 @@ fn complete(
     let wrong = schema.validate_with(&object, None, scale);
     causes.extend(wrong.into_iter().map(Cause::from));
     causes.extend(
-        builtin::validate_object(kind, &object, None)
+        builtin::validate_object(kind, "", &object, None)
             .into_iter()
             .map(Cause::from),
     );

@@ -121,7 +121,7 @@ fn grace(object: &Value) -> i64 {
     grace.and_then(Value::as_i64).unwrap_or(0)
 }
 
-fn preconditions(
+pub(super) fn preconditions(
     target: &Target,
     name: &str,
     current: &Value,

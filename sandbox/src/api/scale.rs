@@ -20,6 +20,10 @@ pub(crate) fn read_scale(target: &Target, object: &Value) -> Result<Value, ApiEr
     if let Some(selector) = paths.selector.as_deref().and_then(|path| at(object, path)) {
         match selector {
             Value::String(text) => status["selector"] = text.as_str().into(),
+            // A ReplicationController's selector is nothing but labels.
+            labels if target.kind.kind == "ReplicationController" => {
+                status["selector"] = selector_text(&json!({"matchLabels": labels})).into();
+            }
             labels => status["selector"] = selector_text(labels).into(),
         }
     }
@@ -164,7 +168,7 @@ fn put(object: &mut Value, path: &str, value: Value) {
 }
 
 /// A LabelSelector as a selector is written in a query.
-fn selector_text(selector: &Value) -> String {
+pub(super) fn selector_text(selector: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let mut terms = Vec::new();
     let labels = selector.get("matchLabels").and_then(Value::as_object);

@@ -21,6 +21,7 @@ fn has_generation(kind: &ServedKind) -> bool {
         || is(kind, "batch", &["Job", "CronJob"])
         || is(kind, "", &["Pod", "ReplicationController"])
         || is(kind, "apiextensions.k8s.io", &["CustomResourceDefinition"])
+        || is(kind, "policy", &["PodDisruptionBudget"])
 }
 
 /// The generation of an object that is created.
@@ -64,6 +65,7 @@ fn differs_outside(old: &Value, new: &Value, ignored: &[&str]) -> bool {
 pub(crate) fn allows_unconditional_update(kind: &ServedKind) -> bool {
     !(kind.is_custom()
         || is(kind, "coordination.k8s.io", &["Lease"])
+        || is(kind, "policy", &["PodDisruptionBudget"])
         || is(kind, "apiextensions.k8s.io", &["CustomResourceDefinition"]))
 }
 
@@ -189,6 +191,27 @@ pub(crate) fn prepare_update(kind: &ServedKind, subresource: &str, old: &Value, 
                 meta::copy(new, old, "labels");
             }
         }
+        // Everything that is asked for goes through it.
+        "binding" => {}
+        "ephemeralcontainers" => {
+            let asked = new.pointer("/spec/ephemeralContainers").cloned();
+            only_spec(old, new);
+            put(new, "ephemeralContainers", asked);
+        }
+        "resize" => {
+            let Some(resized) = ["containers", "initContainers"]
+                .into_iter()
+                .map(|list| Some((list, resized(list, old, new)?)))
+                .collect::<Option<Vec<_>>>()
+            else {
+                // Containers came, went or changed places: validation tells.
+                return;
+            };
+            only_spec(old, new);
+            for (list, containers) in resized {
+                put(new, list, containers);
+            }
+        }
         "finalize" => {
             meta::copy_field(new, old, "status");
         }
@@ -201,4 +224,50 @@ pub(crate) fn prepare_update(kind: &ServedKind, subresource: &str, old: &Value, 
             }
         }
     }
+}
+
+/// Takes back everything, but leaves what records the owners of fields.
+fn only_spec(old: &Value, new: &mut Value) {
+    for field in ["spec", "status"] {
+        meta::copy_field(new, old, field);
+    }
+    for field in ["labels", "annotations", "finalizers", "ownerReferences"] {
+        meta::copy(new, old, field);
+    }
+}
+
+fn put(pod: &mut Value, field: &str, value: Option<Value>) {
+    let Some(spec) = pod.get_mut("spec").and_then(Value::as_object_mut) else {
+        return;
+    };
+    match value {
+        Some(value) => spec.insert(field.into(), value),
+        None => spec.remove(field),
+    };
+}
+
+/// The old containers with the new ones' resources; `None` if they are not the same containers.
+fn resized(list: &str, old: &Value, new: &Value) -> Option<Option<Value>> {
+    let of = |pod: &Value| {
+        let spec = pod.get("spec");
+        let list = spec.and_then(|spec| spec.get(list)?.as_array().cloned());
+        list.unwrap_or_default()
+    };
+    let (mut old, new) = (of(old), of(new));
+    if old.len() != new.len() {
+        return None;
+    }
+    for (old, mut new) in old.iter_mut().zip(new) {
+        if old.get("name") != new.get("name") {
+            return None;
+        }
+        let (old, new) = (old.as_object_mut()?, new.as_object_mut()?);
+        for field in ["resources", "resizePolicy"] {
+            match new.remove(field) {
+                Some(value) => old.insert(field.into(), value),
+                None => old.remove(field),
+            };
+        }
+    }
+    Some((!old.is_empty()).then_some(Value::Array(old)))
 }

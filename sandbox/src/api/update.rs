@@ -231,7 +231,9 @@ fn settle(
     schema.apply_defaults(&mut new);
     builtin::default_object(kind, &mut new);
     // A Deployment's controller notes its revision in an annotation, through the status.
-    if subresource != "status" && strategy::counts_as_change(kind, current, &new) {
+    if !matches!(subresource, "status" | "binding")
+        && strategy::counts_as_change(kind, current, &new)
+    {
         let generation = meta::generation(current).unwrap_or(0) + 1;
         meta::set(&mut new, "generation", generation);
     }
@@ -246,7 +248,7 @@ fn settle(
     causes.extend(wrong.into_iter().map(Cause::from));
     if !matches!(subresource, "status" | "finalize") {
         causes.extend(
-            builtin::validate_object(kind, &new, Some(current))
+            builtin::validate_object(kind, subresource, &new, Some(current))
                 .into_iter()
                 .map(Cause::from),
         );

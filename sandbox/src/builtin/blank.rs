@@ -11,6 +11,13 @@ pub(crate) fn blank_object(kind: &str) -> Value {
         "Deployment" => {
             json!({"spec": {"selector": null, "template": template(), "strategy": {}}, "status": {}})
         }
+        "ReplicationController" => json!({"spec": {}, "status": {"replicas": null}}),
+        "PodDisruptionBudget" => json!({
+            "spec": {},
+            "status": {
+                "currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0,
+            },
+        }),
         "ReplicaSet" => {
             json!({"spec": {"selector": null, "template": template()}, "status": {}})
         }

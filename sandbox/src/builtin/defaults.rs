@@ -32,6 +32,8 @@ pub fn default_object(kind: &ServedKind, value: &mut Value) {
         ("", "Secret") => secret(fields),
         ("", "PersistentVolumeClaim") => claim(fields),
         ("", "Node") => node(fields),
+        ("", "ReplicationController") => replication_controller(fields),
+        ("policy", "PodDisruptionBudget") => disruption_budget(fields),
         ("apps", name) => app(name, fields),
         ("batch", "Job") => job(fields),
         ("batch", "CronJob") => cron_job(fields),
@@ -121,7 +123,7 @@ fn pod(fields: &mut Map<String, Value>) {
 }
 
 /// Guaranteed if every container limits cpu and memory to what it requests, BestEffort if none asks for either.
-fn qos_class(spec: &Value) -> &'static str {
+pub(super) fn qos_class(spec: &Value) -> &'static str {
     let lists = ["containers", "initContainers"];
     let containers = lists
         .iter()
@@ -247,6 +249,40 @@ fn template(spec: &mut Map<String, Value>) {
         && let Some(pod) = object(template, "spec")
     {
         default_pod_spec(pod);
+    }
+}
+
+fn replication_controller(fields: &mut Map<String, Value>) {
+    let Some(spec) = object(fields, "spec") else {
+        return;
+    };
+    template(spec);
+    fill(spec, "replicas", 1);
+    let labels = spec
+        .get("template")
+        .and_then(|template| template.pointer("/metadata/labels"));
+    if let Some(labels) = labels.cloned() {
+        fill(spec, "selector", labels.clone());
+        if let Some(metadata) = ensure(fields, "metadata") {
+            fill(metadata, "labels", labels);
+        }
+    }
+    if let Some(status) = ensure(fields, "status") {
+        fill(status, "replicas", 0);
+    }
+}
+
+/// Its numbers are always told.
+fn disruption_budget(fields: &mut Map<String, Value>) {
+    if let Some(status) = ensure(fields, "status") {
+        for number in [
+            "currentHealthy",
+            "desiredHealthy",
+            "disruptionsAllowed",
+            "expectedPods",
+        ] {
+            fill(status, number, 0);
+        }
     }
 }
 

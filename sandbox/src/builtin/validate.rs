@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::validate_pod::{pod_spec, pod_update};
+use super::validate_pod::{ephemeral_update, pod_spec, pod_update, resize};
 use super::validate_workload as workload;
 use crate::api::names;
 use crate::registry::ServedKind;
@@ -13,7 +13,12 @@ use crate::schema::FieldError;
 /// Called after defaulting, for the main resource. It covers what users of the API meet: selectors and templates, names and
 /// images of containers, ports, keys of ConfigMaps and Secrets, fields that may not change. Types and required fields are the
 /// schema's part, metadata is everybody's.
-pub fn validate_object(kind: &ServedKind, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+pub fn validate_object(
+    kind: &ServedKind,
+    subresource: &str,
+    object: &Value,
+    old: Option<&Value>,
+) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if kind.is_custom() {
         return errors;
@@ -23,7 +28,11 @@ pub fn validate_object(kind: &ServedKind, object: &Value, old: Option<&Value>) -
         ("", "Pod") => {
             pod_spec(object.get("spec"), "spec", found);
             if let Some(old) = old {
-                pod_update(object, old, found);
+                match subresource {
+                    "ephemeralcontainers" => ephemeral_update(object, old, found),
+                    "resize" => resize(object, old, found),
+                    _ => pod_update(object, old, found),
+                }
             }
         }
         ("", "Service") => service(object, old, found),
@@ -38,10 +47,23 @@ pub fn validate_object(kind: &ServedKind, object: &Value, old: Option<&Value>) -
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => {
             binding(object, old, found);
         }
+        ("policy", "PodDisruptionBudget") => budget(object, found),
         ("coordination.k8s.io", "Lease") => lease(object, found),
         _ => {}
     }
     errors
+}
+
+fn budget(object: &Value, found: &mut Vec<FieldError>) {
+    let set = |field: &str| !at(object, &format!("/spec/{field}")).is_null();
+    if set("minAvailable") && set("maxUnavailable") {
+        let detail = "minAvailable and maxUnavailable cannot be both set";
+        found.push(FieldError::invalid(
+            "spec",
+            at(object, "/spec").clone(),
+            detail,
+        ));
+    }
 }
 
 /// What stands at a JSON pointer, or null.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::canonical_quantity;
+use super::defaults::qos_class;
 use super::quantity::compare_quantities;
 use super::validate::{at, list, port_number, protocol, text};
 use crate::api::names;
@@ -234,5 +235,126 @@ pub(super) fn pod_update(object: &Value, old: &Value, found: &mut Vec<FieldError
                       (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if \
                       it was previously negative)";
         found.push(FieldError::forbidden("spec", detail));
+    }
+}
+
+/// What a change of the ephemeral containers may not do: they come and never go.
+pub(super) fn ephemeral_update(object: &Value, old: &Value, found: &mut Vec<FieldError>) {
+    const LIST: &str = "/spec/ephemeralContainers";
+    let mut names: BTreeSet<&str> = ["/spec/containers", "/spec/initContainers"]
+        .iter()
+        .flat_map(|containers| list(object, containers))
+        .map(|container| text(container, "/name"))
+        .collect();
+    let others = names.clone();
+    for (index, container) in list(object, LIST).iter().enumerate() {
+        let field = format!("spec.ephemeralContainers[{index}]");
+        let name = text(container, "/name");
+        if name.is_empty() {
+            found.push(FieldError::required(format!("{field}.name"), ""));
+        } else if !names.insert(name) {
+            found.push(FieldError::duplicate(format!("{field}.name"), name.into()));
+        }
+        if text(container, "/image").is_empty() {
+            found.push(FieldError::required(format!("{field}.image"), ""));
+        }
+        let target = text(container, "/targetContainerName");
+        if !target.is_empty() && !others.contains(target) {
+            found.push(FieldError::new(
+                FieldErrorKind::NotFound,
+                format!("{field}.targetContainerName"),
+                Value::from(target),
+                "",
+            ));
+        }
+        for forbidden in [
+            "ports",
+            "livenessProbe",
+            "readinessProbe",
+            "startupProbe",
+            "lifecycle",
+        ] {
+            if container.get(forbidden).is_some() {
+                let detail = "cannot be set for an Ephemeral Container";
+                found.push(FieldError::forbidden(
+                    format!("{field}.{forbidden}"),
+                    detail,
+                ));
+            }
+        }
+    }
+    for old in list(old, LIST) {
+        let name = text(old, "/name");
+        let mut now = list(object, LIST).iter();
+        let detail = match now.find(|container| text(container, "/name") == name) {
+            None => format!("existing ephemeral containers {name:?} may not be removed\n"),
+            Some(now) if now != old => {
+                format!("existing ephemeral containers {name:?} may not be changed\n")
+            }
+            Some(_) => continue,
+        };
+        found.push(FieldError::forbidden("spec.ephemeralContainers", detail));
+    }
+}
+
+/// What a change of resources may not do: everything but changing cpu and memory within the class of service.
+pub(super) fn resize(object: &Value, old: &Value, found: &mut Vec<FieldError>) {
+    let class = |pod: &Value| pod.get("spec").map(qos_class);
+    if class(object) != class(old) {
+        let detail = "Pod QOS Class may not change as a result of resizing";
+        let now = at(object, "/status/qosClass");
+        found.push(FieldError::invalid("spec", now.clone(), detail));
+    }
+    let before = found.len();
+    for kind in ["containers", "initContainers"] {
+        let pointer = format!("/spec/{kind}");
+        let (new, old) = (list(object, &pointer), list(old, &pointer));
+        if new.len() != old.len() {
+            let detail = format!("{kind} may not be added or removed on resize");
+            found.push(FieldError::forbidden(format!("spec.{kind}"), detail));
+            continue;
+        }
+        for (index, (new, old)) in new.iter().zip(old).enumerate() {
+            if new.get("name") != old.get("name") {
+                let detail = format!("{kind} may not be renamed or reordered on resize");
+                found.push(FieldError::forbidden(
+                    format!("spec.{kind}[{index}].name"),
+                    detail,
+                ));
+            }
+        }
+    }
+    if found.len() > before {
+        return;
+    }
+    for kind in ["containers", "initContainers"] {
+        let pointer = format!("/spec/{kind}");
+        for (index, (new, old)) in list(object, &pointer)
+            .iter()
+            .zip(list(old, &pointer))
+            .enumerate()
+        {
+            for what in ["requests", "limits"] {
+                let of = |container: &Value| match at(container, &format!("/resources/{what}")) {
+                    Value::Object(resources) => resources.clone(),
+                    _ => Map::new(),
+                };
+                let (new, old) = (of(new), of(old));
+                let field = format!("spec.{kind}[{index}].resources.{what}");
+                if old.keys().any(|name| !new.contains_key(name)) {
+                    let detail = format!("resource {what} cannot be removed");
+                    found.push(FieldError::forbidden(field, detail));
+                }
+                let fixed = |name: &&String| !matches!(name.as_str(), "cpu" | "memory");
+                if new
+                    .keys()
+                    .filter(fixed)
+                    .any(|name| new.get(name) != old.get(name))
+                {
+                    let detail = "only cpu and memory resources are mutable";
+                    found.push(FieldError::forbidden("spec", detail));
+                }
+            }
+        }
     }
 }

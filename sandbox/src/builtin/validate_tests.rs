@@ -12,7 +12,7 @@ fn check(kind: &str, object: Value, old: Option<Value>) -> Vec<String> {
         object
     };
     let (object, old) = (defaulted(object), old.map(defaulted));
-    let errors = validate_object(kind, &object, old.as_ref());
+    let errors = validate_object(kind, "", &object, old.as_ref());
     errors.iter().map(ToString::to_string).collect()
 }
 

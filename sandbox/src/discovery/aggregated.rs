@@ -1,6 +1,7 @@
 use serde_json::{Map, Value, json};
 
 use super::resource_list::SUBRESOURCE_VERBS;
+use super::subresource::Subresource;
 use super::{group_names, versions};
 use crate::registry::{Registry, ServedKind};
 
@@ -95,6 +96,17 @@ fn resource(kind: &ServedKind) -> Value {
         out.insert("categories".to_owned(), json!(kind.categories));
     }
     let mut subresources = Vec::new();
+    for subresource in Subresource::of(kind) {
+        let group = match subresource.group {
+            "" => &kind.group,
+            other => other,
+        };
+        subresources.push(json!({
+            "subresource": subresource.name,
+            "responseKind": {"group": group, "version": "v1", "kind": subresource.kind},
+            "verbs": subresource.verbs,
+        }));
+    }
     if kind.scale.is_some() {
         subresources.push(json!({
             "subresource": "scale",

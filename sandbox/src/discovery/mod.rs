@@ -16,6 +16,7 @@ mod aggregated;
 mod groups;
 mod resource_list;
 mod server_version;
+mod subresource;
 mod version_order;
 
 pub use aggregated::{AGGREGATED, aggregated, wants_aggregated};

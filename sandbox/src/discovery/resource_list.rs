@@ -1,5 +1,6 @@
 use serde_json::{Map, Value, json};
 
+use super::subresource::Subresource;
 use crate::registry::{Registry, ServedKind};
 
 /// Verbs of a subresource.
@@ -39,6 +40,20 @@ fn entries(kind: &ServedKind) -> Vec<Value> {
         main.insert("categories".to_owned(), json!(kind.categories));
     }
     let mut entries = vec![Value::Object(main)];
+    for subresource in Subresource::of(kind) {
+        let mut entry = json!({
+            "name": format!("{}/{}", kind.plural, subresource.name),
+            "singularName": "",
+            "namespaced": kind.namespaced,
+            "kind": subresource.kind,
+            "verbs": subresource.verbs,
+        });
+        if !subresource.group.is_empty() {
+            entry["group"] = subresource.group.into();
+            entry["version"] = "v1".into();
+        }
+        entries.push(entry);
+    }
     if kind.scale.is_some() {
         entries.push(json!({
             "name": format!("{}/scale", kind.plural),

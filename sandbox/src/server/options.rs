@@ -204,6 +204,15 @@ pub(super) fn delete(request: &Request) -> Result<DeleteOptions, ApiError> {
         &body::media_type(&request.record.content_type),
         &request.body,
     )?;
+    deletion(request, &options)
+}
+
+/// Options of a deletion as an object.
+///
+/// # Errors
+/// 422 for options that are none.
+pub(super) fn deletion(request: &Request, options: &Value) -> Result<DeleteOptions, ApiError> {
+    let query = &request.query;
     let text = |pointer: &str| options.pointer(pointer).and_then(Value::as_str);
     let dry_runs = options.get("dryRun").and_then(Value::as_array);
     let dry_runs = dry_runs.into_iter().flatten().filter_map(Value::as_str);

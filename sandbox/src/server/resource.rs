@@ -112,6 +112,8 @@ fn check(target: &Target, route: &ResourceRoute) -> Result<(), ApiError> {
     if everywhere && !matches!(route.verb, "list" | "watch") {
         return Err(ApiError::method_not_allowed());
     }
+    let core_kind = |plural: &str| kind.group.is_empty() && kind.plural == plural;
+    let (pods, accounts) = (core_kind("pods"), core_kind("serviceaccounts"));
     match (subresource, route.verb) {
         ("", "create") if route.name.is_some() => Err(ApiError::method_not_allowed()),
         ("", "update" | "patch") if route.name.is_none() => Err(ApiError::method_not_allowed()),
@@ -119,6 +121,13 @@ fn check(target: &Target, route: &ResourceRoute) -> Result<(), ApiError> {
         ("", _) => Err(ApiError::method_not_allowed()),
         ("status", "get" | "update" | "patch") if kind.status => Ok(()),
         ("scale", "get" | "update" | "patch") if kind.scale.is_some() => Ok(()),
+        ("eviction" | "binding", "create") if pods => Ok(()),
+        ("ephemeralcontainers" | "resize", "get" | "update" | "patch") if pods => Ok(()),
+        ("eviction" | "binding" | "ephemeralcontainers" | "resize", _) if pods => {
+            Err(ApiError::method_not_allowed())
+        }
+        ("token", "create") if accounts => Ok(()),
+        ("token", _) if accounts => Err(ApiError::method_not_allowed()),
         ("finalize", "update") if kind.plural == "namespaces" && kind.group.is_empty() => Ok(()),
         ("status" | "scale", _) if !kind.status && !kind.is_custom() => {
             Err(target.not_found(&route.resource))

@@ -38,7 +38,7 @@ where
     let upgrade = Upgrade::of(&mut parts);
     let query = Query::parse(parts.uri.query().unwrap_or_default());
     let route = route(&parts.method, parts.uri.path(), &query);
-    let user = core.tokens.who(&parts.headers, trust);
+    let user = core.tokens.who(&parts.headers, trust, core.clock.now());
     let record = RecordedRequest {
         method: parts.method.to_string(),
         path: parts.uri.path().into(),

@@ -12,6 +12,10 @@ use crate::core::Core;
 /// Answers the verbs that change something.
 pub(super) fn answer(core: &Core, request: &Request) -> Result<Response<Body>, ApiError> {
     match request.verb {
+        "create" if !request.subresource.is_empty() => {
+            let answer = create_subresource(core, request)?;
+            Ok(respond::json(201, &answer, request.query.flag("pretty")))
+        }
         "create" => {
             let object = decode(request)?;
             let written = api::create(
@@ -57,6 +61,23 @@ fn decode(request: &Request) -> Result<Value, ApiError> {
         &body::media_type(&request.record.content_type),
         &request.body,
     )
+}
+
+/// What is created below an object and is no object itself.
+fn create_subresource(core: &Core, request: &Request) -> Result<Value, ApiError> {
+    let (target, name) = (&request.target, request.name.as_str());
+    let body = decode(request)?;
+    let options = options::write(request)?;
+    match request.subresource.as_str() {
+        "eviction" => {
+            let deletion = body.get("deleteOptions").cloned().unwrap_or_default();
+            let deletion = options::deletion(request, &deletion)?;
+            api::evict(core, target, name, &body, &options, deletion)
+        }
+        "binding" => api::bind(core, target, name, &body, &options),
+        "token" => api::issue(core, target, name, &body, &options),
+        _ => Err(ApiError::method_not_allowed()),
+    }
 }
 
 fn update(core: &Core, request: &Request) -> Result<Written, ApiError> {

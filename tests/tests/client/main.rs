@@ -52,6 +52,14 @@ scenarios! {
         the_four_kinds_of_patch_do_what_they_are_for,
         unknown_fields_are_refused_warned_of_or_ignored,
     ],
+    subresources: [
+        an_eviction_waits_for_its_budget,
+        a_pod_is_bound_once,
+        a_token_makes_its_bearer_the_service_account,
+        a_deployment_is_scaled,
+        metadata_alone_is_read_watched_and_patched,
+        what_is_made_of_several_verbs_holds_together,
+    ],
     lists: [
         everything_is_read_in_pages,
         selectors_choose,

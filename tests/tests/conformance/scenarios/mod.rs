@@ -9,6 +9,7 @@ mod lists;
 mod patches;
 mod refusals;
 mod status;
+mod subresources;
 mod validation;
 
 use std::{future::Future, pin::Pin};
@@ -41,6 +42,9 @@ scenarios! {
     "patches" => patches::deployment,
     "patches-custom" => patches::custom,
     "status" => status::subresources,
+    "pods" => subresources::pods,
+    "evictions" => subresources::evictions,
+    "tokens" => subresources::tokens,
     "crud" => crud::objects,
     "finalizers" => crud::finalizers,
     "preconditions" => crud::preconditions,

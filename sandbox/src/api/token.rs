@@ -1,0 +1,208 @@
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::{Value, json};
+
+use super::{ApiError, Cause, Target, WriteOptions, get_now, meta};
+use crate::auth::User;
+use crate::core::Core;
+use crate::registry::GroupResource;
+
+/// Who issues tokens, and for whom they are when nobody else is named.
+const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
+const SHORTEST: i64 = 10 * 60;
+const HOUR: i64 = 60 * 60;
+
+/// Issues a token for a service account; who shows it is that service account until it expires.
+///
+/// # Errors
+/// 404, 400 and 409 for an object that the token cannot be bound to, 422 for times that are too short or too long.
+pub(crate) fn issue(
+    core: &Core,
+    target: &Target,
+    name: &str,
+    request: &Value,
+    options: &WriteOptions,
+) -> Result<Value, ApiError> {
+    let namespace = target.namespace.as_deref().unwrap_or_default();
+    let invalid = |about: &str, cause| {
+        let group = "authentication.k8s.io";
+        Err(ApiError::invalid_kind(
+            group,
+            "TokenRequest",
+            about,
+            vec![cause],
+        ))
+    };
+    for (field, own) in [("name", name), ("namespace", namespace)] {
+        let given = meta::text(request, field);
+        if !given.is_empty() && given != own {
+            let detail = format!("must match the service account {field} if specified");
+            let cause = Cause::invalid(format!("metadata.{field}"), &given.into(), &detail);
+            return invalid(name, cause);
+        }
+    }
+    let account = get_now(core, target, name)?;
+    let uid = meta::uid(&account);
+    same_uid(
+        meta::uid(request),
+        uid,
+        "TokenRequest.authentication.k8s.io",
+        name,
+    )?;
+    let seconds = request.pointer("/spec/expirationSeconds");
+    let seconds = seconds.and_then(Value::as_i64).unwrap_or(HOUR);
+    let wrong = |detail: &str| Cause::invalid("spec.expirationSeconds", &seconds.into(), detail);
+    if seconds < SHORTEST {
+        return invalid("", wrong("may not specify a duration less than 10 minutes"));
+    }
+    if seconds > 1 << 32 {
+        return invalid(
+            "",
+            wrong("may not specify a duration larger than 2^32 seconds"),
+        );
+    }
+    let bound = bound_to(
+        core,
+        namespace,
+        name,
+        request.pointer("/spec/boundObjectRef"),
+    )?;
+    let audiences = request.pointer("/spec/audiences").and_then(Value::as_array);
+    let audiences = match audiences {
+        Some(given) if !given.is_empty() => Value::Array(given.clone()),
+        _ => json!([ISSUER]),
+    };
+    let now = core.clock.now().as_second();
+    let mut own = json!({"namespace": namespace, "serviceaccount": {"name": name, "uid": uid}});
+    if let Some((kind, object)) = bound {
+        own[kind] = json!({"name": meta::name(&object), "uid": meta::uid(&object)});
+    }
+    let claims = json!({
+        "aud": audiences, "exp": now.saturating_add(seconds), "iat": now, "iss": ISSUER,
+        "jti": core.clock.uid(), "kubernetes.io": own, "nbf": now,
+        "sub": format!("system:serviceaccount:{namespace}:{name}"),
+    });
+    let token = written(core, &claims);
+    let after = Duration::from_secs(seconds.unsigned_abs());
+    if !options.dry_run {
+        let user = User::service_account(namespace, name, uid);
+        core.tokens
+            .issue(token.clone(), user, core.clock.after(after));
+    }
+    let bound = request.pointer("/spec/boundObjectRef");
+    Ok(json!({
+        "kind": "TokenRequest",
+        "apiVersion": "authentication.k8s.io/v1",
+        "metadata": {
+            "name": name, "namespace": namespace, "uid": uid,
+            "creationTimestamp": core.clock.timestamp(),
+            "managedFields": [owned(core, request, options)],
+        },
+        "spec": {
+            "audiences": audiences, "expirationSeconds": seconds,
+            "boundObjectRef": bound.cloned().unwrap_or_default(),
+        },
+        "status": {"token": token, "expirationTimestamp": core.clock.timestamp_in(after)},
+    }))
+}
+
+/// The fields that were asked for, as a real server notes them on its answer.
+fn owned(core: &Core, request: &Value, options: &WriteOptions) -> Value {
+    // The time has a default, so that it is always asked for.
+    let mut fields = json!({"f:expirationSeconds": {}});
+    let spec = request.get("spec").and_then(Value::as_object);
+    for (name, value) in spec.into_iter().flatten() {
+        let mut inner = json!({});
+        for name in value.as_object().into_iter().flat_map(|value| value.keys()) {
+            inner["."] = json!({});
+            inner[format!("f:{name}")] = json!({});
+        }
+        fields[format!("f:{name}")] = inner;
+    }
+    json!({
+        "apiVersion": "authentication.k8s.io/v1", "fieldsType": "FieldsV1",
+        "fieldsV1": {"f:spec": fields}, "manager": options.manager, "operation": "Update",
+        "subresource": "token", "time": core.clock.timestamp(),
+    })
+}
+
+/// The object whose end is the token's end, with the name of its claim.
+fn bound_to(
+    core: &Core,
+    namespace: &str,
+    account: &str,
+    reference: Option<&Value>,
+) -> Result<Option<(&'static str, Value)>, ApiError> {
+    let Some(reference) = reference.filter(|reference| reference.is_object()) else {
+        return Ok(None);
+    };
+    let text = |field: &str| {
+        reference
+            .get(field)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    let (version, kind, name) = (text("apiVersion"), text("kind"), text("name"));
+    let (plural, claim) = match (version, kind) {
+        ("v1" | "", "Pod") => ("pods", "pod"),
+        ("v1" | "", "Secret") => ("secrets", "secret"),
+        ("v1" | "", "Node") => ("nodes", "node"),
+        _ => {
+            let (group, version) = version.split_once('/').unwrap_or(("", version));
+            let message =
+                format!("cannot bind token to object of type {group}/{version}, Kind={kind}");
+            return Err(ApiError::bad_request(message));
+        }
+    };
+    let registry = core.registry();
+    let resource = GroupResource::new("", plural);
+    let kind_served = registry.storage("", plural);
+    let served = kind_served.ok_or_else(|| ApiError::not_found(&resource, name))?;
+    let object = get_now(core, &Target::new(served, Some(namespace)), name)?;
+    let runs_as = object
+        .pointer("/spec/serviceAccountName")
+        .and_then(Value::as_str);
+    if plural == "pods" && runs_as != Some(account) {
+        return Err(ApiError::bad_request(format!(
+            "cannot bind token for serviceaccount {account:?} to pod running with different serviceaccount name."
+        )));
+    }
+    let wanted = text("uid");
+    if !wanted.is_empty() && wanted != meta::uid(&object) {
+        let why = format!(
+            "the UID in the bound object reference ({wanted}) does not match the UID in record. The object might have been deleted and then recreated"
+        );
+        return Err(ApiError::conflict(
+            &GroupResource::new("", kind),
+            name,
+            &why,
+        ));
+    }
+    Ok(Some((claim, object)))
+}
+
+fn same_uid(wanted: &str, uid: &str, resource: &str, name: &str) -> Result<(), ApiError> {
+    if wanted.is_empty() || wanted == uid {
+        return Ok(());
+    }
+    let why = format!(
+        "the UID in the token request ({wanted}) does not match the UID of the service account ({uid})"
+    );
+    let (resource, group) = resource.split_once('.').unwrap_or((resource, ""));
+    Err(ApiError::conflict(
+        &GroupResource::new(group, resource),
+        name,
+        &why,
+    ))
+}
+
+/// A JSON web token. Its signature is of the form and length of RS256 and verifies with no key: the sandbox knows its tokens
+/// by heart.
+fn written(core: &Core, claims: &Value) -> String {
+    let header = json!({"alg": "RS256", "kid": "pilothouse-sandbox"});
+    let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+    let signature = URL_SAFE_NO_PAD.encode(core.clock.bytes::<256>());
+    format!("{}.{}.{signature}", part(&header), part(claims))
+}
