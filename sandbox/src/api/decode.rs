@@ -41,7 +41,7 @@ pub(super) fn decode(
     if let Some(wrong) = wrong {
         return Err(Undecodable {
             text: wrong.to_string(),
-            of_map: wrong.from_map(),
+            of_map: wrong.in_maps(),
         });
     }
     let dropped = schema.prune(object);

@@ -1,7 +1,6 @@
 use serde_json::{Map, Value, json};
 
-use super::resource_list::SUBRESOURCE_VERBS;
-use super::subresource::Subresource;
+use super::subresources::Subresource;
 use super::{group_names, versions};
 use crate::registry::{Registry, ServedKind};
 
@@ -95,32 +94,10 @@ fn resource(kind: &ServedKind) -> Value {
     if !kind.categories.is_empty() {
         out.insert("categories".to_owned(), json!(kind.categories));
     }
-    let mut subresources = Vec::new();
-    for subresource in Subresource::of(kind) {
-        let group = match subresource.group {
-            "" => &kind.group,
-            other => other,
-        };
-        subresources.push(json!({
-            "subresource": subresource.name,
-            "responseKind": {"group": group, "version": "v1", "kind": subresource.kind},
-            "verbs": subresource.verbs,
-        }));
-    }
-    if kind.scale.is_some() {
-        subresources.push(json!({
-            "subresource": "scale",
-            "responseKind": {"group": "autoscaling", "version": "v1", "kind": "Scale"},
-            "verbs": SUBRESOURCE_VERBS,
-        }));
-    }
-    if kind.status {
-        subresources.push(json!({
-            "subresource": "status",
-            "responseKind": own,
-            "verbs": SUBRESOURCE_VERBS,
-        }));
-    }
+    let subresources: Vec<Value> = Subresource::of(kind)
+        .iter()
+        .map(Subresource::aggregated)
+        .collect();
     if !subresources.is_empty() {
         out.insert("subresources".to_owned(), Value::Array(subresources));
     }

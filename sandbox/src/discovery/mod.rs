@@ -10,13 +10,13 @@
 //! | `/api/v1`, `/apis/<group>/<version>` | [`resource_list`] |
 //! | `/version` | [`server_version`] |
 //!
-//! Clients that accept [`AGGREGATED`] get the second form. Hashes of storage versions are left out, as servers may.
+//! Clients that accept [`AGGREGATED`] get the second form.
 
 mod aggregated;
 mod groups;
 mod resource_list;
 mod server_version;
-mod subresource;
+mod subresources;
 mod version_order;
 
 pub use aggregated::{AGGREGATED, aggregated, wants_aggregated};

@@ -1,10 +1,10 @@
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
-use super::subresource::Subresource;
+use super::subresources::Subresource;
+use crate::definitions::is_definition;
 use crate::registry::{Registry, ServedKind};
-
-/// Verbs of a subresource.
-pub(super) const SUBRESOURCE_VERBS: [&str; 3] = ["get", "patch", "update"];
 
 /// `/api/v1` and `/apis/<group>/<version>`; `None` if nothing is served there.
 pub fn resource_list(registry: &Registry, group: &str, version: &str) -> Option<Value> {
@@ -16,7 +16,10 @@ pub fn resource_list(registry: &Registry, group: &str, version: &str) -> Option<
         .collect();
     kinds.sort_by(|a, b| a.plural.cmp(&b.plural));
     let api_version = kinds.first()?.api_version();
-    let resources: Vec<Value> = kinds.into_iter().flat_map(entries).collect();
+    let resources: Vec<Value> = kinds
+        .into_iter()
+        .flat_map(|kind| entries(registry, kind))
+        .collect();
     Some(json!({
         "kind": "APIResourceList",
         "apiVersion": "v1",
@@ -26,7 +29,7 @@ pub fn resource_list(registry: &Registry, group: &str, version: &str) -> Option<
 }
 
 /// The resource itself and its subresources.
-fn entries(kind: &ServedKind) -> Vec<Value> {
+fn entries(registry: &Registry, kind: &ServedKind) -> Vec<Value> {
     let mut main = Map::new();
     main.insert("name".to_owned(), json!(kind.plural));
     main.insert("singularName".to_owned(), json!(kind.singular));
@@ -39,40 +42,49 @@ fn entries(kind: &ServedKind) -> Vec<Value> {
     if !kind.categories.is_empty() {
         main.insert("categories".to_owned(), json!(kind.categories));
     }
+    main.insert(
+        "storageVersionHash".to_owned(),
+        stored_as(registry, kind).into(),
+    );
     let mut entries = vec![Value::Object(main)];
-    for subresource in Subresource::of(kind) {
-        let mut entry = json!({
-            "name": format!("{}/{}", kind.plural, subresource.name),
-            "singularName": "",
-            "namespaced": kind.namespaced,
-            "kind": subresource.kind,
-            "verbs": subresource.verbs,
-        });
-        if !subresource.group.is_empty() {
-            entry["group"] = subresource.group.into();
-            entry["version"] = "v1".into();
-        }
-        entries.push(entry);
-    }
-    if kind.scale.is_some() {
-        entries.push(json!({
-            "name": format!("{}/scale", kind.plural),
-            "singularName": "",
-            "namespaced": kind.namespaced,
-            "group": "autoscaling",
-            "version": "v1",
-            "kind": "Scale",
-            "verbs": SUBRESOURCE_VERBS,
-        }));
-    }
-    if kind.status {
-        entries.push(json!({
-            "name": format!("{}/status", kind.plural),
-            "singularName": "",
-            "namespaced": kind.namespaced,
-            "kind": kind.kind,
-            "verbs": SUBRESOURCE_VERBS,
-        }));
-    }
+    entries.extend(Subresource::of(kind).iter().map(Subresource::entry));
     entries
+}
+
+/// A word for the form in which objects are stored: the same for all resources through which they are read, and another when it
+/// changes.
+fn stored_as(registry: &Registry, kind: &ServedKind) -> String {
+    let stored = match (kind.group.as_str(), kind.plural.as_str()) {
+        ("events.k8s.io", "events") => registry.storage("", "events"),
+        (group, plural) => registry.storage(group, plural),
+    };
+    let stored = stored.map_or(kind, AsRef::as_ref);
+    // A real server still names the form in which it stored definitions at first.
+    let version = match is_definition(stored) {
+        true => "v1beta1",
+        false => stored.version.as_str(),
+    };
+    let text = format!("{}/{version}/{}", stored.group, stored.kind);
+    let hash = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
+    STANDARD.encode(hash.as_ref().get(..8).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builtin;
+
+    #[test]
+    fn resources_of_the_same_objects_are_stored_in_the_same_form() {
+        let registry = Registry::new(builtin::kinds());
+        let hash = |group, version, name: &str| {
+            let list = resource_list(&registry, group, version).unwrap();
+            let all = list["resources"].as_array().unwrap().clone();
+            let found = all.into_iter().find(|entry| entry["name"] == name);
+            found.unwrap()["storageVersionHash"].clone()
+        };
+        assert_eq!(hash("", "v1", "pods"), "xPOwRZ+Yhw8=");
+        assert_eq!(hash("", "v1", "events"), "r2yiGXH7wu8=");
+        assert_eq!(hash("events.k8s.io", "v1", "events"), "r2yiGXH7wu8=");
+    }
 }

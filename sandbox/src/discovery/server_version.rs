@@ -7,9 +7,17 @@ pub fn server_version() -> Value {
     let version = builtin::source().rsplit(' ').next().unwrap_or_default();
     let mut parts = version.trim_start_matches('v').split('.');
     let (major, minor) = (parts.next(), parts.next());
+    let (major, minor) = (major.unwrap_or_default(), minor.unwrap_or_default());
+    let before = minor
+        .parse::<u32>()
+        .map_or(0, |minor| minor.saturating_sub(1));
     json!({
-        "major": major.unwrap_or_default(),
-        "minor": minor.unwrap_or_default(),
+        "major": major,
+        "minor": minor,
+        "emulationMajor": major,
+        "emulationMinor": minor,
+        "minCompatibilityMajor": major,
+        "minCompatibilityMinor": before.to_string(),
         "gitVersion": format!("{version}+pilothouse"),
         "gitCommit": "",
         "gitTreeState": "clean",

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::builtin;
 use crate::registry::ServedKind;
@@ -66,6 +66,7 @@ pub(super) fn collect<'a>(kinds: impl IntoIterator<Item = &'a ServedKind>) -> De
             wanted.push(name);
         }
     }
+    found.insert(meta("Patch"), json!({"type": "object"}));
     while let Some(name) = wanted.pop() {
         if found.contains_key(&name) {
             continue;
@@ -100,6 +101,7 @@ fn custom(kind: &ServedKind) -> Value {
     if !schema.is_object() {
         schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     }
+    special(&mut schema);
     if let Value::Object(fields) = &mut schema {
         let properties = fields.entry("properties").or_insert_with(|| json!({}));
         if let Value::Object(properties) = properties {
@@ -119,8 +121,45 @@ fn custom(kind: &ServedKind) -> Value {
     schema
 }
 
+/// Says in the words of OpenAPI what the extensions of CustomResourceDefinitions say of values.
+fn special(schema: &mut Value) {
+    let Value::Object(fields) = schema else {
+        return;
+    };
+    let is = |fields: &Map<String, Value>, name: &str| fields.get(name) == Some(&Value::Bool(true));
+    if is(fields, "x-kubernetes-int-or-string") && !fields.contains_key("anyOf") {
+        let either = json!([{"type": "integer"}, {"type": "string"}]);
+        fields.insert("anyOf".into(), either);
+    }
+    for name in ["properties", "patternProperties"] {
+        let children = fields.get_mut(name).and_then(Value::as_object_mut);
+        children
+            .into_iter()
+            .flat_map(|children| children.values_mut())
+            .for_each(special);
+    }
+    for name in ["items", "additionalProperties"] {
+        fields.get_mut(name).into_iter().for_each(special);
+    }
+    if is(fields, "x-kubernetes-embedded-resource") {
+        let properties = fields.entry("properties").or_insert_with(|| json!({}));
+        properties["apiVersion"] = json!({"type": "string"});
+        properties["kind"] = json!({"type": "string"});
+        properties["metadata"] = json!({"$ref": meta("ObjectMeta")});
+        let required = fields.entry("required").or_insert_with(|| json!([]));
+        if let Value::Array(required) = required {
+            for name in ["kind", "apiVersion"] {
+                if !required.iter().any(|known| known == name) {
+                    required.push(name.into());
+                }
+            }
+        }
+    }
+}
+
 fn list(kind: &ServedKind, item: &str) -> Value {
     json!({
+        "description": format!("{} is a list of {}", kind.list_kind, kind.kind),
         "type": "object",
         "required": ["items"],
         "properties": {

@@ -15,6 +15,10 @@ pub(super) struct Operation {
     pub(super) answer: String,
     /// Unique name.
     pub(super) id: String,
+    /// What it does, in a few words.
+    pub(super) description: String,
+    /// Under which clients sort it: group and version.
+    pub(super) tag: String,
     /// Group, version and kind the operation is about.
     pub(super) gvk: [String; 3],
 }
@@ -47,14 +51,17 @@ const LIST: &[&str] = &[
     "resourceVersion",
     "resourceVersionMatch",
     "sendInitialEvents",
+    "shardSelector",
     "timeoutSeconds",
     "watch",
 ];
 const WRITE: &[&str] = &["dryRun", "fieldManager", "fieldValidation"];
+const READ: &[&str] = &["resourceVersion"];
 const PATCH: &[&str] = &["dryRun", "fieldManager", "fieldValidation", "force"];
 const DELETE: &[&str] = &[
     "dryRun",
     "gracePeriodSeconds",
+    "ignoreStoreReadErrorWithClusterBreakingPotential",
     "orphanDependents",
     "propagationPolicy",
 ];
@@ -63,9 +70,12 @@ const DELETE: &[&str] = &[
 pub(super) fn parameter_type(name: &str) -> &'static str {
     match name {
         "limit" | "timeoutSeconds" | "gracePeriodSeconds" => "integer",
-        "watch" | "allowWatchBookmarks" | "sendInitialEvents" | "force" | "orphanDependents" => {
-            "boolean"
-        }
+        "watch"
+        | "allowWatchBookmarks"
+        | "sendInitialEvents"
+        | "force"
+        | "orphanDependents"
+        | "ignoreStoreReadErrorWithClusterBreakingPotential" => "boolean",
         _ => "string",
     }
 }
@@ -107,6 +117,8 @@ pub(super) fn operations(kind: &ServedKind) -> Vec<Operation> {
             body,
             answer: answer.to_owned(),
             id: operation_id(kind, action, scope),
+            description: description(kind, action, scope),
+            tag: tag(kind),
             gvk: gvk.map(str::to_owned),
         });
     };
@@ -134,20 +146,25 @@ pub(super) fn operations(kind: &ServedKind) -> Vec<Operation> {
         );
     }
     if kind.allows("deletecollection") {
-        let body = object(&options);
+        // Of custom resources a real server tells the query alone.
+        let (query, body) = match kind.is_custom() {
+            true => (LIST, None),
+            false => (DELETE, object(&options)),
+        };
         add(
             &collection,
             "",
             "delete",
             "deletecollection",
-            DELETE,
+            query,
             body,
             &status,
             gvk,
         );
     }
     if kind.allows("get") {
-        add(&item, "", "get", "get", &[], None, &own, gvk);
+        let query = if kind.is_custom() { READ } else { &[] };
+        add(&item, "", "get", "get", query, None, &own, gvk);
     }
     if kind.allows("update") {
         add(&item, "", "put", "put", WRITE, object(&own), &own, gvk);
@@ -178,7 +195,8 @@ pub(super) fn operations(kind: &ServedKind) -> Vec<Operation> {
     }
     let mut subresource = |name: &str, scope: &str, answer: &str, gvk: [&str; 3]| {
         let path = format!("{item}/{name}");
-        add(&path, scope, "get", "get", &[], None, answer, gvk);
+        let query = if kind.is_custom() { READ } else { &[] };
+        add(&path, scope, "get", "get", query, None, answer, gvk);
         add(
             &path,
             scope,
@@ -204,33 +222,77 @@ pub(super) fn operations(kind: &ServedKind) -> Vec<Operation> {
         subresource("status", "Status", &own, gvk);
     }
     if kind.scale.is_some() {
-        subresource("scale", "Scale", scale(), ["autoscaling", "v1", "Scale"]);
+        let about = match kind.is_custom() {
+            true => gvk,
+            false => ["autoscaling", "v1", "Scale"],
+        };
+        subresource("scale", "Scale", scale(), about);
     }
     all
 }
 
 /// As `patchAppsV1NamespacedDeploymentStatus`.
 fn operation_id(kind: &ServedKind, action: &str, scope: &str) -> String {
-    let action = match action {
-        "get" => "read",
-        "put" => "replace",
-        "post" => "create",
-        "deletecollection" => "deleteCollection",
-        other => other,
+    let (action, collection) = match action {
+        "get" => ("read", ""),
+        "put" => ("replace", ""),
+        "post" => ("create", ""),
+        "deletecollection" => ("delete", "Collection"),
+        other => (other, ""),
     };
-    let group = if kind.group.is_empty() {
-        "core"
-    } else {
-        kind.group.strip_suffix(".k8s.io").unwrap_or(&kind.group)
-    };
-    let group: String = group.split(['.', '-']).map(capitalized).collect();
+    let group: String = group_words(kind).map(capitalized).collect();
     let version = capitalized(&kind.version);
     let namespaced = if kind.namespaced && scope != "ForAllNamespaces" {
         "Namespaced"
     } else {
         ""
     };
-    format!("{action}{group}{version}{namespaced}{}{scope}", kind.kind)
+    format!(
+        "{action}{group}{version}{collection}{namespaced}{}{scope}",
+        kind.kind
+    )
+}
+
+fn group_words(kind: &ServedKind) -> impl Iterator<Item = &str> {
+    let group = if kind.group.is_empty() {
+        "core"
+    } else {
+        kind.group.strip_suffix(".k8s.io").unwrap_or(&kind.group)
+    };
+    group.split(['.', '-'])
+}
+
+/// As `rbacAuthorization_v1`.
+fn tag(kind: &ServedKind) -> String {
+    let words = group_words(kind).enumerate().map(|(index, word)| {
+        if index == 0 {
+            word.to_owned()
+        } else {
+            capitalized(word)
+        }
+    });
+    format!("{}_{}", words.collect::<String>(), kind.version)
+}
+
+fn description(kind: &ServedKind, action: &str, scope: &str) -> String {
+    let part = match scope {
+        "" | "ForAllNamespaces" => String::new(),
+        subresource => format!("{} of ", subresource.to_lowercase()),
+    };
+    let kind = &kind.kind;
+    let article = match kind.starts_with(['A', 'E', 'I', 'O', 'U']) {
+        true => "an",
+        false => "a",
+    };
+    match action {
+        "list" => format!("list objects of kind {kind}"),
+        "post" => format!("create {article} {kind}"),
+        "delete" => format!("delete {article} {kind}"),
+        "deletecollection" => format!("delete collection of {kind}"),
+        "put" => format!("replace {part}the specified {kind}"),
+        "patch" => format!("partially update {part}the specified {kind}"),
+        _ => format!("read {part}the specified {kind}"),
+    }
 }
 
 fn capitalized(text: &str) -> String {

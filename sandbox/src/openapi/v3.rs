@@ -1,8 +1,9 @@
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::collections::BTreeMap;
 
+use ring::digest::{Context, SHA512};
 use serde_json::{Map, Value, json};
 
-use super::definitions::collect;
+use super::definitions::{collect, definition_name, meta};
 use super::paths::{Body, Operation, operations, parameter_type, path_parameters};
 use crate::builtin;
 use crate::discovery::{group_names, versions};
@@ -19,7 +20,7 @@ pub fn index(registry: &Registry) -> Value {
                 format!("apis/{group}/{version}")
             };
             let hash = hash(&of(registry, group, version));
-            let address = format!("/openapi/v3/{path}?hash={hash:016X}");
+            let address = format!("/openapi/v3/{path}?hash={hash}");
             paths.insert(path, json!({"serverRelativeURL": address}));
         }
     }
@@ -33,23 +34,42 @@ pub fn document(registry: &Registry, group: &str, version: &str) -> Option<Value
         return None;
     }
     let mut paths = Map::new();
+    let mut by_path: BTreeMap<String, Vec<Operation>> = BTreeMap::new();
     for operation in kinds.iter().flat_map(|kind| operations(kind)) {
-        let written = write(&operation);
-        let item = paths
-            .entry(operation.path.clone())
-            .or_insert_with(|| path_item(&operation.path));
-        item[operation.method] = written;
+        let path = operation.path.clone();
+        by_path.entry(path).or_default().push(operation);
     }
-    let schemas: Map<String, Value> = collect(kinds)
+    for (path, operations) in by_path {
+        let item = path_item(&path, &operations);
+        paths.insert(path, item);
+    }
+    let custom = kinds.iter().any(|kind| kind.is_custom());
+    let items: Vec<String> = kinds.iter().map(|kind| definition_name(kind)).collect();
+    let mut schemas: Map<String, Value> = collect(kinds)
         .into_iter()
         .map(|(name, schema)| (name, referring(schema)))
         .collect();
+    if custom {
+        // The items of such a list are referred to without more.
+        for (name, list) in &mut schemas {
+            let item = list.pointer_mut("/properties/items/items");
+            let refers = |item: &Value| {
+                let target = item.pointer("/allOf/0/$ref").and_then(Value::as_str);
+                let target = target.and_then(|target| target.rsplit('/').next());
+                target.is_some_and(|target| target != name && items.iter().any(|own| own == target))
+            };
+            if let Some(item) = item.filter(|item| refers(item)) {
+                *item = item["allOf"][0].take();
+            }
+        }
+    }
+    let info = match custom {
+        true => json!({"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}),
+        false => json!({"title": "Kubernetes", "version": builtin::source().rsplit(' ').next()}),
+    };
     Some(json!({
         "openapi": "3.0.0",
-        "info": {
-            "title": "Kubernetes",
-            "version": builtin::source().rsplit(' ').next(),
-        },
+        "info": info,
         "paths": paths,
         "components": {"schemas": schemas},
     }))
@@ -63,65 +83,112 @@ fn of<'a>(registry: &'a Registry, group: &str, version: &str) -> Vec<&'a ServedK
 }
 
 /// Of all that makes a document, without making it.
-fn hash(kinds: &[&ServedKind]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    builtin::source().hash(&mut hasher);
+fn hash(kinds: &[&ServedKind]) -> String {
+    let mut hash = Context::new(&SHA512);
+    let mut add = |text: &str| {
+        hash.update(text.as_bytes());
+        hash.update(&[0]);
+    };
+    add(builtin::source());
     for kind in kinds {
-        (&kind.plural, &kind.kind, &kind.list_kind, &kind.verbs).hash(&mut hasher);
-        (kind.namespaced, kind.status, kind.scale.is_some()).hash(&mut hasher);
+        let shape = (kind.namespaced, kind.status, kind.scale.is_some());
+        add(&format!(
+            "{:?}",
+            (&kind.plural, &kind.kind, &kind.list_kind)
+        ));
+        add(&format!("{:?}", (&kind.verbs, shape)));
         if kind.is_custom() {
-            kind.schema.json().to_string().hash(&mut hasher);
+            add(&kind.schema.json().to_string());
         }
     }
-    hasher.finish()
-}
-
-fn path_item(path: &str) -> Value {
-    let parameters: Vec<Value> = path_parameters(path)
-        .map(|name| {
-            let schema = json!({"type": "string", "uniqueItems": true});
-            json!({"name": name, "in": "path", "required": true, "schema": schema})
-        })
-        .collect();
-    json!({"parameters": parameters})
-}
-
-fn write(operation: &Operation) -> Value {
-    let [group, version, kind] = &operation.gvk;
-    let parameters: Vec<Value> = operation
-        .query
+    let hash = hash.finish();
+    hash.as_ref()
         .iter()
-        .map(|name| {
-            let schema = json!({"type": parameter_type(name), "uniqueItems": true});
-            json!({"name": name, "in": "query", "schema": schema})
-        })
+        .map(|byte| format!("{byte:02X}"))
+        .collect()
+}
+
+/// A path with its operations. Parameters that all of them take stand beside them.
+fn path_item(path: &str, operations: &[Operation]) -> Value {
+    let mut shared: Vec<&str> = operations
+        .first()
+        .map_or(&[][..], |first| first.query)
+        .to_vec();
+    shared.retain(|name| operations.iter().all(|other| other.query.contains(name)));
+    let mut parameters: BTreeMap<&str, Value> = shared
+        .iter()
+        .chain(&["pretty"])
+        .map(|name| (*name, query(name)))
         .collect();
-    let answer = json!({"$ref": format!("#/components/schemas/{}", operation.answer)});
+    for name in path_parameters(path) {
+        let schema = json!({"type": "string", "uniqueItems": true});
+        let parameter = json!({"name": name, "in": "path", "required": true, "schema": schema});
+        parameters.insert(name, parameter);
+    }
+    let mut item = Map::new();
+    item.insert("parameters".into(), parameters.into_values().collect());
+    for operation in operations {
+        item.insert(operation.method.into(), write(operation, &shared));
+    }
+    Value::Object(item)
+}
+
+fn query(name: &str) -> Value {
+    let schema = json!({"type": parameter_type(name), "uniqueItems": true});
+    json!({"name": name, "in": "query", "schema": schema})
+}
+
+/// A body in the forms in which every server reads and writes objects.
+fn content(definition: &str) -> Value {
+    let schema = json!({"$ref": format!("#/components/schemas/{definition}")});
+    json!({"application/json": {"schema": schema}, "application/yaml": {"schema": schema}})
+}
+
+/// `shared` are the parameters that stand beside the operation.
+fn write(operation: &Operation, shared: &[&str]) -> Value {
+    let [group, version, kind] = &operation.gvk;
+    let own = operation.query.iter().filter(|name| !shared.contains(name));
+    let parameters: Vec<Value> = own.map(|name| query(name)).collect();
+    let mut responses = Map::new();
+    let mut answer = |code: &str, description: &str| {
+        let content = content(&operation.answer);
+        let answer = json!({"description": description, "content": content});
+        responses.insert(code.into(), answer);
+    };
+    answer("200", "OK");
+    if matches!(operation.action, "post" | "put") {
+        answer("201", "Created");
+    }
+    if matches!(operation.action, "post" | "delete") {
+        answer("202", "Accepted");
+    }
+    responses.insert("401".into(), json!({"description": "Unauthorized"}));
     let mut written = json!({
+        "description": operation.description,
         "operationId": operation.id,
-        "parameters": parameters,
-        "responses": {"200": {
-            "description": "OK",
-            "content": {"application/json": {"schema": answer}},
-        }},
+        "responses": responses,
+        "tags": [operation.tag],
         "x-kubernetes-action": operation.action,
         "x-kubernetes-group-version-kind": {"group": group, "version": version, "kind": kind},
     });
+    if !parameters.is_empty() {
+        written["parameters"] = parameters.into();
+    }
     let content = match &operation.body {
         None => return written,
-        Some(Body::Object(name)) => {
-            let schema = json!({"$ref": format!("#/components/schemas/{name}")});
-            json!({"*/*": {"schema": schema}})
+        Some(Body::Object(name)) => content(name),
+        Some(Body::Patch(types)) => {
+            let schema = json!({"$ref": format!("#/components/schemas/{}", meta("Patch"))});
+            let forms = types
+                .iter()
+                .map(|name| ((*name).to_owned(), json!({"schema": schema})));
+            forms.collect()
         }
-        Some(Body::Patch(types)) => types
-            .iter()
-            .map(|name| {
-                let schema = json!({"schema": {"type": "object"}});
-                ((*name).to_owned(), schema)
-            })
-            .collect(),
     };
     written["requestBody"] = json!({"content": content});
+    if operation.action != "delete" && operation.action != "deletecollection" {
+        written["requestBody"]["required"] = true.into();
+    }
     written
 }
 

@@ -159,7 +159,7 @@ pub(super) fn overlay(
     }
     checks.format = checks
         .format
-        .filter(|format| super::format::is_known(format, &node));
+        .filter(|format| super::format::is_known(format, node));
     if has_checks {
         node.checks = Some(Box::new(checks));
     }

@@ -59,7 +59,7 @@ impl fmt::Display for Mistyped {
 
 impl Mistyped {
     /// What the decoder of maps says, which strategic merge patches go through.
-    pub(crate) fn from_map(&self) -> String {
+    pub(crate) fn in_maps(&self) -> String {
         let (found, wanted) = match self {
             Self::Text(text) => return (*text).to_owned(),
             Self::Type { found, wanted, .. } => (found, wanted),

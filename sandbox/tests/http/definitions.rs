@@ -68,7 +68,7 @@ async fn a_definition_is_served_and_taken_back_with_its_objects() {
         .iter()
         .map(|resource| &resource["name"])
         .collect();
-    assert_eq!(names, ["sites", "sites/scale", "sites/status"]);
+    assert_eq!(names, ["sites", "sites/status", "sites/scale"]);
     client
         .post(SITES, &site(json!({"host": "a"})))
         .await
@@ -95,7 +95,6 @@ async fn a_custom_resource_keeps_to_its_schema() {
         ["299 - \"unknown field \\\"spec.nope\\\"\""]
     );
     assert_eq!(made.object()["spec"], json!({"host": "a", "replicas": 1}));
-    let invalid = |detail: &str| format!("Site.demo.dev \"a\" is invalid: {detail}");
     for (spec, message) in [
         (
             json!({"host": "b"}),

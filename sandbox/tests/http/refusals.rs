@@ -137,19 +137,19 @@ async fn what_cannot_be_done_is_refused_in_the_servers_words() {
             ),
         ),
         (
-            "GET /api/v1/namespaces/default/pods/a/log".into(),
+            "GET /api/v1/namespaces/default/pods/a/proxy".into(),
             "",
             String::new(),
-            (501, "NotImplemented", "the sandbox does not implement the subresource pods/log".to_owned()),
+            (501, "NotImplemented", "the sandbox does not implement the subresource pods/proxy".to_owned()),
         ),
         (
-            "POST /apis/authentication.k8s.io/v1/selfsubjectreviews".into(),
+            "POST /apis/authentication.k8s.io/v1/tokenreviews".into(),
             json,
             "{}".into(),
             (
                 501,
                 "NotImplemented",
-                "the sandbox does not implement selfsubjectreviews of authentication.k8s.io/v1".to_owned(),
+                "the sandbox does not implement tokenreviews of authentication.k8s.io/v1".to_owned(),
             ),
         ),
         (

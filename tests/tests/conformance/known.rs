@@ -32,6 +32,46 @@ const KNOWN: &[(&str, &str, &str)] = &[
         "YAML is read by another parser, which has words of its own",
     ),
     (
+        "discovery: core versions",
+        "/body/serverAddressByClientCIDRs",
+        "a server in one process has no addresses to tell",
+    ),
+    (
+        "discovery: openapi: /apis",
+        "/body/parameters/*/description",
+        DOCUMENTATION,
+    ),
+    (
+        "discovery: openapi: /apis",
+        "/body/*/parameters/*/description",
+        DOCUMENTATION,
+    ),
+    (
+        "discovery: openapi: dev.pilothouse",
+        "/body/properties/apiVersion/description",
+        DOCUMENTATION,
+    ),
+    (
+        "discovery: openapi: dev.pilothouse",
+        "/body/properties/kind/description",
+        DOCUMENTATION,
+    ),
+    (
+        "discovery: openapi: dev.pilothouse",
+        "/body/properties/metadata/description",
+        DOCUMENTATION,
+    ),
+    (
+        "discovery: openapi: dev.pilothouse.conformance.v1.GadgetList",
+        "/body/properties/items/description",
+        DOCUMENTATION,
+    ),
+    (
+        "discovery: openapi: dev.pilothouse.conformance.v1.Gadget",
+        "/body/properties/spec/properties/embedded/properties/*/description",
+        DOCUMENTATION,
+    ),
+    (
         "tables: gadgets: ",
         "/body/columnDefinitions/0/description",
         DOCUMENTATION,
