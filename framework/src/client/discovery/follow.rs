@@ -54,8 +54,10 @@ impl RestMapper {
         definitions: &Api<PartialObject<DynamicObject>>,
         due: &mut Due,
     ) -> Result<(), Error> {
-        let mut page = ListParams::default();
-        page.limit = Some(1);
+        let page = ListParams {
+            limit: Some(1),
+            ..ListParams::default()
+        };
         let list = definitions.list(&page).await?;
         let mut version = list.resource_version().unwrap_or_default().to_owned();
         // What happened before the list is not known. A failure leaves what is known as it is.

@@ -39,7 +39,6 @@ mod document;
 mod error;
 mod lines;
 mod manifest;
-#[allow(clippy::module_inception)]
 mod scheme;
 #[cfg(test)]
 mod tests;
