@@ -102,6 +102,7 @@ scenarios! {
         a_token_from_a_file_an_executable_and_the_configuration_is_taken,
         someone_else_is_impersonated,
     ],
+    compression: [what_is_long_comes_compressed_and_is_the_same],
     network: [requests_and_watches_go_through_a_proxy],
 }
 
