@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use pilothouse::{
-    client::{Api, AttachParams, Client, ExecParams, LogParams},
+    client::{Api, AttachParams, Client, ExecParams, LogParams, LogSource},
     k8s::api::core::v1::Pod,
 };
 use tokio::{
@@ -60,9 +60,23 @@ pub(crate) async fn what_has_no_log_says_why(target: &Target) {
         error.to_string(),
         format!("log Pod {namespace}/web: bad request: container other is not valid for pod web")
     );
-    let wrong = LogParams::default().limit_bytes(0);
-    let error = pods.logs("web", &wrong).await.unwrap_err();
-    assert!(error.is_invalid(), "{error}");
+    let begin = format!("log Pod {namespace}/web: PodLogOptions \"web\" is invalid: ");
+    let wrong = [
+        (
+            LogParams::default().limit_bytes(0),
+            "limitBytes: Invalid value: 0: must be greater than 0",
+        ),
+        // A feature gate that is off in Kubernetes 1.36.
+        (
+            LogParams::default().source(LogSource::Stdout),
+            "stream: Forbidden: may not be specified",
+        ),
+    ];
+    for (params, why) in wrong {
+        let error = pods.logs("web", &params).await.unwrap_err();
+        assert!(error.is_invalid());
+        assert_eq!(error.to_string(), format!("{begin}{why}"));
+    }
 }
 
 pub(crate) async fn a_process_gives_its_outputs_and_its_exit_code(target: &Target) {

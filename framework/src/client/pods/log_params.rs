@@ -37,7 +37,8 @@ pub enum LogSince {
     Time(Timestamp),
 }
 
-/// One of the streams that make up a log (KEP-3288, Kubernetes 1.32 with its feature gate).
+/// One of the streams that make up a log (KEP-3288). Servers refuse it unless their feature gate
+/// `PodLogsQuerySplitStreams` is on, which it is not by default up to Kubernetes 1.36.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogSource {
     /// Standard output.

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use super::Asked;
 use crate::api::{ApiError, Cause, meta};
-use crate::pods::{ContainerLog, Entry, Source};
+use crate::pods::{ContainerLog, Entry};
 use crate::server::query::Query;
 use crate::server::respond::{self, Body};
 
@@ -23,11 +23,10 @@ struct Wanted {
     since: Option<Timestamp>,
     tail: Option<usize>,
     limit: Option<usize>,
-    source: Option<Source>,
 }
 
 pub(super) fn answer(asked: &Asked<'_>) -> Result<Response<Body>, ApiError> {
-    let wanted = Wanted::read(&asked.query, asked.core.clock.now())?;
+    let wanted = Wanted::read(&asked.name, &asked.query, asked.core.clock.now())?;
     let container = asked.container()?;
     if !asked.has_node()? {
         return Ok(text(futures_util::stream::empty()));
@@ -63,7 +62,7 @@ fn text(chunks: impl Stream<Item = io::Result<Bytes>> + Send + 'static) -> Respo
 }
 
 impl Wanted {
-    fn read(query: &Query, now: Timestamp) -> Result<Self, ApiError> {
+    fn read(pod: &str, query: &Query, now: Timestamp) -> Result<Self, ApiError> {
         let mut causes = Vec::new();
         let tail: Option<i64> = query.number("tailLines")?;
         let limit: Option<i64> = query.number("limitBytes")?;
@@ -89,41 +88,19 @@ impl Wanted {
             "must be greater than 0",
         );
         let time = query.get("sinceTime");
-        match (ago, time) {
-            (Some(_), "") | (None, _) => {}
-            (Some(_), _) => causes.push(Cause::forbidden(
-                "",
-                "at most one of `sinceTime` or `sinceSeconds` may be specified",
-            )),
+        if ago.is_some() && !time.is_empty() {
+            let detail = "at most one of `sinceTime` or `sinceSeconds` may be specified";
+            causes.push(Cause::forbidden("", detail));
+        } else {
+            let detail = "must be greater than 0";
+            at_least(&mut causes, "sinceSeconds", ago, 1, detail);
         }
-        at_least(
-            &mut causes,
-            "sinceSeconds",
-            ago,
-            1,
-            "must be greater than 0",
-        );
-        let source = match query.get("stream") {
-            "" | "All" => None,
-            "Stdout" => Some(Source::Stdout),
-            "Stderr" => Some(Source::Stderr),
-            other => {
-                causes.push(Cause::not_supported(
-                    "stream",
-                    other,
-                    &["All", "Stdout", "Stderr"],
-                ));
-                None
-            }
-        };
-        if source.is_some() && tail.is_some() {
-            causes.push(Cause::forbidden(
-                "",
-                "`tailLines` and specific `stream` are mutually exclusive for now",
-            ));
+        // One of the streams alone needs a feature gate that is off (PodLogsQuerySplitStreams).
+        if query.find("stream").is_some() {
+            causes.push(Cause::forbidden("stream", "may not be specified"));
         }
         if !causes.is_empty() {
-            return Err(ApiError::invalid_kind("", "PodLogOptions", "", causes));
+            return Err(ApiError::invalid_kind("", "PodLogOptions", pod, causes));
         }
         let since = match ago {
             Some(ago) => now.checked_sub(SignedDuration::from_secs(ago)).ok(),
@@ -139,7 +116,6 @@ impl Wanted {
             since,
             tail: tail.map(size),
             limit: limit.map(size),
-            source,
         })
     }
 }
@@ -157,11 +133,8 @@ struct Reading {
 fn lines(log: Arc<ContainerLog>, wanted: Wanted) -> impl Stream<Item = io::Result<Bytes>> + Send {
     let changes = log.changes();
     let (entries, next, ended) = log.from(0);
-    let matching = |entry: &Entry| {
-        wanted.source.is_none_or(|source| source == entry.source)
-            && wanted.since.is_none_or(|since| entry.time >= since)
-    };
-    let mut read: VecDeque<_> = entries.into_iter().filter(matching).collect();
+    let recent = |entry: &Entry| wanted.since.is_none_or(|since| entry.time >= since);
+    let mut read: VecDeque<_> = entries.into_iter().filter(recent).collect();
     if let Some(tail) = wanted.tail {
         read.drain(..read.len().saturating_sub(tail));
     }
@@ -188,11 +161,7 @@ impl Reading {
             // The sender lives as long as the log, which is held here.
             self.changes.changed().await.ok()?;
             let (entries, next, ended) = self.log.from(self.next);
-            let source = self.wanted.source;
-            let entries = entries.into_iter();
-            self.read = entries
-                .filter(|entry| source.is_none_or(|source| source == entry.source))
-                .collect();
+            self.read = entries.into();
             (self.next, self.ended) = (next, ended);
         }
         let entry = self.read.pop_front()?;

@@ -8,6 +8,8 @@ mod handshake;
 mod log;
 mod port_forward;
 mod process;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 

@@ -1,0 +1,197 @@
+use futures_util::{SinkExt, StreamExt};
+use http::{Request, Response, StatusCode};
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::Role;
+
+use crate::Sandbox;
+
+const PODS: &str = "/api/v1/namespaces/default/pods";
+
+async fn send(sandbox: &Sandbox, request: Request<Full<Bytes>>) -> Response<Incoming> {
+    let io = TokioIo::new(sandbox.connect());
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(io).await.unwrap();
+    tokio::spawn(connection.with_upgrades());
+    sender.send_request(request).await.unwrap()
+}
+
+async fn get(sandbox: &Sandbox, path: &str) -> (StatusCode, String) {
+    let request = Request::get(format!("{PODS}/{path}")).body(Full::default());
+    let response = send(sandbox, request.unwrap()).await;
+    let code = response.status();
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    (code, String::from_utf8(body.into()).unwrap())
+}
+
+async fn message(sandbox: &Sandbox, path: &str) -> String {
+    let (_, body) = get(sandbox, path).await;
+    let status: Value = serde_json::from_str(&body).unwrap();
+    status["message"].as_str().unwrap().to_owned()
+}
+
+/// The answer to a WebSocket in one of these protocols.
+async fn open(sandbox: &Sandbox, path: &str, protocols: &str) -> Response<Incoming> {
+    let request = Request::get(format!("{PODS}/{path}"))
+        .header("connection", "Upgrade")
+        .header("upgrade", "websocket")
+        .header("sec-websocket-version", "13")
+        .header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==")
+        .header("sec-websocket-protocol", protocols)
+        .body(Full::default());
+    send(sandbox, request.unwrap()).await
+}
+
+type Socket = WebSocketStream<TokioIo<hyper::upgrade::Upgraded>>;
+
+async fn socket(sandbox: &Sandbox, path: &str, protocols: &str) -> (String, Socket) {
+    let response = open(sandbox, path, protocols).await;
+    assert_eq!(response.status(), StatusCode::SWITCHING_PROTOCOLS);
+    let chosen = response.headers()["sec-websocket-protocol"].to_str();
+    let chosen = chosen.unwrap().to_owned();
+    let io = TokioIo::new(hyper::upgrade::on(response).await.unwrap());
+    (
+        chosen,
+        WebSocketStream::from_raw_socket(io, Role::Client, None).await,
+    )
+}
+
+/// All messages to the end, each with its channel first.
+async fn rest(mut socket: Socket) -> Vec<Bytes> {
+    let mut messages = Vec::new();
+    while let Some(Ok(message)) = socket.next().await {
+        match message {
+            Message::Binary(bytes) => messages.push(bytes),
+            Message::Close(_) => break,
+            other => panic!("{other:?}"),
+        }
+    }
+    messages
+}
+
+/// A sandbox with a Pod `web` that runs and a Pod `stuck` whose image does not exist.
+async fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::builder().seed(1).simulator(true).build().unwrap();
+    for (name, image) in [("web", "nginx"), ("stuck", "registry.invalid/web:1")] {
+        let pod = json!({
+            "metadata": {"name": name},
+            "spec": {"containers": [{"name": "main", "image": image}]},
+        });
+        let request = Request::post(PODS).header("content-type", "application/json");
+        let request = request.body(Full::from(pod.to_string()));
+        let created = send(&sandbox, request.unwrap()).await;
+        assert_eq!(created.status(), StatusCode::CREATED);
+    }
+    // On the paused clock: when nothing is left to do.
+    tokio::time::sleep(std::time::Duration::from_secs(5)).await;
+    sandbox.pods().program("cat", |mut called| async move {
+        let copied = tokio::io::copy(&mut called.stdin, &mut called.stdout).await;
+        i32::from(copied.is_err())
+    });
+    sandbox.pods().program("head", |mut called| async move {
+        let first = called.stdin.read_u8().await.unwrap_or_default();
+        called.stdout.write_all(&[first]).await.map_or(1, |()| 7)
+    });
+    sandbox
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_protocol_that_is_known_is_spoken_and_the_newest_before_all() {
+    let sandbox = sandbox().await;
+    let path = "web/exec?command=head&stdin=1&stdout=1";
+    let (chosen, _) = socket(&sandbox, path, "v4.channel.k8s.io, v5.channel.k8s.io").await;
+    assert_eq!(chosen, "v5.channel.k8s.io");
+    let (chosen, mut socket) = socket(&sandbox, path, "v4.channel.k8s.io").await;
+    assert_eq!(chosen, "v4.channel.k8s.io");
+    socket
+        .send(Message::Binary(Bytes::from_static(b"\0x")))
+        .await
+        .unwrap();
+    let messages = rest(socket).await;
+    assert_eq!(messages[..2], [&b"\x01"[..], b"\x01x"]);
+    let end: Value = serde_json::from_slice(&messages[2][1..]).unwrap();
+    assert_eq!(
+        (messages[2][0], &end["reason"]),
+        (3, &json!("NonZeroExitCode"))
+    );
+    assert_eq!(end["details"]["causes"][0]["message"], "7");
+    let old = open(&sandbox, path, "base64.channel.k8s.io").await;
+    assert_eq!(old.status(), StatusCode::NOT_IMPLEMENTED);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_the_input_is_heard_in_v5_alone() {
+    let sandbox = sandbox().await;
+    let path = "web/exec?command=cat&stdin=1&stdout=1";
+    let end = || Message::Binary(Bytes::from_static(&[255, 0]));
+    let (_, mut newer) = socket(&sandbox, path, "v5.channel.k8s.io").await;
+    newer.send(end()).await.unwrap();
+    let messages = rest(newer).await;
+    assert_eq!(
+        messages.last().unwrap()[..],
+        *b"\x03{\"metadata\":{},\"status\":\"Success\"}"
+    );
+    let (_, mut older) = socket(&sandbox, path, "v4.channel.k8s.io").await;
+    older.send(end()).await.unwrap();
+    let ended = tokio::time::timeout(std::time::Duration::from_secs(60), rest(older)).await;
+    assert!(ended.is_err(), "{ended:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_does_not_run_is_told_as_a_kubelet_tells_it() {
+    let sandbox = sandbox().await;
+    let waits = "container \"main\" in pod \"stuck\" is waiting to start: image can't be pulled";
+    assert_eq!(message(&sandbox, "stuck/log").await, waits);
+    let previous = "previous terminated container \"main\" in pod \"web\" not found";
+    assert_eq!(message(&sandbox, "web/log?previous=true").await, previous);
+    assert_eq!(
+        message(&sandbox, "web/exec?command=cat&stdout=1").await,
+        "Upgrade request required"
+    );
+    let (_, newer) = socket(
+        &sandbox,
+        "stuck/exec?command=cat&stdout=1",
+        "v5.channel.k8s.io",
+    )
+    .await;
+    let messages = rest(newer).await;
+    let end: Value = serde_json::from_slice(&messages.last().unwrap()[1..]).unwrap();
+    let text =
+        "Internal error occurred: unable to upgrade connection: container not found (\"main\")";
+    assert_eq!(end["message"], text);
+    let older = open(
+        &sandbox,
+        "stuck/exec?command=cat&stdout=1",
+        "v4.channel.k8s.io",
+    )
+    .await;
+    assert_eq!(older.status(), StatusCode::INTERNAL_SERVER_ERROR);
+    let both = "PodLogOptions \"web\" is invalid: : Forbidden: at most one of `sinceTime` or `sinceSeconds` may be specified";
+    let query = "web/log?sinceSeconds=1&sinceTime=2026-01-01T00:00:00Z";
+    assert_eq!(message(&sandbox, query).await, both);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_log_has_times_and_is_read_from_a_time_on_until_its_pod_is_gone() {
+    let sandbox = sandbox().await;
+    let (_, all) = get(&sandbox, "web/log?timestamps=true").await;
+    let begin = "2026-01-01T00:00:00.500000000Z simulated: container main of image nginx started\n";
+    assert_eq!(all, begin);
+    tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+    assert!(
+        sandbox
+            .pods()
+            .write_stderr("default", "web", "main", "late")
+    );
+    assert_eq!(get(&sandbox, "web/log?sinceSeconds=30").await.1, "late\n");
+    let follow = async { get(&sandbox, "web/log?follow=true&tailLines=1").await.1 };
+    let delete = async {
+        let request = Request::delete(format!("{PODS}/web")).body(Full::default());
+        send(&sandbox, request.unwrap()).await;
+    };
+    assert_eq!(tokio::join!(follow, delete).0, "late\n");
+}
