@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::api::ApiError;
+
 /// Levels a value may have. Every walk over a value is recursive, and a list of objects must stay below the 128 levels that
 /// readers of JSON bear.
 pub(crate) const LIMIT: usize = 100;
@@ -15,4 +17,15 @@ pub(crate) fn within(value: &Value, levels: usize) -> bool {
         }
         _ => true,
     }
+}
+
+/// # Errors
+/// 400 for a body that is nested too deep.
+pub(crate) fn check(value: &Value) -> Result<(), ApiError> {
+    if within(value, LIMIT) {
+        return Ok(());
+    }
+    Err(ApiError::bad_request(format!(
+        "the body is nested deeper than {LIMIT} levels"
+    )))
 }

@@ -35,6 +35,7 @@ mod fault;
 mod feed;
 mod garbage;
 mod go;
+mod json;
 mod namespaces;
 pub mod openapi;
 pub mod patch;

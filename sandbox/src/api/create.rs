@@ -1,7 +1,6 @@
 use serde_json::Value;
 
 use super::decode::{decode, refuse};
-use super::scale_values::scale_values;
 use super::{
     ApiError, Cause, Target, WriteOptions, Written, identify, meta, ownership, strategy, validate,
 };
@@ -28,8 +27,26 @@ pub(crate) fn create(
     owned: bool,
 ) -> Result<Written, ApiError> {
     identify(target, &mut object, None)?;
-    let warnings =
-        decode(target, &mut object, options.validation).map_err(|wrong| refuse(target, &wrong))?;
+    let mut warnings =
+        decode(target, &mut object, options).map_err(|wrong| refuse(target, &wrong))?;
+    let created = create_known(core, target, object, options, owned);
+    let object = created.map_err(|error| error.warned(&warnings))?;
+    warnings.extend(validate::warnings(&target.kind, &object, None));
+    Ok(Written {
+        object,
+        created: true,
+        warnings,
+    })
+}
+
+/// Creates an object of which everything is known.
+fn create_known(
+    core: &Core,
+    target: &Target,
+    object: Value,
+    options: &WriteOptions,
+    owned: bool,
+) -> Result<Value, ApiError> {
     if !meta::resource_version(&object).is_empty() {
         let message = "resourceVersion should not be set on objects to be created";
         return Err(ApiError::new(500, "", message));
@@ -46,8 +63,7 @@ pub(crate) fn create(
         if generated {
             generate_name(core, &mut new);
         }
-        let new =
-            complete(core, target, new, options, owned).map_err(|error| error.warned(&warnings))?;
+        let new = complete(core, target, new, options, owned)?;
         let name = meta::name(&new).to_owned();
         if options.dry_run {
             if core
@@ -57,11 +73,7 @@ pub(crate) fn create(
             {
                 return Err(taken(core, target, &name));
             }
-            return Ok(Written {
-                object: new,
-                created: true,
-                warnings,
-            });
+            return Ok(new);
         }
         let committed = core.store.commit(Commit {
             resource: &target.storage(),
@@ -71,13 +83,7 @@ pub(crate) fn create(
             namespace: target.namespace.as_deref(),
         });
         match committed {
-            Ok(entry) => {
-                return Ok(Written {
-                    object: target.read(&entry.object),
-                    created: true,
-                    warnings,
-                });
-            }
+            Ok(entry) => return Ok(target.read(&entry.object)),
             Err(CommitError::Raced) if generated && attempt < NAMES => {}
             Err(CommitError::Raced) if generated => {
                 return Err(ApiError::generated_name_exists(&target.resource(), &name));
@@ -147,29 +153,16 @@ fn complete(
         definitions::supported(&object)?;
         definitions::remember_storage(&mut object);
     }
-    let mut causes = validate::metadata(kind, &object, None);
-    let scale = scale_values(kind, "", &object);
-    let wrong = schema.validate_with(&object, None, scale);
-    causes.extend(wrong.into_iter().map(Cause::from));
-    causes.extend(
-        builtin::validate_object(kind, "", &object, None)
-            .into_iter()
-            .map(Cause::from),
-    );
-    if definitions::is_definition(kind) {
-        causes.extend(definitions::check(&object, None));
+    if !owned {
+        object = ownership::record(core, target, "", options, None, object);
     }
-    if !causes.is_empty() {
-        return Err(ApiError::invalid(kind, meta::name(&object), causes));
-    }
-    if definitions::is_definition(kind) {
-        definitions::complete_status(&mut object);
-    }
-    Ok(if owned {
-        object
+    builtin::complete_object(kind, &mut object, None);
+    let causes = validate::object(kind, "", &object, None);
+    if causes.is_empty() {
+        Ok(object)
     } else {
-        ownership::record(core, target, "", options, None, object)
-    })
+        Err(ApiError::invalid(kind, meta::name(&object), causes))
+    }
 }
 
 fn namespaces() -> GroupResource {

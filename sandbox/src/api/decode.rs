@@ -1,9 +1,8 @@
 use serde_json::Value;
 
 use super::options::FieldValidation;
-use super::{ApiError, Target};
+use super::{ApiError, Target, WriteOptions};
 use crate::builtin;
-use crate::schema::mistyped;
 
 /// A body that does not decode.
 #[derive(Debug)]
@@ -28,15 +27,15 @@ impl From<String> for Undecodable {
 pub(super) fn decode(
     target: &Target,
     object: &mut Value,
-    validation: FieldValidation,
+    options: &WriteOptions,
 ) -> Result<Vec<String>, Undecodable> {
     let kind = &target.kind;
     let schema = kind.structural();
     let wrong = if kind.is_custom() {
         let metadata = object.get("metadata");
-        metadata.and_then(|metadata| mistyped(&builtin::object_meta(), metadata))
+        metadata.and_then(builtin::metadata_mistyped)
     } else {
-        mistyped(&schema, object)
+        builtin::mistyped(kind, object)
     };
     if let Some(wrong) = wrong {
         return Err(Undecodable {
@@ -50,23 +49,25 @@ pub(super) fn decode(
     {
         return Err(wrong.to_string().into());
     }
-    unknown(dropped, validation)
+    unknown(dropped, options)
 }
 
-/// What a request that asked for it gets to know of dropped fields.
+/// What a request that asked for it gets to know of dropped fields, and of those that it gave twice.
 pub(super) fn unknown(
     fields: Vec<String>,
-    validation: FieldValidation,
+    options: &WriteOptions,
 ) -> Result<Vec<String>, Undecodable> {
-    let unknown: Vec<String> = fields
-        .into_iter()
-        .map(|field| format!("unknown field {field:?}"))
+    let duplicates = options.duplicates.iter();
+    let mut wrong: Vec<String> = duplicates
+        .map(|field| format!("duplicate field {field:?}"))
         .collect();
-    match validation {
-        FieldValidation::Strict if !unknown.is_empty() => {
-            Err(format!("strict decoding error: {}", unknown.join(", ")).into())
+    let unknown = fields.into_iter();
+    wrong.extend(unknown.map(|field| format!("unknown field {field:?}")));
+    match options.validation {
+        FieldValidation::Strict if !wrong.is_empty() => {
+            Err(format!("strict decoding error: {}", wrong.join(", ")).into())
         }
-        FieldValidation::Warn => Ok(unknown),
+        FieldValidation::Warn => Ok(wrong),
         _ => Ok(Vec::new()),
     }
 }

@@ -68,7 +68,7 @@ pub(crate) fn delete(
         let waits = meta::is_deleting(&new) && (is_held(target, &new) || grace(&new) > 0);
         if options.dry_run {
             return Ok(Deleted {
-                object: new,
+                object: if waits { new } else { current },
                 gone: !waits,
             });
         }

@@ -124,6 +124,21 @@ impl ApiError {
         Self::new(401, "Unauthorized", "Unauthorized")
     }
 
+    /// A path that is not served in a group that is.
+    pub(crate) fn no_such_resource() -> Self {
+        let message = "the server could not find the requested resource";
+        let mut error = Self::new(404, "NotFound", message);
+        error.details.empty = true;
+        error
+    }
+
+    /// A verb that a custom resource does not have on this path.
+    pub(crate) fn method_not_supported(resource: &GroupResource, verb: &str) -> Self {
+        let resource_text = resource.to_string();
+        let message = format!("{verb} is not supported on resources of kind {resource_text:?}");
+        Self::new(405, "MethodNotAllowed", message).about(resource, "")
+    }
+
     pub(crate) fn method_not_allowed() -> Self {
         let mut error = Self::new(
             405,

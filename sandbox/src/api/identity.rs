@@ -1,6 +1,6 @@
 use serde_json::Value;
 
-use super::{ApiError, Target, meta};
+use super::{ApiError, Cause, Target, meta};
 
 /// Checks that a body is an object of the target's kind, in its namespace and, if it is known, of this name; fills in what a body
 /// may leave out.
@@ -47,6 +47,16 @@ pub(crate) fn identify(
                     "the API version in the data ({found}) does not match the expected API version ({expected})"
                 )));
             }
+            found if kind.is_custom() => {
+                let cause = Cause::invalid("kind", &found.into(), &format!("must be {expected}"));
+                let found = found.to_owned();
+                return Err(ApiError::invalid_kind(
+                    &kind.group,
+                    &found,
+                    meta::name(object),
+                    vec![cause],
+                ));
+            }
             found => {
                 let version = &kind.version;
                 return Err(ApiError::bad_request(format!(
@@ -77,15 +87,36 @@ pub(super) fn place(
     namespace(target, object)?;
     match name {
         Some(name) if meta::name(object).is_empty() => meta::set(object, "name", name),
-        Some(name) if meta::name(object) != name => {
-            return Err(ApiError::bad_request(format!(
-                "the name of the object ({}) does not match the name on the URL ({name})",
-                meta::name(object)
-            )));
-        }
-        _ => {}
+        Some(name) => named(target, object, name)?,
+        None => {}
     }
     Ok(())
+}
+
+/// Checks that a body that replaces something has the name and, if it has one, the namespace of its path.
+///
+/// # Errors
+/// 400 in the words of the API server.
+pub(crate) fn named(target: &Target, object: &Value, name: &str) -> Result<(), ApiError> {
+    let namespace = meta::text(object, "namespace");
+    if !namespace.is_empty() && Some(namespace) != target.namespace.as_deref() {
+        return Err(other_namespace());
+    }
+    match meta::name(object) {
+        "" => Err(ApiError::bad_request(format!(
+            "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        ))),
+        found if found == name => Ok(()),
+        found => Err(ApiError::bad_request(format!(
+            "the name of the object ({found}) does not match the name on the URL ({name})"
+        ))),
+    }
+}
+
+fn other_namespace() -> ApiError {
+    ApiError::bad_request(
+        "the namespace of the provided object does not match the namespace sent on the request",
+    )
 }
 
 fn namespace(target: &Target, object: &mut Value) -> Result<(), ApiError> {
@@ -93,9 +124,7 @@ fn namespace(target: &Target, object: &mut Value) -> Result<(), ApiError> {
     match &target.namespace {
         Some(namespace) if given.is_empty() => meta::set(object, "namespace", namespace.as_str()),
         Some(namespace) if given != namespace => {
-            return Err(ApiError::bad_request(
-                "the namespace of the provided object does not match the namespace sent on the request",
-            ));
+            return Err(other_namespace());
         }
         Some(_) => {}
         None => meta::remove(object, "namespace"),

@@ -2,10 +2,11 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{ApiError, Cause, Target, meta};
 use crate::core::Core;
+use crate::json;
 use crate::store::selector::Selection;
 use crate::store::{Entry, Key};
 
@@ -166,28 +167,24 @@ pub(super) fn parse_version(version: &str) -> Result<u64, ApiError> {
 }
 
 fn check(request: &ListRequest) -> Result<(), ApiError> {
-    let forbidden = |detail: &str| {
-        let cause = Cause::forbidden("resourceVersionMatch", detail);
-        Err(ApiError::invalid_kind(
-            "meta.k8s.io",
-            "ListOptions",
-            "",
-            vec![cause],
-        ))
-    };
     let continues = !request.continue_token.is_empty();
+    let mut causes = Vec::new();
+    let mut forbidden =
+        |detail: &str| causes.push(Cause::forbidden("resourceVersionMatch", detail));
     if request.version_match.is_some() {
         if request.version.is_empty() {
-            return forbidden(
-                "resourceVersionMatch is forbidden unless resourceVersion is provided",
-            );
+            forbidden("resourceVersionMatch is forbidden unless resourceVersion is provided");
         }
         if continues {
-            return forbidden("resourceVersionMatch is forbidden when continue is provided");
+            forbidden("resourceVersionMatch is forbidden when continue is provided");
         }
     }
     if request.version_match == Some(VersionMatch::Exact) && request.version == "0" {
-        return forbidden("resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"");
+        forbidden("resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"");
+    }
+    if !causes.is_empty() {
+        let (group, kind) = ("meta.k8s.io", "ListOptions");
+        return Err(ApiError::invalid_kind(group, kind, "", causes));
     }
     if continues && !matches!(request.version.as_str(), "" | "0") {
         return Err(ApiError::bad_request(
@@ -199,19 +196,25 @@ fn check(request: &ListRequest) -> Result<(), ApiError> {
 
 impl Continue {
     fn encode(&self) -> String {
-        let version = self.version.map_or(json!(-1), Value::from);
-        let token = json!({"v": "meta.k8s.io/v1", "rv": version, "start": self.start.as_str()});
+        let version = self.version.map_or(Value::from(-1), Value::from);
+        let token =
+            serde_json::json!({"v": "meta.k8s.io/v1", "rv": version, "start": self.start.as_str()});
         URL_SAFE_NO_PAD.encode(token.to_string())
     }
 
     fn decode(token: &str) -> Result<Self, ApiError> {
-        let invalid =
-            |why: String| ApiError::bad_request(format!("continue key is not valid: {why}"));
-        let bytes = URL_SAFE_NO_PAD
-            .decode(token)
-            .map_err(|error| invalid(error.to_string()))?;
-        let token: Value =
-            serde_json::from_slice(&bytes).map_err(|error| invalid(error.to_string()))?;
+        let invalid = |why: String| {
+            ApiError::bad_request(format!(
+                "invalid continue token: continue key is not valid: {why}"
+            ))
+        };
+        let bytes = URL_SAFE_NO_PAD.decode(token).map_err(|_| {
+            let letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+            let place = token.bytes().position(|byte| !letter(byte));
+            let place = place.unwrap_or(token.len());
+            invalid(format!("illegal base64 data at input byte {place}"))
+        })?;
+        let token: Value = json::read(&bytes).map_err(invalid)?.value;
         let version = token
             .get("rv")
             .and_then(Value::as_i64)

@@ -20,6 +20,9 @@ const VALUE: &str = "(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?";
 const VALUE_TEXT: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must \
                           start and end with an alphanumeric character";
 
+/// What older rules of a real server call the bytes they count.
+const CHARACTERS: &str = "characters";
+
 macro_rules! pattern {
     ($text:expr) => {{
         static PATTERN: LazyLock<Option<Regex>> =
@@ -31,14 +34,15 @@ macro_rules! pattern {
 fn check(
     text: &str,
     pattern: Option<&Regex>,
-    limit: usize,
+    limit: (usize, &str),
     wrong: &str,
     examples: &[&str],
     source: &str,
 ) -> Vec<String> {
     let mut errors = Vec::new();
+    let (limit, unit) = limit;
     if text.len() > limit {
-        errors.push(format!("must be no more than {limit} characters"));
+        errors.push(format!("must be no more than {limit} {unit}"));
     }
     if !pattern.is_some_and(|pattern| pattern.is_match(text)) {
         let examples: Vec<String> = examples
@@ -55,10 +59,18 @@ fn check(
 
 /// A lower-case name without dots, at most 63 characters.
 pub(crate) fn dns_label(name: &str) -> Vec<String> {
+    if name.contains('.') && pattern!(SUBDOMAIN).is_some_and(|pattern| pattern.is_match(name)) {
+        let mut errors = Vec::new();
+        if name.len() > 63 {
+            errors.push("must be no more than 63 characters".into());
+        }
+        errors.push("must not contain dots".into());
+        return errors;
+    }
     check(
         name,
         pattern!(LABEL),
-        63,
+        (63, CHARACTERS),
         LABEL_TEXT,
         &["my-name", "123-abc"],
         LABEL,
@@ -67,22 +79,26 @@ pub(crate) fn dns_label(name: &str) -> Vec<String> {
 
 /// A lower-case name with dots, at most 253 characters.
 pub(crate) fn dns_subdomain(name: &str) -> Vec<String> {
+    subdomain(name, CHARACTERS)
+}
+
+fn subdomain(name: &str, unit: &str) -> Vec<String> {
     check(
         name,
         pattern!(SUBDOMAIN),
-        253,
+        (253, unit),
         SUBDOMAIN_TEXT,
         &["example.com"],
         SUBDOMAIN,
     )
 }
 
-/// A name that may be the first label of a host name.
+/// A lower-case name without dots that begins with a letter.
 pub(crate) fn dns_1035_label(name: &str) -> Vec<String> {
     check(
         name,
         pattern!(LABEL_1035),
-        63,
+        (63, CHARACTERS),
         LABEL_1035_TEXT,
         &["my-name", "abc-123"],
         LABEL_1035,
@@ -113,7 +129,7 @@ pub(crate) fn qualified_name(name: &str) -> Vec<String> {
     if part.contains('/') {
         let examples = "(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is";
         errors.push(format!(
-            "a qualified name {QUALIFIED_TEXT} {examples} '{QUALIFIED}') with an optional DNS subdomain prefix and '/' (e.g. \
+            "a valid label key {QUALIFIED_TEXT} {examples} '{QUALIFIED}') with an optional DNS subdomain prefix and '/' (e.g. \
              'example.com/MyName')"
         ));
         return errors;
@@ -121,7 +137,7 @@ pub(crate) fn qualified_name(name: &str) -> Vec<String> {
     match prefix {
         Some("") => errors.push("prefix part must be non-empty".into()),
         Some(prefix) => errors.extend(
-            dns_subdomain(prefix)
+            subdomain(prefix, "bytes")
                 .into_iter()
                 .map(|error| format!("prefix part {error}")),
         ),
@@ -134,7 +150,7 @@ pub(crate) fn qualified_name(name: &str) -> Vec<String> {
     let wrong = check(
         part,
         pattern!(QUALIFIED),
-        63,
+        (63, "bytes"),
         QUALIFIED_TEXT,
         &examples,
         QUALIFIED,
@@ -148,7 +164,7 @@ pub(crate) fn label_value(value: &str) -> Vec<String> {
     check(
         value,
         pattern!(VALUE),
-        63,
+        (63, "bytes"),
         VALUE_TEXT,
         &["MyValue", "my_value", "12345"],
         VALUE,
@@ -162,8 +178,12 @@ mod tests {
     #[test]
     fn names_are_refused_in_the_servers_words() {
         assert!(dns_subdomain("a.b-c.9").is_empty());
-        assert!(dns_1035_label("a-1").is_empty());
-        assert_eq!(dns_1035_label("1a").len(), 1);
+        assert!(dns_label("1-a").is_empty());
+        assert_eq!(dns_label("a.b"), ["must not contain dots"]);
+        assert_eq!(
+            label_value(&"a".repeat(64)),
+            ["must be no more than 63 bytes"]
+        );
         assert_eq!(
             dns_label("Web"),
             [

@@ -10,14 +10,16 @@ pub(crate) struct WriteOptions {
     /// Answer as if, and write nothing.
     pub(crate) dry_run: bool,
     pub(crate) validation: FieldValidation,
+    /// The paths of names that stand in their object of the body more than once.
+    pub(crate) duplicates: Vec<String>,
 }
 
-/// What happens to fields the schema does not know.
+/// What happens to fields the schema does not know, and to those that are given twice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum FieldValidation {
     /// They are dropped.
     Ignore,
-    /// They are dropped, with a warning each.
+    /// The same, with a warning each.
     #[default]
     Warn,
     /// The request is refused.

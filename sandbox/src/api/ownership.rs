@@ -1,6 +1,6 @@
 use serde_json::Value;
 
-use super::{ApiError, Cause, Target, WriteOptions};
+use super::{ApiError, Cause, Target, WriteOptions, meta, scale};
 use crate::apply::{self, ApplyError, ApplyOptions};
 use crate::builtin;
 use crate::core::Core;
@@ -16,9 +16,36 @@ pub(super) fn record(
 ) -> Value {
     let mut settings = settings(core, target, subresource, options);
     if live.is_none() && !target.kind.is_custom() {
-        settings = settings.blank(builtin::blank_object(&target.kind.kind));
+        settings = settings.blank(builtin::blank_object(&target.kind));
     }
-    apply::update(&target.kind.structural(), live, new, &settings)
+    let schema = target.kind.structural();
+    if subresource != "scale" {
+        return apply::update(&schema, live, new, &settings);
+    }
+    // Through a scale, replicas are seen that are none are not seen at all.
+    let mut seen = new.clone();
+    if let Some(paths) = &target.kind.scale {
+        scale::hide_zero(&mut seen, &paths.spec);
+    }
+    let owned = apply::update(&schema, live, seen, &settings);
+    let mut new = new;
+    meta::copy(&mut new, &owned, "managedFields");
+    forget_scale_times(&mut new);
+    new
+}
+
+/// A real server forgets the time of what was owned through a scale when it translates it.
+fn forget_scale_times(object: &mut Value) {
+    let managers = object
+        .pointer_mut("/metadata/managedFields")
+        .and_then(Value::as_array_mut);
+    for manager in managers.into_iter().flatten() {
+        if manager["subresource"] == "scale"
+            && let Some(fields) = manager.as_object_mut()
+        {
+            fields.remove("time");
+        }
+    }
 }
 
 /// The live object with a configuration applied, `managedFields` included.

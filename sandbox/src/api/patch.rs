@@ -117,8 +117,8 @@ pub(crate) fn patch(
             Patched::Patch(patch) => go::Printed(patch).to_string(),
         };
         let decoded = typed(target, &new, &text).and_then(|unknown_fields| match unknown_fields {
-            Some(fields) => unknown(fields, options.validation),
-            None => decode(target, &mut new, options.validation),
+            Some(fields) => unknown(fields, options),
+            None => decode(target, &mut new, options),
         });
         let warnings = decoded.map_err(|wrong| {
             let detail = match shown {

@@ -75,16 +75,22 @@ pub(crate) fn write_scale(
                 }
             },
         };
-        if replicas < 0 {
+        // A custom resource is judged as a whole.
+        if replicas < 0 && !target.kind.is_custom() {
             let detail = "must be greater than or equal to 0";
             return wrong(Cause::invalid("spec.replicas", &replicas.into(), detail));
         }
         let mut object = current.clone();
-        for field in ["uid", "resourceVersion"] {
-            let given = meta::text(&new, field);
-            if !given.is_empty() {
-                meta::set(&mut object, field, given);
-            }
+        let (uid, given) = (meta::uid(current), meta::uid(&new));
+        if !given.is_empty() && given != uid {
+            let why = format!(
+                "Precondition failed: UID in precondition: {given}, UID in object meta: {uid}"
+            );
+            return Err(ApiError::conflict(&target.resource(), name, &why));
+        }
+        let version = meta::resource_version(&new);
+        if !version.is_empty() {
+            meta::set(&mut object, "resourceVersion", version);
         }
         put(&mut object, &paths.spec, replicas.into());
         Ok(Change::Plain(object))
@@ -151,6 +157,20 @@ fn at<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('.')
         .filter(|part| !part.is_empty())
         .try_fold(object, |value, part| value.get(part))
+}
+
+/// Removes the number at a simple JSON path if it is zero.
+pub(super) fn hide_zero(object: &mut Value, path: &str) {
+    let mut parts: Vec<&str> = path.split('.').filter(|part| !part.is_empty()).collect();
+    let Some(last) = parts.pop() else { return };
+    let parent = parts
+        .into_iter()
+        .try_fold(object, |value, part| value.get_mut(part));
+    if let Some(fields) = parent.and_then(Value::as_object_mut)
+        && fields.get(last).and_then(Value::as_i64) == Some(0)
+    {
+        fields.remove(last);
+    }
 }
 
 fn put(object: &mut Value, path: &str, value: Value) {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::options::Propagation;
-use super::{meta, names};
+use super::{DeleteOptions, Target, meta, names};
 use crate::registry::ServedKind;
 
 fn is(kind: &ServedKind, group: &str, names: &[&str]) -> bool {
@@ -100,6 +100,15 @@ pub(crate) fn default_propagation(kind: &ServedKind) -> Propagation {
     }
 }
 
+/// What a client should know that deletes an object of this kind and does not say what becomes of dependents.
+pub(crate) fn deletion_warning(kind: &ServedKind, options: &DeleteOptions) -> Option<&'static str> {
+    let silent = options.propagation.is_none() && options.orphan_dependents.is_none();
+    (silent && is(kind, "batch", &["Job"])).then_some(
+        "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set \
+         propagationPolicy=Orphan to suppress this warning",
+    )
+}
+
 /// How long an object may take to end by itself after a deletion; `None` for kinds that end at once.
 pub(crate) fn grace_period(kind: &ServedKind, object: &Value, wanted: Option<i64>) -> Option<i64> {
     if !is(kind, "", &["Pod"]) {
@@ -125,14 +134,25 @@ pub(crate) fn grace_period(kind: &ServedKind, object: &Value, wanted: Option<i64
 
 /// What is wrong with a name of this kind.
 pub(crate) fn name_errors(kind: &ServedKind, name: &str) -> Vec<String> {
-    if is(kind, "", &["Namespace"]) {
+    if is(kind, "", &["Namespace", "Service"]) {
         names::dns_label(name)
-    } else if is(kind, "", &["Service"]) {
-        names::dns_1035_label(name)
-    } else if kind.group == "rbac.authorization.k8s.io" {
+    } else if kind.group == "rbac.authorization.k8s.io" || is(kind, "", &["Event"]) {
         names::path_segment(name)
     } else {
         names::dns_subdomain(name)
+    }
+}
+
+/// What is wrong with the beginning of a generated name of this kind.
+pub(crate) fn prefix_errors(kind: &ServedKind, prefix: &str) -> Vec<String> {
+    // A dash at the end is followed by the generated part.
+    match prefix.strip_suffix('-') {
+        Some(rest) if !rest.is_empty() => {
+            let mut masked: String = rest.chars().take(rest.chars().count() - 1).collect();
+            masked.push('a');
+            name_errors(kind, &masked)
+        }
+        _ => name_errors(kind, prefix),
     }
 }
 
@@ -270,4 +290,23 @@ fn resized(list: &str, old: &Value, new: &Value) -> Option<Option<Value>> {
         }
     }
     Some((!old.is_empty()).then_some(Value::Array(old)))
+}
+
+/// Where a real server keeps an object in etcd: errors show it.
+pub(crate) fn storage_key(target: &Target, name: &str) -> String {
+    let resource = target.storage();
+    let group = match resource.group.as_str() {
+        group if target.kind.is_custom() || group == "apiextensions.k8s.io" => format!("{group}/"),
+        _ => String::new(),
+    };
+    let plural = match (resource.group.as_str(), resource.resource.as_str()) {
+        ("", "services") => "services/specs",
+        ("", "nodes") => "minions",
+        (_, plural) => plural,
+    };
+    let namespace = match &target.namespace {
+        Some(namespace) => format!("{namespace}/"),
+        None => String::new(),
+    };
+    format!("/registry/{group}{plural}/{namespace}{name}")
 }

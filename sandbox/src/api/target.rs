@@ -66,12 +66,14 @@ impl Target {
         if self.kind.is_custom() {
             self.kind.structural().apply_defaults(&mut object);
         }
+        builtin::shown_object(&self.kind, &mut object);
         object
     }
 
     /// Whether a stored object is in the version of this kind as it is.
     pub(crate) fn reads_as_stored(&self, stored: &Value) -> bool {
         !self.shares_core_events()
+            && self.kind.kind != "Job"
             && stored.get("apiVersion").and_then(Value::as_str)
                 == Some(self.kind.api_version().as_str())
             && (!self.kind.is_custom() || self.kind.structural().has_all_defaults(stored))

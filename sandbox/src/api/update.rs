@@ -1,10 +1,9 @@
 use serde_json::Value;
 
 use super::decode::{decode, refuse};
-use super::scale_values::scale_values;
 use super::{
-    ApiError, Cause, Target, WriteOptions, Written, create, identify, meta, ownership, strategy,
-    validate,
+    ApiError, Cause, Target, WriteOptions, Written, create, identify, meta, named, ownership,
+    strategy, validate,
 };
 use crate::builtin;
 use crate::core::Core;
@@ -45,7 +44,43 @@ pub(crate) fn replace(
         subresource,
         mut object,
     } = request;
+    named(target, &object, name)?;
     identify(target, &mut object, Some(name))?;
+    let mut warnings =
+        decode(target, &mut object, options).map_err(|wrong| refuse(target, &wrong))?;
+    let known = Replace {
+        name,
+        subresource,
+        object,
+    };
+    match replace_known(core, target, known, options) {
+        Ok(mut written) => {
+            warnings.append(&mut written.warnings);
+            Ok(Written {
+                warnings,
+                ..written
+            })
+        }
+        Err(error) => Err(error.warned(&warnings)),
+    }
+}
+
+/// Replaces by an object of which everything is known.
+fn replace_known(
+    core: &Core,
+    target: &Target,
+    request: Replace<'_>,
+    options: &WriteOptions,
+) -> Result<Written, ApiError> {
+    let Replace {
+        name,
+        subresource,
+        object,
+    } = request;
+    let options = &WriteOptions {
+        duplicates: Vec::new(),
+        ..options.clone()
+    };
     let unversioned = meta::resource_version(&object).is_empty();
     let missing = core
         .store
@@ -55,21 +90,23 @@ pub(crate) fn replace(
     {
         return create(core, target, object, options, false);
     }
-    if !missing && unversioned && !strategy::allows_unconditional_update(&target.kind) {
-        let cause = Cause::field(
-            "FieldValueInvalid",
-            "metadata.resourceVersion",
-            "Invalid value: 0: must be specified for an update",
-        );
-        let resource = &target.kind.plural;
-        return Err(ApiError::invalid_kind(
-            &target.kind.group,
-            resource,
-            name,
-            vec![cause],
-        ));
-    }
-    update(core, target, name, subresource, options, |_| {
+    let unconditional = unversioned && !strategy::allows_unconditional_update(&target.kind);
+    update(core, target, name, subresource, options, |current| {
+        same_uid(target, name, current, &object)?;
+        if unconditional {
+            let cause = Cause::field(
+                "FieldValueInvalid",
+                "metadata.resourceVersion",
+                "Invalid value: 0: must be specified for an update",
+            );
+            let resource = target.resource();
+            return Err(ApiError::invalid_kind(
+                &resource.group,
+                &resource.resource,
+                name,
+                vec![cause],
+            ));
+        }
         Ok(Change::Plain(object.clone()))
     })
 }
@@ -100,11 +137,7 @@ pub(crate) fn update(
         };
         let mut warnings = match decoded {
             Some(warnings) => warnings,
-            None => {
-                same_uid(target, name, &current, &new)?;
-                decode(target, &mut new, options.validation)
-                    .map_err(|wrong| refuse(target, &wrong))?
-            }
+            None => decode(target, &mut new, options).map_err(|wrong| refuse(target, &wrong))?,
         };
         same_version(target, name, &current, &new)?;
         meta::drop_empty(&mut new);
@@ -119,7 +152,7 @@ pub(crate) fn update(
             created: false,
             warnings: warnings.clone(),
         };
-        if meta::same(&current, &new) && !is_finished(target, &new) {
+        if is_stored(target, &entry, &new) && !is_finished(target, &new) {
             return Ok(written(current));
         }
         if options.dry_run {
@@ -156,6 +189,13 @@ pub(super) fn commit(
     })
 }
 
+/// Whether an object is stored in this state already. What is only read of it, such as defaults of a new schema, is not.
+fn is_stored(target: &Target, entry: &Entry, new: &Value) -> bool {
+    let mut new = target.store(new.clone());
+    meta::copy_field(&mut new, &entry.object, "apiVersion");
+    meta::same(&entry.object, &new)
+}
+
 /// Whether an object is being deleted and nothing holds it any more.
 fn is_finished(target: &Target, object: &Value) -> bool {
     let grace = object
@@ -171,22 +211,29 @@ pub(super) fn is_held(target: &Target, object: &Value) -> bool {
     !meta::finalizers(object).is_empty() || (namespace && own.is_some_and(|own| !own.is_empty()))
 }
 
-fn same_uid(target: &Target, name: &str, current: &Value, new: &Value) -> Result<(), ApiError> {
-    let (wanted, is) = (meta::uid(new), meta::uid(current));
-    if !wanted.is_empty() && wanted != is {
-        let why =
-            format!("Precondition failed: UID in precondition: {wanted}, UID in object meta: {is}");
-        return Err(ApiError::conflict(&target.resource(), name, &why));
+fn same_version(target: &Target, name: &str, current: &Value, new: &Value) -> Result<(), ApiError> {
+    let version = meta::resource_version(new);
+    if !version.is_empty() && version.parse::<u64>().is_err() {
+        let why = format!("strconv.ParseUint: parsing {version:?}: invalid syntax");
+        return Err(ApiError::new(500, "", why));
+    }
+    if !matches!(version, "" | "0") && version != meta::resource_version(current) {
+        return Err(ApiError::modified(&target.resource(), name));
     }
     Ok(())
 }
 
-fn same_version(target: &Target, name: &str, current: &Value, new: &Value) -> Result<(), ApiError> {
-    let version = meta::resource_version(new);
-    if !version.is_empty() && version != meta::resource_version(current) {
-        return Err(ApiError::modified(&target.resource(), name));
+fn same_uid(target: &Target, name: &str, current: &Value, new: &Value) -> Result<(), ApiError> {
+    let (wanted, is) = (meta::uid(new), meta::uid(current));
+    if wanted.is_empty() || wanted == is {
+        return Ok(());
     }
-    Ok(())
+    let why = format!(
+        "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in \
+         precondition: {wanted}, UID in object meta: {is}",
+        strategy::storage_key(target, name)
+    );
+    Err(ApiError::conflict(&target.resource(), name, &why))
 }
 
 /// Makes of what a request asks for the state that may be stored.
@@ -210,23 +257,28 @@ fn settle(
     if !mistaken.is_empty() {
         return Err(ApiError::invalid(kind, name, mistaken));
     }
-    if meta::uid(&new).is_empty() {
-        meta::copy(&mut new, current, "uid");
-    }
     for field in [
         "creationTimestamp",
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
         "generation",
         "resourceVersion",
         "selfLink",
     ] {
         meta::copy(&mut new, current, field);
     }
-    strategy::prepare_update(kind, subresource, current, &mut new);
-    if definitions::is_definition(kind) {
-        definitions::drop_no_conditions(&mut new);
+    if meta::uid(&new).is_empty() {
+        meta::copy(&mut new, current, "uid");
     }
+    // Once it is there, a deletion cannot be taken back or put off.
+    if meta::is_deleting(current) {
+        meta::copy(&mut new, current, "deletionTimestamp");
+        if new
+            .pointer("/metadata/deletionGracePeriodSeconds")
+            .is_none()
+        {
+            meta::copy(&mut new, current, "deletionGracePeriodSeconds");
+        }
+    }
+    strategy::prepare_update(kind, subresource, current, &mut new);
     let schema = kind.structural();
     schema.apply_defaults(&mut new);
     builtin::default_object(kind, &mut new);
@@ -242,25 +294,11 @@ fn settle(
         definitions::supported(&new)?;
         definitions::remember_storage(&mut new);
     }
-    let mut causes = validate::metadata(kind, &new, Some(current));
-    let scale = scale_values(kind, subresource, &new);
-    let wrong = schema.validate_with(&new, Some(current), scale);
-    causes.extend(wrong.into_iter().map(Cause::from));
-    if !matches!(subresource, "status" | "finalize") {
-        causes.extend(
-            builtin::validate_object(kind, subresource, &new, Some(current))
-                .into_iter()
-                .map(Cause::from),
-        );
+    builtin::complete_object(kind, &mut new, Some(current));
+    let causes = validate::object(kind, subresource, &new, Some(current));
+    if causes.is_empty() {
+        Ok(new)
+    } else {
+        Err(ApiError::invalid(kind, name, causes))
     }
-    if defines {
-        causes.extend(definitions::check(&new, Some(current)));
-    }
-    if !causes.is_empty() {
-        return Err(ApiError::invalid(kind, name, causes));
-    }
-    if definitions::is_definition(kind) {
-        definitions::complete_status(&mut new);
-    }
-    Ok(new)
 }

@@ -1,59 +1,128 @@
-//! The rules every object's `metadata` keeps.
+//! The rules that objects keep.
 
 use serde_json::Value;
 
+use super::scale_values::scale_values;
 use super::{Cause, meta, names, strategy};
+use crate::builtin;
+use crate::definitions;
 use crate::registry::ServedKind;
 use crate::schema::FieldError;
 
-/// What is wrong with `metadata` of an object that is created or replaces `old`.
-pub(super) fn metadata(kind: &ServedKind, object: &Value, old: Option<&Value>) -> Vec<Cause> {
+/// What is wrong with an object that is created or replaces `old`, through a subresource if it is not empty.
+pub(super) fn object(
+    kind: &ServedKind,
+    subresource: &str,
+    object: &Value,
+    old: Option<&Value>,
+) -> Vec<Cause> {
+    let mut causes = match old {
+        None => created(kind, object),
+        Some(old) => changed(kind, object, old),
+    };
+    if kind.is_custom() {
+        let hindered = causes.iter().any(|cause| {
+            matches!(
+                cause.reason.as_str(),
+                "FieldValueRequired" | "FieldValueTooLong"
+            )
+        });
+        let schema = kind.structural();
+        let scale = scale_values(kind, subresource, object);
+        let errors = schema.validate_with(object, old, scale, hindered);
+        causes.extend(errors.into_iter().map(Cause::from));
+        return causes;
+    }
+    let errors = match subresource {
+        "finalize" => Vec::new(),
+        "status" => builtin::validate_status(kind, object),
+        _ => builtin::validate_object(kind, subresource, object, old),
+    };
+    causes.extend(errors.into_iter().map(Cause::from));
+    if definitions::is_definition(kind) && subresource.is_empty() {
+        causes.extend(definitions::check(object, old));
+    }
+    causes
+}
+
+/// What is wrong with `metadata` of an object that is created.
+fn created(kind: &ServedKind, object: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
-    let name = meta::name(object);
-    match old {
-        None if name.is_empty() => causes.push(Cause::required(
+    let (name, prefix) = (meta::name(object), meta::text(object, "generateName"));
+    if !prefix.is_empty() {
+        for detail in strategy::prefix_errors(kind, prefix) {
+            causes.push(Cause::invalid(
+                "metadata.generateName",
+                &prefix.into(),
+                &detail,
+            ));
+        }
+    }
+    if name.is_empty() {
+        causes.push(Cause::required(
             "metadata.name",
             "name or generateName is required",
-        )),
-        None => {
-            for detail in strategy::name_errors(kind, name) {
-                causes.push(Cause::invalid("metadata.name", &name.into(), &detail));
-            }
-        }
-        Some(old) => {
-            for field in ["name", "namespace", "uid"] {
-                let (was, is) = (meta::text(old, field), meta::text(object, field));
-                if was != is {
-                    causes.push(Cause::invalid(
-                        format!("metadata.{field}"),
-                        &is.into(),
-                        "field is immutable",
-                    ));
-                }
-            }
-            new_finalizers(object, old, &mut causes);
+        ));
+    } else {
+        for detail in strategy::name_errors(kind, name) {
+            causes.push(Cause::invalid("metadata.name", &name.into(), &detail));
         }
     }
     labels(object, &mut causes);
     annotations(object, &mut causes);
-    for (index, finalizer) in meta::finalizers(object).into_iter().enumerate() {
+    owners(object, &mut causes);
+    finalizers(object, &mut causes);
+    finalizer_domains(kind, object, &mut causes);
+    causes
+}
+
+/// What is wrong with `metadata` of an object that replaces `old`.
+///
+/// A real server looks at it three times: as at any object, as at any change, and as each kind does, which is the same.
+fn changed(kind: &ServedKind, object: &Value, old: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    labels(object, &mut causes);
+    annotations(object, &mut causes);
+    owners(object, &mut causes);
+    finalizers(object, &mut causes);
+    for _ in 0..2 {
+        new_finalizers(object, old, &mut causes);
+        for field in [
+            "name",
+            "namespace",
+            "uid",
+            "deletionTimestamp",
+            "deletionGracePeriodSeconds",
+        ] {
+            let value = |object: &Value| object.pointer(&format!("/metadata/{field}")).cloned();
+            let (was, is) = (value(old), value(object));
+            if was != is {
+                causes.push(Cause::invalid(
+                    format!("metadata.{field}"),
+                    &is.unwrap_or_default(),
+                    "field is immutable",
+                ));
+            }
+        }
+        labels(object, &mut causes);
+        annotations(object, &mut causes);
+        owners(object, &mut causes);
+    }
+    finalizer_domains(kind, object, &mut causes);
+    causes
+}
+
+fn finalizers(object: &Value, causes: &mut Vec<Cause>) {
+    let finalizers = meta::finalizers(object);
+    for finalizer in &finalizers {
         for detail in names::qualified_name(finalizer) {
             causes.push(Cause::invalid(
-                format!("metadata.finalizers[{index}]"),
-                &finalizer.into(),
+                "metadata.finalizers",
+                &(*finalizer).into(),
                 &detail,
             ));
         }
-        let domainless = !finalizer.contains('/') && !STANDARD_FINALIZERS.contains(&finalizer);
-        if domainless && !kind.is_custom() && kind.group != "apiextensions.k8s.io" {
-            causes.push(Cause::invalid(
-                format!("metadata.finalizers[{index}]"),
-                &finalizer.into(),
-                "name is neither a standard finalizer name nor is it fully qualified",
-            ));
-        }
     }
-    let finalizers = meta::finalizers(object);
     if ["orphan", "foregroundDeletion"]
         .iter()
         .all(|both| finalizers.contains(both))
@@ -65,8 +134,21 @@ pub(super) fn metadata(kind: &ServedKind, object: &Value, old: Option<&Value>) -
             detail,
         ));
     }
-    owners(object, &mut causes);
-    causes
+}
+
+fn finalizer_domains(kind: &ServedKind, object: &Value, causes: &mut Vec<Cause>) {
+    if kind.is_custom() || kind.group == "apiextensions.k8s.io" {
+        return;
+    }
+    for (index, finalizer) in meta::finalizers(object).into_iter().enumerate() {
+        if !finalizer.contains('/') && !STANDARD_FINALIZERS.contains(&finalizer) {
+            causes.push(Cause::invalid(
+                format!("metadata.finalizers[{index}]"),
+                &finalizer.into(),
+                "name is neither a standard finalizer name nor is it fully qualified",
+            ));
+        }
+    }
 }
 
 /// What is right, but better not done.
@@ -163,10 +245,11 @@ fn annotations(object: &Value, causes: &mut Vec<Cause>) {
 }
 
 fn owners(object: &Value, causes: &mut Vec<Cause>) {
+    const FIELD: &str = "metadata.ownerReferences";
     let owners = object
         .pointer("/metadata/ownerReferences")
         .and_then(Value::as_array);
-    let mut controllers: Vec<String> = Vec::new();
+    let mut controller: Option<String> = None;
     for owner in owners.into_iter().flatten() {
         let text = |field: &str| owner.get(field).and_then(Value::as_str).unwrap_or_default();
         for (field, detail) in [
@@ -176,27 +259,50 @@ fn owners(object: &Value, causes: &mut Vec<Cause>) {
             ("uid", "must not be empty"),
         ] {
             if text(field).is_empty() {
-                let path = format!("metadata.ownerReferences.{field}");
-                causes.push(Cause::invalid(path, &"".into(), detail));
+                causes.push(Cause::invalid(
+                    format!("{FIELD}.{field}"),
+                    &"".into(),
+                    detail,
+                ));
             }
         }
-        if owner.get("controller") == Some(&Value::Bool(true)) {
-            controllers.push(format!("{}/{}", text("kind"), text("name")));
+        if (text("apiVersion"), text("kind")) == ("v1", "Event") {
+            let message = format!(
+                "Invalid value: {}: /v1, Kind=Event is disallowed from being an owner",
+                shown_owner(owner)
+            );
+            causes.push(Cause::field("FieldValueInvalid", FIELD, message));
+        }
+        if owner.get("controller") != Some(&Value::Bool(true)) {
+            continue;
+        }
+        let this = format!("{}/{}", text("kind"), text("name"));
+        match &controller {
+            None => controller = Some(this),
+            Some(first) => {
+                let all: Vec<String> = owners.into_iter().flatten().map(shown_owner).collect();
+                let message = format!(
+                    "Invalid value: [{}]: Only one reference can have Controller set to true. Found \"true\" in references for \
+                     {first} and {this}",
+                    all.join(",")
+                );
+                causes.push(Cause::field("FieldValueInvalid", FIELD, message));
+            }
         }
     }
-    if let [first, second, ..] = controllers.as_slice() {
-        let detail = format!(
-            "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {second}"
-        );
-        let references = object
-            .pointer("/metadata/ownerReferences")
-            .unwrap_or(&Value::Null);
-        causes.push(Cause::invalid(
-            "metadata.ownerReferences",
-            references,
-            &detail,
-        ));
-    }
+}
+
+/// An owner reference as JSON, its fields in the order of a real server.
+fn shown_owner(owner: &Value) -> String {
+    let required = ["apiVersion", "kind", "name", "uid"];
+    let all = required.iter().chain(&["controller", "blockOwnerDeletion"]);
+    let fields = all.filter_map(|name| {
+        let value = owner.get(name).filter(|value| !value.is_null());
+        let empty = required.contains(name).then(|| "\"\"".into());
+        let value = value.map(Value::to_string).or(empty)?;
+        Some(format!("\"{name}\":{value}"))
+    });
+    format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
 }
 
 impl From<FieldError> for Cause {

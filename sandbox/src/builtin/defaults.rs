@@ -3,16 +3,15 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use super::pod_defaults::{canonicalize, default_pod_spec, default_resources, request_limits};
+use super::written::{drop_unset, fill_written};
 use crate::registry::ServedKind;
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// Fills in what a real server fills in before it stores an object of a built-in kind, and what clients then see.
 ///
-/// Called on create and on every update, before validation; it is idempotent. It also drops fields that are `null`
-/// or an empty list, which the types of a real server do not tell from absent ones. Objects of other kinds stay as they are.
-/// A Job's selector is made from `metadata.uid`, so that must be set before. A Service gets an address derived from
-/// its namespace and name.
+/// Called on create and on every update, before validation; it is idempotent. It also drops fields that the types of a real
+/// server do not tell from absent ones, and adds those that they always write. Objects of other kinds stay as they are.
 pub fn default_object(kind: &ServedKind, value: &mut Value) {
     if kind.is_custom() {
         return;
@@ -22,9 +21,42 @@ pub fn default_object(kind: &ServedKind, value: &mut Value) {
         kind.kind.as_str(),
         "CustomResourceDefinition" | "ControllerRevision"
     ) {
-        drop_absent(value);
+        drop_unset(kind, value);
     }
+    if let Value::Object(fields) = value {
+        default_fields(kind, fields);
+    }
+    fill_written(kind, value);
+}
+
+/// Adds what a real server makes of its own for a new object, or for a change of `old`: nobody owns it.
+///
+/// A Job's selector is made from `metadata.uid`, so that must be set before. A Service gets an address derived from its
+/// namespace and name.
+pub(crate) fn complete_object(kind: &ServedKind, value: &mut Value, old: Option<&Value>) {
     let Value::Object(fields) = value else { return };
+    match (kind.group.as_str(), kind.kind.as_str(), old) {
+        ("", "Service", None) => addresses(fields),
+        ("", "Service", Some(old)) => keep_addresses(fields, old),
+        ("batch", "Job", None) => job_selector(fields),
+        ("apps", "DaemonSet", Some(old)) => count_templates(fields, old),
+        _ => {}
+    }
+}
+
+/// What is read of a stored object in addition: a Job without labels shows those of its pods.
+pub(crate) fn shown_object(kind: &ServedKind, value: &mut Value) {
+    if (kind.group.as_str(), kind.kind.as_str()) != ("batch", "Job") {
+        return;
+    }
+    let labels = value.pointer("/spec/template/metadata/labels").cloned();
+    let metadata = value.get_mut("metadata").and_then(Value::as_object_mut);
+    if let (Some(labels), Some(metadata)) = (labels, metadata) {
+        fill(metadata, "labels", labels);
+    }
+}
+
+fn default_fields(kind: &ServedKind, fields: &mut Map<String, Value>) {
     match (kind.group.as_str(), kind.kind.as_str()) {
         ("", "Namespace") => namespace(fields),
         ("", "Pod") => pod(fields),
@@ -76,22 +108,6 @@ pub(super) fn each(
 fn ensure<'a>(fields: &'a mut Map<String, Value>, key: &str) -> Option<&'a mut Map<String, Value>> {
     fill(fields, key, json!({}));
     object(fields, key)
-}
-
-/// A role's `rules` are the one list that is written even when it is empty and allowed to be.
-fn drop_absent(value: &mut Value) {
-    match value {
-        Value::Object(fields) => {
-            fields.retain(|name, value| match value {
-                Value::Null => false,
-                Value::Array(items) => !items.is_empty() || name == "rules",
-                _ => true,
-            });
-            fields.values_mut().for_each(drop_absent);
-        }
-        Value::Array(items) => items.iter_mut().for_each(drop_absent),
-        _ => {}
-    }
 }
 
 fn namespace(fields: &mut Map<String, Value>) {
@@ -146,7 +162,6 @@ pub(super) fn qos_class(spec: &Value) -> &'static str {
 }
 
 fn service(fields: &mut Map<String, Value>) {
-    let address = cluster_ip(fields);
     let Some(spec) = ensure(fields, "spec") else {
         return;
     };
@@ -171,11 +186,6 @@ fn service(fields: &mut Map<String, Value>) {
         kind == "LoadBalancer",
     );
     if kind != "ExternalName" {
-        fill(spec, "clusterIP", address);
-        let addresses = json!([spec.get("clusterIP").cloned().unwrap_or_default()]);
-        fill(spec, "clusterIPs", addresses);
-        fill(spec, "ipFamilies", json!(["IPv4"]));
-        fill(spec, "ipFamilyPolicy", "SingleStack");
         fill(spec, "internalTrafficPolicy", "Cluster");
     }
     if exposed {
@@ -187,6 +197,37 @@ fn service(fields: &mut Map<String, Value>) {
     if let Some(status) = ensure(fields, "status") {
         fill(status, "loadBalancer", json!({}));
     }
+}
+
+/// What a Service gets that has an address in the cluster.
+fn addresses(fields: &mut Map<String, Value>) {
+    let address = cluster_ip(fields);
+    let Some(spec) = ensure(fields, "spec") else {
+        return;
+    };
+    if spec.get("type").and_then(Value::as_str) == Some("ExternalName") {
+        return;
+    }
+    fill(spec, "clusterIP", address);
+    let addresses = json!([spec.get("clusterIP").cloned().unwrap_or_default()]);
+    fill(spec, "clusterIPs", addresses);
+    fill(spec, "ipFamilies", json!(["IPv4"]));
+    fill(spec, "ipFamilyPolicy", "SingleStack");
+}
+
+/// A change that says nothing about the addresses leaves them.
+fn keep_addresses(fields: &mut Map<String, Value>, old: &Value) {
+    let kept = old.get("spec").and_then(Value::as_object);
+    if let (Some(kept), Some(spec)) = (kept, ensure(fields, "spec"))
+        && spec.get("type").and_then(Value::as_str) != Some("ExternalName")
+    {
+        for field in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
+            if let Some(value) = kept.get(field) {
+                fill(spec, field, value.clone());
+            }
+        }
+    }
+    addresses(fields);
 }
 
 /// An address in 10.96.0.0/12 that depends on nothing but the Service's namespace and name.
@@ -245,8 +286,8 @@ fn node(fields: &mut Map<String, Value>) {
 }
 
 fn template(spec: &mut Map<String, Value>) {
-    if let Some(template) = object(spec, "template")
-        && let Some(pod) = object(template, "spec")
+    if let Some(template) = ensure(spec, "template")
+        && let Some(pod) = ensure(template, "spec")
     {
         default_pod_spec(pod);
     }
@@ -287,7 +328,13 @@ fn disruption_budget(fields: &mut Map<String, Value>) {
 }
 
 fn app(kind: &str, fields: &mut Map<String, Value>) {
-    let Some(spec) = object(fields, "spec") else {
+    if kind == "DaemonSet" {
+        first_template(fields);
+    }
+    if kind == "ControllerRevision" {
+        return;
+    }
+    let Some(spec) = ensure(fields, "spec") else {
         return;
     };
     template(spec);
@@ -331,6 +378,36 @@ fn app(kind: &str, fields: &mut Map<String, Value>) {
     }
 }
 
+const TEMPLATES: &str = "deprecated.daemonset.template.generation";
+
+/// The first template of a DaemonSet.
+fn first_template(fields: &mut Map<String, Value>) {
+    if let Some(metadata) = ensure(fields, "metadata")
+        && let Some(annotations) = ensure(metadata, "annotations")
+    {
+        fill(annotations, TEMPLATES, "1");
+    }
+}
+
+/// The templates that a DaemonSet has had are counted in an annotation.
+fn count_templates(fields: &mut Map<String, Value>, old: &Value) {
+    let count = old
+        .pointer("/metadata/annotations")
+        .and_then(|all| all.get(TEMPLATES));
+    let mut count: u64 = count
+        .and_then(|count| count.as_str()?.parse().ok())
+        .unwrap_or(1);
+    let template = fields.get("spec").and_then(|spec| spec.get("template"));
+    if template != old.pointer("/spec/template") {
+        count += 1;
+    }
+    if let Some(metadata) = ensure(fields, "metadata")
+        && let Some(annotations) = ensure(metadata, "annotations")
+    {
+        annotations.insert(TEMPLATES.into(), count.to_string().into());
+    }
+}
+
 fn rolling(
     spec: &mut Map<String, Value>,
     key: &str,
@@ -348,9 +425,6 @@ fn rolling(
 }
 
 fn job(fields: &mut Map<String, Value>) {
-    let metadata = fields.get("metadata");
-    let text = |key: &str| Some(metadata?.get(key)?.as_str()?.to_owned());
-    let (uid, name) = (text("uid"), text("name"));
     let Some(spec) = object(fields, "spec") else {
         return;
     };
@@ -370,6 +444,16 @@ fn job(fields: &mut Map<String, Value>) {
         "TerminatingOrFailed"
     };
     fill(spec, "podReplacementPolicy", replacement);
+}
+
+/// The selector of a Job, and the labels of its pods that it selects.
+fn job_selector(fields: &mut Map<String, Value>) {
+    let metadata = fields.get("metadata");
+    let text = |key: &str| Some(metadata?.get(key)?.as_str()?.to_owned());
+    let (uid, name) = (text("uid"), text("name"));
+    let Some(spec) = object(fields, "spec") else {
+        return;
+    };
     let manual = spec.get("manualSelector") == Some(&Value::Bool(true));
     if manual || spec.contains_key("selector") {
         return;
@@ -401,8 +485,8 @@ fn cron_job(fields: &mut Map<String, Value>) {
     fill(spec, "suspend", false);
     fill(spec, "successfulJobsHistoryLimit", 3);
     fill(spec, "failedJobsHistoryLimit", 1);
-    if let Some(job) = object(spec, "jobTemplate")
-        && let Some(spec) = object(job, "spec")
+    if let Some(job) = ensure(spec, "jobTemplate")
+        && let Some(spec) = ensure(job, "spec")
     {
         template(spec);
     }

@@ -18,21 +18,7 @@ static SCHEMAS: LazyLock<Option<SchemaSet>> = LazyLock::new(|| {
 
 /// The schema of a built-in kind; `None` for others.
 pub fn schema(kind: &ServedKind) -> Option<Schema> {
-    let resource = super::resources().iter().find(|resource| {
-        !kind.is_custom()
-            && resource.group == kind.group
-            && resource.version == kind.version
-            && resource.kind == kind.kind
-    })?;
-    SCHEMAS.as_ref()?.get(&resource.definition)
-}
-
-/// The schema of `metadata`, under its name.
-pub(crate) fn object_meta() -> Schema {
-    let named = SCHEMAS
-        .as_ref()
-        .and_then(|schemas| schemas.get("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"));
-    named.unwrap_or_else(|| crate::schema::object_meta().clone())
+    SCHEMAS.as_ref()?.get(super::definition_of(kind)?)
 }
 
 /// The schema of a definition with every reference replaced by what it refers to.

@@ -108,11 +108,12 @@ fn an_immutable_config_map_stays() {
 #[test]
 fn a_job_does_not_restart_always() {
     let spec = json!({"containers": [{"name": "c", "image": "i"}]});
-    let job = json!({"metadata": {"name": "j", "uid": "u"}, "spec": {"template": {"spec": spec}}});
+    let labels = json!({"a": "b"});
+    let job = json!({"metadata": {"name": "j"}, "spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": spec}}});
     assert_eq!(
         check("Job", job, None),
         [
-            "spec.template.spec.restartPolicy: Unsupported value: \"Always\": supported values: \"Never\", \"OnFailure\""
+            "spec.template.spec.restartPolicy: Required value: valid values: \"OnFailure\", \"Never\""
         ]
     );
 }

@@ -1,14 +1,13 @@
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
 
 use super::validate::{at, immutable, list, not_negative, text};
 use super::validate_pod::pod_spec;
 use crate::api::names;
-use crate::schema::FieldError;
+use crate::schema::{FieldError, FieldErrorKind};
 
 pub(super) fn deployment(object: &Value, old: Option<&Value>, found: &mut Vec<FieldError>) {
     not_negative(object, "/spec/replicas", found);
-    selector(object, "deployment", found);
-    template(object, &["Always"], found);
+    selected_template(object, "deployment", found);
     for pointer in [
         "/spec/minReadySeconds",
         "/spec/revisionHistoryLimit",
@@ -16,11 +15,25 @@ pub(super) fn deployment(object: &Value, old: Option<&Value>, found: &mut Vec<Fi
     ] {
         not_negative(object, pointer, found);
     }
-    const STRATEGIES: [&str; 2] = ["Recreate", "RollingUpdate"];
     let strategy = text(object, "/spec/strategy/type");
-    if !STRATEGIES.contains(&strategy) {
-        let field = "spec.strategy.type";
-        found.push(FieldError::not_supported(field, strategy, STRATEGIES));
+    if !["Recreate", "RollingUpdate"].contains(&strategy) {
+        // A real server shows the whole structure, in the form that it has inside.
+        let update = match at(object, "/spec/strategy/rollingUpdate") {
+            Value::Null => "null".into(),
+            update => format!(
+                r#"{{"MaxUnavailable":{},"MaxSurge":{}}}"#,
+                update["maxUnavailable"], update["maxSurge"]
+            ),
+        };
+        let detail = format!(
+            r#"{{"Type":{strategy:?},"RollingUpdate":{update}}}: supported values: "Recreate", "RollingUpdate""#
+        );
+        found.push(FieldError::new(
+            FieldErrorKind::NotSupported,
+            "spec.strategy",
+            None,
+            detail,
+        ));
     }
     let update = at(object, "/spec/strategy/rollingUpdate");
     if strategy == "Recreate" && !update.is_null() {
@@ -41,16 +54,14 @@ pub(super) fn deployment(object: &Value, old: Option<&Value>, found: &mut Vec<Fi
 
 pub(super) fn replica_set(object: &Value, old: Option<&Value>, found: &mut Vec<FieldError>) {
     not_negative(object, "/spec/replicas", found);
-    selector(object, "deployment", found);
-    template(object, &["Always"], found);
+    selected_template(object, "deployment", found);
     if let Some(old) = old {
         immutable(object, old, "/spec/selector", found);
     }
 }
 
 pub(super) fn daemon_set(object: &Value, old: Option<&Value>, found: &mut Vec<FieldError>) {
-    selector(object, "daemonset", found);
-    template(object, &["Always"], found);
+    selected_template(object, "daemonset", found);
     if let Some(old) = old {
         immutable(object, old, "/spec/selector", found);
     }
@@ -58,8 +69,7 @@ pub(super) fn daemon_set(object: &Value, old: Option<&Value>, found: &mut Vec<Fi
 
 pub(super) fn stateful_set(object: &Value, old: Option<&Value>, found: &mut Vec<FieldError>) {
     not_negative(object, "/spec/replicas", found);
-    selector(object, "statefulset", found);
-    template(object, &["Always"], found);
+    selected_template(object, "statefulset", found);
     let Some(old) = old else { return };
     let free = [
         "replicas",
@@ -85,23 +95,37 @@ pub(super) fn stateful_set(object: &Value, old: Option<&Value>, found: &mut Vec<
 }
 
 pub(super) fn job(object: &Value, old: Option<&Value>, found: &mut Vec<FieldError>) {
+    job_spec(object, found);
+    let Some(old) = old else { return };
+    // A change is judged as a new object too.
+    job_spec(object, found);
+    immutable(object, old, "/spec/selector", found);
+    let suspended = at(old, "/spec/suspend") == true && at(old, "/status/startTime").is_null();
+    if !suspended {
+        immutable(object, old, "/spec/template", found);
+    }
+    immutable(object, old, "/spec/completionMode", found);
+}
+
+fn job_spec(object: &Value, found: &mut Vec<FieldError>) {
     for pointer in [
         "/spec/parallelism",
         "/spec/completions",
-        "/spec/backoffLimit",
         "/spec/activeDeadlineSeconds",
+        "/spec/backoffLimit",
         "/spec/ttlSecondsAfterFinished",
     ] {
         not_negative(object, pointer, found);
     }
     job_template(object.pointer("/spec/template"), "spec.template", found);
-    if let Some(old) = old {
-        immutable(object, old, "/spec/selector", found);
-        immutable(object, old, "/spec/completionMode", found);
-        let suspended = at(old, "/spec/suspend") == true && at(old, "/status/startTime").is_null();
-        if !suspended {
-            immutable(object, old, "/spec/template", found);
-        }
+    let selector = at(object, "/spec/selector");
+    if selector.is_null() {
+        found.push(FieldError::required("spec.selector", ""));
+    } else {
+        label_selector(selector, "spec.selector", found);
+    }
+    if is_usable(selector) {
+        template_labels_match(object, found);
     }
 }
 
@@ -133,13 +157,13 @@ pub(super) fn cron_job(object: &Value, found: &mut Vec<FieldError>) {
 }
 
 fn job_template(template: Option<&Value>, path: &str, found: &mut Vec<FieldError>) {
-    const RESTARTS: [&str; 2] = ["Never", "OnFailure"];
     let spec = template.and_then(|template| template.get("spec"));
     pod_spec(spec, &format!("{path}.spec"), found);
     let restart = spec.map_or("", |spec| text(spec, "/restartPolicy"));
-    if restart == "Always" {
+    if matches!(restart, "" | "Always") {
+        let detail = r#"valid values: "OnFailure", "Never""#;
         let field = format!("{path}.spec.restartPolicy");
-        found.push(FieldError::not_supported(field, restart, RESTARTS));
+        found.push(FieldError::required(field, detail));
     }
 }
 
@@ -156,48 +180,112 @@ fn template(object: &Value, restarts: &[&str], found: &mut Vec<FieldError>) {
         ));
     }
     let labels = at(object, "/spec/template/metadata/labels").as_object();
+    labels_are_valid(labels, "spec.template.metadata.labels", found);
+}
+
+/// The selector must select something, and the pods of the template.
+fn selected_template(object: &Value, kind: &str, found: &mut Vec<FieldError>) {
+    let selector = at(object, "/spec/selector");
+    if selector.is_null() {
+        found.push(FieldError::required("spec.selector", ""));
+    } else {
+        label_selector(selector, "spec.selector", found);
+        if is_empty(selector) {
+            let detail = format!("empty selector is invalid for {kind}");
+            found.push(FieldError::invalid(
+                "spec.selector",
+                selector.clone(),
+                detail,
+            ));
+        }
+    }
+    if !is_usable(selector) {
+        let detail = "invalid label selector";
+        found.push(FieldError::invalid(
+            "spec.selector",
+            selector.clone(),
+            detail,
+        ));
+        return;
+    }
+    template_labels_match(object, found);
+    template(object, &["Always"], found);
+}
+
+fn template_labels_match(object: &Value, found: &mut Vec<FieldError>) {
+    let selector = at(object, "/spec/selector");
+    let labels = at(object, "/spec/template/metadata/labels");
+    // No selector selects nothing, an empty one selects everything.
+    let selects = !selector.is_null() && selects(selector, labels);
+    if !selects {
+        let detail = "`selector` does not match template `labels`";
+        found.push(FieldError::invalid(
+            "spec.template.metadata.labels",
+            labels.clone(),
+            detail,
+        ));
+    }
+}
+
+fn is_empty(selector: &Value) -> bool {
+    let labels = selector["matchLabels"].as_object();
+    labels.is_none_or(|labels| labels.is_empty()) && list(selector, "/matchExpressions").is_empty()
+}
+
+const OPERATORS: [&str; 4] = ["In", "NotIn", "Exists", "DoesNotExist"];
+
+/// Whether a selector can be made of it.
+fn is_usable(selector: &Value) -> bool {
+    let mut errors = Vec::new();
+    label_selector(selector, "", &mut errors);
+    errors.is_empty()
+}
+
+/// The rules of a LabelSelector.
+fn label_selector(selector: &Value, field: &str, found: &mut Vec<FieldError>) {
+    let labels = selector["matchLabels"].as_object();
+    labels_are_valid(labels, &format!("{field}.matchLabels"), found);
+    let expressions = list(selector, "/matchExpressions").iter().enumerate();
+    for (index, expression) in expressions {
+        let field = format!("{field}.matchExpressions[{index}]");
+        let values = list(expression, "/values");
+        match text(expression, "/operator") {
+            "In" | "NotIn" if values.is_empty() => found.push(FieldError::required(
+                format!("{field}.values"),
+                "must be specified when `operator` is 'In' or 'NotIn'",
+            )),
+            "Exists" | "DoesNotExist" if !values.is_empty() => found.push(FieldError::forbidden(
+                format!("{field}.values"),
+                "may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
+            )),
+            operator if OPERATORS.contains(&operator) => {}
+            operator => {
+                let detail = "not a valid selector operator";
+                let field = format!("{field}.operator");
+                found.push(FieldError::invalid(field, operator, detail));
+            }
+        }
+        let key = text(expression, "/key");
+        for wrong in names::qualified_name(key) {
+            found.push(FieldError::invalid(format!("{field}.key"), key, wrong));
+        }
+        for (index, value) in values.iter().enumerate() {
+            for wrong in names::label_value(value.as_str().unwrap_or_default()) {
+                let field = format!("{field}.values[{index}]");
+                found.push(FieldError::invalid(field, value.clone(), wrong));
+            }
+        }
+    }
+}
+
+fn labels_are_valid(labels: Option<&Map<String, Value>>, field: &str, found: &mut Vec<FieldError>) {
     for (key, value) in labels.into_iter().flatten() {
-        let field = "spec.template.metadata.labels";
         for wrong in names::qualified_name(key) {
             found.push(FieldError::invalid(field, key.as_str(), wrong));
         }
         for wrong in names::label_value(value.as_str().unwrap_or_default()) {
             found.push(FieldError::invalid(field, value.clone(), wrong));
         }
-    }
-}
-
-/// The selector must select something, and the pods of the template.
-fn selector(object: &Value, kind: &str, found: &mut Vec<FieldError>) {
-    let selector = at(object, "/spec/selector");
-    if selector.is_null() {
-        found.push(FieldError::required("spec.selector", ""));
-    }
-    let labels = selector["matchLabels"].as_object();
-    let expressions = list(selector, "/matchExpressions");
-    if labels.is_none_or(|labels| labels.is_empty()) && expressions.is_empty() {
-        let detail = format!("empty selector is invalid for {kind}");
-        let value = if selector.is_null() {
-            json!({})
-        } else {
-            selector.clone()
-        };
-        found.push(FieldError::invalid("spec.selector", value, detail));
-        return;
-    }
-    let template = at(object, "/spec/template/metadata/labels");
-    if !selects(selector, template) {
-        let value = if template.is_null() {
-            json!({})
-        } else {
-            template.clone()
-        };
-        let detail = "`selector` does not match template `labels`";
-        found.push(FieldError::invalid(
-            "spec.template.metadata.labels",
-            value,
-            detail,
-        ));
     }
 }
 

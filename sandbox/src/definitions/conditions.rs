@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::items;
+use super::{items, status_list};
 
 pub(super) fn is_true(definition: &Value, kind: &str) -> bool {
     items(definition, "/status/conditions")
@@ -25,15 +25,7 @@ pub(super) fn set(
     let Some(fields) = definition.as_object_mut() else {
         return;
     };
-    let all = fields.entry("status").or_insert_with(|| json!({}));
-    let Some(all) = all.as_object_mut() else {
-        return;
-    };
-    let conditions = all.entry("conditions").or_insert_with(|| json!([]));
-    if conditions.is_null() {
-        *conditions = json!([]);
-    }
-    let Some(conditions) = conditions.as_array_mut() else {
+    let Some(conditions) = status_list(fields, "conditions") else {
         return;
     };
     let status = if status { "True" } else { "False" };

@@ -61,40 +61,22 @@ pub(crate) fn remember_storage(definition: &mut Value) {
     let Some(storage) = storage.map(|version| text(version, "/name").to_owned()) else {
         return;
     };
-    let Some(status) = status(definition) else {
+    let Some(fields) = definition.as_object_mut() else {
         return;
     };
-    let stored = status.entry("storedVersions").or_insert_with(|| json!([]));
-    if let Some(stored) = stored.as_array_mut()
+    if let Some(stored) = status_list(fields, "storedVersions")
         && !stored.iter().any(|version| *version == storage)
     {
         stored.push(storage.into());
     }
 }
 
-/// Says in the status which names it bears and its conditions, even when it has none yet.
-pub(crate) fn complete_status(definition: &mut Value) {
-    if let Some(status) = status(definition) {
-        status
-            .entry("acceptedNames")
-            .or_insert_with(|| json!({"kind": "", "plural": ""}));
-        status.entry("conditions").or_insert(Value::Null);
+/// A list of the status, which is written as null while it is empty.
+fn status_list<'a>(fields: &'a mut Map<String, Value>, name: &str) -> Option<&'a mut Vec<Value>> {
+    let status = fields.entry("status").or_insert_with(|| json!({}));
+    let list = status.as_object_mut()?.entry(name).or_insert(Value::Null);
+    if list.is_null() {
+        *list = json!([]);
     }
-}
-
-/// Takes back conditions that are said to be none: null is no list of them.
-pub(crate) fn drop_no_conditions(definition: &mut Value) {
-    if let Some(status) = status(definition)
-        && status.get("conditions") == Some(&Value::Null)
-    {
-        status.remove("conditions");
-    }
-}
-
-fn status(definition: &mut Value) -> Option<&mut Map<String, Value>> {
-    let status = definition
-        .as_object_mut()?
-        .entry("status")
-        .or_insert_with(|| json!({}));
-    status.as_object_mut()
+    list.as_array_mut()
 }

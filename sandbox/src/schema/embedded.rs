@@ -5,7 +5,6 @@ use serde_json::Value;
 use super::error::{FieldError, FieldErrorKind};
 use super::node::{Node, Schema};
 use super::path::FieldPath;
-use super::typed::mistyped;
 use crate::api::names;
 use crate::builtin;
 
@@ -24,7 +23,7 @@ pub(super) fn undecodable(
             }
         }
         if let Some(metadata) = value.get("metadata")
-            && let Some(wrong) = mistyped(&builtin::object_meta(), metadata)
+            && let Some(wrong) = builtin::metadata_mistyped(metadata)
         {
             let at = at.child("metadata");
             let wrong = wrong.to_string();

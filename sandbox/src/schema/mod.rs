@@ -32,7 +32,6 @@ mod set;
 mod structural;
 #[cfg(test)]
 mod tests;
-mod typed;
 mod validate;
 
 pub use error::{FieldError, FieldErrorKind};
@@ -41,4 +40,3 @@ pub use set::{SchemaSet, SchemaSetError};
 
 pub(crate) use meta::object_meta;
 pub(crate) use node::{ListType, MapType, Node, SchemaType};
-pub(crate) use typed::mistyped;

@@ -85,14 +85,6 @@ impl Schema {
         self
     }
 
-    /// The name of its definition, in a [`SchemaSet`](super::SchemaSet).
-    pub(super) fn name(&self) -> Option<&str> {
-        match &self.target {
-            Target::Here(_) => None,
-            Target::Named(reference) => Some(reference.name()),
-        }
-    }
-
     pub(crate) fn node(&self) -> &Node {
         match &self.target {
             Target::Here(node) => node,
@@ -123,22 +115,25 @@ impl Schema {
     /// Values are checked first. CEL rules are evaluated if the values are such that rules can rely on them; if not, an
     /// error says that there are rules which were not checked.
     pub fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
-        self.validate_with(object, old, Vec::new())
+        self.validate_with(object, old, Vec::new(), false)
     }
 
-    /// Like [`validate`](Self::validate), with what is wrong with the values in other ways.
+    /// Like [`validate`](Self::validate), with what is wrong with the values in other ways; `hindered` tells that more is wrong,
+    /// which rules cannot rely on.
     pub(crate) fn validate_with(
         &self,
         object: &Value,
         old: Option<&Value>,
         others: Vec<FieldError>,
+        hindered: bool,
     ) -> Vec<FieldError> {
         let mut errors = Vec::new();
         super::validate::validate(self, object, &FieldPath::Root, &mut errors);
         errors.extend(others);
         super::embedded::validate(self, object, &FieldPath::Root, &mut errors);
         super::list_type::validate(self, object, &FieldPath::Root, &mut errors);
-        if !errors.iter().any(|error| error.kind.hinders_rules()) {
+        let hindered = hindered || errors.iter().any(|error| error.kind.hinders_rules());
+        if !hindered {
             super::cel::validate(self, object, old, &mut errors);
         } else if self.has_rules() {
             let detail = "some validation rules were not checked because the object was invalid; \

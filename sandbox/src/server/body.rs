@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::api::ApiError;
 use crate::depth;
+use crate::json;
 
 /// The largest request body, as on a real server.
 const LIMIT: usize = 3 * 1024 * 1024;
@@ -64,12 +65,12 @@ pub(super) fn decode(media_type: &str, body: &[u8]) -> Result<Value, ApiError> {
 }
 
 pub(super) fn json(body: &[u8]) -> Result<Value, ApiError> {
-    let value = serde_json::from_slice(body).map_err(|error| {
+    let document = json::read(body).map_err(|error| {
         ApiError::bad_request(format!(
             "couldn't get version/kind; json parse error: {error}"
         ))
     })?;
-    shallow(value)
+    shallow(document.value)
 }
 
 pub(super) fn yaml(body: &[u8]) -> Result<Value, ApiError> {
@@ -81,11 +82,5 @@ pub(super) fn yaml(body: &[u8]) -> Result<Value, ApiError> {
 }
 
 fn shallow(value: Value) -> Result<Value, ApiError> {
-    if depth::within(&value, depth::LIMIT) {
-        return Ok(value);
-    }
-    Err(ApiError::bad_request(format!(
-        "the body is nested deeper than {} levels",
-        depth::LIMIT
-    )))
+    depth::check(&value).map(|()| value)
 }

@@ -49,8 +49,10 @@ pub(super) async fn answer<B>(
         ["openapi", "v3", "apis", group, version] => openapi::document(&registry, group, version),
         _ => None,
     };
-    Ok(match document {
-        Some(document) => respond::json(200, &document, incoming.query.flag("pretty")),
-        None => respond::no_such_path(),
-    })
+    match (document, parts.as_slice()) {
+        (Some(document), _) => Ok(respond::json(200, &document, incoming.query.flag("pretty"))),
+        (None, ["api", ..]) => respond::unserved(&registry, ""),
+        (None, ["apis", group, ..]) => respond::unserved(&registry, group),
+        (None, _) => Ok(respond::no_such_path()),
+    }
 }

@@ -150,6 +150,7 @@ pub(super) fn write(request: &Request) -> Result<WriteOptions, ApiError> {
         force: query.flag("force"),
         dry_run: dry_run(request, query.all("dryRun"))?,
         validation,
+        duplicates: Vec::new(),
     })
 }
 

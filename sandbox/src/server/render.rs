@@ -95,13 +95,7 @@ pub(super) fn read(target: &Target, stored: &Arc<Value>) -> Arc<Value> {
 /// # Errors
 /// 400 for a wrong `includeObject`.
 pub(super) fn list(core: &Core, request: &Request, listed: &Listed) -> Result<Vec<u8>, ApiError> {
-    let mut metadata = Map::new();
-    metadata.insert("resourceVersion".into(), listed.version.to_string().into());
-    // Lists of custom resources show an empty token too, tables do not.
-    let custom = request.target.kind.is_custom() && !matches!(request.form, Form::Table);
-    if !listed.continue_token.is_empty() || custom {
-        metadata.insert("continue".into(), listed.continue_token.as_str().into());
-    }
+    let mut metadata = list_metadata(request, listed.version, &listed.continue_token);
     if let Some(remaining) = listed.remaining {
         metadata.insert("remainingItemCount".into(), remaining.into());
     }
@@ -112,6 +106,18 @@ pub(super) fn list(core: &Core, request: &Request, listed: &Listed) -> Result<Ve
         .map(|entry| read(target, &entry.object))
         .collect();
     items(core, request, Value::Object(metadata), &objects)
+}
+
+/// The metadata of a list.
+pub(super) fn list_metadata(request: &Request, version: u64, token: &str) -> Map<String, Value> {
+    let mut metadata = Map::new();
+    metadata.insert("resourceVersion".into(), version.to_string().into());
+    // Lists of custom resources show an empty token too, unless they are made into another form.
+    let untyped = request.target.kind.is_custom() && request.form == Form::Object;
+    if !token.is_empty() || untyped {
+        metadata.insert("continue".into(), token.into());
+    }
+    metadata
 }
 
 /// A list of these objects in the form the request asks for, as JSON text.

@@ -13,6 +13,7 @@ use super::{body, cbor, pods, read, write};
 use crate::api::{ApiError, Target};
 use crate::core::Core;
 use crate::record::RecordedRequest;
+use crate::registry::Registry;
 
 /// A request for a resource that is served, with its body read.
 pub(super) struct Request {
@@ -45,9 +46,12 @@ where
     }
     let registry = core.registry();
     let Some(kind) = registry.find(&route.group, &route.version, &route.resource) else {
-        return Ok(unserved(&route));
+        return unserved(&registry, &route);
     };
     let target = Target::new(kind, route.namespace.as_deref());
+    if target.kind.is_custom() && is_elsewhere(&target, &route) {
+        return Ok(respond::no_such_path());
+    }
     if pods::serves(&target.kind, &route) {
         return pods::answer(core, target, route, incoming.query, incoming.upgrade).await;
     }
@@ -86,7 +90,7 @@ where
     Ok(cbor::response(answer, is_watch))
 }
 
-fn unserved(route: &ResourceRoute) -> Response<Body> {
+fn unserved(registry: &Registry, route: &ResourceRoute) -> Result<Response<Body>, ApiError> {
     const REVIEWS: &[&str] = &[
         "authentication.k8s.io",
         "authorization.k8s.io",
@@ -95,27 +99,46 @@ fn unserved(route: &ResourceRoute) -> Response<Body> {
     ];
     if REVIEWS.contains(&route.group.as_str()) {
         let feature = format!("{} of {}/{}", route.resource, route.group, route.version);
-        return respond::error(&ApiError::not_implemented(feature), false);
+        return Err(ApiError::not_implemented(feature));
     }
-    respond::no_such_path()
+    respond::unserved(registry, &route.group)
+}
+
+/// Whether the path has a namespace and the kind has none, or the other way round.
+fn is_elsewhere(target: &Target, route: &ResourceRoute) -> bool {
+    let kind = &target.kind;
+    let whole = route.name.is_none() && matches!(route.verb, "list" | "watch");
+    match &route.namespace {
+        Some(_) => !kind.namespaced && kind.plural != "namespaces",
+        None => kind.namespaced && !whole,
+    }
 }
 
 /// Whether the kind has this verb on this path.
 fn check(target: &Target, route: &ResourceRoute) -> Result<(), ApiError> {
     let kind = &target.kind;
-    let everywhere = kind.namespaced && route.namespace.is_none();
-    let misplaced = !kind.namespaced && route.namespace.is_some() && kind.plural != "namespaces";
     let subresource = route.subresource.as_deref().unwrap_or_default();
-    if misplaced || (everywhere && route.name.is_some()) {
-        return Err(target.not_found(route.name.as_deref().unwrap_or_default()));
+    if is_elsewhere(target, route) {
+        // All namespaces can be read, so the path is there.
+        let is_path = kind.namespaced && route.name.is_none();
+        return Err(if is_path {
+            ApiError::method_not_allowed()
+        } else {
+            ApiError::no_such_resource()
+        });
     }
-    if everywhere && !matches!(route.verb, "list" | "watch") {
-        return Err(ApiError::method_not_allowed());
+    if kind.is_custom() && subresource.is_empty() && route.name.is_none() {
+        // The name is asked for, but for a new object, which brings it.
+        if matches!(route.verb, "update" | "patch") {
+            return Err(ApiError::bad_request("name must be provided"));
+        }
     }
     let core_kind = |plural: &str| kind.group.is_empty() && kind.plural == plural;
     let (pods, accounts) = (core_kind("pods"), core_kind("serviceaccounts"));
     match (subresource, route.verb) {
-        ("", "create") if route.name.is_some() => Err(ApiError::method_not_allowed()),
+        ("", "create") if route.name.is_some() && !kind.is_custom() => {
+            Err(ApiError::method_not_allowed())
+        }
         ("", "update" | "patch") if route.name.is_none() => Err(ApiError::method_not_allowed()),
         ("", verb) if kind.allows(verb) => Ok(()),
         ("", _) => Err(ApiError::method_not_allowed()),
@@ -130,8 +153,15 @@ fn check(target: &Target, route: &ResourceRoute) -> Result<(), ApiError> {
         ("token", _) if accounts => Err(ApiError::method_not_allowed()),
         ("finalize", "update") if kind.plural == "namespaces" && kind.group.is_empty() => Ok(()),
         ("status" | "scale", _) if !kind.status && !kind.is_custom() => {
-            Err(target.not_found(&route.resource))
+            Err(ApiError::no_such_resource())
         }
+        ("status", _) if kind.is_custom() && kind.status => Err(ApiError::method_not_supported(
+            &target.resource(),
+            route.verb,
+        )),
+        ("scale", _) if kind.is_custom() && kind.scale.is_some() => Err(
+            ApiError::method_not_supported(&target.resource(), route.verb),
+        ),
         ("status" | "scale", "create" | "delete") => Err(ApiError::method_not_allowed()),
         _ if kind.is_custom() => Err(target.not_found(route.name.as_deref().unwrap_or_default())),
         (other, _) => Err(ApiError::not_implemented(format_args!(

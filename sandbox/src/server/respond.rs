@@ -10,6 +10,7 @@ use http_body_util::{BodyExt, Full, StreamBody};
 use serde_json::Value;
 
 use crate::api::ApiError;
+use crate::registry::Registry;
 
 /// The body of every answer.
 pub(super) type Body = UnsyncBoxBody<Bytes, io::Error>;
@@ -74,6 +75,18 @@ pub(super) fn error(error: &ApiError, pretty: bool) -> Response<Body> {
 /// The answer to a path that nothing is served under.
 pub(super) fn no_such_path() -> Response<Body> {
     bytes(404, "text/plain; charset=utf-8", "404 page not found\n")
+}
+
+/// The answer to a path of a group of which something else is served.
+///
+/// # Errors
+/// 404 for built-in groups.
+pub(super) fn unserved(registry: &Registry, group: &str) -> Result<Response<Body>, ApiError> {
+    let mut kinds = registry.kinds().iter();
+    if kinds.any(|kind| kind.group == group && !kind.is_custom()) {
+        return Err(ApiError::no_such_resource());
+    }
+    Ok(no_such_path())
 }
 
 /// An answer that goes on.

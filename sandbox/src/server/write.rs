@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::resource::Request;
 use super::respond::{self, Body};
 use super::{body, options, patch, render};
-use crate::api::{self, ApiError, Replace, Written};
+use crate::api::{self, ApiError, DeleteOptions, Replace, WriteOptions, Written, strategy};
 use crate::core::Core;
 
 /// Answers the verbs that change something.
@@ -17,56 +17,75 @@ pub(super) fn answer(core: &Core, request: &Request) -> Result<Response<Body>, A
             Ok(respond::json(201, &answer, request.query.flag("pretty")))
         }
         "create" => {
-            let object = decode(request)?;
-            let written = api::create(
-                core,
-                &request.target,
-                object,
-                &options::write(request)?,
-                false,
-            )?;
+            let (object, options) = decode(core, request)?;
+            let written = api::create(core, &request.target, object, &options, false)?;
             respond(core, request, written)
         }
         "update" => respond(core, request, update(core, request)?),
         "patch" => respond(core, request, patch::patch(core, request)?),
-        "delete" => {
-            let deleted = api::delete(
-                core,
-                &request.target,
-                &request.name,
-                &options::delete(request)?,
-            )?;
-            let answer = render::object(core, request, deleted.answer(&request.target))?;
-            Ok(respond::json(200, &answer, request.query.flag("pretty")))
-        }
-        "deletecollection" => {
-            let selection = options::selection(request)?;
-            let deleted = api::delete_collection(
-                core,
-                &request.target,
-                &selection,
-                &options::delete(request)?,
-            )?;
-            let deleted: Vec<Arc<Value>> = deleted.into_iter().map(Arc::new).collect();
-            let metadata = serde_json::json!({"resourceVersion": core.store.version().to_string()});
-            let text = render::items(core, request, metadata, &deleted)?;
-            Ok(respond::bytes(200, "application/json", text))
-        }
+        "delete" | "deletecollection" => delete(core, request),
         _ => Err(ApiError::method_not_allowed()),
     }
 }
 
-fn decode(request: &Request) -> Result<Value, ApiError> {
-    body::decode(
-        &body::media_type(&request.record.content_type),
-        &request.body,
-    )
+fn delete(core: &Core, request: &Request) -> Result<Response<Body>, ApiError> {
+    let options = options::delete(request)?;
+    let warning = strategy::deletion_warning(&request.target.kind, &options);
+    let mut response = match request.verb {
+        "delete" => delete_one(core, request, &options),
+        _ => delete_collection(core, request, &options),
+    }
+    .map_err(|error| error.warned(warning.map(String::from).as_slice()))?;
+    if let Some(warning) = warning {
+        respond::warn(&mut response, warning);
+    }
+    Ok(response)
+}
+
+fn delete_one(
+    core: &Core,
+    request: &Request,
+    options: &DeleteOptions,
+) -> Result<Response<Body>, ApiError> {
+    let deleted = api::delete(core, &request.target, &request.name, options)?;
+    let answer = render::object(core, request, deleted.answer(&request.target))?;
+    Ok(respond::json(200, &answer, request.query.flag("pretty")))
+}
+
+fn delete_collection(
+    core: &Core,
+    request: &Request,
+    options: &DeleteOptions,
+) -> Result<Response<Body>, ApiError> {
+    let selection = options::selection(request)?;
+    let deleted = api::delete_collection(core, &request.target, &selection, options)?;
+    let deleted: Vec<Arc<Value>> = deleted.into_iter().map(Arc::new).collect();
+    let metadata = render::list_metadata(request, core.store.version(), "");
+    let text = render::items(core, request, Value::Object(metadata), &deleted)?;
+    Ok(respond::bytes(200, "application/json", text))
+}
+
+/// The object in the body, and the options of the write, which tell what was wrong with the body.
+fn decode(core: &Core, request: &Request) -> Result<(Value, WriteOptions), ApiError> {
+    let mut options = options::write(request)?;
+    let registry = core.registry();
+    let recognize = |text: &[u8]| api::recognize(&registry, &request.target, text);
+    let media = body::media_type(&request.record.content_type);
+    let recognized = match media.as_str() {
+        "" | "application/json" => recognize(&request.body)?,
+        media => {
+            let value = body::decode(media, &request.body)?;
+            recognize(value.to_string().as_bytes())?
+        }
+    };
+    options.duplicates = recognized.duplicates;
+    Ok((recognized.object, options))
 }
 
 /// What is created below an object and is no object itself.
 fn create_subresource(core: &Core, request: &Request) -> Result<Value, ApiError> {
     let (target, name) = (&request.target, request.name.as_str());
-    let body = decode(request)?;
+    let body = document(request)?;
     let options = options::write(request)?;
     match request.subresource.as_str() {
         "eviction" => {
@@ -80,14 +99,22 @@ fn create_subresource(core: &Core, request: &Request) -> Result<Value, ApiError>
     }
 }
 
+/// The body, whatever it is.
+fn document(request: &Request) -> Result<Value, ApiError> {
+    let media = body::media_type(&request.record.content_type);
+    body::decode(&media, &request.body)
+}
+
 fn update(core: &Core, request: &Request) -> Result<Written, ApiError> {
-    let object = decode(request)?;
-    let options = options::write(request)?;
     if request.subresource == "scale" {
+        let options = options::write(request)?;
+        let scale = document(request)?;
+        api::named(&request.target, &scale, &request.name)?;
         return api::write_scale(core, &request.target, &request.name, &options, |_| {
-            Ok(object.clone())
+            Ok(scale.clone())
         });
     }
+    let (object, options) = decode(core, request)?;
     let replace = Replace {
         name: &request.name,
         subresource: &request.subresource,

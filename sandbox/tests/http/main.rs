@@ -1,6 +1,7 @@
 //! The sandbox as its clients see it: everything over HTTP, in memory on the paused clock or over HTTPS.
 
 mod apply;
+mod bodies;
 mod client;
 mod definitions;
 mod deletion;

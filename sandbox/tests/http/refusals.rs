@@ -60,7 +60,7 @@ async fn what_cannot_be_done_is_refused_in_the_servers_words() {
             (
                 400,
                 "BadRequest",
-                "Secret in version \"v1\" cannot be handled as a ConfigMap: no kind \"Secret\" is registered for version \"v1\"".to_owned(),
+                "Secret in version \"v1\" cannot be handled as a ConfigMap: converting (v1.Secret) to (core.ConfigMap): unknown conversion".to_owned(),
             ),
         ),
         (
@@ -185,14 +185,18 @@ async fn what_cannot_be_done_is_refused_in_the_servers_words() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_path_of_nothing_is_not_found_in_plain_text() {
+async fn a_path_of_nothing_is_not_found_in_plain_text_but_in_built_in_groups() {
     let client = Client::new().await;
     for path in [
-        "/nothing",
-        "/apis/nowhere.dev/v1/things",
         "/apis/apps/v2/deployments",
         "/api/v1/things",
+        "/api/v1/configmaps/a",
     ] {
+        let expected = "the server could not find the requested resource";
+        let answer = client.get(path).await;
+        assert_eq!(answer.failure(), (404, "NotFound", expected), "{path}");
+    }
+    for path in ["/nothing", "/apis/nowhere.dev/v1/things"] {
         let answer = client.get(path).await;
         assert_eq!(
             (answer.code, &*answer.text),

@@ -4,8 +4,7 @@
 //! The real server is the one of `tests/cluster`, whose program `PILOTHOUSE_CLUSTER_BINARY` names, or any cluster whose
 //! kubeconfig `PILOTHOUSE_CLUSTER` names. Without both there is nothing to compare with, and the test says so.
 //!
-//! `PILOTHOUSE_SCENARIO` picks the scenarios whose names contain it. `PILOTHOUSE_CONFORMANCE_OPEN` names a file to write the
-//! steps to that differ: what `open.txt` is made with. `PILOTHOUSE_CONFORMANCE_KEPT` names a folder in which the real
+//! `PILOTHOUSE_SCENARIO` picks the scenarios whose names contain it. `PILOTHOUSE_CONFORMANCE_KEPT` names a folder in which the real
 //! server's answers are kept: a scenario whose answers are there is asked of the sandbox alone.
 
 #![recursion_limit = "512"]
@@ -22,7 +21,7 @@ mod scenarios;
 #[path = "../../../examples/website/src/main.rs"]
 mod website;
 
-use std::{collections::BTreeSet, panic::AssertUnwindSafe};
+use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt;
 use pilothouse::{client::Client, testing::Cluster};
@@ -66,18 +65,7 @@ async fn the_sandbox_answers_as_a_real_api_server() {
         differences.extend(normal::differences(name, &sandbox, &real));
         println!("{name}: {} answers", real.len());
     }
-    let open = known::open();
-    if let Some(file) = std::env::var_os("PILOTHOUSE_CONFORMANCE_OPEN") {
-        let steps: BTreeSet<&str> = differences
-            .iter()
-            .filter(|difference| !known::is_known(difference, &BTreeSet::new()))
-            .map(|difference| difference.step.as_str())
-            .collect();
-        let lines: Vec<&str> = steps.into_iter().collect();
-        std::fs::write(file, lines.join("\n") + "\n").unwrap();
-    }
-    let known = |difference: &normal::Difference| known::is_known(difference, &open);
-    let (known, unknown): (Vec<_>, Vec<_>) = differences.into_iter().partition(known);
+    let (known, unknown): (Vec<_>, Vec<_>) = differences.into_iter().partition(known::is_known);
     println!("{} known differences", known.len());
     let unknown: Vec<String> = unknown.iter().map(ToString::to_string).collect();
     assert!(

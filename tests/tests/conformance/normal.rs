@@ -22,6 +22,12 @@ static VERSION: LazyLock<Regex> = LazyLock::new(|| {
 static AGENT: LazyLock<Regex> = LazyLock::new(|| Regex::new("conformance-[0-9a-f]{16}").unwrap());
 static AGE: LazyLock<Regex> = LazyLock::new(|| Regex::new("^[0-9]+(ms|s|m)$").unwrap());
 
+/// Addresses of Services.
+static ADDRESS: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\b10\.(9[6-9]|10[0-9]|11[01])\.[0-9]+\.[0-9]+\b").unwrap());
+/// Names made of a prefix of the scenarios.
+static GENERATED: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\bA_[a-z0-9]{5}\b").unwrap());
+
 /// Something that two servers do not agree on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Difference {
@@ -177,6 +183,8 @@ fn normalise(value: &mut Value, key: &str) {
                 }
                 let replaced = UID.replace_all(text, "<uid>");
                 let replaced = TIME.replace_all(&replaced, "<time>");
+                let replaced = ADDRESS.replace_all(&replaced, "<address>");
+                let replaced = GENERATED.replace_all(&replaced, "<generated>");
                 let replaced = AGENT.replace_all(&replaced, "conformance");
                 *text = VERSION.replace_all(&replaced, "${1}<version>").into_owned();
             }

@@ -35,7 +35,7 @@ pub(crate) async fn objects(run: &mut Run) {
         (
             "lease",
             run.path("coordination.k8s.io/v1/leases"),
-            json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "a"}, "spec": {"holderIdentity": "me", "leaseDurationSeconds": 15, "renewTime": "2026-01-01T00:00:00.5Z"}}),
+            json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "a"}, "spec": {"holderIdentity": "me", "leaseDurationSeconds": 15, "renewTime": "2026-01-01T00:00:00.500000Z"}}),
         ),
         (
             "role",
@@ -93,7 +93,16 @@ pub(crate) async fn objects(run: &mut Run) {
         let same = unchanged.body["metadata"]["resourceVersion"]
             == read.body["metadata"]["resourceVersion"];
         run.note(format!("{kind}: nothing changed"), same.into());
-        let mut labelled = read.body.clone();
+        let again = run
+            .quietly(Ask::put(&one, unchanged.body.clone()))
+            .await
+            .body;
+        run.note(
+            format!("{kind}: still nothing changed"),
+            (again["metadata"]["resourceVersion"] == unchanged.body["metadata"]["resourceVersion"])
+                .into(),
+        );
+        let mut labelled = unchanged.body.clone();
         labelled["metadata"]["labels"] = json!({"new": "label"});
         run.step(format!("{kind}: put"), Ask::put(&one, labelled.clone()))
             .await;

@@ -373,6 +373,24 @@ pub(crate) async fn of_requests(run: &mut Run) {
         Ask::delete("/api/v1/namespaces/default?dryRun=All"),
     )
     .await;
+    let leases = run.path("coordination.k8s.io/v1/leases");
+    for (step, time) in [
+        ("tenths of a second", "2026-01-01T00:00:00.5Z"),
+        ("a day", "2026-01-01"),
+        ("no month", "2026-13-01T00:00:00.000000Z"),
+    ] {
+        run.step(
+            format!("lease: {step}"),
+            Ask::post(
+                &leases,
+                json!({"metadata": {"name": "k"}, "spec": {"renewTime": time}}),
+            ),
+        )
+        .await;
+    }
+    let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}});
+    run.step("lease: a status", Ask::post(&leases, status))
+        .await;
     let jobs = run.path("batch/v1/jobs");
     run.step("job: restart policy", Ask::post(&jobs, json!({"metadata": {"name": "j"}, "spec": {"template": {"spec": {"containers": [{"name": "a", "image": "a"}]}}}}))).await;
     let crons = run.path("batch/v1/cronjobs");

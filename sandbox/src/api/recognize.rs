@@ -1,0 +1,256 @@
+use serde_json::{Map, Value};
+
+use super::{ApiError, Target};
+use crate::builtin;
+use crate::go;
+use crate::json;
+use crate::registry::{Registry, ServedKind};
+
+/// The body of a request, read as the object that its path asks for.
+#[derive(Debug)]
+pub(crate) struct Recognized {
+    pub(crate) object: Value,
+    /// The paths of names that stand in their object more than once.
+    pub(crate) duplicates: Vec<String>,
+}
+
+/// Reads JSON as an object of the target's kind.
+///
+/// # Errors
+/// 400 for what is no JSON, of another kind, or does not fit the types of the kind.
+pub(crate) fn recognize(
+    registry: &Registry,
+    target: &Target,
+    body: &[u8],
+) -> Result<Recognized, ApiError> {
+    let kind = &target.kind;
+    let unrecognized = |why: &str| {
+        Err(ApiError::bad_request(format!(
+            "the object provided is unrecognized (must be of type {}): {why} ({})",
+            kind.kind,
+            summary(body)
+        )))
+    };
+    let parse_error = |why: &str| {
+        unrecognized(&format!(
+            "couldn't get version/kind; json parse error: {why}"
+        ))
+    };
+    let document = match json::read(body) {
+        Ok(document) => document,
+        Err(why) => return parse_error(&why),
+    };
+    let mut object = match document.value {
+        Value::Null => Value::Object(Map::new()),
+        value => value,
+    };
+    if let Err(why) = type_meta_decodes(&object) {
+        return parse_error(&why);
+    }
+    let given = GivenKind::of(&object);
+    let Some(mut given) = given else {
+        let found = object.get("apiVersion").and_then(Value::as_str);
+        let found = found.unwrap_or_default();
+        return unrecognized(&format!("unexpected GroupVersion string: {found}"));
+    };
+    if kind.is_custom() {
+        if given.kind.is_empty() {
+            let text = String::from_utf8_lossy(body);
+            return unrecognized(&format!("Object 'Kind' is missing in '{text}'"));
+        }
+        let metadata = object.get("metadata").unwrap_or(&Value::Null);
+        if let Some(wrong) = builtin::metadata_mistyped(metadata) {
+            return Err(given.not_handled(kind, &wrong.to_string()));
+        }
+    } else {
+        given.complete(kind);
+        given.decodes(registry, kind, &object)?;
+        if let Some(fields) = object.as_object_mut() {
+            fields.insert("apiVersion".into(), given.api_version().into());
+            fields.insert("kind".into(), given.kind.clone().into());
+        }
+    }
+    if given.api_version() != kind.api_version() {
+        return Err(ApiError::bad_request(format!(
+            "the API version in the data ({}) does not match the expected API version ({})",
+            given.api_version(),
+            kind.api_version()
+        )));
+    }
+    crate::depth::check(&object)?;
+    Ok(Recognized {
+        object,
+        duplicates: document.duplicates,
+    })
+}
+
+/// The beginning of a body, as errors show it.
+fn summary(body: &[u8]) -> String {
+    const LENGTH: usize = 30;
+    let shown = body.get(..LENGTH).unwrap_or(body);
+    let more = if body.len() > LENGTH { " ..." } else { "" };
+    match body.first() {
+        None => "<empty>".into(),
+        Some(b'{') => format!("{}{more}", String::from_utf8_lossy(shown)),
+        Some(_) => {
+            let hex: String = shown.iter().map(|byte| format!("{byte:02x}")).collect();
+            format!("{hex}{more}")
+        }
+    }
+}
+
+fn type_meta_decodes(object: &Value) -> Result<(), String> {
+    let Some(fields) = object.as_object() else {
+        const TYPE_META: &str = r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
+        return Err(format!(
+            "json: cannot unmarshal {} into Go value of type {TYPE_META}",
+            go::json_kind(object)
+        ));
+    };
+    for name in ["apiVersion", "kind"] {
+        match fields.get(name) {
+            None | Some(Value::Null | Value::String(_)) => {}
+            Some(other) => {
+                return Err(format!(
+                    "json: cannot unmarshal {} into Go struct field .{name} of type string",
+                    go::json_kind(other)
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What an object says it is.
+struct GivenKind {
+    group: String,
+    version: String,
+    kind: String,
+}
+
+impl GivenKind {
+    /// `None` for an `apiVersion` of more than two parts.
+    fn of(object: &Value) -> Option<Self> {
+        let text = |field: &str| {
+            object
+                .get(field)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+        };
+        let api_version = text("apiVersion");
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        (!version.contains('/')).then(|| Self {
+            group: group.into(),
+            version: version.into(),
+            kind: text("kind").into(),
+        })
+    }
+
+    fn api_version(&self) -> String {
+        if self.group.is_empty() {
+            self.version.clone()
+        } else {
+            format!("{}/{}", self.group, self.version)
+        }
+    }
+
+    /// Takes what it leaves out from the kind that is expected.
+    fn complete(&mut self, expected: &ServedKind) {
+        if self.kind.is_empty() {
+            self.kind.clone_from(&expected.kind);
+        }
+        if self.version.is_empty() && (self.group.is_empty() || self.group == expected.group) {
+            self.group.clone_from(&expected.group);
+            self.version.clone_from(&expected.version);
+        }
+    }
+
+    fn not_handled(&self, expected: &ServedKind, why: &str) -> ApiError {
+        let Self { version, kind, .. } = self;
+        let expected = &expected.kind;
+        ApiError::bad_request(format!(
+            "{kind} in version {version:?} cannot be handled as a {expected}: {why}"
+        ))
+    }
+
+    /// Whether an object of this kind can be read, and be made one of the kind that is expected.
+    fn decodes(
+        &self,
+        registry: &Registry,
+        expected: &ServedKind,
+        object: &Value,
+    ) -> Result<(), ApiError> {
+        let Self {
+            group,
+            version,
+            kind,
+        } = self;
+        let found = registry
+            .find_kind(group, version, kind)
+            .filter(|found| !found.is_custom());
+        if let Some(wrong) = found.and_then(|found| builtin::mistyped(found, object)) {
+            return Err(self.not_handled(expected, &wrong.to_string()));
+        }
+        // An Event is the same in both of its groups.
+        if *kind == expected.kind
+            && found.is_some_and(|_| *group == expected.group || kind == "Event")
+        {
+            return Ok(());
+        }
+        if found.is_none() && !self.is_of_every_group(registry) {
+            return Err(self.not_handled(
+                expected,
+                &format!(
+                    "no kind {kind:?} is registered for version {:?} in scheme \"pkg/runtime/scheme.go:111\"",
+                    self.api_version()
+                ),
+            ));
+        }
+        let package = match expected.group.split('.').next() {
+            None | Some("" | "events") => "core",
+            Some(group) => group,
+        };
+        let why = format!(
+            "converting ({version}.{kind}) to ({package}.{}): unknown conversion",
+            expected.kind
+        );
+        Err(self.not_handled(expected, &why))
+    }
+
+    /// Lists, and what the API machinery itself consists of.
+    fn is_of_every_group(&self, registry: &Registry) -> bool {
+        const EVERYWHERE: [&str; 7] = [
+            "CreateOptions",
+            "DeleteOptions",
+            "GetOptions",
+            "ListOptions",
+            "PatchOptions",
+            "UpdateOptions",
+            "WatchEvent",
+        ];
+        const CORE: [&str; 5] = [
+            "APIGroup",
+            "APIGroupList",
+            "APIResourceList",
+            "APIVersions",
+            "Status",
+        ];
+        let Self {
+            group,
+            version,
+            kind,
+        } = self;
+        let kind = kind.as_str();
+        let mut same_version = registry
+            .kinds()
+            .iter()
+            .filter(|known| {
+                !known.is_custom() && known.group == *group && known.version == *version
+            })
+            .peekable();
+        let known = same_version.peek().is_some();
+        known && EVERYWHERE.contains(&kind)
+            || group.is_empty() && version == "v1" && CORE.contains(&kind)
+            || same_version.any(|known| known.list_kind == kind)
+    }
+}

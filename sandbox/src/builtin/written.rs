@@ -1,0 +1,164 @@
+//! Which fields an object of a built-in kind has when a real server writes it: those that its types hold and write.
+
+use serde_json::{Map, Value, json};
+
+use super::types::{Field, Type, fields};
+use crate::registry::ServedKind;
+
+/// Drops what the types do not tell from absent: nulls, and empty and zero values of fields that are not pointers.
+pub(super) fn drop_unset(kind: &ServedKind, object: &mut Value) {
+    if let Some(name) = super::definition_of(kind) {
+        drop_from(name, object);
+    }
+}
+
+/// Adds the fields that are written even if they are not set.
+pub(super) fn fill_written(kind: &ServedKind, object: &mut Value) {
+    if let Some(name) = super::definition_of(kind) {
+        fill_in(name, object);
+    }
+}
+
+/// A kind's object before anything was set.
+///
+/// What a create sets is compared with it: nobody is told to own a structure that is there in any case, only what is in it.
+pub(crate) fn blank_object(kind: &ServedKind) -> Value {
+    let mut object = Value::Object(Map::new());
+    fill_written(kind, &mut object);
+    object
+}
+
+fn drop_from(name: &str, value: &mut Value) {
+    let (Some(types), Value::Object(object)) = (fields(name), value) else {
+        return;
+    };
+    object.retain(|key, value| {
+        let Some(field) = types.get(key.as_str()) else {
+            return true;
+        };
+        drop_within(&field.kind, value);
+        !is_unset(field, value)
+    });
+}
+
+fn drop_within(kind: &Type, value: &mut Value) {
+    match (kind, value) {
+        (Type::Struct(name), value) => drop_from(name, value),
+        (Type::List(inner, _), Value::Array(items)) => {
+            items.iter_mut().for_each(|item| drop_within(inner, item));
+        }
+        (Type::Map(inner, _), Value::Object(entries)) => {
+            entries
+                .values_mut()
+                .for_each(|value| drop_within(inner, value));
+        }
+        _ => {}
+    }
+}
+
+fn is_unset(field: &Field, value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        _ if field.pointer || field.always => false,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(entries) => entries.is_empty() && matches!(field.kind, Type::Map(..)),
+        Value::String(text) => {
+            text.is_empty() && matches!(field.kind, Type::Basic(..) | Type::Bytes)
+        }
+        Value::Bool(set) => !set,
+        Value::Number(number) => {
+            matches!(field.kind, Type::Basic(..)) && number.as_f64() == Some(0.0)
+        }
+    }
+}
+
+fn fill_in(name: &str, value: &mut Value) {
+    let (Some(types), Value::Object(object)) = (fields(name), value) else {
+        return;
+    };
+    for (key, field) in types {
+        if field.always && !object.contains_key(&**key) {
+            object.insert(key.to_string(), zero(field));
+        }
+        if let Some(value) = object.get_mut(&**key) {
+            fill_within(&field.kind, value);
+        }
+    }
+}
+
+fn fill_within(kind: &Type, value: &mut Value) {
+    match (kind, value) {
+        (Type::Struct(name), value) => fill_in(name, value),
+        (Type::List(inner, _), Value::Array(items)) => {
+            items.iter_mut().for_each(|item| fill_within(inner, item));
+        }
+        (Type::Map(inner, _), Value::Object(entries)) => {
+            entries
+                .values_mut()
+                .for_each(|value| fill_within(inner, value));
+        }
+        _ => {}
+    }
+}
+
+fn zero(field: &Field) -> Value {
+    if field.pointer {
+        return Value::Null;
+    }
+    match &field.kind {
+        Type::Struct(_) => json!({}),
+        Type::Basic(basic, _) => match &**basic {
+            "string" => json!(""),
+            "bool" => json!(false),
+            _ => json!(0),
+        },
+        Type::Own(name) => match &**name {
+            "Quantity" => json!("0"),
+            "IntOrString" => json!(0),
+            _ => Value::Null,
+        },
+        Type::List(..) | Type::Map(..) | Type::Bytes => Value::Null,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(name: &str) -> std::sync::Arc<ServedKind> {
+        let mut kinds = crate::builtin::kinds().into_iter();
+        kinds.find(|kind| kind.kind == name).unwrap()
+    }
+
+    #[test]
+    fn what_is_not_set_is_not_written_unless_the_types_always_do() {
+        let set = kind("StatefulSet");
+        let mut object = json!({
+            "spec": {"replicas": 0, "serviceName": "", "minReadySeconds": 0, "selector": null,
+                "template": {"spec": {"hostNetwork": false, "nodeSelector": {}, "securityContext": {},
+                    "containers": [{"name": "a", "args": [], "stdin": false}]}}},
+            "status": {"readyReplicas": 0},
+        });
+        drop_unset(&set, &mut object);
+        fill_written(&set, &mut object);
+        assert_eq!(
+            object,
+            json!({
+                "metadata": {},
+                "spec": {"replicas": 0, "serviceName": "", "selector": null, "updateStrategy": {},
+                    "template": {"metadata": {}, "spec": {"securityContext": {},
+                        "containers": [{"name": "a", "resources": {}}]}}},
+                "status": {"replicas": 0, "availableReplicas": 0},
+            })
+        );
+    }
+
+    #[test]
+    fn a_blank_object_has_its_structures() {
+        assert_eq!(
+            blank_object(&kind("Service")),
+            json!({"metadata": {}, "spec": {}, "status": {"loadBalancer": {}}})
+        );
+        assert_eq!(blank_object(&kind("ConfigMap")), json!({"metadata": {}}));
+    }
+}
