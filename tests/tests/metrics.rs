@@ -234,6 +234,26 @@ const TABLE: &[(&str, &str, &[&str], &[&str])] = &[
     ("workqueue_retries_total", "counter", WORKQUEUE, &[]),
 ];
 
+/// Seconds of work in an informer.
+const INFORMER: &[&str] = &[
+    "0.001", "0.0025", "0.005", "0.01", "0.025", "0.05", "0.1", "0.25", "0.5", "1", "2.5", "5",
+    "10", "+Inf",
+];
+
+const KIND: &[&str] = &["group", "name", "resource", "version"];
+
+/// What client-go has of its informers.
+const INFORMERS: &[(&str, &str, &[&str], &[&str])] = &[
+    ("informer_queued_items", "gauge", KIND, &[]),
+    (
+        "informer_processing_latency_seconds",
+        "histogram",
+        KIND,
+        INFORMER,
+    ),
+    ("informer_store_resource_version", "gauge", KIND, &[]),
+];
+
 /// The metrics of an operator whose reconciles succeeded, failed, panicked, came back and still run.
 async fn after_some_work() -> String {
     let probe = Probe::new(async |widget, call| match widget.name() {
@@ -385,6 +405,27 @@ fn what_clients_send_is_measured_as_client_go_measures_it() {
     let found: BTreeSet<_> = found.into_iter().map(String::as_str).collect();
     assert_eq!(found, CLIENT.iter().map(|(name, ..)| *name).collect());
     metrics.has(CLIENT);
+    promtool(&text);
+}
+
+#[test]
+fn what_informers_do_is_measured_as_client_go_measures_it() {
+    let metrics = Metrics::new();
+    let informer = metrics.informer("apps", "v1", "deployments");
+    informer.listing("expired");
+    informer.fell_back("unsupported");
+    informer.watching("closed");
+    informer.reached("98765432109876543210");
+    informer.listener("web").backlog.set(1);
+    let text = metrics.encode();
+    let metrics = Exposition::parse(&text);
+    let of_client_go = |name: &&String| name.starts_with("informer_");
+    let found: BTreeSet<_> = metrics.types.keys().filter(of_client_go).collect();
+    let found: BTreeSet<_> = found.into_iter().map(String::as_str).collect();
+    assert_eq!(found, INFORMERS.iter().map(|(name, ..)| *name).collect());
+    metrics.has(INFORMERS);
+    let version = metrics.value("informer_store_resource_version", "group", "apps");
+    assert_eq!(version, "432109876543210");
     promtool(&text);
 }
 

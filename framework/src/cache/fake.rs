@@ -167,7 +167,7 @@ impl FakeServer {
     }
 
     pub(crate) fn informer_with(&self, metrics: &Metrics) -> SharedInformer<ConfigMap> {
-        let metrics = metrics.informer("configmaps");
+        let metrics = super::progress::metrics_of(metrics, &self.resource);
         SharedInformer::new(self.clone(), InformerScope::all(), metrics)
     }
 

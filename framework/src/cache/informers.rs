@@ -134,10 +134,7 @@ impl Informers {
         if let Some(informer) = known.and_then(|known| known.as_any().downcast_ref()) {
             return SharedInformer::clone(informer);
         }
-        let metrics = self
-            .inner
-            .metrics
-            .informer(&identity.resource.qualified_plural());
+        let metrics = super::progress::metrics_of(&self.inner.metrics, &identity.resource);
         let informer = SharedInformer::new(source(), identity.scope.clone(), metrics);
         state.phase.begin(&informer, &self.inner.tracker);
         state.informers.insert(identity, Arc::new(informer.clone()));

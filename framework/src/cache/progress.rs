@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::{Event, InformerMode, Snapshot};
 use crate::{
     client::Error,
-    metrics::InformerMetrics,
+    metrics::{InformerMetrics, Metrics, Share},
     resource::{ApiResource, Object},
 };
 
@@ -19,7 +19,20 @@ pub(super) struct Progress {
     resource: ApiResource,
     namespace: Option<String>,
     metrics: InformerMetrics,
+    /// What this informer adds to the kind's series.
+    shares: Shares,
     state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct Shares {
+    objects: Share,
+    undecodable: Share,
+}
+
+/// The series of the informers of `resource`.
+pub(super) fn metrics_of(metrics: &Metrics, resource: &ApiResource) -> InformerMetrics {
+    metrics.informer(&resource.group, &resource.version, &resource.plural)
 }
 
 #[derive(Debug, Default)]
@@ -29,8 +42,6 @@ struct State {
     /// The last error was that the server does not know the kind.
     not_served: bool,
     heard: Option<Instant>,
-    /// What this informer added to the kind's count of objects.
-    objects: usize,
 }
 
 impl Progress {
@@ -42,6 +53,10 @@ impl Progress {
         Self {
             resource,
             namespace,
+            shares: Shares {
+                objects: Share::of(&metrics.objects),
+                undecodable: Share::of(&metrics.undecodable),
+            },
             metrics,
             state: Mutex::default(),
         }
@@ -75,19 +90,15 @@ impl Progress {
                 );
             }
         }
-        self.count(snapshot.len());
-    }
-
-    fn count(&self, objects: usize) {
-        let mut state = self.state();
-        let difference = objects as i64 - state.objects as i64;
-        state.objects = objects;
-        drop(state);
-        self.metrics.objects.add(difference);
+        self.metrics
+            .reached(snapshot.resource_version().unwrap_or_default());
+        self.shares.objects.set(snapshot.len());
+        self.shares.undecodable.set(snapshot.undecodable());
     }
 
     pub(super) fn stopped(&self) {
-        self.count(0);
+        self.shares.objects.set(0);
+        self.shares.undecodable.set(0);
         self.enter(InformerMode::Stopped);
     }
 

@@ -58,3 +58,10 @@ pub(super) fn workqueue_seconds() -> Vec<f64> {
         .take(12)
         .collect()
 }
+
+/// Seconds of work in an informer, from 1 ms to 10 s, as client-go has them.
+pub(super) fn informer_seconds() -> Vec<f64> {
+    vec![
+        0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
+    ]
+}

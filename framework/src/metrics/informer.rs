@@ -1,34 +1,72 @@
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use prometheus::{Gauge, GaugeVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry};
+use prometheus::{
+    Gauge, GaugeVec, Histogram, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec,
+    Registry,
+};
 
-use super::metrics;
+use super::{ListenerMetrics, buckets, listener::ListenerFamilies, metrics};
 
-/// What the informers of one kind do; the series bear it in the label `resource`.
+/// What the informers of one kind do.
 ///
-/// Informers of one kind with different scopes share the series: they add to
-/// [`objects`](Self::objects) and subtract from it, and never set it. Cloning shares the series.
+/// The series of client-go (`informer_…`) bear the labels `group`, `version`, `resource`, and `name`,
+/// which is empty as for an informer factory without a name; ours (`pilothouse_informer_…`) have the plural
+/// with its group in `resource`, as RBAC names it (`deployments.apps`).
+///
+/// Informers of one kind with different scopes share the series: each has a [`Share`](super::Share)
+/// of a gauge, and never sets it. Cloning shares the series.
 #[derive(Clone, Debug)]
 pub struct InformerMetrics {
     /// Objects held now.
     pub objects: IntGauge,
+    /// Objects held now that do not decode.
+    pub undecodable: IntGauge,
+    /// Deltas that wait for the store (client-go's `informer_queued_items`).
+    pub queued: IntGauge,
+    /// Time in which a batch of deltas is brought to the store and its listeners (client-go's
+    /// `informer_processing_latency_seconds`).
+    pub processing: Histogram,
+    /// Watches that are open.
+    pub open_watches: IntGauge,
+    /// Reads of a whole collection that wait for others to end.
+    pub waiting_lists: IntGauge,
     /// Lists and watches that failed.
     pub errors: IntCounter,
     /// Versions of objects that did not decode.
     pub decode_errors: IntCounter,
+    /// Events that were dropped because their object is none of the kind, or has no name.
+    pub misfits: IntCounter,
+    /// Objects that an index function failed for.
+    pub index_errors: IntCounter,
+    /// Objects that a transform failed for.
+    pub transform_errors: IntCounter,
     /// Listeners and index functions that panicked.
     pub listener_panics: IntCounter,
+    /// Rounds in which all objects were told again.
+    pub resyncs: IntCounter,
     lists: IntCounterVec,
+    fallbacks: IntCounterVec,
     watches: IntCounterVec,
-    resource: String,
     last_event: Gauge,
+    last_watch: Gauge,
+    sync_time: Gauge,
+    store_version: IntGauge,
+    listeners: ListenerFamilies,
+    resource: String,
 }
 
 impl InformerMetrics {
-    /// A list begins: the `initial` one, after the history `expired`, after a failure, …
+    /// A list begins, streamed or in pages: the `initial` one, after the history `expired`, after a
+    /// failure, …
     pub fn listing(&self, reason: &'static str) {
         let labels = &[&*self.resource, reason];
         self.lists.with_label_values(labels).inc();
+    }
+
+    /// A list that was to be streamed is read in pages: streaming is `unsupported`, was `late`, …
+    pub fn fell_back(&self, reason: &'static str) {
+        let labels = &[&*self.resource, reason];
+        self.fallbacks.with_label_values(labels).inc();
     }
 
     /// A watch is opened: after the collection was `listed`, after the last one was `closed` by the
@@ -38,39 +76,118 @@ impl InformerMetrics {
         self.watches.with_label_values(labels).inc();
     }
 
+    /// Notes that a watch was opened just now.
+    pub fn opened(&self) {
+        self.last_watch.set(now());
+    }
+
     /// Notes that the server was heard just now: an event, a bookmark or a list.
     pub fn heard(&self) {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        self.last_event
-            .set(now.map(|since| since.as_secs_f64()).unwrap_or_default());
+        self.last_event.set(now());
     }
+
+    /// Notes how long an informer took from its start until its listeners knew the first list.
+    pub fn synced(&self, after: Duration) {
+        self.sync_time.set(after.as_secs_f64());
+    }
+
+    /// Notes the version that the store of an informer has reached: its last 15 digits, which a
+    /// floating-point number holds exactly, as client-go has it. A version that is no number is left out.
+    pub fn reached(&self, resource_version: &str) {
+        let start = resource_version.len().saturating_sub(15);
+        let digits = resource_version.get(start..).map(str::parse);
+        if let Some(Ok(version)) = digits {
+            self.store_version.set(version);
+        }
+    }
+
+    /// The series of a listener; `name` comes from the program, so that there are few.
+    pub fn listener(&self, name: &str) -> ListenerMetrics {
+        self.listeners.of(&self.resource, name)
+    }
+}
+
+fn now() -> f64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map(|since| since.as_secs_f64()).unwrap_or_default()
 }
 
 #[derive(Debug)]
 pub(super) struct InformerFamilies {
     objects: IntGaugeVec,
+    undecodable: IntGaugeVec,
+    queued: IntGaugeVec,
+    processing: HistogramVec,
+    store_version: IntGaugeVec,
+    open_watches: IntGaugeVec,
+    waiting_lists: IntGaugeVec,
     lists: IntCounterVec,
+    fallbacks: IntCounterVec,
     watches: IntCounterVec,
     errors: IntCounterVec,
     decode_errors: IntCounterVec,
+    misfits: IntCounterVec,
+    index_errors: IntCounterVec,
+    transform_errors: IntCounterVec,
     listener_panics: IntCounterVec,
+    resyncs: IntCounterVec,
     last_event: GaugeVec,
+    last_watch: GaugeVec,
+    sync_time: GaugeVec,
+    listeners: ListenerFamilies,
 }
 
 impl InformerFamilies {
     pub(super) fn register(registry: &Registry) -> Self {
-        let counter = |name, help| metrics::counter(registry, name, help, &["resource"]);
+        const RESOURCE: &[&str] = &["resource"];
+        const CLIENT_GO: &[&str] = &["name", "group", "version", "resource"];
+        let counter = |name, help| metrics::counter(registry, name, help, RESOURCE);
         let reasons = |name, help| metrics::counter(registry, name, help, &["resource", "reason"]);
+        let gauge = |name, help| metrics::int_gauge(registry, name, help, RESOURCE);
+        let time = |name, help| metrics::gauge(registry, name, help, RESOURCE);
         Self {
-            objects: metrics::int_gauge(
-                registry,
+            objects: gauge(
                 "pilothouse_informer_objects",
                 "Objects held by the informers of a kind",
-                &["resource"],
+            ),
+            undecodable: gauge(
+                "pilothouse_informer_undecodable_objects",
+                "Objects held by the informers of a kind that do not decode",
+            ),
+            queued: metrics::int_gauge(
+                registry,
+                "informer_queued_items",
+                "Number of items currently queued between the reader and the store of the informers",
+                CLIENT_GO,
+            ),
+            processing: metrics::histogram(
+                registry,
+                "informer_processing_latency_seconds",
+                "Time taken to bring a batch of changes to the store and the listeners",
+                CLIENT_GO,
+                buckets::informer_seconds(),
+            ),
+            store_version: metrics::int_gauge(
+                registry,
+                "informer_store_resource_version",
+                "Resource version that the store has reached, its last 15 digits",
+                CLIENT_GO,
+            ),
+            open_watches: gauge(
+                "pilothouse_informer_open_watches",
+                "Watches that the informers of a kind have open",
+            ),
+            waiting_lists: gauge(
+                "pilothouse_informer_waiting_lists",
+                "Reads of a whole collection that wait for others to end",
             ),
             lists: reasons(
                 "pilothouse_informer_lists_total",
                 "Lists begun by the informers of a kind, by what made them necessary",
+            ),
+            fallbacks: reasons(
+                "pilothouse_informer_list_fallbacks_total",
+                "Lists that could not be streamed and were read in pages, by what was in the way",
             ),
             watches: reasons(
                 "pilothouse_informer_watches_total",
@@ -84,33 +201,75 @@ impl InformerFamilies {
                 "pilothouse_informer_decode_errors_total",
                 "Versions of objects that did not decode",
             ),
+            misfits: counter(
+                "pilothouse_informer_misfits_total",
+                "Events dropped because their object is none of the kind or has no name",
+            ),
+            index_errors: counter(
+                "pilothouse_informer_index_errors_total",
+                "Objects that an index function failed for",
+            ),
+            transform_errors: counter(
+                "pilothouse_informer_transform_errors_total",
+                "Objects that a transform failed for",
+            ),
             listener_panics: counter(
                 "pilothouse_informer_listener_panics_total",
                 "Panics of listeners and index functions",
             ),
-            last_event: metrics::gauge(
-                registry,
+            resyncs: counter(
+                "pilothouse_informer_resyncs_total",
+                "Rounds in which all objects were told again",
+            ),
+            last_event: time(
                 "pilothouse_informer_last_event_timestamp_seconds",
                 "When the server was last heard, in seconds since 1970",
-                &["resource"],
             ),
+            last_watch: time(
+                "pilothouse_informer_last_watch_timestamp_seconds",
+                "When a watch was last opened, in seconds since 1970",
+            ),
+            sync_time: time(
+                "pilothouse_informer_sync_duration_seconds",
+                "Time from the start of the informer that synced last until it had",
+            ),
+            listeners: ListenerFamilies::register(registry),
         }
     }
 
-    pub(super) fn of(&self, resource: &str) -> InformerMetrics {
-        let label = &[resource];
+    pub(super) fn of(&self, group: &str, version: &str, plural: &str) -> InformerMetrics {
+        let name = match group {
+            "" => plural.to_owned(),
+            group => format!("{plural}.{group}"),
+        };
+        let label = &[&*name];
+        let client_go = &["", group, version, plural];
         // At zero from the start, as every series that is always met.
-        self.lists.with_label_values(&[resource, "initial"]);
-        self.watches.with_label_values(&[resource, "listed"]);
+        self.lists.with_label_values(&[&*name, "initial"]);
+        self.watches.with_label_values(&[&*name, "listed"]);
         InformerMetrics {
             objects: self.objects.with_label_values(label),
-            lists: self.lists.clone(),
-            watches: self.watches.clone(),
-            resource: resource.to_owned(),
+            undecodable: self.undecodable.with_label_values(label),
+            queued: self.queued.with_label_values(client_go),
+            processing: self.processing.with_label_values(client_go),
+            store_version: self.store_version.with_label_values(client_go),
+            open_watches: self.open_watches.with_label_values(label),
+            waiting_lists: self.waiting_lists.with_label_values(label),
             errors: self.errors.with_label_values(label),
             decode_errors: self.decode_errors.with_label_values(label),
+            misfits: self.misfits.with_label_values(label),
+            index_errors: self.index_errors.with_label_values(label),
+            transform_errors: self.transform_errors.with_label_values(label),
             listener_panics: self.listener_panics.with_label_values(label),
+            resyncs: self.resyncs.with_label_values(label),
+            lists: self.lists.clone(),
+            fallbacks: self.fallbacks.clone(),
+            watches: self.watches.clone(),
             last_event: self.last_event.with_label_values(label),
+            last_watch: self.last_watch.with_label_values(label),
+            sync_time: self.sync_time.with_label_values(label),
+            listeners: self.listeners.clone(),
+            resource: name,
         }
     }
 }

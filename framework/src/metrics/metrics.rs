@@ -63,10 +63,9 @@ impl Metrics {
         self.families.workqueue.of(name)
     }
 
-    /// The series of a kind's informers, at zero if they are new; `resource` is its
-    /// [qualified plural](crate::resource::ApiResource::qualified_plural).
-    pub fn informer(&self, resource: &str) -> InformerMetrics {
-        self.families.informer.of(resource)
+    /// The series of a kind's informers, at zero if they are new; `group` is `""` for the core group.
+    pub fn informer(&self, group: &str, version: &str, plural: &str) -> InformerMetrics {
+        self.families.informer.of(group, version, plural)
     }
 
     /// The series of the clients.

@@ -9,7 +9,8 @@
 //! * `workqueue_…`: [`WorkQueueMetrics`], one set per queue.
 //! * `rest_client_…`: [`ClientMetrics`], and [`ExecMetrics`] of its credential plugins. What client-go says of its
 //!   cache of transports is not there: here every client has its own connections.
-//! * `pilothouse_informer_…`: [`InformerMetrics`], one set per kind.
+//! * `informer_…` and `pilothouse_informer_…`: [`InformerMetrics`], one set per kind, and
+//!   [`ListenerMetrics`], one set per listener.
 //! * `process_…` on Linux, read when somebody asks.
 //!
 //! Series exist, at zero, from the moment their owner is made: `rate()` and `absent()` are right
@@ -29,8 +30,10 @@ mod client;
 mod controller;
 mod exec;
 mod informer;
+mod listener;
 mod metrics;
 mod process;
+mod share;
 mod text;
 mod workqueue;
 
@@ -38,7 +41,9 @@ pub use client::{CaReload, ClientMetrics};
 pub use controller::ControllerMetrics;
 pub use exec::{ExecMetrics, ExecOutcome};
 pub use informer::InformerMetrics;
+pub use listener::ListenerMetrics;
 pub use metrics::Metrics;
+pub use share::Share;
 pub use text::TEXT_FORMAT;
 pub use workqueue::{Running, RunningWork, WorkQueueMetrics};
 

@@ -152,7 +152,7 @@ async fn one_undecodable_object_spoils_only_itself() {
     );
 
     // A list brings the same versions again: nothing is told, nothing is counted.
-    let errors = || metrics.informer("configmaps").decode_errors.get();
+    let errors = || metrics.informer("", "v1", "configmaps").decode_errors.get();
     assert_eq!(errors(), 2);
     lose_history(&server, || {}).await;
     server.advance();

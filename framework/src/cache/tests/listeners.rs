@@ -30,7 +30,13 @@ async fn a_panicking_listener_is_counted_and_nobody_else_notices() {
     assert_eq!(heard.lines(), ["initial a", "initial b", "added c"]);
     assert!(running.informer.has_synced());
     assert_eq!(calls.load(Ordering::Relaxed), 3, "the next event is told");
-    assert_eq!(metrics.informer("configmaps").listener_panics.get(), 2);
+    assert_eq!(
+        metrics
+            .informer("", "v1", "configmaps")
+            .listener_panics
+            .get(),
+        2
+    );
 }
 
 #[tokio::test(start_paused = true)]
