@@ -6,7 +6,7 @@ use crate::{
 };
 
 /// Any subresource by its name.
-impl<K: Object + Serialize + DeserializeOwned, R: ByName> Api<K, R> {
+impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
     /// A subresource of the object named `name`.
     ///
     /// ```no_run
@@ -21,7 +21,10 @@ impl<K: Object + Serialize + DeserializeOwned, R: ByName> Api<K, R> {
         &self,
         name: &str,
         subresource: &str,
-    ) -> Result<T, Error> {
+    ) -> Result<T, Error>
+    where
+        R: ByName,
+    {
         self.read(self.call("get", Some(name), Some(subresource)))
             .await
     }
@@ -44,7 +47,10 @@ impl<K: Object + Serialize + DeserializeOwned, R: ByName> Api<K, R> {
         subresource: &str,
         params: &PostParams,
         body: &B,
-    ) -> Result<T, Error> {
+    ) -> Result<T, Error>
+    where
+        R: ByName,
+    {
         let call = self.call("create", Some(name), Some(subresource));
         self.post(call, params, body).await
     }
@@ -67,7 +73,10 @@ impl<K: Object + Serialize + DeserializeOwned, R: ByName> Api<K, R> {
         subresource: &str,
         params: &PostParams,
         body: &B,
-    ) -> Result<T, Error> {
+    ) -> Result<T, Error>
+    where
+        R: ByName,
+    {
         let call = self.call("update", Some(name), Some(subresource));
         self.post(call, params, body).await
     }
@@ -90,7 +99,10 @@ impl<K: Object + Serialize + DeserializeOwned, R: ByName> Api<K, R> {
         subresource: &str,
         params: &PatchParams,
         patch: &Patch,
-    ) -> Result<T, Error> {
+    ) -> Result<T, Error>
+    where
+        R: ByName,
+    {
         let call = self.call("patch", Some(name), Some(subresource));
         self.send_patch(call, params, patch).await
     }

@@ -8,7 +8,7 @@ use crate::{
 
 /// The scale, of kinds that have one: Deployments, ReplicaSets, StatefulSets, ReplicationControllers
 /// and custom resources that say so. Of others the server answers that it is not found.
-impl<K: Object + Serialize + DeserializeOwned, R: ByName> Api<K, R> {
+impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
     /// How many replicas are wanted and seen of the object named `name`.
     ///
     /// ```no_run
@@ -18,7 +18,10 @@ impl<K: Object + Serialize + DeserializeOwned, R: ByName> Api<K, R> {
     /// println!("{:?}", scale.status.map(|status| status.replicas));
     /// # Ok(()) }
     /// ```
-    pub async fn get_scale(&self, name: &str) -> Result<Scale, Error> {
+    pub async fn get_scale(&self, name: &str) -> Result<Scale, Error>
+    where
+        R: ByName,
+    {
         self.get_subresource(name, "scale").await
     }
 
@@ -37,7 +40,10 @@ impl<K: Object + Serialize + DeserializeOwned, R: ByName> Api<K, R> {
         name: &str,
         params: &PostParams,
         scale: &Scale,
-    ) -> Result<Scale, Error> {
+    ) -> Result<Scale, Error>
+    where
+        R: ByName,
+    {
         self.replace_subresource(name, "scale", params, scale).await
     }
 
@@ -55,7 +61,10 @@ impl<K: Object + Serialize + DeserializeOwned, R: ByName> Api<K, R> {
         name: &str,
         params: &PatchParams,
         patch: &Patch,
-    ) -> Result<Scale, Error> {
+    ) -> Result<Scale, Error>
+    where
+        R: ByName,
+    {
         self.patch_subresource(name, "scale", params, patch).await
     }
 }

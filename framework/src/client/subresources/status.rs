@@ -6,7 +6,7 @@ use crate::{
 };
 
 /// The status, of kinds that keep it apart.
-impl<K: Object + Serialize + DeserializeOwned, R: ByName> Api<K, R> {
+impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
     /// The object named `name`, read through its status subresource.
     ///
     /// ```no_run
@@ -15,7 +15,10 @@ impl<K: Object + Serialize + DeserializeOwned, R: ByName> Api<K, R> {
     /// let status = deployments.get_status("web").await?.status;
     /// # Ok(()) }
     /// ```
-    pub async fn get_status(&self, name: &str) -> Result<K, Error> {
+    pub async fn get_status(&self, name: &str) -> Result<K, Error>
+    where
+        R: ByName,
+    {
         self.get_subresource(name, "status").await
     }
 
@@ -34,7 +37,10 @@ impl<K: Object + Serialize + DeserializeOwned, R: ByName> Api<K, R> {
         name: &str,
         params: &PostParams,
         object: &K,
-    ) -> Result<K, Error> {
+    ) -> Result<K, Error>
+    where
+        R: ByName,
+    {
         self.replace_subresource(name, "status", params, object)
             .await
     }
@@ -53,7 +59,10 @@ impl<K: Object + Serialize + DeserializeOwned, R: ByName> Api<K, R> {
         name: &str,
         params: &PatchParams,
         patch: &Patch,
-    ) -> Result<K, Error> {
+    ) -> Result<K, Error>
+    where
+        R: ByName,
+    {
         self.patch_subresource(name, "status", params, patch).await
     }
 }

@@ -143,7 +143,7 @@ async fn what_waiting_does_not_mend_ends_it() {
         assert_eq!(error.status().unwrap().reason, reason);
     }
     let odd = json!({"metadata": {"name": "a"}, "data": 3});
-    let (maps, _) = server([list("5", &[odd.clone()])]);
+    let (maps, _) = server([list("5", std::slice::from_ref(&odd))]);
     assert_eq!(
         maps.wait_until("a", |_| true)
             .await
