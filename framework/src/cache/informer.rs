@@ -1,5 +1,6 @@
 use std::{
     fmt,
+    hash::Hash,
     panic::Location,
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
 };
@@ -12,8 +13,8 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    DeltaFifo, DeltaQueue, Entry, Event, InformerScope, InformerStatus, Lister, ListerWatcher,
-    Reflector, Store, Subscription,
+    DeltaFifo, DeltaQueue, Entry, Event, Index, IndexHandle, InformerScope, InformerStatus, Lister,
+    ListerWatcher, Reflector, Store, Subscription,
     listener::{Listener, Panicked},
     processor::Processor,
     progress::Progress,
@@ -148,6 +149,24 @@ impl<K: Object> SharedInformer<K> {
         Subscription::new(removed, readiness, detach)
     }
 
+    /// Adds an index, before the informer runs or while it does: then it is filled with what is
+    /// there, in one go on the informer's task. The handle can be asked at once and always answers
+    /// rightly: see [`IndexHandle`].
+    pub fn add_index<V>(&self, index: Index<K, V>) -> IndexHandle<K, V>
+    where
+        V: Hash + Eq + Clone + Send + Sync + 'static,
+    {
+        let progress = Arc::downgrade(&self.shared.progress);
+        let index = index.counted(move |panicked| {
+            if let Some(progress) = progress.upgrade() {
+                progress.index_failed(panicked);
+            }
+        });
+        let handle = self.shared.lister.add_index(index);
+        self.shared.joined.notify_one();
+        handle
+    }
+
     /// Whether the first list has reached the store and all listeners of that time. It stays so.
     pub fn has_synced(&self) -> bool {
         self.shared.life.borrow().synced
@@ -209,6 +228,7 @@ impl<K: Object> Shared<K> {
     async fn process(&self, mut processor: Processor<K>, queue: &DeltaQueue<K>) {
         let mut listeners = Vec::new();
         loop {
+            processor.take_in_indexes();
             self.take_in(&mut listeners, processor.store()).await;
             // Both branches are safe to lose: nothing is taken out before it is returned.
             let batch = tokio::select! {
@@ -288,13 +308,16 @@ impl<K> Shared<K> {
     }
 }
 
-fn initial<K>(entry: &Entry<K>) -> Event<K> {
-    match entry.clone() {
-        Entry::Object(object) => Event::Added {
+fn initial<K: Object>(entry: &Entry<K>) -> Event<K> {
+    match entry.object() {
+        Ok(object) => Event::Added {
             object,
             initial: true,
         },
-        Entry::Undecodable { object, last } => Event::Undecodable { object, last },
+        Err(object) => Event::Undecodable {
+            object,
+            last: entry.last_object(),
+        },
     }
 }
 

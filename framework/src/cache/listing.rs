@@ -18,9 +18,9 @@ impl<'a, K: Object> FromIterator<(&'a ObjectKey, &'a Entry<K>)> for Listing<K> {
             undecodable: Vec::new(),
         };
         for (_, entry) in entries {
-            match entry.decoded() {
-                Ok(object) => listing.items.push(object.clone()),
-                Err(object) => listing.undecodable.push(object.clone()),
+            match entry.object() {
+                Ok(object) => listing.items.push(object),
+                Err(object) => listing.undecodable.push(object),
             }
         }
         listing

@@ -11,8 +11,9 @@
 //! * The [`Reflector`] lists and watches it, and survives whatever goes wrong on the way.
 //! * The [`DeltaFifo`] keeps the steps in order and holds the reflector back when they are not
 //!   taken out fast enough; the [`DeltaQueue`] waits at it.
-//! * The [`Store`] holds each object once, in an `Arc`, with an index by namespace and one by owner.
-//!   Any number of [`Lister`]s read it, and never wait.
+//! * The [`Store`] holds each object once, in an `Arc` or as a [`Packing`] keeps it, with an index by
+//!   namespace, one by owner, and each [`Index`] that was added. Any number of [`Lister`]s read it, and
+//!   never wait.
 //! * A [`SharedInformer`] is all of this in one task, with listeners that are told each
 //!   [`Event`]; [`Informers`] hands them out and owns the tasks.
 //!
@@ -61,15 +62,20 @@ mod delta;
 mod entry;
 mod event;
 mod fifo;
+mod incoming;
+mod index;
 mod informer;
 mod informers;
 mod listener;
 mod lister;
 mod lister_watcher;
 mod listing;
+mod packed;
+mod packing;
 mod position;
 mod processor;
 mod progress;
+mod published;
 mod queue;
 mod random;
 mod reflector;
@@ -86,13 +92,17 @@ mod tests;
 
 pub use delta::Delta;
 pub use entry::Entry;
+use entry::NO_LABELS;
 pub use event::Event;
 pub use fifo::{Batch, DeltaFifo};
+pub use index::{Index, IndexHandle};
 pub use informer::SharedInformer;
 pub use informers::Informers;
 pub use lister::Lister;
 pub use lister_watcher::ListerWatcher;
 pub use listing::Listing;
+pub use packed::Packed;
+pub use packing::Packing;
 pub use queue::DeltaQueue;
 pub use reflector::Reflector;
 pub use scope::InformerScope;

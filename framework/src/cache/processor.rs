@@ -28,6 +28,11 @@ impl<K: Object> Processor<K> {
         &self.store
     }
 
+    /// Takes in the indexes that were added.
+    pub(super) fn take_in_indexes(&mut self) {
+        self.store.take_in_indexes();
+    }
+
     /// Applies `batch` to the store, publishes it, and gives the events of it in order.
     pub(super) fn process(&mut self, batch: Batch<K>) -> Vec<Event<K>> {
         let mut events = Vec::with_capacity(batch.deltas.len());
@@ -52,7 +57,7 @@ impl<K: Object> Processor<K> {
                 let mut gone: Vec<_> = std::mem::take(&mut self.unseen).into_iter().collect();
                 gone.sort_unstable();
                 for key in gone {
-                    events.extend(self.store.remove(&key).map(vanished));
+                    events.extend(self.store.remove(&key).as_ref().map(vanished));
                 }
                 self.listing = false;
                 self.resource_version = resource_version;
@@ -76,7 +81,7 @@ impl<K: Object> Processor<K> {
                 self.unseen.remove(&object.key);
                 self.follow(object.resource_version.as_deref());
                 events.push(match self.store.remove(&object.key) {
-                    Some(entry) => vanished(entry),
+                    Some(entry) => vanished(&entry),
                     None => Event::UndecodableDeleted {
                         object: Arc::new(*object),
                     },
@@ -91,12 +96,11 @@ impl<K: Object> Processor<K> {
         self.follow(new.resource_version());
         let old = match self.store.get(&key) {
             // The `Arc` that readers have stays; the new copy goes.
-            Some(entry @ Entry::Object(_)) if same_version(entry, &*new) => return,
-            Some(Entry::Object(old)) => Some(old.clone()),
-            Some(Entry::Undecodable { last, .. }) => last.clone(),
+            Some(entry) if same_version(entry, &*new) => return,
+            Some(entry) => entry.last_object(),
             None => None,
         };
-        self.store.insert(key, Entry::Object(new.clone()));
+        self.store.insert(key, new.clone());
         events.push(match old {
             None => Event::Added {
                 object: new,
@@ -115,21 +119,22 @@ impl<K: Object> Processor<K> {
             object.uid.is_some() && entry.uid().is_some() && object.uid.as_deref() != entry.uid()
         });
         let last = match present {
-            Some(Entry::Undecodable { object: old, .. }) if is_known(old, &object) => return,
+            Some(entry)
+                if entry
+                    .undecodable()
+                    .is_some_and(|old| is_known(old, &object)) =>
+            {
+                return;
+            }
             Some(entry) if recreated => {
-                events.push(vanished(entry.clone()));
+                events.push(vanished(entry));
                 None
             }
-            Some(Entry::Object(last)) => Some(last.clone()),
-            Some(Entry::Undecodable { last, .. }) => last.clone(),
+            Some(entry) => entry.last_object(),
             None => None,
         };
         let object = Arc::new(object);
-        let entry = Entry::Undecodable {
-            object: object.clone(),
-            last: last.clone(),
-        };
-        self.store.insert(object.key.clone(), entry);
+        self.store.insert_undecodable(object.clone(), last.clone());
         events.push(Event::Undecodable { object, last });
     }
 
@@ -144,7 +149,8 @@ impl<K: Object> Processor<K> {
 }
 
 fn same_version<K: Object>(entry: &Entry<K>, object: &K) -> bool {
-    object.resource_version().is_some()
+    entry.undecodable().is_none()
+        && object.resource_version().is_some()
         && entry.resource_version() == object.resource_version()
         && entry.uid() == object.uid()
 }
@@ -155,15 +161,12 @@ fn is_known(old: &Undecodable, new: &Undecodable) -> bool {
     same_version || old == new
 }
 
-fn vanished<K>(entry: Entry<K>) -> Event<K> {
-    match entry {
-        Entry::Object(object)
-        | Entry::Undecodable {
-            last: Some(object), ..
-        } => Event::Deleted {
+fn vanished<K: Object>(entry: &Entry<K>) -> Event<K> {
+    match (entry.last_object(), entry.object()) {
+        (Some(object), _) | (None, Ok(object)) => Event::Deleted {
             object,
             final_state_known: false,
         },
-        Entry::Undecodable { object, last: None } => Event::UndecodableDeleted { object },
+        (None, Err(object)) => Event::UndecodableDeleted { object },
     }
 }

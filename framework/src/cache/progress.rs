@@ -102,6 +102,14 @@ impl Progress {
         self.enter(InformerMode::Stopped);
     }
 
+    /// An index function gave no values for an object.
+    pub(super) fn index_failed(&self, panicked: bool) {
+        self.metrics.index_errors.inc();
+        if panicked {
+            self.metrics.listener_panics.inc();
+        }
+    }
+
     pub(super) fn listener_panicked(&self, location: &Location<'_>) {
         self.metrics.listener_panics.inc();
         tracing::error!(resource = %self.resource, "the listener added at {location} panicked");

@@ -1,19 +1,28 @@
-use std::{fmt, sync::Arc};
+use std::{borrow::Borrow, fmt, hash::Hash, sync::Arc};
 
-use rpds::{HashTrieMapSync, HashTrieSetSync};
+use rpds::HashTrieMapSync;
 
-use super::Entry;
-use crate::resource::{Object, ObjectKey, Undecodable};
+use super::{
+    Entry, IndexHandle,
+    incoming::Incoming,
+    index::{AnyIndex, Filled, Inverted},
+};
+use crate::resource::{Object, ObjectKey, Selector, Undecodable};
 
 /// The objects of one kind as they stood after some batch of changes; it never changes.
 ///
 /// Snapshots share all but what differs, so one costs no copy, however many objects it holds.
 /// Within a snapshot everything fits together: objects, indexes and
 /// [`resource_version`](Self::resource_version).
+///
+/// Nothing is copied to iterate over it. The order is that of a hash table: none in particular, but the
+/// same each time the same snapshot is iterated over in the same way.
 pub struct Snapshot<K> {
     // By namespace first (`""` for cluster-scoped objects): this is the namespace index.
     namespaces: HashTrieMapSync<Arc<str>, HashTrieMapSync<ObjectKey, Entry<K>>>,
-    owners: HashTrieMapSync<Arc<str>, HashTrieSetSync<ObjectKey>>,
+    owners: Inverted<Arc<str>>,
+    // Those that users added.
+    indexes: Vec<Arc<dyn AnyIndex<K>>>,
     resource_version: Option<Arc<str>>,
     len: usize,
     undecodable: usize,
@@ -24,6 +33,7 @@ impl<K> Clone for Snapshot<K> {
         Self {
             namespaces: self.namespaces.clone(),
             owners: self.owners.clone(),
+            indexes: self.indexes.clone(),
             resource_version: self.resource_version.clone(),
             len: self.len,
             undecodable: self.undecodable,
@@ -35,7 +45,8 @@ impl<K> Default for Snapshot<K> {
     fn default() -> Self {
         Self {
             namespaces: HashTrieMapSync::new_sync(),
-            owners: HashTrieMapSync::new_sync(),
+            owners: Inverted::default(),
+            indexes: Vec::new(),
             resource_version: None,
             len: 0,
             undecodable: 0,
@@ -49,9 +60,7 @@ impl<K: Object> Snapshot<K> {
     /// # Errors
     /// The server has such an object, but it does not fit `K`.
     pub fn get(&self, key: &ObjectKey) -> Result<Option<Arc<K>>, Arc<Undecodable>> {
-        self.entry(key)
-            .map(|entry| entry.decoded().cloned().map_err(Arc::clone))
-            .transpose()
+        self.entry(key).map(Entry::object).transpose()
     }
 
     /// What is held for `key`.
@@ -74,11 +83,37 @@ impl<K: Object> Snapshot<K> {
 
     /// The objects with an owner reference, controlling or not, to `uid`, in no particular order.
     pub fn by_owner(&self, uid: &str) -> impl Iterator<Item = (&ObjectKey, &Entry<K>)> {
-        self.owners
-            .get(uid)
-            .into_iter()
-            .flat_map(|keys| keys.iter())
-            .filter_map(|key| self.entry(key).map(|entry| (key, entry)))
+        self.with_entries(self.owners.keys(uid))
+    }
+
+    /// The objects that bear `value` in `index`, in no particular order.
+    ///
+    /// If the cache does not have that index, because it is another's or was added after this
+    /// snapshot was taken, every object is looked at instead.
+    pub fn by<'a, V, Q>(
+        &'a self,
+        index: &'a IndexHandle<K, V>,
+        value: &'a Q,
+    ) -> impl Iterator<Item = (&'a ObjectKey, &'a Entry<K>)>
+    where
+        V: Borrow<Q> + Hash + Eq + Clone + Send + Sync + 'static,
+        Q: Hash + Eq + ?Sized,
+    {
+        let filled = Filled::find(&self.indexes, index);
+        let looked_at = match filled {
+            Some(_) => None,
+            None => Some(self.iter().filter(|(_, entry)| index.finds(entry, value))),
+        };
+        let indexed = filled.map(|filled| self.with_entries(filled.keys(value)));
+        let (indexed, looked_at) = (indexed.into_iter(), looked_at.into_iter());
+        indexed.flatten().chain(looked_at.flatten())
+    }
+
+    /// The objects whose labels are those that `selector` means, in no particular order. Every
+    /// object is looked at; [`Index::label`](super::Index::label) is quicker for a label that is
+    /// asked for often. Within less than all objects, filter them by [`Entry::matches`].
+    pub fn select(&self, selector: &Selector) -> impl Iterator<Item = (&ObjectKey, &Entry<K>)> {
+        self.iter().filter(|(_, entry)| entry.matches(selector))
     }
 
     /// How many objects there are, undecodable ones included.
@@ -106,25 +141,32 @@ impl<K: Object> Snapshot<K> {
         self.resource_version = Some(resource_version.into());
     }
 
-    pub(super) fn insert(&mut self, key: ObjectKey, entry: Entry<K>) -> Option<Entry<K>> {
-        let present = self
-            .namespaces
-            .get_mut(namespace_of(&key))
-            .and_then(|objects| objects.get_mut(&key))
-            .map(|place| std::mem::replace(place, entry.clone()));
-        if let Some(old) = &present {
-            self.undecodable -= usize::from(old.decoded().is_err());
-            if !old.owner_uids().eq(entry.owner_uids()) {
-                self.remove_owners(&key, old);
-                self.insert_owners(&key, &entry);
-            }
-        } else {
-            self.len += 1;
-            self.insert_owners(&key, &entry);
-            self.insert_new(key, entry.clone());
+    /// Puts `entry`, which is what `version` has become, in the place of what is held for `key`.
+    pub(super) fn insert(
+        &mut self,
+        key: ObjectKey,
+        version: &Incoming<'_, K>,
+        entry: Entry<K>,
+    ) -> Option<Entry<K>> {
+        if !self.owners.bears(&key, version.owner_uids()) {
+            let owners = version.owner_uids().map(Into::into).collect();
+            self.owners.set(&key, owners);
         }
-        self.undecodable += usize::from(entry.decoded().is_err());
-        present
+        self.each_index(|index| index.set(&key, version));
+        self.undecodable += usize::from(entry.undecodable().is_some());
+        let place = self.namespaces.get_mut(namespace_of(&key));
+        match place.and_then(|objects| objects.get_mut(&key)) {
+            Some(place) => {
+                let old = std::mem::replace(place, entry);
+                self.undecodable -= usize::from(old.undecodable().is_some());
+                Some(old)
+            }
+            None => {
+                self.len += 1;
+                self.insert_new(key, entry);
+                None
+            }
+        }
     }
 
     fn insert_new(&mut self, key: ObjectKey, entry: Entry<K>) {
@@ -148,38 +190,62 @@ impl<K: Object> Snapshot<K> {
                 self.namespaces.remove_mut(namespace);
             }
         }
-        self.remove_owners(key, &old);
+        self.owners.remove(key);
+        self.each_index(|index| index.remove(key));
         self.len -= 1;
-        self.undecodable -= usize::from(old.decoded().is_err());
+        self.undecodable -= usize::from(old.undecodable().is_some());
         Some(old)
     }
 
+    /// Takes in an index, with all that is there.
+    pub(super) fn add_index(&mut self, mut index: Arc<dyn AnyIndex<K>>) {
+        if let Some(index) = Arc::get_mut(&mut index) {
+            for (key, entry) in self.iter() {
+                entry.with_version(|version| index.set(key, version));
+            }
+        }
+        self.indexes.push(index);
+    }
+
+    /// Lets go of the indexes that nobody can ask any more.
+    pub(super) fn drop_indexes(&mut self) {
+        self.indexes.retain(|index| index.is_wanted());
+    }
+
+    fn each_index(&mut self, mut change: impl FnMut(&mut dyn AnyIndex<K>)) {
+        for index in &mut self.indexes {
+            // One that readers may see is not changed; of the copy the rest of the batch is.
+            if Arc::get_mut(index).is_none() {
+                *index = index.fork();
+            }
+            if let Some(index) = Arc::get_mut(index) {
+                change(index);
+            }
+        }
+    }
+
+    fn with_entries<'a>(
+        &'a self,
+        keys: impl Iterator<Item = &'a ObjectKey>,
+    ) -> impl Iterator<Item = (&'a ObjectKey, &'a Entry<K>)> {
+        keys.filter_map(|key| self.entry(key).map(|entry| (key, entry)))
+    }
+
+    /// How many values and keys the index by owner has.
     #[cfg(test)]
-    pub(super) fn index_sets(&self) -> (usize, usize) {
-        (self.namespaces.size(), self.owners.size())
+    pub(super) fn owner_sizes(&self) -> (usize, usize) {
+        self.owners.sizes()
     }
 
-    fn insert_owners(&mut self, key: &ObjectKey, entry: &Entry<K>) {
-        for uid in entry.owner_uids() {
-            if let Some(keys) = self.owners.get_mut(uid) {
-                keys.insert_mut(key.clone());
-            } else {
-                let keys = HashTrieSetSync::new_sync().insert(key.clone());
-                self.owners.insert_mut(uid.into(), keys);
-            }
-        }
+    /// How many namespaces there are.
+    #[cfg(test)]
+    pub(super) fn namespace_count(&self) -> usize {
+        self.namespaces.size()
     }
 
-    fn remove_owners(&mut self, key: &ObjectKey, entry: &Entry<K>) {
-        for uid in entry.owner_uids() {
-            let Some(keys) = self.owners.get_mut(uid) else {
-                continue;
-            };
-            keys.remove_mut(key);
-            if keys.is_empty() {
-                self.owners.remove_mut(uid);
-            }
-        }
+    #[cfg(test)]
+    pub(super) fn index_sizes(&self) -> Vec<(usize, usize, usize)> {
+        self.indexes.iter().map(|index| index.sizes()).collect()
     }
 }
 

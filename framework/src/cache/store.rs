@@ -1,9 +1,9 @@
-use std::sync::Arc;
+use std::{hash::Hash, sync::Arc};
 
-use arc_swap::ArcSwap;
-
-use super::{Entry, Lister, Snapshot};
-use crate::resource::{Object, ObjectKey};
+use super::{
+    Entry, Index, IndexHandle, Lister, Packing, Snapshot, incoming::Incoming, published::Published,
+};
+use crate::resource::{Object, ObjectKey, Undecodable};
 
 /// The writer's side of a cache: the one place that changes it.
 ///
@@ -12,15 +12,25 @@ use crate::resource::{Object, ObjectKey};
 /// There is one writer, by `&mut`; any number of [`Lister`]s read.
 pub struct Store<K> {
     working: Snapshot<K>,
-    published: Arc<ArcSwap<Snapshot<K>>>,
+    published: Arc<Published<K>>,
+    packing: Option<Box<dyn Packing<K>>>,
 }
 
 impl<K: Object> Store<K> {
-    /// An empty store.
+    /// An empty store that keeps objects as they were decoded.
     pub fn new() -> Self {
         Self {
             working: Snapshot::default(),
-            published: Arc::new(ArcSwap::from_pointee(Snapshot::default())),
+            published: Arc::default(),
+            packing: None,
+        }
+    }
+
+    /// An empty store that keeps objects in the form that `packing` gives them.
+    pub fn packed(packing: impl Packing<K>) -> Self {
+        Self {
+            packing: Some(Box::new(packing)),
+            ..Self::new()
         }
     }
 
@@ -39,9 +49,29 @@ impl<K: Object> Store<K> {
         &self.working
     }
 
-    /// Puts `entry` in the place of what is held for `key`, and gives that back.
-    pub fn insert(&mut self, key: ObjectKey, entry: Entry<K>) -> Option<Entry<K>> {
-        self.working.insert(key, entry)
+    /// Puts `object` in the place of what is held for `key`, and gives that back.
+    pub fn insert(&mut self, key: ObjectKey, object: Arc<K>) -> Option<Entry<K>> {
+        let packed = self.packing.as_ref().and_then(|by| by.pack(&object));
+        let entry = match packed {
+            Some(packed) => Entry::packed(packed),
+            None => Entry::decoded(object.clone()),
+        };
+        self.working.insert(key, &Incoming::Object(&object), entry)
+    }
+
+    /// Keeps the place of an object that does not decode, with the `last` version that did, and
+    /// gives back what was held there.
+    pub fn insert_undecodable(
+        &mut self,
+        object: Arc<Undecodable>,
+        last: Option<Arc<K>>,
+    ) -> Option<Entry<K>> {
+        let entry = Entry::of_undecodable(object.clone(), last.clone());
+        let version = Incoming::Undecodable {
+            object: &object,
+            last: last.as_deref(),
+        };
+        self.working.insert(object.key.clone(), &version, entry)
     }
 
     /// Removes what is held for `key`, and gives it back.
@@ -49,14 +79,41 @@ impl<K: Object> Store<K> {
         self.working.remove(key)
     }
 
+    /// Adds an index, to be filled when changes are [published](Self::publish) next.
+    pub fn add_index<V>(&self, index: Index<K, V>) -> IndexHandle<K, V>
+    where
+        V: Hash + Eq + Clone + Send + Sync + 'static,
+    {
+        self.published.add_index(index)
+    }
+
     /// Notes the resource version of the collection.
     pub fn set_resource_version(&mut self, resource_version: &str) {
         self.working.set_resource_version(resource_version);
     }
 
-    /// Shows all changes since the last call to the readers.
+    /// Shows all changes since the last call to the readers, and takes in the indexes that were
+    /// added since.
     pub fn publish(&mut self) {
-        self.published.store(Arc::new(self.working.clone()));
+        self.working.drop_indexes();
+        for index in self.published.take_indexes() {
+            self.working.add_index(index);
+        }
+        self.published.show(self.working.clone());
+    }
+
+    /// How many indexes wait to be taken in.
+    #[cfg(test)]
+    pub(super) fn new_indexes(&self) -> usize {
+        self.published.take_indexes().len()
+    }
+
+    /// Takes in the indexes that were added since the last [`publish`](Self::publish), if any, and
+    /// publishes.
+    pub(super) fn take_in_indexes(&mut self) {
+        if self.published.has_new_indexes() {
+            self.publish();
+        }
     }
 }
 
@@ -87,7 +144,7 @@ mod tests {
         let mut store = Store::new();
         let lister = store.lister();
         let web = object("default", "web", "uid", 1, &[]);
-        store.insert(web.key(), Entry::Object(Arc::new(web.clone())));
+        store.insert(web.key(), Arc::new(web.clone()));
         assert!(lister.get(&web.key()).unwrap().is_none());
         store.publish();
         assert!(lister.get(&web.key()).unwrap().is_some());
@@ -97,7 +154,7 @@ mod tests {
     fn a_snapshot_stays_as_it_was() {
         let mut store = Store::new();
         let web = object("default", "web", "uid", 1, &["owner"]);
-        store.insert(web.key(), Entry::Object(Arc::new(web.clone())));
+        store.insert(web.key(), Arc::new(web.clone()));
         store.publish();
         let before = store.lister().snapshot();
         store.remove(&web.key());
@@ -110,11 +167,7 @@ mod tests {
     fn an_undecodable_object_has_a_place_and_answers_with_an_error() {
         let mut store = Store::<ConfigMap>::new();
         let bad = Arc::new(undecodable("default", "bad", "uid", 3));
-        let entry = Entry::Undecodable {
-            object: bad.clone(),
-            last: None,
-        };
-        store.insert(bad.key.clone(), entry);
+        store.insert_undecodable(bad.clone(), None);
         store.publish();
         let lister = store.lister();
         assert_eq!(lister.get(&bad.key).unwrap_err(), bad);
@@ -131,10 +184,11 @@ mod tests {
     fn removing_the_last_object_leaves_no_empty_index_set() {
         let mut store = Store::new();
         let web = object("default", "web", "uid", 1, &["owner"]);
-        store.insert(web.key(), Entry::Object(Arc::new(web.clone())));
+        store.insert(web.key(), Arc::new(web.clone()));
         store.remove(&web.key());
         assert_eq!(store.working().len(), 0);
-        assert_eq!(store.working().index_sets(), (0, 0));
+        assert_eq!(store.working().namespace_count(), 0);
+        assert_eq!(store.working().owner_sizes(), (0, 0));
     }
 
     #[derive(Clone, Debug)]
@@ -170,7 +224,7 @@ mod tests {
                         let refs: Vec<&str> = owners.iter().map(String::as_str).collect();
                         let made = object(&namespace, &name, &format!("uid{uid}"), version as u64, &refs);
                         let key = made.key();
-                        let old = store.insert(key.clone(), Entry::Object(Arc::new(made)));
+                        let old = store.insert(key.clone(), Arc::new(made));
                         let before = model.insert(key.to_string(), (true, owners.into_iter().collect()));
                         prop_assert_eq!(old.is_some(), before.is_some());
                     }
@@ -178,7 +232,7 @@ mod tests {
                         let (namespace, name) = place(name);
                         let bad = undecodable(&namespace, &name, "uid", version as u64);
                         let key = bad.key.clone();
-                        store.insert(key.clone(), Entry::Undecodable { object: Arc::new(bad), last: None });
+                        store.insert_undecodable(Arc::new(bad), None);
                         model.insert(key.to_string(), (false, BTreeSet::new()));
                     }
                     Step::Remove { name } => {

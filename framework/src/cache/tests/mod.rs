@@ -5,7 +5,9 @@ mod heard;
 mod informers;
 mod listeners;
 mod model;
+pub(super) mod packed;
 mod requests;
+mod select;
 
 use std::{sync::Arc, time::Duration};
 

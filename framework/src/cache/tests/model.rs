@@ -88,7 +88,11 @@ async fn play(steps: Vec<Step>, paged: bool, in_stream: bool) -> Result<(), Test
     let stored = running.informer.lister().snapshot();
     let line = |(key, entry): (&ObjectKey, &crate::cache::Entry<ConfigMap>)| {
         let version = entry.resource_version().unwrap_or_default();
-        let mark = if entry.decoded().is_err() { "!" } else { "" };
+        let mark = if entry.undecodable().is_some() {
+            "!"
+        } else {
+            ""
+        };
         (key.name().to_owned(), format!("{mark}{version}"))
     };
     let stored: std::collections::BTreeMap<String, String> = stored.iter().map(line).collect();

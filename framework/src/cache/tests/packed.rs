@@ -1,0 +1,159 @@
+//! A store that keeps bytes and decodes on read, behind the same readers.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use k8s_openapi::api::core::v1::ConfigMap;
+
+use crate::{
+    cache::{
+        Batch, Delta, Event, Index, Packed, Packing, Store,
+        fake::{object, undecodable},
+        processor::Processor,
+    },
+    resource::{Object, Selector, Undecodable},
+};
+
+/// Keeps ConfigMaps as JSON.
+pub(in crate::cache) struct JsonBytes;
+
+struct Bytes {
+    uid: Option<String>,
+    resource_version: Option<String>,
+    json: Vec<u8>,
+    decoded: Arc<AtomicUsize>,
+}
+
+fn pack(object: &ConfigMap, decoded: &Arc<AtomicUsize>) -> Option<Arc<dyn Packed<ConfigMap>>> {
+    Some(Arc::new(Bytes {
+        uid: object.uid().map(str::to_owned),
+        resource_version: object.resource_version().map(str::to_owned),
+        json: serde_json::to_vec(object).ok()?,
+        decoded: decoded.clone(),
+    }))
+}
+
+impl Packing<ConfigMap> for JsonBytes {
+    fn pack(&self, object: &Arc<ConfigMap>) -> Option<Arc<dyn Packed<ConfigMap>>> {
+        pack(object, &Arc::default())
+    }
+}
+
+/// As [`JsonBytes`], counting how often something is decoded.
+struct Counted(Arc<AtomicUsize>);
+
+impl Packing<ConfigMap> for Counted {
+    fn pack(&self, object: &Arc<ConfigMap>) -> Option<Arc<dyn Packed<ConfigMap>>> {
+        pack(object, &self.0)
+    }
+}
+
+impl Packed<ConfigMap> for Bytes {
+    fn uid(&self) -> Option<&str> {
+        self.uid.as_deref()
+    }
+
+    fn resource_version(&self) -> Option<&str> {
+        self.resource_version.as_deref()
+    }
+
+    fn object(&self) -> Result<Arc<ConfigMap>, Arc<Undecodable>> {
+        self.decoded.fetch_add(1, Ordering::Relaxed);
+        let object = serde_json::from_slice(&self.json).map(Arc::new);
+        object.map_err(|_| Arc::new(undecodable("", "", "", 0)))
+    }
+}
+
+#[test]
+fn a_store_of_bytes_holds_no_decoded_object_and_its_readers_need_not_know() {
+    let decoded = Arc::new(AtomicUsize::new(0));
+    let mut store = Store::packed(Counted(decoded.clone()));
+    let by_name = store.add_index(Index::by(|object: &ConfigMap| [object.name().to_owned()]));
+    store.publish();
+    let weak: Vec<_> = (0..3)
+        .map(|number| {
+            let mut object = object("default", &format!("o{number}"), "uid", number, &["owner"]);
+            let label = ("app".to_owned(), number.to_string());
+            object.metadata.labels = Some([label].into());
+            let object = Arc::new(object);
+            let weak = Arc::downgrade(&object);
+            store.insert(object.key(), object);
+            weak
+        })
+        .collect();
+    store.publish();
+    let lister = store.lister();
+    assert!(weak.iter().all(|object| object.upgrade().is_none()));
+    let snapshot = lister.snapshot();
+    assert_eq!(snapshot.by(&by_name, "o1").count(), 1);
+    assert_eq!(snapshot.by_owner("owner").count(), 3);
+    assert_eq!(
+        snapshot.iter().filter_map(|(_, entry)| entry.uid()).count(),
+        3
+    );
+    assert_eq!(
+        decoded.load(Ordering::Relaxed),
+        0,
+        "only who wants the object pays for it"
+    );
+
+    assert_eq!(lister.by(&by_name, "o1").items[0].name(), "o1");
+    assert_eq!(lister.list().items.len(), 3);
+    assert_eq!(
+        lister
+            .select(&Selector::default().eq("app", "2"))
+            .items
+            .len(),
+        1
+    );
+    let one = weak.len();
+    assert_eq!(one, 3);
+    let key = lister.list().items[0].key();
+    assert!(lister.get(&key).unwrap().is_some());
+    assert!(store.remove(&key).is_some());
+    assert_eq!(store.working().by_owner("owner").count(), 2);
+}
+
+#[test]
+fn what_happened_is_told_the_same_whether_objects_are_packed_or_not() {
+    let set =
+        |version, uid: &str| Delta::Set(Arc::new(object("default", "web", uid, version, &[])));
+    let bad =
+        |version| Delta::SetUndecodable(Box::new(undecodable("default", "web", "b", version)));
+    let told = |store: Store<ConfigMap>| -> Vec<String> {
+        let deltas = vec![
+            Delta::ListStarted,
+            set(1, "a"),
+            Delta::ListEnded {
+                resource_version: "1".into(),
+            },
+            set(1, "a"),
+            set(2, "a"),
+            set(3, "b"),
+            bad(4),
+            bad(4),
+            set(5, "b"),
+            Delta::ListStarted,
+            Delta::ListEnded {
+                resource_version: "6".into(),
+            },
+        ];
+        let batch = Batch {
+            deltas,
+            initial: false,
+        };
+        let events = Processor::new(store).process(batch);
+        let line = |event: &Event<ConfigMap>| match event {
+            Event::Updated { old, .. } | Event::Recreated { old, .. } => {
+                format!("{event:?} after {:?}", old.resource_version())
+            }
+            _ => format!("{event:?}"),
+        };
+        events.iter().map(line).collect()
+    };
+    let plain = told(Store::new());
+    assert_eq!(plain.len(), 6);
+    assert_eq!(told(Store::packed(JsonBytes)), plain);
+}

@@ -1,0 +1,94 @@
+//! Reading a cache by selectors, and while it is written.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use k8s_openapi::api::core::v1::ConfigMap;
+
+use crate::{
+    cache::{
+        Store,
+        fake::{object, undecodable},
+    },
+    resource::{Object, ObjectKey, Selector},
+};
+
+fn labelled(namespace: &str, name: &str, app: &str) -> Arc<ConfigMap> {
+    let mut object = object(namespace, name, "uid", 1, &[]);
+    object.metadata.labels = Some([("app".to_owned(), app.to_owned())].into());
+    Arc::new(object)
+}
+
+fn store() -> Store<ConfigMap> {
+    let mut store = Store::new();
+    for (namespace, name, app) in [("x", "web", "web"), ("y", "web", "web"), ("x", "db", "db")] {
+        let object = labelled(namespace, name, app);
+        store.insert(object.key(), object);
+    }
+    let plain = Arc::new(object("x", "plain", "uid", 1, &[]));
+    store.insert(plain.key(), plain);
+    let mut bad = undecodable("x", "bad", "uid", 1);
+    bad.labels = [("app".to_owned(), "web".to_owned())].into();
+    store.insert_undecodable(Arc::new(bad), None);
+    store.publish();
+    store
+}
+
+#[test]
+fn a_selector_finds_what_bears_its_labels_undecodable_objects_included() {
+    let lister = store().lister();
+    let counts = |selector: Selector| {
+        let all = lister.select(&selector);
+        let within = lister.select_in("x", &selector);
+        let numbers = [&all, &within].map(|found| (found.items.len(), found.undecodable.len()));
+        (numbers[0], numbers[1])
+    };
+    assert_eq!(
+        counts(Selector::default().eq("app", "web")),
+        ((2, 1), (1, 1))
+    );
+    assert_eq!(counts(Selector::default().absent("app")), ((1, 0), (1, 0)));
+    assert_eq!(
+        counts(Selector::default().not_eq("app", "web")),
+        ((2, 0), (2, 0))
+    );
+    assert_eq!(counts(Selector::default()), ((4, 1), (3, 1)));
+    assert_eq!(
+        counts("app in (db, shop)".parse().unwrap()),
+        ((1, 0), (1, 0))
+    );
+}
+
+#[test]
+fn a_snapshot_is_iterated_over_in_the_same_order_each_time_and_shares_its_objects() {
+    let store = store();
+    let snapshot = store.lister().snapshot();
+    let keys = || -> Vec<ObjectKey> { snapshot.iter().map(|(key, _)| key.clone()).collect() };
+    assert_eq!(keys(), keys());
+    let key = ObjectKey::namespaced("x", "web");
+    let of_lister = store.lister().get(&key).unwrap().unwrap();
+    assert!(Arc::ptr_eq(
+        &of_lister,
+        &snapshot.get(&key).unwrap().unwrap()
+    ));
+}
+
+/// A reader that holds what it read, and would hold a lock if there were one, keeps nobody waiting.
+#[test]
+fn readers_and_the_writer_never_wait_for_each_other() {
+    let mut store = store();
+    let index = store.add_index(crate::cache::Index::label("app"));
+    store.publish();
+    let lister = store.lister();
+    let held = lister.snapshot();
+    let mut reading = held.by(&index, "web");
+    let first = reading.next();
+    // On this thread: anything that waited for the reader would wait without end.
+    for version in 0..100 {
+        let object = labelled("z", &format!("o{version}"), "web");
+        store.insert(object.key(), object);
+        store.publish();
+    }
+    let rest = reading.chain(first).map(|(key, _)| key.clone());
+    assert_eq!(rest.collect::<BTreeSet<_>>().len(), 3);
+    assert_eq!(lister.by(&index, "web").items.len(), 102);
+}
