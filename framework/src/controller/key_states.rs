@@ -19,7 +19,7 @@ pub(super) struct KeyState {
     /// What was applied, by type and key of the child.
     pub(super) applied: HashMap<(TypeId, ObjectKey), Applied>,
     /// The last status that was written.
-    pub(super) status: Option<Written>,
+    pub(super) status: Option<WrittenStatus>,
     /// Which versions of the object are our own doing.
     pub(super) own_writes: OwnWrites,
 }
@@ -39,6 +39,13 @@ pub(super) struct Applied {
 pub(super) struct Written {
     pub(super) body: u128,
     pub(super) version: String,
+}
+
+/// A status as it was written and as the server has kept it: it may leave out what is zero.
+#[derive(Clone, Debug)]
+pub(super) struct WrittenStatus {
+    pub(super) written: Written,
+    pub(super) kept: u128,
 }
 
 impl KeyStates {

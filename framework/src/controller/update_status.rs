@@ -1,7 +1,12 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Context, Error, apply::as_apply, hub::WriteGuard, key_states::Written};
+use super::{
+    Context, Error,
+    apply::as_apply,
+    hub::WriteGuard,
+    key_states::{Written, WrittenStatus},
+};
 use crate::{
     client::{self, Api, Patch},
     resource::{ApiResource, Resource},
@@ -22,7 +27,7 @@ impl<K: Resource> Context<K> {
         let failed = |source| Error::serialize("update status", &resource, &self.key, source);
         let mut status = serde_json::to_value(status).map_err(failed)?;
         strip_nulls(&mut status);
-        let body = self.shared.fingerprints.of(status.to_string().as_bytes());
+        let body = self.fingerprint(&status);
 
         let hub = &self.shared.hub;
         let seen = object.resource_version().unwrap_or_default();
@@ -36,18 +41,19 @@ impl<K: Resource> Context<K> {
             body,
             version: version.clone(),
         };
-        if last.as_ref() == Some(&written) {
+        if last.as_ref().is_some_and(|last| last.written == written) {
             hub.metrics.writes_skipped.inc();
             return Ok(());
         }
         // Only the object that was seen can be compared; after a write of our own it is out of date.
         if version == seen {
-            let present = serde_json::to_value(&**object).map_err(failed)?;
-            let mut present = present.get("status").cloned().unwrap_or_default();
-            strip_nulls(&mut present);
-            if present == status {
-                hub.states
-                    .with(&self.key, |state| state.status = Some(written));
+            let present = status_of(&**object).map_err(failed)?;
+            let kept = self.fingerprint(&present);
+            let as_kept = last.is_some_and(|last| last.written.body == body && last.kept == kept);
+            if as_kept || present == status {
+                hub.states.with(&self.key, |state| {
+                    state.status = Some(WrittenStatus { written, kept });
+                });
                 hub.metrics.writes_skipped.inc();
                 return Ok(());
             }
@@ -101,15 +107,33 @@ impl<K: Resource> Context<K> {
             && let Some(version) = answer.resource_version()
         {
             let version = version.to_owned();
+            let kept = status_of(&answer)
+                .map_err(|source| Error::serialize("update status", resource, &self.key, source))?;
+            let kept = self.fingerprint(&kept);
             hub.states.with(&self.key, |state| {
                 if let Some(base) = base {
                     state.own_writes.wrote(base, version.clone());
                 }
-                state.status = Some(Written { body, version });
+                let written = Written { body, version };
+                state.status = Some(WrittenStatus { written, kept });
             });
         }
         Ok(())
     }
+
+    fn fingerprint(&self, status: &Value) -> u128 {
+        self.shared.fingerprints.of(status.to_string().as_bytes())
+    }
+}
+
+fn status_of<K: Serialize>(object: &K) -> Result<Value, serde_json::Error> {
+    let mut object = serde_json::to_value(object)?;
+    let mut status = object
+        .get_mut("status")
+        .map(Value::take)
+        .unwrap_or_default();
+    strip_nulls(&mut status);
+    Ok(status)
 }
 
 /// Fields without a value: on the wire they are the same as no field.

@@ -2,7 +2,10 @@
 
 use futures_util::TryStreamExt;
 use pilothouse::{
-    client::{Api, Client, DeleteParams, GetOrCreate, ListParams, Patch, PatchParams, PostParams},
+    client::{
+        Api, Backoff, Client, DeleteParams, GetOrCreate, ListParams, Patch, PatchParams, PostParams,
+        retry_on_conflict,
+    },
     k8s::api::{
         apps::v1::Deployment,
         authentication::v1::{TokenRequest, TokenRequestSpec},
@@ -117,10 +120,16 @@ pub(crate) async fn a_deployment_is_scaled(target: &Target) {
     }));
     let post = PostParams::default();
     deployments.create(&post, &web).await.unwrap();
-    let mut scale = deployments.get_scale("web").await.unwrap();
+    let scale = deployments.get_scale("web").await.unwrap();
     assert_eq!(scale.status.as_ref().unwrap().selector.as_deref(), Some("app=web"));
-    scale.spec.get_or_insert_default().replicas = Some(2);
-    deployments.replace_scale("web", &post, &scale).await.unwrap();
+    // A controller may write between the two.
+    retry_on_conflict(&Backoff::default(), || async {
+        let mut scale = deployments.get_scale("web").await?;
+        scale.spec.get_or_insert_default().replicas = Some(2);
+        deployments.replace_scale("web", &post, &scale).await
+    })
+    .await
+    .unwrap();
     assert_eq!(deployments.get_scale("web").await.unwrap().spec.unwrap().replicas, Some(2));
     deployments.restart("web").await.unwrap();
 }

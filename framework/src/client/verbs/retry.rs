@@ -1,3 +1,5 @@
+use std::future::Future;
+
 use super::Backoff;
 use crate::client::Error;
 
@@ -10,7 +12,7 @@ use crate::client::Error;
 /// ```no_run
 /// # use pilothouse::{client::{Api, Backoff, Error, PostParams, retry_on_conflict}, k8s::api::core::v1::Node};
 /// # async fn example(nodes: Api<Node>) -> Result<(), Error> {
-/// retry_on_conflict(&Backoff::contended(), async || {
+/// retry_on_conflict(&Backoff::contended(), || async {
 ///     let mut node = nodes.get("node-1").await?;
 ///     node.metadata.labels.get_or_insert_default().insert("drained".into(), "true".into());
 ///     nodes.replace("node-1", &PostParams::default(), &node).await
@@ -21,10 +23,13 @@ use crate::client::Error;
 ///
 /// # Errors
 /// The last attempt's.
-pub async fn retry_on_conflict<T>(
+pub async fn retry_on_conflict<T, F>(
     backoff: &Backoff,
-    mut attempt: impl AsyncFnMut() -> Result<T, Error>,
-) -> Result<T, Error> {
+    mut attempt: impl FnMut() -> F,
+) -> Result<T, Error>
+where
+    F: Future<Output = Result<T, Error>>,
+{
     let mut tried = 0;
     loop {
         let outcome = attempt().await;
