@@ -2,26 +2,21 @@ use std::{
     fmt,
     hash::Hash,
     panic::Location,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use futures_util::future::BoxFuture;
-use tokio::{
-    sync::{Notify, watch},
-    task::yield_now,
-};
+use tokio::{sync::watch, task::yield_now};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    DeltaFifo, DeltaQueue, Entry, Event, Index, IndexHandle, InformerScope, InformerStatus, Lister,
-    ListerWatcher, Reflector, Store, Subscription,
-    listener::{Listener, Panicked},
-    processor::Processor,
-    progress::Progress,
+    DeltaQueue, Event, EventStream, Index, IndexHandle, InformerScope, InformerStatus, Lister,
+    ListerWatcher, Readiness, Reflector, Store, Subscription, event_stream, listener::Listener,
+    listeners::Listeners, processor::Processor, progress::Progress, readiness::Ready,
 };
 use crate::{
     metrics::InformerMetrics,
-    resource::{ApiResource, Object},
+    resource::{ApiResource, Object, Undecodable},
 };
 
 /// A cache of one kind that is kept up to date, and that tells listeners what changes.
@@ -43,25 +38,14 @@ struct Shared<K> {
     scope: InformerScope,
     lister: Lister<K>,
     progress: Arc<Progress>,
-    life: watch::Sender<Life>,
-    joining: Mutex<Joining<K>>,
-    joined: Notify,
+    metrics: InformerMetrics,
+    ready: watch::Sender<Ready>,
+    stopped: CancellationToken,
+    listeners: Arc<Listeners<K>>,
     work: Mutex<Option<Work<K>>>,
 }
 
 type Work<K> = Box<dyn FnOnce(Arc<Shared<K>>) -> BoxFuture<'static, ()> + Send>;
-
-#[derive(Clone, Copy, Default)]
-struct Life {
-    synced: bool,
-    stopped: bool,
-}
-
-/// Listeners that the task has not taken in yet.
-struct Joining<K> {
-    listeners: Vec<Listener<K>>,
-    closed: bool,
-}
 
 impl<K: Object> SharedInformer<K> {
     /// An informer of what `source` gives. It does nothing until it [runs](Self::run).
@@ -75,18 +59,16 @@ impl<K: Object> SharedInformer<K> {
         scope.namespace = source.namespace().map(str::to_owned);
         let resource = source.resource().clone();
         let store = Store::new();
-        let progress = Progress::new(resource.clone(), scope.namespace.clone(), metrics);
+        let progress = Progress::new(resource.clone(), scope.namespace.clone(), metrics.clone());
         let shared = Shared {
+            listeners: Arc::new(Listeners::new(resource.clone(), metrics.clone())),
             resource,
             scope,
             lister: store.lister(),
             progress: Arc::new(progress),
-            life: watch::Sender::new(Life::default()),
-            joining: Mutex::new(Joining {
-                listeners: Vec::new(),
-                closed: false,
-            }),
-            joined: Notify::new(),
+            metrics,
+            ready: watch::Sender::new(Ready::NotYet),
+            stopped: CancellationToken::new(),
             work: Mutex::new(Some(Box::new(|shared| {
                 Box::pin(shared.work(source, store))
             }))),
@@ -100,7 +82,7 @@ impl<K: Object> SharedInformer<K> {
     /// second call warns and returns.
     pub fn run(&self, cancel: CancellationToken) -> impl Future<Output = ()> + Send + use<K> {
         let shared = self.shared.clone();
-        let work = lock(&shared.work).take();
+        let work = shared.take_work();
         // Made here, so that a future that is dropped unpolled ends the informer too.
         let work = work.map(|work| (work, End(shared.clone())));
         async move {
@@ -121,32 +103,37 @@ impl<K: Object> SharedInformer<K> {
     /// already, they are told first, as [`Event::Added`] with `initial`, without a gap to the later
     /// changes and without telling one twice.
     ///
-    /// A panic of the function ends only the call: it is counted and logged with the line that
-    /// added the listener, and the next event is told. After the informer stopped, the function is
-    /// dropped and never called.
+    /// The function runs on the informer's task, and the cache waits for it: it should only pass on
+    /// what it heard. The first time that it takes more than 100 ms for what it is told at once, this
+    /// is logged; whoever needs time takes a [`stream`](Self::stream). A panic of it ends only the
+    /// call: it is counted and logged, and the next event is told. The log and the metrics name it by
+    /// the line that added it. After the informer stopped, the function is dropped and never called.
     #[track_caller]
     pub fn add_listener(&self, function: impl FnMut(&Event<K>) + Send + 'static) -> Subscription {
-        let removed = Arc::new(AtomicBool::new(false));
-        let listener = Listener::new(Box::new(function), Location::caller(), removed.clone());
-        let readiness = listener.readiness();
-        let mut joining = lock(&self.shared.joining);
-        // After the end it is dropped, outside of the lock, with the function's own values.
-        let late = if joining.closed {
-            Some(listener)
-        } else {
-            joining.listeners.push(listener);
-            None
-        };
-        drop(joining);
-        drop(late);
-        self.shared.joined.notify_one();
-        let shared = Arc::downgrade(&self.shared);
-        let detach = Arc::new(move |removed: &Arc<AtomicBool>| {
-            if let Some(shared) = shared.upgrade() {
-                shared.detach(removed);
-            }
-        });
-        Subscription::new(removed, readiness, detach)
+        self.add_named_listener(location(Location::caller()), function)
+    }
+
+    /// [`add_listener`](Self::add_listener) for those who add many on one line: `name` stands in the
+    /// log and the metrics instead of the line. Each name makes series that stay: it must not come from objects.
+    pub fn add_named_listener(
+        &self,
+        name: impl Into<Arc<str>>,
+        function: impl FnMut(&Event<K>) + Send + 'static,
+    ) -> Subscription {
+        let listeners = &self.shared.listeners;
+        listeners.add(name.into(), Box::new(function), None)
+    }
+
+    /// The changes from now on as a stream, for who takes its time: what was not taken yet is kept
+    /// once per object, and the informer never waits for it. It begins with the objects
+    /// that are there, as a [listener](Self::add_listener) does.
+    #[track_caller]
+    pub fn stream(&self) -> EventStream<K> {
+        let name = location(Location::caller());
+        let metrics = self.shared.metrics.listener(&name);
+        let (feeder, readiness, stream) = event_stream::buffer(metrics);
+        let listeners = &self.shared.listeners;
+        stream(listeners.add(name, Box::new(feeder), Some(readiness)))
     }
 
     /// Adds an index, before the informer runs or while it does: then it is filled with what is
@@ -163,21 +150,43 @@ impl<K: Object> SharedInformer<K> {
             }
         });
         let handle = self.shared.lister.add_index(index);
-        self.shared.joined.notify_one();
+        self.shared.listeners.look();
         handle
     }
 
     /// Whether the first list has reached the store and all listeners of that time. It stays so.
     pub fn has_synced(&self) -> bool {
-        self.shared.life.borrow().synced
+        *self.shared.ready.borrow() == Ready::Yes
     }
 
     /// Waits until [`has_synced`](Self::has_synced); any number may wait, and all are woken.
     /// `false` if the informer stopped before that.
     pub async fn synced(&self) -> bool {
-        let mut life = self.shared.life.subscribe();
-        let life = life.wait_for(|life| life.synced || life.stopped).await;
-        life.is_ok_and(|life| life.synced)
+        self.readiness().wait().await
+    }
+
+    /// The same, to be had together with others.
+    pub fn readiness(&self) -> Readiness {
+        let name = self.shared.resource.qualified_plural();
+        Readiness::of(name, self.shared.ready.subscribe())
+    }
+
+    /// Waits until the informer has ended and its listeners are gone. One that was never started
+    /// ends with [`Informers::shutdown`](super::Informers::shutdown).
+    pub async fn stopped(&self) {
+        self.shared.stopped.cancelled().await;
+    }
+
+    /// The objects that do not decode, and why; the last version that did is in the
+    /// [snapshot](Lister::snapshot). Each version of one is logged and counted once.
+    pub fn undecodable(&self) -> Vec<Arc<Undecodable>> {
+        let snapshot = self.shared.lister.snapshot();
+        if snapshot.undecodable() == 0 {
+            return Vec::new();
+        }
+        let entries = snapshot.iter();
+        let undecodable = entries.filter_map(|(_, entry)| entry.undecodable().cloned());
+        undecodable.collect()
     }
 
     /// How the informer is doing.
@@ -194,6 +203,7 @@ impl<K: Object> SharedInformer<K> {
             silent_for: shared.progress.silent_for(),
             objects: snapshot.len(),
             undecodable: snapshot.undecodable(),
+            telling: shared.listeners.telling(),
         }
     }
 
@@ -209,7 +219,7 @@ impl<K: Object> SharedInformer<K> {
 
     /// Ends an informer that will not run any more.
     pub(super) fn stop(&self) {
-        drop(lock(&self.shared.work).take());
+        drop(self.shared.take_work());
         self.shared.end();
     }
 }
@@ -227,98 +237,56 @@ impl<K: Object> Shared<K> {
 
     async fn process(&self, mut processor: Processor<K>, queue: &DeltaQueue<K>) {
         let mut listeners = Vec::new();
+        let has_synced = || *self.ready.borrow() == Ready::Yes;
         loop {
             processor.take_in_indexes();
-            self.take_in(&mut listeners, processor.store()).await;
+            let arrivals = self
+                .listeners
+                .take_in(&mut listeners, processor.store(), has_synced());
+            arrivals.await;
             // Both branches are safe to lose: nothing is taken out before it is returned.
             let batch = tokio::select! {
                 biased;
-                () = self.joined.notified() => continue,
+                () = self.listeners.changed() => continue,
                 batch = queue.pop() => batch,
             };
             let events = processor.process(batch);
             self.progress
                 .processed(&events, processor.store().working());
-            for listener in &mut listeners {
-                for event in &events {
-                    self.tell(listener, event);
-                }
-            }
+            self.listeners.tell(&mut listeners, &events);
             drop(events);
-            if queue.finish() && !self.life.borrow().synced {
-                self.life.send_modify(|life| life.synced = true);
-                listeners.iter().for_each(Listener::set_ready);
+            if queue.finish() && !has_synced() {
+                self.ready.send_replace(Ready::Yes);
+                listeners.iter_mut().for_each(Listener::all_told);
             }
             // A batch is work for milliseconds: others come first.
             yield_now().await;
         }
     }
-
-    /// Lets go of the removed listeners and takes in the new ones, each with all that is there.
-    async fn take_in(&self, listeners: &mut Vec<Listener<K>>, store: &Store<K>) {
-        listeners.retain(|listener| !listener.is_removed());
-        loop {
-            let mut new = std::mem::take(&mut lock(&self.joining).listeners);
-            if new.is_empty() {
-                return;
-            }
-            for (number, (_, entry)) in store.working().iter().enumerate() {
-                let event = initial(entry);
-                for listener in &mut new {
-                    self.tell(listener, &event);
-                }
-                if (number + 1) % DeltaFifo::<K>::BATCH == 0 {
-                    yield_now().await;
-                }
-            }
-            if self.life.borrow().synced {
-                new.iter().for_each(Listener::set_ready);
-            }
-            listeners.append(&mut new);
-        }
-    }
-
-    fn tell(&self, listener: &mut Listener<K>, event: &Event<K>) {
-        if let Err(Panicked(location)) = listener.call(event) {
-            self.progress.listener_panicked(location);
-        }
-    }
-
-    fn detach(&self, removed: &Arc<AtomicBool>) {
-        let mut joining = lock(&self.joining);
-        let mut waiting = std::mem::take(&mut joining.listeners);
-        let place = waiting.iter().position(|listener| listener.is(removed));
-        let detached = place.map(|place| waiting.remove(place));
-        joining.listeners = waiting;
-        drop(joining);
-        drop(detached);
-        self.joined.notify_one();
-    }
 }
 
 impl<K> Shared<K> {
+    fn take_work(&self) -> Option<Work<K>> {
+        let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
+        work.take()
+    }
+
     fn end(&self) {
-        let mut joining = lock(&self.joining);
-        joining.closed = true;
-        let listeners = std::mem::take(&mut joining.listeners);
-        drop(joining);
-        drop(listeners);
+        self.listeners.close();
         self.progress.stopped();
-        self.life.send_modify(|life| life.stopped = true);
+        self.ready.send_if_modified(|ready| {
+            let is_waited_for = *ready == Ready::NotYet;
+            if is_waited_for {
+                *ready = Ready::Never;
+            }
+            is_waited_for
+        });
+        self.stopped.cancel();
     }
 }
 
-fn initial<K: Object>(entry: &Entry<K>) -> Event<K> {
-    match entry.object() {
-        Ok(object) => Event::Added {
-            object,
-            initial: true,
-        },
-        Err(object) => Event::Undecodable {
-            object,
-            last: entry.last_object(),
-        },
-    }
+fn location(location: &Location<'_>) -> Arc<str> {
+    format!("{}:{}", location.file(), location.line()).into()
 }
 
 /// Marks the end of an informer, however its future ends.
@@ -331,11 +299,6 @@ impl<K> Drop for End<K> {
         }
         self.0.end();
     }
-}
-
-/// What a panic leaves behind under these locks is whole: no code of others runs there.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<K> Clone for SharedInformer<K> {

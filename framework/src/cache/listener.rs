@@ -1,40 +1,85 @@
 use std::{
-    panic::{AssertUnwindSafe, Location, catch_unwind},
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    time::{Duration, Instant},
 };
 
 use tokio::sync::watch;
 
-use super::Event;
+use super::{Event, readiness::Ready};
+use crate::metrics::ListenerMetrics;
 
-/// What is called with each event.
-pub(super) type Function<K> = Box<dyn FnMut(&Event<K>) + Send>;
+/// What a listener does with each event.
+pub(super) trait Hear<K>: Send {
+    fn hear(&mut self, event: &Event<K>);
 
-/// A function that hears of changes, and what its [`Subscription`](super::Subscription) sees of it.
+    /// The object was there before the listener came.
+    fn hear_present(&mut self, event: &Event<K>) {
+        self.hear(event);
+    }
+
+    /// All that the first list held was told.
+    fn all_told(&mut self) {}
+}
+
+impl<K, F: FnMut(&Event<K>) + Send> Hear<K> for F {
+    fn hear(&mut self, event: &Event<K>) {
+        self(event);
+    }
+}
+
+/// Who hears of changes, and what its [`Subscription`](super::Subscription) sees of it.
 ///
-/// Dropping it tells the subscription that the function will not run again.
+/// Dropping it tells the subscription that it will not hear of anything again.
 pub(super) struct Listener<K> {
-    function: Function<K>,
-    location: &'static Location<'static>,
+    ear: Box<dyn Hear<K>>,
+    name: Arc<str>,
+    metrics: ListenerMetrics,
     removed: Arc<AtomicBool>,
-    ready: watch::Sender<bool>,
+    ready: watch::Sender<Ready>,
+    was_slow: bool,
+}
+
+/// When an event happened: before the listener came, or now.
+#[derive(Clone, Copy)]
+pub(super) enum Time {
+    Before,
+    Now,
+}
+
+/// What went wrong while a listener was told something.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Told {
+    pub(super) panics: u64,
+    /// How long it took, if that was too long for the first time.
+    pub(super) slow: Option<Duration>,
 }
 
 impl<K> Listener<K> {
+    /// A listener that needs longer than this for what it is told at once holds its cache back.
+    const SLOW: Duration = Duration::from_millis(100);
+
     pub(super) fn new(
-        function: Function<K>,
-        location: &'static Location<'static>,
+        ear: Box<dyn Hear<K>>,
+        name: Arc<str>,
+        metrics: ListenerMetrics,
         removed: Arc<AtomicBool>,
     ) -> Self {
         Self {
-            function,
-            location,
+            ear,
+            name,
+            metrics,
             removed,
-            ready: watch::Sender::new(false),
+            ready: watch::Sender::new(Ready::NotYet),
+            was_slow: false,
         }
+    }
+
+    pub(super) fn name(&self) -> &Arc<str> {
+        &self.name
     }
 
     pub(super) fn is_removed(&self) -> bool {
@@ -45,25 +90,39 @@ impl<K> Listener<K> {
         Arc::ptr_eq(&self.removed, removed)
     }
 
-    pub(super) fn readiness(&self) -> watch::Receiver<bool> {
+    /// Whether it has heard of all that the first list held. The sender is gone when the listener is.
+    pub(super) fn ready(&self) -> watch::Receiver<Ready> {
         self.ready.subscribe()
     }
 
-    /// The function has heard of all that the first list held.
-    pub(super) fn set_ready(&self) {
-        self.ready
-            .send_if_modified(|ready| !std::mem::replace(ready, true));
+    /// It has heard of all that the first list held.
+    pub(super) fn all_told(&mut self) {
+        if *self.ready.borrow() != Ready::Yes {
+            self.ear.all_told();
+            self.ready.send_replace(Ready::Yes);
+        }
     }
 
-    /// Calls the function, unless it was removed. A panic ends only this call (design promise R10).
-    pub(super) fn call(&mut self, event: &Event<K>) -> Result<(), Panicked> {
-        if self.is_removed() {
-            return Ok(());
+    /// Tells it `events`, unless it was removed. A panic ends only the call it comes from (design
+    /// promise R10).
+    pub(super) fn tell(&mut self, events: &[Event<K>], time: Time) -> Told {
+        let mut told = Told::default();
+        let begun = Instant::now();
+        for event in events {
+            if self.is_removed() {
+                break;
+            }
+            let call = AssertUnwindSafe(|| match time {
+                Time::Before => self.ear.hear_present(event),
+                Time::Now => self.ear.hear(event),
+            });
+            told.panics += u64::from(catch_unwind(call).is_err());
         }
-        let function = AssertUnwindSafe(|| (self.function)(event));
-        catch_unwind(function).map_err(|_| Panicked(self.location))
+        let took = begun.elapsed();
+        self.metrics.duration.observe(took.as_secs_f64());
+        if took > Self::SLOW && !std::mem::replace(&mut self.was_slow, true) {
+            told.slow = Some(took);
+        }
+        told
     }
 }
-
-/// A listener panicked; it was added there.
-pub(super) struct Panicked(pub(super) &'static Location<'static>);

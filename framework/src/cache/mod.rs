@@ -28,7 +28,10 @@
 //! * An object whose resource version did not change keeps its `Arc`, and nobody hears of it.
 //! * One object that does not decode spoils only itself: it keeps its place, and reading it is an
 //!   error.
-//! * A panic of a listener is counted and ends only that call.
+//! * A panic of a listener is counted and ends only that call; one that is slow is named.
+//! * Who takes its time has an [`EventStream`], which the informer never waits for: it holds at most
+//!   one event per object.
+//! * Any number may wait for a [`Readiness`]: of an informer, of a listener, or of several together.
 //!
 //! ```no_run
 //! use pilothouse::cache::{Event, InformerScope, Informers};
@@ -58,15 +61,18 @@
 
 mod api;
 mod backoff;
+mod coalesced;
 mod delta;
 mod entry;
 mod event;
+mod event_stream;
 mod fifo;
 mod incoming;
 mod index;
 mod informer;
 mod informers;
 mod listener;
+mod listeners;
 mod lister;
 mod lister_watcher;
 mod listing;
@@ -78,6 +84,7 @@ mod progress;
 mod published;
 mod queue;
 mod random;
+mod readiness;
 mod reflector;
 mod scope;
 mod snapshot;
@@ -94,6 +101,7 @@ pub use delta::Delta;
 pub use entry::Entry;
 use entry::NO_LABELS;
 pub use event::Event;
+pub use event_stream::EventStream;
 pub use fifo::{Batch, DeltaFifo};
 pub use index::{Index, IndexHandle};
 pub use informer::SharedInformer;
@@ -104,6 +112,7 @@ pub use listing::Listing;
 pub use packed::Packed;
 pub use packing::Packing;
 pub use queue::DeltaQueue;
+pub use readiness::Readiness;
 pub use reflector::Reflector;
 pub use scope::InformerScope;
 pub use snapshot::Snapshot;

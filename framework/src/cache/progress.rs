@@ -1,5 +1,4 @@
 use std::{
-    panic::Location,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -108,11 +107,6 @@ impl Progress {
         if panicked {
             self.metrics.listener_panics.inc();
         }
-    }
-
-    pub(super) fn listener_panicked(&self, location: &Location<'_>) {
-        self.metrics.listener_panics.inc();
-        tracing::error!(resource = %self.resource, "the listener added at {location} panicked");
     }
 
     /// An event or a page came.

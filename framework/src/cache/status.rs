@@ -1,4 +1,4 @@
-use std::{fmt, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use super::InformerScope;
 use crate::resource::ApiResource;
@@ -26,6 +26,9 @@ pub struct InformerStatus {
     pub objects: usize,
     /// How many of them do not decode.
     pub undecodable: usize,
+    /// The listener that is told something just now, and for how long already: one that does not
+    /// return keeps the cache from going on.
+    pub telling: Option<(Arc<str>, Duration)>,
 }
 
 /// What an informer does just now.
@@ -49,6 +52,11 @@ pub enum InformerMode {
 /// `synced` when all is well, otherwise what is not.
 impl fmt::Display for InformerStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const STUCK: Duration = Duration::from_secs(1);
+        if let Some((listener, since)) = self.telling.as_ref().filter(|(_, since)| *since > STUCK) {
+            let (kind, since) = (self.resource.qualified_plural(), since.as_secs());
+            return write!(f, "{kind} waits for its listener {listener} for {since} s");
+        }
         match (&self.last_error, self.silent_for) {
             (Some(error), Some(silent)) => {
                 write!(f, "{error} (last heard {} s ago)", silent.as_secs())

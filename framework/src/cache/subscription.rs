@@ -8,6 +8,8 @@ use std::{
 
 use tokio::sync::watch;
 
+use super::{Readiness, readiness::Ready};
+
 /// Takes the listener with that mark out of its informer.
 pub(super) type Detach = dyn Fn(&Arc<AtomicBool>) + Send + Sync;
 
@@ -15,19 +17,23 @@ pub(super) type Detach = dyn Fn(&Arc<AtomicBool>) + Send + Sync;
 #[derive(Clone)]
 pub struct Subscription {
     removed: Arc<AtomicBool>,
-    ready: watch::Receiver<bool>,
+    /// Its sender is the listener's.
+    alive: watch::Receiver<Ready>,
+    readiness: Readiness,
     detach: Arc<Detach>,
 }
 
 impl Subscription {
     pub(super) fn new(
         removed: Arc<AtomicBool>,
-        ready: watch::Receiver<bool>,
+        alive: watch::Receiver<Ready>,
+        readiness: Readiness,
         detach: Arc<Detach>,
     ) -> Self {
         Self {
             removed,
-            ready,
+            alive,
+            readiness,
             detach,
         }
     }
@@ -36,14 +42,15 @@ impl Subscription {
     /// listener runs or will run any more, and its function was dropped. At most one call begins
     /// after `remove` returned.
     ///
-    /// Removing twice is nothing but waiting. After the informer stopped it resolves at once.
+    /// Removing twice is nothing but waiting. After the informer stopped it resolves at once. A
+    /// listener that waits for its own removal waits for ever.
     pub fn remove(&self) -> impl Future<Output = ()> + Send + use<> {
         self.removed.store(true, Ordering::Release);
         (self.detach)(&self.removed);
-        let mut ready = self.ready.clone();
+        let mut alive = self.alive.clone();
         async move {
             // The listener holds the sender: an error says that it was dropped.
-            while ready.changed().await.is_ok() {}
+            while alive.changed().await.is_ok() {}
         }
     }
 
@@ -51,7 +58,12 @@ impl Subscription {
     /// that the cache held when it was added). `false` if it was removed, or the informer
     /// stopped, before that. Any number may wait.
     pub async fn synced(&self) -> bool {
-        self.ready.clone().wait_for(|ready| *ready).await.is_ok()
+        self.readiness.wait().await
+    }
+
+    /// The same, to be had together with others.
+    pub fn readiness(&self) -> Readiness {
+        self.readiness.clone()
     }
 }
 
@@ -59,7 +71,7 @@ impl fmt::Debug for Subscription {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Subscription")
             .field("removed", &self.removed)
-            .field("synced", &*self.ready.borrow())
+            .field("readiness", &self.readiness)
             .finish_non_exhaustive()
     }
 }

@@ -3,10 +3,11 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use futures_util::{FutureExt, StreamExt};
 use k8s_openapi::api::core::v1::ConfigMap;
 
 use crate::{
-    cache::{Event, Lister, SharedInformer, Subscription},
+    cache::{Event, EventStream, Lister, SharedInformer, Subscription},
     resource::Object,
 };
 
@@ -48,6 +49,42 @@ impl Heard {
     /// What no listener may ever see.
     pub(super) fn wrong(&self) -> Vec<String> {
         self.notes.lock().unwrap().wrong.clone()
+    }
+}
+
+/// The same for a stream, which is read only when it is told to.
+pub(super) struct Taken {
+    pub(super) stream: EventStream<ConfigMap>,
+    notes: Notes,
+    lister: Lister<ConfigMap>,
+}
+
+impl Taken {
+    pub(super) fn at(informer: &SharedInformer<ConfigMap>) -> Self {
+        Self {
+            stream: informer.stream(),
+            notes: Notes::default(),
+            lister: informer.lister(),
+        }
+    }
+
+    /// Takes what is there, at most `count` events; gives them.
+    pub(super) fn take(&mut self, count: usize) -> Vec<String> {
+        for _ in 0..count {
+            let Some(Some(event)) = self.stream.next().now_or_never() else {
+                break;
+            };
+            self.notes.take(&event, &self.lister);
+        }
+        std::mem::take(&mut self.notes.lines)
+    }
+
+    pub(super) fn folded(&self) -> &BTreeMap<String, String> {
+        &self.notes.folded
+    }
+
+    pub(super) fn wrong(&self) -> &[String] {
+        &self.notes.wrong
     }
 }
 

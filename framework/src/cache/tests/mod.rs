@@ -8,6 +8,7 @@ mod model;
 pub(super) mod packed;
 mod requests;
 mod select;
+mod streams;
 
 use std::{sync::Arc, time::Duration};
 
