@@ -102,13 +102,15 @@ impl<K> Api<K> {
     /// [`DynamicObject`](crate::resource::DynamicObject).
     ///
     /// A namespaced kind without a namespace can list and watch; what takes a name is refused then
-    /// before anything is sent.
+    /// before anything is sent. Kinds that are discovered come from a
+    /// [`RestMapper`](super::RestMapper), ready made by its [`api`](super::RestMapper::api).
     ///
     /// ```no_run
     /// use pilothouse::{client::{Api, Client, Error}, resource::DynamicObject};
     ///
-    /// # async fn example(client: Client, mapper: pilothouse::client::RestMapper) -> Result<(), Error> {
+    /// # async fn example(client: Client) -> Result<(), Error> {
     /// use pilothouse::resource::ApiResource;
+    ///
     /// let widgets = ApiResource {
     ///     group: "demo.example.com".into(), version: "v1".into(),
     ///     kind: "Widget".into(), plural: "widgets".into(), namespaced: true,

@@ -27,8 +27,13 @@ impl Call<'_> {
             };
             Err(self.invalid(format!("the {what} {wrong}")))
         };
+        // An object that is created is named in the body; what is wrong there is the server's to say.
+        let name = match (self.verb, self.subresource) {
+            ("create", None) => None,
+            _ => self.name,
+        };
         check("namespace", self.namespace)?;
-        check("name", self.name)?;
+        check("name", name)?;
         check("subresource", self.subresource)?;
         let one_object = self.name.is_some() || matches!(self.verb, "create" | "deletecollection");
         if one_object && self.resource.namespaced && self.namespace.is_none() {
@@ -46,7 +51,7 @@ impl Call<'_> {
         Ok(url::path(
             self.resource,
             self.namespace,
-            self.name,
+            name,
             self.subresource,
         ))
     }
@@ -89,6 +94,25 @@ impl Call<'_> {
             target: self.target(),
             reason,
         }
+    }
+
+    /// Says what to do when it is the kind that is not there. What a proxy answered says its own.
+    pub(crate) fn advise(&self, mut error: Error) -> Error {
+        if let Error::Api { status, advice, .. } = &mut error
+            && status.is_not_served()
+            && (!status.reason.is_empty() || status.message.starts_with("404"))
+        {
+            let subresource = match self.subresource {
+                Some(subresource) => format!(" with `{subresource}`"),
+                None => String::new(),
+            };
+            let text = format!(
+                "the server does not serve {}{subresource}: check group and version, or install its definition",
+                self.resource
+            );
+            *advice = Some(text.into());
+        }
+        error
     }
 
     /// What to answer in. A server that knows only whole objects may send them.

@@ -294,7 +294,8 @@ impl Client {
             .body(body)
             .map_err(|error| call.invalid(format!("the request cannot be written: {error}")))?;
         request.extensions_mut().insert(class);
-        let response = self.answered(call.verb, || call.target(), request).await?;
+        let answer = self.answered(call.verb, || call.target(), request).await;
+        let response = answer.map_err(|error| call.advise(error))?;
         match encoding(response.headers()) {
             Ok(encoding) => Ok((encoding, response)),
             Err(other) => Err(call.undecodable(format!(

@@ -164,6 +164,12 @@ impl Error {
         self.status().is_some_and(Status::is_not_found)
     }
 
+    /// The kind, its version or the subresource is not served, or a proxy on the way answered 404:
+    /// nothing is known about the object. [`is_not_found`](Self::is_not_found) says yes to this too.
+    pub fn is_not_served(&self) -> bool {
+        self.status().is_some_and(Status::is_not_served)
+    }
+
     /// An object of that name exists already.
     pub fn is_already_exists(&self) -> bool {
         self.status().is_some_and(Status::is_already_exists) || self.is_bare_conflict_of_create()

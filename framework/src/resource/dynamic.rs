@@ -13,13 +13,24 @@ pub struct TypeMeta {
     pub kind: String,
 }
 
+impl TypeMeta {
+    /// Those of objects of `resource`.
+    pub fn of(resource: &ApiResource) -> Self {
+        Self {
+            api_version: resource.api_version(),
+            kind: resource.kind.to_string(),
+        }
+    }
+}
+
 /// An object of a kind known only at run time; it travels with an [`ApiResource`].
 ///
 /// Everything but `apiVersion`, `kind` and `metadata` is kept as JSON in [`data`](Self::data), in
 /// no particular order, and is written back unchanged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DynamicObject {
-    /// `apiVersion` and `kind`; empty in the items of a list, where the server leaves them out.
+    /// `apiVersion` and `kind`. Where a server leaves them out, in the items of a list, an
+    /// [`Api`](crate::client::Api) fills them in.
     #[serde(flatten)]
     pub types: TypeMeta,
     /// Metadata.
@@ -34,10 +45,7 @@ impl DynamicObject {
     /// An object of `resource`'s kind with a name and nothing else.
     pub fn new(resource: &ApiResource, name: &str) -> Self {
         Self {
-            types: TypeMeta {
-                api_version: resource.api_version(),
-                kind: resource.kind.to_string(),
-            },
+            types: TypeMeta::of(resource),
             metadata: ObjectMeta {
                 name: Some(name.to_owned()),
                 ..ObjectMeta::default()
@@ -61,6 +69,12 @@ impl Object for DynamicObject {
 
     fn metadata_mut(&mut self) -> &mut ObjectMeta {
         &mut self.metadata
+    }
+
+    fn fill_types(&mut self, resource: &ApiResource) {
+        if self.types.kind.is_empty() {
+            self.types = TypeMeta::of(resource);
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use super::{ObjectKey, ObjectMeta};
+use super::{ApiResource, ObjectKey, ObjectMeta};
 
 /// Anything with Kubernetes metadata.
 ///
@@ -16,6 +16,12 @@ pub trait Object: Send + Sync + 'static {
 
     /// The object's metadata, to change.
     fn metadata_mut(&mut self) -> &mut ObjectMeta;
+
+    /// Notes what kind it is, where the type itself does not say: the items of a list come without.
+    #[doc(hidden)]
+    fn fill_types(&mut self, resource: &ApiResource) {
+        let _ = resource;
+    }
 
     /// An object that has a name and nothing else: where a literal begins.
     ///

@@ -96,6 +96,15 @@ impl Status {
         self.is("NotFound", 404)
     }
 
+    /// Not an object is missing but what it was looked for in: the kind, its version or its
+    /// subresource. The server names no object then, nor does whatever else answers in its place.
+    pub fn is_not_served(&self) -> bool {
+        let details = self.details.as_ref();
+        let names_something =
+            details.is_some_and(|details| !details.name.is_empty() || !details.kind.is_empty());
+        self.is_not_found() && !names_something
+    }
+
     /// An object of that name exists already.
     pub fn is_already_exists(&self) -> bool {
         self.reason == "AlreadyExists"
@@ -328,6 +337,19 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn an_object_that_is_missing_is_told_from_a_kind_that_is() {
+        let object = serde_json::json!({"reason": "NotFound", "code": 404, "details": {"name": "a", "kind": "configmaps"}});
+        let kind = serde_json::json!({"reason": "NotFound", "code": 404, "details": {}});
+        let page = serde_json::json!({"code": 404, "message": "404 page not found"});
+        for (answer, not_served) in [(object, false), (kind, true), (page, true)] {
+            let status = status(answer);
+            assert!(status.is_not_found());
+            assert_eq!(status.is_not_served(), not_served);
+        }
+        assert!(!status(serde_json::json!({"code": 503})).is_not_served());
     }
 
     #[test]

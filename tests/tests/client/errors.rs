@@ -6,7 +6,7 @@ use pilothouse::{
         apps::v1::Deployment,
         core::v1::{ConfigMap, Namespace},
     },
-    resource::Object,
+    resource::{ApiResource, DynamicObject, Object},
 };
 use serde_json::json;
 
@@ -26,7 +26,7 @@ pub(crate) async fn errors_say_what_was_tried_and_why_it_failed(target: &Target)
     assert!(error.is_already_exists());
     assert_eq!(
         error.to_string(),
-        format!("create configmaps in {namespace}: configmaps \"a\" already exists")
+        format!("create ConfigMap {namespace}/a: configmaps \"a\" already exists")
     );
     let lost = Api::<ConfigMap>::namespaced(&target.client, "no-such-namespace");
     let error = lost.create(&PostParams::default(), &map("a", &[])).await.unwrap_err();
@@ -35,6 +35,26 @@ pub(crate) async fn errors_say_what_was_tried_and_why_it_failed(target: &Target)
     let token = ListParams::default().continue_token("no-token");
     let error = maps.list(&token).await.unwrap_err();
     assert_eq!(error.status().unwrap().code, 400, "{error}");
+}
+
+pub(crate) async fn a_kind_that_is_not_served_is_no_object_that_is_missing(target: &Target) {
+    assert_eq!(target.api::<ConfigMap>().get_opt("none").await.unwrap(), None);
+    for (group, served) in [("apps", "foos.apps/v1"), ("no.such.group", "foos.no.such.group/v1")] {
+        let foos = ApiResource {
+            group: group.into(),
+            version: "v1".into(),
+            kind: "Foo".into(),
+            plural: "foos".into(),
+            namespaced: true,
+        };
+        let foos = Api::<DynamicObject>::of(&target.client, foos, Some(&target.namespace));
+        let error = foos.get_opt("a").await.unwrap_err();
+        assert!(error.is_not_served(), "{error:?}");
+        let advice = format!(
+            "the server does not serve {served}: check group and version, or install its definition"
+        );
+        assert!(error.to_string().ends_with(&advice), "{error}");
+    }
 }
 
 pub(crate) async fn an_invalid_object_is_told_with_all_its_causes(target: &Target) {
@@ -63,7 +83,7 @@ pub(crate) async fn an_invalid_object_is_told_with_all_its_causes(target: &Targe
         ]
     );
     let text = error.to_string();
-    let begin = format!("create deployments.apps in {}: ", target.namespace);
+    let begin = format!("create Deployment {}/Not_A_Name: ", target.namespace);
     assert!(text.starts_with(&begin), "{text}");
     assert!(fields.iter().all(|field| text.contains(field)), "{text}");
 }

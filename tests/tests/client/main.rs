@@ -74,6 +74,7 @@ scenarios! {
     errors: [
         errors_say_what_was_tried_and_why_it_failed,
         an_invalid_object_is_told_with_all_its_causes,
+        a_kind_that_is_not_served_is_no_object_that_is_missing,
         who_is_not_known_is_told_so,
     ],
     custom: [

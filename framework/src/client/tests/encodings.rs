@@ -72,7 +72,7 @@ async fn all_that_is_read_comes_in_what_was_asked_for() {
             "missing" => accepted(
                 seen,
                 404,
-                &json!({"kind": "Status", "code": 404, "reason": "NotFound", "message": "it is not there"}),
+                &json!({"kind": "Status", "code": 404, "reason": "NotFound", "message": "it is not there", "details": {"name": "missing"}}),
             ),
             watch if watch.contains("watch=true") => {
                 accepted(seen, 200, &json!({"type": "ADDED", "object": object()}))

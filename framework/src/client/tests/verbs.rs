@@ -55,14 +55,15 @@ fn client(
                 log.len() - 1
             };
             let (code, body) = answer(count, &line);
-            // Text stands for a body that is no JSON, such as a stream of events.
-            let body = match body {
-                Value::String(text) => text,
-                other => other.to_string(),
+            // Text stands for a body that is no JSON: a stream of events, or an error's page.
+            let (media_type, body) = match body {
+                Value::String(text) if code >= 400 => ("text/plain", text),
+                Value::String(text) => ("application/json", text),
+                other => ("application/json", other.to_string()),
             };
             let answer = Response::builder()
                 .status(code)
-                .header("content-type", "application/json");
+                .header("content-type", media_type);
             Ok::<_, Infallible>(answer.body(body).unwrap())
         }
     });
@@ -79,7 +80,10 @@ fn map(version: &str) -> Value {
 }
 
 fn status(code: u16, reason: &str) -> (u16, Value) {
-    let status = json!({"kind": "Status", "apiVersion": "v1", "reason": reason, "code": code, "message": reason});
+    let status = json!({
+        "kind": "Status", "apiVersion": "v1", "reason": reason, "code": code, "message": reason,
+        "details": {"name": "a", "kind": "configmaps"},
+    });
     (code, status)
 }
 
@@ -271,7 +275,7 @@ async fn what_the_server_would_refuse_is_refused_with_verb_and_object() {
         ),
         (
             maps.create(&long, &ConfigMap::named("a")).await.err(),
-            "create configmaps in default: the field manager must have at most 128 characters",
+            "create ConfigMap default/a: the field manager must have at most 128 characters",
         ),
         (
             maps.patch(
@@ -442,6 +446,49 @@ async fn whoever_comes_first_creates_and_the_others_find() {
     let found = maps(&raced).get_or_create(&post, &wanted).await.unwrap();
     assert_eq!(found.into_object().resource_version(), Some("7"));
     assert_eq!(lines(&sent).len(), 3);
+}
+
+#[tokio::test]
+async fn a_kind_that_is_not_served_never_passes_for_an_object_that_is_missing() {
+    let page = || (404, "404 page not found\n".into());
+    let bare = || {
+        let status = json!({"kind": "Status", "reason": "NotFound", "code": 404, "message": "none", "details": {}});
+        (404, status)
+    };
+    let [page, bare] = [client(move |_, _| page()), client(move |_, _| bare())];
+    let wanted = ConfigMap::named("a");
+    for (client, sent) in [page, bare] {
+        let maps = maps(&client);
+        let text = maps.get_opt("a").await.unwrap_err().to_string();
+        assert!(
+            text.starts_with("get ConfigMap default/a: ") && text.ends_with(
+                ": the server does not serve configmaps/v1: check group and version, or install its definition"
+            ),
+            "{text}"
+        );
+        let outcome = maps.get_or_create(&PostParams::default(), &wanted).await;
+        assert!(outcome.unwrap_err().is_not_served());
+        assert_eq!(lines(&sent).len(), 2);
+    }
+    let (client, _) = client(|_, _| status(404, "NotFound"));
+    assert_eq!(maps(&client).get_opt("a").await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn what_is_listed_can_be_written_back_whatever_its_kind() {
+    let (client, sent) =
+        client(|_, _| (200, json!({"kind": "ConfigMapList", "items": [map("1")]})));
+    let dynamic =
+        Api::<DynamicObject>::of(&client, ApiResource::of::<ConfigMap>(), Some("default"));
+    for object in dynamic.list(&ListParams::default()).await.unwrap() {
+        dynamic
+            .create(&PostParams::default(), &object)
+            .await
+            .unwrap();
+    }
+    let (_, body) = sent.lock().unwrap()[1].clone();
+    let body: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!([&body["apiVersion"], &body["kind"]], ["v1", "ConfigMap"]);
 }
 
 #[tokio::test]

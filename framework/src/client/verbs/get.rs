@@ -48,7 +48,8 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
         self.decode(&call, &answer)
     }
 
-    /// The object named `name`, or `None` when it does not exist.
+    /// The object named `name`, or `None` when it does not exist. That its kind is not served is an
+    /// error, as nothing is known about the object then.
     ///
     /// ```no_run
     /// # use pilothouse::{client::{Api, Error}, k8s::api::core::v1::ConfigMap};
@@ -62,7 +63,7 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
     {
         match self.get(name).await {
             Ok(object) => Ok(Some(object)),
-            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) if error.is_not_found() && !error.is_not_served() => Ok(None),
             Err(error) => Err(error),
         }
     }

@@ -30,8 +30,12 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
             .write(&mut query)
             .map_err(|wrong| call.invalid(wrong))?;
         let answer = self.client().fetch(&call, query.finish(), None).await?;
-        decode_list(&answer, self.resource(), self.keeps_managed_fields())
-            .map_err(|reason| call.undecodable(reason))
+        let list = decode_list(&answer, self.resource(), self.keeps_managed_fields());
+        let mut list: ObjectList<K> = list.map_err(|reason| call.undecodable(reason))?;
+        for object in &mut list.items {
+            object.fill_types(self.resource());
+        }
+        Ok(list)
     }
 
     /// Everything that `params` asks for, fetched in pages of its limit, 500 when it sets none.

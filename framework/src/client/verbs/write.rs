@@ -27,7 +27,8 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
     where
         R: ByName,
     {
-        self.post(self.call("create", None, None), params, object)
+        let name = Some(object.name()).filter(|name| !name.is_empty());
+        self.post(self.call("create", name, None), params, object)
             .await
     }
 
