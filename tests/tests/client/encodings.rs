@@ -75,7 +75,8 @@ pub(crate) async fn every_verb_is_spoken_in_cbor(target: &Target) {
     let list = maps.list(&ListParams::default()).await.unwrap();
     assert_eq!(said(), "GET  → 200 application/cbor");
     assert!(list.items.iter().any(|map| map.name() == "a"));
-    let from = WatchParams::default().after(list.resource_version().unwrap());
+    let from = WatchParams::default().fields("metadata.name=a");
+    let from = from.after(list.resource_version().unwrap());
     let mut watch = maps.watch(&from).await.unwrap();
     assert_eq!(said(), "GET  → 200 application/cbor-seq");
     maps.delete("a", &DeleteParams::default()).await.unwrap();
