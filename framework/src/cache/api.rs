@@ -18,6 +18,10 @@ impl<K: Object + Serialize + DeserializeOwned, R: Reach> ListerWatcher<K> for Ap
         Api::watch(self, params).await
     }
 
+    fn streams_lists(&self) -> bool {
+        true
+    }
+
     fn resource(&self) -> &ApiResource {
         Api::resource(self)
     }

@@ -11,14 +11,12 @@ use futures_util::{StreamExt, stream};
 use k8s_openapi::api::core::v1::ConfigMap;
 use tokio::{sync::mpsc, time::sleep};
 
+pub(crate) use super::fake_errors::*;
 use super::{InformerScope, ListerWatcher, SharedInformer};
 use crate::{
-    client::{
-        Change, ConnectError, ConnectProblem, Error, ListParams, ObjectList, WatchEvent,
-        WatchParams, WatchStream,
-    },
+    client::{Change, Error, ListParams, ObjectList, WatchEvent, WatchParams, WatchStream},
     metrics::Metrics,
-    resource::{ApiResource, ObjectKey, OwnerReference, Status, StatusDetails, Undecodable},
+    resource::{ApiResource, ObjectKey, OwnerReference, Undecodable},
 };
 
 /// An object of that version.
@@ -55,50 +53,6 @@ pub(crate) fn undecodable(namespace: &str, name: &str, uid: &str, version: u64) 
     }
 }
 
-/// An error that the server answers.
-pub(crate) fn status(code: u16, reason: &str, message: &str) -> Error {
-    let status = Status {
-        reason: reason.into(),
-        ..Status::from_code(code, message)
-    };
-    Error::api("do", "configmaps", status)
-}
-
-pub(crate) fn expired() -> Error {
-    status(410, "Expired", "too old resource version")
-}
-
-/// A connection that broke.
-pub(crate) fn broken() -> Error {
-    Error::Transport {
-        verb: "watch",
-        target: "configmaps".into(),
-        source: "connection reset".into(),
-    }
-}
-
-/// Nobody listens.
-pub(crate) fn refused() -> Error {
-    Error::Connect {
-        verb: "watch",
-        target: "configmaps".into(),
-        source: ConnectError::new("127.0.0.1", ConnectProblem::Refused),
-    }
-}
-
-/// The server asks to slow down, and for how long.
-pub(crate) fn throttled(seconds: u32) -> Error {
-    let mut status = Status {
-        reason: "TooManyRequests".into(),
-        ..Status::from_code(429, "slow down")
-    };
-    status.details = Some(StatusDetails {
-        retry_after_seconds: seconds,
-        ..StatusDetails::default()
-    });
-    Error::api("do", "configmaps", status)
-}
-
 /// Lets everything happen that needs no time.
 pub(crate) async fn settle() {
     sleep(Duration::from_millis(1)).await;
@@ -129,6 +83,40 @@ struct State {
     largest_page: Option<usize>,
     expires_in_stream: bool,
     ignores_timeouts: bool,
+    /// All states there ever were, with their versions.
+    past: Vec<(u64, BTreeMap<ObjectKey, Stored>)>,
+    /// So many lists are answered by a server that is as far behind as it may be.
+    stale: usize,
+    /// So many events are recorded and never told.
+    lost: usize,
+    streaming: Streaming,
+    stream_faults: VecDeque<StreamFault>,
+}
+
+/// What the server makes of a watch that is to begin with the present state.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) enum Streaming {
+    /// It is not to be asked.
+    #[default]
+    Unasked,
+    Served,
+    /// It answers with an error.
+    Refused(fn() -> Error),
+    /// It takes no notice of the parameter, so that nothing marks the end of the state.
+    Ignored,
+}
+
+/// What becomes of a watch that begins with the present state, after so many objects of it.
+#[derive(Clone, Debug)]
+pub(crate) enum StreamFault {
+    /// It ends in order.
+    Closes(usize),
+    /// It ends with an error.
+    Fails(usize, fn() -> Error),
+    /// Nothing comes any more.
+    Mute(usize),
+    /// The end of the state is not marked; changes come.
+    Unmarked,
 }
 
 /// What becomes of a list.
@@ -155,6 +143,27 @@ impl FakeServer {
             namespace: None,
             state: Arc::default(),
         }
+    }
+
+    /// The server is asked for watches that begin with the present state, and does that with them.
+    pub(crate) fn streaming(self, streaming: Streaming) -> Self {
+        self.state().streaming = streaming;
+        self
+    }
+
+    /// What becomes of the next watches that begin with the present state.
+    pub(crate) fn cut_streams(&self, faults: impl IntoIterator<Item = StreamFault>) {
+        self.state().stream_faults.extend(faults);
+    }
+
+    /// So many of the next lists are answered by a server that is as far behind as it may be.
+    pub(crate) fn answer_stale(&self, lists: usize) {
+        self.state().stale = lists;
+    }
+
+    /// So many of the next events are told to nobody.
+    pub(crate) fn lose_events(&self, events: usize) {
+        self.state().lost = events;
     }
 
     pub(crate) fn in_namespace(mut self, namespace: &str) -> Self {
@@ -268,8 +277,9 @@ impl FakeServer {
     /// Tells all watches the last event again.
     pub(crate) fn repeat_last_event(&self) {
         let mut state = self.state();
-        let (_, stored, change) = state.history.last().unwrap().clone();
-        state.send(&|| event(&stored, change));
+        if let Some((_, stored, change)) = state.history.last().cloned() {
+            state.send(&|| event(&stored, change));
+        }
     }
 
     /// The version moves on by a change of something else.
@@ -292,6 +302,8 @@ impl FakeServer {
         let mut state = self.state();
         state.lists.clear();
         state.watch_errors.clear();
+        state.stream_faults.clear();
+        (state.stale, state.lost) = (0, 0);
     }
 
     pub(crate) fn fail_watches(&self, errors: impl IntoIterator<Item = Error>) {
@@ -337,6 +349,11 @@ fn key(name: &str) -> ObjectKey {
 impl State {
     fn record(&mut self, version: u64, stored: Stored, change: Change) {
         self.history.push((version, stored.clone(), change));
+        self.past.push((version, self.objects.clone()));
+        if self.lost > 0 {
+            self.lost -= 1;
+            return;
+        }
         self.send(&|| event(&stored, change));
     }
 
@@ -352,14 +369,8 @@ impl State {
                 (page.parse().unwrap(), offset.parse().unwrap())
             }
             None => {
-                let version = params.resource_version.as_deref().unwrap_or("0");
-                let version: u64 = version.parse().unwrap();
-                if version > self.version {
-                    let text = format!("Too large resource version: {version}");
-                    return Err(status(504, "Timeout", &text));
-                }
-                let objects = self.objects.values().cloned().collect();
-                self.pages.push((self.version, objects));
+                let state = self.state_at(params.resource_version.as_deref())?;
+                self.pages.push(state);
                 (self.pages.len() - 1, 0)
             }
         };
@@ -385,11 +396,72 @@ impl State {
         Ok(list)
     }
 
+    /// The newest state, or any that is not older than `version`.
+    fn state_at(&mut self, version: Option<&str>) -> Result<(u64, Vec<Stored>), Error> {
+        let least: u64 = version.unwrap_or("0").parse().unwrap();
+        if least > self.version {
+            let text = format!("Too large resource version: {least}");
+            return Err(status(504, "Timeout", &text));
+        }
+        let mut past = self.past.iter();
+        if let (1.., Some(_)) = (self.stale, version)
+            && let Some((version, objects)) = past.find(|(version, _)| *version >= least)
+        {
+            self.stale -= 1;
+            return Ok((*version, objects.values().cloned().collect()));
+        }
+        Ok((self.version, self.objects.values().cloned().collect()))
+    }
+
+    /// Puts the present state at the head of a watch; answers what version it is of, and whether anything
+    /// comes after it.
+    fn begin_with_state(
+        &mut self,
+        params: &WatchParams,
+        sender: &mpsc::UnboundedSender<Option<Message>>,
+    ) -> Result<(u64, bool), Error> {
+        let (version, objects) = self.state_at(params.resource_version.as_deref())?;
+        let fault = self.stream_faults.pop_front();
+        let ignored = matches!(self.streaming, Streaming::Ignored);
+        let (objects, end) = match &fault {
+            Some(StreamFault::Closes(after)) => (&objects[..objects.len().min(*after)], None),
+            Some(StreamFault::Fails(after, error)) => {
+                let end = Some(Some(Err(error())));
+                (&objects[..objects.len().min(*after)], end)
+            }
+            Some(StreamFault::Mute(after)) => (&objects[..objects.len().min(*after)], Some(None)),
+            Some(StreamFault::Unmarked) | None => (&*objects, None),
+        };
+        for stored in objects {
+            let _ = sender.send(Some(Ok(event(stored, Change::Added))));
+        }
+        if let Some(end) = end {
+            let _ = sender.send(end);
+        }
+        if fault.is_none() && !ignored {
+            let _ = sender.send(Some(Ok(WatchEvent::Bookmark {
+                resource_version: version.to_string(),
+                initial_events_end: true,
+            })));
+        }
+        Ok((version, matches!(fault, None | Some(StreamFault::Unmarked))))
+    }
+
     fn watch(&mut self, params: &WatchParams) -> Result<WatchStream<ConfigMap>, Error> {
         if let Some(error) = self.watch_errors.pop_front() {
             return Err(error);
         }
         let (sender, receiver) = mpsc::unbounded_channel();
+        if params.send_initial_events {
+            if let Streaming::Refused(error) = self.streaming {
+                return Err(error());
+            }
+            let (version, goes_on) = self.begin_with_state(params, &sender)?;
+            if goes_on {
+                self.follow_from(version, sender);
+            }
+            return Ok(self.stream(params, receiver));
+        }
         let version = params.resource_version.as_deref().unwrap_or("0");
         let version: u64 = version.parse().unwrap();
         if version < self.forgotten {
@@ -398,13 +470,25 @@ impl State {
             }
             let _ = sender.send(Some(Err(expired())));
         } else {
-            for (at, stored, change) in &self.history {
-                if *at > version {
-                    let _ = sender.send(Some(Ok(event(stored, *change))));
-                }
-            }
-            self.watchers.push(sender);
+            self.follow_from(version, sender);
         }
+        Ok(self.stream(params, receiver))
+    }
+
+    fn follow_from(&mut self, version: u64, sender: mpsc::UnboundedSender<Option<Message>>) {
+        for (at, stored, change) in &self.history {
+            if *at > version {
+                let _ = sender.send(Some(Ok(event(stored, *change))));
+            }
+        }
+        self.watchers.push(sender);
+    }
+
+    fn stream(
+        &self,
+        params: &WatchParams,
+        receiver: mpsc::UnboundedReceiver<Option<Message>>,
+    ) -> WatchStream<ConfigMap> {
         let messages = stream::unfold(receiver, |mut receiver| async move {
             match receiver.recv().await? {
                 Some(message) => Some((message, receiver)),
@@ -413,7 +497,7 @@ impl State {
         });
         let time = params.timeout.filter(|_| !self.ignores_timeouts);
         let end = sleep(time.unwrap_or(Duration::from_secs(1_000_000)));
-        Ok(WatchStream::new(messages.take_until(end)))
+        WatchStream::new(messages.take_until(end))
     }
 }
 
@@ -458,8 +542,16 @@ impl ListerWatcher<ConfigMap> for FakeServer {
         assert!((5.0..10.0).contains(&minutes) && params.allow_bookmarks);
         let version = params.resource_version.as_deref().unwrap_or("nothing");
         let mut state = self.state();
-        state.requests.push(format!("watch from {version}"));
+        let verb = match params.send_initial_events {
+            true => "stream",
+            false => "watch",
+        };
+        state.requests.push(format!("{verb} from {version}"));
         state.watch(params)
+    }
+
+    fn streams_lists(&self) -> bool {
+        !matches!(self.state().streaming, Streaming::Unasked)
     }
 
     fn resource(&self) -> &ApiResource {

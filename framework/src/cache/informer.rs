@@ -10,9 +10,10 @@ use tokio::{sync::watch, task::yield_now};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    DeltaQueue, Event, EventStream, Index, IndexHandle, InformerScope, InformerStatus, Lister,
-    ListerWatcher, Readiness, Reflector, Store, Subscription, event_stream, listener::Listener,
-    listeners::Listeners, processor::Processor, progress::Progress, readiness::Ready,
+    DeltaQueue, Event, EventStream, Index, IndexHandle, InformerScope, InformerStatus, ListBudget,
+    Lister, ListerWatcher, Readiness, Reflector, Store, Subscription, event_stream,
+    listener::Listener, listeners::Listeners, processor::Processor, progress::Progress,
+    readiness::Ready,
 };
 use crate::{
     metrics::InformerMetrics,
@@ -39,6 +40,7 @@ struct Shared<K> {
     lister: Lister<K>,
     progress: Arc<Progress>,
     metrics: InformerMetrics,
+    budget: ListBudget,
     ready: watch::Sender<Ready>,
     stopped: CancellationToken,
     listeners: Arc<Listeners<K>>,
@@ -53,8 +55,18 @@ impl<K: Object> SharedInformer<K> {
     /// The selectors are those of `scope`; the namespace is that of `source`.
     pub fn new<L: ListerWatcher<K>>(
         source: L,
+        scope: InformerScope,
+        metrics: InformerMetrics,
+    ) -> Self {
+        Self::with_budget(source, scope, metrics, ListBudget::default())
+    }
+
+    /// The same, with lists that stand in line with others.
+    pub fn with_budget<L: ListerWatcher<K>>(
+        source: L,
         mut scope: InformerScope,
         metrics: InformerMetrics,
+        budget: ListBudget,
     ) -> Self {
         scope.namespace = source.namespace().map(str::to_owned);
         let resource = source.resource().clone();
@@ -67,6 +79,7 @@ impl<K: Object> SharedInformer<K> {
             lister: store.lister(),
             progress: Arc::new(progress),
             metrics,
+            budget,
             ready: watch::Sender::new(Ready::NotYet),
             stopped: CancellationToken::new(),
             work: Mutex::new(Some(Box::new(|shared| {
@@ -200,6 +213,7 @@ impl<K: Object> SharedInformer<K> {
             mode: shared.progress.mode(),
             last_error: shared.progress.last_error(),
             not_served: shared.progress.not_served(),
+            forbidden: shared.progress.forbidden(),
             silent_for: shared.progress.silent_for(),
             objects: snapshot.len(),
             undecodable: snapshot.undecodable(),
@@ -228,7 +242,8 @@ impl<K: Object> Shared<K> {
     async fn work<L: ListerWatcher<K>>(self: Arc<Self>, source: L, store: Store<K>) {
         let queue = DeltaQueue::new();
         let progress = self.progress.clone();
-        let reflector = Reflector::with_progress(source, self.scope.clone(), progress);
+        let reflector =
+            Reflector::with_progress(source, self.scope.clone(), progress, self.budget.clone());
         tokio::join!(
             reflector.run(&queue),
             self.process(Processor::new(store), &queue)

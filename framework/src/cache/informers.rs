@@ -13,7 +13,7 @@ use tokio_util::{
     task::TaskTracker,
 };
 
-use super::{InformerScope, InformerStatus, ListerWatcher, SharedInformer};
+use super::{InformerScope, InformerStatus, ListBudget, ListerWatcher, SharedInformer};
 use crate::{
     client::{Api, Client},
     metrics::Metrics,
@@ -36,6 +36,7 @@ pub struct Informers {
 struct Inner {
     client: Client,
     metrics: Metrics,
+    budget: ListBudget,
     tracker: TaskTracker,
     state: Mutex<State>,
 }
@@ -73,10 +74,16 @@ trait Informer: Send + Sync {
 impl Informers {
     /// No informers yet; they will read through `client`.
     pub fn new(client: Client, metrics: Metrics) -> Self {
+        Self::with_budget(client, metrics, ListBudget::default())
+    }
+
+    /// The same, with another number of lists at the same time.
+    pub fn with_budget(client: Client, metrics: Metrics, budget: ListBudget) -> Self {
         Self {
             inner: Arc::new(Inner {
                 client,
                 metrics,
+                budget,
                 tracker: TaskTracker::new(),
                 state: Mutex::new(State {
                     informers: HashMap::new(),
@@ -135,7 +142,12 @@ impl Informers {
             return SharedInformer::clone(informer);
         }
         let metrics = super::progress::metrics_of(&self.inner.metrics, &identity.resource);
-        let informer = SharedInformer::new(source(), identity.scope.clone(), metrics);
+        let informer = SharedInformer::with_budget(
+            source(),
+            identity.scope.clone(),
+            metrics,
+            self.inner.budget.clone(),
+        );
         state.phase.begin(&informer, &self.inner.tracker);
         state.informers.insert(identity, Arc::new(informer.clone()));
         informer

@@ -24,6 +24,14 @@ pub trait ListerWatcher<K>: Send + Sync + 'static {
         params: &WatchParams,
     ) -> impl Future<Output = Result<Self::Watch, Error>> + Send;
 
+    /// Whether [`watch`](Self::watch) can begin with the present state and mark its end by a bookmark
+    /// ([`send_initial_events`](WatchParams::send_initial_events), KEP-3157). The default is no.
+    ///
+    /// Where it is yes and the server turns out not to know how, lists are read in pages all the same.
+    fn streams_lists(&self) -> bool {
+        false
+    }
+
     /// The kind.
     fn resource(&self) -> &ApiResource;
 

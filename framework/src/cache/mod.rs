@@ -61,6 +61,7 @@
 
 mod api;
 mod backoff;
+mod budget;
 mod coalesced;
 mod delta;
 mod entry;
@@ -76,6 +77,7 @@ mod listeners;
 mod lister;
 mod lister_watcher;
 mod listing;
+mod open_watch;
 mod packed;
 mod packing;
 mod position;
@@ -90,13 +92,17 @@ mod scope;
 mod snapshot;
 mod status;
 mod store;
+mod stream_list;
 mod subscription;
 
 #[cfg(test)]
 mod fake;
 #[cfg(test)]
+mod fake_errors;
+#[cfg(test)]
 mod tests;
 
+pub use budget::ListBudget;
 pub use delta::Delta;
 pub use entry::Entry;
 use entry::NO_LABELS;

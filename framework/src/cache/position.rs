@@ -5,8 +5,12 @@
 pub(super) struct Position {
     /// The last version known to be taken in; `""` at the start.
     version: String,
-    /// The version of a first list that broke off: what was delivered of it must not go backwards.
+    /// The version of a list that broke off between its pages: what was delivered of it must not go
+    /// backwards.
     partial: String,
+    /// A streamed list broke off: what was delivered of it is of no version that is known, so that
+    /// only the newest state cannot be older.
+    partly_streamed: bool,
     /// The server no longer has, or does not yet have, `version`.
     unavailable: bool,
     /// The server pages lists that it was allowed to answer from memory: it has no watch cache.
@@ -20,12 +24,21 @@ impl Position {
     /// The version to list at: anything at hand at first, later nothing older than what was seen,
     /// and what is newest (`""`) when that version cannot be had.
     pub(super) fn list_version(&self) -> &str {
-        match (self.unavailable, &*self.version, &*self.partial) {
+        match (self.needs_newest(), &*self.version, &*self.partial) {
             (true, _, _) => "",
             (false, "", "") => "0",
-            (false, "", partial) => partial,
-            (false, version, _) => version,
+            (false, version, "") => version,
+            (false, _, partial) => partial,
         }
+    }
+
+    /// The version to stream a list at, nothing older than what was seen; `None` for what is newest.
+    pub(super) fn stream_version(&self) -> Option<&str> {
+        Some(self.list_version()).filter(|version| !matches!(*version, "" | "0"))
+    }
+
+    fn needs_newest(&self) -> bool {
+        self.unavailable || self.partly_streamed
     }
 
     /// The size of a list's pages; `None` asks for all at once, which a server answers from its
@@ -43,15 +56,20 @@ impl Position {
     /// The first page of a list is there.
     pub(super) fn page_taken(&mut self, version: &str, asked: &str, has_more: bool) {
         self.paginated |= asked == "0" && has_more;
-        if self.version.is_empty() {
-            self.partial.clear();
-            self.partial.push_str(version);
-        }
+        self.partial.clear();
+        self.partial.push_str(version);
+    }
+
+    /// Objects of a streamed list are handed on, in whatever order of versions.
+    pub(super) fn streaming(&mut self) {
+        self.partly_streamed = true;
     }
 
     /// A list is complete.
     pub(super) fn listed(&mut self, version: &str) {
         self.unavailable = false;
+        self.partly_streamed = false;
+        self.partial.clear();
         self.version.clear();
         self.version.push_str(version);
     }
@@ -129,12 +147,32 @@ mod tests {
     }
 
     #[test]
-    fn after_a_first_list_that_broke_off_nothing_older_is_asked_for() {
+    fn after_a_list_that_broke_off_nothing_older_is_asked_for() {
         let mut position = Position::default();
         position.page_taken("7", "0", true);
         assert_eq!(
             (position.list_version(), position.watch_version()),
             ("7", None)
         );
+        position.listed("7");
+        position.page_taken("9", "7", true);
+        assert_eq!(position.list_version(), "9");
+        position.listed("10");
+        assert_eq!(position.list_version(), "10");
+    }
+
+    #[test]
+    fn a_list_is_streamed_at_nothing_older_than_what_was_seen_and_newest_after_it_broke_off() {
+        let mut position = Position::default();
+        assert_eq!(position.stream_version(), None);
+        position.listed("7");
+        assert_eq!(position.stream_version(), Some("7"));
+        position.streaming();
+        assert_eq!(
+            (position.stream_version(), position.list_version()),
+            (None, "")
+        );
+        position.listed("9");
+        assert_eq!(position.stream_version(), Some("9"));
     }
 }

@@ -29,6 +29,29 @@ struct Shares {
     undecodable: Share,
 }
 
+/// What is wrong with one kind of requests.
+#[derive(Debug)]
+struct Trouble {
+    text: String,
+    /// The server does not know the kind.
+    not_served: bool,
+    forbidden: bool,
+}
+
+impl State {
+    fn trouble(&mut self, verb: &str) -> &mut Option<Trouble> {
+        match verb {
+            "watch" => &mut self.watch_trouble,
+            _ => &mut self.list_trouble,
+        }
+    }
+
+    /// Without lists there is nothing to watch.
+    fn worst(&self) -> Option<&Trouble> {
+        self.list_trouble.as_ref().or(self.watch_trouble.as_ref())
+    }
+}
+
 /// The series of the informers of `resource`.
 pub(super) fn metrics_of(metrics: &Metrics, resource: &ApiResource) -> InformerMetrics {
     metrics.informer(&resource.group, &resource.version, &resource.plural)
@@ -37,9 +60,9 @@ pub(super) fn metrics_of(metrics: &Metrics, resource: &ApiResource) -> InformerM
 #[derive(Debug, Default)]
 struct State {
     mode: InformerMode,
-    last_error: Option<String>,
-    /// The last error was that the server does not know the kind.
-    not_served: bool,
+    list_trouble: Option<Trouble>,
+    /// A list that works does not mend a watch.
+    watch_trouble: Option<Trouble>,
     heard: Option<Instant>,
 }
 
@@ -114,41 +137,78 @@ impl Progress {
         self.state().heard = Some(Instant::now());
     }
 
-    /// A request works again.
-    pub(super) fn recovered(&self) {
+    /// Requests of that verb work again.
+    pub(super) fn recovered(&self, verb: &str) {
         let mut state = self.state();
         state.heard = Some(Instant::now());
-        let error = state.last_error.take();
-        state.not_served = false;
+        let trouble = state.trouble(verb).take();
+        let is_well = state.worst().is_none();
         drop(state);
-        if error.is_some() {
+        if trouble.is_some() && is_well {
             tracing::info!(resource = %self.resource, namespace = self.namespace, "informer recovered");
         }
     }
 
     /// A request failed. Each failure is logged once, however often it comes back.
     pub(super) fn failed(&self, verb: &str, error: &Error) {
-        let text = format!("cannot {verb} {}: {}", self.target(), reason(error));
-        self.note(text, error.is_not_found());
+        let mut text = format!("cannot {verb} {}: {}", self.target(), reason(error));
+        let forbidden = error.is_forbidden();
+        if forbidden && verb == "watch" {
+            text += "; until it may, it lists again and again";
+        }
+        let trouble = Trouble {
+            text,
+            not_served: error.is_not_found(),
+            forbidden,
+        };
+        self.note(verb, trouble);
     }
 
     /// Something else than a request went wrong.
     pub(super) fn troubled(&self, verb: &str, trouble: &str) {
-        self.note(format!("cannot {verb} {}: {trouble}", self.target()), false);
+        let trouble = Trouble {
+            text: format!("cannot {verb} {}: {trouble}", self.target()),
+            not_served: false,
+            forbidden: false,
+        };
+        self.note(verb, trouble);
     }
 
-    fn note(&self, text: String, not_served: bool) {
+    fn note(&self, verb: &str, trouble: Trouble) {
         self.metrics.errors.inc();
-        let mut state = self.state();
-        let known = state.last_error.as_deref() == Some(&text);
-        state.last_error = Some(text.clone());
-        state.not_served = not_served;
-        drop(state);
-        if known {
+        let text = trouble.text.clone();
+        let before = self.state().trouble(verb).replace(trouble);
+        if before.is_some_and(|before| before.text == text) {
             tracing::debug!("{text}");
         } else {
             tracing::warn!("{text}");
         }
+    }
+
+    /// A streamed list is read in pages instead.
+    pub(super) fn fell_back(&self, reason: &'static str) {
+        self.metrics.fell_back(reason);
+        tracing::debug!(resource = %self.resource, namespace = self.namespace, reason, "listing in pages");
+    }
+
+    /// So many objects came that have no name.
+    pub(super) fn misfits(&self, count: usize) {
+        self.metrics.misfits.inc_by(count as u64);
+        tracing::warn!(
+            "{count} objects without a name came for {}: left out",
+            self.target()
+        );
+    }
+
+    /// A watch was opened; it is open for as long as what this gives is there.
+    pub(super) fn open_watch(&self) -> Share {
+        self.metrics.opened();
+        Share::of(&self.metrics.open_watches)
+    }
+
+    /// To be counted among the lists that wait.
+    pub(super) fn waiting_list(&self) -> Share {
+        Share::of(&self.metrics.waiting_lists)
     }
 
     pub(super) fn mode(&self) -> InformerMode {
@@ -156,11 +216,19 @@ impl Progress {
     }
 
     pub(super) fn last_error(&self) -> Option<String> {
-        self.state().last_error.clone()
+        self.state().worst().map(|trouble| trouble.text.clone())
     }
 
     pub(super) fn not_served(&self) -> bool {
-        self.state().not_served
+        self.state()
+            .worst()
+            .is_some_and(|trouble| trouble.not_served)
+    }
+
+    pub(super) fn forbidden(&self) -> bool {
+        self.state()
+            .worst()
+            .is_some_and(|trouble| trouble.forbidden)
     }
 
     pub(super) fn silent_for(&self) -> Option<Duration> {

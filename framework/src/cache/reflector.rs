@@ -1,44 +1,71 @@
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
-use futures_util::{FutureExt, StreamExt};
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use futures_util::FutureExt;
+use tokio::time::{Instant, sleep, timeout};
 
 use super::{
-    Delta, DeltaQueue, InformerMode, InformerScope, ListerWatcher, backoff::Backoff,
-    position::Position, progress::Progress, random::Random,
+    Delta, DeltaQueue, InformerMode, InformerScope, ListBudget, ListerWatcher,
+    backoff::{Backoff, Failure},
+    open_watch::{Heard, OpenWatch},
+    position::Position,
+    progress::Progress,
+    random::Random,
 };
 use crate::{
-    client::{Change, Error, ListParams, WatchEvent, WatchParams},
+    client::{Change, Error, ListParams, ObjectList, WatchEvent, WatchParams},
     metrics::InformerMetrics,
     resource::Object,
 };
 
 /// Lists a collection, then watches it, and hands on what happens as [`Delta`]s; for ever.
 ///
-/// * The first list takes what the server has at hand (version `"0"`), in pages of 500. Each page is
-///   handed on as it comes; what a list did not name is gone only after its last page. When the
-///   server does not have the version asked for (410, "too large resource version"), the newest
-///   state is listed at once.
+/// * A list is streamed where the [source](ListerWatcher::streams_lists) and the server can do it: a
+///   watch that begins with the present state and goes on as the watch. What comes is handed on as it
+///   comes; what did not come is gone only when the server marks the end of the state. When the
+///   server does not know how, fails at it, or sends nothing new for 15 s without the mark, the
+///   collection is read in pages in the same breath, and for half an hour streaming is not tried
+///   again. A stream that ends before the mark is asked for once more, then read in pages.
+/// * The first list in pages takes what the server has at hand (version `"0"`), 500 objects at a time.
+///   Each page is handed on as it comes; what a list did not name is gone only after its last page.
+///   When the server does not have the version asked for (410, "too large resource version"), the
+///   newest state is listed at once.
 /// * A watch goes on from the last version seen, with bookmarks, for five to ten minutes. When it
 ///   ends it is opened again at once, without a list. The same goes for a connection that broke,
 ///   and for a stream that was silent for 150 s or for 15 s past its own end.
 /// * 410, when the watch is opened or within the stream, leads to a list; refused connections, 429
 ///   and other failures to open only to a pause. `Retry-After` is honoured.
-/// * Pauses begin at 800 ms, double up to 30 s, with jitter, and start over after success that held.
-/// * An object that does not decode is handed on as such and spoils nothing else. A panic while
-///   decoding counts as a failure of the list or the watch.
+/// * Where only the watch is not allowed, lists keep the collection fresh, ever more slowly, down to
+///   one in 30 to 60 s; [`InformerStatus`](super::InformerStatus) says so.
+/// * Pauses begin at 800 ms, double up to 30 s for each kind of failure by itself, with jitter, and
+///   start over after success that held.
+/// * Lists stand in line for the [`ListBudget`] of their [`Informers`](super::Informers).
+/// * An object that does not decode is handed on as such and spoils nothing else; one without a name
+///   is left out and counted. A panic while decoding counts as a failure of the list or the watch.
 ///
-/// It follows client-go's reflector, except: a list that broke off is tried again at no older
-/// version than it had; the newest state is listed in pages; a broken connection, a server error or
-/// a missing permission does not lead to a list, since watching on from the last version misses
-/// nothing.
+/// A watch cannot tell that the server left out an event: the object's next change or the next list
+/// mends that.
+///
+/// It follows client-go's reflector, except: a streamed list is handed on as it comes, has a deadline,
+/// and is not tried at each list where it does not work; a list that broke off is tried again at no
+/// older version than it had; the newest state is listed in pages; a broken connection or a server
+/// error does not lead to a list, since watching on from the last version misses nothing.
 pub struct Reflector<L> {
-    source: L,
+    pub(super) source: L,
     scope: InformerScope,
-    progress: Arc<Progress>,
-    position: Position,
+    pub(super) progress: Arc<Progress>,
+    pub(super) position: Position,
     backoff: Backoff,
     random: Random,
+    budget: ListBudget,
+    /// Streaming did not work; it is tried again from then on.
+    pub(super) streams_from: Option<Instant>,
+}
+
+/// What a pause is for, and what the server asked for.
+pub(super) struct Pause {
+    why: &'static str,
+    failure: Failure,
+    retry_after: Option<Duration>,
 }
 
 /// Why a watch ended.
@@ -46,9 +73,9 @@ enum Ended {
     /// Go on from the last version at once.
     Reopen(&'static str),
     /// Go on from the last version after a pause.
-    Pause(&'static str, Option<Duration>),
+    Again(Pause),
     /// List after a pause.
-    List(&'static str, Option<Duration>),
+    List(Pause),
 }
 
 impl<L> Reflector<L> {
@@ -57,13 +84,9 @@ impl<L> Reflector<L> {
         Duration::from_secs(5 * 60)..Duration::from_secs(10 * 60);
     /// A stream silent for so long is replaced; a server sends bookmarks about every minute.
     const SILENCE: Duration = Duration::from_secs(150);
-    /// A stream that outlives its own time by so much is replaced.
-    const OVERTIME: Duration = Duration::from_secs(15);
-    /// A watch that ended sooner than this and brought nothing counts as failed.
-    const SHORT: Duration = Duration::from_secs(1);
 
     /// A reflector that has not listed yet. The selectors are those of `scope`; kind and namespace
-    /// those of `source`.
+    /// those of `source`. Its lists wait for nobody.
     pub fn new<K>(source: L, scope: InformerScope, metrics: InformerMetrics) -> Self
     where
         L: ListerWatcher<K>,
@@ -73,10 +96,15 @@ impl<L> Reflector<L> {
             source.namespace().map(str::to_owned),
             metrics,
         );
-        Self::with_progress(source, scope, Arc::new(progress))
+        Self::with_progress(source, scope, Arc::new(progress), ListBudget::default())
     }
 
-    pub(super) fn with_progress(source: L, scope: InformerScope, progress: Arc<Progress>) -> Self {
+    pub(super) fn with_progress(
+        source: L,
+        scope: InformerScope,
+        progress: Arc<Progress>,
+        budget: ListBudget,
+    ) -> Self {
         Self {
             source,
             scope,
@@ -84,6 +112,8 @@ impl<L> Reflector<L> {
             position: Position::default(),
             backoff: Backoff::new(),
             random: Random::new(),
+            budget,
+            streams_from: None,
         }
     }
 
@@ -97,41 +127,55 @@ impl<L> Reflector<L> {
         loop {
             // A panic is one of decoding: the position is whole, and the next list begins anew.
             let cycle = AssertUnwindSafe(self.cycle(reason, queue)).catch_unwind();
-            let (why, pause) = cycle.await.unwrap_or_else(|_| {
+            let pause = cycle.await.unwrap_or_else(|_| {
                 self.progress
                     .troubled("read", "decoding what came panicked");
-                ("panicked", None)
+                Pause::new("panicked", Failure::Server)
             });
-            reason = why;
+            reason = pause.why;
             self.pause(pause).await;
         }
     }
 
-    /// One list and what follows from it, up to the need for another; gives the reason and what the
-    /// server asked to wait.
-    async fn cycle<K>(
-        &mut self,
-        reason: &'static str,
-        queue: &DeltaQueue<K>,
-    ) -> (&'static str, Option<Duration>)
+    /// One list and what follows from it, up to the need for another.
+    async fn cycle<K>(&mut self, reason: &'static str, queue: &DeltaQueue<K>) -> Pause
     where
         K: Object,
         L: ListerWatcher<K>,
     {
         self.progress.listing(reason);
         match self.list(queue).await {
-            Ok(()) => self.watch_until_list(queue).await,
-            Err(error) => {
-                self.progress.failed("list", &error);
+            Ok(watch) => self.watch_until_list(watch, queue).await,
+            Err(pause) => {
                 let is_first = reason == "initial";
-                let reason = if is_first { reason } else { "failed" };
-                (reason, error.retry_after())
+                let why = if is_first { reason } else { "failed" };
+                Pause { why, ..pause }
             }
         }
     }
 
-    async fn list<K>(&mut self, queue: &DeltaQueue<K>) -> Result<(), Error>
+    /// Reads the whole collection; a stream that brought it goes on as a watch.
+    async fn list<K>(&mut self, queue: &DeltaQueue<K>) -> Result<Option<OpenWatch<L::Watch>>, Pause>
     where
+        K: Object,
+        L: ListerWatcher<K>,
+    {
+        let _place = self.budget.enter(self.progress.waiting_list()).await;
+        if self.may_stream()
+            && let Some(watch) = self.stream_list(queue).await?
+        {
+            return Ok(Some(watch));
+        }
+        self.list_pages(queue).await.map_err(|error| {
+            self.progress.failed("list", &error);
+            Pause::after(&error)
+        })?;
+        Ok(None)
+    }
+
+    async fn list_pages<K>(&mut self, queue: &DeltaQueue<K>) -> Result<(), Error>
+    where
+        K: Object,
         L: ListerWatcher<K>,
     {
         let mut paged = true;
@@ -156,6 +200,7 @@ impl<L> Reflector<L> {
         page_size: Option<u32>,
     ) -> Result<(), (Place, Error)>
     where
+        K: Object,
         L: ListerWatcher<K>,
     {
         let version = self.position.list_version().to_owned();
@@ -176,6 +221,7 @@ impl<L> Reflector<L> {
         loop {
             self.progress.heard();
             let token = page.continue_token().map(str::to_owned);
+            self.leave_out_misfits(&mut page);
             queue.push_page(page).await;
             if token.is_none() {
                 break;
@@ -188,172 +234,242 @@ impl<L> Reflector<L> {
         self.position.listed(&listed);
         let resource_version = listed;
         queue.push(Delta::ListEnded { resource_version }).await;
-        self.progress.recovered();
+        self.progress.recovered("list");
         Ok(())
     }
 
-    /// Watches, again and again, until only a list can help; gives the reason and what the server
-    /// asked to wait.
+    fn leave_out_misfits<K: Object>(&self, page: &mut ObjectList<K>) {
+        let all = page.items.len();
+        page.items.retain(has_name);
+        if page.items.len() < all {
+            self.progress.misfits(all - page.items.len());
+        }
+    }
+
+    /// Watches, again and again, until only a list can help. `watch` is what a streamed list left.
     async fn watch_until_list<K>(
         &mut self,
+        mut watch: Option<OpenWatch<L::Watch>>,
         queue: &DeltaQueue<K>,
-    ) -> (&'static str, Option<Duration>)
+    ) -> Pause
     where
         K: Object,
         L: ListerWatcher<K>,
     {
         let mut reason = "listed";
         loop {
-            self.progress.connecting(reason);
-            match self.watch(queue).await {
+            let ended = match watch.take() {
+                Some(watch) => self.follow(watch, queue).await,
+                None => {
+                    self.progress.connecting(reason);
+                    match self.open(false, Self::SILENCE).await {
+                        Ok(watch) => self.follow(watch, queue).await,
+                        Err(error) => self.not_opened(error.as_ref()),
+                    }
+                }
+            };
+            match ended {
                 Ended::Reopen(why) => reason = why,
-                Ended::Pause(why, pause) => {
-                    reason = why;
+                Ended::Again(pause) => {
+                    reason = pause.why;
                     self.pause(pause).await;
                 }
-                Ended::List(why, pause) => return (why, pause),
+                Ended::List(pause) => return pause,
             }
         }
     }
 
-    async fn watch<K>(&mut self, queue: &DeltaQueue<K>) -> Ended
+    /// Opens a watch from where the position is, or one that begins with the present state; `None` is no
+    /// answer within `patience`.
+    pub(super) async fn open<K>(
+        &mut self,
+        with_state: bool,
+        patience: Duration,
+    ) -> Result<OpenWatch<L::Watch>, Option<Error>>
+    where
+        L: ListerWatcher<K>,
+    {
+        let time = self.random.duration(Self::WATCH);
+        let version = if with_state {
+            self.position.stream_version()
+        } else {
+            self.position.watch_version()
+        };
+        let params = WatchParams {
+            label_selector: self.scope.label_selector.clone(),
+            field_selector: self.scope.field_selector.clone(),
+            resource_version: version.map(str::to_owned),
+            timeout: Some(time),
+            send_initial_events: with_state,
+            ..WatchParams::default()
+        };
+        let asked = Instant::now();
+        match timeout(patience, self.source.watch(&params)).await {
+            Ok(Ok(stream)) => {
+                let open = self.progress.open_watch();
+                Ok(OpenWatch::new(stream, asked, time, open))
+            }
+            Ok(Err(error)) => Err(Some(error)),
+            Err(_) => Err(None),
+        }
+    }
+
+    async fn follow<K>(&mut self, mut watch: OpenWatch<L::Watch>, queue: &DeltaQueue<K>) -> Ended
     where
         K: Object,
         L: ListerWatcher<K>,
     {
-        let time = self.random.duration(Self::WATCH);
-        let params = WatchParams {
-            label_selector: self.scope.label_selector.clone(),
-            field_selector: self.scope.field_selector.clone(),
-            resource_version: self.position.watch_version().map(str::to_owned),
-            timeout: Some(time),
-            ..WatchParams::default()
-        };
-        let asked = Instant::now();
-        let mut stream = match timeout(Self::SILENCE, self.source.watch(&params)).await {
-            Ok(Ok(stream)) => stream,
-            Ok(Err(error)) => return self.not_opened(&error),
-            Err(_) => {
-                self.progress.troubled("watch", "no answer from the server");
-                return Ended::Pause("silent", None);
-            }
-        };
-        let opened = Instant::now();
-        self.progress.recovered();
+        self.progress.recovered("watch");
         self.progress.enter(InformerMode::Watching);
-        let latest = asked + time + Self::OVERTIME;
-        let alarm = sleep_until(latest.min(opened + Self::SILENCE));
-        tokio::pin!(alarm);
-        let mut quiet = true;
         let ended = loop {
             // Back-pressure is not silence: the time counts from when the stream is asked again.
-            let heard = Instant::now();
-            let next = loop {
-                // Losing the branch of `next` loses nothing: the stream keeps what it has.
-                tokio::select! {
-                    biased;
-                    next = stream.next() => break Some(next),
-                    () = &mut alarm => {
-                        let due = latest.min(heard + Self::SILENCE);
-                        if due <= Instant::now() {
-                            break None;
-                        }
-                        // Moved only now, so that an event costs no timer.
-                        alarm.as_mut().reset(due);
-                    }
-                }
-            };
-            match next {
-                Some(Some(Ok(event))) => {
-                    quiet = false;
+            match watch.next(Instant::now() + Self::SILENCE).await {
+                Heard::Event(event) => {
                     self.progress.heard();
                     self.take(event, queue).await;
                 }
-                Some(Some(Err(error))) => break self.broken(&error, quiet, asked),
-                Some(None) if quiet && asked.elapsed() < Self::SHORT => {
+                Heard::Error(error) => break self.broken(&error, watch.was_short()),
+                Heard::Closed if watch.was_short() => {
                     self.progress
                         .troubled("watch", "the server ended the watch at once");
-                    break Ended::List("short", None);
+                    break Ended::List(Pause::new("short", Failure::Server));
                 }
-                Some(None) => break Ended::Reopen("closed"),
-                None => break Ended::Reopen("silent"),
+                Heard::Closed => break Ended::Reopen("closed"),
+                Heard::Silent => break Ended::Reopen("silent"),
             }
         };
-        self.backoff.held(opened.elapsed());
+        self.backoff.held(watch.age());
         ended
     }
 
-    fn not_opened(&self, error: &Error) -> Ended {
-        let pause = error.retry_after();
+    fn not_opened(&self, error: Option<&Error>) -> Ended {
+        let Some(error) = error else {
+            self.progress.troubled("watch", "no answer from the server");
+            return Ended::Again(Pause::new("silent", Failure::Connection));
+        };
+        let pause = Pause::after(error);
         if error.is_expired() {
-            return Ended::List("expired", pause);
+            return Ended::List(pause);
         }
         self.progress.failed("watch", error);
-        match error {
-            Error::Connect { .. } => Ended::Pause("refused", pause),
-            Error::Transport { .. } | Error::Timeout { .. } => Ended::Pause("broken", pause),
-            _ if error.is_too_many_requests() => Ended::Pause("throttled", pause),
-            _ if error.is_forbidden() || error.is_unauthorized() => {
-                Ended::Pause("forbidden", pause)
+        match pause.failure {
+            // Lists keep the collection fresh meanwhile; or the kind is not served any more.
+            Failure::Refused => Ended::List(pause),
+            Failure::Server if error.status().is_none_or(|status| status.code < 500) => {
+                // The version makes no sense to the server.
+                Ended::List(pause)
             }
-            _ if error.status().is_some_and(|status| status.code >= 500) => {
-                Ended::Pause("failed", pause)
-            }
-            // Not served any more, or the version makes no sense to the server.
-            _ => Ended::List("failed", pause),
+            _ => Ended::Again(pause),
         }
     }
 
-    fn broken(&self, error: &Error, quiet: bool, asked: Instant) -> Ended {
-        let pause = error.retry_after();
-        if error.is_expired() {
-            return Ended::List("expired", pause);
-        }
-        if error.is_too_many_requests() {
-            self.progress.failed("watch", error);
-            return Ended::Pause("throttled", pause);
-        }
-        if matches!(error, Error::Lagged { .. }) {
-            return Ended::Reopen("lagged");
-        }
-        if matches!(
-            error,
-            Error::Transport { .. } | Error::Connect { .. } | Error::Timeout { .. }
-        ) {
-            if quiet && asked.elapsed() < Self::SHORT {
+    fn broken(&self, error: &Error, short: bool) -> Ended {
+        let pause = Pause::after(error);
+        match pause.failure {
+            Failure::Expired => Ended::List(pause),
+            Failure::Throttled => {
                 self.progress.failed("watch", error);
-                return Ended::Pause("broken", pause);
+                Ended::Again(pause)
             }
-            return Ended::Reopen("broken");
+            Failure::Connection if short => {
+                self.progress.failed("watch", error);
+                Ended::Again(pause)
+            }
+            Failure::Connection => Ended::Reopen("broken"),
+            _ if matches!(error, Error::Lagged { .. }) => Ended::Reopen("lagged"),
+            _ => {
+                self.progress.failed("watch", error);
+                Ended::List(pause)
+            }
         }
-        self.progress.failed("watch", error);
-        Ended::List("failed", pause)
     }
 
     async fn take<K: Object>(&mut self, event: WatchEvent<K>, queue: &DeltaQueue<K>) {
         let is_added = matches!(event, WatchEvent::Added(_));
-        self.position.followed(event.resource_version(), is_added);
-        let delta = match event {
-            WatchEvent::Added(object) | WatchEvent::Modified(object) => {
-                Delta::Set(Arc::new(object))
-            }
-            WatchEvent::Deleted(object) => Delta::Deleted(Arc::new(object)),
-            WatchEvent::Undecodable {
-                change: Change::Deleted,
-                object,
-            } => Delta::DeletedUndecodable(Box::new(object)),
-            WatchEvent::Undecodable { object, .. } => Delta::SetUndecodable(Box::new(object)),
-            WatchEvent::Bookmark {
-                resource_version, ..
-            } => Delta::Bookmark { resource_version },
+        let version = event.resource_version().map(str::to_owned);
+        let Some(delta) = delta(event) else {
+            return self.progress.misfits(1);
         };
+        self.position.followed(version.as_deref(), is_added);
         queue.push(delta).await;
     }
 
-    async fn pause(&mut self, retry_after: Option<Duration>) {
+    async fn pause(&mut self, pause: Pause) {
         self.progress.enter(InformerMode::BackingOff);
-        sleep(self.backoff.next(retry_after)).await;
+        sleep(self.backoff.next(pause.failure, pause.retry_after)).await;
     }
+}
+
+impl Pause {
+    pub(super) fn new(why: &'static str, failure: Failure) -> Self {
+        Self {
+            why,
+            failure,
+            retry_after: None,
+        }
+    }
+
+    /// The one that follows from `error`.
+    pub(super) fn after(error: &Error) -> Self {
+        let failure = match error {
+            Error::Connect { .. } | Error::Transport { .. } | Error::Timeout { .. } => {
+                Failure::Connection
+            }
+            _ if error.is_too_many_requests() => Failure::Throttled,
+            _ if is_unavailable(error) => Failure::Expired,
+            _ if error.is_forbidden()
+                || error.is_unauthorized()
+                || error.is_not_found()
+                || error.is_method_not_allowed() =>
+            {
+                Failure::Refused
+            }
+            _ => Failure::Server,
+        };
+        let why = match failure {
+            Failure::Connection if matches!(error, Error::Connect { .. }) => "refused",
+            Failure::Connection => "broken",
+            Failure::Throttled => "throttled",
+            Failure::Expired => "expired",
+            Failure::Refused if error.is_not_found() => "failed",
+            Failure::Refused => "forbidden",
+            Failure::Server => "failed",
+        };
+        Self {
+            why,
+            failure,
+            retry_after: error.retry_after(),
+        }
+    }
+
+    pub(super) fn failure(&self) -> Failure {
+        self.failure
+    }
+}
+
+/// The step that an event means; `None` if its object has no name, which no object of the API has.
+pub(super) fn delta<K: Object>(event: WatchEvent<K>) -> Option<Delta<K>> {
+    Some(match event {
+        WatchEvent::Added(object) | WatchEvent::Modified(object) => {
+            Delta::Set(Arc::new(has_name(&object).then_some(object)?))
+        }
+        WatchEvent::Deleted(object) => {
+            Delta::Deleted(Arc::new(has_name(&object).then_some(object)?))
+        }
+        WatchEvent::Undecodable {
+            change: Change::Deleted,
+            object,
+        } => Delta::DeletedUndecodable(Box::new(object)),
+        WatchEvent::Undecodable { object, .. } => Delta::SetUndecodable(Box::new(object)),
+        WatchEvent::Bookmark {
+            resource_version, ..
+        } => Delta::Bookmark { resource_version },
+    })
+}
+
+fn has_name<K: Object>(object: &K) -> bool {
+    let name = object.metadata().name.as_deref();
+    name.is_some_and(|name| !name.is_empty())
 }
 
 /// Where in a list an error came.
@@ -362,6 +478,6 @@ enum Place {
     LaterPage,
 }
 
-fn is_unavailable(error: &Error) -> bool {
+pub(super) fn is_unavailable(error: &Error) -> bool {
     error.is_expired() || error.is_too_large_resource_version()
 }

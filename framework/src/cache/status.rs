@@ -20,6 +20,9 @@ pub struct InformerStatus {
     /// Whether that failure is that the server does not know the kind: its definition is not
     /// installed.
     pub not_served: bool,
+    /// Whether that failure is that this identity may not list or watch the kind. A cache that has
+    /// synced and may only list is refreshed by lists, at the latest every 60 s.
+    pub forbidden: bool,
     /// For how long the server has not been heard; `None` if it never was.
     pub silent_for: Option<Duration>,
     /// How many objects the cache holds, undecodable ones included.

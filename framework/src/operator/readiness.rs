@@ -103,6 +103,6 @@ impl OwnKinds {
         let silent = status
             .silent_for
             .is_some_and(|silent| silent >= SILENCE && status.last_error.is_some());
-        (!status.synced || silent).then(|| status.to_string())
+        (!status.synced || silent || status.forbidden).then(|| status.to_string())
     }
 }

@@ -8,6 +8,7 @@ mod model;
 pub(super) mod packed;
 mod requests;
 mod select;
+mod streamed_lists;
 mod streams;
 
 use std::{sync::Arc, time::Duration};
@@ -17,7 +18,7 @@ use tokio::{task::JoinHandle, time::sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    SharedInformer,
+    InformerMode, SharedInformer,
     fake::{FakeServer, settle},
 };
 use crate::resource::ObjectKey;

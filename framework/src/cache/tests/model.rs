@@ -3,7 +3,11 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::cache::fake::{Answer, broken, expired, refused, status, throttled};
+use crate::cache::fake::{
+    Answer, StreamFault, Streaming, broken, expired, forbidden, half_a_frame, refused, status,
+    throttled, unsupported,
+};
+use crate::client::Error;
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -15,11 +19,17 @@ enum Step {
     Compact,
     CloseWatches,
     BreakWatches,
+    CutAFrame,
+    FailWatches,
     ExpireWatches,
     ThrottleWatches,
     MuteWatches,
     FailList(u8),
     FailWatch(u8),
+    CutStream(StreamFault),
+    AnswerStale,
+    RepeatEvent,
+    LoseEvents(u8),
     AddListener,
     Settle,
     Wait(u64),
@@ -36,19 +46,57 @@ fn step() -> impl Strategy<Value = Step> {
         2 => Just(Step::Compact),
         2 => Just(Step::CloseWatches),
         2 => Just(Step::BreakWatches),
+        1 => Just(Step::CutAFrame),
+        1 => Just(Step::FailWatches),
         1 => Just(Step::ExpireWatches),
         1 => Just(Step::ThrottleWatches),
         1 => Just(Step::MuteWatches),
-        2 => (0..4u8).prop_map(Step::FailList),
-        2 => (0..4u8).prop_map(Step::FailWatch),
+        2 => (0..6u8).prop_map(Step::FailList),
+        2 => (0..6u8).prop_map(Step::FailWatch),
+        3 => stream_fault().prop_map(Step::CutStream),
+        2 => Just(Step::AnswerStale),
+        1 => Just(Step::RepeatEvent),
+        1 => (1..4u8).prop_map(Step::LoseEvents),
         1 => Just(Step::AddListener),
         3 => Just(Step::Settle),
         3 => (1..200u64).prop_map(Step::Wait),
     ]
 }
 
-async fn play(steps: Vec<Step>, paged: bool, in_stream: bool) -> Result<(), TestCaseError> {
-    let server = FakeServer::new();
+fn stream_fault() -> impl Strategy<Value = StreamFault> {
+    let internal = || status(500, "InternalError", "oops");
+    let error = prop_oneof![
+        Just(broken as fn() -> Error),
+        Just(expired as fn() -> Error),
+        Just(half_a_frame as fn() -> Error),
+        Just(internal as fn() -> Error),
+        Just((|| throttled(2)) as fn() -> Error),
+    ];
+    prop_oneof![
+        2 => (0..9usize).prop_map(StreamFault::Closes),
+        3 => (0..9usize, error).prop_map(|(after, error)| StreamFault::Fails(after, error)),
+        1 => (0..9usize).prop_map(StreamFault::Mute),
+        1 => Just(StreamFault::Unmarked),
+    ]
+}
+
+fn streaming() -> impl Strategy<Value = Streaming> {
+    prop_oneof![
+        1 => Just(Streaming::Unasked),
+        4 => Just(Streaming::Served),
+        1 => Just(Streaming::Refused(unsupported)),
+        1 => Just(Streaming::Ignored),
+    ]
+}
+
+async fn play(
+    steps: Vec<Step>,
+    streaming: Streaming,
+    paged: bool,
+    in_stream: bool,
+) -> Result<(), TestCaseError> {
+    let server = FakeServer::new().streaming(streaming);
+    let mut lost = false;
     if paged {
         server.without_watch_cache(3);
     }
@@ -71,18 +119,33 @@ async fn play(steps: Vec<Step>, paged: bool, in_stream: bool) -> Result<(), Test
             Step::Compact => server.compact(),
             Step::CloseWatches => server.close_watches(),
             Step::BreakWatches => server.end_watches(broken),
+            Step::CutAFrame => server.end_watches(half_a_frame),
+            Step::FailWatches => server.end_watches(|| status(500, "InternalError", "oops")),
             Step::ExpireWatches => server.end_watches(expired),
             Step::ThrottleWatches => server.end_watches(|| throttled(3)),
             Step::MuteWatches => server.mute_watches(),
             Step::FailList(0) => server.answer_lists([Answer::Pass, Answer::Fail(expired())]),
             Step::FailList(number) => server.answer_lists([Answer::Fail(failure(number))]),
             Step::FailWatch(number) => server.fail_watches([failure(number)]),
+            Step::CutStream(fault) => server.cut_streams([fault]),
+            Step::AnswerStale => server.answer_stale(1),
+            Step::RepeatEvent => server.repeat_last_event(),
+            Step::LoseEvents(count) => {
+                server.lose_events(count.into());
+                lost = true;
+            }
             Step::AddListener => listeners.push(Heard::at(&running.informer)),
             Step::Settle => settle().await,
             Step::Wait(time) => seconds(time).await,
         }
     }
     server.heal();
+    if lost {
+        // No watch can tell that an event is missing: the next list mends it.
+        server.advance();
+        server.compact();
+        server.end_watches(expired);
+    }
     // Long enough for every pause and for a silent stream.
     seconds(600).await;
     let stored = running.informer.lister().snapshot();
@@ -113,6 +176,8 @@ fn failure(number: u8) -> crate::client::Error {
         0 => throttled(1),
         1 => expired(),
         2 => refused(),
+        3 => forbidden(),
+        4 => status(504, "Timeout", "Too large resource version: 9, current: 1"),
         _ => status(500, "InternalError", "oops"),
     }
 }
@@ -123,6 +188,7 @@ proptest! {
     #[test]
     fn in_the_end_the_store_and_what_the_listeners_heard_are_the_servers(
         steps in prop::collection::vec(step(), 0..60),
+        streaming in streaming(),
         paged: bool,
         in_stream: bool,
     ) {
@@ -131,6 +197,6 @@ proptest! {
             .start_paused(true)
             .build()
             .unwrap();
-        runtime.block_on(play(steps, paged, in_stream))?;
+        runtime.block_on(play(steps, streaming, paged, in_stream))?;
     }
 }

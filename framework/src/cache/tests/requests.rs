@@ -3,10 +3,7 @@
 use tokio::time::Instant;
 
 use super::*;
-use crate::cache::{
-    InformerMode,
-    fake::{Answer, broken, expired, refused, status, throttled},
-};
+use crate::cache::fake::{Answer, broken, expired, refused, status, throttled};
 
 #[tokio::test(start_paused = true)]
 async fn it_lists_what_is_at_hand_in_pages_and_watches_from_there() {

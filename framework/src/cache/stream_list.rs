@@ -1,0 +1,162 @@
+//! How a [`Reflector`] reads a collection by a watch that begins with the present state (KEP-3157).
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::{
+    Delta, DeltaQueue, ListerWatcher, Reflector,
+    backoff::Failure,
+    open_watch::{Heard, OpenWatch},
+    reflector::{Pause, delta, is_unavailable},
+};
+use crate::{
+    client::{Error, WatchEvent},
+    resource::Object,
+};
+
+/// Why a stream did not bring the collection.
+enum Cut {
+    /// It may well do so when it is asked for again.
+    Again,
+    /// The same after a pause.
+    Pause(Pause),
+    /// The collection is to be read in pages.
+    Pages(&'static str),
+    /// The same, and the next lists too for a while: it would not go otherwise then.
+    PagesForNow(&'static str),
+}
+
+impl<L> Reflector<L> {
+    /// The server marks the end of the state when so long no more objects of it came, or it does not know
+    /// how to.
+    const MARK: Duration = Duration::from_secs(15);
+    /// Where it did not work it is tried again after this.
+    const PROBE: Duration = Duration::from_secs(30 * 60);
+
+    pub(super) fn may_stream<K>(&self) -> bool
+    where
+        L: ListerWatcher<K>,
+    {
+        let now = Instant::now();
+        self.source.streams_lists() && self.streams_from.is_none_or(|from| from <= now)
+    }
+
+    /// Reads the collection from a stream, which then goes on as a watch; `None` if it has to be read in
+    /// pages.
+    pub(super) async fn stream_list<K>(
+        &mut self,
+        queue: &DeltaQueue<K>,
+    ) -> Result<Option<OpenWatch<L::Watch>>, Pause>
+    where
+        K: Object,
+        L: ListerWatcher<K>,
+    {
+        let mut is_first = true;
+        loop {
+            let cut = match self.stream_once(queue).await {
+                Ok(watch) => {
+                    self.streams_from = None;
+                    self.progress.recovered("list");
+                    return Ok(Some(watch));
+                }
+                Err(cut) => cut,
+            };
+            let why = match cut {
+                Cut::Again if is_first => {
+                    is_first = false;
+                    continue;
+                }
+                Cut::Again => "interrupted",
+                Cut::Pause(pause) => return Err(pause),
+                Cut::Pages(why) => why,
+                Cut::PagesForNow(why) => {
+                    self.streams_from = Some(Instant::now() + Self::PROBE);
+                    why
+                }
+            };
+            self.progress.fell_back(why);
+            return Ok(None);
+        }
+    }
+
+    async fn stream_once<K>(&mut self, queue: &DeltaQueue<K>) -> Result<OpenWatch<L::Watch>, Cut>
+    where
+        K: Object,
+        L: ListerWatcher<K>,
+    {
+        let mut watch = match self.open(true, Self::MARK).await {
+            Ok(watch) => watch,
+            Err(Some(error)) => return Err(self.not_streamed(&error)),
+            Err(None) => return Err(Cut::PagesForNow("late")),
+        };
+        queue.push(Delta::ListStarted).await;
+        let mut due = Instant::now() + Self::MARK;
+        loop {
+            let event = match watch.next(due).await {
+                Heard::Event(event) => event,
+                Heard::Error(error) => return Err(self.cut(&error)),
+                Heard::Closed if watch.was_short() => return Err(Cut::Pages("short")),
+                Heard::Closed => return Err(Cut::Again),
+                Heard::Silent => return Err(Cut::PagesForNow("late")),
+            };
+            self.progress.heard();
+            let is_state = matches!(event, WatchEvent::Added(_) | WatchEvent::Undecodable { .. });
+            match event {
+                WatchEvent::Bookmark {
+                    resource_version,
+                    initial_events_end: true,
+                } => {
+                    self.position.listed(&resource_version);
+                    queue.push(Delta::ListEnded { resource_version }).await;
+                    return Ok(watch);
+                }
+                WatchEvent::Bookmark { .. } => {}
+                event => match delta(event) {
+                    Some(delta) => {
+                        self.position.streaming();
+                        queue.push(delta).await;
+                    }
+                    None => self.progress.misfits(1),
+                },
+            }
+            // Changes go on for ever, the state does not. Back-pressure is not silence.
+            let now = Instant::now();
+            if is_state {
+                due = now + Self::MARK;
+            } else if due <= now {
+                return Err(Cut::PagesForNow("late"));
+            }
+        }
+    }
+
+    /// What follows when the stream is not opened.
+    fn not_streamed(&mut self, error: &Error) -> Cut {
+        if is_unavailable(error) && self.position.unavailable() {
+            return Cut::Again;
+        }
+        let pause = Pause::after(error);
+        match pause.failure() {
+            Failure::Connection | Failure::Throttled | Failure::Expired => {
+                self.progress.failed("list", error);
+                Cut::Pause(pause)
+            }
+            // To list may be allowed.
+            Failure::Refused => Cut::PagesForNow("forbidden"),
+            Failure::Server if error.status().is_some_and(|status| status.code < 500) => {
+                Cut::PagesForNow("unsupported")
+            }
+            Failure::Server => Cut::Pages("failed"),
+        }
+    }
+
+    /// What follows from an error within the stream.
+    fn cut(&mut self, error: &Error) -> Cut {
+        match error {
+            // The pages wait for those who take them in.
+            Error::Lagged { .. } => Cut::PagesForNow("lagged"),
+            Error::Connect { .. } | Error::Transport { .. } | Error::Timeout { .. } => Cut::Again,
+            _ => self.not_streamed(error),
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! Lists that are streamed: what is asked for, what it falls back to, and that nothing is left of one
+//! that broke off.
+
+use super::*;
+use crate::cache::fake::{
+    StreamFault, Streaming, broken, expired, forbidden, half_a_frame, refused, status, throttled,
+    unsupported,
+};
+
+fn served() -> FakeServer {
+    let server = FakeServer::new().streaming(Streaming::Served);
+    ["a", "b", "c"]
+        .into_iter()
+        .for_each(|name| server.put(name));
+    server
+}
+
+async fn lose_history(server: &FakeServer) {
+    server.advance();
+    server.compact();
+    server.end_watches(expired);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_is_streamed_and_the_stream_goes_on_as_the_watch() {
+    let server = served();
+    let (running, heard) = Running::synced(&server).await;
+    assert_eq!(running.informer.status().mode, InformerMode::Watching);
+    server.put("d");
+    settle().await;
+    assert_eq!(heard.lines(), ["added d"]);
+    assert!(server.requests().is_empty());
+    seconds(5).await;
+    server.close_watches();
+    settle().await;
+    assert_eq!(server.requests(), ["watch from 4"]);
+    lose_history(&server).await;
+    seconds(2).await;
+    assert_eq!(server.requests(), ["stream from 4"], "nothing older");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_list_is_of_the_newest_state_in_whatever_order_it_comes() {
+    let server = FakeServer::new().streaming(Streaming::Served);
+    ["c", "b", "a"]
+        .into_iter()
+        .for_each(|name| server.put(name));
+    let running = Running::of(server.informer());
+    settle().await;
+    assert_eq!(server.requests(), ["stream from nothing"]);
+    let snapshot = running.informer.lister().snapshot();
+    assert_eq!(
+        (snapshot.len(), snapshot.resource_version()),
+        (3, Some("3"))
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_empty_collection_is_synced_by_its_mark() {
+    let server = FakeServer::new().streaming(Streaming::Served);
+    let _ = Running::synced(&server).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_happened_meanwhile_comes_as_it_is_streamed_and_deletions_after_the_mark() {
+    let server = served();
+    let (_running, heard) = Running::synced(&server).await;
+    seconds(5).await;
+    server.close_watches();
+    server.delete("b");
+    server.put("c");
+    server.put("d");
+    server.cut_streams([StreamFault::Unmarked]);
+    lose_history(&server).await;
+    seconds(3).await;
+    let lines = heard.lines();
+    assert_eq!(lines, ["updated c", "added d"], "the end is not marked yet");
+    seconds(14).await;
+    assert_eq!(heard.lines(), ["vanished b"]);
+    assert_eq!(heard.folded(), server.objects());
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_left_of_a_stream_that_ended_before_its_mark() {
+    for fault in [
+        StreamFault::Closes(2),
+        StreamFault::Fails(2, broken),
+        StreamFault::Fails(2, expired),
+        StreamFault::Fails(2, half_a_frame),
+        StreamFault::Mute(2),
+    ] {
+        let server = served();
+        server.cut_streams([fault.clone()]);
+        // The stream that follows meets a server where `a` is gone.
+        let running = Running::of(server.informer());
+        let heard = Heard::at(&running.informer);
+        tokio::task::yield_now().await;
+        server.delete("a");
+        server.put("d");
+        seconds(20).await;
+        assert!(running.informer.has_synced(), "{fault:?}");
+        assert_eq!(heard.folded(), server.objects(), "{fault:?}");
+        assert!(running.get("a").is_none(), "{fault:?}");
+        assert_eq!(heard.wrong(), Vec::<String>::new());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_stream_that_broke_off_nothing_is_asked_for_that_may_be_older() {
+    let server = served();
+    server.cut_streams([StreamFault::Closes(2), StreamFault::Closes(1)]);
+    server.answer_stale(10);
+    let running = Running::of(server.informer());
+    let heard = Heard::at(&running.informer);
+    settle().await;
+    let expected = [
+        "stream from nothing",
+        "stream from nothing",
+        "list limit 500",
+        "watch from 3",
+    ];
+    assert_eq!(server.requests(), expected);
+    assert_eq!(heard.wrong(), Vec::<String>::new());
+    assert_eq!(running.informer.lister().len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_does_not_stream_is_listed_in_the_same_breath_and_not_asked_again_for_a_while()
+ {
+    let server = FakeServer::new().streaming(Streaming::Refused(unsupported));
+    server.put("a");
+    let running = Running::of(server.informer());
+    settle().await;
+    assert!(running.informer.has_synced());
+    let expected = ["stream from nothing", "list at 0 limit 500", "watch from 1"];
+    assert_eq!(server.requests(), expected);
+    assert_eq!(running.informer.status().last_error, None);
+
+    lose_history(&server).await;
+    seconds(3).await;
+    assert_eq!(server.requests(), ["list at 1", "watch from 2"]);
+
+    // It has learned it meanwhile.
+    let server = server.streaming(Streaming::Served);
+    for _ in 0..31 {
+        seconds(60).await;
+        server.bookmark();
+    }
+    server.requests();
+    lose_history(&server).await;
+    seconds(3).await;
+    assert_eq!(server.requests(), ["stream from 2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_never_marks_the_end_is_listed_after_a_while_however_busy_it_is() {
+    for busy in [false, true] {
+        let server = FakeServer::new().streaming(Streaming::Ignored);
+        ["a", "b"].into_iter().for_each(|name| server.put(name));
+        let running = Running::of(server.informer());
+        let heard = Heard::at(&running.informer);
+        for _ in 0..14 {
+            seconds(1).await;
+            if busy {
+                server.put("a");
+                server.bookmark();
+            }
+            assert!(!running.informer.has_synced());
+        }
+        seconds(2).await;
+        server.put("b");
+        settle().await;
+        assert!(running.informer.has_synced());
+        let requests = server.requests();
+        let version = if busy {
+            "watch from 16"
+        } else {
+            "watch from 2"
+        };
+        let expected = ["stream from nothing", "list limit 500", version];
+        assert_eq!(requests, expected, "the newest: some was told already");
+        assert_eq!(heard.folded(), server.objects());
+        lose_history(&server).await;
+        seconds(3).await;
+        let requests = server.requests();
+        assert!(requests[0].starts_with("list at"), "{requests:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_is_throttled_or_not_connected_is_tried_again_and_not_listed() {
+    let server = served();
+    server.fail_watches([throttled(3), refused(), broken()]);
+    let running = Running::of(server.informer());
+    settle().await;
+    let text = running.informer.status().last_error.unwrap();
+    assert!(text.starts_with("cannot list configmaps"), "{text}");
+    seconds(60).await;
+    assert_eq!(server.requests(), ["stream from nothing"; 4]);
+    assert_eq!(running.informer.status().last_error, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_fails_at_streaming_is_listed_and_asked_again_the_next_time() {
+    let server = served();
+    server.fail_watches([status(500, "InternalError", "oops")]);
+    let (_running, _) = Running::synced(&server).await;
+    lose_history(&server).await;
+    seconds(3).await;
+    assert_eq!(server.requests(), ["stream from 3"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_version_that_cannot_be_had_is_streamed_as_the_newest_at_once() {
+    for gone in [
+        expired(),
+        status(504, "Timeout", "Too large resource version: 9, current: 1"),
+    ] {
+        let server = served();
+        let (_running, _) = Running::synced(&server).await;
+        server.fail_watches([expired(), gone]);
+        seconds(5).await;
+        server.close_watches();
+        seconds(3).await;
+        let expected = ["watch from 3", "stream from 3", "stream from nothing"];
+        assert_eq!(server.requests(), expected);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_not_allowed_is_told_at_once_and_lists_keep_the_cache_fresh() {
+    let server = FakeServer::new().streaming(Streaming::Refused(forbidden));
+    server.put("a");
+    server.fail_watches((0..40).map(|_| forbidden()));
+    let running = Running::of(server.informer());
+    let heard = Heard::at(&running.informer);
+    settle().await;
+    assert!(running.informer.has_synced(), "to list is allowed");
+    let status = running.informer.status();
+    assert!(status.forbidden);
+    let text = status.to_string();
+    assert!(
+        text.starts_with("cannot watch configmaps in all namespaces: "),
+        "{text}"
+    );
+
+    let mut lists = Vec::new();
+    for number in 0..10 {
+        server.put(&format!("b{number}"));
+        seconds(61).await;
+        assert_eq!(heard.folded(), server.objects(), "it stays fresh");
+        assert!(running.informer.status().forbidden, "and says so");
+        let requests = server.requests();
+        lists.push(
+            requests
+                .iter()
+                .filter(|line| line.starts_with("list"))
+                .count(),
+        );
+    }
+    assert!(
+        lists[4..].iter().all(|count| *count <= 3),
+        "paced: {lists:?}"
+    );
+
+    server.heal();
+    seconds(61).await;
+    assert_eq!(running.informer.status().to_string(), "synced");
+}
