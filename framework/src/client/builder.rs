@@ -19,6 +19,21 @@ use super::{
 use crate::metrics::{ExecMetrics, Metrics};
 
 /// Builds a [`Client`].
+///
+/// ```
+/// use pilothouse::{client::{Client, Config}, metrics::Metrics};
+///
+/// # fn main() -> Result<(), pilothouse::client::Error> {
+/// # let my_layer = tower::layer::util::Identity::new();
+/// # let metrics = Metrics::new();
+/// let config = Config::new("https://host:6443".parse().unwrap());
+/// let client = Client::builder(config)
+///     .user_agent("website/1.2.0")
+///     .metrics(metrics.clone())
+///     .layer(my_layer)
+///     .build()?;
+/// # Ok(()) }
+/// ```
 pub struct ClientBuilder {
     config: Config,
     user_agent: Option<String>,
@@ -74,6 +89,17 @@ impl ClientBuilder {
     }
 
     /// Reach the server by `connector` instead of TCP and TLS.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use pilothouse::client::{Client, Config};
+    /// # let config = Config::new("http://host".parse().unwrap());
+    /// let builder = Client::builder(config).connector(Arc::new(|| {
+    ///     let (near, far) = tokio::io::duplex(64 * 1024);
+    ///     drop(far); // For a server in this process to serve HTTP/2 on.
+    ///     Ok(near)
+    /// }));
+    /// ```
     #[must_use]
     pub fn connector(mut self, connector: Arc<dyn Connector>) -> Self {
         self.connector = Some(connector);

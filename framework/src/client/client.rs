@@ -126,6 +126,15 @@ impl Client {
     /// nobody reads, no pause that the server asked others to make. Leader election renews its lease
     /// this way, and so may anything else that has to be in time. Of a client made
     /// [from a service](Self::from_service), which has neither, this is a clone.
+    ///
+    /// ```
+    /// # use pilothouse::client::{Client, Deadlines};
+    /// # fn example(client: Client) {
+    /// use std::time::Duration;
+    ///
+    /// let urgent = client.apart(Deadlines::default().total(Duration::from_secs(5)));
+    /// # }
+    /// ```
     #[must_use]
     pub fn apart(&self, deadlines: Deadlines) -> Self {
         self.with(self.inner.blueprint.apart(&deadlines))
@@ -135,6 +144,20 @@ impl Client {
     /// before each attempt, after all waiting: before the credentials are added, and again when the
     /// connection is there. Where it refuses, nothing is sent, and the request fails with
     /// [`Error::Fenced`]. A client that is fenced already asks both.
+    ///
+    /// ```
+    /// # use pilothouse::client::Client;
+    /// # fn example(client: Client) {
+    /// use std::sync::{Arc, atomic::{AtomicBool, Ordering}};
+    ///
+    /// let open = Arc::new(AtomicBool::new(true));
+    /// let asked = open.clone();
+    /// let fenced = client.fenced(move || match asked.load(Ordering::SeqCst) {
+    ///     true => Ok(()),
+    ///     false => Err("maintenance has begun".into()),
+    /// });
+    /// # }
+    /// ```
     #[must_use]
     pub fn fenced(
         &self,
@@ -158,6 +181,14 @@ impl Client {
 
     /// Sends a request whose URI is only path and query, and gives back whatever the server
     /// answers, errors included.
+    ///
+    /// ```no_run
+    /// # use pilothouse::client::{Body, Client};
+    /// # async fn example(client: Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// let request = http::Request::get("/livez").body(Body::empty())?;
+    /// println!("{}", client.send(request).await?.status());
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// The same as of typed requests, but never [`Error::Api`].

@@ -10,9 +10,29 @@
 //! * [`RestMapper`] maps names and manifests to kinds; [`discovery`] is everything that is served.
 //! * [`Error`] says in one line what was tried on what and why it failed.
 //!
-//! What it guarantees: a write that may have been done is never sent again; names and namespaces
+//! # Where things are
+//! | of client-go, kubectl or kube-rs | here |
+//! | --- | --- |
+//! | get, list, pager | [`Api::get`], [`get_with`](Api::get_with), [`get_opt`](Api::get_opt), [`list`](Api::list), [`list_all`](Api::list_all), [`pages`](Api::pages), [`items`](Api::items) |
+//! | watch, wait | [`Api::watch`], [`wait_until`](Api::wait_until), [`wait_until_deleted`](Api::wait_until_deleted); an informer is in [`cache`](crate::cache) |
+//! | create, update, patch, apply | [`Api::create`], [`get_or_create`](Api::get_or_create), [`replace`](Api::replace), [`patch`](Api::patch), [`modify`](Api::modify), [`retry_on_conflict`] |
+//! | delete, deletecollection | [`Api::delete`], [`delete_collection`](Api::delete_collection) |
+//! | subresources | [`Api::get_status`], [`get_scale`](Api::get_scale) and their neighbours, [`get_subresource`](Api::get_subresource) by any name; on the kinds that have them `evict`, `bind`, `create_token`, `patch_resize`, `restart`, `cordon`, … |
+//! | logs, exec, attach, port-forward | [`pods`] |
+//! | metadata client | [`Api::metadata`], or an `Api` of [`PartialObject`](crate::resource::PartialObject) |
+//! | dynamic client | [`Api::of`], [`RestMapper::api`] |
+//! | REST client, `RawRequest` | [`Client::request`], [`request_text`](Client::request_text), [`request_lines`](Client::request_lines), [`send`](Client::send) |
+//! | discovery, RESTMapper | [`discovery`], [`RestMapper`] |
+//! | clientcmd, `rest.Config` | [`Config`], [`KubeconfigOptions`] |
+//! | round trippers, transport wrappers | [`stack`], [`ClientBuilder::layer`] |
+//! | `errors.IsNotFound` and its kin | the predicates of [`Error`] |
+//! | serializers | [`ClientBuilder::encoding`]; manifests are read by a [`Scheme`](crate::resource::Scheme) |
+//!
+//! # What it guarantees
+//! A write that may have been done is never sent again; names and namespaces
 //! cannot leave their place in the path; one object that does not fit its type spoils only itself;
-//! no token, key or object appears in an error, a log line or a `Debug` form.
+//! a kind that is not served never passes for an object that is missing; no token, key or object
+//! appears in an error, a log line or a `Debug` form.
 //!
 //! ```no_run
 //! use pilothouse::client::{Api, Client, Config, Patch, PatchParams};

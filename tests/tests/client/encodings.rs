@@ -111,3 +111,26 @@ pub(crate) async fn bytes_and_dynamic_objects_are_the_same_in_cbor_and_json(targ
         dynamic(&target.client).get("bytes").await.unwrap()
     );
 }
+
+pub(crate) async fn metadata_alone_comes_in_cbor_too(target: &Target) {
+    let (client, spoken) = client(target).await;
+    let maps = Api::<ConfigMap>::namespaced(&client, &target.namespace).metadata();
+    let said = || spoken.lock().unwrap().pop().unwrap();
+    target.map("meta", &[("app", "web")]).await;
+
+    assert_eq!(maps.get("meta").await.unwrap().label("app"), Some("web"));
+    assert_eq!(said(), "GET  → 200 application/cbor");
+    let list = maps.list(&ListParams::default()).await.unwrap();
+    assert_eq!(said(), "GET  → 200 application/cbor");
+    assert!(list.items.iter().any(|map| map.name() == "meta"));
+    let from = WatchParams::default().after(list.resource_version().unwrap());
+    let mut watch = maps.watch(&from).await.unwrap();
+    assert_eq!(said(), "GET  → 200 application/cbor-seq");
+    let label = Patch::Merge(json!({"metadata": {"labels": {"tier": "front"}}}));
+    maps.patch("meta", &PatchParams::default(), &label).await.unwrap();
+    assert_eq!(said(), "PATCH application/merge-patch+json → 200 application/cbor");
+    match watch.next().await.unwrap().unwrap() {
+        WatchEvent::Modified(map) => assert_eq!(map.label("tier"), Some("front")),
+        other => panic!("{other:?}"),
+    }
+}

@@ -98,6 +98,7 @@ scenarios! {
     encodings: [
         every_verb_is_spoken_in_cbor,
         bytes_and_dynamic_objects_are_the_same_in_cbor_and_json,
+        metadata_alone_comes_in_cbor_too,
     ],
     identity: [
         a_token_from_a_file_an_executable_and_the_configuration_is_taken,

@@ -156,6 +156,14 @@ impl Config {
     }
 
     /// Say who the client is by a certificate chain and its key, both as PEM.
+    ///
+    /// ```no_run
+    /// # use pilothouse::client::Config;
+    /// # fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let config = Config::new("https://10.0.0.1:6443".parse()?)
+    ///     .with_client_certificate(std::fs::read("tls.crt")?, std::fs::read_to_string("tls.key")?);
+    /// # Ok(()) }
+    /// ```
     #[must_use]
     pub fn with_client_certificate(
         mut self,
@@ -316,6 +324,11 @@ impl Config {
     /// The default is to ask, as client-go and kubectl do, but not a server in the same cluster or on
     /// this machine, and none whose kubeconfig says `disable-compression`: where bytes are cheap,
     /// packing and unpacking a long list takes longer than sending it.
+    ///
+    /// ```
+    /// # use pilothouse::client::Config;
+    /// let config = Config::new("https://10.0.0.1:6443".parse().unwrap()).with_compression(false);
+    /// ```
     #[must_use]
     pub fn with_compression(mut self, compression: bool) -> Self {
         self.compression = Some(compression);
@@ -337,6 +350,11 @@ impl Config {
     /// [waits when they say so](crate::client::stack::BackPressureLayer). Clones of a client share the
     /// limit; opening watches does not count. Numbers that are not above 0 are an error of
     /// [`Client::new`](crate::client::Client::new).
+    ///
+    /// ```
+    /// # use pilothouse::client::Config;
+    /// let config = Config::new("https://10.0.0.1:6443".parse().unwrap()).with_rate_limit(20.0, 30);
+    /// ```
     #[must_use]
     pub fn with_rate_limit(mut self, per_second: f64, burst: u32) -> Self {
         self.rate_limit = Some((per_second, burst));

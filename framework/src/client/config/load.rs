@@ -30,6 +30,15 @@ impl Config {
 
     /// The same, with the options of a command line: any of them means a kubeconfig.
     ///
+    /// ```no_run
+    /// use pilothouse::client::{Config, KubeconfigOptions};
+    ///
+    /// # async fn example() -> Result<(), pilothouse::client::ConfigError> {
+    /// let staging = KubeconfigOptions { context: Some("staging".into()), ..Default::default() };
+    /// let config = Config::infer_with(&staging).await?;
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// As those of [`infer`](Self::infer).
     pub async fn infer_with(options: &KubeconfigOptions) -> Result<Self, ConfigError> {
