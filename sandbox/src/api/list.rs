@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::Value;
 
-use super::{ApiError, Cause, Target, meta};
+use super::{ApiError, Target, meta};
 use crate::core::Core;
 use crate::json;
 use crate::store::selector::Selection;
@@ -65,14 +65,19 @@ pub(crate) async fn get(
 /// Lists objects.
 ///
 /// # Errors
-/// 410 for a resource version or continue token whose state is forgotten, 504 for one that does not come, 400 and 422 for
+/// 410 for a resource version or continue token whose state is forgotten, 504 for one that does not come, 400 for
 /// parameters that do not fit together.
 pub(crate) async fn list(
     core: &Core,
     target: &Target,
     request: &ListRequest,
 ) -> Result<Listed, ApiError> {
-    check(request)?;
+    let continues = !request.continue_token.is_empty();
+    if continues && !matches!(request.version.as_str(), "" | "0") {
+        return Err(ApiError::bad_request(
+            "specifying resource version is not allowed when using continue",
+        ));
+    }
     let wanted = parse_version(&request.version)?;
     let from = match request.continue_token.as_str() {
         "" => None,
@@ -164,34 +169,6 @@ pub(super) fn parse_version(version: &str) -> Result<u64, ApiError> {
             "invalid resource version: resourceVersion: Invalid value: {version:?}: strconv.ParseUint: parsing {version:?}: invalid syntax"
         ))
     })
-}
-
-fn check(request: &ListRequest) -> Result<(), ApiError> {
-    let continues = !request.continue_token.is_empty();
-    let mut causes = Vec::new();
-    let mut forbidden =
-        |detail: &str| causes.push(Cause::forbidden("resourceVersionMatch", detail));
-    if request.version_match.is_some() {
-        if request.version.is_empty() {
-            forbidden("resourceVersionMatch is forbidden unless resourceVersion is provided");
-        }
-        if continues {
-            forbidden("resourceVersionMatch is forbidden when continue is provided");
-        }
-    }
-    if request.version_match == Some(VersionMatch::Exact) && request.version == "0" {
-        forbidden("resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"");
-    }
-    if !causes.is_empty() {
-        let (group, kind) = ("meta.k8s.io", "ListOptions");
-        return Err(ApiError::invalid_kind(group, kind, "", causes));
-    }
-    if continues && !matches!(request.version.as_str(), "" | "0") {
-        return Err(ApiError::bad_request(
-            "specifying resource version is not allowed when using continue",
-        ));
-    }
-    Ok(())
 }
 
 impl Continue {

@@ -91,6 +91,12 @@ impl Watch {
         })
     }
 
+    /// Ends with an error instead of all there was to tell.
+    pub(crate) fn fail(&mut self, error: ApiError) {
+        self.ready = VecDeque::from([Event::Error(error)]);
+        self.finished = true;
+    }
+
     pub(crate) fn target(&self) -> &Target {
         &self.target
     }

@@ -7,7 +7,7 @@ use super::query::Query;
 use super::resource::Request;
 use crate::api::{
     ApiError, Cause, DeleteOptions, FieldValidation, ListRequest, Propagation, Start, VersionMatch,
-    WriteOptions,
+    WatchRequest, WriteOptions,
 };
 use crate::store::selector::{FieldSelector, LabelSelector, Selection};
 
@@ -28,75 +28,123 @@ pub(super) fn selection(request: &Request) -> Result<Selection, ApiError> {
     })
 }
 
-fn version_match(query: &Query) -> Result<Option<VersionMatch>, ApiError> {
+fn version_match(query: &Query) -> Option<VersionMatch> {
     match query.get("resourceVersionMatch") {
-        "" => Ok(None),
-        "Exact" => Ok(Some(VersionMatch::Exact)),
-        "NotOlderThan" => Ok(Some(VersionMatch::NotOlderThan)),
-        other => {
-            let cause = Cause::not_supported(
-                "resourceVersionMatch",
-                other,
-                &["Exact", "NotOlderThan", ""],
-            );
-            Err(list_options(vec![cause]))
-        }
+        "Exact" => Some(VersionMatch::Exact),
+        "NotOlderThan" => Some(VersionMatch::NotOlderThan),
+        _ => None,
     }
 }
 
-fn list_options(causes: Vec<Cause>) -> ApiError {
-    ApiError::invalid_kind("meta.k8s.io", "ListOptions", "", causes)
+/// Checks that the parameters of a list fit together.
+fn check_list(query: &Query) -> Result<(), ApiError> {
+    const FIELD: &str = "resourceVersionMatch";
+    let version = query.get("resourceVersion");
+    let mut causes = Vec::new();
+    let mut forbidden = |detail: &str| causes.push(Cause::forbidden(FIELD, detail));
+    match query.get(FIELD) {
+        "" => {}
+        given => {
+            if version.is_empty() {
+                forbidden("resourceVersionMatch is forbidden unless resourceVersion is provided");
+            }
+            if !query.get("continue").is_empty() {
+                forbidden(CONTINUED);
+            }
+            if given == "Exact" && version == "0" {
+                forbidden("resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"");
+            }
+            if version_match(query).is_none() {
+                let known = ["Exact", "NotOlderThan", ""];
+                causes.push(Cause::not_supported(FIELD, given, &known));
+            }
+        }
+    }
+    if query.find("sendInitialEvents").is_some() {
+        let detail = "sendInitialEvents is forbidden for list";
+        causes.push(Cause::forbidden("sendInitialEvents", detail));
+    }
+    list_options(causes)
+}
+
+/// Whether a watch begins with the state, if it begins with none after a version. The older way to ask for the state is to
+/// name no version; it means the same.
+fn initial_events(query: &Query) -> Option<bool> {
+    let version = query.get("resourceVersion");
+    let older = query.get("resourceVersionMatch").is_empty() && matches!(version, "" | "0");
+    match query.find("sendInitialEvents") {
+        None => older.then_some(true),
+        Some(_) => Some(query.flag("sendInitialEvents")),
+    }
+}
+
+/// Checks that the parameters of a watch fit together.
+fn check_watch(query: &Query) -> Result<(), ApiError> {
+    const FIELD: &str = "resourceVersionMatch";
+    let initial = query.find("sendInitialEvents").is_some();
+    let given = query.get(FIELD);
+    let mut causes = Vec::new();
+    let mut forbidden = |detail: &str| causes.push(Cause::forbidden(FIELD, detail));
+    if initial && given != "NotOlderThan" {
+        forbidden("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
+    }
+    if !initial && !given.is_empty() {
+        forbidden(
+            "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+        );
+    }
+    let matched = !given.is_empty() || initial_events(query).is_some();
+    if matched && !query.get("continue").is_empty() {
+        forbidden(CONTINUED);
+    }
+    if !matches!(given, "" | "NotOlderThan") {
+        causes.push(Cause::not_supported(FIELD, given, &["NotOlderThan"]));
+    }
+    list_options(causes)
+}
+
+const CONTINUED: &str = "resourceVersionMatch is forbidden when continue is provided";
+
+fn list_options(causes: Vec<Cause>) -> Result<(), ApiError> {
+    if causes.is_empty() {
+        return Ok(());
+    }
+    Err(ApiError::invalid_kind(
+        "meta.k8s.io",
+        "ListOptions",
+        "",
+        causes,
+    ))
 }
 
 /// # Errors
 /// 400 and 422 for parameters that are none.
 pub(super) fn list(request: &Request) -> Result<ListRequest, ApiError> {
     let query = &request.query;
-    if query.find("sendInitialEvents").is_some() {
-        let cause = Cause::forbidden(
-            "sendInitialEvents",
-            "sendInitialEvents is forbidden for list",
-        );
-        return Err(list_options(vec![cause]));
-    }
+    let limit = query.number::<i64>("limit")?;
+    let selection = selection(request)?;
+    check_list(query)?;
     Ok(ListRequest {
-        selection: selection(request)?,
+        selection,
         // None, zero and less: no limit.
-        limit: query
-            .number::<i64>("limit")?
-            .map_or(0, |limit| usize::try_from(limit).unwrap_or(0)),
+        limit: limit.map_or(0, |limit| usize::try_from(limit).unwrap_or(0)),
         continue_token: query.get("continue").into(),
         version: query.get("resourceVersion").into(),
-        version_match: version_match(query)?,
+        version_match: version_match(query),
     })
 }
 
-/// Where a watch begins, and whether it marks the end of the initial state.
+/// What a watch asks for, and how old its initial state may be.
 ///
 /// # Errors
-/// 422 for parameters that do not fit together.
-pub(super) fn start(query: &Query) -> Result<(Start, u64), ApiError> {
+/// 400 for parameters that are none, 422 for those that do not fit together.
+pub(super) fn watch(request: &Request) -> Result<(WatchRequest, u64), ApiError> {
+    let query = &request.query;
+    // Without a meaning for a watch, but read all the same.
+    query.number::<i64>("limit")?;
+    let selection = selection(request)?;
+    check_watch(query)?;
     let text = query.get("resourceVersion");
-    let matched = version_match(query)?;
-    let initial = match query.find("sendInitialEvents") {
-        None if matched.is_some() => {
-            let detail =
-                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
-            let cause = Cause::forbidden("resourceVersionMatch", detail);
-            return Err(list_options(vec![cause]));
-        }
-        None => None,
-        Some(_) if matched != Some(VersionMatch::NotOlderThan) => {
-            let field = "resourceVersionMatch";
-            let detail = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
-            let mut causes = vec![Cause::forbidden(field, detail)];
-            if matched.is_some() {
-                causes.push(Cause::not_supported(field, "Exact", &["NotOlderThan"]));
-            }
-            return Err(list_options(causes));
-        }
-        Some(_) => Some(query.flag("sendInitialEvents")),
-    };
     let version = match text {
         "" => 0,
         text => text.parse::<u64>().map_err(|_| {
@@ -106,13 +154,19 @@ pub(super) fn start(query: &Query) -> Result<(Start, u64), ApiError> {
             ApiError::new(500, "", message)
         })?,
     };
-    Ok(match initial {
+    let initial = initial_events(query);
+    let (start, at_least) = match initial {
         // The initial state is never older than asked for.
         Some(true) => (Start::State, version),
-        Some(false) if matches!(text, "" | "0") => (Start::Now, 0),
-        None if matches!(text, "" | "0") => (Start::State, 0),
+        Some(false) if version == 0 => (Start::Now, 0),
         _ => (Start::After(version), 0),
-    })
+    };
+    let asked = WatchRequest {
+        selection,
+        start,
+        initial_end: initial == Some(true) && query.flag("allowWatchBookmarks"),
+    };
+    Ok((asked, at_least))
 }
 
 /// # Errors

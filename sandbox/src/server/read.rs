@@ -8,7 +8,7 @@ use super::render;
 use super::resource::Request;
 use super::respond::{self, Body};
 use super::stream::{Settings, stream};
-use crate::api::{self, ApiError, Target, Watch, WatchRequest};
+use crate::api::{self, ApiError, Target, Watch};
 use crate::core::Core;
 
 pub(super) async fn get(core: &Arc<Core>, request: &Request) -> Result<Response<Body>, ApiError> {
@@ -40,28 +40,25 @@ const LONGEST: u64 = 365 * 24 * 3600;
 
 pub(super) async fn watch(core: &Arc<Core>, request: Request) -> Result<Response<Body>, ApiError> {
     let query = &request.query;
-    let selection = options::selection(&request)?;
-    let (start, at_least) = options::start(query)?;
-    api::at_least(core, at_least).await?;
-    let bookmarks = query.flag("allowWatchBookmarks");
     let timeout: u64 = match query.number("timeoutSeconds")? {
         None | Some(0) => TIMEOUT + core.clock.below(TIMEOUT),
         Some(seconds) => seconds.min(LONGEST),
     };
-    let asked = WatchRequest {
-        selection,
-        start,
-        initial_end: bookmarks && query.flag("sendInitialEvents"),
-    };
+    let (asked, at_least) = options::watch(&request)?;
     let settings = Settings {
-        bookmarks,
+        bookmarks: query.flag("allowWatchBookmarks"),
         timeout: Duration::from_secs(timeout),
         form: request.form,
         include: render::include(&request)?,
     };
     let target = Target::clone(&request.target);
+    let late = api::at_least(core, at_least).await.err();
     let watch = Watch::open(core, target, asked);
-    let watch = watch.ok_or_else(|| request.target.not_found(""))?;
+    let mut watch = watch.ok_or_else(|| request.target.not_found(""))?;
+    // A state that does not come is told in the stream: it has begun by then.
+    if let Some(error) = late {
+        watch.fail(error);
+    }
     Ok(respond::stream(stream(
         core,
         watch,

@@ -161,6 +161,22 @@ impl Running {
 
     fn object(&mut self, stored: &Arc<Value>) -> Arc<Value> {
         let object = render::read(self.watch.target(), stored);
+        self.formed(object)
+    }
+
+    fn bookmark(&mut self, version: u64, initial_end: bool) -> Arc<Value> {
+        let kind = &self.watch.target().kind;
+        let mut metadata = json!({"resourceVersion": version.to_string()});
+        if initial_end {
+            metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+        }
+        let object =
+            json!({"kind": kind.kind, "apiVersion": kind.api_version(), "metadata": metadata});
+        self.formed(Arc::new(object))
+    }
+
+    /// In the form that was asked for.
+    fn formed(&mut self, object: Arc<Value>) -> Arc<Value> {
         match self.settings.form {
             Form::Object => object,
             Form::Partial => Arc::new(render::partial(&object)),
@@ -179,26 +195,5 @@ impl Running {
                 ))
             }
         }
-    }
-
-    fn bookmark(&self, version: u64, initial_end: bool) -> Arc<Value> {
-        let kind = &self.watch.target().kind;
-        let mut metadata = json!({"resourceVersion": version.to_string()});
-        if initial_end {
-            metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
-        }
-        let object =
-            json!({"kind": kind.kind, "apiVersion": kind.api_version(), "metadata": metadata});
-        Arc::new(match self.settings.form {
-            Form::Object => object,
-            Form::Partial => render::partial(&object),
-            Form::Table => {
-                let now = self.core.clock.now();
-                let mut table = table(kind, [&object], metadata, Include::Metadata, false, now);
-                // A bookmark tells nothing of an object.
-                table["rows"] = json!([]);
-                table
-            }
-        })
     }
 }

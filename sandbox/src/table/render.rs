@@ -32,11 +32,7 @@ pub fn table<'a>(
             row
         })
         .collect();
-    let definitions = if headings {
-        columns.definitions()
-    } else {
-        Vec::new()
-    };
+    let definitions = headings.then(|| columns.definitions());
     json!({
         "kind": "Table",
         "apiVersion": "meta.k8s.io/v1",

@@ -63,19 +63,30 @@ async fn the_end_of_the_initial_state_is_marked() {
     client.map("b", "web").await;
     client.map("a", "web").await;
     client.map("other", "db").await;
-    let query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&labelSelector=app%3Dweb";
-    let mut watch = client.watch(&format!("{MAPS}?{query}")).await;
-    assert_eq!(watch.told().await, event("ADDED", "a"));
-    assert_eq!(watch.told().await, event("ADDED", "b"));
-    let (kind, bookmark) = watch.event().await;
-    assert_eq!(kind, "BOOKMARK");
-    assert_eq!(
-        bookmark["metadata"]["annotations"],
-        json!({"k8s.io/initial-events-end": "true"})
-    );
-    assert_eq!(version(&bookmark), version(&client.get(MAPS).await.json));
-    client.map("c", "web").await;
-    assert_eq!(watch.told().await, event("ADDED", "c"));
+    for (beginning, made) in [
+        (
+            "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan",
+            "c",
+        ),
+        // The older way, which means the same.
+        ("", "d"),
+        ("&resourceVersion=0", "e"),
+    ] {
+        let query = format!("watch=1&allowWatchBookmarks=true&labelSelector=app%3Dweb{beginning}");
+        let mut watch = client.watch(&format!("{MAPS}?{query}")).await;
+        for name in ["a", "b", "c", "d"].iter().take_while(|name| **name < made) {
+            assert_eq!(watch.told().await, event("ADDED", name));
+        }
+        let (kind, bookmark) = watch.event().await;
+        assert_eq!(kind, "BOOKMARK");
+        assert_eq!(
+            bookmark["metadata"]["annotations"],
+            json!({"k8s.io/initial-events-end": "true"})
+        );
+        assert_eq!(version(&bookmark), version(&client.get(MAPS).await.json));
+        client.map(made, "web").await;
+        assert_eq!(watch.told().await, event("ADDED", made));
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -202,13 +213,18 @@ async fn a_watch_of_tables_tells_the_headings_once() {
     assert_eq!(first["columnDefinitions"][0]["name"], "Name");
     assert_eq!(first["rows"][0]["cells"][0], "a");
     assert_eq!(first["rows"][0]["object"]["data"], json!({"a": "b"}));
-    let (_, second) = watch.event().await;
-    let headings = second["columnDefinitions"].as_array();
-    assert!(headings.is_none_or(Vec::is_empty));
-    assert_eq!(second["rows"][0]["cells"][0], "b");
     let (kind, bookmark) = watch.event().await;
-    assert_eq!((&*kind, &bookmark["rows"]), ("BOOKMARK", &json!([])));
-    assert!(!version(&bookmark).is_empty());
+    assert_eq!((&*kind, &bookmark["kind"]), ("BOOKMARK", &json!("Table")));
+    // What marks the end of the state stands at the object of the only row.
+    let marked = &bookmark["rows"][0]["object"];
+    assert_eq!(
+        marked["metadata"]["annotations"],
+        json!({"k8s.io/initial-events-end": "true"})
+    );
+    assert_eq!(version(&bookmark), version(marked));
+    let (_, second) = watch.event().await;
+    assert_eq!(second["columnDefinitions"], json!(null));
+    assert_eq!(second["rows"][0]["cells"][0], "b");
 }
 
 #[tokio::test(start_paused = true)]

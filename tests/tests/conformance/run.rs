@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::StreamExt;
 use http::{Method, Request};
 use http_body_util::BodyExt;
 use pilothouse::client::{Body, Client};
@@ -13,6 +14,9 @@ use serde_json::{Value, json};
 const SILENCE: Duration = Duration::from_secs(3);
 /// How long a state is waited for.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Requests under way at once.
+const AT_ONCE: usize = 16;
 
 /// What a server answered to one step.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -150,6 +154,17 @@ impl Run {
         answer
     }
 
+    /// Sends requests that do not depend on each other, all at once, and writes their answers down in this order.
+    pub(crate) async fn steps(&mut self, steps: impl IntoIterator<Item = (String, Ask)>) {
+        let client = &self.client;
+        let asked = steps.into_iter().map(|(step, ask)| async move {
+            let answer = send(client, ask).await;
+            Answer { step, ..answer }
+        });
+        let answers = futures_util::stream::iter(asked).buffered(AT_ONCE);
+        self.answers.extend(answers.collect::<Vec<_>>().await);
+    }
+
     /// Writes down something that was found out.
     pub(crate) fn note(&mut self, step: impl Into<String>, body: Value) {
         self.answers.push(Answer {
@@ -163,23 +178,7 @@ impl Run {
 
     /// Sends a request.
     pub(crate) async fn quietly(&mut self, ask: Ask) -> Answer {
-        let response = self.client.send(request(ask)).await.unwrap();
-        let (head, body) = response.into_parts();
-        let body = body.collect().await.unwrap().to_bytes();
-        let all = |name: &str| {
-            let values = head.headers.get_all(name).iter();
-            values
-                .map(|value| value.to_str().unwrap().to_owned())
-                .collect::<Vec<_>>()
-        };
-        Answer {
-            step: String::new(),
-            code: head.status.as_u16(),
-            warnings: all("warning"),
-            content_type: all("content-type").join(", "),
-            body: serde_json::from_slice(&body)
-                .unwrap_or_else(|_| String::from_utf8_lossy(&body).into_owned().into()),
-        }
+        send(&self.client, ask).await
     }
 
     /// Asks until the answer is as wanted.
@@ -204,6 +203,26 @@ impl Run {
             body: response.into_body(),
             rest: Vec::new(),
         }
+    }
+}
+
+async fn send(client: &Client, ask: Ask) -> Answer {
+    let response = client.send(request(ask)).await.unwrap();
+    let (head, body) = response.into_parts();
+    let body = body.collect().await.unwrap().to_bytes();
+    let all = |name: &str| {
+        let values = head.headers.get_all(name).iter();
+        values
+            .map(|value| value.to_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    Answer {
+        step: String::new(),
+        code: head.status.as_u16(),
+        warnings: all("warning"),
+        content_type: all("content-type").join(", "),
+        body: serde_json::from_slice(&body)
+            .unwrap_or_else(|_| String::from_utf8_lossy(&body).into_owned().into()),
     }
 }
 

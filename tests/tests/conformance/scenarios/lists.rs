@@ -8,7 +8,7 @@ use super::{
 };
 use crate::run::{Ask, Run};
 
-async fn fill(run: &mut Run) -> [(&'static str, String); 2] {
+pub(super) async fn fill(run: &mut Run) -> [(&'static str, String); 2] {
     install(run).await;
     let maps = run.path("v1/secrets");
     let gadgets = run.path(GADGETS);

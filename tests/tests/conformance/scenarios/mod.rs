@@ -11,6 +11,7 @@ mod refusals;
 mod status;
 mod subresources;
 mod validation;
+mod watch_lists;
 
 use std::{future::Future, pin::Pin};
 
@@ -54,6 +55,7 @@ scenarios! {
     "lists" => lists::pages,
     "selectors" => lists::selectors,
     "watches" => lists::watches,
+    "watch-lists" => watch_lists::beginnings,
     "tables" => lists::tables,
     "discovery" => discovery::documents,
 }
