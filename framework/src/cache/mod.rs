@@ -94,11 +94,16 @@ mod status;
 mod store;
 mod stream_list;
 mod subscription;
+mod sync;
 
 #[cfg(test)]
 mod fake;
 #[cfg(test)]
 mod fake_errors;
+#[cfg(test)]
+mod fifo_test;
+#[cfg(test)]
+mod queue_test;
 #[cfg(test)]
 mod tests;
 

@@ -23,6 +23,7 @@ use loom::{
 };
 
 use self::shared::{Asked, Observe, Shared, Ticket};
+use crate::check;
 
 type Queue = Arc<Shared<u8, Ignore>>;
 
@@ -36,14 +37,6 @@ impl Observe for Ignore {
 }
 
 const NOW: Duration = Duration::ZERO;
-
-/// Every interleaving with at most `preemptions` switches where none was needed; more find nothing
-/// that three do not (loom's manual), and take hours.
-fn check(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(preemptions);
-    builder.check(model);
-}
 
 fn queue() -> Queue {
     Arc::new(Shared::new(Ignore))

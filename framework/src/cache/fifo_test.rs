@@ -1,0 +1,119 @@
+//! What the fifo promises.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use super::{Delta, DeltaFifo};
+use crate::client::ObjectList;
+
+fn page(items: Vec<u32>) -> ObjectList<u32> {
+    ObjectList {
+        items,
+        ..ObjectList::default()
+    }
+}
+
+fn ended() -> Delta<u32> {
+    Delta::ListEnded {
+        resource_version: "1".into(),
+    }
+}
+
+fn drain(fifo: &mut DeltaFifo<u32>) {
+    while fifo.pop().is_some() {
+        fifo.finish();
+    }
+}
+
+#[test]
+fn it_is_synced_only_when_the_first_list_has_been_worked_on() {
+    let mut fifo = DeltaFifo::new();
+    fifo.push(Delta::ListStarted);
+    fifo.push_page(page(vec![1, 2]));
+    fifo.push(ended());
+    fifo.push(Delta::Set(Arc::new(3)));
+    assert!(!fifo.has_synced());
+    let first = fifo.pop().unwrap();
+    assert_eq!((first.deltas.len(), first.initial), (4, true));
+    assert!(!fifo.has_synced(), "popped, not worked on");
+    fifo.finish();
+    assert!(fifo.has_synced());
+    assert!(!fifo.pop().unwrap().initial);
+}
+
+#[test]
+fn an_empty_first_list_syncs_too() {
+    let mut fifo = DeltaFifo::new();
+    fifo.push(Delta::ListStarted);
+    fifo.push(ended());
+    drain(&mut fifo);
+    assert!(fifo.has_synced());
+}
+
+#[test]
+fn a_list_that_never_ended_does_not_sync() {
+    let mut fifo = DeltaFifo::new();
+    fifo.push(Delta::ListStarted);
+    fifo.push_page(page(vec![1]));
+    drain(&mut fifo);
+    fifo.push(Delta::ListStarted);
+    drain(&mut fifo);
+    assert!(!fifo.has_synced());
+    fifo.push(ended());
+    drain(&mut fifo);
+    assert!(fifo.has_synced());
+}
+
+#[test]
+fn it_is_full_at_its_bound_and_not_below() {
+    let mut fifo = DeltaFifo::new();
+    fifo.push_page(page(vec![0; DeltaFifo::<u32>::BOUND - 1]));
+    assert!(!fifo.is_full());
+    fifo.push(Delta::Set(Arc::new(1)));
+    assert!(fifo.is_full());
+    fifo.pop();
+    assert!(!fifo.is_full());
+}
+
+proptest! {
+    #[test]
+    fn deltas_leave_in_the_order_of_their_arrival_in_bounded_batches(
+        steps in prop::collection::vec((0..4u8, 0..2500usize), 0..20)
+    ) {
+        let (mut fifo, mut sent, mut received) = (DeltaFifo::new(), Vec::new(), Vec::new());
+        let mut next = 0u32;
+        let mut take = |fifo: &mut DeltaFifo<u32>| -> Result<bool, TestCaseError> {
+            let Some(batch) = fifo.pop() else { return Ok(false) };
+            fifo.finish();
+            prop_assert!(!batch.deltas.is_empty() && batch.deltas.len() <= DeltaFifo::<u32>::BATCH);
+            received.extend(batch.deltas.iter().filter_map(|delta| match delta {
+                Delta::Set(number) => Some(**number),
+                _ => None,
+            }));
+            Ok(true)
+        };
+        for (step, count) in steps {
+            match step {
+                0 => {
+                    sent.push(next);
+                    fifo.push(Delta::Set(Arc::new(next)));
+                    next += 1;
+                }
+                1 => {
+                    let numbers: Vec<u32> = (next..).take(count).collect();
+                    next += count as u32;
+                    sent.extend(&numbers);
+                    fifo.push_page(page(numbers));
+                }
+                2 => fifo.push(ended()),
+                _ => {
+                    take(&mut fifo)?;
+                }
+            }
+        }
+        while take(&mut fifo)? {}
+        prop_assert!(fifo.is_empty());
+        prop_assert_eq!(received, sent);
+    }
+}
