@@ -37,6 +37,30 @@ mod strings;
 /// | `crate = ".."` | path of `pilothouse`, where it is renamed | `::pilothouse` |
 ///
 /// `spec` may be left out or be an `Option`; `status` may be left out.
+///
+/// # Views
+///
+/// A cache of a large kind of which little is needed holds views of it: a struct with `metadata` and
+/// the fields that are wanted, of any types that read them. Reading steps over everything else.
+///
+/// ```ignore
+/// #[derive(Resource, Deserialize, Serialize, Clone, Debug)]
+/// #[resource(view_of = Pod)]
+/// pub struct PodOnNode {
+///     pub metadata: ObjectMeta,
+///     pub spec: OnNode,
+/// }
+///
+/// #[derive(Deserialize, Serialize, Clone, Debug)]
+/// #[serde(rename_all = "camelCase")]
+/// pub struct OnNode {
+///     pub node_name: Option<String>,
+/// }
+/// ```
+///
+/// It is the kind in every respect, but that its client refuses to `create` and `replace`: what
+/// the view leaves out would be lost. It has no definition of its own; `Serialize` and `Deserialize` are derived
+/// beside it. `crate = ".."` is the only other attribute.
 #[proc_macro_derive(Resource, attributes(resource))]
 pub fn resource(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     run(input, resource::expand)

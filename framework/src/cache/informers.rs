@@ -17,7 +17,7 @@ use super::{InformerScope, InformerStatus, ListBudget, ListerWatcher, SharedInfo
 use crate::{
     client::{Api, Client},
     metrics::Metrics,
-    resource::{ApiResource, DynamicObject, Object, Resource},
+    resource::{ApiResource, DynamicObject, Object, PartialObject, Resource},
 };
 
 /// Hands out informers and owns their tasks.
@@ -96,6 +96,47 @@ impl Informers {
     /// The informer of `K` within `scope`.
     pub fn informer<K: Resource>(&self, scope: InformerScope) -> SharedInformer<K> {
         self.of(ApiResource::of::<K>(), scope)
+    }
+
+    /// The informer of the metadata of `K`: the server sends nothing else, see [`PartialObject`].
+    ///
+    /// It is another informer than that of whole `K`s, with its own watch. Who needs a few fields
+    /// more asks for the informer of a view: `#[resource(view_of = Pod)]`, see
+    /// [`Resource`](macro@crate::Resource).
+    ///
+    /// ```
+    /// use pilothouse::{
+    ///     cache::{InformerScope, Informers, SharedInformer},
+    ///     k8s::api::core::v1::{Pod, Secret},
+    ///     resource::{ApiResource, DynamicObject, ObjectMeta, PartialObject},
+    ///     Resource,
+    /// };
+    /// use serde::{Deserialize, Serialize};
+    ///
+    /// #[derive(Resource, Deserialize, Serialize, Clone, Debug)]
+    /// #[resource(view_of = Pod)]
+    /// struct PodOnNode {
+    ///     metadata: ObjectMeta,
+    ///     spec: OnNode,
+    /// }
+    ///
+    /// #[derive(Deserialize, Serialize, Clone, Debug)]
+    /// #[serde(rename_all = "camelCase")]
+    /// struct OnNode {
+    ///     node_name: Option<String>,
+    /// }
+    ///
+    /// fn caches(informers: &Informers, widgets: ApiResource) {
+    ///     let all = InformerScope::all;
+    ///     let names: SharedInformer<PartialObject<Secret>> = informers.metadata::<Secret>(all());
+    ///     let pods = informers.informer::<PodOnNode>(all());
+    ///     // Of kinds known only at run time: the metadata, and everything.
+    ///     let light = informers.of::<PartialObject>(widgets.clone(), all());
+    ///     let whole: SharedInformer<DynamicObject> = informers.dynamic(widgets, all());
+    /// }
+    /// ```
+    pub fn metadata<K: Resource>(&self, scope: InformerScope) -> SharedInformer<PartialObject<K>> {
+        self.informer(scope)
     }
 
     /// The informer of a kind known only at run time.

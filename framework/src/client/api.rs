@@ -212,9 +212,9 @@ impl<K: Object, R> Api<K, R> {
         params: &PostParams,
         object: &B,
     ) -> Result<T, Error> {
-        if call.metadata_only {
+        if K::PARTIAL && call.subresource.is_none() {
             return Err(call.invalid(
-                "a `PartialObject` is only the metadata, and the rest would be lost: use `patch`, or the kind's own type",
+                "the type holds only a part of the object, as `PartialObject` does, and the rest would be lost: use `patch`, or the kind's own type",
             ));
         }
         let mut query = Query::new(call.path()?);

@@ -11,6 +11,10 @@ pub trait Object: Send + Sync + 'static {
     /// [`PartialObject`](super::PartialObject).
     const METADATA_ONLY: bool = false;
 
+    /// Whether the type leaves out a part of its kind, so that writing a whole object from it would
+    /// lose that part: `create` and `replace` are refused.
+    const PARTIAL: bool = Self::METADATA_ONLY;
+
     /// The object's metadata.
     fn metadata(&self) -> &ObjectMeta;
 

@@ -12,24 +12,25 @@ use crate::{shape, strings::Strings};
 #[derive(Debug, FromDeriveInput)]
 #[darling(attributes(resource), forward_attrs(doc))]
 pub(super) struct Args {
-    ident: Ident,
-    generics: Generics,
-    data: Data<darling::util::Ignored, syn::Field>,
-    attrs: Vec<Attribute>,
-    group: Option<LitStr>,
-    version: Option<LitStr>,
-    kind: Option<LitStr>,
-    plural: Option<LitStr>,
-    singular: Option<LitStr>,
+    pub(super) ident: Ident,
+    pub(super) generics: Generics,
+    pub(super) data: Data<darling::util::Ignored, syn::Field>,
+    pub(super) attrs: Vec<Attribute>,
+    pub(super) group: Option<LitStr>,
+    pub(super) version: Option<LitStr>,
+    pub(super) kind: Option<LitStr>,
+    pub(super) plural: Option<LitStr>,
+    pub(super) singular: Option<LitStr>,
     #[darling(default)]
-    short_names: Strings,
+    pub(super) short_names: Strings,
     #[darling(default)]
-    categories: Strings,
-    namespaced: Flag,
-    cluster: Flag,
-    max_description: Option<SpannedValue<usize>>,
+    pub(super) categories: Strings,
+    pub(super) namespaced: Flag,
+    pub(super) cluster: Flag,
+    pub(super) view_of: Option<Path>,
+    pub(super) max_description: Option<SpannedValue<usize>>,
     #[darling(rename = "crate")]
-    krate: Option<Path>,
+    pub(super) krate: Option<Path>,
 }
 
 /// A kind that was checked.

@@ -3,11 +3,18 @@ use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::{DeriveInput, Expr, Lit, Meta, spanned::Spanned};
 
-use super::args::{Args, Kind, Spec};
+use super::{
+    args::{Args, Kind, Spec},
+    view,
+};
 
 /// Writes the impls of one kind.
 pub(crate) fn expand(input: DeriveInput) -> Result<TokenStream> {
-    let kind = Args::from_derive_input(&input)?.check()?;
+    let args = Args::from_derive_input(&input)?;
+    if let Some(whole) = &args.view_of {
+        return view::expand(&args, whole);
+    }
+    let kind = args.check()?;
     let parts = [
         object(&kind),
         serde(&kind),

@@ -4,5 +4,6 @@
 mod args;
 mod expand;
 mod names;
+mod view;
 
 pub(crate) use expand::expand;

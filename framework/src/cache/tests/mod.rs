@@ -6,8 +6,8 @@ mod informers;
 mod listeners;
 mod model;
 pub(super) mod packed;
+mod reading;
 mod requests;
-mod select;
 mod streamed_lists;
 mod streams;
 

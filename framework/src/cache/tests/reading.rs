@@ -1,12 +1,19 @@
 //! Reading a cache by selectors, and while it is written.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+};
 
 use k8s_openapi::api::core::v1::ConfigMap;
 
 use crate::{
     cache::{
-        Store,
+        Index, Store,
         fake::{object, undecodable},
     },
     resource::{Object, ObjectKey, Selector},
@@ -76,7 +83,7 @@ fn a_snapshot_is_iterated_over_in_the_same_order_each_time_and_shares_its_object
 #[test]
 fn readers_and_the_writer_never_wait_for_each_other() {
     let mut store = store();
-    let index = store.add_index(crate::cache::Index::label("app"));
+    let index = store.add_index(Index::label("app"));
     store.publish();
     let lister = store.lister();
     let held = lister.snapshot();
@@ -91,4 +98,46 @@ fn readers_and_the_writer_never_wait_for_each_other() {
     let rest = reading.chain(first).map(|(key, _)| key.clone());
     assert_eq!(rest.collect::<BTreeSet<_>>().len(), 3);
     assert_eq!(lister.by(&index, "web").items.len(), 102);
+}
+
+#[test]
+fn readers_on_other_threads_see_whole_batches_and_never_go_back() {
+    const LAST: u64 = 2000;
+    let mut store = Store::new();
+    let version = |object: &ConfigMap| object.resource_version()?.parse::<u64>().ok();
+    let index = store.add_index(Index::by(version));
+    store.publish();
+    let (lister, done) = (store.lister(), AtomicBool::new(false));
+    let read = || {
+        let mut seen = 0;
+        loop {
+            let at_the_end = done.load(Ordering::Acquire);
+            let snapshot = lister.snapshot();
+            let [a, b] = ["a", "b"].map(|name| {
+                let object = snapshot.get(&ObjectKey::namespaced("x", name)).unwrap();
+                object.as_deref().and_then(version).unwrap_or_default()
+            });
+            assert_eq!(a, b, "half a batch");
+            assert!(a >= seen, "back in time");
+            assert_eq!(snapshot.by(&index, &a).count(), if a == 0 { 0 } else { 2 });
+            seen = a;
+            if at_the_end {
+                return seen;
+            }
+        }
+    };
+    thread::scope(|scope| {
+        let readers = [scope.spawn(&read), scope.spawn(&read)];
+        for number in 1..=LAST {
+            for name in ["a", "b"] {
+                let object = Arc::new(object("x", name, "uid", number, &[]));
+                store.insert(object.key(), object);
+            }
+            store.publish();
+        }
+        done.store(true, Ordering::Release);
+        for reader in readers {
+            assert_eq!(reader.join().unwrap(), LAST);
+        }
+    });
 }

@@ -1,0 +1,99 @@
+use darling::{
+    Error, Result,
+    ast::{Data, Fields},
+};
+use proc_macro2::{Span, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::{LitStr, Path, spanned::Spanned};
+
+use super::args::Args;
+use crate::shape;
+
+/// Writes the impls of a struct that holds a part of the kind `whole`. Its serde impls are the user's.
+pub(super) fn expand(args: &Args, whole: &Path) -> Result<TokenStream> {
+    let mut errors = Error::accumulator();
+    if !args.generics.params.is_empty() {
+        errors.push(
+            Error::custom("a view has no parameters: name the types in its fields")
+                .with_span(&args.generics),
+        );
+    }
+    for (name, span) in of_the_kind(args) {
+        errors.push(
+            Error::custom(format!("the view's kind says that: remove `{name}`")).with_span(&span),
+        );
+    }
+    let metadata = match &args.data {
+        Data::Struct(Fields { fields, .. }) => fields
+            .iter()
+            .find(|field| field.ident.as_ref().is_some_and(|name| name == "metadata")),
+        Data::Enum(_) => None,
+    };
+    match metadata {
+        None => errors.push(
+            Error::custom(
+                "a view is a struct that holds the metadata: add `pub metadata: ObjectMeta`",
+            )
+            .with_span(&args.ident),
+        ),
+        Some(field) if shape::named(&field.ty).is_none_or(|(name, _)| name != "ObjectMeta") => {
+            errors.push(
+                Error::custom("`metadata` is an `ObjectMeta`: write `pub metadata: ObjectMeta`")
+                    .with_span(&field.ty),
+            );
+        }
+        Some(_) => {}
+    }
+    errors.finish()?;
+    let (ident, krate) = (&args.ident, crate::krate::path(args.krate.as_ref()));
+    let meta = quote!(#krate::resource::ObjectMeta);
+    // A path that is no kind is refused where it stands.
+    let resource = quote_spanned!(whole.span()=> <#whole as #krate::resource::Resource>);
+    Ok(quote! {
+        #[automatically_derived]
+        impl #krate::resource::Object for #ident {
+            const PARTIAL: bool = true;
+            fn metadata(&self) -> &#meta { &self.metadata }
+            fn metadata_mut(&mut self) -> &mut #meta { &mut self.metadata }
+        }
+        #[automatically_derived]
+        impl #krate::resource::Resource for #ident {
+            type Scope = #resource::Scope;
+            const GROUP: &'static str = #resource::GROUP;
+            const VERSION: &'static str = #resource::VERSION;
+            const KIND: &'static str = #resource::KIND;
+            const PLURAL: &'static str = #resource::PLURAL;
+        }
+    })
+}
+
+/// The attributes that belong to the definition of a kind.
+fn of_the_kind(args: &Args) -> Vec<(&'static str, Span)> {
+    let words = [
+        ("group", &args.group),
+        ("version", &args.version),
+        ("kind", &args.kind),
+        ("plural", &args.plural),
+        ("singular", &args.singular),
+    ];
+    let words = words
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value.as_ref()?.span())));
+    let lists = [
+        ("short_names", args.short_names.0.first()),
+        ("categories", args.categories.0.first()),
+    ];
+    let lists = lists
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value.map(LitStr::span)?)));
+    let flags = [("namespaced", &args.namespaced), ("cluster", &args.cluster)];
+    let flags = flags
+        .into_iter()
+        .filter(|(_, flag)| flag.is_present())
+        .map(|(name, flag)| (name, flag.span()));
+    let max = args
+        .max_description
+        .as_ref()
+        .map(|max| ("max_description", max.span()));
+    words.chain(lists).chain(flags).chain(max).collect()
+}
