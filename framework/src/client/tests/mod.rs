@@ -8,6 +8,8 @@ mod discovery;
 mod encodings;
 mod everything;
 mod gzip;
+#[cfg(target_os = "linux")]
+mod http1_silence;
 mod kube_rs_defects;
 mod memory;
 mod pool;

@@ -2,7 +2,10 @@ use std::{
     convert::Infallible,
     io,
     net::SocketAddr,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use bytes::Bytes;
@@ -56,7 +59,7 @@ pub(super) struct Site {
     pub(super) most_streams: u32,
     /// Ends each connection, in order, after its first answer.
     pub(super) one_answer_each: bool,
-    silent: bool,
+    silent: Arc<AtomicBool>,
 }
 
 impl Site {
@@ -68,16 +71,20 @@ impl Site {
             http2: true,
             most_streams: 100,
             one_answer_each: false,
-            silent: false,
+            silent: Arc::default(),
         }
     }
 
     /// A server that reads each request and never answers.
     pub(super) fn silent() -> Self {
-        Self {
-            silent: true,
-            ..Self::new(|_| None)
-        }
+        let site = Self::new(|_| None);
+        site.be_silent(true);
+        site
+    }
+
+    /// From now on it reads each request and does not answer, or answers again.
+    pub(super) fn be_silent(&self, silent: bool) {
+        self.silent.store(silent, Ordering::SeqCst);
     }
 
     pub(super) fn seen(&self) -> Vec<Seen> {
@@ -123,7 +130,7 @@ impl Site {
                     certificate,
                 };
                 site.seen.lock().unwrap().push(seen.clone());
-                if site.silent {
+                if site.silent.load(Ordering::SeqCst) {
                     std::future::pending::<()>().await;
                 }
                 let answer = (site.handler)(&seen);
