@@ -12,7 +12,7 @@ use super::{
     class::Class,
     codec::{Agreed, Encoded, Encoding},
     decode::decode_status,
-    stack::{self, Closed, Dispatch, FenceLayer, TimedOut, TotalDeadline},
+    stack::{self, Closed, Dispatch, FenceLayer, NotGzip, TimedOut, TotalDeadline},
     transport::Lagged,
 };
 use crate::resource::Status;
@@ -500,6 +500,13 @@ pub(super) fn failure(verb: &'static str, target: String, error: BoxError) -> Er
             verb,
             target,
             after,
+        };
+    }
+    if let Some(not_gzip) = error.downcast_ref::<NotGzip>() {
+        return Error::Decode {
+            verb,
+            target,
+            reason: not_gzip.to_string(),
         };
     }
     match error.downcast_ref::<TimedOut>().copied() {

@@ -1,4 +1,5 @@
 use std::{
+    fmt,
     io::Write,
     pin::Pin,
     task::{Context, Poll, ready},
@@ -121,7 +122,7 @@ impl Unpacked {
             let step = self.piece.len().min(STEP);
             self.decoder
                 .write_all(&self.piece[..step])
-                .map_err(broken)?;
+                .map_err(|_| NotGzip)?;
             self.piece.advance(step);
         }
         Ok(self.take())
@@ -142,7 +143,7 @@ impl Unpacked {
                 Some(Err(error)) => return Poll::Ready(Some(Err(error))),
                 None => {
                     self.ended = true;
-                    self.decoder.try_finish().map_err(broken)?;
+                    self.decoder.try_finish().map_err(|_| NotGzip)?;
                     return Poll::Ready(self.take().map(Ok));
                 }
             }
@@ -150,9 +151,19 @@ impl Unpacked {
     }
 }
 
-fn broken(error: std::io::Error) -> BoxError {
-    format!("the answer is not the gzip that it is said to be: {error}").into()
+/// What is said to be gzip is none.
+#[derive(Debug)]
+pub(crate) struct NotGzip;
+
+impl fmt::Display for NotGzip {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "it is not the gzip that it is said to be: check proxies on the way, or ask for no compressed answers (`disable-compression: true` of the cluster, `Config::with_compression`)",
+        )
+    }
 }
+
+impl std::error::Error for NotGzip {}
 
 impl http_body::Body for Unpacked {
     type Data = Bytes;

@@ -108,4 +108,5 @@ pub(crate) use auth::Authenticator;
 pub(crate) use deadline::{TimedOut, TotalDeadline};
 pub(crate) use dispatch::{Dispatch, service};
 pub(crate) use fence::{Closed, Fence};
+pub(crate) use gzip::NotGzip;
 pub(crate) use retry_after::retry_after;

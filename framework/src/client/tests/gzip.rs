@@ -8,7 +8,7 @@ use http_body_util::{BodyExt, Full};
 use k8s_openapi::api::core::v1::ConfigMap;
 
 use super::server::{Answer, Server, Site, endless, json};
-use crate::client::{Api, Body, Client, Config, ListParams, WatchParams};
+use crate::client::{Api, Body, Client, Config, Error, ListParams, WatchParams};
 
 fn list() -> String {
     let items: Vec<_> = (0..5000)
@@ -92,11 +92,13 @@ async fn what_is_no_gzip_is_an_error_that_says_so() {
     });
     let server = Server::start(&site).await;
     let maps = maps(server.config().with_compression(true));
-    let error = maps.get("a").await.unwrap_err().to_string();
-    assert!(
-        error.contains("the answer is not the gzip that it is said to be"),
-        "{error}"
+    let error = maps.get("a").await.unwrap_err();
+    assert!(matches!(error, Error::Decode { .. }), "{error}");
+    assert_eq!(
+        error.to_string(),
+        "get ConfigMap default/a: the answer cannot be decoded: it is not the gzip that it is said to be: check proxies on the way, or ask for no compressed answers (`disable-compression: true` of the cluster, `Config::with_compression`)"
     );
+    assert_eq!(site.seen().len(), 1, "the same would come again");
 }
 
 #[test]
