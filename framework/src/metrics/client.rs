@@ -124,7 +124,9 @@ impl ClientMetrics {
         let labels = match outcome {
             CaReload::Unchanged => ["success", "unchanged"],
             CaReload::Updated => ["success", "updated"],
-            CaReload::Failed => ["failure", "read_error"],
+            CaReload::Unreadable => ["failure", "read_error"],
+            CaReload::Empty => ["failure", "empty"],
+            CaReload::Unusable => ["failure", "ca_parse_error"],
         };
         self.ca_reloads.with_label_values(&labels).inc();
     }
@@ -144,8 +146,12 @@ pub enum CaReload {
     Unchanged,
     /// Others count from now on.
     Updated,
-    /// It does not do; those read before count on.
-    Failed,
+    /// It cannot be read; those read before count on.
+    Unreadable,
+    /// Nothing stands in it; those read before count on.
+    Empty,
+    /// No authority that can be used stands in it; those read before count on.
+    Unusable,
 }
 
 fn observe_bytes(family: &HistogramVec, method: &str, host: &str, bytes: u64) {

@@ -6,7 +6,10 @@ use super::{
     everything::Everything,
     server::{Authority, OBJECT, Server, Site, json},
 };
-use crate::client::{Api, Client, Config};
+use crate::{
+    client::{Api, Client, Config},
+    metrics::Metrics,
+};
 
 fn maps(config: Config) -> Api<ConfigMap> {
     Api::namespaced(&Client::new(config).unwrap(), "default")
@@ -199,7 +202,9 @@ async fn a_file_of_authorities_that_does_not_do_is_told_once_and_the_ones_before
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("ca.crt");
     std::fs::write(&file, &server.authority.pem).unwrap();
-    let maps = maps(trusting(&server, &file).await);
+    let metrics = Metrics::new();
+    let client = Client::builder(trusting(&server, &file).await).metrics(metrics.clone());
+    let maps = Api::<ConfigMap>::namespaced(&client.build().unwrap(), "default");
     let broken: [(Option<&str>, &str); 3] = [
         (Some(""), "holds no readable certificate"),
         (
@@ -222,6 +227,13 @@ async fn a_file_of_authorities_that_does_not_do_is_told_once_and_the_ones_before
         assert_eq!(said.matches(&warning).count(), 1, "{warning}: {said}");
     }
     assert_eq!(site.connections(), 9);
+    let counted = metrics.encode();
+    for reason in ["empty", "ca_parse_error", "read_error"] {
+        let line = format!(
+            "rest_client_transport_ca_reload_total{{reason=\"{reason}\",result=\"failure\"}} 3\n"
+        );
+        assert!(counted.contains(&line), "{line}{counted}");
+    }
 }
 
 #[tokio::test]

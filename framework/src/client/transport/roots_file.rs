@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::{CurrentTls, tls::verifier};
 use crate::{
@@ -36,16 +36,29 @@ impl RootsFile {
 
     /// Reads the file now; others count from now on if they stand there.
     pub(super) async fn read(&self) -> CaReload {
-        let read = |before: Roots| async move {
-            let now = before.read_again().await?;
-            let verifier = verifier(&now.pem)?;
+        let problem = OnceLock::new();
+        let why = |problem_is| {
+            let problem = &problem;
+            move |error| {
+                problem.get_or_init(|| problem_is);
+                error
+            }
+        };
+        let read = |before: Roots| async {
+            let now = before.read_again().await;
+            let now = now.map_err(why(CaReload::Unreadable))?;
+            let problem = match now.pem.text.trim_ascii().is_empty() {
+                true => CaReload::Empty,
+                false => CaReload::Unusable,
+            };
+            let verifier = verifier(&now.pem).map_err(why(problem))?;
             Ok((now, verifier))
         };
         let outcome = self.file.read(read, |verifier| self.tls.trust(verifier));
         match outcome.await {
             Reading::Same => CaReload::Unchanged,
             Reading::New => CaReload::Updated,
-            Reading::Failed => CaReload::Failed,
+            Reading::Failed => problem.into_inner().unwrap_or(CaReload::Unreadable),
         }
     }
 }
