@@ -161,8 +161,14 @@ impl Kubeconfig {
             let place = error.location().map_or_else(String::new, |at| {
                 format!(" (line {}, column {})", at.line(), at.column())
             });
+            let problem = match error.without_snippet() {
+                serde_saphyr::Error::DuplicateMappingKey { .. } => {
+                    "a key stands there for the second time: remove one of them"
+                }
+                _ => "it is not YAML, or a value is not of the expected type",
+            };
             ConfigError::new(format!(
-                "kubeconfig {} cannot be read{place}: it is not YAML, or a value is not of the expected type",
+                "kubeconfig {} cannot be read{place}: {problem}",
                 file.display()
             ))
         })?;
@@ -314,5 +320,16 @@ mod tests {
             "{error}"
         );
         assert!(!error.contains("hunter2"), "{error}");
+    }
+
+    /// kubectl takes the last, and says nothing.
+    #[test]
+    fn a_key_that_stands_there_twice_is_told() {
+        let text = "users:\n- name: a\n  user:\n    token: hunter2\n    token: hunter3\n";
+        let error = Kubeconfig::parse(text, Path::new("/k")).err().unwrap();
+        assert_eq!(
+            error.to_string(),
+            "kubeconfig /k cannot be read (line 5, column 5): a key stands there for the second time: remove one of them"
+        );
     }
 }

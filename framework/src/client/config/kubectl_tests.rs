@@ -207,6 +207,7 @@ async fn what_kubectl_refuses_is_refused_and_what_it_takes_is_taken() {
     let taken = [
         ours("token: t"),
         ours("token: t, tokenFile: later"),
+        ours("tokenFile: beside/token"),
         ours("username: me"),
         ours(&format!(
             "token: t, exec: {{{EXEC}, interactiveMode: Never}}"
@@ -240,7 +241,7 @@ async fn what_kubectl_refuses_is_refused_and_what_it_takes_is_taken() {
             .map(|text| (text, true))
             .chain(refused.iter().map(|text| (text, false)))
         {
-            let mut home = Home::new(&[("k", text)]);
+            let mut home = Home::new(&[("k", text), ("beside/token", "t")]);
             let file = home.path("k").into_os_string();
             let output = kubectl(&program, &file, &home, &["get", "--raw", "/version"]);
             let said = String::from_utf8_lossy(&output.stderr);
@@ -249,6 +250,75 @@ async fn what_kubectl_refuses_is_refused_and_what_it_takes_is_taken() {
             home.around.kubeconfig = Some(file);
             let loaded = home.load(&KubeconfigOptions::default()).await;
             assert_eq!(loaded.is_ok(), expected, "{text}: {loaded:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_chosen_instead_of_the_files_choice_is_what_kubectl_chooses() {
+    const FILE: &str = "current-context: one
+contexts: [{name: one, context: {cluster: a, user: u}}, {name: two, context: {cluster: b, user: v}}, {name: bare, context: {}}]
+clusters: [{name: a, cluster: {server: 'https://127.0.0.1:1'}}, {name: b, cluster: {server: 'https://127.0.0.1:2'}}]
+users: [{name: u, user: {token: t, as: ursula}}, {name: v, user: {token: t, as: vera}}]";
+    let Some(program) = newest_kubectl() else {
+        return;
+    };
+    let without_choice = FILE.split_once('\n').unwrap().1;
+    for (text, context, cluster, user) in [
+        (FILE, None, None, None),
+        (FILE, Some("two"), None, None),
+        (FILE, None, Some("b"), None),
+        (FILE, None, None, Some("v")),
+        (FILE, Some("two"), Some("a"), None),
+        (FILE, Some("two"), Some("a"), Some("u")),
+        (FILE, Some("bare"), Some("b"), Some("u")),
+        (FILE, Some("three"), None, None),
+        (FILE, None, Some("c"), None),
+        (FILE, None, None, Some("w")),
+        (FILE, Some("bare"), None, Some("u")),
+        // Without a user kubectl asks for one, and client-go goes on as nobody; so do we.
+        (without_choice, None, Some("b"), Some("v")),
+    ] {
+        let home = Home::new(&[("k", text)]);
+        let path = home.path("k");
+        let mut arguments = vec!["get", "--raw", "/version", "-v=8"];
+        let given = [
+            ("--context", context),
+            ("--cluster", cluster),
+            ("--user", user),
+        ];
+        arguments.extend(
+            given
+                .iter()
+                .filter_map(|(flag, name)| Some([*flag, (*name)?]))
+                .flatten(),
+        );
+        let file = path.clone().into_os_string();
+        let output = kubectl(&program, &file, &home, &arguments);
+        let said = String::from_utf8_lossy(&output.stderr);
+        let server = ["127.0.0.1:1", "127.0.0.1:2"]
+            .into_iter()
+            .find(|server| said.contains(&format!("{server} was refused")));
+        let whom = ["ursula", "vera"]
+            .into_iter()
+            .find(|whom| said.contains(&format!("Impersonate-User: {whom}")));
+        let options = KubeconfigOptions {
+            path: Some(path),
+            context: context.map(str::to_owned),
+            cluster: cluster.map(str::to_owned),
+            user: user.map(str::to_owned),
+        };
+        let loaded = home.load(&options).await;
+        let told = format!("{context:?} {cluster:?} {user:?}: {loaded:?}, and kubectl: {said}");
+        assert_eq!(loaded.is_ok(), server.is_some(), "{told}");
+        if let (Ok(config), Some(server)) = (loaded, server) {
+            assert_eq!(
+                config.url().to_string(),
+                format!("https://{server}/"),
+                "{told}"
+            );
+            let ours = config.impersonation.map(|whom| whom.user);
+            assert_eq!(ours.as_deref(), whom, "{told}");
         }
     }
 }

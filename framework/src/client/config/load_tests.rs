@@ -337,6 +337,23 @@ async fn what_a_user_and_a_cluster_say_is_taken_over() {
     );
 }
 
+/// kubectl wants it to be quoted.
+#[tokio::test]
+async fn what_looks_like_a_number_is_text_where_text_is_wanted() {
+    for written in ["12345", "007", "0x1F", "1e3", "1_000", "true"] {
+        let home = Home::new(&[("k", &kubeconfig(SERVER, &format!("token: {written}")))]);
+        let options = KubeconfigOptions {
+            path: Some(home.path("k")),
+            ..none_given()
+        };
+        let config = home.load(&options).await.unwrap();
+        let Credentials::Token(token) = config.credentials else {
+            panic!("{written}");
+        };
+        assert_eq!(token.expose_secret(), written);
+    }
+}
+
 #[tokio::test]
 async fn a_context_may_be_chosen() {
     let text = "contexts: [{name: a, context: {cluster: c}}]\nclusters: [{name: c, cluster: {server: 'https://c'}}, {name: d, cluster: {server: 'https://d'}}]";
