@@ -13,6 +13,11 @@ impl Api<Pod> {
     ///
     /// `delete` is how it is deleted then; its dry run asks whether it would be.
     ///
+    /// The server says of some refusals when to come again, such as of a budget whose status is not up to
+    /// date (10 s). The client does so by itself, as client-go does: up to ten times within the total
+    /// deadline, so that this may take minutes. A refusal of an up-to-date budget names no time and
+    /// is an error at once.
+    ///
     /// ```no_run
     /// # use pilothouse::{client::{Api, DeleteParams, Error}, k8s::api::core::v1::Pod};
     /// # async fn example(pods: Api<Pod>) -> Result<(), Error> {
