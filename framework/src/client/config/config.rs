@@ -348,8 +348,8 @@ impl Config {
     /// Send no more than `per_second` requests, and at most `burst` at once; the default is no
     /// limit, because API servers have priority and fairness and the client
     /// [waits when they say so](crate::client::stack::BackPressureLayer). Clones of a client share the
-    /// limit; opening watches does not count. Numbers that are not above 0 are an error of
-    /// [`Client::new`](crate::client::Client::new).
+    /// limit; opening watches does not count. Numbers that are not above 0, or that make a request wait
+    /// for more than a day, are an error of [`Client::new`](crate::client::Client::new).
     ///
     /// ```
     /// # use pilothouse::client::Config;

@@ -2,6 +2,9 @@ use std::time::Duration;
 
 use super::ConfigError;
 
+/// A request that has to wait for longer is as good as none.
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// A token bucket: one token per interval, and so many at most.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct RateLimit {
@@ -13,7 +16,9 @@ impl RateLimit {
     pub(crate) fn new(per_second: f64, burst: u32) -> Result<Self, ConfigError> {
         let interval = Duration::try_from_secs_f64(per_second.recip());
         match interval {
-            Ok(interval) if burst > 0 && interval > Duration::ZERO => Ok(Self { interval, burst }),
+            Ok(interval) if burst > 0 && interval > Duration::ZERO && interval <= LONGEST => {
+                Ok(Self { interval, burst })
+            }
             _ => Err(ConfigError::new(format!(
                 "a limit of {per_second} requests per second with bursts of {burst} lets nothing or everything pass: give numbers above 0, or no limit"
             ))),

@@ -170,21 +170,29 @@ async fn a_line_break_at_the_end_of_a_token_file_does_not_matter() {
 /// There, an answer that did not decode was logged whole, with the data of a Secret.
 #[tokio::test]
 async fn an_answer_that_does_not_decode_is_told_without_its_content() {
-    let (everything, _listening) = Everything::listen();
-    let bad = "{\"metadata\":{\"name\":\"a\"},\"data\":{\"password\":\"aHVudGVyMg==\",\"other\":[\"hunter2\"]}}";
-    let site = Site::new(move |_| json(200, bad));
-    let server = Server::start(&site).await;
-    let secrets = Api::<Secret>::namespaced(&Client::new(server.config()).unwrap(), "default");
-    let error = secrets.get("a").await.unwrap_err();
-    everything.add(format_args!("{error} {error:?}"));
-    let said = everything.said();
-    assert!(
-        error.to_string().contains("get Secret default/a"),
-        "{error}"
-    );
-    assert!(error.to_string().contains("data.other"), "{error}");
-    for secret in ["hunter2", "aHVudGVyMg"] {
-        assert!(!said.contains(secret), "{said}");
+    for (field, path) in [
+        (
+            "\"data\":{\"a\":\"aHVudGVyMg==\",\"other\":[\"hunter2\"]}",
+            "data.other",
+        ),
+        ("\"data\":{\"other\":\"hunter2!\"}", "data.other"),
+        ("\"immutable\":\"hunter2\"", "immutable"),
+    ] {
+        let (everything, _listening) = Everything::listen();
+        let bad = format!("{{\"metadata\":{{\"name\":\"a\"}},{field}}}");
+        let site = Site::new(move |_| json(200, bad.clone()));
+        let server = Server::start(&site).await;
+        let secrets = Api::<Secret>::namespaced(&Client::new(server.config()).unwrap(), "default");
+        let error = secrets.get("a").await.unwrap_err();
+        everything.add(format_args!("{error} {error:?}"));
+        let (said, text) = (everything.said(), error.to_string());
+        assert!(
+            text.contains("get Secret default/a") && text.contains(path),
+            "{text}"
+        );
+        for secret in ["hunter2", "aHVudGVyMg"] {
+            assert!(!said.contains(secret), "{said}");
+        }
     }
 }
 

@@ -212,6 +212,9 @@ fn a_limit_that_limits_nothing_or_everything_is_an_error() {
         (-1.0, 1),
         (f64::NAN, 1),
         (f64::INFINITY, 1),
+        // A token in thousands of years.
+        (1e-11, 1),
+        (1e-19, 1),
         (1.0, 0),
     ] {
         let error = Client::new(config().with_rate_limit(per_second, burst)).unwrap_err();

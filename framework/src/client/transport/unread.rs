@@ -130,6 +130,8 @@ where
             && let Poll::Ready(frame) = Pin::new(body).poll_frame(&mut cx)
         {
             match frame {
+                // Nothing that could be counted as unread.
+                Some(Ok(frame)) if frame.data_ref().is_some_and(Bytes::is_empty) => {}
                 Some(frame) => {
                     if frame.is_err() {
                         self.body = None;

@@ -58,7 +58,7 @@ pub(super) async fn tunnel(
         }
         Err(_) => {
             request.push(NAME);
-            short(&mut request, host.as_bytes())?;
+            short(&mut request, host, "the server's name")?;
         }
     }
     request.extend(port.to_be_bytes());
@@ -88,8 +88,8 @@ pub(super) async fn tunnel(
 /// Says who the client is (RFC 1929).
 async fn introduce(stream: &mut Box<dyn Io>, user: &ProxyUser) -> Result<(), ProxyProblem> {
     let mut request = vec![USER_VERSION];
-    short(&mut request, user.name.expose_secret().as_bytes())?;
-    short(&mut request, user.password.expose_secret().as_bytes())?;
+    short(&mut request, user.name.expose_secret(), "the user's name")?;
+    short(&mut request, user.password.expose_secret(), "the password")?;
     send(stream, &request).await?;
     match receive(stream).await? {
         [USER_VERSION, 0] => Ok(()),
@@ -98,13 +98,13 @@ async fn introduce(stream: &mut Box<dyn Io>, user: &ProxyUser) -> Result<(), Pro
     }
 }
 
-/// Adds `text` behind its length.
-fn short(request: &mut Vec<u8>, text: &[u8]) -> Result<(), ProxyProblem> {
+/// Adds `text`, which messages call `what`, behind its length.
+fn short(request: &mut Vec<u8>, text: &str, what: &str) -> Result<(), ProxyProblem> {
     let length = u8::try_from(text.len()).map_err(|_| ProxyProblem::Refused {
-        answer: "the server's name is longer than SOCKS5 allows".to_owned(),
+        answer: format!("{what} is longer than the 255 bytes that SOCKS5 allows"),
     })?;
     request.push(length);
-    request.extend(text);
+    request.extend(text.as_bytes());
     Ok(())
 }
 
