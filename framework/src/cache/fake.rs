@@ -183,14 +183,14 @@ impl FakeServer {
     /// Creates or changes an object.
     pub(crate) fn put(&self, name: &str) {
         self.change(name, |uid, version| {
-            Stored::Good(object("default", name, uid, version, &[]))
+            Stored::Good(object(self.place(), name, uid, version, &[]))
         });
     }
 
     /// Creates or changes an object so that it does not decode.
     pub(crate) fn put_bad(&self, name: &str) {
         self.change(name, |uid, version| {
-            Stored::Bad(undecodable("default", name, uid, version))
+            Stored::Bad(undecodable(self.place(), name, uid, version))
         });
     }
 
@@ -198,7 +198,7 @@ impl FakeServer {
         let mut state = self.state();
         state.version += 1;
         let version = state.version;
-        let key = key(name);
+        let key = self.key(name);
         let (uid, change) = match state.objects.get(&key) {
             Some(Stored::Good(object)) => (object.metadata.uid.clone(), Change::Modified),
             Some(Stored::Bad(object)) => (object.uid.clone(), Change::Modified),
@@ -214,7 +214,7 @@ impl FakeServer {
 
     pub(crate) fn delete(&self, name: &str) {
         let mut state = self.state();
-        let Some(mut stored) = state.objects.remove(&key(name)) else {
+        let Some(mut stored) = state.objects.remove(&self.key(name)) else {
             return;
         };
         state.version += 1;
@@ -337,13 +337,18 @@ impl FakeServer {
         objects.into_iter().map(line).collect()
     }
 
+    /// The namespace of its objects.
+    fn place(&self) -> &str {
+        self.namespace.as_deref().unwrap_or("default")
+    }
+
+    fn key(&self, name: &str) -> ObjectKey {
+        ObjectKey::namespaced(self.place(), name)
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap()
     }
-}
-
-fn key(name: &str) -> ObjectKey {
-    ObjectKey::namespaced("default", name)
 }
 
 impl State {

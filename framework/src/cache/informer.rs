@@ -1,8 +1,9 @@
 use std::{
+    collections::{BTreeMap, BTreeSet},
     fmt,
     hash::Hash,
     panic::Location,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use futures_util::future::BoxFuture;
@@ -10,10 +11,10 @@ use tokio::{sync::watch, task::yield_now};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    DeltaQueue, Event, EventStream, Index, IndexHandle, InformerScope, InformerStatus, ListBudget,
-    Lister, ListerWatcher, Readiness, Reflector, Store, Subscription, event_stream,
-    listener::Listener, listeners::Listeners, processor::Processor, progress::Progress,
-    readiness::Ready,
+    Event, EventStream, Index, IndexHandle, InformerMode, InformerScope, InformerStatus,
+    ListBudget, Lister, ListerWatcher, Namespaces, Readiness, Reflector, Store, Subscription,
+    event_stream, listener::Listener, listeners::Listeners, parts::Parts, processor::Processor,
+    progress::Progress, readiness::Ready,
 };
 use crate::{
     metrics::InformerMetrics,
@@ -38,10 +39,14 @@ struct Shared<K> {
     resource: ApiResource,
     scope: InformerScope,
     lister: Lister<K>,
+    /// Of the whole.
     progress: Arc<Progress>,
+    /// Of each namespace that is read; `None` is all of them.
+    parts: Mutex<BTreeMap<Option<String>, Arc<Progress>>>,
     metrics: InformerMetrics,
     budget: ListBudget,
     ready: watch::Sender<Ready>,
+    cancel: CancellationToken,
     stopped: CancellationToken,
     listeners: Arc<Listeners<K>>,
     work: Mutex<Option<Work<K>>>,
@@ -64,23 +69,57 @@ impl<K: Object> SharedInformer<K> {
     /// The same, with lists that stand in line with others.
     pub fn with_budget<L: ListerWatcher<K>>(
         source: L,
-        mut scope: InformerScope,
+        scope: InformerScope,
         metrics: InformerMetrics,
         budget: ListBudget,
     ) -> Self {
-        scope.namespace = source.namespace().map(str::to_owned);
+        let scope = match source.namespace() {
+            Some(namespace) => scope.namespace(namespace),
+            None => InformerScope {
+                namespaces: Namespaces::All,
+                ..scope
+            },
+        };
         let resource = source.resource().clone();
+        let mut source = Some(source);
+        Self::of_sources(resource, scope, metrics, budget, move |_| source.take())
+    }
+
+    /// An informer of several sources: `source` is called for each namespace of `scope` when it is to
+    /// be read, with `None` for all of them at once.
+    pub fn in_namespaces<L: ListerWatcher<K>>(
+        resource: ApiResource,
+        scope: InformerScope,
+        metrics: InformerMetrics,
+        budget: ListBudget,
+        source: impl Fn(Option<&str>) -> L + Send + 'static,
+    ) -> Self {
+        let scope = scope.normalized(resource.namespaced);
+        Self::of_sources(resource, scope, metrics, budget, move |namespace| {
+            Some(source(namespace))
+        })
+    }
+
+    fn of_sources<L: ListerWatcher<K>>(
+        resource: ApiResource,
+        scope: InformerScope,
+        metrics: InformerMetrics,
+        budget: ListBudget,
+        source: impl FnMut(Option<&str>) -> Option<L> + Send + 'static,
+    ) -> Self {
         let store = Store::new();
-        let progress = Progress::new(resource.clone(), scope.namespace.clone(), metrics.clone());
+        let progress = Progress::new(resource.clone(), None, metrics.clone());
         let shared = Shared {
             listeners: Arc::new(Listeners::new(resource.clone(), metrics.clone())),
             resource,
             scope,
             lister: store.lister(),
             progress: Arc::new(progress),
+            parts: Mutex::default(),
             metrics,
             budget,
             ready: watch::Sender::new(Ready::NotYet),
+            cancel: CancellationToken::new(),
             stopped: CancellationToken::new(),
             work: Mutex::new(Some(Box::new(|shared| {
                 Box::pin(shared.work(source, store))
@@ -103,7 +142,9 @@ impl<K: Object> SharedInformer<K> {
                 tracing::warn!(resource = %shared.resource, "this informer runs or ran already");
                 return;
             };
-            cancel.run_until_cancelled(work(shared)).await;
+            let own = shared.cancel.clone();
+            let work = cancel.run_until_cancelled(work(shared));
+            own.run_until_cancelled(work).await;
         }
     }
 
@@ -169,7 +210,7 @@ impl<K: Object> SharedInformer<K> {
 
     /// Whether the first list has reached the store and all listeners of that time. It stays so.
     pub fn has_synced(&self) -> bool {
-        *self.shared.ready.borrow() == Ready::Yes
+        self.shared.ready.borrow().eq(&Ready::Yes)
     }
 
     /// Waits until [`has_synced`](Self::has_synced); any number may wait, and all are woken.
@@ -202,19 +243,29 @@ impl<K: Object> SharedInformer<K> {
         undecodable.collect()
     }
 
-    /// How the informer is doing.
+    /// How the informer is doing. Of several namespaces it tells the first trouble.
     pub fn status(&self) -> InformerStatus {
         let shared = &self.shared;
         let snapshot = shared.lister.snapshot();
+        let parts: Vec<_> = shared.parts().values().cloned().collect();
+        let mut errors = parts.iter().filter_map(|part| part.last_error());
+        let first_error = errors.next();
+        let last_error = first_error.map(|error| match errors.count() {
+            0 => error,
+            others => format!("{error} (and {others} more)"),
+        });
+        let busy = |mode: &InformerMode| *mode != InformerMode::Watching;
+        let mode = parts.iter().map(|part| part.mode()).find(busy);
+        let whole = shared.progress.mode();
         InformerStatus {
             resource: shared.resource.clone(),
             scope: shared.scope.clone(),
             synced: self.has_synced(),
-            mode: shared.progress.mode(),
-            last_error: shared.progress.last_error(),
-            not_served: shared.progress.not_served(),
-            forbidden: shared.progress.forbidden(),
-            silent_for: shared.progress.silent_for(),
+            mode: mode.filter(|_| !busy(&whole)).unwrap_or(whole),
+            last_error,
+            not_served: parts.iter().any(|part| part.not_served()),
+            forbidden: parts.iter().any(|part| part.forbidden()),
+            silent_for: parts.iter().filter_map(|part| part.silent_for()).max(),
             objects: snapshot.len(),
             undecodable: snapshot.undecodable(),
             telling: shared.listeners.telling(),
@@ -231,56 +282,130 @@ impl<K: Object> SharedInformer<K> {
         &self.shared.scope
     }
 
-    /// Ends an informer that will not run any more.
+    /// Ends the informer, whether it runs or not. It is over when it has [stopped](Self::stopped).
     pub(super) fn stop(&self) {
-        drop(self.shared.take_work());
-        self.shared.end();
+        self.shared.cancel.cancel();
+        let work = self.shared.take_work();
+        if work.is_some() {
+            self.shared.end();
+        }
+    }
+
+    pub(super) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
     }
 }
 
 impl<K: Object> Shared<K> {
-    async fn work<L: ListerWatcher<K>>(self: Arc<Self>, source: L, store: Store<K>) {
-        let queue = DeltaQueue::new();
-        let progress = self.progress.clone();
-        let reflector =
-            Reflector::with_progress(source, self.scope.clone(), progress, self.budget.clone());
-        tokio::join!(
-            reflector.run(&queue),
-            self.process(Processor::new(store), &queue)
-        );
-    }
-
-    async fn process(&self, mut processor: Processor<K>, queue: &DeltaQueue<K>) {
+    async fn work<L: ListerWatcher<K>>(
+        self: Arc<Self>,
+        mut source: impl FnMut(Option<&str>) -> Option<L> + Send,
+        store: Store<K>,
+    ) {
+        let mut processor = Processor::new(store);
+        let mut parts = Parts::new();
         let mut listeners = Vec::new();
-        let has_synced = || *self.ready.borrow() == Ready::Yes;
+        let mut changes = self.scope.namespaces.changes();
+        let mut follow = true;
         loop {
-            processor.take_in_indexes();
-            let arrivals = self
-                .listeners
-                .take_in(&mut listeners, processor.store(), has_synced());
-            arrivals.await;
-            // Both branches are safe to lose: nothing is taken out before it is returned.
-            let batch = tokio::select! {
-                biased;
-                () = self.listeners.changed() => continue,
-                batch = queue.pop() => batch,
-            };
-            let events = processor.process(batch);
-            self.progress
-                .processed(&events, processor.store().working());
-            self.listeners.tell(&mut listeners, &events);
-            drop(events);
-            if queue.finish() && !has_synced() {
+            if std::mem::take(&mut follow) {
+                let events = self.follow(&mut source, &mut parts, &mut processor);
+                self.told(&processor, &mut listeners, &events);
+            }
+            if parts.have_synced() && !self.has_synced() {
                 self.ready.send_replace(Ready::Yes);
                 listeners.iter_mut().for_each(Listener::all_told);
             }
+            processor.take_in_indexes();
+            let arrivals =
+                self.listeners
+                    .take_in(&mut listeners, processor.store(), self.has_synced());
+            arrivals.await;
+            // All branches are safe to lose: nothing is taken out before it is returned.
+            let (part, batch) = tokio::select! {
+                biased;
+                () = self.listeners.changed() => continue,
+                () = changed(&mut changes) => {
+                    follow = true;
+                    continue;
+                }
+                never = parts.reading.run() => match never {},
+                batch = parts.batches.next() => batch,
+            };
+            let events = processor.process(part, batch);
+            self.told(&processor, &mut listeners, &events);
+            drop(events);
+            parts.finish(part);
             // A batch is work for milliseconds: others come first.
             yield_now().await;
         }
     }
+
+    /// Begins to read the namespaces that are new, and lets go of those that are no longer wanted:
+    /// gives the deletions that follow.
+    fn follow<L: ListerWatcher<K>>(
+        &self,
+        source: &mut impl FnMut(Option<&str>) -> Option<L>,
+        parts: &mut Parts<K>,
+        processor: &mut Processor<K>,
+    ) -> Vec<Event<K>> {
+        self.progress.enter(InformerMode::Watching);
+        let wanted: BTreeSet<Option<String>> = match self.scope.namespaces.names() {
+            None => BTreeSet::from([None]),
+            Some(names) => names.into_iter().map(Some).collect(),
+        };
+        let present: BTreeSet<_> = parts.namespaces().cloned().collect();
+        let mut events = Vec::new();
+        for namespace in present.difference(&wanted) {
+            let id = parts.remove(namespace);
+            self.parts().remove(namespace);
+            events.extend(id.into_iter().flat_map(|id| processor.remove(id)));
+        }
+        for namespace in wanted.difference(&present) {
+            let Some(source) = source(namespace.as_deref()) else {
+                continue;
+            };
+            let progress = Progress::new(
+                self.resource.clone(),
+                namespace.clone(),
+                self.metrics.clone(),
+            );
+            let progress = Arc::new(progress);
+            self.parts().insert(namespace.clone(), progress.clone());
+            let (scope, budget) = (self.scope.clone(), self.budget.clone());
+            let reflector = Reflector::with_progress(source, scope, progress, budget);
+            let id = parts.add(namespace.clone(), reflector);
+            processor.add(id, namespace.clone());
+        }
+        events
+    }
+
+    fn told(&self, processor: &Processor<K>, listeners: &mut [Listener<K>], events: &[Event<K>]) {
+        self.progress.processed(events, processor.store().working());
+        self.listeners.tell(listeners, events);
+    }
+
+    fn has_synced(&self) -> bool {
+        *self.ready.borrow() == Ready::Yes
+    }
+}
+
+/// Waits until the namespaces change; for ever if they cannot.
+async fn changed(changes: &mut Option<watch::Receiver<BTreeSet<String>>>) {
+    let told = match changes {
+        Some(changes) => changes.changed().await.is_ok(),
+        None => false,
+    };
+    if !told {
+        std::future::pending().await
+    }
 }
 
 impl<K> Shared<K> {
+    fn parts(&self) -> MutexGuard<'_, BTreeMap<Option<String>, Arc<Progress>>> {
+        self.parts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn take_work(&self) -> Option<Work<K>> {
         let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
         work.take()
@@ -289,6 +414,7 @@ impl<K> Shared<K> {
     fn end(&self) {
         self.listeners.close();
         self.progress.stopped();
+        self.parts().values().for_each(|part| part.stopped());
         self.ready.send_if_modified(|ready| {
             let is_waited_for = *ready == Ready::NotYet;
             if is_waited_for {

@@ -3,17 +3,18 @@ use std::{
     collections::HashMap,
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use futures_util::future::BoxFuture;
 use serde::{Serialize, de::DeserializeOwned};
-use tokio::runtime::Handle;
+use tokio::{runtime::Handle, time::timeout};
 use tokio_util::{
     sync::{CancellationToken, DropGuard},
     task::TaskTracker,
 };
 
-use super::{InformerScope, InformerStatus, ListBudget, ListerWatcher, SharedInformer};
+use super::{InformerScope, InformerStatus, ListBudget, ListerWatcher, Readiness, SharedInformer};
 use crate::{
     client::{Api, Client},
     metrics::Metrics,
@@ -67,6 +68,7 @@ struct Identity {
 trait Informer: Send + Sync {
     fn as_any(&self) -> &dyn Any;
     fn status(&self) -> InformerStatus;
+    fn readiness(&self) -> Readiness;
     fn run(&self, cancel: CancellationToken) -> BoxFuture<'static, ()>;
     fn stop(&self);
 }
@@ -154,19 +156,19 @@ impl Informers {
         K: Object + Serialize + DeserializeOwned,
     {
         let client = self.inner.client.clone();
-        let scope = scope.normalized();
-        self.of_source(resource.clone(), scope.clone(), move || {
-            Api::of(&client, resource, scope.namespace.as_deref())
+        self.of_source(resource.clone(), scope, move |namespace| {
+            Api::of(&client, resource.clone(), namespace)
         })
     }
 
-    /// As [`of`](Self::of), from another source than the API server; `source` is called only when
-    /// there is no such informer yet.
+    /// As [`of`](Self::of), from another source than the API server; `source` is called for each
+    /// namespace that the informer begins to read (`None`: all of them at once), and not at all if
+    /// there is such an informer already.
     pub fn of_source<K, L>(
         &self,
         resource: ApiResource,
         scope: InformerScope,
-        source: impl FnOnce() -> L,
+        source: impl Fn(Option<&str>) -> L + Send + 'static,
     ) -> SharedInformer<K>
     where
         K: Object,
@@ -174,8 +176,8 @@ impl Informers {
     {
         let identity = Identity {
             representation: TypeId::of::<K>(),
+            scope: scope.normalized(resource.namespaced),
             resource,
-            scope: scope.normalized(),
         };
         let mut state = self.state();
         let known = state.informers.get(&identity);
@@ -183,11 +185,12 @@ impl Informers {
             return SharedInformer::clone(informer);
         }
         let metrics = super::progress::metrics_of(&self.inner.metrics, &identity.resource);
-        let informer = SharedInformer::with_budget(
-            source(),
+        let informer = SharedInformer::in_namespaces(
+            identity.resource.clone(),
             identity.scope.clone(),
             metrics,
             self.inner.budget.clone(),
+            source,
         );
         state.phase.begin(&informer, &self.inner.tracker);
         state.informers.insert(identity, Arc::new(informer.clone()));
@@ -216,15 +219,58 @@ impl Informers {
         }
     }
 
-    /// Ends all informers, and returns when none of their tasks is left. It cannot be undone.
-    pub async fn shutdown(&self) {
+    /// Ends an informer for all who have it, and returns when it is over: no request is under way, its
+    /// listeners are gone, and it counts in no metric. What it read can still be read. Who asks for the same
+    /// afterwards gets a new one.
+    ///
+    /// This is the only way to end one early: handles that are dropped end nothing, since whoever
+    /// asks next may want it again.
+    pub async fn remove<K: Object>(&self, informer: &SharedInformer<K>) {
+        self.state().informers.retain(|_, one| {
+            let same = one.as_any().downcast_ref::<SharedInformer<K>>();
+            !same.is_some_and(|one| one.is(informer))
+        });
+        informer.stop();
+        informer.stopped().await;
+    }
+
+    /// Ends all informers, and returns when none of their tasks is left; or after 10 s, as
+    /// [`shutdown_within`](Self::shutdown_within) tells.
+    pub async fn shutdown(&self) -> bool {
+        self.shutdown_within(Duration::from_secs(10)).await
+    }
+
+    /// Ends all informers; answers whether all of their tasks ended in time. It cannot be undone.
+    ///
+    /// Whatever waits for the network or the clock ends at once. Only a listener whose
+    /// function does not return keeps its informer from ending, and nothing can stop it: it is
+    /// logged by name, and the [`statuses`](Self::statuses) tell it too.
+    pub async fn shutdown_within(&self, limit: Duration) -> bool {
         // Dropping the phase outside of the lock cancels what runs.
         if let Phase::New = self.enter(Phase::Stopped) {
             let informers: Vec<_> = self.state().informers.values().cloned().collect();
             informers.iter().for_each(|informer| informer.stop());
         }
         self.inner.tracker.close();
-        self.inner.tracker.wait().await;
+        let ended = timeout(limit, self.inner.tracker.wait()).await.is_ok();
+        if !ended {
+            for status in self.statuses() {
+                if let Some((listener, since)) = status.telling {
+                    tracing::error!(
+                        resource = %status.resource,
+                        "the listener {listener} has not returned for {} s and is left behind",
+                        since.as_secs(),
+                    );
+                }
+            }
+        }
+        ended
+    }
+
+    /// Ready when all informers asked for so far have synced.
+    pub fn readiness(&self) -> Readiness {
+        let state = self.state();
+        Readiness::all(state.informers.values().map(|one| one.readiness()))
     }
 
     /// How each informer is doing, in order of their kinds.
@@ -233,8 +279,8 @@ impl Informers {
         let mut statuses: Vec<_> = state.informers.values().map(|one| one.status()).collect();
         drop(state);
         statuses.sort_by(|a, b| {
-            let namespace = |status: &InformerStatus| status.scope.namespace.clone();
-            (&a.resource, namespace(a)).cmp(&(&b.resource, namespace(b)))
+            let namespaces = |status: &InformerStatus| status.scope.namespaces.names();
+            (&a.resource, namespaces(a)).cmp(&(&b.resource, namespaces(b)))
         });
         statuses
     }
@@ -268,6 +314,10 @@ impl<K: Object> Informer for SharedInformer<K> {
 
     fn status(&self) -> InformerStatus {
         self.status()
+    }
+
+    fn readiness(&self) -> Readiness {
+        self.readiness()
     }
 
     fn run(&self, cancel: CancellationToken) -> BoxFuture<'static, ()> {

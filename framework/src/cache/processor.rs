@@ -1,12 +1,23 @@
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    cmp::Ordering,
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+};
 
-use super::{Batch, Delta, Entry, Event, Store};
+use super::{Batch, Delta, Entry, Event, Store, parts::PartId};
 use crate::resource::{Object, ObjectKey, Undecodable};
 
 /// Turns deltas into changes of a store and into events: the part of client-go's controller loop
 /// that decides what happened. Synchronous.
 pub(super) struct Processor<K> {
     store: Store<K>,
+    parts: BTreeMap<PartId, Part>,
+}
+
+/// How far one of several reflectors is; their objects are in different namespaces.
+struct Part {
+    /// `None` is all of them.
+    namespace: Option<String>,
     /// During a list: what the store held when it began and the list did not name yet.
     unseen: HashSet<ObjectKey>,
     listing: bool,
@@ -18,10 +29,29 @@ impl<K: Object> Processor<K> {
     pub(super) fn new(store: Store<K>) -> Self {
         Self {
             store,
+            parts: BTreeMap::new(),
+        }
+    }
+
+    /// From now on there are deltas of `id`, which reads `namespace` (`None`: all of them).
+    pub(super) fn add(&mut self, id: PartId, namespace: Option<String>) {
+        let part = Part {
+            namespace,
             unseen: HashSet::new(),
             listing: true,
             resource_version: String::new(),
-        }
+        };
+        self.parts.insert(id, part);
+    }
+
+    /// Lets go of a part with all its objects.
+    pub(super) fn remove(&mut self, id: PartId) -> Vec<Event<K>> {
+        let Some(part) = self.parts.remove(&id) else {
+            return Vec::new();
+        };
+        let events = self.drop_all(self.keys(&part));
+        self.store.publish();
+        events
     }
 
     pub(super) fn store(&self) -> &Store<K> {
@@ -34,52 +64,75 @@ impl<K: Object> Processor<K> {
     }
 
     /// Applies `batch` to the store, publishes it, and gives the events of it in order.
-    pub(super) fn process(&mut self, batch: Batch<K>) -> Vec<Event<K>> {
+    pub(super) fn process(&mut self, id: PartId, batch: Batch<K>) -> Vec<Event<K>> {
+        let Some(mut part) = self.parts.remove(&id) else {
+            return Vec::new();
+        };
         let mut events = Vec::with_capacity(batch.deltas.len());
         for delta in batch.deltas {
-            self.apply(delta, batch.initial, &mut events);
+            self.apply(&mut part, delta, batch.initial, &mut events);
         }
-        if !self.resource_version.is_empty() {
-            self.store.set_resource_version(&self.resource_version);
+        self.parts.insert(id, part);
+        if let Some(version) = oldest(self.parts.values().map(|part| &*part.resource_version)) {
+            self.store.set_resource_version(version);
         }
         self.store.publish();
         events
     }
 
-    fn apply(&mut self, delta: Delta<K>, initial: bool, events: &mut Vec<Event<K>>) {
+    fn keys(&self, part: &Part) -> HashSet<ObjectKey> {
+        let objects = self.store.working();
+        match &part.namespace {
+            None => objects.iter().map(|(key, _)| key.clone()).collect(),
+            Some(namespace) => {
+                let objects = objects.in_namespace(namespace);
+                objects.map(|(key, _)| key.clone()).collect()
+            }
+        }
+    }
+
+    fn drop_all(&mut self, keys: HashSet<ObjectKey>) -> Vec<Event<K>> {
+        let mut keys: Vec<_> = keys.into_iter().collect();
+        keys.sort_unstable();
+        let gone = keys.iter().filter_map(|key| self.store.remove(key));
+        gone.map(|entry| vanished(&entry)).collect()
+    }
+
+    fn apply(
+        &mut self,
+        part: &mut Part,
+        delta: Delta<K>,
+        initial: bool,
+        events: &mut Vec<Event<K>>,
+    ) {
         match delta {
             Delta::ListStarted => {
-                let keys = self.store.working().iter().map(|(key, _)| key.clone());
-                self.unseen = keys.collect();
-                self.listing = true;
+                part.unseen = self.keys(part);
+                part.listing = true;
             }
             Delta::ListEnded { resource_version } => {
-                let mut gone: Vec<_> = std::mem::take(&mut self.unseen).into_iter().collect();
-                gone.sort_unstable();
-                for key in gone {
-                    events.extend(self.store.remove(&key).as_ref().map(vanished));
-                }
-                self.listing = false;
-                self.resource_version = resource_version;
+                events.extend(self.drop_all(std::mem::take(&mut part.unseen)));
+                part.listing = false;
+                part.resource_version = resource_version;
             }
             Delta::Bookmark { resource_version } => {
-                self.resource_version = resource_version;
+                part.resource_version = resource_version;
             }
-            Delta::Set(object) => self.set(object, initial, events),
-            Delta::SetUndecodable(object) => self.set_undecodable(*object, events),
+            Delta::Set(object) => self.set(part, object, initial, events),
+            Delta::SetUndecodable(object) => self.set_undecodable(part, *object, events),
             Delta::Deleted(object) => {
                 let key = object.key();
-                self.unseen.remove(&key);
+                part.unseen.remove(&key);
                 self.store.remove(&key);
-                self.follow(object.resource_version());
+                part.follow(object.resource_version());
                 events.push(Event::Deleted {
                     object,
                     final_state_known: true,
                 });
             }
             Delta::DeletedUndecodable(object) => {
-                self.unseen.remove(&object.key);
-                self.follow(object.resource_version.as_deref());
+                part.unseen.remove(&object.key);
+                part.follow(object.resource_version.as_deref());
                 events.push(match self.store.remove(&object.key) {
                     Some(entry) => vanished(&entry),
                     None => Event::UndecodableDeleted {
@@ -90,10 +143,10 @@ impl<K: Object> Processor<K> {
         }
     }
 
-    fn set(&mut self, new: Arc<K>, initial: bool, events: &mut Vec<Event<K>>) {
+    fn set(&mut self, part: &mut Part, new: Arc<K>, initial: bool, events: &mut Vec<Event<K>>) {
         let key = new.key();
-        self.unseen.remove(&key);
-        self.follow(new.resource_version());
+        part.unseen.remove(&key);
+        part.follow(new.resource_version());
         let old = match self.store.get(&key) {
             // The `Arc` that readers have stays; the new copy goes.
             Some(entry) if same_version(entry, &*new) => return,
@@ -111,9 +164,14 @@ impl<K: Object> Processor<K> {
         });
     }
 
-    fn set_undecodable(&mut self, object: Undecodable, events: &mut Vec<Event<K>>) {
-        self.unseen.remove(&object.key);
-        self.follow(object.resource_version.as_deref());
+    fn set_undecodable(
+        &mut self,
+        part: &mut Part,
+        object: Undecodable,
+        events: &mut Vec<Event<K>>,
+    ) {
+        part.unseen.remove(&object.key);
+        part.follow(object.resource_version.as_deref());
         let present = self.store.get(&object.key);
         let recreated = present.is_some_and(|entry| {
             object.uid.is_some() && entry.uid().is_some() && object.uid.as_deref() != entry.uid()
@@ -137,7 +195,9 @@ impl<K: Object> Processor<K> {
         self.store.insert_undecodable(object.clone(), last.clone());
         events.push(Event::Undecodable { object, last });
     }
+}
 
+impl Part {
     /// The collection's version goes with the events, but not with the items of a list: they come
     /// in the order of names.
     fn follow(&mut self, resource_version: Option<&str>) {
@@ -146,6 +206,26 @@ impl<K: Object> Processor<K> {
             self.resource_version.push_str(version);
         }
     }
+}
+
+/// The version that all parts have reached; `None` if that cannot be told.
+fn oldest<'a>(versions: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let mut versions = versions.into_iter();
+    let first = versions.next().filter(|version| !version.is_empty())?;
+    versions.try_fold(first, |oldest, version| {
+        Some(match compare(oldest, version)? {
+            Ordering::Greater => version,
+            Ordering::Less | Ordering::Equal => oldest,
+        })
+    })
+}
+
+/// Which is older, if they are integers (KEP-5504).
+fn compare(one: &str, other: &str) -> Option<Ordering> {
+    let is_number =
+        |version: &str| !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_digit());
+    let both = is_number(one) && is_number(other);
+    both.then(|| (one.len(), one).cmp(&(other.len(), other)))
 }
 
 fn same_version<K: Object>(entry: &Entry<K>, object: &K) -> bool {

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     cache::{Event, InformerScope, InformerStatus, SharedInformer, Subscription},
-    resource::{ApiResource, Object, ObjectKey, OwnerReference, Resource, Scope},
+    resource::{ApiResource, Object, ObjectKey, OwnerReference, Resource},
 };
 
 /// One line of `wire`, whatever its kind.
@@ -32,11 +32,9 @@ pub(super) struct Connection {
 }
 
 pub(super) fn informer<C: Resource>(environment: &Environment) -> SharedInformer<C> {
-    let namespace = environment.namespace.clone();
-    environment.informers.informer(InformerScope {
-        namespace: namespace.filter(|_| C::Scope::NAMESPACED),
-        ..InformerScope::all()
-    })
+    let namespaces = environment.namespace.iter();
+    let scope = InformerScope::all().namespaces(namespaces);
+    environment.informers.informer(scope)
 }
 
 fn listen<C: Resource>(

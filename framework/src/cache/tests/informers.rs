@@ -1,5 +1,7 @@
 //! One copy of everything, started, isolated and ended together.
 
+use futures_util::StreamExt;
+
 use super::*;
 use crate::{
     cache::{
@@ -22,7 +24,9 @@ fn ask(
     scope: InformerScope,
 ) -> SharedInformer<ConfigMap> {
     let server = server.clone();
-    informers.of_source(ApiResource::of::<ConfigMap>(), scope, move || server)
+    informers.of_source(ApiResource::of::<ConfigMap>(), scope, move |_| {
+        server.clone()
+    })
 }
 
 #[tokio::test(start_paused = true)]
@@ -132,4 +136,59 @@ async fn a_shutdown_before_the_start_tells_those_who_wait() {
     assert!(!informer.synced().await);
     informers.start(&CancellationToken::new());
     assert!(server.requests().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_removed_informer_ends_for_all_and_the_next_one_begins_anew() {
+    let (server, metrics) = (FakeServer::new(), Metrics::new());
+    let config = Config::new("http://127.0.0.1:1".parse().unwrap());
+    let informers = Informers::new(Client::new(config).unwrap(), metrics.clone());
+    server.put("a");
+    let first = ask(&informers, &server, InformerScope::all());
+    let other = ask(&informers, &server, InformerScope::all());
+    informers.start(&CancellationToken::new());
+    assert!(informers.readiness().wait().await);
+    let (heard, stream) = (Heard::at(&other), first.stream());
+    settle().await;
+    informers.remove(&first).await;
+    assert_eq!((server.open_watches(), informers.statuses().len()), (0, 0));
+    assert_eq!(metrics.informer("", "v1", "configmaps").objects.get(), 0);
+    heard.subscription.remove().await;
+    assert_eq!(stream.collect::<Vec<_>>().await.len(), 1);
+    assert_eq!(other.lister().len(), 1, "what was read can still be read");
+    let tasks = tokio::runtime::Handle::current().metrics();
+    assert_eq!(tasks.num_alive_tasks(), 0);
+    let again = ask(&informers, &server, InformerScope::all());
+    assert!(again.synced().await);
+    // An old handle ends no new informer.
+    informers.remove(&first).await;
+    assert_eq!(informers.statuses().len(), 1);
+    // One that was never started ends too.
+    let alone = server.informer();
+    informers.remove(&alone).await;
+    assert!(!alone.synced().await);
+    assert!(informers.shutdown().await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_listener_that_never_returns_is_named_and_holds_the_shutdown_for_a_bounded_time() {
+    let (server, informers) = (FakeServer::new(), informers());
+    server.put("a");
+    let informer = ask(&informers, &server, InformerScope::all());
+    let (blocked, begun) = (
+        std::sync::mpsc::channel::<()>(),
+        Arc::new(tokio::sync::Notify::new()),
+    );
+    let (own, release) = (begun.clone(), blocked.0);
+    informer.add_named_listener("stuck", move |_| {
+        own.notify_one();
+        let _ = blocked.1.recv();
+    });
+    informers.start(&CancellationToken::new());
+    begun.notified().await;
+    assert!(!informers.shutdown_within(Duration::from_millis(1)).await);
+    let telling = informer.status().telling.map(|(listener, _)| listener);
+    assert_eq!(telling.as_deref(), Some("stuck"));
+    drop(release);
+    assert!(informers.shutdown().await);
 }

@@ -5,6 +5,7 @@ mod heard;
 mod informers;
 mod listeners;
 mod model;
+mod namespaces;
 pub(super) mod packed;
 mod reading;
 mod requests;

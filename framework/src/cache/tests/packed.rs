@@ -144,7 +144,9 @@ fn what_happened_is_told_the_same_whether_objects_are_packed_or_not() {
             deltas,
             initial: false,
         };
-        let events = Processor::new(store).process(batch);
+        let mut processor = Processor::new(store);
+        processor.add(0, None);
+        let events = processor.process(0, batch);
         let line = |event: &Event<ConfigMap>| match event {
             Event::Updated { old, .. } | Event::Recreated { old, .. } => {
                 format!("{event:?} after {:?}", old.resource_version())

@@ -82,7 +82,9 @@ impl World {
         let script = Script::new();
         let source = script.clone();
         self.informers
-            .of_source::<K, _>(ApiResource::of::<K>(), InformerScope::all(), || source);
+            .of_source::<K, _>(ApiResource::of::<K>(), InformerScope::all(), move |_| {
+                source.clone()
+            });
         script
     }
 

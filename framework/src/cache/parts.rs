@@ -1,0 +1,121 @@
+use std::{collections::BTreeMap, convert::Infallible, future::pending, sync::Arc};
+
+use futures_util::{
+    FutureExt, StreamExt,
+    future::BoxFuture,
+    stream::{self, BoxStream, FuturesUnordered, SelectAll},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{Batch, DeltaQueue, ListerWatcher, Reflector};
+use crate::resource::Object;
+
+/// Which part of an informer something comes from; never used twice.
+pub(super) type PartId = u64;
+
+/// The namespaces that an informer reads: each has a reflector and a queue of its own.
+pub(super) struct Parts<K> {
+    /// By namespace; `None` is all of them.
+    parts: BTreeMap<Option<String>, Part<K>>,
+    next: PartId,
+    pub(super) reading: Reading,
+    pub(super) batches: Batches<K>,
+}
+
+struct Part<K> {
+    id: PartId,
+    queue: Arc<DeltaQueue<K>>,
+    has_synced: bool,
+    cancel: CancellationToken,
+}
+
+/// The reflectors at work.
+#[derive(Default)]
+pub(super) struct Reading(FuturesUnordered<BoxFuture<'static, ()>>);
+
+/// What came out of the queues.
+pub(super) struct Batches<K>(SelectAll<BoxStream<'static, (PartId, Batch<K>)>>);
+
+impl<K: Object> Parts<K> {
+    pub(super) fn new() -> Self {
+        Self {
+            parts: BTreeMap::new(),
+            next: 0,
+            reading: Reading::default(),
+            batches: Batches(SelectAll::new()),
+        }
+    }
+
+    /// Begins to read a namespace.
+    pub(super) fn add<L: ListerWatcher<K>>(
+        &mut self,
+        namespace: Option<String>,
+        reflector: Reflector<L>,
+    ) -> PartId {
+        let (id, queue) = (self.next, Arc::new(DeltaQueue::new()));
+        self.next += 1;
+        let cancel = CancellationToken::new();
+        let (read, end) = (queue.clone(), cancel.clone());
+        self.reading.0.push(Box::pin(async move {
+            end.run_until_cancelled(reflector.run(&read)).await;
+        }));
+        let batches = stream::unfold(queue.clone(), move |queue| async move {
+            let batch = queue.pop().await;
+            Some(((id, batch), queue))
+        });
+        let batches = batches.take_until(cancel.clone().cancelled_owned());
+        self.batches.0.push(batches.boxed());
+        let part = Part {
+            id,
+            queue,
+            has_synced: false,
+            cancel,
+        };
+        self.parts.insert(namespace, part);
+        id
+    }
+
+    /// Reads a namespace no longer: what came of it and was not taken yet is gone.
+    pub(super) fn remove(&mut self, namespace: &Option<String>) -> Option<PartId> {
+        let part = self.parts.remove(namespace)?;
+        part.cancel.cancel();
+        // The reflector, with its watch, goes now.
+        while let Some(Some(())) = self.reading.0.next().now_or_never() {}
+        Some(part.id)
+    }
+
+    pub(super) fn namespaces(&self) -> impl Iterator<Item = &Option<String>> {
+        self.parts.keys()
+    }
+
+    /// The last batch of that part was worked on.
+    pub(super) fn finish(&mut self, id: PartId) {
+        let part = self.parts.values_mut().find(|part| part.id == id);
+        if let Some(part) = part {
+            part.has_synced = part.queue.finish();
+        }
+    }
+
+    /// Whether the first list of each was worked on.
+    pub(super) fn have_synced(&self) -> bool {
+        self.parts.values().all(|part| part.has_synced)
+    }
+}
+
+impl Reading {
+    /// Reads from the network as long as it is polled. Dropping the future loses nothing.
+    pub(super) async fn run(&mut self) -> Infallible {
+        while self.0.next().await.is_some() {}
+        pending().await
+    }
+}
+
+impl<K> Batches<K> {
+    /// The next batch of any. Dropping the future loses nothing.
+    pub(super) async fn next(&mut self) -> (PartId, Batch<K>) {
+        match self.0.next().await {
+            Some(batch) => batch,
+            None => pending().await,
+        }
+    }
+}
