@@ -106,6 +106,13 @@ scenarios! {
     ],
     compression: [what_is_long_comes_compressed_and_is_the_same],
     network: [requests_and_watches_go_through_a_proxy],
+    informers: [
+        a_cache_follows_what_happens,
+        a_late_listener_begins_with_what_is_there,
+        a_scope_holds_what_its_selectors_choose,
+        a_custom_kind_is_held_back_until_it_is_served,
+        a_cache_goes_on_after_its_connection_was_cut,
+    ],
 }
 
 /// Goes through all of them with a real API server.

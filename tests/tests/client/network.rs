@@ -21,9 +21,13 @@ use tokio::{
 
 use crate::target::Target;
 
-/// An HTTP proxy that makes every tunnel it is asked for and counts them; it ends with the set.
-async fn proxy(tasks: &mut JoinSet<()>, tunnels: Arc<AtomicUsize>) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+/// An HTTP proxy that makes every tunnel it is asked for and counts them; it ends with the set, and its tunnels too.
+pub(crate) async fn proxy(
+    tasks: &mut JoinSet<()>,
+    tunnels: Arc<AtomicUsize>,
+    address: &str,
+) -> SocketAddr {
+    let listener = TcpListener::bind(address).await.unwrap();
     let address = listener.local_addr().unwrap();
     tasks.spawn(async move {
         let mut connections = JoinSet::new();
@@ -47,7 +51,7 @@ async fn proxy(tasks: &mut JoinSet<()>, tunnels: Arc<AtomicUsize>) -> SocketAddr
 
 pub(crate) async fn requests_and_watches_go_through_a_proxy(target: &Target) {
     let (mut tasks, tunnels) = (JoinSet::new(), Arc::new(AtomicUsize::new(0)));
-    let address = proxy(&mut tasks, tunnels.clone()).await;
+    let address = proxy(&mut tasks, tunnels.clone(), "127.0.0.1:0").await;
     let with_proxy = |config: Config| config.with_proxy(format!("http://{address}").parse().unwrap());
     let client = Client::new(with_proxy(target.config().await)).unwrap();
     let maps = Api::<ConfigMap>::namespaced(&client, &target.namespace);
