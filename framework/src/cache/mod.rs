@@ -56,8 +56,28 @@
 //! What it does not: intermediate states may be left out while the watch is interrupted, and a
 //! cache is always a little behind the server.
 //!
-//! Against client-go: deletions come last in a list, recreation is an event of its own, the removal
-//! of a listener can be awaited, there is no resync, and nothing polls.
+//! Against client-go, on purpose:
+//!
+//! * a [stream](EventStream) merges what was not taken yet, where client-go's buffer grows without
+//!   bound;
+//! * an object that was deleted and created anew unseen is [`Event::Recreated`], no update;
+//! * pauses start over after success that held, not every two minutes, and each kind of failure has
+//!   its own ([`Reflector`]);
+//! * a watch that fell silent is replaced; client-go waits for its connection to fail
+//!   ([`Reflector`]);
+//! * a streamed list whose end is not marked is given up for pages; client-go waits for ever
+//!   ([`Reflector`]);
+//! * an object that does not decode spoils only itself ([`Event::Undecodable`]); client-go lists the
+//!   kind anew, again and again;
+//! * managed fields are left out while decoding, unless they are
+//!   [asked for](crate::client::Api::with_managed_fields);
+//! * the [client](crate::client) does not limit its own rate unless told to;
+//! * a panic of a listener ends only that call ([`SharedInformer::add_listener`]); client-go ends the
+//!   process;
+//! * the removal of a listener ([`Subscription::remove`]) and the end of all
+//!   ([`Informers::shutdown`]) can be awaited;
+//! * deletions come last in a list, a broken stream goes on where it was, and there is no resync: who
+//!   wants to look again uses a timer.
 
 mod api;
 mod backoff;
