@@ -3,10 +3,12 @@
 mod faults;
 mod heard;
 mod informers;
+mod kube_rs_defects;
 mod listeners;
 mod model;
 mod namespaces;
 pub(super) mod packed;
+mod parity;
 mod reading;
 mod requests;
 mod streamed_lists;
