@@ -12,7 +12,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use tokio::{sync::mpsc, time::sleep};
 
 pub(crate) use super::fake_errors::*;
-use super::{InformerScope, ListerWatcher, SharedInformer};
+use super::{InformerScope, ListBudget, ListerWatcher, SharedInformer};
 use crate::{
     client::{Change, Error, ListParams, ObjectList, WatchEvent, WatchParams, WatchStream},
     metrics::Metrics,
@@ -176,8 +176,16 @@ impl FakeServer {
     }
 
     pub(crate) fn informer_with(&self, metrics: &Metrics) -> SharedInformer<ConfigMap> {
+        self.informer_of(metrics, ListBudget::default())
+    }
+
+    pub(crate) fn informer_of(
+        &self,
+        metrics: &Metrics,
+        budget: ListBudget,
+    ) -> SharedInformer<ConfigMap> {
         let metrics = super::progress::metrics_of(metrics, &self.resource);
-        SharedInformer::new(self.clone(), InformerScope::all(), metrics)
+        SharedInformer::with_budget(self.clone(), InformerScope::all(), metrics, budget)
     }
 
     /// Creates or changes an object.

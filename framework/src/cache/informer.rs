@@ -7,7 +7,7 @@ use std::{
 };
 
 use futures_util::future::BoxFuture;
-use tokio::{sync::watch, task::yield_now};
+use tokio::{sync::watch, task::yield_now, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -307,6 +307,7 @@ impl<K: Object> Shared<K> {
         let mut listeners = Vec::new();
         let mut changes = self.scope.namespaces.changes();
         let mut follow = true;
+        let started = Instant::now();
         loop {
             if std::mem::take(&mut follow) {
                 let events = self.follow(&mut source, &mut parts, &mut processor);
@@ -314,6 +315,7 @@ impl<K: Object> Shared<K> {
             }
             if parts.have_synced() && !self.has_synced() {
                 self.ready.send_replace(Ready::Yes);
+                self.metrics.synced(started.elapsed());
                 listeners.iter_mut().for_each(Listener::all_told);
             }
             processor.take_in_indexes();
@@ -332,9 +334,12 @@ impl<K: Object> Shared<K> {
                 never = parts.reading.run() => match never {},
                 batch = parts.batches.next() => batch,
             };
+            let taken = Instant::now();
             let events = processor.process(part, batch);
             self.told(&processor, &mut listeners, &events);
             drop(events);
+            let took = taken.elapsed().as_secs_f64();
+            self.metrics.processing.observe(took);
             parts.finish(part);
             // A batch is work for milliseconds: others come first.
             yield_now().await;

@@ -2,9 +2,16 @@
 //! that broke off.
 
 use super::*;
-use crate::cache::fake::{
-    StreamFault, Streaming, broken, expired, forbidden, half_a_frame, refused, status, throttled,
-    unsupported,
+use crate::{
+    cache::{
+        ListBudget,
+        fake::{
+            Answer, StreamFault, Streaming, broken, expired, forbidden, half_a_frame, refused,
+            status, throttled, unsupported,
+        },
+    },
+    client::WatchEvent,
+    metrics::Metrics,
 };
 
 fn served() -> FakeServer {
@@ -87,14 +94,15 @@ async fn nothing_is_left_of_a_stream_that_ended_before_its_mark() {
         StreamFault::Fails(2, broken),
         StreamFault::Fails(2, expired),
         StreamFault::Fails(2, half_a_frame),
+        StreamFault::Fails(2, || throttled(5)),
         StreamFault::Mute(2),
     ] {
         let server = served();
         server.cut_streams([fault.clone()]);
-        // The stream that follows meets a server where `a` is gone.
+        // What is asked for later meets a server where `a` is gone.
         let running = Running::of(server.informer());
         let heard = Heard::at(&running.informer);
-        tokio::task::yield_now().await;
+        settle().await;
         server.delete("a");
         server.put("d");
         seconds(20).await;
@@ -266,4 +274,73 @@ async fn a_watch_that_is_not_allowed_is_told_at_once_and_lists_keep_the_cache_fr
     server.heal();
     seconds(61).await;
     assert_eq!(running.informer.status().to_string(), "synced");
+}
+
+#[test]
+fn an_object_without_a_name_is_no_step() {
+    let event = WatchEvent::Added(ConfigMap::default());
+    assert!(crate::cache::reflector::delta(event).is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_informer_does_can_be_read_in_its_metrics_and_ends_with_it() {
+    let metrics = Metrics::new();
+    let server = FakeServer::new().streaming(Streaming::Refused(unsupported));
+    server.put("a");
+    server.put_bad("b");
+    let running = Running::of(server.informer_with(&metrics));
+    settle().await;
+    server.put("a");
+    settle().await;
+    let has = |lines: &[&str]| {
+        let text = metrics.encode();
+        for line in lines {
+            assert!(text.contains(line), "{line} is missing in\n{text}");
+        }
+    };
+    has(&[
+        "pilothouse_informer_objects{resource=\"configmaps\"} 2\n",
+        "pilothouse_informer_undecodable_objects{resource=\"configmaps\"} 1\n",
+        "pilothouse_informer_open_watches{resource=\"configmaps\"} 1\n",
+        "pilothouse_informer_waiting_lists{resource=\"configmaps\"} 0\n",
+        "pilothouse_informer_lists_total{reason=\"initial\",resource=\"configmaps\"} 1\n",
+        "pilothouse_informer_list_fallbacks_total{reason=\"unsupported\",resource=\"configmaps\"} 1\n",
+        "informer_store_resource_version{group=\"\",name=\"\",resource=\"configmaps\",version=\"v1\"} 3\n",
+        "informer_processing_latency_seconds_count{group=\"\",name=\"\",resource=\"configmaps\",version=\"v1\"} 2\n",
+    ]);
+    running.cancel.cancel();
+    running.task.await.unwrap();
+    has(&[
+        "pilothouse_informer_objects{resource=\"configmaps\"} 0\n",
+        "pilothouse_informer_undecodable_objects{resource=\"configmaps\"} 0\n",
+        "pilothouse_informer_open_watches{resource=\"configmaps\"} 0\n",
+    ]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_so_many_list_at_the_same_time_and_nobody_waits_for_one_that_hangs() {
+    let metrics = Metrics::new();
+    let budget = ListBudget::new(2);
+    let servers: Vec<FakeServer> = (0..5).map(|_| FakeServer::new()).collect();
+    let start = |server: &FakeServer| {
+        server.answer_lists([Answer::Hang]);
+        Running::of(server.informer_of(&metrics, budget.clone()))
+    };
+    let running: Vec<Running> = servers.iter().map(start).collect();
+    let asked = || {
+        servers
+            .iter()
+            .filter(|one| !one.requests().is_empty())
+            .count()
+    };
+    let waiting = || metrics.informer("", "v1", "configmaps").waiting_lists.get();
+    settle().await;
+    assert_eq!((asked(), waiting()), (2, 3));
+    running[0].cancel.cancel();
+    settle().await;
+    assert_eq!((asked(), waiting()), (1, 2), "its place is free at once");
+    seconds(29).await;
+    assert_eq!(asked(), 0);
+    seconds(2).await;
+    assert_eq!((asked(), waiting()), (2, 0));
 }
