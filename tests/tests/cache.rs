@@ -213,7 +213,11 @@ async fn a_forbidden_kind_is_told_and_works_once_it_is_allowed() {
     assert!(!informer.has_synced());
     assert_eq!(
         informer.status().last_error.as_deref(),
-        Some("cannot list configmaps in namespace \"x\": forbidden: no role gives that")
+        Some(
+            "cannot list configmaps in namespace \"x\": forbidden: no role gives that: bind this \
+             identity to a Role in x with apiGroups: [\"\"], resources: [\"configmaps\"], \
+             verbs: [\"get\", \"list\", \"watch\"]"
+        )
     );
     assert!(informer.synced().await);
     assert_eq!(informer.status().last_error, None);

@@ -14,7 +14,7 @@ use super::{
     Event, EventStream, Index, IndexHandle, InformerMode, InformerScope, InformerStatus,
     ListBudget, Lister, ListerWatcher, Namespaces, Readiness, Reflector, Store, Subscription,
     event_stream, listener::Listener, listeners::Listeners, parts::Parts, processor::Processor,
-    progress::Progress, readiness::Ready,
+    progress::Progress, readiness::Ready, transform::Transform,
 };
 use crate::{
     metrics::InformerMetrics,
@@ -82,7 +82,9 @@ impl<K: Object> SharedInformer<K> {
         };
         let resource = source.resource().clone();
         let mut source = Some(source);
-        Self::of_sources(resource, scope, metrics, budget, move |_| source.take())
+        Self::of_sources(resource, scope, metrics, budget, None, move |_| {
+            source.take()
+        })
     }
 
     /// An informer of several sources: `source` is called for each namespace of `scope` when it is to
@@ -95,16 +97,17 @@ impl<K: Object> SharedInformer<K> {
         source: impl Fn(Option<&str>) -> L + Send + 'static,
     ) -> Self {
         let scope = scope.normalized(resource.namespaced);
-        Self::of_sources(resource, scope, metrics, budget, move |namespace| {
+        Self::of_sources(resource, scope, metrics, budget, None, move |namespace| {
             Some(source(namespace))
         })
     }
 
-    fn of_sources<L: ListerWatcher<K>>(
+    pub(super) fn of_sources<L: ListerWatcher<K>>(
         resource: ApiResource,
         scope: InformerScope,
         metrics: InformerMetrics,
         budget: ListBudget,
+        transform: Option<Transform<K>>,
         source: impl FnMut(Option<&str>) -> Option<L> + Send + 'static,
     ) -> Self {
         let store = Store::new();
@@ -122,7 +125,7 @@ impl<K: Object> SharedInformer<K> {
             cancel: CancellationToken::new(),
             stopped: CancellationToken::new(),
             work: Mutex::new(Some(Box::new(|shared| {
-                Box::pin(shared.work(source, store))
+                Box::pin(shared.work(source, Processor::new(store, transform)))
             }))),
         };
         Self {
@@ -300,9 +303,8 @@ impl<K: Object> Shared<K> {
     async fn work<L: ListerWatcher<K>>(
         self: Arc<Self>,
         mut source: impl FnMut(Option<&str>) -> Option<L> + Send,
-        store: Store<K>,
+        mut processor: Processor<K>,
     ) {
-        let mut processor = Processor::new(store);
         let mut parts = Parts::new();
         let mut listeners = Vec::new();
         let mut changes = self.scope.namespaces.changes();

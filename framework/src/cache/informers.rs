@@ -14,7 +14,10 @@ use tokio_util::{
     task::TaskTracker,
 };
 
-use super::{InformerScope, InformerStatus, ListBudget, ListerWatcher, Readiness, SharedInformer};
+use super::{
+    InformerScope, InformerStatus, InformersBuilder, ListBudget, ListerWatcher, Readiness,
+    SharedInformer, transform::Transforms,
+};
 use crate::{
     client::{Api, Client},
     metrics::Metrics,
@@ -38,6 +41,7 @@ struct Inner {
     client: Client,
     metrics: Metrics,
     budget: ListBudget,
+    transforms: Transforms,
     tracker: TaskTracker,
     state: Mutex<State>,
 }
@@ -76,16 +80,31 @@ trait Informer: Send + Sync {
 impl Informers {
     /// No informers yet; they will read through `client`.
     pub fn new(client: Client, metrics: Metrics) -> Self {
-        Self::with_budget(client, metrics, ListBudget::default())
+        Self::builder(client, metrics).build()
+    }
+
+    /// The same, with a say in what is kept of objects and in how they are read.
+    pub fn builder(client: Client, metrics: Metrics) -> InformersBuilder {
+        InformersBuilder::new(client, metrics)
     }
 
     /// The same, with another number of lists at the same time.
     pub fn with_budget(client: Client, metrics: Metrics, budget: ListBudget) -> Self {
+        Self::builder(client, metrics).list_budget(budget).build()
+    }
+
+    pub(super) fn with(
+        client: Client,
+        metrics: Metrics,
+        budget: ListBudget,
+        transforms: Transforms,
+    ) -> Self {
         Self {
             inner: Arc::new(Inner {
                 client,
                 metrics,
                 budget,
+                transforms,
                 tracker: TaskTracker::new(),
                 state: Mutex::new(State {
                     informers: HashMap::new(),
@@ -185,12 +204,14 @@ impl Informers {
             return SharedInformer::clone(informer);
         }
         let metrics = super::progress::metrics_of(&self.inner.metrics, &identity.resource);
-        let informer = SharedInformer::in_namespaces(
+        let transform = self.inner.transforms.of(&identity.resource, &metrics);
+        let informer = SharedInformer::of_sources(
             identity.resource.clone(),
             identity.scope.clone(),
             metrics,
             self.inner.budget.clone(),
-            source,
+            transform,
+            move |namespace| Some(source(namespace)),
         );
         state.phase.begin(&informer, &self.inner.tracker);
         state.informers.insert(identity, Arc::new(informer.clone()));

@@ -4,13 +4,14 @@ use std::{
     sync::Arc,
 };
 
-use super::{Batch, Delta, Entry, Event, Store, parts::PartId};
+use super::{Batch, Delta, Entry, Event, Store, parts::PartId, transform::Transform};
 use crate::resource::{Object, ObjectKey, Undecodable};
 
 /// Turns deltas into changes of a store and into events: the part of client-go's controller loop
 /// that decides what happened. Synchronous.
 pub(super) struct Processor<K> {
     store: Store<K>,
+    transform: Option<Transform<K>>,
     parts: BTreeMap<PartId, Part>,
 }
 
@@ -26,9 +27,10 @@ struct Part {
 }
 
 impl<K: Object> Processor<K> {
-    pub(super) fn new(store: Store<K>) -> Self {
+    pub(super) fn new(store: Store<K>, transform: Option<Transform<K>>) -> Self {
         Self {
             store,
+            transform,
             parts: BTreeMap::new(),
         }
     }
@@ -123,22 +125,21 @@ impl<K: Object> Processor<K> {
             Delta::Deleted(object) => {
                 let key = object.key();
                 part.unseen.remove(&key);
-                self.store.remove(&key);
                 part.follow(object.resource_version());
-                events.push(Event::Deleted {
-                    object,
-                    final_state_known: true,
+                let entry = self.store.remove(&key);
+                events.push(match self.transformed(object) {
+                    Ok(object) => Event::Deleted {
+                        object,
+                        final_state_known: true,
+                    },
+                    Err(object) => gone(entry, object),
                 });
             }
             Delta::DeletedUndecodable(object) => {
                 part.unseen.remove(&object.key);
                 part.follow(object.resource_version.as_deref());
-                events.push(match self.store.remove(&object.key) {
-                    Some(entry) => vanished(&entry),
-                    None => Event::UndecodableDeleted {
-                        object: Arc::new(*object),
-                    },
-                });
+                let entry = self.store.remove(&object.key);
+                events.push(gone(entry, *object));
             }
         }
     }
@@ -147,12 +148,16 @@ impl<K: Object> Processor<K> {
         let key = new.key();
         part.unseen.remove(&key);
         part.follow(new.resource_version());
-        let old = match self.store.get(&key) {
-            // The `Arc` that readers have stays; the new copy goes.
-            Some(entry) if same_version(entry, &*new) => return,
-            Some(entry) => entry.last_object(),
-            None => None,
+        let present = self.store.get(&key);
+        // The `Arc` that readers have stays; the new copy goes.
+        if present.is_some_and(|entry| same_version(entry, &*new)) {
+            return;
+        }
+        let new = match self.transformed(new) {
+            Ok(new) => new,
+            Err(object) => return self.set_undecodable(part, object, events),
         };
+        let old = self.store.get(&key).and_then(Entry::last_object);
         self.store.insert(key, new.clone());
         events.push(match old {
             None => Event::Added {
@@ -162,6 +167,13 @@ impl<K: Object> Processor<K> {
             Some(old) if old.uid() == new.uid() => Event::Updated { old, new },
             Some(old) => Event::Recreated { old, new },
         });
+    }
+
+    fn transformed(&self, object: Arc<K>) -> Result<Arc<K>, Undecodable> {
+        match &self.transform {
+            Some(transform) => transform.apply(object),
+            None => Ok(object),
+        }
     }
 
     fn set_undecodable(
@@ -239,6 +251,16 @@ fn is_known(old: &Undecodable, new: &Undecodable) -> bool {
     let same_version = new.resource_version.is_some()
         && (&old.uid, &old.resource_version) == (&new.uid, &new.resource_version);
     same_version || old == new
+}
+
+/// An object was deleted, and its final state cannot be had.
+fn gone<K: Object>(entry: Option<Entry<K>>, object: Undecodable) -> Event<K> {
+    match entry {
+        Some(entry) => vanished(&entry),
+        None => Event::UndecodableDeleted {
+            object: Arc::new(object),
+        },
+    }
 }
 
 fn vanished<K: Object>(entry: &Entry<K>) -> Event<K> {

@@ -5,7 +5,7 @@ use std::{
 
 use tokio::time::Instant;
 
-use super::{Event, InformerMode, Snapshot};
+use super::{Event, InformerMode, Snapshot, remedy::remedy};
 use crate::{
     client::Error,
     metrics::{InformerMetrics, Metrics, Share},
@@ -152,6 +152,9 @@ impl Progress {
     /// A request failed. Each failure is logged once, however often it comes back.
     pub(super) fn failed(&self, verb: &str, error: &Error) {
         let mut text = format!("cannot {verb} {}: {}", self.target(), reason(error));
+        if let Some(remedy) = remedy(&self.resource, self.namespace.as_deref(), error) {
+            text += &format!(": {remedy}");
+        }
         let forbidden = error.is_forbidden();
         if forbidden && verb == "watch" {
             text += "; until it may, it lists again and again";

@@ -204,7 +204,11 @@ async fn what_is_forbidden_is_told_with_verb_resource_and_namespace_until_it_wor
     settle().await;
     assert_eq!(
         running.informer.status().last_error.as_deref(),
-        Some("cannot list configmaps in namespace \"x\": configmaps is forbidden: no role")
+        Some(
+            "cannot list configmaps in namespace \"x\": configmaps is forbidden: no role: bind this \
+             identity to a Role in x with apiGroups: [\"\"], resources: [\"configmaps\"], \
+             verbs: [\"get\", \"list\", \"watch\"]"
+        )
     );
     assert!(!running.informer.has_synced());
     assert!(running.informer.synced().await, "it is tried again");

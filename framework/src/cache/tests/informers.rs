@@ -5,7 +5,7 @@ use futures_util::StreamExt;
 use super::*;
 use crate::{
     cache::{
-        InformerScope, Informers,
+        Event, InformerScope, Informers,
         fake::{Answer, status},
     },
     client::{Client, Config},
@@ -191,4 +191,75 @@ async fn a_listener_that_never_returns_is_named_and_holds_the_shutdown_for_a_bou
     assert_eq!(telling.as_deref(), Some("stuck"));
     drop(release);
     assert!(informers.shutdown().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_transform_shapes_what_is_kept_and_told_and_its_failures_spoil_only_their_object() {
+    let (server, metrics) = (FakeServer::new(), Metrics::new());
+    let config = Config::new("http://127.0.0.1:1".parse().unwrap());
+    let builder = Informers::builder(Client::new(config).unwrap(), metrics.clone());
+    let builder = builder.transform::<ConfigMap>(|object| {
+        let metadata = &mut object.metadata;
+        metadata.labels = Some([("seen".into(), "yes".into())].into());
+        match metadata.name.as_deref() {
+            Some("fails") => Err("not for us".into()),
+            Some("panics") => panic!("on purpose"),
+            Some("renamed") => {
+                metadata.name = Some("other".into());
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    });
+    let informers = builder.build();
+    let names = ["fails", "good", "panics", "renamed"];
+    names.into_iter().for_each(|name| server.put(name));
+    let informer = ask(&informers, &server, InformerScope::all());
+    let heard = Heard::at(&informer);
+    let told = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let own = told.clone();
+    informer.add_listener(move |event| {
+        if let Event::Deleted { object, .. } | Event::Added { object, .. } = event {
+            own.lock().unwrap().push(object.metadata.labels.is_some());
+        }
+    });
+    informers.start(&CancellationToken::new());
+    assert!(informer.synced().await);
+    let mut lines = heard.lines();
+    lines.sort();
+    let bad = [
+        "undecodable fails",
+        "undecodable panics",
+        "undecodable renamed",
+    ];
+    assert_eq!(lines, [&["initial good"], &bad[..]].concat());
+    let mut reasons: Vec<_> = informer
+        .undecodable()
+        .iter()
+        .map(|one| one.reason.clone())
+        .collect();
+    reasons.sort();
+    assert_eq!(
+        reasons,
+        [
+            "its transform changed the name, namespace, UID or resource version",
+            "its transform failed: not for us",
+            "its transform panicked",
+        ]
+    );
+    let series = metrics.informer("", "v1", "configmaps");
+    assert_eq!(
+        (series.transform_errors.get(), series.undecodable.get()),
+        (3, 3)
+    );
+    server.delete("good");
+    server.delete("fails");
+    settle().await;
+    assert_eq!(heard.lines(), ["deleted good", "undecodable deleted fails"]);
+    assert_eq!(
+        *told.lock().unwrap(),
+        [true, true],
+        "deletions are shaped too"
+    );
+    informers.shutdown().await;
 }

@@ -144,7 +144,7 @@ fn what_happened_is_told_the_same_whether_objects_are_packed_or_not() {
             deltas,
             initial: false,
         };
-        let mut processor = Processor::new(store);
+        let mut processor = Processor::new(store, None);
         processor.add(0, None);
         let events = processor.process(0, batch);
         let line = |event: &Event<ConfigMap>| match event {

@@ -1,0 +1,84 @@
+use super::{
+    Informers, ListBudget,
+    transform::{TransformError, Transforms},
+};
+use crate::{
+    client::Client,
+    metrics::Metrics,
+    resource::{ApiResource, Object, Resource},
+};
+
+/// Makes [`Informers`] whose caches do not keep objects as they come.
+///
+/// ```no_run
+/// use pilothouse::cache::Informers;
+/// use pilothouse::client::Client;
+/// use pilothouse::k8s::api::core::v1::Secret;
+/// use pilothouse::metrics::Metrics;
+///
+/// # fn example(client: Client) {
+/// // The names are needed, the contents are not.
+/// let informers = Informers::builder(client, Metrics::new())
+///     .transform::<Secret>(|secret| {
+///         secret.data = None;
+///         Ok(())
+///     })
+///     .build();
+/// # drop(informers);
+/// # }
+/// ```
+#[must_use]
+pub struct InformersBuilder {
+    client: Client,
+    metrics: Metrics,
+    budget: ListBudget,
+    transforms: Transforms,
+}
+
+impl InformersBuilder {
+    pub(super) fn new(client: Client, metrics: Metrics) -> Self {
+        Self {
+            client,
+            metrics,
+            budget: ListBudget::default(),
+            transforms: Transforms::default(),
+        }
+    }
+
+    /// Another number of lists at the same time.
+    pub fn list_budget(mut self, budget: ListBudget) -> Self {
+        self.budget = budget;
+        self
+    }
+
+    /// Calls `function` once with each version of each object of `K` before it is stored and told, so
+    /// that all informers of the kind and type keep the same. A final state that comes with a deletion
+    /// passes through it too; a version that is in the cache already does not.
+    ///
+    /// What it takes away is gone for all readers: an object that is written back as it was read
+    /// would lose it. Where the function fails or panics, or changes the name, namespace, UID or resource version,
+    /// the object counts as one that does not decode, with the error as the reason (the error stands in
+    /// the log: it must not repeat secrets), and is counted as `transform_errors`. `managedFields` need no
+    /// transform: they are never read.
+    pub fn transform<K: Resource>(
+        self,
+        function: impl Fn(&mut K) -> Result<(), TransformError> + Send + Sync + 'static,
+    ) -> Self {
+        self.transform_of(ApiResource::of::<K>(), function)
+    }
+
+    /// The same for objects of `resource` that are read as `K`s, such as dynamic ones.
+    pub fn transform_of<K: Object>(
+        mut self,
+        resource: ApiResource,
+        function: impl Fn(&mut K) -> Result<(), TransformError> + Send + Sync + 'static,
+    ) -> Self {
+        self.transforms.insert(resource, function);
+        self
+    }
+
+    /// No informers yet.
+    pub fn build(self) -> Informers {
+        Informers::with(self.client, self.metrics, self.budget, self.transforms)
+    }
+}

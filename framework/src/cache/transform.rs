@@ -1,0 +1,90 @@
+use std::{
+    any::{Any, TypeId},
+    collections::HashMap,
+    error::Error,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
+
+use crate::{
+    metrics::InformerMetrics,
+    resource::{ApiResource, Object, Undecodable},
+};
+
+/// What a transform may fail with.
+pub(super) type TransformError = Box<dyn Error + Send + Sync>;
+
+type Function<K> = dyn Fn(&mut K) -> Result<(), TransformError> + Send + Sync;
+
+/// Transforms by kind and representation.
+#[derive(Default)]
+pub(super) struct Transforms(HashMap<(TypeId, ApiResource), Box<dyn Any + Send + Sync>>);
+
+/// What becomes of each object of a kind before a cache stores it.
+pub(super) struct Transform<K> {
+    resource: ApiResource,
+    metrics: InformerMetrics,
+    function: Arc<Function<K>>,
+}
+
+impl Transforms {
+    pub(super) fn insert<K: Object>(
+        &mut self,
+        resource: ApiResource,
+        function: impl Fn(&mut K) -> Result<(), TransformError> + Send + Sync + 'static,
+    ) {
+        let function: Arc<Function<K>> = Arc::new(function);
+        self.0
+            .insert((TypeId::of::<K>(), resource), Box::new(function));
+    }
+
+    pub(super) fn of<K: Object>(
+        &self,
+        resource: &ApiResource,
+        metrics: &InformerMetrics,
+    ) -> Option<Transform<K>> {
+        let function = self.0.get(&(TypeId::of::<K>(), resource.clone()))?;
+        let function = function.downcast_ref::<Arc<Function<K>>>()?;
+        Some(Transform {
+            resource: resource.clone(),
+            metrics: metrics.clone(),
+            function: function.clone(),
+        })
+    }
+}
+
+impl<K: Object> Transform<K> {
+    /// The object as it is to be stored. Where the function fails, panics or takes away what the object is known
+    /// by, the object is not lost: it counts as one that does not decode (design promise R8).
+    pub(super) fn apply(&self, mut object: Arc<K>) -> Result<Arc<K>, Undecodable> {
+        let metadata = object.metadata();
+        let mut undecodable = Undecodable {
+            resource: self.resource.clone(),
+            key: object.key(),
+            uid: metadata.uid.clone(),
+            resource_version: metadata.resource_version.clone(),
+            labels: metadata.labels.clone().unwrap_or_default(),
+            owner_references: metadata.owner_references.clone().unwrap_or_default(),
+            reason: String::new(),
+        };
+        // It came just now and nobody else has it.
+        let outcome = Arc::get_mut(&mut object).map(|object| {
+            let function = AssertUnwindSafe(|| (self.function)(object));
+            catch_unwind(function)
+        });
+        let is_same = object.key() == undecodable.key
+            && object.uid() == undecodable.uid.as_deref()
+            && object.resource_version() == undecodable.resource_version.as_deref();
+        undecodable.reason = match outcome {
+            Some(Ok(Ok(()))) if is_same => return Ok(object),
+            Some(Ok(Ok(()))) => {
+                "its transform changed the name, namespace, UID or resource version".to_owned()
+            }
+            Some(Ok(Err(error))) => format!("its transform failed: {error}"),
+            Some(Err(_)) => "its transform panicked".to_owned(),
+            None => "its transform found it in use".to_owned(),
+        };
+        self.metrics.transform_errors.inc();
+        Err(undecodable)
+    }
+}
