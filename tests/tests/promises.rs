@@ -202,7 +202,7 @@ mod r4_sync_first {
         seen.until_calls("a", 1).await;
         let query = Query::parse(Some("verbose"));
         let report = running.ready().report(&query).to_string();
-        let expected = "[-]informer-widgets.test.pilothouse.dev failed: cannot watch widgets.test.pilothouse.dev in all namespaces: forbidden: no rule allows it; until it may, it lists again and again (last heard ";
+        let expected = "[-]informer-widgets.test.pilothouse.dev failed: cannot watch widgets.test.pilothouse.dev in all namespaces: forbidden: no rule allows it: bind this identity to a ClusterRole with apiGroups: [\"test.pilothouse.dev\"], resources: [\"widgets\"], verbs: [\"get\", \"list\", \"watch\"]; until it may, it lists again and again (last heard ";
         assert!(report.contains(expected), "{report}");
 
         resize(&cluster, "a", 2).await;
