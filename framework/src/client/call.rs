@@ -120,7 +120,11 @@ impl Call<'_> {
         if !self.metadata_only {
             return encoding.accept().into();
         }
-        let list = if self.verb == "list" { "List" } else { "" };
+        let list = if matches!(self.verb, "list" | "deletecollection") {
+            "List"
+        } else {
+            ""
+        };
         let form = format!("as=PartialObjectMetadata{list};g=meta.k8s.io;v=v1");
         let json = Encoding::Json.media_type();
         let whole = format!("{json};{form}, {json};q=0.9");

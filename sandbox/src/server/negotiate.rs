@@ -7,8 +7,10 @@ pub(super) enum Form {
     Object,
     /// A table for people.
     Table,
-    /// Metadata only.
+    /// Metadata only, of one object.
     Partial,
+    /// Metadata only, of the objects of a list.
+    PartialList,
 }
 
 const CBOR: &str = "application/cbor";
@@ -21,11 +23,12 @@ struct Choice<'a> {
 
 /// Chooses the form of the answer from `Accept`, and whether it is CBOR: the first that is possible, by falling quality.
 ///
-/// `list` tells whether the answer is a list, which has its own name as partial metadata; `cbor` whether CBOR is offered.
+/// Partial metadata has a name of its own for lists; whether the right one was asked for is seen once there is an answer.
+/// `cbor` tells whether CBOR is offered.
 ///
 /// # Errors
 /// 406 if none is possible.
-pub(super) fn negotiate(accept: &str, list: bool, cbor: bool) -> Result<(Form, bool), ApiError> {
+pub(super) fn negotiate(accept: &str, cbor: bool) -> Result<(Form, bool), ApiError> {
     if accept.trim().is_empty() {
         return Ok((Form::Object, false));
     }
@@ -36,7 +39,7 @@ pub(super) fn negotiate(accept: &str, list: bool, cbor: bool) -> Result<(Form, b
         .iter()
         .find_map(|choice| {
             let is_cbor = choice.media == CBOR;
-            let form = form(choice, list).filter(|_| cbor || !is_cbor)?;
+            let form = form(choice).filter(|_| cbor || !is_cbor)?;
             Some((form, is_cbor))
         })
         .ok_or_else(|| {
@@ -62,7 +65,7 @@ fn choice(text: &str) -> Option<Choice<'_>> {
     })
 }
 
-fn form(choice: &Choice<'_>, list: bool) -> Option<Form> {
+fn form(choice: &Choice<'_>) -> Option<Form> {
     let parameter = |wanted: &str| {
         let found = choice.parameters.iter().find(|(name, _)| *name == wanted);
         found.map(|(_, value)| *value)
@@ -83,8 +86,8 @@ fn form(choice: &Choice<'_>, list: bool) -> Option<Form> {
     match wanted {
         // Tables in v1beta1 are as in v1 but for their name, which nobody asks for first.
         "Table" if version == Some("v1") => Some(Form::Table),
-        "PartialObjectMetadata" if !list && version == Some("v1") => Some(Form::Partial),
-        "PartialObjectMetadataList" if list && version == Some("v1") => Some(Form::Partial),
+        "PartialObjectMetadata" if version == Some("v1") => Some(Form::Partial),
+        "PartialObjectMetadataList" if version == Some("v1") => Some(Form::PartialList),
         _ => None,
     }
 }
@@ -97,44 +100,39 @@ mod tests {
 
     #[test]
     fn the_first_possible_form_wins() {
-        for (accept, list, expected) in [
-            ("", false, Form::Object),
-            ("*/*", false, Form::Object),
-            (KUBECTL, true, Form::Table),
+        for (accept, expected) in [
+            ("", Form::Object),
+            ("*/*", Form::Object),
+            (KUBECTL, Form::Table),
             (
                 "application/vnd.kubernetes.protobuf,application/json",
-                true,
                 Form::Object,
             ),
             (
                 "application/json;q=0.5,application/json;as=Table;v=v1;g=meta.k8s.io",
-                true,
                 Form::Table,
             ),
             (
                 "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io",
-                false,
                 Form::Partial,
             ),
             (
                 "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",
-                true,
-                Form::Partial,
+                Form::PartialList,
             ),
             (
                 "application/json;as=Unknown;v=v1;g=meta.k8s.io,application/json",
-                false,
                 Form::Object,
             ),
         ] {
-            let chosen = negotiate(accept, list, false);
+            let chosen = negotiate(accept, false);
             assert_eq!(chosen, Ok((expected, false)), "{accept}");
         }
     }
 
     #[test]
     fn protobuf_alone_is_not_acceptable() {
-        let answer = negotiate("application/vnd.kubernetes.protobuf", false, true);
+        let answer = negotiate("application/vnd.kubernetes.protobuf", true);
         assert_eq!(answer.map_err(|error| error.code), Err(406));
     }
 
@@ -147,7 +145,7 @@ mod tests {
             ("application/cbor", false, Err(406)),
             ("*/*", true, Ok((Form::Object, false))),
         ] {
-            let chosen = negotiate(accept, false, offered);
+            let chosen = negotiate(accept, offered);
             assert_eq!(chosen.map_err(|error| error.code), expected, "{accept}");
         }
     }

@@ -43,7 +43,7 @@ struct List<'a, I> {
 /// An object in the form the request asks for.
 ///
 /// # Errors
-/// 400 for a wrong `includeObject`.
+/// 400 for a wrong `includeObject`, 406 for the form of a list.
 pub(super) fn object(core: &Core, request: &Request, object: Value) -> Result<Value, ApiError> {
     if object.get("kind").and_then(Value::as_str) == Some("Status") {
         return Ok(object);
@@ -51,6 +51,7 @@ pub(super) fn object(core: &Core, request: &Request, object: Value) -> Result<Va
     Ok(match request.form {
         Form::Object => object,
         Form::Partial => partial(&object),
+        Form::PartialList => return Err(no_list(&request.target)),
         Form::Table => {
             let metadata = json!({"resourceVersion": meta::resource_version(&object)});
             let include = include(request)?;
@@ -70,6 +71,38 @@ pub(super) fn include(request: &Request) -> Result<Include, ApiError> {
              'None', or empty"
         ))
     })
+}
+
+/// What a real server calls the type of a built-in kind in its messages.
+fn go_type(target: &Target, kind: &str) -> String {
+    let group = target.kind.group.split('.').next().unwrap_or_default();
+    let package = if group.is_empty() { "core" } else { group };
+    format!("*{package}.{kind}")
+}
+
+/// The form of a list was asked for, and the answer is none.
+fn no_list(target: &Target) -> ApiError {
+    if target.kind.is_custom() {
+        return ApiError::new(500, "", "content is not a list");
+    }
+    let shown = go_type(target, &target.kind.kind);
+    let message = format!(
+        "you requested PartialObjectMetadataList, but the requested object is not a list ({shown})"
+    );
+    ApiError::new(406, "NotAcceptable", message)
+}
+
+/// The form of one object was asked for, and the answer is a list.
+fn a_list(target: &Target) -> ApiError {
+    let shown = if target.kind.is_custom() {
+        "*unstructured.UnstructuredList".to_owned()
+    } else {
+        go_type(target, &target.kind.list_kind)
+    };
+    let message = format!(
+        "you requested PartialObjectMetadata, but the requested object is a list ({shown})"
+    );
+    ApiError::new(406, "NotAcceptable", message)
 }
 
 /// Only what every object has.
@@ -123,7 +156,7 @@ pub(super) fn list_metadata(request: &Request, version: u64, token: &str) -> Map
 /// A list of these objects in the form the request asks for, as JSON text.
 ///
 /// # Errors
-/// 400 for a wrong `includeObject`.
+/// 400 for a wrong `includeObject`, 406 for the form of one object.
 pub(super) fn items(
     core: &Core,
     request: &Request,
@@ -144,7 +177,8 @@ pub(super) fn items(
                 core.clock.now(),
             ))
         }
-        Form::Partial => serde_json::to_vec(&List {
+        Form::Partial => return Err(a_list(&request.target)),
+        Form::PartialList => serde_json::to_vec(&List {
             kind: "PartialObjectMetadataList",
             api_version: "meta.k8s.io/v1",
             metadata,

@@ -56,9 +56,7 @@ where
         return pods::answer(core, target, route, incoming.query, incoming.upgrade).await;
     }
     check(&target, &route)?;
-    let lists = route.name.is_none() && matches!(route.verb, "list" | "watch" | "deletecollection");
-    let list = lists && route.verb == "list";
-    let (form, is_cbor) = negotiate(&incoming.accept, list, core.cbor)?;
+    let (form, is_cbor) = negotiate(&incoming.accept, core.cbor)?;
     let mut request = Request {
         target,
         verb: route.verb,

@@ -161,7 +161,7 @@ impl Running {
 
     fn object(&mut self, stored: &Arc<Value>) -> Arc<Value> {
         let object = render::read(self.watch.target(), stored);
-        self.formed(object)
+        self.formed(object, self.settings.include)
     }
 
     fn bookmark(&mut self, version: u64, initial_end: bool) -> Arc<Value> {
@@ -172,27 +172,25 @@ impl Running {
         }
         let object =
             json!({"kind": kind.kind, "apiVersion": kind.api_version(), "metadata": metadata});
-        self.formed(Arc::new(object))
+        // A bookmark is nothing but its metadata, so that is always there.
+        let include = match self.settings.include {
+            Include::None => Include::Metadata,
+            include => include,
+        };
+        self.formed(Arc::new(object), include)
     }
 
     /// In the form that was asked for.
-    fn formed(&mut self, object: Arc<Value>) -> Arc<Value> {
+    fn formed(&mut self, object: Arc<Value>, include: Include) -> Arc<Value> {
         match self.settings.form {
             Form::Object => object,
-            Form::Partial => Arc::new(render::partial(&object)),
+            Form::Partial | Form::PartialList => Arc::new(render::partial(&object)),
             Form::Table => {
                 let headings = std::mem::take(&mut self.headings);
                 let metadata = json!({"resourceVersion": meta::resource_version(&object)});
                 let now = self.core.clock.now();
                 let kind = &self.watch.target().kind;
-                Arc::new(table(
-                    kind,
-                    [&*object],
-                    metadata,
-                    self.settings.include,
-                    headings,
-                    now,
-                ))
+                Arc::new(table(kind, [&*object], metadata, include, headings, now))
             }
         }
     }

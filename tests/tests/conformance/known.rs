@@ -70,6 +70,36 @@ const KNOWN: &[(&str, &str, &str)] = &[
         DOCUMENTATION,
     ),
     (
+        "forms: secrets: metadata of a list of a deletion of many",
+        "/body/items",
+        "no objects are an empty list and not null, which clients read alike",
+    ),
+    (
+        "forms: gadgets: metadata of a list of a deletion of many",
+        "/body/items",
+        "no objects are an empty list and not null, which clients read alike",
+    ),
+    (
+        "forms: secrets: table",
+        "/body/columnDefinitions/*/description",
+        DOCUMENTATION,
+    ),
+    (
+        "forms: secrets: table",
+        "/body/*/object/columnDefinitions/*/description",
+        DOCUMENTATION,
+    ),
+    (
+        "forms: gadgets: table",
+        "/body/columnDefinitions/*/description",
+        DOCUMENTATION,
+    ),
+    (
+        "forms: gadgets: table",
+        "/body/*/object/columnDefinitions/*/description",
+        DOCUMENTATION,
+    ),
+    (
         "tables: gadgets: ",
         "/body/columnDefinitions/0/description",
         DOCUMENTATION,

@@ -4,6 +4,7 @@ mod apply;
 mod crud;
 mod definitions;
 mod discovery;
+mod forms;
 mod gadget;
 mod lists;
 mod patches;
@@ -55,6 +56,7 @@ scenarios! {
     "lists" => lists::pages,
     "selectors" => lists::selectors,
     "watches" => lists::watches,
+    "forms" => forms::of_answers,
     "watch-lists" => watch_lists::beginnings,
     "tables" => lists::tables,
     "discovery" => discovery::documents,

@@ -6,7 +6,7 @@ use super::lists::fill;
 use crate::run::{Ask, Run};
 
 /// What a watch-list asks for.
-const INITIAL: &str =
+pub(super) const INITIAL: &str =
     "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
 
 pub(crate) async fn beginnings(run: &mut Run) {
