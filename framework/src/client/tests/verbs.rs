@@ -222,7 +222,7 @@ async fn metadata_alone_is_asked_for_in_the_form_of_each_verb() {
     ] {
         let text = refused.unwrap_err().to_string();
         assert!(
-            text.ends_with("a `PartialObject` is only the metadata, and the rest would be lost: use `patch`, or the kind's own type"),
+            text.ends_with("the type holds only a part of the object, as `PartialObject` does, and the rest would be lost: use `patch`, or the kind's own type"),
             "{text}"
         );
     }
