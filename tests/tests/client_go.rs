@@ -37,9 +37,12 @@ const SELECTOR: &str = "watched=yes";
 /// Longer than client-go ever pauses.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// A name, its reason, and what makes client-go's chapter ours.
+type Divergence = (&'static str, &'static str, fn(&mut Chapter));
+
 /// What ours does otherwise than client-go, on purpose: its name, the reason, and what makes the two equal. Each row
 /// is needed: without it the story is told differently.
-const DIVERGENCES: &[(&str, &str, fn(&mut Chapter))] = &[
+const DIVERGENCES: &[Divergence] = &[
     (
         "recreation",
         "an object that was deleted and created anew unseen is no update of itself: who keeps something per object \

@@ -132,7 +132,7 @@ impl<K: Object> Processor<K> {
                         object,
                         final_state_known: true,
                     },
-                    Err(object) => gone(entry, object),
+                    Err(object) => gone(entry, *object),
                 });
             }
             Delta::DeletedUndecodable(object) => {
@@ -155,7 +155,7 @@ impl<K: Object> Processor<K> {
         }
         let new = match self.transformed(new) {
             Ok(new) => new,
-            Err(object) => return self.set_undecodable(part, object, events),
+            Err(object) => return self.set_undecodable(part, *object, events),
         };
         let old = self.store.get(&key).and_then(Entry::last_object);
         self.store.insert(key, new.clone());
@@ -169,7 +169,7 @@ impl<K: Object> Processor<K> {
         });
     }
 
-    fn transformed(&self, object: Arc<K>) -> Result<Arc<K>, Undecodable> {
+    fn transformed(&self, object: Arc<K>) -> Result<Arc<K>, Box<Undecodable>> {
         match &self.transform {
             Some(transform) => transform.apply(object),
             None => Ok(object),

@@ -56,7 +56,7 @@ impl Transforms {
 impl<K: Object> Transform<K> {
     /// The object as it is to be stored. Where the function fails, panics or takes away what the object is known
     /// by, the object is not lost: it counts as one that does not decode (design promise R8).
-    pub(super) fn apply(&self, mut object: Arc<K>) -> Result<Arc<K>, Undecodable> {
+    pub(super) fn apply(&self, mut object: Arc<K>) -> Result<Arc<K>, Box<Undecodable>> {
         let metadata = object.metadata();
         let mut undecodable = Undecodable {
             resource: self.resource.clone(),
@@ -85,6 +85,6 @@ impl<K: Object> Transform<K> {
             None => "its transform found it in use".to_owned(),
         };
         self.metrics.transform_errors.inc();
-        Err(undecodable)
+        Err(Box::new(undecodable))
     }
 }

@@ -5,11 +5,16 @@ use crate::{
     resource::{Object, ObjectKey, Undecodable},
 };
 
+/// The values of an object, or why there are none.
+pub(super) type Function<K, V> = dyn Fn(&K) -> Result<Vec<V>, String> + Send + Sync;
+/// The values of an object that does not decode.
+pub(super) type Lenient<V> = dyn Fn(&Undecodable) -> Vec<V> + Send + Sync;
+
 /// The functions of an index that was added.
 pub(in crate::cache) struct Definition<K, V> {
-    pub(super) function: Box<dyn Fn(&K) -> Result<Vec<V>, String> + Send + Sync>,
+    pub(super) function: Box<Function<K, V>>,
     /// For objects that do not decode, if their values are among what is read leniently.
-    pub(super) lenient: Option<Box<dyn Fn(&Undecodable) -> Vec<V> + Send + Sync>>,
+    pub(super) lenient: Option<Box<Lenient<V>>>,
     pub(super) location: &'static Location<'static>,
     /// Counts a failure, and whether it was a panic.
     pub(super) failed: Box<dyn Fn(bool) + Send + Sync>,

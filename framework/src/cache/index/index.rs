@@ -1,6 +1,6 @@
 use std::{fmt::Display, hash::Hash, panic::Location, sync::Arc};
 
-use super::Definition;
+use super::{Definition, definition::Lenient};
 use crate::resource::{Object, Undecodable};
 
 /// What the objects of a cache can be found by: a function from an object to the values it is
@@ -64,7 +64,7 @@ impl<K: Object, V: Hash + Eq + Clone + Send + Sync + 'static> Index<K, V> {
     #[track_caller]
     fn new(
         function: impl Fn(&K) -> Result<Vec<V>, String> + Send + Sync + 'static,
-        lenient: Option<Box<dyn Fn(&Undecodable) -> Vec<V> + Send + Sync>>,
+        lenient: Option<Box<Lenient<V>>>,
     ) -> Self {
         Self {
             definition: Definition {

@@ -127,7 +127,7 @@ fn readers_on_other_threads_see_whole_batches_and_never_go_back() {
         }
     };
     thread::scope(|scope| {
-        let readers = [scope.spawn(&read), scope.spawn(&read)];
+        let readers = [scope.spawn(read), scope.spawn(read)];
         for number in 1..=LAST {
             for name in ["a", "b"] {
                 let object = Arc::new(object("x", name, "uid", number, &[]));
