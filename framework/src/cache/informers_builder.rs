@@ -8,7 +8,7 @@ use crate::{
     resource::{ApiResource, Object, Resource},
 };
 
-/// Makes [`Informers`] whose caches do not keep objects as they come.
+/// Makes [`Informers`] with transforms, or with another [`ListBudget`].
 ///
 /// ```no_run
 /// use pilothouse::cache::Informers;
@@ -59,7 +59,7 @@ impl InformersBuilder {
     /// would lose it. Where the function fails or panics, or changes the name, namespace, UID or resource version,
     /// the object counts as one that does not decode, with the error as the reason (the error stands in
     /// the log: it must not repeat secrets), and is counted as `transform_errors`. `managedFields` need no
-    /// transform: they are never read.
+    /// transform: they are not read unless the source [asks for them](crate::client::Api::with_managed_fields).
     pub fn transform<K: Resource>(
         self,
         function: impl Fn(&mut K) -> Result<(), TransformError> + Send + Sync + 'static,

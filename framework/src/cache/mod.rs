@@ -8,30 +8,62 @@
 //!
 //! * A [`ListerWatcher`] is where the objects come from: an [`Api`](crate::client::Api), or
 //!   something of a test.
-//! * The [`Reflector`] lists and watches it, and survives whatever goes wrong on the way.
+//! * The [`Reflector`] lists and watches it, and survives whatever goes wrong on the way. A list is
+//!   streamed where the server can do it and read in pages where not; each kind of failure has its
+//!   own pauses; lists stand in line for a [`ListBudget`].
 //! * The [`DeltaFifo`] keeps the steps in order and holds the reflector back when they are not
 //!   taken out fast enough; the [`DeltaQueue`] waits at it.
-//! * The [`Store`] holds each object once, in an `Arc` or as a [`Packing`] keeps it, with an index by
-//!   namespace, one by owner, and each [`Index`] that was added. Any number of [`Lister`]s read it, and
-//!   never wait.
-//! * A [`SharedInformer`] is all of this in one task, with listeners that are told each
-//!   [`Event`]; [`Informers`] hands them out and owns the tasks.
+//! * The [`Store`] holds each object once, with an index by namespace, one by owner, and each
+//!   [`Index`] that was added. Any number of [`Lister`]s read it, and never wait.
+//! * A [`SharedInformer`] is all of this in one task, with listeners that are told each [`Event`];
+//!   [`Informers`] hands them out and owns the tasks. An informer of several namespaces has a
+//!   reflector and a queue for each, and one store.
 //!
-//! What it guarantees:
+//! # What is kept
+//! Informers differ by kind, by [`InformerScope`] and by the Rust type that objects are read as;
+//! who asks for the same gets the same.
 //!
-//! * The store is written before a listener hears of a change, and a listener hears of the states of
-//!   an object in the server's order.
-//! * Nothing is missed: after a broken watch, a 410, a list or a restart of the server each object's
-//!   last state is delivered, deletions that happened meanwhile included. During a list changes are
-//!   delivered page by page, deletions after the last one; an object that was deleted and
+//! * **Which objects**: label and field selectors, and [`Namespaces`]: all,
+//!   [some](InformerScope::namespaces), or a [`NamespaceSet`] that caches
+//!   [follow](InformerScope::following) while it changes.
+//! * **What of them**: whole objects, typed or [dynamic](Informers::dynamic); a view, which is a
+//!   struct with the fields that are wanted, `#[resource(view_of = Pod)]`; or
+//!   [metadata](Informers::metadata) alone, of which the server sends nothing else. A
+//!   [transform](InformersBuilder::transform) shapes each object before it is stored.
+//! * **In which form**: in an `Arc`, as they were decoded. Only a [`Store`] that is used without an
+//!   informer can keep them as a [`Packing`] says.
+//!
+//! # How it is read
+//! * A [`Lister`] gives the present state: by name, namespace, owner, label
+//!   [selector](Lister::select), or [index](Lister::by). An [`Index`] is asked with the
+//!   [`IndexHandle`] that [`SharedInformer::add_index`] gave; its type is that of the values, and
+//!   an index that was not added cannot be named. What must fit together is read from one
+//!   [`Snapshot`].
+//! * A [listener](SharedInformer::add_listener) is a function that the informer calls, and waits
+//!   for.
+//! * Who takes its time has an [`EventStream`], which the informer never waits for: it holds at
+//!   most one event per object.
+//! * Any number may wait for a [`Readiness`]: of an informer, of a listener or stream, or of
+//!   several [together](Readiness::all).
+//!
+//! # What it guarantees
+//! * The store is written before a listener hears of a change, and a listener hears of the states
+//!   of an object in the server's order.
+//! * Nothing is missed: after a broken watch, a 410, a list or a restart of the server each
+//!   object's last state is delivered, deletions that happened meanwhile included. During a list
+//!   changes are delivered as they come, deletions after its end; an object that was deleted and
 //!   created anew meanwhile is delivered as [`Event::Recreated`].
 //! * An object whose resource version did not change keeps its `Arc`, and nobody hears of it.
-//! * One object that does not decode spoils only itself: it keeps its place, and reading it is an
-//!   error.
+//! * One object that does not decode, or whose transform fails, spoils only itself: it keeps its
+//!   place, reading it is an error, and [`SharedInformer::undecodable`] lists it with the reason.
 //! * A panic of a listener is counted and ends only that call; one that is slow is named.
-//! * Who takes its time has an [`EventStream`], which the informer never waits for: it holds at most
-//!   one event per object.
-//! * Any number may wait for a [`Readiness`]: of an informer, of a listener, or of several together.
+//! * A kind that is forbidden or not served holds back only itself, and
+//!   [`InformerStatus::last_error`] says what would mend it: the rule that is missing, for whom and
+//!   where, or what is to be installed. Where only the watch is forbidden, lists keep the cache
+//!   fresh.
+//! * What ends can be awaited: a listener ([`Subscription::remove`]), an informer
+//!   ([`Informers::remove`]), or all of them, for a bounded time ([`Informers::shutdown_within`]).
+//!   What holds a shutdown up is named.
 //!
 //! ```no_run
 //! use pilothouse::cache::{Event, InformerScope, Informers};
@@ -49,15 +81,17 @@
 //! if settings.synced().await {
 //!     println!("{} in the cache", settings.lister().len());
 //! }
-//! informers.shutdown().await;
+//! if !informers.shutdown().await {
+//!     println!("a listener has not returned");
+//! }
 //! # Ok(()) }
 //! ```
 //!
-//! What it does not: intermediate states may be left out while the watch is interrupted, and a
-//! cache is always a little behind the server.
+//! # What it does not
+//! Intermediate states may be left out while the watch is interrupted, and a cache is always a little
+//! behind the server. Nothing is told again without a change: who wants to look again uses a timer.
 //!
-//! Against client-go, on purpose:
-//!
+//! # Against client-go, on purpose
 //! * a [stream](EventStream) merges what was not taken yet, where client-go's buffer grows without
 //!   bound;
 //! * an object that was deleted and created anew unseen is [`Event::Recreated`], no update;
@@ -76,8 +110,7 @@
 //!   process;
 //! * the removal of a listener ([`Subscription::remove`]) and the end of all
 //!   ([`Informers::shutdown`]) can be awaited;
-//! * deletions come last in a list, a broken stream goes on where it was, and there is no resync: who
-//!   wants to look again uses a timer.
+//! * deletions come last in a list, a broken stream goes on where it was, and there is no resync.
 
 mod api;
 mod backoff;

@@ -61,7 +61,7 @@ impl Readiness {
     }
 
     /// Until every controller works: says once of each kind that is not served what to do. The informers log their
-    /// own failures; they cannot know how a kind is installed.
+    /// own failures; they cannot know that a kind is the operator's, whose `crd` installs it.
     pub(super) async fn tell(&self, cancel: &CancellationToken) {
         let mut told = BTreeSet::new();
         while !self.is_working() {
