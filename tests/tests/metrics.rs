@@ -244,7 +244,6 @@ const KIND: &[&str] = &["group", "name", "resource", "version"];
 
 /// What client-go has of its informers.
 const INFORMERS: &[(&str, &str, &[&str], &[&str])] = &[
-    ("informer_queued_items", "gauge", KIND, &[]),
     (
         "informer_processing_latency_seconds",
         "histogram",

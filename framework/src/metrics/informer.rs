@@ -21,8 +21,6 @@ pub struct InformerMetrics {
     pub objects: IntGauge,
     /// Objects held now that do not decode.
     pub undecodable: IntGauge,
-    /// Deltas that wait for the store (client-go's `informer_queued_items`).
-    pub queued: IntGauge,
     /// Time in which a batch of deltas is brought to the store and its listeners (client-go's
     /// `informer_processing_latency_seconds`).
     pub processing: Histogram,
@@ -42,8 +40,6 @@ pub struct InformerMetrics {
     pub transform_errors: IntCounter,
     /// Listeners and index functions that panicked.
     pub listener_panics: IntCounter,
-    /// Rounds in which all objects were told again.
-    pub resyncs: IntCounter,
     lists: IntCounterVec,
     fallbacks: IntCounterVec,
     watches: IntCounterVec,
@@ -116,7 +112,6 @@ fn now() -> f64 {
 pub(super) struct InformerFamilies {
     objects: IntGaugeVec,
     undecodable: IntGaugeVec,
-    queued: IntGaugeVec,
     processing: HistogramVec,
     store_version: IntGaugeVec,
     open_watches: IntGaugeVec,
@@ -130,7 +125,6 @@ pub(super) struct InformerFamilies {
     index_errors: IntCounterVec,
     transform_errors: IntCounterVec,
     listener_panics: IntCounterVec,
-    resyncs: IntCounterVec,
     last_event: GaugeVec,
     last_watch: GaugeVec,
     sync_time: GaugeVec,
@@ -153,12 +147,6 @@ impl InformerFamilies {
             undecodable: gauge(
                 "pilothouse_informer_undecodable_objects",
                 "Objects held by the informers of a kind that do not decode",
-            ),
-            queued: metrics::int_gauge(
-                registry,
-                "informer_queued_items",
-                "Number of items currently queued between the reader and the store of the informers",
-                CLIENT_GO,
             ),
             processing: metrics::histogram(
                 registry,
@@ -217,10 +205,6 @@ impl InformerFamilies {
                 "pilothouse_informer_listener_panics_total",
                 "Panics of listeners and index functions",
             ),
-            resyncs: counter(
-                "pilothouse_informer_resyncs_total",
-                "Rounds in which all objects were told again",
-            ),
             last_event: time(
                 "pilothouse_informer_last_event_timestamp_seconds",
                 "When the server was last heard, in seconds since 1970",
@@ -250,7 +234,6 @@ impl InformerFamilies {
         InformerMetrics {
             objects: self.objects.with_label_values(label),
             undecodable: self.undecodable.with_label_values(label),
-            queued: self.queued.with_label_values(client_go),
             processing: self.processing.with_label_values(client_go),
             store_version: self.store_version.with_label_values(client_go),
             open_watches: self.open_watches.with_label_values(label),
@@ -261,7 +244,6 @@ impl InformerFamilies {
             index_errors: self.index_errors.with_label_values(label),
             transform_errors: self.transform_errors.with_label_values(label),
             listener_panics: self.listener_panics.with_label_values(label),
-            resyncs: self.resyncs.with_label_values(label),
             lists: self.lists.clone(),
             fallbacks: self.fallbacks.clone(),
             watches: self.watches.clone(),

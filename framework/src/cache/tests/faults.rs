@@ -219,8 +219,17 @@ async fn what_is_forbidden_is_told_with_verb_resource_and_namespace_until_it_wor
     server.fail_watches([forbidden()]);
     server.end_watches(expired);
     server.requests();
-    seconds(2).await;
-    let text = running.informer.status().last_error.unwrap();
+    // Pauses are random: looked at until it is told.
+    let told = async {
+        loop {
+            match running.informer.status().last_error {
+                Some(text) => break text,
+                None => tokio::time::sleep(Duration::from_millis(50)).await,
+            }
+        }
+    };
+    let told = tokio::time::timeout(Duration::from_secs(60), told).await;
+    let text = told.expect("a watch that was refused");
     assert!(
         text.starts_with("cannot watch configmaps in namespace \"x\": "),
         "{text}"
