@@ -70,6 +70,11 @@ const KNOWN: &[(&str, &str, &str)] = &[
         DOCUMENTATION,
     ),
     (
+        "watch-lists: secrets: allowWatchBookmarks=true",
+        "/body",
+        "of a watch that began at no version in particular, a real server was seen to mark the end of the state and not to",
+    ),
+    (
         "forms: secrets: metadata of a list of a deletion of many",
         "/body/items",
         "no objects are an empty list and not null, which clients read alike",
