@@ -382,7 +382,7 @@ impl State {
                 (page.parse().unwrap(), offset.parse().unwrap())
             }
             None => {
-                let state = self.state_at(params.resource_version.as_deref())?;
+                let state = self.state_at(params.resource_version.as_deref(), 0)?;
                 self.pages.push(state);
                 (self.pages.len() - 1, 0)
             }
@@ -409,8 +409,12 @@ impl State {
         Ok(list)
     }
 
-    /// The newest state, or any that is not older than `version`.
-    fn state_at(&mut self, version: Option<&str>) -> Result<(u64, Vec<Stored>), Error> {
+    /// The newest state, or any that is not older than `version` and `oldest`.
+    fn state_at(
+        &mut self,
+        version: Option<&str>,
+        oldest: u64,
+    ) -> Result<(u64, Vec<Stored>), Error> {
         let least: u64 = version.unwrap_or("0").parse().unwrap();
         if least > self.version {
             let text = format!("Too large resource version: {least}");
@@ -418,7 +422,8 @@ impl State {
         }
         let mut past = self.past.iter();
         if let (1.., Some(_)) = (self.stale, version)
-            && let Some((version, objects)) = past.find(|(version, _)| *version >= least)
+            && let Some((version, objects)) =
+                past.find(|(version, _)| *version >= least.max(oldest))
         {
             self.stale -= 1;
             return Ok((*version, objects.values().cloned().collect()));
@@ -433,7 +438,9 @@ impl State {
         params: &WatchParams,
         sender: &mpsc::UnboundedSender<Option<Message>>,
     ) -> Result<(u64, bool), Error> {
-        let (version, objects) = self.state_at(params.resource_version.as_deref())?;
+        // The changes since that state follow it, so they must not be forgotten.
+        let (version, objects) =
+            self.state_at(params.resource_version.as_deref(), self.forgotten)?;
         let fault = self.stream_faults.pop_front();
         let ignored = matches!(self.streaming, Streaming::Ignored);
         let (objects, end) = match &fault {
