@@ -60,10 +60,15 @@ pub(crate) async fn on_a_real_server(all: Vec<Scenario>) {
         true => Nodes::StandIn(Arc::new(kubelet(&kubeconfig).await)),
         false => Nodes::Foreign,
     };
-    let possible = |name: &str| server.is_own() || !name.starts_with("streams::");
-    let chosen = all
-        .into_iter()
-        .filter(|scenario| chosen(scenario.name) && possible(scenario.name));
+    let mut chosen: Vec<_> = all.into_iter().filter(|one| chosen(one.name)).collect();
+    if !server.is_own() {
+        let before = chosen.len();
+        chosen.retain(|scenario| !scenario.name.starts_with("streams::"));
+        if chosen.len() < before {
+            println!("skipped: logs, exec and port-forward: a foreign API server does not reach the kubelet of this process");
+        }
+    }
+    let chosen = chosen.into_iter();
     let outcomes = stream::iter(chosen)
         .map(|scenario| {
             let (kubeconfig, nodes) = (kubeconfig.clone(), nodes.clone());

@@ -70,11 +70,6 @@ const KNOWN: &[(&str, &str, &str)] = &[
         DOCUMENTATION,
     ),
     (
-        "watch-lists: ",
-        "/body",
-        "of a watch that lives for a second, a busy server may end before the mark of the state: differs from run to run",
-    ),
-    (
         "forms: secrets: metadata of a list of a deletion of many",
         "/body/items",
         "no objects are an empty list and not null, which clients read alike",
