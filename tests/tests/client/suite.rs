@@ -65,7 +65,9 @@ pub(crate) async fn on_a_real_server(all: Vec<Scenario>) {
         let before = chosen.len();
         chosen.retain(|scenario| !scenario.name.starts_with("streams::"));
         if chosen.len() < before {
-            println!("skipped: logs, exec and port-forward: a foreign API server does not reach the kubelet of this process");
+            println!(
+                "skipped: logs, exec and port-forward: a foreign API server does not reach the kubelet of this process"
+            );
         }
     }
     let chosen = chosen.into_iter();
