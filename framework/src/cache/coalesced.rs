@@ -15,7 +15,8 @@ use crate::resource::{Object, ObjectKey};
 /// * what came and went again is not told at all;
 /// * what went and came again is [`Event::Recreated`], or [`Event::Updated`] if it is the same object
 ///   (by UID), or nothing if it is the same version;
-/// * what was replaced and then went is the deletion of the object that was known before.
+/// * what was replaced and then went is the deletion of the object that was known before;
+/// * a resync is nothing beside a change.
 ///
 /// So it holds no more events than there are objects that are known or were known to the listener,
 /// however many happen.
@@ -119,7 +120,7 @@ impl<K: Object> Pending<K> {
         let before = match event {
             Event::Added { .. } | Event::UndecodableDeleted { .. } => None,
             Event::Updated { old, .. } | Event::Recreated { old, .. } => Some(old.clone()),
-            Event::Deleted { object, .. } => Some(object.clone()),
+            Event::Deleted { object, .. } | Event::Resync { object } => Some(object.clone()),
             Event::Undecodable { last, .. } => last.clone(),
         };
         let is_deletion = matches!(event, Event::UndecodableDeleted { .. });
@@ -161,6 +162,7 @@ impl<K: Object> Pending<K> {
                 _ => Some(next.clone()),
             },
             Event::UndecodableDeleted { .. } => Some(before.map_or_else(|| next.clone(), vanished)),
+            Event::Resync { .. } => Some(self.event.clone()),
         }
     }
 }
@@ -204,6 +206,12 @@ mod tests {
         }
     }
 
+    fn resync(uid: &str, version: u64) -> Event<ConfigMap> {
+        Event::Resync {
+            object: at(uid, version),
+        }
+    }
+
     fn bad(uid: &str, version: u64, last: Option<u64>) -> Event<ConfigMap> {
         Event::Undecodable {
             object: Arc::new(undecodable("default", "a", uid, version)),
@@ -239,6 +247,7 @@ mod tests {
                 format!("bad {version} {:?}", last.as_deref().map(name))
             }
             Event::UndecodableDeleted { .. } => "bad deleted".into(),
+            Event::Resync { object } => format!("resync {}", name(object)),
         }
     }
 
@@ -301,6 +310,15 @@ mod tests {
             (
                 vec![deleted("u", 2), bad("v", 3, None), bad_deleted(4)],
                 "deleted u2 false",
+            ),
+            (vec![resync("u", 1), resync("u", 1)], "resync u1"),
+            (vec![resync("u", 1), updated("u", 1, 2)], "updated u1 u2"),
+            (vec![updated("u", 1, 2), resync("u", 2)], "updated u1 u2"),
+            (vec![added("u", 1), resync("u", 1)], "added u1 false"),
+            (vec![resync("u", 1), deleted("u", 2)], "deleted u2 true"),
+            (
+                vec![resync("u", 1), deleted("u", 2), added("v", 3)],
+                "recreated u1 v3",
             ),
         ];
         for (events, expected) in cases {

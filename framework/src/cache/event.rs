@@ -6,7 +6,8 @@ use crate::resource::{Object, ObjectKey, Undecodable};
 ///
 /// The store is written before a listener sees the event, so it is never older than the event.
 /// Per object a listener sees states in the server's order; during an outage some may be left out,
-/// but never the last one. A version that was seen already is not reported again.
+/// but never the last one. A version that was seen already is not reported again, unless by a
+/// [resync](Self::Resync) to who asked for it.
 pub enum Event<K> {
     /// The object is new to the cache.
     Added {
@@ -51,13 +52,23 @@ pub enum Event<K> {
         /// What could be read.
         object: Arc<Undecodable>,
     },
+    /// Nothing happened: the object is told again to a listener that
+    /// [asked for it](super::ListenerOptions::resync). Of those that do not decode nothing is told.
+    ///
+    /// client-go reports this as an update from a version to itself.
+    Resync {
+        /// The object.
+        object: Arc<K>,
+    },
 }
 
 impl<K: Object> Event<K> {
     /// Namespace and name of the object.
     pub fn key(&self) -> ObjectKey {
         match self {
-            Self::Added { object, .. } | Self::Deleted { object, .. } => object.key(),
+            Self::Added { object, .. } | Self::Deleted { object, .. } | Self::Resync { object } => {
+                object.key()
+            }
             Self::Updated { new, .. } | Self::Recreated { new, .. } => new.key(),
             Self::Undecodable { object, .. } | Self::UndecodableDeleted { object } => {
                 object.key.clone()
@@ -95,6 +106,9 @@ impl<K> Clone for Event<K> {
             Self::UndecodableDeleted { object } => Self::UndecodableDeleted {
                 object: object.clone(),
             },
+            Self::Resync { object } => Self::Resync {
+                object: object.clone(),
+            },
         }
     }
 }
@@ -107,6 +121,7 @@ impl<K: Object> fmt::Debug for Event<K> {
             Self::Updated { new, .. } => ("Updated", new.resource_version()),
             Self::Recreated { new, .. } => ("Recreated", new.resource_version()),
             Self::Deleted { object, .. } => ("Deleted", object.resource_version()),
+            Self::Resync { object } => ("Resync", object.resource_version()),
             Self::Undecodable { object, .. } => ("Undecodable", object.resource_version.as_deref()),
             Self::UndecodableDeleted { object } => {
                 ("UndecodableDeleted", object.resource_version.as_deref())

@@ -4,17 +4,23 @@ use std::{
     hash::Hash,
     panic::Location,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use futures_util::future::BoxFuture;
-use tokio::{sync::watch, task::yield_now, time::Instant};
+use tokio::{
+    sync::watch,
+    task::yield_now,
+    time::{Instant, sleep_until},
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{
     Event, EventStream, Index, IndexHandle, InformerMode, InformerScope, InformerStatus,
-    ListBudget, Lister, ListerWatcher, Namespaces, Readiness, Reflector, Store, Subscription,
-    event_stream, listener::Listener, listeners::Listeners, parts::Parts, processor::Processor,
-    progress::Progress, readiness::Ready, transform::Transform,
+    ListBudget, ListenerOptions, Lister, ListerWatcher, Namespaces, Readiness, Reflector, Store,
+    Subscription, event_stream, kind_options::KindOptions, listener::Listener,
+    listeners::Listeners, parts::Parts, processor::Processor, progress::Progress, readiness::Ready,
+    transform::Transform,
 };
 use crate::{
     metrics::InformerMetrics,
@@ -45,6 +51,8 @@ struct Shared<K> {
     parts: Mutex<BTreeMap<Option<String>, Arc<Progress>>>,
     metrics: InformerMetrics,
     budget: ListBudget,
+    /// For listeners that do not say it themselves.
+    resync: Option<Duration>,
     ready: watch::Sender<Ready>,
     cancel: CancellationToken,
     stopped: CancellationToken,
@@ -82,7 +90,8 @@ impl<K: Object> SharedInformer<K> {
         };
         let resource = source.resource().clone();
         let mut source = Some(source);
-        Self::of_sources(resource, scope, metrics, budget, None, move |_| {
+        let options = KindOptions::default();
+        Self::of_sources(resource, scope, metrics, budget, options, move |_| {
             source.take()
         })
     }
@@ -97,9 +106,15 @@ impl<K: Object> SharedInformer<K> {
         source: impl Fn(Option<&str>) -> L + Send + 'static,
     ) -> Self {
         let scope = scope.normalized(resource.namespaced);
-        Self::of_sources(resource, scope, metrics, budget, None, move |namespace| {
-            Some(source(namespace))
-        })
+        let options = KindOptions::default();
+        Self::of_sources(
+            resource,
+            scope,
+            metrics,
+            budget,
+            options,
+            move |namespace| Some(source(namespace)),
+        )
     }
 
     pub(super) fn of_sources<L: ListerWatcher<K>>(
@@ -107,10 +122,16 @@ impl<K: Object> SharedInformer<K> {
         scope: InformerScope,
         metrics: InformerMetrics,
         budget: ListBudget,
-        transform: Option<Transform<K>>,
+        options: KindOptions<K>,
         source: impl FnMut(Option<&str>) -> Option<L> + Send + 'static,
     ) -> Self {
-        let store = Store::new();
+        let store = match options.packing {
+            Some(packing) => Store::packed(packing),
+            None => Store::new(),
+        };
+        let transform = options
+            .transform
+            .map(|function| Transform::new(resource.clone(), metrics.clone(), function));
         let progress = Progress::new(resource.clone(), None, metrics.clone());
         let shared = Shared {
             listeners: Arc::new(Listeners::new(resource.clone(), metrics.clone())),
@@ -121,6 +142,7 @@ impl<K: Object> SharedInformer<K> {
             parts: Mutex::default(),
             metrics,
             budget,
+            resync: options.resync,
             ready: watch::Sender::new(Ready::NotYet),
             cancel: CancellationToken::new(),
             stopped: CancellationToken::new(),
@@ -167,18 +189,30 @@ impl<K: Object> SharedInformer<K> {
     /// the line that added it. After the informer stopped, the function is dropped and never called.
     #[track_caller]
     pub fn add_listener(&self, function: impl FnMut(&Event<K>) + Send + 'static) -> Subscription {
-        self.add_named_listener(location(Location::caller()), function)
+        self.add_listener_with(ListenerOptions::new(), function)
     }
 
     /// [`add_listener`](Self::add_listener) for those who add many on one line: `name` stands in the
-    /// log and the metrics instead of the line. Each name makes series that stay: it must not come from objects.
+    /// log and the metrics instead of the line. Each name makes series: it must not come from objects.
     pub fn add_named_listener(
         &self,
         name: impl Into<Arc<str>>,
         function: impl FnMut(&Event<K>) + Send + 'static,
     ) -> Subscription {
+        self.add_listener_with(ListenerOptions::new().named(name), function)
+    }
+
+    /// [`add_listener`](Self::add_listener) with a name, or for who wants to hear again of what did not change.
+    #[track_caller]
+    pub fn add_listener_with(
+        &self,
+        options: ListenerOptions,
+        function: impl FnMut(&Event<K>) + Send + 'static,
+    ) -> Subscription {
+        let name = options.name.unwrap_or_else(|| location(Location::caller()));
+        let resync = options.resync.or(self.shared.resync);
         let listeners = &self.shared.listeners;
-        listeners.add(name.into(), Box::new(function), None)
+        listeners.add(name, Box::new(function), resync, None)
     }
 
     /// The changes from now on as a stream, for who takes its time: what was not taken yet is kept
@@ -186,11 +220,18 @@ impl<K: Object> SharedInformer<K> {
     /// that are there, as a [listener](Self::add_listener) does.
     #[track_caller]
     pub fn stream(&self) -> EventStream<K> {
-        let name = location(Location::caller());
+        self.stream_with(ListenerOptions::new())
+    }
+
+    /// [`stream`](Self::stream) with a name, or for who wants to hear again of what did not change.
+    #[track_caller]
+    pub fn stream_with(&self, options: ListenerOptions) -> EventStream<K> {
+        let name = options.name.unwrap_or_else(|| location(Location::caller()));
+        let resync = options.resync.or(self.shared.resync);
         let metrics = self.shared.metrics.listener(&name);
         let (feeder, readiness, stream) = event_stream::buffer(metrics);
         let listeners = &self.shared.listeners;
-        stream(listeners.add(name, Box::new(feeder), Some(readiness)))
+        stream(listeners.add(name, Box::new(feeder), resync, Some(readiness)))
     }
 
     /// Adds an index, before the informer runs or while it does: then it is filled with what is
@@ -325,12 +366,18 @@ impl<K: Object> Shared<K> {
                 self.listeners
                     .take_in(&mut listeners, processor.store(), self.has_synced());
             arrivals.await;
+            let resync_due = listeners.iter().filter_map(Listener::resync_due).min();
             // All branches are safe to lose: nothing is taken out before it is returned.
             let (part, batch) = tokio::select! {
                 biased;
                 () = self.listeners.changed() => continue,
                 () = changed(&mut changes) => {
                     follow = true;
+                    continue;
+                }
+                // Before the changes, which may not end; what is told at once is little.
+                () = reached(resync_due) => {
+                    self.listeners.resync(&mut listeners, processor.store().working());
                     continue;
                 }
                 never = parts.reading.run() => match never {},
@@ -394,6 +441,14 @@ impl<K: Object> Shared<K> {
 
     fn has_synced(&self) -> bool {
         *self.ready.borrow() == Ready::Yes
+    }
+}
+
+/// Waits for a time; for ever if there is none.
+async fn reached(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => std::future::pending().await,
     }
 }
 

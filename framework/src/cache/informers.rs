@@ -16,7 +16,7 @@ use tokio_util::{
 
 use super::{
     InformerScope, InformerStatus, InformersBuilder, ListBudget, ListerWatcher, Readiness,
-    SharedInformer, transform::Transforms,
+    SharedInformer, kind_options::AllKindOptions,
 };
 use crate::{
     client::{Api, Client},
@@ -41,7 +41,7 @@ struct Inner {
     client: Client,
     metrics: Metrics,
     budget: ListBudget,
-    transforms: Transforms,
+    options: AllKindOptions,
     tracker: TaskTracker,
     state: Mutex<State>,
 }
@@ -97,14 +97,14 @@ impl Informers {
         client: Client,
         metrics: Metrics,
         budget: ListBudget,
-        transforms: Transforms,
+        options: AllKindOptions,
     ) -> Self {
         Self {
             inner: Arc::new(Inner {
                 client,
                 metrics,
                 budget,
-                transforms,
+                options,
                 tracker: TaskTracker::new(),
                 state: Mutex::new(State {
                     informers: HashMap::new(),
@@ -204,13 +204,13 @@ impl Informers {
             return SharedInformer::clone(informer);
         }
         let metrics = super::progress::metrics_of(&self.inner.metrics, &identity.resource);
-        let transform = self.inner.transforms.of(&identity.resource, &metrics);
+        let options = self.inner.options.of(&identity.resource);
         let informer = SharedInformer::of_sources(
             identity.resource.clone(),
             identity.scope.clone(),
             metrics,
             self.inner.budget.clone(),
-            transform,
+            options,
             move |namespace| Some(source(namespace)),
         );
         state.phase.begin(&informer, &self.inner.tracker);

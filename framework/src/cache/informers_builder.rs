@@ -1,6 +1,7 @@
+use std::{sync::Arc, time::Duration};
+
 use super::{
-    Informers, ListBudget,
-    transform::{TransformError, Transforms},
+    Informers, ListBudget, Packing, kind_options::AllKindOptions, transform::TransformError,
 };
 use crate::{
     client::Client,
@@ -8,7 +9,8 @@ use crate::{
     resource::{ApiResource, Object, Resource},
 };
 
-/// Makes [`Informers`] with transforms, or with another [`ListBudget`].
+/// Makes [`Informers`] with a say in what is kept of a kind and how, whether it is told again, and how many lists there
+/// are at the same time.
 ///
 /// ```no_run
 /// use pilothouse::cache::Informers;
@@ -32,7 +34,7 @@ pub struct InformersBuilder {
     client: Client,
     metrics: Metrics,
     budget: ListBudget,
-    transforms: Transforms,
+    options: AllKindOptions,
 }
 
 impl InformersBuilder {
@@ -41,7 +43,7 @@ impl InformersBuilder {
             client,
             metrics,
             budget: ListBudget::default(),
-            transforms: Transforms::default(),
+            options: AllKindOptions::default(),
         }
     }
 
@@ -73,12 +75,45 @@ impl InformersBuilder {
         resource: ApiResource,
         function: impl Fn(&mut K) -> Result<(), TransformError> + Send + Sync + 'static,
     ) -> Self {
-        self.transforms.insert(resource, function);
+        let function = Arc::new(function);
+        self.options
+            .change(resource, |options| options.transform = Some(function));
+        self
+    }
+
+    /// Keeps the objects of `K` in the form that `packing` gives them, in all informers of the kind and type: for
+    /// readers nothing changes but that each read decodes.
+    pub fn packing<K: Resource>(self, packing: impl Packing<K>) -> Self {
+        self.packing_of(ApiResource::of::<K>(), packing)
+    }
+
+    /// The same for objects of `resource` that are read as `K`s, such as dynamic ones.
+    pub fn packing_of<K: Object>(
+        mut self,
+        resource: ApiResource,
+        packing: impl Packing<K>,
+    ) -> Self {
+        let packing = Arc::new(packing);
+        self.options
+            .change(resource, |options| options.packing = Some(packing));
+        self
+    }
+
+    /// Tells the listeners of `K`s each object again once in `period`, unless they
+    /// [say it themselves](super::ListenerOptions::resync). By default nothing is told again.
+    pub fn resync<K: Resource>(self, period: Duration) -> Self {
+        self.resync_of::<K>(ApiResource::of::<K>(), period)
+    }
+
+    /// The same for objects of `resource` that are read as `K`s, such as dynamic ones.
+    pub fn resync_of<K: Object>(mut self, resource: ApiResource, period: Duration) -> Self {
+        self.options
+            .change::<K>(resource, |options| options.resync = Some(period));
         self
     }
 
     /// No informers yet.
     pub fn build(self) -> Informers {
-        Informers::with(self.client, self.metrics, self.budget, self.transforms)
+        Informers::with(self.client, self.metrics, self.budget, self.options)
     }
 }

@@ -7,10 +7,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tokio::sync::watch;
+use tokio::{sync::watch, time::Instant as Now};
 
-use super::{Event, readiness::Ready};
-use crate::metrics::ListenerMetrics;
+use super::{Event, Snapshot, readiness::Ready, resync::Resync};
+use crate::{metrics::ListenerMetrics, resource::Object};
 
 /// What a listener does with each event.
 pub(super) trait Hear<K>: Send {
@@ -41,6 +41,7 @@ pub(super) struct Listener<K> {
     removed: Arc<AtomicBool>,
     ready: watch::Sender<Ready>,
     was_slow: bool,
+    resync: Option<Resync>,
 }
 
 /// When an event happened: before the listener came, or now.
@@ -67,6 +68,7 @@ impl<K> Listener<K> {
         name: Arc<str>,
         metrics: ListenerMetrics,
         removed: Arc<AtomicBool>,
+        resync: Option<Resync>,
     ) -> Self {
         Self {
             ear,
@@ -75,6 +77,7 @@ impl<K> Listener<K> {
             removed,
             ready: watch::Sender::new(Ready::NotYet),
             was_slow: false,
+            resync,
         }
     }
 
@@ -100,7 +103,26 @@ impl<K> Listener<K> {
         if *self.ready.borrow() != Ready::Yes {
             self.ear.all_told();
             self.ready.send_replace(Ready::Yes);
+            if let Some(resync) = &mut self.resync {
+                resync.begin(Now::now());
+            }
         }
+    }
+
+    /// When it is to be told again of what is there.
+    pub(super) fn resync_due(&self) -> Option<Now> {
+        self.resync.as_ref()?.due()
+    }
+
+    /// What it is to be told again now.
+    pub(super) fn take_resync(&mut self, present: &Snapshot<K>) -> Vec<Event<K>>
+    where
+        K: Object,
+    {
+        let now = Now::now();
+        let resync = self.resync.as_mut();
+        let due = resync.filter(|resync| resync.due().is_some_and(|due| due <= now));
+        due.map_or_else(Vec::new, |resync| resync.take(now, present))
     }
 
     /// Tells it `events`, unless it was removed. A panic ends only the call it comes from (design

@@ -9,9 +9,10 @@ use tokio::{
 };
 
 use super::{
-    DeltaFifo, Entry, Event, Readiness, Store, Subscription,
+    DeltaFifo, Entry, Event, Readiness, Snapshot, Store, Subscription,
     listener::{Hear, Listener, Time},
     readiness::Ready,
+    resync::Resync,
 };
 use crate::{
     metrics::InformerMetrics,
@@ -58,11 +59,13 @@ impl<K: Object> Listeners<K> {
         self: &Arc<Self>,
         name: Arc<str>,
         ear: Box<dyn Hear<K>>,
+        resync: Option<Duration>,
         readiness: Option<watch::Receiver<Ready>>,
     ) -> Subscription {
         let removed = Arc::new(AtomicBool::new(false));
         let metrics = self.metrics.listener(&name);
-        let listener = Listener::new(ear, name.clone(), metrics, removed.clone());
+        let resync = resync.filter(|period| !period.is_zero()).map(Resync::every);
+        let listener = Listener::new(ear, name.clone(), metrics, removed.clone(), resync);
         let alive = listener.ready();
         let mut joining = lock(&self.joining);
         // After the end it is dropped, outside of the lock, with the function's own values.
@@ -127,6 +130,14 @@ impl<K: Object> Listeners<K> {
     /// Tells each of `listeners` all `events`.
     pub(super) fn tell(&self, listeners: &mut [Listener<K>], events: &[Event<K>]) {
         self.tell_of(listeners, events, Time::Now);
+    }
+
+    /// Tells those whose time has come a part of what is there.
+    pub(super) fn resync(&self, listeners: &mut [Listener<K>], present: &Snapshot<K>) {
+        for listener in listeners {
+            let events = listener.take_resync(present);
+            self.tell_of(std::slice::from_mut(listener), &events, Time::Now);
+        }
     }
 
     fn tell_of(&self, listeners: &mut [Listener<K>], events: &[Event<K>], time: Time) {

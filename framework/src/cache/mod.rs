@@ -30,8 +30,8 @@
 //!   struct with the fields that are wanted, `#[resource(view_of = Pod)]`; or
 //!   [metadata](Informers::metadata) alone, of which the server sends nothing else. A
 //!   [transform](InformersBuilder::transform) shapes each object before it is stored.
-//! * **In which form**: in an `Arc`, as they were decoded. Only a [`Store`] that is used without an
-//!   informer can keep them as a [`Packing`] says.
+//! * **In which form**: in an `Arc`, as they were decoded, or as a
+//!   [`Packing`](InformersBuilder::packing) says.
 //!
 //! # How it is read
 //! * A [`Lister`] gives the present state: by name, namespace, owner, label
@@ -89,7 +89,8 @@
 //!
 //! # What it does not
 //! Intermediate states may be left out while the watch is interrupted, and a cache is always a little
-//! behind the server. Nothing is told again without a change: who wants to look again uses a timer.
+//! behind the server. Nothing is told again without a change, unless to a listener that asks for a
+//! [resync](ListenerOptions::resync).
 //!
 //! # Against client-go, on purpose
 //! * a [stream](EventStream) merges what was not taken yet, where client-go's buffer grows without
@@ -110,7 +111,9 @@
 //!   process;
 //! * the removal of a listener ([`Subscription::remove`]) and the end of all
 //!   ([`Informers::shutdown`]) can be awaited;
-//! * deletions come last in a list, a broken stream goes on where it was, and there is no resync.
+//! * deletions come last in a list, and a broken stream goes on where it was;
+//! * a [resync](Event::Resync) is an event of its own, told object by object over its whole period;
+//!   client-go tells updates without a change, all at once.
 
 mod api;
 mod backoff;
@@ -126,7 +129,9 @@ mod index;
 mod informer;
 mod informers;
 mod informers_builder;
+mod kind_options;
 mod listener;
+mod listener_options;
 mod listeners;
 mod lister;
 mod lister_watcher;
@@ -145,6 +150,7 @@ mod random;
 mod readiness;
 mod reflector;
 mod remedy;
+mod resync;
 mod scope;
 mod snapshot;
 mod status;
@@ -176,6 +182,7 @@ pub use index::{Index, IndexHandle};
 pub use informer::SharedInformer;
 pub use informers::Informers;
 pub use informers_builder::InformersBuilder;
+pub use listener_options::ListenerOptions;
 pub use lister::Lister;
 pub use lister_watcher::ListerWatcher;
 pub use listing::Listing;

@@ -11,3 +11,10 @@ pub trait Packing<K>: Send + Sync + 'static {
     /// The packed form of `object`; `None` to keep it decoded.
     fn pack(&self, object: &Arc<K>) -> Option<Arc<dyn Packed<K>>>;
 }
+
+/// The same, shared.
+impl<K, P: Packing<K> + ?Sized> Packing<K> for Arc<P> {
+    fn pack(&self, object: &Arc<K>) -> Option<Arc<dyn Packed<K>>> {
+        (**self).pack(object)
+    }
+}

@@ -1,6 +1,4 @@
 use std::{
-    any::{Any, TypeId},
-    collections::HashMap,
     error::Error,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
@@ -14,11 +12,7 @@ use crate::{
 /// What a transform may fail with.
 pub(super) type TransformError = Box<dyn Error + Send + Sync>;
 
-type Function<K> = dyn Fn(&mut K) -> Result<(), TransformError> + Send + Sync;
-
-/// Transforms by kind and representation.
-#[derive(Default)]
-pub(super) struct Transforms(HashMap<(TypeId, ApiResource), Box<dyn Any + Send + Sync>>);
+pub(super) type Function<K> = dyn Fn(&mut K) -> Result<(), TransformError> + Send + Sync;
 
 /// What becomes of each object of a kind before a cache stores it.
 pub(super) struct Transform<K> {
@@ -27,33 +21,19 @@ pub(super) struct Transform<K> {
     function: Arc<Function<K>>,
 }
 
-impl Transforms {
-    pub(super) fn insert<K: Object>(
-        &mut self,
-        resource: ApiResource,
-        function: impl Fn(&mut K) -> Result<(), TransformError> + Send + Sync + 'static,
-    ) {
-        let function: Arc<Function<K>> = Arc::new(function);
-        self.0
-            .insert((TypeId::of::<K>(), resource), Box::new(function));
-    }
-
-    pub(super) fn of<K: Object>(
-        &self,
-        resource: &ApiResource,
-        metrics: &InformerMetrics,
-    ) -> Option<Transform<K>> {
-        let function = self.0.get(&(TypeId::of::<K>(), resource.clone()))?;
-        let function = function.downcast_ref::<Arc<Function<K>>>()?;
-        Some(Transform {
-            resource: resource.clone(),
-            metrics: metrics.clone(),
-            function: function.clone(),
-        })
-    }
-}
-
 impl<K: Object> Transform<K> {
+    pub(super) fn new(
+        resource: ApiResource,
+        metrics: InformerMetrics,
+        function: Arc<Function<K>>,
+    ) -> Self {
+        Self {
+            resource,
+            metrics,
+            function,
+        }
+    }
+
     /// The object as it is to be stored. Where the function fails, panics or takes away what the object is known
     /// by, the object is not lost: it counts as one that does not decode (design promise R8).
     pub(super) fn apply(&self, mut object: Arc<K>) -> Result<Arc<K>, Box<Undecodable>> {

@@ -37,11 +37,13 @@ pub(super) fn informer<C: Resource>(environment: &Environment) -> SharedInformer
     environment.informers.informer(scope)
 }
 
+/// Listens in the controller's name.
 fn listen<C: Resource>(
     informer: &SharedInformer<C>,
+    name: &str,
     listener: impl FnMut(&Event<C>) + Send + 'static,
 ) -> Connection {
-    let subscription = informer.add_listener(listener);
+    let subscription = informer.add_named_listener(name, listener);
     let (ready, informer) = (subscription.clone(), informer.clone());
     Connection {
         synced: Box::pin(async move { ready.synced().await }),
@@ -69,17 +71,22 @@ impl<K: Resource> Wiring<K> for Own<K> {
 
     fn connect(self: Box<Self>, environment: &Environment, hub: &Arc<Hub<K>>) -> Connection {
         let hub = hub.clone();
-        listen(&informer::<K>(environment), move |event: &Event<K>| {
-            let counts = match event {
-                Event::Updated { old, new } => {
-                    passes(&hub, self.predicate.as_ref(), old, new) && !hub.is_echo(old, new)
+        let name = hub.name.clone();
+        listen(
+            &informer::<K>(environment),
+            &name,
+            move |event: &Event<K>| {
+                let counts = match event {
+                    Event::Updated { old, new } => {
+                        passes(&hub, self.predicate.as_ref(), old, new) && !hub.is_echo(old, new)
+                    }
+                    _ => true,
+                };
+                if counts {
+                    hub.queue.add(event.key());
                 }
-                _ => true,
-            };
-            if counts {
-                hub.queue.add(event.key());
-            }
-        })
+            },
+        )
     }
 }
 
@@ -109,36 +116,41 @@ impl<K: Resource, C: Resource> Wiring<K> for Owned<C> {
             let references = references.unwrap_or_default();
             add_owners(hub, references, child.namespace(), which, gone);
         };
-        listen(&informer::<C>(environment), move |event| match event {
-            Event::Added { object, .. } => add(&hub, object, false),
-            Event::Updated { old, new } => {
-                // To an owner this is a coming or a going, which no predicate hides.
-                let changed_hands =
-                    old.metadata().owner_references != new.metadata().owner_references;
-                if changed_hands || passes(&hub, self.predicate.as_ref(), old, new) {
+        let name = hub.name.clone();
+        listen(
+            &informer::<C>(environment),
+            &name,
+            move |event| match event {
+                Event::Added { object, .. } | Event::Resync { object } => add(&hub, object, false),
+                Event::Updated { old, new } => {
+                    // To an owner this is a coming or a going, which no predicate hides.
+                    let changed_hands =
+                        old.metadata().owner_references != new.metadata().owner_references;
+                    if changed_hands || passes(&hub, self.predicate.as_ref(), old, new) {
+                        add(&hub, new, false);
+                    }
+                    if changed_hands {
+                        add(&hub, old, true);
+                    }
+                }
+                Event::Recreated { old, new } => {
+                    add(&hub, old, true);
                     add(&hub, new, false);
                 }
-                if changed_hands {
-                    add(&hub, old, true);
+                Event::Deleted { object, .. } => add(&hub, object, true),
+                Event::Undecodable { object, last } => {
+                    let namespace = object.key.namespace();
+                    add_owners(&hub, &object.owner_references, namespace, which, true);
+                    if let Some(last) = last {
+                        add(&hub, last, true);
+                    }
                 }
-            }
-            Event::Recreated { old, new } => {
-                add(&hub, old, true);
-                add(&hub, new, false);
-            }
-            Event::Deleted { object, .. } => add(&hub, object, true),
-            Event::Undecodable { object, last } => {
-                let namespace = object.key.namespace();
-                add_owners(&hub, &object.owner_references, namespace, which, true);
-                if let Some(last) = last {
-                    add(&hub, last, true);
+                Event::UndecodableDeleted { object } => {
+                    let namespace = object.key.namespace();
+                    add_owners(&hub, &object.owner_references, namespace, which, true);
                 }
-            }
-            Event::UndecodableDeleted { object } => {
-                let namespace = object.key.namespace();
-                add_owners(&hub, &object.owner_references, namespace, which, true);
-            }
-        })
+            },
+        )
     }
 }
 
@@ -180,9 +192,12 @@ impl<K: Resource, C: Resource> Wiring<K> for Watched<C> {
 
     fn connect(self: Box<Self>, environment: &Environment, hub: &Arc<Hub<K>>) -> Connection {
         let hub = hub.clone();
-        listen(&informer::<C>(environment), move |event| {
+        let name = hub.name.clone();
+        listen(&informer::<C>(environment), &name, move |event| {
             let objects = match event {
-                Event::Added { object, .. } | Event::Deleted { object, .. } => [Some(object), None],
+                Event::Added { object, .. }
+                | Event::Deleted { object, .. }
+                | Event::Resync { object } => [Some(object), None],
                 Event::Updated { old, new } => {
                     if !passes(&hub, self.predicate.as_ref(), old, new) {
                         return;

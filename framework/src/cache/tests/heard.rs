@@ -7,7 +7,7 @@ use futures_util::{FutureExt, StreamExt};
 use k8s_openapi::api::core::v1::ConfigMap;
 
 use crate::{
-    cache::{Event, EventStream, Lister, SharedInformer, Subscription},
+    cache::{Event, EventStream, ListenerOptions, Lister, SharedInformer, Subscription},
     resource::Object,
 };
 
@@ -27,10 +27,14 @@ struct Notes {
 
 impl Heard {
     pub(super) fn at(informer: &SharedInformer<ConfigMap>) -> Self {
+        Self::with(informer, ListenerOptions::new())
+    }
+
+    pub(super) fn with(informer: &SharedInformer<ConfigMap>, options: ListenerOptions) -> Self {
         let notes = Arc::<Mutex<Notes>>::default();
         let (own, lister) = (notes.clone(), informer.lister());
-        let subscription =
-            informer.add_listener(move |event| own.lock().unwrap().take(event, &lister));
+        let take = move |event: &_| own.lock().unwrap().take(event, &lister);
+        let subscription = informer.add_listener_with(options, take);
         Self {
             notes,
             subscription,
@@ -61,8 +65,12 @@ pub(super) struct Taken {
 
 impl Taken {
     pub(super) fn at(informer: &SharedInformer<ConfigMap>) -> Self {
+        Self::with(informer, ListenerOptions::new())
+    }
+
+    pub(super) fn with(informer: &SharedInformer<ConfigMap>, options: ListenerOptions) -> Self {
         Self {
-            stream: informer.stream(),
+            stream: informer.stream_with(options),
             notes: Notes::default(),
             lister: informer.lister(),
         }
@@ -119,6 +127,11 @@ impl Notes {
                 ("undecodable", Some(format!("!{version}")))
             }
             Event::UndecodableDeleted { .. } => ("undecodable deleted", None),
+            Event::Resync { object } => {
+                let told = before.is_some_and(|before| *before == version(object));
+                self.check(told, "told again as it was not", &name);
+                return self.lines.push(format!("resync {name}"));
+            }
         };
         if let Some(version) = &version {
             let before = self.folded.get(&name).map_or(0, |version| number(version));

@@ -11,6 +11,7 @@ pub(super) mod packed;
 mod parity;
 mod reading;
 mod requests;
+mod resyncs;
 mod streamed_lists;
 mod streams;
 

@@ -6,14 +6,16 @@ use std::sync::{
 };
 
 use k8s_openapi::api::core::v1::ConfigMap;
+use tokio_util::sync::CancellationToken;
 
+use super::{heard::Heard, resyncs::informers};
 use crate::{
     cache::{
         Batch, Delta, Event, Index, Packed, Packing, Store,
-        fake::{object, undecodable},
+        fake::{FakeServer, object, settle, undecodable},
         processor::Processor,
     },
-    resource::{Object, Selector, Undecodable},
+    resource::{ApiResource, Object, Selector, Undecodable},
 };
 
 /// Keeps ConfigMaps as JSON.
@@ -114,6 +116,32 @@ fn a_store_of_bytes_holds_no_decoded_object_and_its_readers_need_not_know() {
     assert!(lister.get(&key).unwrap().is_some());
     assert!(store.remove(&key).is_some());
     assert_eq!(store.working().by_owner("owner").count(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_informer_keeps_its_kind_as_it_is_told_and_serves_it_as_ever() {
+    let (server, decoded) = (FakeServer::new(), Arc::new(AtomicUsize::new(0)));
+    server.put("a");
+    let packing = Counted(decoded.clone());
+    let informers = informers(|builder| builder.packing::<ConfigMap>(packing));
+    let source = server.clone();
+    let configmaps = ApiResource::of::<ConfigMap>();
+    let informer = informers.of_source(configmaps, Default::default(), move |_| source.clone());
+    let heard = Heard::at(&informer);
+    informers.start(&CancellationToken::new());
+    assert!(informer.synced().await);
+    let by_name = informer.add_index(Index::by(|object: &ConfigMap| [object.name().to_owned()]));
+    settle().await;
+    decoded.store(0, Ordering::Relaxed);
+    let first = informer.lister().by(&by_name, "a").items.remove(0);
+    let second = informer.lister().list().items.remove(0);
+    assert!(first == second && !Arc::ptr_eq(&first, &second));
+    assert_eq!(decoded.load(Ordering::Relaxed), 2, "once for each reader");
+    server.put("a");
+    server.delete("a");
+    settle().await;
+    assert_eq!(heard.lines(), ["initial a", "updated a", "deleted a"]);
+    assert_eq!(heard.wrong(), [] as [&str; 0]);
 }
 
 #[test]
