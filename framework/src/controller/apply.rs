@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     cache::Lister,
-    client::{self, Api, Patch, PatchParams},
+    client::{Api, Patch, PatchParams},
     resource::{ApiResource, CanOwn, ObjectKey, Resource, Scope, set_controller},
 };
 
@@ -49,10 +49,10 @@ impl<K: Resource> Context<K> {
         }
         let patch = Patch::apply(&typed(&child, &resource, &key)?)
             .map_err(|source| Error::serialize("apply", &resource, &key, source))?;
-        let api = Api::<C>::of(&self.shared.client, resource, key.namespace());
-        self.shared.hub.metrics.writes_sent.inc();
-        let answer = api.patch(key.name(), &self.forced(), &patch).await;
-        let answer = answer.map_err(as_apply)?;
+        let api = Api::<C>::of(&self.shared.client, resource.clone(), key.namespace());
+        let params = self.forced();
+        let send = api.patch(key.name(), &params, &patch);
+        let answer = self.write("apply", &resource, &key, send).await?;
         self.remember(id, body, &answer);
         Ok(answer)
     }
@@ -174,21 +174,6 @@ fn is_older(version: Option<&str>, other: &str) -> bool {
         (Some(version), Some(other)) => version < other,
         _ => false,
     }
-}
-
-/// The same error in the user's words: he asked to apply.
-pub(super) fn as_apply(mut error: client::Error) -> Error {
-    if let client::Error::Api { verb, .. }
-    | client::Error::Connect { verb, .. }
-    | client::Error::Transport { verb, .. }
-    | client::Error::Timeout { verb, .. }
-    | client::Error::Fenced { verb, .. }
-    | client::Error::Decode { verb, .. }
-    | client::Error::Invalid { verb, .. } = &mut error
-    {
-        *verb = "apply";
-    }
-    Error::Client(error)
 }
 
 #[cfg(test)]

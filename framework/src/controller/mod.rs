@@ -66,6 +66,7 @@ mod status;
 mod update_status;
 mod wired;
 mod wiring;
+mod write;
 
 #[cfg(test)]
 mod tests;

@@ -3,12 +3,11 @@ use serde_json::{Value, json};
 
 use super::{
     Context, Error,
-    apply::as_apply,
     hub::WriteGuard,
     key_states::{Written, WrittenStatus},
 };
 use crate::{
-    client::{self, Api, Patch},
+    client::{Api, Patch},
     resource::{ApiResource, Resource},
 };
 
@@ -85,11 +84,10 @@ impl<K: Resource> Context<K> {
                 "status": status,
             }))
         };
-        let send = async |version: Option<&str>| -> Result<K, client::Error> {
-            hub.metrics.writes_sent.inc();
-            let patch = patch(version);
-            api.patch_status(self.key.name(), &self.forced(), &patch)
-                .await
+        let send = async |version: Option<&str>| -> Result<K, Error> {
+            let (params, patch) = (self.forced(), patch(version));
+            let send = api.patch_status(self.key.name(), &params, &patch);
+            self.write("apply", resource, &self.key, send).await
         };
 
         // Events of the object wait until this is dropped.
@@ -97,11 +95,10 @@ impl<K: Resource> Context<K> {
         let answer = match send(Some(&base)).await {
             // Somebody else was faster; that change leads to another reconcile. The status is
             // ours all the same, and its echo is not to be told from the other change.
-            Err(error) if error.is_conflict() => {
-                let answer = send(None).await.map_err(as_apply)?;
-                (answer, None)
+            Err(error) if error.client().is_some_and(|error| error.is_conflict()) => {
+                (send(None).await?, None)
             }
-            other => (other.map_err(as_apply)?, Some(base)),
+            other => (other?, Some(base)),
         };
         if let (answer, base) = answer
             && let Some(version) = answer.resource_version()
