@@ -43,7 +43,7 @@ impl<K: Resource> Context<K> {
         let body = self.shared.fingerprints.of(&body);
 
         let id = (TypeId::of::<C>(), key.clone());
-        if let Some(present) = self.unchanged(&id, body, cache) {
+        if let Some(present) = self.unchanged(&id, body, &cache) {
             self.shared.hub.metrics.writes_skipped.inc();
             return Ok(Arc::unwrap_or_clone(present));
         }

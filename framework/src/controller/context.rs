@@ -107,7 +107,7 @@ impl<K: Resource> Context<K> {
         self.lister("get")?.get(key).map_err(Error::Undecodable)
     }
 
-    fn lister<C: Resource>(&self, verb: &'static str) -> Result<&Lister<C>, Error> {
+    fn lister<C: Resource>(&self, verb: &'static str) -> Result<Lister<C>, Error> {
         self.cache::<C>().ok_or(Error::NotWired {
             verb,
             kind: C::KIND,
@@ -115,7 +115,7 @@ impl<K: Resource> Context<K> {
         })
     }
 
-    pub(super) fn cache<C: Resource>(&self) -> Option<&Lister<C>> {
+    pub(super) fn cache<C: Resource>(&self) -> Option<Lister<C>> {
         self.shared.readers.get::<C>()
     }
 

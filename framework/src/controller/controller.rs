@@ -5,8 +5,8 @@ use tokio_util::sync::CancellationToken;
 use super::{
     ControllerStatus, Environment, Predicate, Reconciler, Wired,
     owner_map::References,
-    run,
-    wiring::{Own, Owned, Read, Watched, Wiring},
+    sources::{Own, Owned, Read, Watched, Wiring},
+    start,
 };
 use crate::{
     queue::{ExponentialBackoff, RateLimiter},
@@ -181,7 +181,7 @@ impl<R: Reconciler> Controller<R> {
         environment: Environment,
         cancel: CancellationToken,
     ) -> impl Future<Output = ()> + Send {
-        run::run(self, environment, cancel)
+        start::run(self, environment, cancel)
     }
 }
 

@@ -48,6 +48,7 @@
 
 mod action;
 mod apply;
+mod call;
 mod context;
 mod controller;
 mod environment;
@@ -62,10 +63,12 @@ mod predicate;
 mod readers;
 mod reconciler;
 mod run;
+mod settle;
+mod sources;
+mod start;
 mod status;
 mod update_status;
 mod wired;
-mod wiring;
 mod write;
 
 #[cfg(test)]

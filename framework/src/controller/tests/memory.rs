@@ -14,7 +14,7 @@ use crate::{
         key_states::KeyStates,
         readers::Readers,
         run,
-        wiring::{Own, Wiring, informer},
+        sources::{Own, Wiring, informer},
     },
     queue::WorkQueue,
 };

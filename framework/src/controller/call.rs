@@ -1,0 +1,49 @@
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+
+use futures_util::FutureExt;
+
+use super::{Action, Context, Failure, Reconciler, hub::message};
+
+/// How a call of the user's code ended.
+pub(super) enum Outcome {
+    Done(Action),
+    /// `deleted` ended well: nothing of the key is left.
+    Gone,
+    Failed(Failure),
+    Panicked(String),
+    TimedOut(Duration),
+}
+
+/// Calls the user's code. When this returns the call is over: nothing of it runs any more.
+pub(super) async fn call<R: Reconciler>(
+    reconciler: &R,
+    object: Option<Arc<R::Resource>>,
+    context: &Context<R::Resource>,
+    timeout: Option<Duration>,
+) -> Outcome {
+    let call = async {
+        let ended = match object {
+            Some(object) => {
+                let ended = reconciler.reconcile(object, context).await;
+                ended.map(Outcome::Done)
+            }
+            None => {
+                let ended = reconciler.deleted(&context.key, context).await;
+                ended.map(|()| Outcome::Gone)
+            }
+        };
+        // The error is the user's code, too: here a panic of its text is caught.
+        ended.unwrap_or_else(|failure| Outcome::Failed(failure.told()))
+    };
+    // Within it the call is dropped as well, so that a panic on the way out is caught.
+    let limited = async {
+        match timeout {
+            Some(limit) => tokio::time::timeout(limit, call)
+                .await
+                .unwrap_or(Outcome::TimedOut(limit)),
+            None => call.await,
+        }
+    };
+    let ended = AssertUnwindSafe(limited).catch_unwind().await;
+    ended.unwrap_or_else(|panic| Outcome::Panicked(message(&*panic).to_owned()))
+}

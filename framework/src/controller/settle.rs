@@ -1,0 +1,76 @@
+use std::time::Duration;
+
+use super::{Context, Failure, call::Outcome};
+use crate::resource::Resource;
+
+/// What becomes of a key after its call.
+pub(super) fn settle<K: Resource>(verb: &str, context: &Context<K>, outcome: Outcome) {
+    let hub = &context.shared.hub;
+    let key = &context.key;
+    let failure = match outcome {
+        Outcome::Done(action) => {
+            hub.queue.forget(key);
+            // What an earlier run applied and this one did not is not ours to skip any more.
+            hub.states.with(key, |state| {
+                state
+                    .applied
+                    .retain(|_, applied| applied.run == context.run);
+            });
+            match action.after {
+                Some(delay) => {
+                    hub.metrics.requeue_after.inc();
+                    hub.queue.add_after(key.clone(), delay);
+                }
+                None => hub.metrics.success.inc(),
+            }
+            return;
+        }
+        Outcome::Gone => {
+            hub.metrics.success.inc();
+            hub.states.remove(key);
+            hub.queue.forget(key);
+            return;
+        }
+        Outcome::Failed(failure) => failure,
+        Outcome::Panicked(message) => {
+            hub.metrics.panics.inc();
+            Failure::new(format!("panicked: {message}"))
+        }
+        Outcome::TimedOut(limit) => {
+            hub.metrics.timeouts.inc();
+            Failure::new(format!("not done within {limit:?}"))
+        }
+    };
+    hub.metrics.error.inc();
+    hub.metrics.errors.inc();
+    let kind = K::KIND;
+    if failure.is_terminal() {
+        hub.metrics.terminal_errors.inc();
+        hub.queue.forget(key);
+        if context.object.is_none() {
+            hub.states.remove(key);
+        }
+        tracing::error!("{verb} {kind} {key} failed (not retried): {failure}");
+        return;
+    }
+    let retry = hub.queue.retry(key.clone(), failure.at_least());
+    tracing::warn!(
+        "{verb} {kind} {key} failed (attempt {}, next in {}): {failure}",
+        retry.attempt,
+        Rounded(retry.delay),
+    );
+}
+
+/// `20ms`, `1.3s`, `5m0s`: as precise as a reader needs.
+struct Rounded(Duration);
+
+impl std::fmt::Display for Rounded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let seconds = self.0.as_secs_f64();
+        match self.0.as_secs() {
+            0 => write!(f, "{}ms", self.0.as_millis()),
+            1..60 => write!(f, "{}s", (seconds * 10.0).round() / 10.0),
+            whole => write!(f, "{}m{}s", whole / 60, whole % 60),
+        }
+    }
+}

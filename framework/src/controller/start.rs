@@ -1,0 +1,107 @@
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Controller, ControllerStatus, Environment, Reconciler,
+    context::Shared,
+    fingerprints::Fingerprints,
+    hub::Hub,
+    key_states::KeyStates,
+    readers::Readers,
+    run,
+    sources::{Connection, Wiring, informer},
+};
+use crate::queue::WorkQueue;
+
+/// Everything of a controller from its first listener to its last reconcile.
+pub(super) async fn run<R: Reconciler>(
+    controller: Controller<R>,
+    environment: Environment,
+    cancel: CancellationToken,
+) {
+    let Controller {
+        reconciler,
+        name,
+        own,
+        wirings,
+        concurrency,
+        timeout,
+        limiter,
+        status,
+    } = controller;
+    let _stopped = Stopped(status.clone());
+    let metrics = environment.metrics.controller(&name);
+    metrics.max_concurrent.set(concurrency as f64);
+    let workqueue = environment.metrics.workqueue(&name);
+    let hub = Arc::new(Hub {
+        queue: WorkQueue::with(limiter, Some(workqueue)),
+        states: KeyStates::default(),
+        own: informer::<R::Resource>(&environment).lister(),
+        metrics,
+        name,
+    });
+
+    let own: Box<dyn Wiring<R::Resource>> = Box::new(own);
+    let readers = Readers::default();
+    let mut connections = Vec::new();
+    for wiring in [own].into_iter().chain(wirings) {
+        wiring.read(&environment, &readers);
+        connections.push(wiring.connect(&environment, &hub));
+    }
+    let shared = Arc::new(Shared {
+        hub: hub.clone(),
+        readers,
+        client: environment.client,
+        field_manager: environment.field_manager,
+        fingerprints: Fingerprints::new(),
+    });
+
+    if sync(&hub.name, &mut connections, &status, &cancel).await {
+        status.working();
+        tracing::info!(controller = hub.name, workers = concurrency, "working");
+        run::work(&reconciler, &shared, concurrency, timeout, &cancel).await;
+    }
+    hub.queue.shut_down();
+    let subscriptions = connections
+        .iter()
+        .filter_map(|one| one.subscription.as_ref());
+    join_all(subscriptions.map(|subscription| subscription.remove())).await;
+}
+
+/// Waits until every wired kind has synced. `false` if that will not be.
+async fn sync(
+    name: &str,
+    connections: &mut [Connection],
+    status: &ControllerStatus,
+    cancel: &CancellationToken,
+) -> bool {
+    let mut statuses = Vec::new();
+    let mut synced = Vec::new();
+    for connection in connections.iter_mut() {
+        statuses.push(connection.status.clone());
+        synced.push(std::mem::replace(
+            &mut connection.synced,
+            Box::pin(std::future::ready(true)),
+        ));
+    }
+    status.syncing(statuses);
+    match cancel.run_until_cancelled(join_all(synced)).await {
+        Some(all) if all.iter().all(|synced| *synced) => true,
+        Some(_) => {
+            tracing::warn!(controller = name, "not started: its informers were stopped");
+            false
+        }
+        None => false,
+    }
+}
+
+/// Says in the status that the controller has ended, however it ends.
+struct Stopped(ControllerStatus);
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        self.0.stopped();
+    }
+}
