@@ -452,8 +452,11 @@ async fn what_the_work_led_to_is_counted() {
     ] {
         assert_eq!(metrics.value(name, "controller", "widget"), count, "{name}");
     }
-    assert_eq!(metrics.value("workqueue_depth", "priority", ""), "0");
-    assert_eq!(metrics.values("workqueue_depth", "name"), ["widget"]);
+    for priority in ["-100", "0", "100"] {
+        let depth = metrics.value("workqueue_depth", "priority", priority);
+        assert_eq!(depth, "0", "{priority}");
+    }
+    assert_eq!(metrics.values("workqueue_adds_total", "name"), ["widget"]);
 }
 
 #[tokio::test(start_paused = true)]

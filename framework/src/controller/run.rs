@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::{Context, Reconciler, call::call, context::Shared, hub::Hub, settle::settle};
-use crate::{queue::WorkQueue, resource::ObjectKey};
+use crate::{queue::Work, resource::ObjectKey};
 
 /// Runs the workers until `cancel`, and then until the last reconcile has ended.
 pub(super) async fn work<R: Reconciler>(
@@ -35,10 +35,9 @@ pub(super) async fn work<R: Reconciler>(
             let queue = worker.shared.hub.queue.clone();
             // Cancelled between two keys, never within one. What is queued then stays undone.
             while !cancel.is_cancelled()
-                && let Some(Some(key)) = cancel.run_until_cancelled(queue.get()).await
+                && let Some(Some(work)) = cancel.run_until_cancelled(queue.get()).await
             {
-                let running = Running { queue: &queue, key };
-                worker.handle(&running.key).await;
+                worker.handle(work).await;
             }
         });
     }
@@ -60,8 +59,10 @@ struct Worker<R: Reconciler> {
 }
 
 impl<R: Reconciler> Worker<R> {
-    async fn handle(&self, key: &ObjectKey) {
+    /// However it ends, the key is given back: by `work`.
+    async fn handle(&self, work: Work<ObjectKey>) {
         let hub = &self.shared.hub;
+        let key = &work.key;
         // Level, not edge: what the cache has now is what counts.
         let object = match hub.own.get(key) {
             Ok(object) => object,
@@ -71,7 +72,7 @@ impl<R: Reconciler> Worker<R> {
         match &object {
             Some(_) => hub.states.begin(key),
             None if hub.states.contains(key) => {}
-            None => return hub.queue.forget(key),
+            None => return work.done(),
         }
         let run = self.runs.fetch_add(1, Ordering::Relaxed) + 1;
         let span = tracing::info_span!(
@@ -98,19 +99,7 @@ impl<R: Reconciler> Worker<R> {
         let call = call(&*self.reconciler, object, &context, self.timeout);
         let outcome = call.instrument(span.clone()).await;
         hub.metrics.seconds.observe(start.elapsed().as_secs_f64());
-        span.in_scope(|| settle(verb, &context, outcome));
-    }
-}
-
-/// A key that is worked on, given back however the work ends.
-struct Running<'a> {
-    queue: &'a WorkQueue<ObjectKey>,
-    key: ObjectKey,
-}
-
-impl Drop for Running<'_> {
-    fn drop(&mut self) {
-        self.queue.done(&self.key);
+        span.in_scope(|| settle(verb, &context, outcome, work));
     }
 }
 

@@ -1,15 +1,22 @@
 use std::time::Duration;
 
 use super::{Context, Failure, call::Outcome};
-use crate::resource::Resource;
+use crate::{
+    queue::Work,
+    resource::{ObjectKey, Resource},
+};
 
 /// What becomes of a key after its call.
-pub(super) fn settle<K: Resource>(verb: &str, context: &Context<K>, outcome: Outcome) {
+pub(super) fn settle<K: Resource>(
+    verb: &str,
+    context: &Context<K>,
+    outcome: Outcome,
+    work: Work<ObjectKey>,
+) {
     let hub = &context.shared.hub;
     let key = &context.key;
     let failure = match outcome {
         Outcome::Done(action) => {
-            hub.queue.forget(key);
             // What an earlier run applied and this one did not is not ours to skip any more.
             hub.states.with(key, |state| {
                 state
@@ -19,17 +26,19 @@ pub(super) fn settle<K: Resource>(verb: &str, context: &Context<K>, outcome: Out
             match action.after {
                 Some(delay) => {
                     hub.metrics.requeue_after.inc();
-                    hub.queue.add_after(key.clone(), delay);
+                    work.requeue_after(delay);
                 }
-                None => hub.metrics.success.inc(),
+                None => {
+                    hub.metrics.success.inc();
+                    work.done();
+                }
             }
             return;
         }
         Outcome::Gone => {
             hub.metrics.success.inc();
             hub.states.remove(key);
-            hub.queue.forget(key);
-            return;
+            return work.done();
         }
         Outcome::Failed(failure) => failure,
         Outcome::Panicked(message) => {
@@ -46,14 +55,14 @@ pub(super) fn settle<K: Resource>(verb: &str, context: &Context<K>, outcome: Out
     let kind = K::KIND;
     if failure.is_terminal() {
         hub.metrics.terminal_errors.inc();
-        hub.queue.forget(key);
         if context.object.is_none() {
             hub.states.remove(key);
         }
+        work.done();
         tracing::error!("{verb} {kind} {key} failed (not retried): {failure}");
         return;
     }
-    let retry = hub.queue.retry(key.clone(), failure.at_least());
+    let retry = work.retry(failure.at_least());
     tracing::warn!(
         "{verb} {kind} {key} failed (attempt {}, next in {}): {failure}",
         retry.attempt,

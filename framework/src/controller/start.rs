@@ -13,7 +13,7 @@ use super::{
     run,
     sources::{Connection, Wiring, informer},
 };
-use crate::queue::WorkQueue;
+use crate::{queue::WorkQueue, resource::ObjectKey};
 
 /// Everything of a controller from its first listener to its last reconcile.
 pub(super) async fn run<R: Reconciler>(
@@ -36,7 +36,11 @@ pub(super) async fn run<R: Reconciler>(
     metrics.max_concurrent.set(concurrency as f64);
     let workqueue = environment.metrics.workqueue(&name);
     let hub = Arc::new(Hub {
-        queue: WorkQueue::with(limiter, Some(workqueue)),
+        queue: WorkQueue::builder()
+            .limiter(limiter)
+            .metrics(workqueue)
+            .group_by(|key: &ObjectKey| key.namespace().unwrap_or_default())
+            .build(),
         states: KeyStates::default(),
         own: informer::<R::Resource>(&environment).lister(),
         metrics,

@@ -45,7 +45,7 @@ pub use listener::ListenerMetrics;
 pub use metrics::Metrics;
 pub use share::Share;
 pub use text::TEXT_FORMAT;
-pub use workqueue::{Running, RunningWork, WorkQueueMetrics};
+pub use workqueue::{LiveQueue, LiveState, WorkQueueMetrics};
 
 /// The crate whose registry and metric types are used; for metrics of your own.
 pub use prometheus;

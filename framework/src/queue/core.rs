@@ -1,10 +1,11 @@
 use std::{
-    collections::{BTreeMap, VecDeque},
     hash::{BuildHasher, Hash},
     time::Duration,
 };
 
 use hashbrown::{DefaultHashBuilder, HashTable, hash_table::Entry};
+
+use super::{Note, Priority, Retry, groups::Groups, ready::Ready, wheel::Wheel};
 
 /// The state machine of a workqueue: no clock, no lock, no task.
 ///
@@ -12,211 +13,243 @@ use hashbrown::{DefaultHashBuilder, HashTable, hash_table::Entry};
 /// may have one deadline and a number of failures. Only keys for which one of these is not at
 /// rest take up memory. `now` is the time since the queue was made and never runs backwards.
 ///
+/// Each key has a slot, found by one look-up; everything else knows slots by their places. Whoever
+/// works on a key has its [`Seat`], and needs no look-up to end the work.
+///
 /// Invariants, checked by the property test:
 /// - a key is in `ready` exactly if it waits, in `running` exactly if it runs, each once;
 /// - a key that waits has no deadline: its next run covers whatever the deadline was for;
 /// - no slot is kept for a key at rest.
-#[derive(Debug)]
-pub(super) struct Core<K> {
-    slots: Vec<Option<Slot<K>>>,
-    free: Vec<usize>,
-    index: HashTable<usize>,
+pub(super) struct Core<K, N> {
+    slots: Vec<Option<Slot<K, N>>>,
+    free: Vec<u32>,
+    index: HashTable<u32>,
     hasher: DefaultHashBuilder,
-    ready: VecDeque<usize>,
-    running: Vec<usize>,
-    /// By time and then by order of asking, so that equal deadlines keep their order.
-    deadlines: BTreeMap<(Duration, u64), usize>,
-    next_order: u64,
+    group_of: Option<GroupOf<K>>,
+    groups: Groups,
+    ready: Ready,
+    /// In ticks of a millisecond.
+    deadlines: Wheel,
+    /// The place of the key that runs in each seat.
+    running: Vec<Option<u32>>,
+    free_seats: Vec<usize>,
     open: bool,
     added: u64,
 }
 
-#[derive(Debug)]
-struct Slot<K> {
+/// A hash of the group that a key belongs to.
+pub(super) type GroupOf<K> = Box<dyn Fn(&K) -> u64 + Send>;
+
+struct Slot<K, N> {
     key: K,
+    hash: u64,
+    group: u32,
     phase: Phase,
-    deadline: Option<(Duration, u64)>,
+    /// Of the next run, as is the note.
+    priority: Priority,
+    note: N,
     failures: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Idle,
-    Waiting {
-        since: Duration,
-    },
+    Waiting,
     Running {
         since: Duration,
-        /// Place in `running`.
-        place: usize,
         dirty: Option<Duration>,
     },
 }
 
+/// A run that is asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Request<N> {
+    pub(super) priority: Priority,
+    pub(super) note: N,
+}
+
+/// The right to end a run; there is one for each.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Seat(usize);
+
+/// A run that begins.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Run<K, N> {
+    /// What it is ended with.
+    pub(super) seat: Seat,
+    /// The key, which nobody else is given until [`Core::end`].
+    pub(super) key: K,
+    /// Everything noted since its last run began.
+    pub(super) note: N,
+    /// The highest asked for since its last run began.
+    pub(super) priority: Priority,
+    /// How long it had been ready.
+    pub(super) waited: Duration,
+    /// How often it failed in a row.
+    pub(super) failures: u32,
+}
+
 /// What a worker that asks for work is told.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Next<K> {
-    /// Work on this key; it had been ready for `waited`.
-    Work {
-        /// The key, which nobody else is given until [`Core::done`].
-        key: K,
-        /// How long it had been ready.
-        waited: Duration,
-    },
+pub(super) enum Next<K, N> {
+    /// Work on this key.
+    Work(Run<K, N>),
     /// Nothing is ready. At the deadline, if there is one, something may be.
     Wait(Option<Duration>),
     /// The queue was shut down and nothing is left.
     Closed,
 }
 
-impl<K: Clone + Eq + Hash> Core<K> {
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// Its failures are forgotten.
+    Success,
+    /// Its failures are what they are.
+    Open,
+}
+
+/// Slabs of fewer slots are not worth the trouble of giving memory back.
+const SMALL: usize = 1024;
+
+impl<K: Clone + Eq + Hash, N: Note> Core<K, N> {
     /// An empty, open queue.
-    pub(super) fn new() -> Self {
+    pub(super) fn new(group_of: Option<GroupOf<K>>) -> Self {
         Self {
             slots: Vec::new(),
             free: Vec::new(),
             index: HashTable::new(),
             hasher: DefaultHashBuilder::default(),
-            ready: VecDeque::new(),
+            group_of,
+            groups: Groups::default(),
+            ready: Ready::new(),
+            deadlines: Wheel::new(),
             running: Vec::new(),
-            deadlines: BTreeMap::new(),
-            next_order: 0,
+            free_seats: Vec::new(),
             open: true,
             added: 0,
         }
     }
 
     /// Asks for a run of `key` that begins after now.
-    pub(super) fn add(&mut self, key: K, now: Duration) {
-        if self.open {
-            let slot = self.slot(key);
-            self.make_ready(slot, now);
-        }
+    pub(super) fn add(&mut self, key: K, request: Request<N>, now: Duration) {
+        self.add_at(key, now, request, now);
     }
 
     /// Asks for a run of `key` at `when`; the earliest time asked for since its last run counts.
-    pub(super) fn add_at(&mut self, key: K, when: Duration, now: Duration) {
-        if when <= now {
-            return self.add(key, now);
+    pub(super) fn add_at(&mut self, key: K, when: Duration, request: Request<N>, now: Duration) {
+        if self.open {
+            let place = self.place(key);
+            self.ask(place, when, request, now);
         }
-        if !self.open {
-            return;
-        }
-        let place = self.slot(key);
-        let order = self.next_order;
-        let Some(slot) = self.slots[place].as_mut() else {
-            return;
-        };
-        let covered = match slot.phase {
-            Phase::Waiting { .. } => true,
-            Phase::Running { dirty, .. } => dirty.is_some(),
-            Phase::Idle => false,
-        };
-        if covered || slot.deadline.is_some_and(|(present, _)| present <= when) {
-            return;
-        }
-        if let Some(present) = slot.deadline.replace((when, order)) {
-            self.deadlines.remove(&present);
-        }
-        self.next_order += 1;
-        self.deadlines.insert((when, order), place);
     }
 
-    /// Counts one more failure of `key` and returns how many there are in a row.
-    pub(super) fn fail(&mut self, key: &K) -> u32 {
-        let place = self.slot(key.clone());
-        let Some(slot) = self.slots[place].as_mut() else {
-            return 1;
-        };
-        slot.failures = slot.failures.saturating_add(1);
-        slot.failures
+    /// Counts one more failure of `key`, and asks for a run after the `delay` for so many.
+    pub(super) fn fail(
+        &mut self,
+        key: K,
+        request: Request<N>,
+        now: Duration,
+        delay: impl FnOnce(u32) -> Duration,
+    ) -> Retry {
+        let place = self.place(key);
+        self.fail_at(place, request, now, delay)
+    }
+
+    /// As [`add_at`](Self::add_at), of the key that runs in `seat`.
+    pub(super) fn add_again(
+        &mut self,
+        seat: &Seat,
+        when: Duration,
+        request: Request<N>,
+        now: Duration,
+    ) {
+        if self.open
+            && let Some(place) = self.running[seat.0]
+        {
+            self.ask(place, when, request, now);
+        }
+    }
+
+    /// As [`fail`](Self::fail), of the key that runs in `seat`.
+    pub(super) fn fail_again(
+        &mut self,
+        seat: &Seat,
+        request: Request<N>,
+        now: Duration,
+        delay: impl FnOnce(u32) -> Duration,
+    ) -> Retry {
+        match self.running[seat.0] {
+            Some(place) => self.fail_at(place, request, now, delay),
+            None => Retry {
+                attempt: 1,
+                delay: delay(1),
+            },
+        }
     }
 
     /// Forgets the failures of `key`. What it waits for is kept.
     pub(super) fn forget(&mut self, key: &K) {
         if let Some(place) = self.find(key)
-            && let Some(slot) = self.slots[place].as_mut()
+            && let Some(slot) = self.slot(place)
         {
             slot.failures = 0;
             self.release(place);
+            self.tidy();
         }
     }
 
     /// How often `key` failed in a row.
     pub(super) fn failures(&self, key: &K) -> u32 {
         self.find(key)
-            .and_then(|place| self.slots[place].as_ref())
+            .and_then(|place| self.slots[place as usize].as_ref())
             .map_or(0, |slot| slot.failures)
     }
 
-    /// The key that has been ready for longest, which runs from now on.
-    pub(super) fn next(&mut self, now: Duration) -> Next<K> {
+    /// The key whose turn it is, which runs from now on.
+    pub(super) fn next(&mut self, now: Duration) -> Next<K, N> {
         self.expire(now);
-        let Some(place) = self.ready.pop_front() else {
-            return if self.open || !self.running.is_empty() {
-                Next::Wait(self.next_deadline())
-            } else {
-                Next::Closed
-            };
-        };
-        let Some(slot) = self.slots[place].as_mut() else {
-            return Next::Wait(self.next_deadline());
-        };
-        let waited = match slot.phase {
-            Phase::Waiting { since } => now.saturating_sub(since),
-            _ => Duration::ZERO,
-        };
-        slot.phase = Phase::Running {
-            since: now,
-            place: self.running.len(),
-            dirty: None,
-        };
-        self.running.push(place);
-        Next::Work {
-            key: slot.key.clone(),
-            waited,
+        match self.start(now) {
+            Some(run) => Next::Work(run),
+            None if self.open || self.running() > 0 => Next::Wait(self.next_deadline()),
+            None => Next::Closed,
         }
     }
 
-    /// Ends the run of `key` and returns how long it took; `None` if it did not run.
-    pub(super) fn done(&mut self, key: &K, now: Duration) -> Option<Duration> {
-        let place = self.find(key)?;
-        let slot = self.slots[place].as_mut()?;
-        let Phase::Running {
-            since,
-            place: seat,
-            dirty,
-        } = slot.phase
-        else {
-            return None;
+    /// Ends the run in `seat` and returns how long it took.
+    pub(super) fn end(&mut self, seat: Seat, end: End, now: Duration) -> Duration {
+        let Some(place) = self.running[seat.0].take() else {
+            return Duration::ZERO;
+        };
+        self.free_seats.push(seat.0);
+        let Some(slot) = self.slot(place) else {
+            return Duration::ZERO;
+        };
+        let Phase::Running { since, dirty } = slot.phase else {
+            return Duration::ZERO;
         };
         slot.phase = Phase::Idle;
-        self.running.swap_remove(seat);
-        if let Some(moved) = self.running.get(seat)
-            && let Some(Slot {
-                phase: Phase::Running { place, .. },
-                ..
-            }) = self.slots[*moved].as_mut()
-        {
-            *place = seat;
+        if end == End::Success {
+            slot.failures = 0;
         }
         match dirty {
             // It has been waiting since it was asked for, as client-go counts.
             Some(since) => self.make_ready(place, since),
-            None => self.release(place),
+            None => {
+                self.release(place);
+                self.tidy();
+            }
         }
-        Some(now.saturating_sub(since))
+        now.saturating_sub(since)
     }
 
     /// No more adds; deadlines are dropped, what is ready is still handed out.
     pub(super) fn shut_down(&mut self) {
         self.open = false;
-        for place in std::mem::take(&mut self.deadlines).into_values() {
-            if let Some(slot) = self.slots[place].as_mut() {
-                slot.deadline = None;
-            }
+        for place in self.deadlines.take_all() {
             self.release(place);
         }
+        self.tidy();
     }
 
     /// Whether adds are taken.
@@ -229,9 +262,14 @@ impl<K: Clone + Eq + Hash> Core<K> {
         self.ready.len()
     }
 
+    /// How many of each priority are ready, the lowest first.
+    pub(super) fn depth(&self) -> [usize; 3] {
+        self.ready.depth()
+    }
+
     /// Whether nothing is ready and nothing runs.
     pub(super) fn is_drained(&self) -> bool {
-        self.ready.is_empty() && self.running.is_empty()
+        self.ready.len() == 0 && self.running() == 0
     }
 
     /// For how many keys anything is remembered.
@@ -239,19 +277,24 @@ impl<K: Clone + Eq + Hash> Core<K> {
         self.index.len()
     }
 
-    /// The earliest deadline.
+    /// For how many keys there is room.
+    #[cfg(test)]
+    pub(super) fn room(&self) -> usize {
+        self.slots.capacity().max(self.index.capacity())
+    }
+
+    /// Before this no deadline comes.
     pub(super) fn next_deadline(&self) -> Option<Duration> {
-        self.deadlines.keys().next().map(|(when, _)| *when)
+        self.deadlines.next().map(Duration::from_millis)
     }
 
     /// When each present run began.
     pub(super) fn running_since(&self) -> impl Iterator<Item = Duration> + '_ {
-        self.running
-            .iter()
-            .filter_map(|place| match self.slots[*place].as_ref()?.phase {
-                Phase::Running { since, .. } => Some(since),
-                _ => None,
-            })
+        let places = self.running.iter().flatten();
+        places.filter_map(|place| match self.slots[*place as usize].as_ref()?.phase {
+            Phase::Running { since, .. } => Some(since),
+            _ => None,
+        })
     }
 
     /// How many keys became ready since this was last asked.
@@ -259,42 +302,110 @@ impl<K: Clone + Eq + Hash> Core<K> {
         std::mem::take(&mut self.added)
     }
 
-    /// Makes the keys ready whose deadline has come, in the order of their deadlines.
-    fn expire(&mut self, now: Duration) {
-        while let Some(entry) = self.deadlines.first_entry()
-            && entry.key().0 <= now
-        {
-            let place = entry.remove();
-            if let Some(slot) = self.slots[place].as_mut() {
-                slot.deadline = None;
-                self.make_ready(place, now);
-            }
+    fn running(&self) -> usize {
+        self.running.len() - self.free_seats.len()
+    }
+
+    fn ask(&mut self, place: u32, when: Duration, request: Request<N>, now: Duration) {
+        let Some(slot) = self.slot(place) else {
+            return;
+        };
+        slot.note.merge(request.note);
+        slot.priority = slot.priority.max(request.priority);
+        let (phase, priority) = (slot.phase, slot.priority);
+        if phase == Phase::Waiting {
+            return self.ready.raise(place, priority);
+        }
+        if when <= now {
+            return self.make_ready(place, now);
+        }
+        // A run that is to follow the present one covers it, and so does an earlier deadline.
+        let dirty = matches!(phase, Phase::Running { dirty: Some(_), .. });
+        let tick = tick(when);
+        if dirty || self.deadlines.get(place).is_some_and(|set| set <= tick) {
+            return;
+        }
+        self.deadlines.clear(place);
+        self.deadlines.set(place, tick);
+    }
+
+    fn fail_at(
+        &mut self,
+        place: u32,
+        request: Request<N>,
+        now: Duration,
+        delay: impl FnOnce(u32) -> Duration,
+    ) -> Retry {
+        let failures = self.slot(place).map_or(1, |slot| {
+            slot.failures = slot.failures.saturating_add(1);
+            slot.failures
+        });
+        let delay = delay(failures);
+        if self.open {
+            self.ask(place, now.saturating_add(delay), request, now);
+        }
+        Retry {
+            attempt: failures,
+            delay,
         }
     }
 
-    fn make_ready(&mut self, place: usize, now: Duration) {
-        let Some(slot) = self.slots[place].as_mut() else {
+    fn start(&mut self, now: Duration) -> Option<Run<K, N>> {
+        let (place, priority, since) = self.ready.pop(now)?;
+        let seat = self.free_seats.pop().unwrap_or(self.running.len());
+        match self.running.get_mut(seat) {
+            Some(empty) => *empty = Some(place),
+            None => self.running.push(Some(place)),
+        }
+        let slot = self.slot(place)?;
+        slot.phase = Phase::Running {
+            since: now,
+            dirty: None,
+        };
+        slot.priority = Priority::Low;
+        Some(Run {
+            seat: Seat(seat),
+            key: slot.key.clone(),
+            note: std::mem::take(&mut slot.note),
+            priority,
+            waited: now.saturating_sub(since),
+            failures: slot.failures,
+        })
+    }
+
+    /// Makes the keys ready whose deadline has come, in the order of their deadlines.
+    fn expire(&mut self, now: Duration) {
+        // Rounded down here and up there: never too early.
+        let present = millis(now);
+        while let Some(place) = self.deadlines.pop(present) {
+            self.make_ready(place, now);
+        }
+    }
+
+    fn make_ready(&mut self, place: u32, now: Duration) {
+        self.deadlines.clear(place);
+        let Some(slot) = self.slot(place) else {
             return;
         };
         match &mut slot.phase {
-            Phase::Waiting { .. } => return,
+            Phase::Waiting => {}
             Phase::Running { dirty, .. } => {
-                if dirty.is_none() {
-                    *dirty = Some(now);
-                }
+                dirty.get_or_insert(now);
             }
             Phase::Idle => {
-                slot.phase = Phase::Waiting { since: now };
-                self.ready.push_back(place);
+                slot.phase = Phase::Waiting;
+                let (group, priority) = (slot.group, slot.priority);
+                self.ready.push(place, group, priority, now);
                 self.added += 1;
             }
         }
-        if let Some(deadline) = slot.deadline.take() {
-            self.deadlines.remove(&deadline);
-        }
     }
 
-    fn find(&self, key: &K) -> Option<usize> {
+    fn slot(&mut self, place: u32) -> Option<&mut Slot<K, N>> {
+        self.slots[place as usize].as_mut()
+    }
+
+    fn find(&self, key: &K) -> Option<u32> {
         let hash = self.hasher.hash_one(key);
         let slots = &self.slots;
         self.index
@@ -303,35 +414,38 @@ impl<K: Clone + Eq + Hash> Core<K> {
     }
 
     /// The place of `key`, made if there is none.
-    fn slot(&mut self, key: K) -> usize {
+    fn place(&mut self, key: K) -> u32 {
         let Self {
             slots,
             free,
             index,
             hasher,
+            group_of,
+            groups,
             ..
         } = self;
+        let hash = hasher.hash_one(&key);
         let entry = index.entry(
-            hasher.hash_one(&key),
+            hash,
             |place| holds(slots, *place, &key),
-            |place| {
-                slots[*place]
-                    .as_ref()
-                    .map_or(0, |slot| hasher.hash_one(&slot.key))
-            },
+            |place| slots[*place as usize].as_ref().map_or(0, |slot| slot.hash),
         );
         match entry {
             Entry::Occupied(place) => *place.get(),
             Entry::Vacant(vacant) => {
+                let group = group_of.as_ref().map_or(0, |group_of| group_of(&key));
                 let slot = Some(Slot {
                     key,
+                    hash,
+                    group: groups.join(group),
                     phase: Phase::Idle,
-                    deadline: None,
+                    priority: Priority::Low,
+                    note: N::default(),
                     failures: 0,
                 });
-                let place = free.pop().unwrap_or(slots.len());
+                let place = free.pop().unwrap_or(slots.len() as u32);
                 vacant.insert(place);
-                match slots.get_mut(place) {
+                match slots.get_mut(place as usize) {
                     Some(empty) => *empty = slot,
                     None => slots.push(slot),
                 }
@@ -341,35 +455,85 @@ impl<K: Clone + Eq + Hash> Core<K> {
     }
 
     /// Frees the slot if its key is at rest.
-    fn release(&mut self, place: usize) {
-        let Some(slot) = &self.slots[place] else {
+    fn release(&mut self, place: u32) {
+        let Some(slot) = &self.slots[place as usize] else {
             return;
         };
-        if slot.phase != Phase::Idle || slot.deadline.is_some() || slot.failures > 0 {
+        let at_rest = slot.phase == Phase::Idle && slot.failures == 0;
+        if !at_rest || self.deadlines.get(place).is_some() {
             return;
         }
-        let hash = self.hasher.hash_one(&slot.key);
-        if let Ok(entry) = self.index.find_entry(hash, |other| *other == place) {
+        let found = self.index.find_entry(slot.hash, |other| *other == place);
+        if let Ok(entry) = found {
             entry.remove();
         }
-        self.slots[place] = None;
+        self.groups.leave(slot.group);
+        self.slots[place as usize] = None;
         self.free.push(place);
-        if self.index.is_empty() {
-            self.shrink();
-        }
     }
 
-    /// Gives back the memory of a burst once everything is at rest.
-    fn shrink(&mut self) {
-        if self.slots.len() > 4096 {
-            self.slots = Vec::new();
-            self.free = Vec::new();
-            self.index = HashTable::new();
-            self.ready = VecDeque::new();
+    /// Gives back the memory of a burst: moves the slots together when three of four are free.
+    /// Half of what is left is room for more, so that this happens seldom.
+    fn tidy(&mut self) {
+        let kept = self.index.len();
+        if self.slots.len() < SMALL || kept * 4 > self.slots.len() {
+            return;
         }
+        let mut to = 0;
+        for from in 0..self.slots.len() {
+            if self.slots[from].is_some() {
+                if from > to {
+                    self.renumber(from as u32, to as u32);
+                }
+                to += 1;
+            }
+        }
+        self.free = Vec::new();
+        self.slots.truncate(kept);
+        self.slots.shrink_to(kept * 2);
+        self.ready.shrink(kept);
+        self.deadlines.shrink(kept);
+        let slots = &self.slots;
+        self.index.shrink_to(kept * 2, |place| {
+            slots[*place as usize].as_ref().map_or(0, |slot| slot.hash)
+        });
+    }
+
+    /// Moves the slot at `from` to `to`, which is free.
+    fn renumber(&mut self, from: u32, to: u32) {
+        self.slots.swap(from as usize, to as usize);
+        let Some(slot) = &self.slots[to as usize] else {
+            return;
+        };
+        if let Some(place) = self.index.find_mut(slot.hash, |place| *place == from) {
+            *place = to;
+        }
+        match slot.phase {
+            Phase::Waiting => self.ready.renumber(from, to),
+            Phase::Running { .. } => {
+                // There are as many seats as workers.
+                let seats = self.running.iter_mut().flatten();
+                seats
+                    .filter(|place| **place == from)
+                    .for_each(|place| *place = to);
+            }
+            Phase::Idle => {}
+        }
+        self.deadlines.renumber(from, to);
     }
 }
 
-fn holds<K: Eq>(slots: &[Option<Slot<K>>], place: usize, key: &K) -> bool {
-    slots[place].as_ref().is_some_and(|slot| slot.key == *key)
+fn holds<K: Eq, N>(slots: &[Option<Slot<K, N>>], place: u32, key: &K) -> bool {
+    let slot = slots[place as usize].as_ref();
+    slot.is_some_and(|slot| slot.key == *key)
+}
+
+/// Whole milliseconds, rounded down.
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The first whole millisecond that is not before `time`.
+fn tick(time: Duration) -> u64 {
+    millis(time.saturating_add(Duration::from_nanos(999_999)))
 }

@@ -4,80 +4,144 @@ use std::{collections::BTreeMap, time::Duration};
 
 use proptest::prelude::*;
 
-use super::core::{Core, Next};
+use super::{
+    Note, Priority,
+    core::{Core, End, Next, Request, Run, Seat},
+};
 
 #[derive(Clone, Debug)]
 enum Step {
-    Add(u8),
-    AddAt(u8, u64),
+    Add(u8, Priority),
+    AddAt(u8, u64, Priority),
     Take,
-    Done(u8),
-    Fail(u8),
+    /// End the run that began first, second, ….
+    End(usize, bool),
+    AddAgain(usize, u64, Priority),
+    FailAgain(usize, u64),
+    Fail(u8, u64),
     Forget(u8),
     Pass(u64),
     ShutDown,
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let key = 0..4_u8;
+    let key = 0..8_u8;
+    let after = prop_oneof![0..50_u64, 0..100_000_u64];
+    let priority = prop_oneof![
+        Just(Priority::Low),
+        Just(Priority::Normal),
+        Just(Priority::High)
+    ];
+    let run = 0..3_usize;
     let step = prop_oneof![
-        4 => key.clone().prop_map(Step::Add),
-        4 => (key.clone(), 0..50_u64).prop_map(|(key, after)| Step::AddAt(key, after)),
+        6 => (key.clone(), priority.clone()).prop_map(|(key, priority)| Step::Add(key, priority)),
+        4 => (key.clone(), after.clone(), priority.clone())
+            .prop_map(|(key, after, priority)| Step::AddAt(key, after, priority)),
         6 => Just(Step::Take),
-        4 => key.clone().prop_map(Step::Done),
-        1 => key.clone().prop_map(Step::Fail),
+        4 => (run.clone(), any::<bool>()).prop_map(|(run, success)| Step::End(run, success)),
+        1 => (run.clone(), after.clone(), priority)
+            .prop_map(|(run, after, priority)| Step::AddAgain(run, after, priority)),
+        1 => (run, after.clone()).prop_map(|(run, after)| Step::FailAgain(run, after)),
+        1 => (key.clone(), after).prop_map(|(key, after)| Step::Fail(key, after)),
         1 => key.prop_map(Step::Forget),
         3 => (1..40_u64).prop_map(Step::Pass),
-        1 => prop_oneof![9 => Just(Step::Pass(1)), 1 => Just(Step::ShutDown)],
+        1 => (1..30_000_u64).prop_map(Step::Pass),
+        1 => prop_oneof![19 => Just(Step::Take), 1 => Just(Step::ShutDown)],
     ];
-    proptest::collection::vec(step, 0..80)
+    proptest::collection::vec(step, 0..120)
+}
+
+/// Every add, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Adds(Vec<u32>);
+
+impl Note for Adds {
+    fn merge(&mut self, later: Self) {
+        self.0.extend(later.0);
+    }
 }
 
 /// One key as a user would describe it.
 #[derive(Clone, Debug, Default)]
 struct Key {
-    /// Its turn, if it waits.
     waits: Option<u64>,
-    runs: bool,
-    dirty: bool,
+    runs: Option<u64>,
+    dirty: Option<u64>,
     deadline: Option<(u64, u64)>,
     failures: u32,
+    asked: Option<Priority>,
+    note: Adds,
 }
 
 #[derive(Default)]
 struct Model {
     keys: BTreeMap<u8, Key>,
+    /// Who has the next turn, per priority: the groups, each with its keys.
+    rings: [Vec<(u8, Vec<u8>)>; 3],
+    deferred: bool,
     turns: u64,
     closed: bool,
     now: u64,
 }
 
+fn group(key: u8) -> u8 {
+    key % 3
+}
+
 impl Model {
-    fn wake(&mut self, key: u8) {
-        self.turns += 1;
-        let turn = self.turns;
-        let key = self.keys.entry(key).or_default();
-        if key.runs {
-            key.dirty = true;
-        } else if key.waits.is_none() {
-            key.waits = Some(turn);
-        }
-        key.deadline = None;
-    }
-
-    fn add_at(&mut self, key: u8, when: u64) {
-        if when <= self.now {
-            return self.wake(key);
-        }
-        self.turns += 1;
-        let turn = self.turns;
-        let key = self.keys.entry(key).or_default();
-        if key.waits.is_none() && !key.dirty && key.deadline.is_none_or(|(at, _)| when < at) {
-            key.deadline = Some((when, turn));
+    fn line_up(&mut self, key: u8, priority: Priority) {
+        let ring = &mut self.rings[priority as usize];
+        match ring.iter_mut().find(|(other, _)| *other == group(key)) {
+            Some((_, keys)) => keys.push(key),
+            None => ring.push((group(key), vec![key])),
         }
     }
 
-    fn take(&mut self) -> Option<u8> {
+    fn wake(&mut self, key: u8, since: u64) {
+        let state = self.keys.entry(key).or_default();
+        state.deadline = None;
+        if state.runs.is_some() {
+            state.dirty.get_or_insert(since);
+        } else if state.waits.is_none() {
+            state.waits = Some(since);
+            let priority = state.asked.unwrap();
+            self.line_up(key, priority);
+        }
+    }
+
+    fn ask(&mut self, key: u8, when: u64, priority: Priority, note: Adds) {
+        if self.closed {
+            return;
+        }
+        self.turns += 1;
+        let turn = self.turns;
+        let state = self.keys.entry(key).or_default();
+        state.note.merge(note);
+        let before = state.asked;
+        let asked = before.unwrap_or(priority).max(priority);
+        state.asked = Some(asked);
+        if state.waits.is_some() {
+            if Some(asked) != before {
+                for ring in &mut self.rings {
+                    ring.iter_mut()
+                        .for_each(|(_, keys)| keys.retain(|other| *other != key));
+                    ring.retain(|(_, keys)| !keys.is_empty());
+                }
+                self.line_up(key, asked);
+            }
+        } else if when <= self.now {
+            self.wake(key, self.now);
+        } else if state.dirty.is_none() && state.deadline.is_none_or(|(at, _)| when < at) {
+            state.deadline = Some((when, turn));
+        }
+    }
+
+    fn eldest(&self, ring: &[(u8, Vec<u8>)]) -> Option<u64> {
+        let keys = ring.iter().flat_map(|(_, keys)| keys);
+        keys.map(|key| self.keys[key].waits.unwrap()).min()
+    }
+
+    fn take(&mut self) -> Option<(u8, Priority, u64, u32, Adds)> {
         let now = self.now;
         while let Some((_, key)) = self
             .keys
@@ -85,75 +149,125 @@ impl Model {
             .filter_map(|(key, state)| Some((state.deadline.filter(|(at, _)| *at <= now)?, *key)))
             .min()
         {
-            self.wake(key);
+            self.wake(key, now);
         }
-        let (_, key) = self
-            .keys
-            .iter()
-            .filter_map(|(key, state)| Some((state.waits?, *key)))
-            .min()?;
+        let highest = self.rings.iter().rposition(|ring| !ring.is_empty())?;
+        let overdue = (0..highest)
+            .filter_map(|lane| Some((self.eldest(&self.rings[lane])?, lane)))
+            .filter(|(since, _)| since + 25_000 <= now)
+            .min()
+            .filter(|_| !self.deferred);
+        self.deferred = overdue.is_some();
+        let lane = overdue.map_or(highest, |(_, lane)| lane);
+        let (group, mut keys) = self.rings[lane].remove(0);
+        let key = keys.remove(0);
+        if !keys.is_empty() {
+            self.rings[lane].push((group, keys));
+        }
         let state = self.keys.entry(key).or_default();
-        (state.waits, state.runs) = (None, true);
-        Some(key)
+        let since = state.waits.take().unwrap();
+        state.runs = Some(now);
+        let priority = state.asked.take().unwrap();
+        let note = std::mem::take(&mut state.note);
+        Some((key, priority, now - since, state.failures, note))
     }
 
-    fn done(&mut self, key: u8) -> bool {
+    fn end(&mut self, key: u8, success: bool) -> u64 {
         let state = self.keys.entry(key).or_default();
-        if !std::mem::take(&mut state.runs) {
-            return false;
+        let since = state.runs.take().unwrap();
+        if success {
+            state.failures = 0;
         }
-        if std::mem::take(&mut state.dirty) {
-            self.wake(key);
+        if let Some(asked) = state.dirty.take() {
+            self.wake(key, asked);
         }
-        true
+        self.now - since
+    }
+
+    fn fail(&mut self, key: u8) -> u32 {
+        let state = self.keys.entry(key).or_default();
+        state.failures += 1;
+        state.failures
     }
 
     fn remembered(&self) -> usize {
-        let at_rest = |key: &&Key| {
-            key.waits.is_some() || key.runs || key.deadline.is_some() || key.failures > 0
+        let busy = |key: &&Key| {
+            key.waits.is_some() || key.runs.is_some() || key.deadline.is_some() || key.failures > 0
         };
-        self.keys.values().filter(at_rest).count()
+        self.keys.values().filter(busy).count()
     }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn the_queue_does_what_the_model_does(steps in steps()) {
-        let (mut core, mut model) = (Core::new(), Model::default());
-        for step in steps {
+        let mut core = Core::<u8, Adds>::new(Some(Box::new(|key| group(*key).into())));
+        let mut model = Model::default();
+        let mut runs: Vec<(u8, Seat)> = Vec::new();
+        for (number, step) in steps.into_iter().enumerate() {
             let now = Duration::from_millis(model.now);
+            let note = Adds(vec![number as u32]);
+            let after = |after| (now + Duration::from_millis(after), model.now + after);
             match step {
-                Step::Add(key) => {
-                    core.add(key, now);
-                    if !model.closed { model.wake(key); }
+                Step::Add(key, priority) => {
+                    core.add(key, Request { priority, note: note.clone() }, now);
+                    model.ask(key, model.now, priority, note);
                 }
-                Step::AddAt(key, after) => {
-                    core.add_at(key, now + Duration::from_millis(after), now);
-                    if !model.closed { model.add_at(key, model.now + after); }
+                Step::AddAt(key, delay, priority) => {
+                    let (at, when) = after(delay);
+                    core.add_at(key, at, Request { priority, note: note.clone() }, now);
+                    model.ask(key, when, priority, note);
                 }
-                Step::Take => {
-                    let expected_key = model.take();
-                    let got = match core.next(now) {
-                        Next::Work { key, .. } => Some(key),
-                        Next::Wait(deadline) => {
-                            let expected = model.keys.values().filter_map(|key| key.deadline).min();
-                            prop_assert_eq!(deadline, expected.map(|(at, _)| Duration::from_millis(at)));
-                            None
-                        }
-                        Next::Closed => {
-                            prop_assert!(model.closed && model.keys.values().all(|key| !key.runs));
-                            None
-                        }
-                    };
-                    prop_assert_eq!(got, expected_key);
+                Step::Take => match (core.next(now), model.take()) {
+                    (Next::Work(run), Some((key, priority, waited, failures, note))) => {
+                        let Run { seat, .. } = run;
+                        let waited = Duration::from_millis(waited);
+                        prop_assert_eq!(
+                            (run.key, run.priority, run.waited, run.failures, run.note),
+                            (key, priority, waited, failures, note)
+                        );
+                        runs.push((key, seat));
+                    }
+                    (Next::Wait(deadline), None) => {
+                        let expected = model.keys.values().filter_map(|key| key.deadline).min();
+                        let expected = expected.map(|(at, _)| Duration::from_millis(at));
+                        prop_assert_eq!(deadline.is_some(), expected.is_some());
+                        prop_assert!(deadline <= expected && deadline.is_none_or(|at| at > now));
+                    }
+                    (Next::Closed, None) => prop_assert!(model.closed && runs.is_empty()),
+                    (next, expected) => prop_assert!(false, "{:?} for {:?}", next, expected),
+                },
+                Step::End(run, success) if run < runs.len() => {
+                    let (key, seat) = runs.remove(run);
+                    let end = if success { End::Success } else { End::Open };
+                    let worked = Duration::from_millis(model.end(key, success));
+                    prop_assert_eq!(core.end(seat, end, now), worked);
                 }
-                Step::Done(key) => prop_assert_eq!(core.done(&key, now).is_some(), model.done(key)),
-                Step::Fail(key) => {
-                    let state = model.keys.entry(key).or_default();
-                    state.failures += 1;
-                    prop_assert_eq!(core.fail(&key), state.failures);
+                Step::AddAgain(run, delay, priority) if run < runs.len() => {
+                    let (key, seat) = &runs[run];
+                    let (at, when) = after(delay);
+                    core.add_again(seat, at, Request { priority, note: note.clone() }, now);
+                    model.ask(*key, when, priority, note);
+                }
+                Step::FailAgain(run, delay) if run < runs.len() => {
+                    let (key, seat) = &runs[run];
+                    let request = Request { priority: Priority::Low, note: note.clone() };
+                    let retry = core.fail_again(seat, request, now, |_| Duration::from_millis(delay));
+                    prop_assert_eq!(retry.attempt, model.fail(*key));
+                    model.ask(*key, model.now + delay, Priority::Low, note);
+                }
+                Step::End(..) | Step::AddAgain(..) | Step::FailAgain(..) => {}
+                Step::Fail(key, delay) => {
+                    let request = Request { priority: Priority::Low, note: note.clone() };
+                    let retry = core.fail(key, request, now, |failures| {
+                        Duration::from_millis(delay + u64::from(failures))
+                    });
+                    let failures = model.fail(key);
+                    prop_assert_eq!(retry.attempt, failures);
+                    prop_assert_eq!(retry.delay, Duration::from_millis(delay + u64::from(failures)));
+                    model.ask(key, model.now + delay + u64::from(failures), Priority::Low, note);
                 }
                 Step::Forget(key) => {
                     core.forget(&key);
@@ -166,36 +280,124 @@ proptest! {
                     model.keys.values_mut().for_each(|key| key.deadline = None);
                 }
             }
+            prop_assert_eq!(core.is_open(), !model.closed);
             prop_assert_eq!(core.remembered(), model.remembered());
-            prop_assert_eq!(core.len(), model.keys.values().filter(|key| key.waits.is_some()).count());
-            prop_assert_eq!(core.running_since().count(), model.keys.values().filter(|key| key.runs).count());
+            let depth = [0, 1, 2].map(|lane| {
+                let keys = model.rings[lane].iter().map(|(_, keys)| keys.len());
+                keys.sum::<usize>()
+            });
+            prop_assert_eq!(core.depth(), depth);
+            prop_assert_eq!(core.len(), depth.iter().sum::<usize>());
+            prop_assert_eq!(core.running_since().count(), runs.len());
+            prop_assert_eq!(core.is_drained(), core.len() == 0 && runs.is_empty());
+            for (key, state) in &model.keys {
+                prop_assert_eq!(core.failures(key), state.failures);
+            }
         }
     }
 }
 
-#[test]
-fn a_burst_gives_its_memory_back() {
-    let mut core = Core::new();
-    for key in 0..10_000 {
-        core.add(key, Duration::ZERO);
+const NOW: Duration = Duration::ZERO;
+
+fn queue<N: Note>() -> Core<u32, N> {
+    Core::new(None)
+}
+
+fn run<N: Note>(core: &mut Core<u32, N>, now: Duration) -> Run<u32, N> {
+    match core.next(now) {
+        Next::Work(run) => run,
+        _ => panic!("nothing is ready"),
     }
-    while let Next::Work { key, .. } = core.next(Duration::ZERO) {
-        core.done(&key, Duration::ZERO);
+}
+
+#[test]
+fn a_burst_gives_its_memory_back_while_some_keys_stay() {
+    let mut core = queue::<()>();
+    let hour = Duration::from_secs(3600);
+    // One of a hundred stays: waiting, delayed, or failed.
+    for key in 0..20_000 {
+        core.add(key, Request::default(), NOW);
+    }
+    for _ in 0..20_000 {
+        let run = run(&mut core, NOW);
+        let again = Request::default();
+        match run.key % 300 {
+            0 => core.add_again(&run.seat, NOW, again, NOW),
+            100 => core.add_again(&run.seat, hour, again, NOW),
+            200 => drop(core.fail_again(&run.seat, again, NOW, |_| 2 * hour)),
+            _ => {}
+        }
+        core.end(run.seat, End::Open, NOW);
+    }
+    assert_eq!(core.remembered(), 200);
+    assert!(core.room() < 2048, "{}", core.room());
+
+    let mut keys = Vec::new();
+    for now in [NOW, hour, 2 * hour] {
+        while let Next::Work(run) = core.next(now) {
+            keys.push(run.key);
+            core.end(run.seat, End::Success, now);
+        }
+    }
+    let of = |rest: u32| (0..20_000).filter(move |key| key % 300 == rest);
+    assert_eq!(
+        keys,
+        of(0).chain(of(100)).chain(of(200)).collect::<Vec<_>>()
+    );
+    assert_eq!(core.remembered(), 0);
+}
+
+#[test]
+fn keys_that_run_stay_with_their_workers_when_memory_is_given_back() {
+    let mut core = queue::<()>();
+    for key in 0..20_000 {
+        core.add(key, Request::default(), NOW);
+    }
+    let mut late = Vec::new();
+    while let Next::Work(run) = core.next(NOW) {
+        match run.key % 1000 {
+            999 => late.push(run),
+            _ => drop(core.end(run.seat, End::Success, NOW)),
+        }
+    }
+    assert!(core.room() < 2048, "{}", core.room());
+    for run in late {
+        core.add(run.key, Request::default(), NOW);
+        core.end(run.seat, End::Success, NOW);
+        let again = self::run(&mut core, NOW);
+        assert_eq!(again.key, run.key);
+        core.end(again.seat, End::Success, NOW);
     }
     assert_eq!(core.remembered(), 0);
 }
 
 #[test]
 fn a_failure_count_that_is_never_forgotten_is_all_that_stays() {
-    let mut core = Core::new();
-    core.fail(&1);
-    core.add(1, Duration::ZERO);
-    assert!(matches!(
-        core.next(Duration::ZERO),
-        Next::Work { key: 1, .. }
-    ));
-    core.done(&1, Duration::ZERO);
+    let mut core = queue::<()>();
+    core.fail(1, Request::default(), NOW, |_| NOW);
+    let run = run(&mut core, NOW);
+    core.end(run.seat, End::Open, NOW);
     assert_eq!((core.remembered(), core.failures(&1)), (1, 1));
     core.forget(&1);
     assert_eq!(core.remembered(), 0);
+}
+
+#[test]
+fn deadlines_come_at_most_a_millisecond_late_and_never_early() {
+    for (when, comes) in [
+        (1_000_000, 1_000_000),
+        (1_000_001, 2_000_000),
+        (1, 1_000_000),
+    ] {
+        let mut core = queue::<()>();
+        let (when, comes) = (Duration::from_nanos(when), Duration::from_nanos(comes));
+        core.add_at(1, when, Request::default(), NOW);
+        let before = comes - Duration::from_nanos(1);
+        assert_eq!(core.next(before), Next::Wait(Some(comes)));
+        assert_eq!(run(&mut core, comes).key, 1);
+    }
+    let mut core = queue::<()>();
+    let now = Duration::from_nanos(1_000_001);
+    core.add_at(1, now, Request::default(), now);
+    assert_eq!(run(&mut core, now).waited, NOW, "what is due now comes now");
 }

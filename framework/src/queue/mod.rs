@@ -19,20 +19,28 @@
 //! queue.add("default/web");
 //! queue.add("default/web");
 //!
-//! let key = queue.get().await.unwrap();
-//! queue.add(key); // a change while it is worked on: it comes once more
-//! queue.done(&key);
-//! assert_eq!(queue.get().await, Some(key));
+//! let work = queue.get().await.unwrap();
+//! queue.add(work.key); // a change while it is worked on: it comes once more
+//! work.done();
+//! assert_eq!(queue.get().await.unwrap().key, "default/web");
 //! assert_eq!(queue.len(), 0);
 //! # }
 //! ```
 
+mod builder;
+mod chain;
 mod core;
+mod groups;
 mod jitter;
+mod note;
+mod priority;
 mod rate_limiter;
+mod ready;
 mod retry;
 mod shared;
 mod sync;
+mod wheel;
+mod work;
 mod work_queue;
 
 #[cfg(test)]
@@ -40,7 +48,11 @@ mod core_test;
 #[cfg(test)]
 mod work_queue_test;
 
+pub use builder::Builder;
 pub use jitter::Jitter;
+pub use note::Note;
+pub use priority::Priority;
 pub use rate_limiter::{ExponentialBackoff, MaxOf, RateLimiter, TokenBucket};
 pub use retry::Retry;
+pub use work::Work;
 pub use work_queue::WorkQueue;

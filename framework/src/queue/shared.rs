@@ -7,7 +7,8 @@ use std::{
 };
 
 use super::{
-    core::{Core, Next},
+    Note,
+    core::{Core, End, GroupOf, Next, Run, Seat},
     sync::{Mutex, MutexGuard},
 };
 
@@ -20,12 +21,12 @@ use super::{
 /// for all of them; a worker that takes work while nobody keeps a deadline calls another.
 ///
 /// The loom model in `tests/model` compiles this file.
-pub(super) struct Shared<K, O> {
-    state: Mutex<State<K, O>>,
+pub(super) struct Shared<K, N, O> {
+    state: Mutex<State<K, N, O>>,
 }
 
-struct State<K, O> {
-    core: Core<K>,
+struct State<K, N, O> {
+    core: Core<K, N>,
     observer: O,
     workers: Line,
     drainers: Line,
@@ -37,8 +38,6 @@ struct State<K, O> {
 pub(super) trait Observe {
     /// `count` keys became ready.
     fn added(&self, count: u64);
-    /// So many keys are ready now.
-    fn depth(&self, depth: usize);
     /// A run begins; its key had been ready for `waited`.
     fn started(&self, waited: Duration);
     /// A run ended after `worked`.
@@ -52,18 +51,18 @@ pub(super) struct Ticket {
 }
 
 /// What a worker that asks for work is told.
-pub(super) enum Asked<K> {
+pub(super) enum Asked<K, N> {
     /// Work on this key, or end: the queue is closed and empty.
-    Now(Option<K>),
+    Now(Option<Run<K, N>>),
     /// Sleep until the waker is called, or until the deadline if there is one.
     Sleep(Option<Duration>),
 }
 
-impl<K: Clone + Eq + Hash, O: Observe> Shared<K, O> {
-    pub(super) fn new(observer: O) -> Self {
+impl<K: Clone + Eq + Hash, N: Note, O: Observe> Shared<K, N, O> {
+    pub(super) fn new(group_of: Option<GroupOf<K>>, observer: O) -> Self {
         Self {
             state: Mutex::new(State {
-                core: Core::new(),
+                core: Core::new(group_of),
                 observer,
                 workers: Line::default(),
                 drainers: Line::default(),
@@ -73,7 +72,7 @@ impl<K: Clone + Eq + Hash, O: Observe> Shared<K, O> {
     }
 
     /// Changes the state by `change` and wakes who must know of it.
-    pub(super) fn change<T>(&self, change: impl FnOnce(&mut Core<K>) -> T) -> T {
+    pub(super) fn change<T>(&self, change: impl FnOnce(&mut Core<K, N>) -> T) -> T {
         let mut state = self.lock();
         let before = (state.core.len(), state.core.next_deadline());
         let result = change(&mut state.core);
@@ -84,15 +83,14 @@ impl<K: Clone + Eq + Hash, O: Observe> Shared<K, O> {
     }
 
     /// Asks for work, as a worker whose place in the line is `ticket`.
-    pub(super) fn ask(&self, ticket: &mut Ticket, now: Duration, cx: &Context<'_>) -> Asked<K> {
+    pub(super) fn ask(&self, ticket: &mut Ticket, now: Duration, cx: &Context<'_>) -> Asked<K, N> {
         let mut state = self.lock();
         let next = state.core.next(now);
         let added = state.core.take_added();
         state.observer.added(added);
-        state.observer.depth(state.core.len());
         match next {
-            Next::Work { key, waited } => {
-                state.observer.started(waited);
+            Next::Work(run) => {
+                state.observer.started(run.waited);
                 state.workers.leave(ticket);
                 // This worker may have taken a key that another one was woken for, and deadlines
                 // may have made several keys ready at once: somebody else must look.
@@ -103,7 +101,7 @@ impl<K: Clone + Eq + Hash, O: Observe> Shared<K, O> {
                 };
                 drop(state);
                 wake.wake();
-                Asked::Now(Some(key))
+                Asked::Now(Some(run))
             }
             Next::Wait(deadline) => {
                 state.workers.enter(ticket, cx.waker());
@@ -130,16 +128,23 @@ impl<K: Clone + Eq + Hash, O: Observe> Shared<K, O> {
         wake.wake();
     }
 
-    /// Ends the run of `key`.
-    pub(super) fn done(&self, key: &K, now: Duration) {
+    /// Ends the run in `seat`, after `last` has asked for what is to follow.
+    pub(super) fn end<T>(
+        &self,
+        seat: Seat,
+        end: End,
+        now: Duration,
+        last: impl FnOnce(&mut Core<K, N>, &Seat) -> T,
+    ) -> T {
         let mut state = self.lock();
         let before = (state.core.len(), state.core.next_deadline());
-        if let Some(worked) = state.core.done(key, now) {
-            state.observer.finished(worked);
-        }
+        let result = last(&mut state.core, &seat);
+        let worked = state.core.end(seat, end, now);
+        state.observer.finished(worked);
         let wake = state.changed(before);
         drop(state);
         wake.wake();
+        result
     }
 
     /// No more adds; everybody is woken to see it.
@@ -172,23 +177,23 @@ impl<K: Clone + Eq + Hash, O: Observe> Shared<K, O> {
     }
 
     /// Reads the state.
-    pub(super) fn read<T>(&self, read: impl FnOnce(&Core<K>) -> T) -> T {
+    pub(super) fn read<T>(&self, read: impl FnOnce(&Core<K, N>) -> T) -> T {
         read(&self.lock().core)
     }
 
     // The state is consistent after a panic: nothing under the lock runs foreign code but `K`'s
-    // `Clone`, `Eq` and `Hash`.
-    fn lock(&self) -> MutexGuard<'_, State<K, O>> {
+    // `Clone`, `Eq` and `Hash`, the merging of notes, and the functions that name a key's group
+    // and its delay; each before what depends on it is changed.
+    fn lock(&self) -> MutexGuard<'_, State<K, N, O>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<K: Clone + Eq + Hash, O: Observe> State<K, O> {
+impl<K: Clone + Eq + Hash, N: Note, O: Observe> State<K, N, O> {
     fn changed(&mut self, (ready, deadline): (usize, Option<Duration>)) -> Wake {
         let added = self.core.take_added();
         if added > 0 {
             self.observer.added(added);
-            self.observer.depth(self.core.len());
         }
         let earlier = match (self.core.next_deadline(), deadline) {
             (Some(now), Some(before)) => now < before,

@@ -11,44 +11,62 @@ use std::{
 use tokio::time::{Instant, sleep_until};
 
 use super::{
-    ExponentialBackoff, RateLimiter, Retry,
+    Builder, Note, Priority, RateLimiter, Retry, Work,
+    core::{End, GroupOf, Request, Seat},
     shared::{Asked, Observe, Shared, Ticket},
 };
-use crate::metrics::{Running, RunningWork, WorkQueueMetrics};
+use crate::metrics::{LiveQueue, LiveState, WorkQueueMetrics};
 
-/// A queue of keys to work on: deduplicating, delaying, rate limited. Cloning shares it.
+/// A queue of keys to work on: deduplicating, delaying, rate limited, prioritised, fair. Cloning
+/// shares it.
 ///
-/// * A key that is added several times before a worker takes it is handed out once.
+/// * A key that is added several times before a worker takes it is handed out once, with the
+///   highest [`Priority`] it was added with and all its notes merged into one.
 /// * A key is never with two workers: added while it is worked on, it is handed out once more
-///   after [`done`](Self::done).
-/// * Keys that are ready come out in the order in which they became ready.
+///   after that.
+/// * Of the keys that are ready, one of the highest priority comes first; within a priority the
+///   [groups](Builder::group_by) take turns, and within a group keys come in the order in which
+///   they became ready. Lower priorities do not starve: see [`Priority`].
 /// * A key has one deadline at most, the earliest that was asked for; whatever makes it ready
-///   before that replaces it.
-/// * A key with which nothing is the matter takes no memory.
+///   before that replaces it. It comes at most a millisecond late; what is due now comes now.
+/// * A key with which nothing is the matter takes no memory, and the memory of a burst is given
+///   back.
 ///
-/// Whoever gets a key has to say [`done`](Self::done), or it is never handed out again.
-pub struct WorkQueue<K> {
-    inner: Arc<Inner<K>>,
+/// Adding never waits. Each operation takes the same short time, with one look-up of the key at
+/// most, however many keys there are.
+pub struct WorkQueue<K, N = ()> {
+    inner: Arc<Inner<K, N>>,
 }
 
-struct Inner<K> {
-    shared: Shared<K, Observer>,
+pub(super) struct Inner<K, N> {
+    shared: Shared<K, N, Observer>,
     limiter: Mutex<Box<dyn RateLimiter>>,
     metrics: Option<WorkQueueMetrics>,
     epoch: Instant,
 }
 
 impl<K: Clone + Eq + Hash + Send + 'static> WorkQueue<K> {
-    /// An empty queue with the default [`ExponentialBackoff`] and no metrics.
+    /// An empty queue of one group with the default [`ExponentialBackoff`](super::ExponentialBackoff),
+    /// no notes and no metrics. With notes it is [`WorkQueue::default`].
     pub fn new() -> Self {
-        Self::with(ExponentialBackoff::default(), None)
+        Self::default()
     }
 
-    /// An empty queue that delays failures by `limiter` and reports to `metrics`.
-    pub fn with(limiter: impl RateLimiter, metrics: Option<WorkQueueMetrics>) -> Self {
+    /// Begins a queue that is not the default one.
+    pub fn builder() -> Builder<K> {
+        Builder::new()
+    }
+}
+
+impl<K: Clone + Eq + Hash + Send + 'static, N: Note> WorkQueue<K, N> {
+    pub(super) fn built(
+        limiter: Box<dyn RateLimiter>,
+        metrics: Option<WorkQueueMetrics>,
+        group_of: Option<GroupOf<K>>,
+    ) -> Self {
         let inner = Arc::new(Inner {
-            shared: Shared::new(Observer(metrics.clone())),
-            limiter: Mutex::new(Box::new(limiter)),
+            shared: Shared::new(group_of, Observer(metrics.clone())),
+            limiter: Mutex::new(limiter),
             metrics: metrics.clone(),
             epoch: Instant::now(),
         });
@@ -59,46 +77,52 @@ impl<K: Clone + Eq + Hash + Send + 'static> WorkQueue<K> {
         Self { inner }
     }
 
-    /// Asks for a run of `key` that begins after now. Ignored after a shut-down.
+    /// Asks for a run of `key` that begins after now, with [`Priority::Normal`] and nothing noted.
+    /// Ignored after a shut-down.
     pub fn add(&self, key: K) {
-        let now = self.inner.now();
-        self.inner.shared.change(|core| core.add(key, now));
+        self.add_with(key, Priority::default(), N::default());
     }
 
-    /// Asks for a run of `key` after `delay`, or earlier if something else makes it ready.
+    /// As [`add`](Self::add), with a priority and a note. A key that waits already keeps the higher
+    /// priority; notes are merged.
+    pub fn add_with(&self, key: K, priority: Priority, note: N) {
+        let now = self.inner.now();
+        let request = Request { priority, note };
+        self.inner.shared.change(|core| core.add(key, request, now));
+    }
+
+    /// Asks for a run of `key` after `delay`, or earlier if something else makes it ready, with
+    /// [`Priority::Normal`] and nothing noted.
     pub fn add_after(&self, key: K, delay: Duration) {
-        let now = self.inner.now();
-        if !delay.is_zero() {
-            self.inner.retries();
-        }
-        // So far away that the clock would overflow is never.
-        let when = now.saturating_add(delay.min(FAR));
-        self.inner.shared.change(|core| core.add_at(key, when, now));
+        self.add_after_with(key, delay, Priority::default(), N::default());
     }
 
-    /// Counts a failure of `key` and asks for a run after the delay its limiter wants.
+    /// As [`add_after`](Self::add_after), with a priority and a note.
+    pub fn add_after_with(&self, key: K, delay: Duration, priority: Priority, note: N) {
+        let now = self.inner.now();
+        let when = self.inner.after(delay, now);
+        let request = Request { priority, note };
+        self.inner
+            .shared
+            .change(|core| core.add_at(key, when, request, now));
+    }
+
+    /// Counts a failure of `key` and asks for a run after the delay its limiter wants, with
+    /// [`Priority::Normal`] and nothing noted. Whoever works on the key says
+    /// [`Work::retry`] instead.
     pub fn add_rate_limited(&self, key: K) -> Retry {
-        self.retry(key, Duration::ZERO)
-    }
-
-    /// As [`add_rate_limited`](Self::add_rate_limited), but not before `at_least` has passed.
-    pub fn retry(&self, key: K, at_least: Duration) -> Retry {
-        let now = self.inner.now();
-        self.inner.retries();
-        self.inner.shared.change(|core| {
-            let attempt = core.fail(&key);
-            let mut limiter = self
-                .inner
-                .limiter
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            let delay = limiter.delay(attempt, now).max(at_least).min(FAR);
-            core.add_at(key, now.saturating_add(delay), now);
-            Retry { attempt, delay }
+        let inner = &self.inner;
+        inner.retries();
+        let (now, request) = (inner.now(), Request::default());
+        inner.shared.change(|core| {
+            core.fail(key, request, now, |failures| {
+                inner.delay(failures, Duration::ZERO, now)
+            })
         })
     }
 
     /// Ends the failures of `key`: the next one counts as the first. Its deadline is kept.
+    /// [`Work::done`] does so by itself.
     pub fn forget(&self, key: &K) {
         self.inner.shared.change(|core| core.forget(key));
     }
@@ -111,7 +135,7 @@ impl<K: Clone + Eq + Hash + Send + 'static> WorkQueue<K> {
     /// Waits for a key to work on; `None` when the queue was shut down and is empty.
     ///
     /// May be cancelled: a key is either returned or still in the queue.
-    pub async fn get(&self) -> Option<K> {
+    pub async fn get(&self) -> Option<Work<K, N>> {
         let mut place = Place {
             inner: &self.inner,
             ticket: Ticket::default(),
@@ -123,16 +147,11 @@ impl<K: Clone + Eq + Hash + Send + 'static> WorkQueue<K> {
             })
             .await;
             match asked {
-                Asked::Now(key) => return key,
+                Asked::Now(run) => return run.map(|run| Work::new(run, self.inner.clone())),
                 // Both branches only wait; whichever ends first, the state is asked again.
                 Asked::Sleep(deadline) => called(self.inner.epoch, deadline).await,
             }
         }
-    }
-
-    /// Ends the work on `key`. If it was added meanwhile it is ready now.
-    pub fn done(&self, key: &K) {
-        self.inner.shared.done(key, self.inner.now());
     }
 
     /// Takes no more keys and drops those with a deadline. What is ready is still handed out; then
@@ -142,7 +161,7 @@ impl<K: Clone + Eq + Hash + Send + 'static> WorkQueue<K> {
     }
 
     /// As [`shut_down`](Self::shut_down), and waits until everything ready has been handed out and
-    /// everything handed out is [`done`](Self::done).
+    /// the work on everything handed out has ended.
     pub async fn shut_down_with_drain(&self) {
         self.inner.shared.shut_down(false);
         let mut drain = Drain {
@@ -168,7 +187,45 @@ impl<K: Clone + Eq + Hash + Send + 'static> WorkQueue<K> {
     }
 }
 
-/// Thirty years: `Instant` cannot be moved by `Duration::MAX`.
+impl<K: Clone + Eq + Hash, N: Note> Inner<K, N> {
+    pub(super) fn end(&self, seat: Seat, end: End) {
+        self.shared.end(seat, end, self.now(), |_, _| ());
+    }
+
+    pub(super) fn requeue(&self, seat: Seat, delay: Duration, request: Request<N>) {
+        let now = self.now();
+        let when = self.after(delay, now);
+        self.shared.end(seat, End::Success, now, |core, seat| {
+            core.add_again(seat, when, request, now);
+        });
+    }
+
+    pub(super) fn retry_work(&self, seat: Seat, at_least: Duration, request: Request<N>) -> Retry {
+        self.retries();
+        let now = self.now();
+        self.shared.end(seat, End::Open, now, |core, seat| {
+            core.fail_again(seat, request, now, |failures| {
+                self.delay(failures, at_least, now)
+            })
+        })
+    }
+
+    /// The delay after so many failures, as the limiter and whoever failed want it.
+    fn delay(&self, failures: u32, at_least: Duration, now: Duration) -> Duration {
+        let mut limiter = self.limiter.lock().unwrap_or_else(PoisonError::into_inner);
+        limiter.delay(failures, now).max(at_least).min(FAR)
+    }
+
+    /// The time after `delay`, of a key that is added with one.
+    fn after(&self, delay: Duration, now: Duration) -> Duration {
+        if !delay.is_zero() {
+            self.retries();
+        }
+        now.saturating_add(delay.min(FAR))
+    }
+}
+
+/// Thirty years, which is never: `Instant` cannot be moved by `Duration::MAX`.
 const FAR: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
 
 /// Waits until the waker that the queue was given is called, or for the deadline.
@@ -189,29 +246,29 @@ async fn called(epoch: Instant, deadline: Option<Duration>) {
 }
 
 /// A worker's place in the line, given up when the future is dropped.
-struct Place<'a, K: Clone + Eq + Hash> {
-    inner: &'a Inner<K>,
+struct Place<'a, K: Clone + Eq + Hash, N: Note> {
+    inner: &'a Inner<K, N>,
     ticket: Ticket,
 }
 
-impl<K: Clone + Eq + Hash> Drop for Place<'_, K> {
+impl<K: Clone + Eq + Hash, N: Note> Drop for Place<'_, K, N> {
     fn drop(&mut self) {
         self.inner.shared.give_up(&mut self.ticket);
     }
 }
 
-struct Drain<'a, K: Clone + Eq + Hash> {
-    inner: &'a Inner<K>,
+struct Drain<'a, K: Clone + Eq + Hash, N: Note> {
+    inner: &'a Inner<K, N>,
     ticket: Ticket,
 }
 
-impl<K: Clone + Eq + Hash> Drop for Drain<'_, K> {
+impl<K: Clone + Eq + Hash, N: Note> Drop for Drain<'_, K, N> {
     fn drop(&mut self) {
         self.inner.shared.leave_drained(&mut self.ticket);
     }
 }
 
-impl<K> Inner<K> {
+impl<K, N> Inner<K, N> {
     fn now(&self) -> Duration {
         self.epoch.elapsed()
     }
@@ -223,18 +280,12 @@ impl<K> Inner<K> {
     }
 }
 
-impl<K: Clone + Eq + Hash + Send> RunningWork for Inner<K> {
-    fn running(&self) -> Running {
+impl<K: Clone + Eq + Hash + Send, N: Note> LiveQueue for Inner<K, N> {
+    fn live(&self) -> LiveState {
         let now = self.now();
         self.shared.read(|core| {
-            core.running_since()
-                .fold(Running::default(), |running, since| {
-                    let age = now.saturating_sub(since);
-                    Running {
-                        unfinished: running.unfinished + age,
-                        longest: running.longest.max(age),
-                    }
-                })
+            let ages = core.running_since().map(|since| now.saturating_sub(since));
+            ages.fold(LiveState::of_depth(core.depth()), LiveState::and_running)
         })
     }
 }
@@ -245,12 +296,6 @@ impl Observe for Observer {
     fn added(&self, count: u64) {
         if let Some(metrics) = &self.0 {
             metrics.adds.inc_by(count);
-        }
-    }
-
-    fn depth(&self, depth: usize) {
-        if let Some(metrics) = &self.0 {
-            metrics.depth.set(depth as f64);
         }
     }
 
@@ -267,13 +312,13 @@ impl Observe for Observer {
     }
 }
 
-impl<K: Clone + Eq + Hash + Send + 'static> Default for WorkQueue<K> {
+impl<K: Clone + Eq + Hash + Send + 'static, N: Note> Default for WorkQueue<K, N> {
     fn default() -> Self {
-        Self::new()
+        Builder::new().build()
     }
 }
 
-impl<K> Clone for WorkQueue<K> {
+impl<K, N> Clone for WorkQueue<K, N> {
     fn clone(&self) -> Self {
         Self {
             inner: self.inner.clone(),
@@ -281,7 +326,7 @@ impl<K> Clone for WorkQueue<K> {
     }
 }
 
-impl<K> fmt::Debug for WorkQueue<K> {
+impl<K, N> fmt::Debug for WorkQueue<K, N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WorkQueue").finish_non_exhaustive()
     }

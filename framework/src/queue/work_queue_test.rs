@@ -1,4 +1,4 @@
-use std::{collections::BTreeSet, time::Duration};
+use std::{collections::BTreeSet, hash::Hash, time::Duration};
 
 use futures_util::{FutureExt, poll};
 use tokio::{
@@ -15,28 +15,35 @@ fn exact() -> ExponentialBackoff {
     ExponentialBackoff::default().spread(0.0)
 }
 
+fn take<K: Clone + Eq + Hash + Send + 'static, N: Note>(
+    queue: &WorkQueue<K, N>,
+) -> Option<Work<K, N>> {
+    queue.get().now_or_never().flatten()
+}
+
 #[tokio::test(start_paused = true)]
 async fn many_adds_are_one_run() {
     let queue = WorkQueue::new();
     for _ in 0..100 {
         queue.add("a");
     }
-    assert_eq!((queue.len(), queue.get().await), (1, Some("a")));
-    assert_eq!(queue.get().now_or_never(), None);
+    assert_eq!(queue.len(), 1);
+    let _work = take(&queue).unwrap();
+    assert!(take(&queue).is_none());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_key_added_while_it_runs_runs_once_more_and_never_twice_at_once() {
     let queue = WorkQueue::new();
     queue.add("a");
-    assert_eq!(queue.get().await, Some("a"));
+    let work = take(&queue).unwrap();
     queue.add("a");
     queue.add("a");
-    assert_eq!(queue.get().now_or_never(), None);
-    queue.done(&"a");
-    assert_eq!(queue.get().await, Some("a"));
-    queue.done(&"a");
-    assert_eq!((queue.get().now_or_never(), queue.remembered()), (None, 0));
+    assert!(take(&queue).is_none());
+    work.done();
+    take(&queue).unwrap().done();
+    assert!(take(&queue).is_none());
+    assert_eq!(queue.remembered(), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -49,7 +56,7 @@ async fn keys_come_in_the_order_of_their_deadlines_and_not_before() {
     queue.add("now");
     let mut seen = Vec::new();
     for _ in 0..3 {
-        seen.push((queue.get().await.unwrap(), start.elapsed().as_millis()));
+        seen.push((queue.get().await.unwrap().key, start.elapsed().as_millis()));
     }
     assert_eq!(seen, [("now", 0), ("early", 10), ("late", 30)]);
 }
@@ -62,7 +69,7 @@ async fn an_earlier_deadline_wakes_a_worker_that_sleeps_for_a_later_one() {
     let mut worker = Box::pin(queue.get());
     assert!(poll!(&mut worker).is_pending());
     queue.add_after("early", 5 * MS);
-    assert_eq!(worker.await, Some("early"));
+    assert_eq!(worker.await.unwrap().key, "early");
     assert_eq!(start.elapsed(), 5 * MS);
 }
 
@@ -70,7 +77,7 @@ async fn an_earlier_deadline_wakes_a_worker_that_sleeps_for_a_later_one() {
 async fn asleep(queue: &WorkQueue<&'static str>) -> [JoinHandle<Option<&'static str>>; 2] {
     let worker = || {
         let queue = queue.clone();
-        tokio::spawn(async move { queue.get().await })
+        tokio::spawn(async move { queue.get().await.map(|work| work.key) })
     };
     let workers = [worker(), worker()];
     tokio::task::yield_now().await;
@@ -118,18 +125,17 @@ async fn a_cancelled_worker_takes_no_key_with_it() {
 
 #[tokio::test(start_paused = true)]
 async fn failures_back_off_and_success_resets() {
-    let queue = WorkQueue::with(exact(), None);
+    let queue = WorkQueue::builder().limiter(exact()).build::<()>();
     let start = Instant::now();
     let mut at = Vec::new();
     queue.add("a");
     for _ in 0..4 {
-        let key = queue.get().await.unwrap();
-        at.push(start.elapsed().as_millis());
-        queue.add_rate_limited(key);
-        queue.done(&key);
+        let work = queue.get().await.unwrap();
+        at.push((work.attempt, start.elapsed().as_millis()));
+        work.retry(Duration::ZERO);
     }
-    assert_eq!(at, [0, 5, 15, 35]);
-    queue.forget(&"a");
+    assert_eq!(at, [(1, 0), (2, 5), (3, 15), (4, 35)]);
+    queue.get().await.unwrap().done();
     assert_eq!(
         queue.add_rate_limited("a"),
         Retry {
@@ -138,7 +144,7 @@ async fn failures_back_off_and_success_resets() {
         }
     );
     assert_eq!(
-        queue.retry("a", 900 * MS),
+        queue.get().await.unwrap().retry(900 * MS),
         Retry {
             attempt: 2,
             delay: 900 * MS
@@ -153,32 +159,35 @@ async fn a_shut_down_hands_out_what_is_ready_and_drops_what_is_delayed() {
     queue.add_after("b", MS);
     queue.shut_down();
     queue.add("c");
-    assert_eq!(queue.get().await, Some("a"));
-    queue.done(&"a");
-    assert_eq!((queue.get().await, queue.remembered()), (None, 0));
+    let work = queue.get().await.unwrap();
+    assert_eq!(work.key, "a");
+    work.done();
+    assert!(queue.get().await.is_none());
+    assert_eq!(queue.remembered(), 0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_drain_waits_for_running_keys_and_their_last_change() {
     let queue = WorkQueue::new();
     queue.add("a");
-    queue.get().await.unwrap();
+    let work = queue.get().await.unwrap();
     queue.add("a");
     let mut drain = Box::pin(queue.shut_down_with_drain());
     assert!(poll!(&mut drain).is_pending());
-    queue.done(&"a");
+    work.done();
     assert!(poll!(&mut drain).is_pending());
-    assert_eq!(queue.get().await, Some("a"));
-    queue.done(&"a");
+    let work = queue.get().await.unwrap();
+    assert!(poll!(&mut drain).is_pending());
+    work.done();
     drain.await;
-    assert_eq!(queue.get().await, None);
+    assert!(queue.get().await.is_none());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_shut_down_ends_a_drain() {
     let queue = WorkQueue::new();
     queue.add("a");
-    queue.get().await.unwrap();
+    let _work = queue.get().await.unwrap();
     let mut drain = Box::pin(queue.shut_down_with_drain());
     assert!(poll!(&mut drain).is_pending());
     queue.shut_down();
@@ -198,23 +207,34 @@ async fn every_sleeping_worker_learns_of_the_end() {
     assert!(workers.join_all().await.iter().all(Option::is_none));
 }
 
+/// How many keys of priority `Normal` wait, by the metrics of the queue `q`.
+fn depth(metrics: &Metrics) -> u64 {
+    let series = "workqueue_depth{controller=\"q\",name=\"q\",priority=\"0\"} ";
+    let text = metrics.encode();
+    let line = text.lines().find_map(|line| line.strip_prefix(series));
+    line.unwrap().parse().unwrap()
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_metrics_tell_what_happened() {
     let metrics = Metrics::new();
-    let queue = WorkQueue::with(exact(), Some(metrics.workqueue("q")));
+    let queue = WorkQueue::builder()
+        .limiter(exact())
+        .metrics(metrics.workqueue("q"))
+        .build::<()>();
     queue.add("a");
     queue.add_after("b", 2000 * MS);
     let of = metrics.workqueue("q");
     assert_eq!(
-        (of.depth.get(), of.adds.get(), of.retries.get()),
-        (1.0, 1, 1)
+        (depth(&metrics), of.adds.get(), of.retries.get()),
+        (1, 1, 1)
     );
 
     tokio::time::advance(1000 * MS).await;
     let a = queue.get().await.unwrap();
     assert_eq!(
-        (of.depth.get(), of.queue_seconds.get_sample_sum()),
-        (0.0, 1.0)
+        (depth(&metrics), of.queue_seconds.get_sample_sum()),
+        (0, 1.0)
     );
     tokio::time::advance(3000 * MS).await;
     let text = metrics.encode();
@@ -222,8 +242,8 @@ async fn the_metrics_tell_what_happened() {
         let line = format!("workqueue_{name}_seconds{{controller=\"q\",name=\"q\"}} 3\n");
         assert!(text.contains(&line), "{text}");
     }
-    queue.done(&a);
+    a.done();
     assert_eq!(of.work_seconds.get_sample_sum(), 3.0);
     queue.get().await.unwrap();
-    assert_eq!((of.adds.get(), of.depth.get()), (2, 0.0));
+    assert_eq!((of.adds.get(), depth(&metrics)), (2, 0));
 }

@@ -1,11 +1,32 @@
 //! The workqueue's state machine and its line of waiting workers.
 
+#[path = "../../../framework/src/queue/chain.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod chain;
 #[path = "../../../framework/src/queue/core.rs"]
-#[allow(dead_code)]
+#[allow(dead_code, unreachable_pub)]
 mod core;
+#[path = "../../../framework/src/queue/groups.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod groups;
+#[path = "../../../framework/src/queue/note.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod note;
+#[path = "../../../framework/src/queue/priority.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod priority;
+#[path = "../../../framework/src/queue/ready.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod ready;
+#[path = "../../../framework/src/queue/retry.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod retry;
 #[path = "../../../framework/src/queue/shared.rs"]
-#[allow(dead_code)]
+#[allow(dead_code, unreachable_pub)]
 mod shared;
+#[path = "../../../framework/src/queue/wheel.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod wheel;
 
 mod sync {
     pub(super) use loom::sync::{Mutex, MutexGuard};
@@ -22,16 +43,21 @@ use loom::{
     thread,
 };
 
-use self::shared::{Asked, Observe, Shared, Ticket};
+use self::{
+    core::{End, Run},
+    note::Note,
+    priority::Priority,
+    retry::Retry,
+    shared::{Asked, Observe, Shared, Ticket},
+};
 use crate::check;
 
-type Queue = Arc<Shared<u8, Ignore>>;
+type Queue = Arc<Shared<u8, (), Ignore>>;
 
 struct Ignore;
 
 impl Observe for Ignore {
     fn added(&self, _: u64) {}
-    fn depth(&self, _: usize) {}
     fn started(&self, _: Duration) {}
     fn finished(&self, _: Duration) {}
 }
@@ -39,21 +65,25 @@ impl Observe for Ignore {
 const NOW: Duration = Duration::ZERO;
 
 fn queue() -> Queue {
-    Arc::new(Shared::new(Ignore))
+    Arc::new(Shared::new(None, Ignore))
 }
 
 fn add(queue: &Queue, key: u8) {
-    queue.change(|core| core.add(key, NOW));
+    queue.change(|core| core.add(key, Default::default(), NOW));
+}
+
+fn done(queue: &Queue, run: Run<u8, ()>) {
+    queue.end(run.seat, End::Success, NOW, |_, _| ());
 }
 
 /// What `WorkQueue::get` does; a deadline comes as soon as somebody sleeps for it.
-fn get(queue: &Queue) -> Option<u8> {
+fn get(queue: &Queue) -> Option<Run<u8, ()>> {
     let mut ticket = Ticket::default();
     let mut now = NOW;
     block_on(poll_fn(|cx| {
         loop {
             match queue.ask(&mut ticket, now, cx) {
-                Asked::Now(key) => return Poll::Ready(key),
+                Asked::Now(run) => return Poll::Ready(run),
                 Asked::Sleep(Some(deadline)) => now = deadline,
                 Asked::Sleep(None) => return Poll::Pending,
             }
@@ -69,8 +99,9 @@ fn no_key_is_lost_between_two_adders_and_two_workers() {
             .map(|_| {
                 let queue = queue.clone();
                 thread::spawn(move || {
-                    let key = get(&queue);
-                    queue.done(&key.unwrap(), NOW);
+                    let run = get(&queue).unwrap();
+                    let key = run.key;
+                    done(&queue, run);
                     key
                 })
             })
@@ -82,7 +113,7 @@ fn no_key_is_lost_between_two_adders_and_two_workers() {
             .map(|worker| worker.join().unwrap())
             .collect();
         keys.sort_unstable();
-        assert_eq!(keys, [Some(1), Some(2)]);
+        assert_eq!(keys, [1, 2]);
     });
 }
 
@@ -98,11 +129,11 @@ fn a_change_during_the_work_leads_to_another_run_and_never_two_at_once() {
                 let (queue, holders) = (queue.clone(), holders.clone());
                 let (seen, written) = (seen.clone(), written.clone());
                 thread::spawn(move || {
-                    while let Some(key) = get(&queue) {
+                    while let Some(run) = get(&queue) {
                         assert_eq!(holders.fetch_add(1, Ordering::SeqCst), 0);
                         seen.store(written.load(Ordering::SeqCst), Ordering::SeqCst);
                         holders.fetch_sub(1, Ordering::SeqCst);
-                        queue.done(&key, NOW);
+                        self::done(&queue, run);
                     }
                 })
             })
@@ -134,19 +165,20 @@ fn a_worker_that_gives_up_passes_its_call_on() {
                 let mut ticket = Ticket::default();
                 let got = block_on(poll_fn(|cx| {
                     Poll::Ready(match queue.ask(&mut ticket, NOW, cx) {
-                        Asked::Now(key) => key,
+                        Asked::Now(run) => run,
                         Asked::Sleep(_) => None,
                     })
                 }));
                 queue.give_up(&mut ticket);
-                if let Some(key) = got {
-                    queue.done(&key, NOW);
+                if let Some(run) = got {
+                    let key = run.key;
+                    self::done(&queue, run);
                     add(&queue, key);
                 }
             })
         };
         add(&queue, 1);
-        assert_eq!(patient.join().unwrap(), Some(1));
+        assert_eq!(patient.join().unwrap().unwrap().key, 1);
         fickle.join().unwrap();
     });
 }
@@ -161,8 +193,8 @@ fn a_deadline_is_always_watched_by_somebody_who_waits() {
                 thread::spawn(move || get(&queue))
             })
             .collect();
-        queue.change(|core| core.add_at(1, Duration::from_secs(9), NOW));
-        queue.change(|core| core.add_at(2, Duration::from_secs(1), NOW));
+        queue.change(|core| core.add_at(1, Duration::from_secs(9), Default::default(), NOW));
+        queue.change(|core| core.add_at(2, Duration::from_secs(1), Default::default(), NOW));
         for worker in workers {
             assert!(worker.join().unwrap().is_some());
         }
@@ -178,9 +210,9 @@ fn a_drain_ends_when_the_last_key_is_done_and_not_before() {
         let worker = {
             let (queue, done) = (queue.clone(), done.clone());
             thread::spawn(move || {
-                while let Some(key) = get(&queue) {
+                while let Some(run) = get(&queue) {
                     done.fetch_add(1, Ordering::SeqCst);
-                    queue.done(&key, NOW);
+                    self::done(&queue, run);
                 }
             })
         };

@@ -1,0 +1,68 @@
+use hashbrown::{HashTable, hash_table::Entry};
+
+/// The groups that keys belong to, numbered; a number is free again when the last key has left.
+#[derive(Debug, Default)]
+pub(super) struct Groups {
+    groups: Vec<Group>,
+    free: Vec<u32>,
+    index: HashTable<u32>,
+}
+
+#[derive(Debug)]
+struct Group {
+    hash: u64,
+    keys: usize,
+}
+
+impl Groups {
+    /// The number of the group whose name has this hash, for one more key.
+    ///
+    /// Two names of the same hash would share their turns: no harm, and next to impossible.
+    pub(super) fn join(&mut self, hash: u64) -> u32 {
+        let Self {
+            groups,
+            free,
+            index,
+        } = self;
+        let same = |number: &u32| groups[*number as usize].hash == hash;
+        let entry = index.entry(hash, same, |number| groups[*number as usize].hash);
+        let number = match entry {
+            Entry::Occupied(number) => *number.get(),
+            Entry::Vacant(vacant) => {
+                let number = free.pop().unwrap_or(groups.len() as u32);
+                vacant.insert(number);
+                let group = Group { hash, keys: 0 };
+                match groups.get_mut(number as usize) {
+                    Some(empty) => *empty = group,
+                    None => groups.push(group),
+                }
+                number
+            }
+        };
+        groups[number as usize].keys += 1;
+        number
+    }
+
+    /// A key leaves the group.
+    pub(super) fn leave(&mut self, number: u32) {
+        let group = &mut self.groups[number as usize];
+        group.keys -= 1;
+        if group.keys > 0 {
+            return;
+        }
+        let found = self.index.find_entry(group.hash, |other| *other == number);
+        if let Ok(entry) = found {
+            entry.remove();
+        }
+        self.free.push(number);
+        if self.index.is_empty() {
+            *self = Self::default();
+        }
+    }
+
+    /// How many numbers are in use at most.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.index.len()
+    }
+}
