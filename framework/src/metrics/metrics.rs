@@ -6,7 +6,7 @@ use prometheus::{
 };
 
 use super::{
-    ClientMetrics, ControllerMetrics, InformerMetrics, WorkQueueMetrics,
+    ClientMetrics, ControllerMetrics, EventMetrics, InformerMetrics, WorkQueueMetrics,
     controller::ControllerFamilies, informer::InformerFamilies, process, text,
     workqueue::WorkQueueFamilies,
 };
@@ -23,6 +23,7 @@ struct Families {
     workqueue: WorkQueueFamilies,
     informer: InformerFamilies,
     client: ClientMetrics,
+    events: EventMetrics,
 }
 
 impl Metrics {
@@ -38,6 +39,7 @@ impl Metrics {
                 workqueue: WorkQueueFamilies::register(&registry),
                 informer: InformerFamilies::register(&registry),
                 client: ClientMetrics::register(&registry),
+                events: EventMetrics::register(&registry),
                 registry,
             }),
         }
@@ -71,6 +73,11 @@ impl Metrics {
     /// The series of the clients.
     pub fn client(&self) -> ClientMetrics {
         self.families.client.clone()
+    }
+
+    /// The series of the Events that are recorded.
+    pub fn events(&self) -> EventMetrics {
+        self.families.events.clone()
     }
 }
 

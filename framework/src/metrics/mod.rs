@@ -11,6 +11,7 @@
 //!   cache of transports is not there: here every client has its own connections.
 //! * `informer_…` and `pilothouse_informer_…`: [`InformerMetrics`], one set per kind, and
 //!   [`ListenerMetrics`], one set per listener.
+//! * `pilothouse_events_…`: [`EventMetrics`], one set.
 //! * `process_…` on Linux, read when somebody asks.
 //!
 //! Series exist, at zero, from the moment their owner is made: `rate()` and `absent()` are right
@@ -28,6 +29,7 @@
 mod buckets;
 mod client;
 mod controller;
+mod events;
 mod exec;
 mod informer;
 mod listener;
@@ -39,6 +41,7 @@ mod workqueue;
 
 pub use client::{CaReload, ClientMetrics};
 pub use controller::ControllerMetrics;
+pub use events::EventMetrics;
 pub use exec::{ExecMetrics, ExecOutcome};
 pub use informer::InformerMetrics;
 pub use listener::ListenerMetrics;

@@ -43,7 +43,7 @@ impl Backoff {
     }
 
     /// The pause after try number `tried`, counted from 1.
-    pub(super) fn after(&self, tried: u32) -> Duration {
+    pub(crate) fn after(&self, tried: u32) -> Duration {
         let times = self.factor.saturating_pow(tried.saturating_sub(1));
         let pause = self.pause.saturating_mul(times).min(self.longest);
         // Its keys differ each time; that is random enough to spread clients.
