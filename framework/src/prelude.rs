@@ -19,6 +19,7 @@ pub use serde::{Deserialize, Serialize};
 pub use crate::{Resource, Schema};
 pub use crate::{
     controller::{Action, Context, Controller, Failure, Reconciler, Result},
+    events::Event,
     operator::Operator,
     resource::{Labels, Object, ObjectMeta},
 };

@@ -133,6 +133,7 @@ impl<K: Object> SharedInformer<K> {
             .transform
             .map(|function| Transform::new(resource.clone(), metrics.clone(), function));
         let progress = Progress::new(resource.clone(), None, metrics.clone());
+        let progress = progress.recording(options.events);
         let shared = Shared {
             listeners: Arc::new(Listeners::new(resource.clone(), metrics.clone())),
             resource,

@@ -20,6 +20,7 @@ use super::{
 };
 use crate::{
     client::{Api, Client},
+    events::Recorder,
     metrics::Metrics,
     resource::{ApiResource, DynamicObject, Object, PartialObject, Resource},
 };
@@ -42,6 +43,7 @@ struct Inner {
     metrics: Metrics,
     budget: ListBudget,
     options: AllKindOptions,
+    events: Option<Recorder>,
     tracker: TaskTracker,
     state: Mutex<State>,
 }
@@ -98,6 +100,7 @@ impl Informers {
         metrics: Metrics,
         budget: ListBudget,
         options: AllKindOptions,
+        events: Option<Recorder>,
     ) -> Self {
         Self {
             inner: Arc::new(Inner {
@@ -105,6 +108,7 @@ impl Informers {
                 metrics,
                 budget,
                 options,
+                events,
                 tracker: TaskTracker::new(),
                 state: Mutex::new(State {
                     informers: HashMap::new(),
@@ -204,7 +208,8 @@ impl Informers {
             return SharedInformer::clone(informer);
         }
         let metrics = super::progress::metrics_of(&self.inner.metrics, &identity.resource);
-        let options = self.inner.options.of(&identity.resource);
+        let mut options = self.inner.options.of(&identity.resource);
+        options.events = self.inner.events.clone();
         let informer = SharedInformer::of_sources(
             identity.resource.clone(),
             identity.scope.clone(),

@@ -5,6 +5,7 @@ use super::{
 };
 use crate::{
     client::Client,
+    events::Recorder,
     metrics::Metrics,
     resource::{ApiResource, Object, Resource},
 };
@@ -35,6 +36,7 @@ pub struct InformersBuilder {
     metrics: Metrics,
     budget: ListBudget,
     options: AllKindOptions,
+    events: Option<Recorder>,
 }
 
 impl InformersBuilder {
@@ -44,6 +46,7 @@ impl InformersBuilder {
             metrics,
             budget: ListBudget::default(),
             options: AllKindOptions::default(),
+            events: None,
         }
     }
 
@@ -112,8 +115,20 @@ impl InformersBuilder {
         self
     }
 
+    /// Records an Event about each object that does not decode, beside the line in the log.
+    pub fn events(mut self, recorder: Recorder) -> Self {
+        self.events = Some(recorder);
+        self
+    }
+
     /// No informers yet.
     pub fn build(self) -> Informers {
-        Informers::with(self.client, self.metrics, self.budget, self.options)
+        Informers::with(
+            self.client,
+            self.metrics,
+            self.budget,
+            self.options,
+            self.events,
+        )
     }
 }

@@ -6,7 +6,10 @@ use std::{
 };
 
 use super::{Packing, transform::Function};
-use crate::resource::{ApiResource, Object};
+use crate::{
+    events::Recorder,
+    resource::{ApiResource, Object},
+};
 
 /// What the informers of a kind and representation do with its objects.
 pub(super) struct KindOptions<K> {
@@ -14,6 +17,8 @@ pub(super) struct KindOptions<K> {
     pub(super) packing: Option<Arc<dyn Packing<K>>>,
     /// For listeners that do not say it themselves.
     pub(super) resync: Option<Duration>,
+    /// Where it is told that an object does not decode.
+    pub(super) events: Option<Recorder>,
 }
 
 /// The options of all kinds that have some.
@@ -45,6 +50,7 @@ impl<K> Clone for KindOptions<K> {
             transform: self.transform.clone(),
             packing: self.packing.clone(),
             resync: self.resync,
+            events: self.events.clone(),
         }
     }
 }
@@ -55,6 +61,7 @@ impl<K> Default for KindOptions<K> {
             transform: None,
             packing: None,
             resync: None,
+            events: None,
         }
     }
 }

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use super::{Event, InformerMode, Snapshot, remedy::remedy};
 use crate::{
     client::Error,
+    events::{self, Recorder},
     metrics::{InformerMetrics, Metrics, Share},
     resource::{ApiResource, Object},
 };
@@ -20,6 +21,7 @@ pub(super) struct Progress {
     metrics: InformerMetrics,
     /// What this informer adds to the kind's series.
     shares: Shares,
+    events: Option<Recorder>,
     state: Mutex<State>,
 }
 
@@ -80,8 +82,14 @@ impl Progress {
                 undecodable: Share::of(&metrics.undecodable),
             },
             metrics,
+            events: None,
             state: Mutex::default(),
         }
+    }
+
+    /// The same, which tells also there what does not decode.
+    pub(super) fn recording(self, events: Option<Recorder>) -> Self {
+        Self { events, ..self }
     }
 
     pub(super) fn enter(&self, mode: InformerMode) {
@@ -110,6 +118,13 @@ impl Progress {
                 tracing::warn!(
                     "{object}: correct the object or the program's type, until then it is left alone"
                 );
+                if let Some(events) = &self.events {
+                    let event = events::Event::warning("Undecodable", "Decode").note(format!(
+                        "left alone until it is corrected: {}",
+                        object.reason
+                    ));
+                    events.event_on(&object.reference(), event);
+                }
             }
         }
         self.metrics

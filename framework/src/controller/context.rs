@@ -4,6 +4,7 @@ use super::{Error, fingerprints::Fingerprints, hub::Hub, readers::Readers};
 use crate::{
     cache::{Lister, Listing},
     client::Client,
+    events::Recorder,
     resource::{ObjectKey, Resource, Scope},
 };
 
@@ -26,6 +27,7 @@ pub(super) struct Shared<K> {
     pub(super) hub: Arc<Hub<K>>,
     pub(super) readers: Readers,
     pub(super) client: Client,
+    pub(super) events: Recorder,
     pub(super) field_manager: String,
     pub(super) fingerprints: Fingerprints,
 }

@@ -1,4 +1,4 @@
-use crate::{cache::Informers, client::Client, metrics::Metrics};
+use crate::{cache::Informers, client::Client, events::Recorder, metrics::Metrics};
 
 /// What a controller runs in; an operator gives the same to all its controllers.
 #[derive(Clone, Debug)]
@@ -9,6 +9,8 @@ pub struct Environment {
     pub client: Client,
     /// Where the numbers go.
     pub metrics: Metrics,
+    /// Where the events of reconcilers go. It has to be started, and stopped, by whoever made it.
+    pub events: Recorder,
     /// Field manager of all applies: the operator's name.
     pub field_manager: String,
     /// Only objects of this namespace, and cluster-scoped ones; `None` for all namespaces.
@@ -16,18 +18,20 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// All namespaces, with a field manager.
+    /// All namespaces, with a field manager, and a recorder of that name which is not started.
     pub fn new(
         informers: Informers,
         client: Client,
         metrics: Metrics,
         field_manager: impl Into<String>,
     ) -> Self {
+        let field_manager = field_manager.into();
         Self {
+            events: Recorder::with_metrics(&client, &field_manager, metrics.events()),
             informers,
             client,
             metrics,
-            field_manager: field_manager.into(),
+            field_manager,
             namespace: None,
         }
     }

@@ -53,6 +53,7 @@ mod context;
 mod controller;
 mod environment;
 mod error;
+mod event;
 mod failure;
 mod fingerprints;
 mod hub;

@@ -58,6 +58,9 @@ pub(super) async fn run<R: Reconciler>(
         hub: hub.clone(),
         readers,
         client: environment.client,
+        events: environment
+            .events
+            .named(&format!("{}/{}", environment.field_manager, hub.name)),
         field_manager: environment.field_manager,
         fingerprints: Fingerprints::new(),
     });

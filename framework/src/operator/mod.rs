@@ -17,7 +17,7 @@
 //!
 //! # Stop
 //! On SIGTERM or Ctrl-C readiness fails, no new reconcile begins, and those that run get 25 s; what runs still is
-//! dropped then. Caches stop, the listener last. The exit code is 0. A second signal ends the process at once with
+//! dropped then. Events that were recorded are sent, for 2 s at most. Caches stop, the listener last. The exit code is 0. A second signal ends the process at once with
 //! exit code 130.
 
 mod command_line;

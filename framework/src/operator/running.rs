@@ -10,6 +10,7 @@ use crate::{
     cache::Informers,
     client::Client,
     controller::Environment,
+    events::Recorder,
     health::Checks,
     metrics::Metrics,
     server::{Routes, Server},
@@ -17,6 +18,9 @@ use crate::{
 
 /// How long reconciles that run may take to end once the operator stops.
 const GRACE: Duration = Duration::from_secs(25);
+
+/// How long the events that are unsent then may take, so that the process ends 29 s after it was told to.
+const LAST_EVENTS: Duration = Duration::from_secs(2);
 
 /// An operator at work. Dropping it cancels everything at once; [`stop`](Self::stop) ends it in order.
 #[must_use = "dropping it cancels everything"]
@@ -32,6 +36,7 @@ pub struct Running {
     /// Reconciles that run are dropped.
     cancel: CancellationToken,
     controllers: TaskTracker,
+    events: Recorder,
     /// The listener ends, and what else is no controller.
     end: CancellationToken,
     others: TaskTracker,
@@ -42,7 +47,10 @@ impl Running {
     /// Listener first, so that it can be seen how the rest starts; then caches; controllers wait for theirs.
     pub(super) async fn start(operator: Operator, client: Client) -> Result<Self, OperatorError> {
         let all = CancellationToken::new();
-        let informers = Informers::new(client.clone(), operator.metrics.clone());
+        let events = Recorder::with_metrics(&client, &operator.name, operator.metrics.events());
+        let informers = Informers::builder(client.clone(), operator.metrics.clone())
+            .events(events.clone())
+            .build();
         let mut running = Self {
             metrics: operator.metrics.clone(),
             live: Checks::new("livez"),
@@ -57,6 +65,7 @@ impl Running {
             closing: all.child_token(),
             cancel: all.child_token(),
             controllers: TaskTracker::new(),
+            events,
             end: all.child_token(),
             others: TaskTracker::new(),
             _all: all.clone().drop_guard(),
@@ -76,6 +85,7 @@ impl Running {
         let surroundings = Surroundings {
             environment: Environment {
                 namespace: operator.namespace.clone(),
+                events: running.events.clone(),
                 ..Environment::new(
                     running.informers.clone(),
                     client.clone(),
@@ -102,6 +112,7 @@ impl Running {
         }
         running.readiness.add_checks(&running.ready, kinds);
         starting.cancel();
+        running.events.start(&all);
         running.informers.start(&all);
         for controller in work {
             running.controllers.spawn(controller);
@@ -171,7 +182,8 @@ impl Running {
         self.readiness.working().await;
     }
 
-    /// Stops in order: not ready; no new reconcile; those that run get 25 s and are dropped then; caches; listener.
+    /// Stops in order: not ready; no new reconcile; those that run get 25 s and are dropped then; events that
+    /// are unsent get 2 s; caches; listener.
     pub async fn stop(self) {
         self.closing.cancel();
         self.controllers.close();
@@ -186,6 +198,7 @@ impl Running {
             self.cancel.cancel();
             self.controllers.wait().await;
         }
+        self.events.shutdown(LAST_EVENTS).await;
         self.informers.shutdown().await;
         self.end.cancel();
         self.others.close();

@@ -1,6 +1,6 @@
 use std::{collections::BTreeMap, fmt};
 
-use super::{ApiResource, ObjectKey, OwnerReference};
+use super::{ApiResource, ObjectKey, ObjectRef, OwnerReference};
 
 /// An object that the server has and that does not fit the Rust type.
 ///
@@ -22,6 +22,17 @@ pub struct Undecodable {
     pub owner_references: Vec<OwnerReference>,
     /// Path of the field that does not fit, and what was expected there.
     pub reason: String,
+}
+
+impl Undecodable {
+    /// The object.
+    pub fn reference(&self) -> ObjectRef {
+        ObjectRef {
+            resource: self.resource.clone(),
+            key: self.key.clone(),
+            uid: self.uid.clone(),
+        }
+    }
 }
 
 /// `Website default/web (resource version 17) cannot be decoded: spec.replicas: expected i32`.
