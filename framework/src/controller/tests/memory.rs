@@ -37,6 +37,7 @@ async fn nothing_is_remembered_of_objects_that_are_gone() {
         hub: hub.clone(),
         readers: Readers::default(),
         client: environment.client,
+        events: environment.events,
         field_manager: environment.field_manager,
         fingerprints: Fingerprints::new(),
     });
