@@ -5,6 +5,7 @@ pub mod cache;
 pub mod client;
 pub mod controller;
 pub mod crd;
+pub mod election;
 pub mod events;
 pub mod health;
 pub mod metrics;

@@ -6,9 +6,9 @@ use prometheus::{
 };
 
 use super::{
-    ClientMetrics, ControllerMetrics, EventMetrics, InformerMetrics, WorkQueueMetrics,
-    controller::ControllerFamilies, informer::InformerFamilies, process, text,
-    workqueue::WorkQueueFamilies,
+    ClientMetrics, ControllerMetrics, ElectionMetrics, EventMetrics, InformerMetrics,
+    WorkQueueMetrics, controller::ControllerFamilies, election::ElectionFamilies,
+    informer::InformerFamilies, process, text, workqueue::WorkQueueFamilies,
 };
 
 /// All metrics of one operator, with a registry of their own. Cloning shares them.
@@ -24,6 +24,7 @@ struct Families {
     informer: InformerFamilies,
     client: ClientMetrics,
     events: EventMetrics,
+    election: ElectionFamilies,
 }
 
 impl Metrics {
@@ -40,6 +41,7 @@ impl Metrics {
                 informer: InformerFamilies::register(&registry),
                 client: ClientMetrics::register(&registry),
                 events: EventMetrics::register(&registry),
+                election: ElectionFamilies::register(&registry),
                 registry,
             }),
         }
@@ -68,6 +70,11 @@ impl Metrics {
     /// The series of a kind's informers, at zero if they are new; `group` is `""` for the core group.
     pub fn informer(&self, group: &str, version: &str, plural: &str) -> InformerMetrics {
         self.families.informer.of(group, version, plural)
+    }
+
+    /// The series of the election for the Lease `name`, at zero if they are new.
+    pub fn election(&self, name: &str) -> ElectionMetrics {
+        self.families.election.of(name)
     }
 
     /// The series of the clients.

@@ -29,6 +29,7 @@
 mod buckets;
 mod client;
 mod controller;
+mod election;
 mod events;
 mod exec;
 mod informer;
@@ -41,6 +42,7 @@ mod workqueue;
 
 pub use client::{CaReload, ClientMetrics};
 pub use controller::ControllerMetrics;
+pub use election::ElectionMetrics;
 pub use events::EventMetrics;
 pub use exec::{ExecMetrics, ExecOutcome};
 pub use informer::InformerMetrics;

@@ -1,0 +1,302 @@
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::{
+    api::coordination::v1::{Lease, LeaseSpec},
+    apimachinery::pkg::apis::meta::v1::MicroTime,
+};
+
+use super::ElectionSettings;
+
+/// What a candidate knows of the Lease, and what follows from it: no I/O and no clock.
+///
+/// How old a record is counts from when it was first seen here; the times in it, which are those of
+/// another machine, are never compared with ours. `now` is on a clock that counts suspension.
+pub(super) struct Candidate {
+    identity: String,
+    labels: Vec<(String, String)>,
+    lease_duration: Duration,
+    observed: Option<Observed>,
+}
+
+struct Observed {
+    lease: Lease,
+    /// When this record was first seen.
+    since: Duration,
+}
+
+/// What an attempt to become or stay leader has to do.
+#[derive(Debug)]
+pub(super) enum Attempt {
+    /// There is no Lease: create this one.
+    Create(Lease),
+    /// Replace the Lease by this one, if it is still the version that was seen.
+    Update(Lease),
+    /// Somebody else holds it.
+    Held { by: String },
+}
+
+impl Candidate {
+    pub(super) fn new(settings: &ElectionSettings) -> Self {
+        Self {
+            identity: settings.identity.clone(),
+            labels: settings.labels.clone(),
+            lease_duration: settings.lease_duration,
+            observed: None,
+        }
+    }
+
+    /// A renewal without a look at the server first, if the Lease as last seen is ours.
+    pub(super) fn renewal(&self, wall: Timestamp) -> Option<Lease> {
+        let seen = self.observed.as_ref()?;
+        (holder(&seen.lease) == Some(&self.identity)).then(|| self.claim(seen.lease.clone(), wall))
+    }
+
+    /// What to do about the Lease that was found.
+    pub(super) fn found(
+        &mut self,
+        found: Option<Lease>,
+        now: Duration,
+        wall: Timestamp,
+    ) -> Attempt {
+        let Some(lease) = found else {
+            self.observed = None;
+            return Attempt::Create(self.claim(Lease::default(), wall));
+        };
+        let lease = self.observe(lease, now).clone();
+        if let Some(holder) = holder(&lease)
+            && holder != self.identity
+            && !self.has_expired(now)
+        {
+            return Attempt::Held {
+                by: holder.to_owned(),
+            };
+        }
+        Attempt::Update(self.claim(lease, wall))
+    }
+
+    /// The server has taken our claim, and answered with this.
+    pub(super) fn claimed(&mut self, lease: Lease, now: Duration) {
+        self.observe(lease, now);
+    }
+
+    /// The Lease without a holder, if it is ours.
+    pub(super) fn given_back(
+        &mut self,
+        found: Option<Lease>,
+        now: Duration,
+        wall: Timestamp,
+    ) -> Option<Lease> {
+        let mut lease = self.observe(found?, now).clone();
+        if holder(&lease) != Some(&self.identity) {
+            return None;
+        }
+        let spec = lease.spec.get_or_insert_default();
+        // As client-go: an empty holder can be followed at once, and the short time says so to those
+        // who look at nothing else.
+        spec.holder_identity = Some(String::new());
+        spec.lease_duration_seconds = Some(1);
+        spec.renew_time = Some(MicroTime(wall));
+        spec.acquire_time = Some(MicroTime(wall));
+        Some(lease)
+    }
+
+    /// Remembers the Lease; its age begins anew when its record is another one.
+    fn observe(&mut self, lease: Lease, now: Duration) -> &Lease {
+        let since = match &self.observed {
+            Some(seen) if seen.lease.spec == lease.spec => seen.since,
+            _ => now,
+        };
+        &self.observed.insert(Observed { lease, since }).lease
+    }
+
+    fn has_expired(&self, now: Duration) -> bool {
+        self.observed.as_ref().is_none_or(|seen| {
+            let spec = seen.lease.spec.as_ref();
+            let told = spec.and_then(|spec| spec.lease_duration_seconds);
+            let told = told.and_then(|seconds| u64::try_from(seconds).ok());
+            // A holder that does not say for how long is given our time.
+            let time = told.map_or(self.lease_duration, Duration::from_secs);
+            seen.since + time <= now
+        })
+    }
+
+    /// The Lease as ours, renewed now.
+    fn claim(&self, mut lease: Lease, wall: Timestamp) -> Lease {
+        let is_ours = holder(&lease) == Some(&self.identity);
+        let is_new = lease.spec.is_none() && lease.metadata.resource_version.is_none();
+        if !self.labels.is_empty() {
+            let labels = lease.metadata.labels.get_or_insert_default();
+            labels.extend(self.labels.iter().cloned());
+        }
+        let spec = lease.spec.get_or_insert_default();
+        if !is_ours {
+            spec.holder_identity = Some(self.identity.clone());
+            spec.acquire_time = Some(MicroTime(wall));
+            let before = spec.lease_transitions.unwrap_or(0);
+            spec.lease_transitions = Some(if is_new { 0 } else { before.saturating_add(1) });
+        }
+        let seconds = i32::try_from(self.lease_duration.as_secs()).unwrap_or(i32::MAX);
+        spec.lease_duration_seconds = Some(seconds);
+        spec.renew_time = Some(MicroTime(wall));
+        lease
+    }
+}
+
+/// Who holds a Lease; an empty holder is none.
+fn holder(lease: &Lease) -> Option<&str> {
+    let spec: &LeaseSpec = lease.spec.as_ref()?;
+    spec.holder_identity
+        .as_deref()
+        .filter(|name| !name.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn candidate() -> Candidate {
+        Candidate::new(&ElectionSettings::new("website").identity("me"))
+    }
+
+    fn seconds(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    fn wall(second: i64) -> Timestamp {
+        Timestamp::from_second(1_700_000_000 + second).unwrap()
+    }
+
+    fn lease(holder: &str, renewed: i64) -> Lease {
+        let mut lease = Lease::default();
+        lease.metadata.name = Some("website".into());
+        lease.metadata.resource_version = Some("7".into());
+        lease.spec = Some(LeaseSpec {
+            holder_identity: Some(holder.into()),
+            lease_duration_seconds: Some(15),
+            acquire_time: Some(MicroTime(wall(0))),
+            renew_time: Some(MicroTime(wall(renewed))),
+            lease_transitions: Some(3),
+            ..LeaseSpec::default()
+        });
+        lease
+    }
+
+    fn updated(attempt: Attempt) -> LeaseSpec {
+        match attempt {
+            Attempt::Update(lease) => {
+                assert_eq!(lease.metadata.resource_version.as_deref(), Some("7"));
+                lease.spec.unwrap()
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn where_there_is_none_one_is_created() {
+        match candidate().found(None, seconds(0), wall(5)) {
+            Attempt::Create(lease) => {
+                let spec = lease.spec.unwrap();
+                assert_eq!(spec.holder_identity.as_deref(), Some("me"));
+                assert_eq!(spec.lease_transitions, Some(0));
+                assert_eq!(spec.lease_duration_seconds, Some(15));
+                assert_eq!(spec.acquire_time, Some(MicroTime(wall(5))));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_lease_of_another_is_taken_only_when_it_was_not_renewed_for_its_time_by_our_clock() {
+        let mut candidate = candidate();
+        // Its times are long past by our wall clock, which says nothing.
+        let found = |candidate: &mut Candidate, renewed, now| {
+            candidate.found(Some(lease("other", renewed)), seconds(now), wall(9_999))
+        };
+        assert!(matches!(found(&mut candidate, 1, 100), Attempt::Held { by } if by == "other"));
+        assert!(matches!(
+            found(&mut candidate, 1, 114),
+            Attempt::Held { .. }
+        ));
+        // It was renewed: the time begins anew.
+        assert!(matches!(
+            found(&mut candidate, 2, 115),
+            Attempt::Held { .. }
+        ));
+        assert!(matches!(
+            found(&mut candidate, 2, 129),
+            Attempt::Held { .. }
+        ));
+        let spec = updated(found(&mut candidate, 2, 130));
+        assert_eq!(spec.holder_identity.as_deref(), Some("me"));
+        assert_eq!(spec.lease_transitions, Some(4));
+        assert_eq!(spec.acquire_time, Some(MicroTime(wall(9_999))));
+    }
+
+    #[test]
+    fn a_holders_own_duration_counts() {
+        let mut candidate = candidate();
+        let mut long = lease("other", 1);
+        long.spec.as_mut().unwrap().lease_duration_seconds = Some(60);
+        candidate.found(Some(long.clone()), seconds(0), wall(0));
+        let attempt = candidate.found(Some(long), seconds(59), wall(0));
+        assert!(matches!(attempt, Attempt::Held { .. }));
+    }
+
+    #[test]
+    fn a_lease_without_a_holder_is_taken_at_once() {
+        for unled in [lease("", 1), {
+            let mut lease = lease("", 1);
+            lease.spec = None;
+            lease
+        }] {
+            let spec = updated(candidate().found(Some(unled), seconds(0), wall(0)));
+            assert_eq!(spec.holder_identity.as_deref(), Some("me"));
+        }
+    }
+
+    #[test]
+    fn our_own_lease_is_renewed_and_keeps_its_history() {
+        let mut candidate = candidate();
+        assert!(candidate.renewal(wall(0)).is_none());
+        candidate.claimed(lease("me", 1), seconds(0));
+        let renewed = candidate.renewal(wall(20)).unwrap();
+        assert_eq!(renewed.metadata.resource_version.as_deref(), Some("7"));
+        let spec = renewed.spec.unwrap();
+        assert_eq!(spec.renew_time, Some(MicroTime(wall(20))));
+        assert_eq!(spec.acquire_time, Some(MicroTime(wall(0))));
+        assert_eq!(spec.lease_transitions, Some(3));
+        // Found by a look at the server, it is the same.
+        let spec = updated(candidate.found(Some(lease("me", 1)), seconds(50), wall(20)));
+        assert_eq!(spec.lease_transitions, Some(3));
+    }
+
+    #[test]
+    fn labels_are_added_to_those_that_are_there() {
+        let settings = ElectionSettings::new("website").label("ours", "1");
+        let mut candidate = Candidate::new(&settings);
+        let mut found = lease("", 1);
+        found.metadata.labels = Some([("theirs".to_owned(), "2".to_owned())].into());
+        match candidate.found(Some(found), seconds(0), wall(0)) {
+            Attempt::Update(lease) => assert_eq!(lease.metadata.labels.unwrap().len(), 2),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn only_our_own_lease_is_given_back() {
+        let mut candidate = candidate();
+        let wall = wall(30);
+        let back = candidate.given_back(Some(lease("me", 1)), seconds(0), wall);
+        let spec = back.unwrap().spec.unwrap();
+        assert_eq!(spec.holder_identity.as_deref(), Some(""));
+        assert_eq!(spec.lease_duration_seconds, Some(1));
+        assert_eq!(spec.lease_transitions, Some(3));
+        assert!(
+            candidate
+                .given_back(Some(lease("other", 1)), seconds(0), wall)
+                .is_none()
+        );
+        assert!(candidate.given_back(None, seconds(0), wall).is_none());
+    }
+}

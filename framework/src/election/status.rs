@@ -1,0 +1,74 @@
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::Phase;
+use crate::client::Error;
+
+/// How an election is doing; cloning shares it.
+#[derive(Clone, Debug, Default)]
+pub struct ElectionStatus {
+    inner: Arc<Mutex<Inner>>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    phase: Phase,
+    leader: Option<String>,
+    trouble: Option<String>,
+}
+
+impl ElectionStatus {
+    /// What this process is.
+    pub fn phase(&self) -> Phase {
+        self.lock().phase
+    }
+
+    /// Who held the Lease when it was last seen; `None` if nobody did.
+    pub fn leader(&self) -> Option<String> {
+        self.lock().leader.clone()
+    }
+
+    /// Why the last attempt failed, if it did.
+    pub fn trouble(&self) -> Option<String> {
+        self.lock().trouble.clone()
+    }
+
+    /// Another leader than before is told in the log.
+    pub(super) fn led_by(&self, leader: Option<&str>) {
+        let mut inner = self.lock();
+        inner.trouble = None;
+        if inner.leader.as_deref() != leader {
+            inner.leader = leader.map(str::to_owned);
+            drop(inner);
+            match leader {
+                Some(leader) => tracing::info!(leader, "another process leads: standing by"),
+                None => tracing::info!("nobody leads"),
+            }
+        }
+    }
+
+    pub(super) fn won(&self, identity: &str) {
+        let mut inner = self.lock();
+        inner.phase = Phase::Leading;
+        inner.leader = Some(identity.to_owned());
+        inner.trouble = None;
+    }
+
+    pub(super) fn renewed(&self) {
+        self.lock().trouble = None;
+    }
+
+    pub(super) fn troubled(&self, error: &Error) {
+        self.lock().trouble = Some(error.to_string());
+    }
+
+    pub(super) fn ended(&self) {
+        let mut inner = self.lock();
+        if inner.phase == Phase::Leading {
+            inner.phase = Phase::Ended;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
