@@ -21,7 +21,6 @@ use crate::{
         Api, Body, BoxError, Client, Config, DeleteParams, Error, PostParams, RequestService,
     },
     metrics::Metrics,
-    resource::Resource,
 };
 
 fn seconds(seconds: u64) -> Duration {
@@ -143,13 +142,9 @@ fn sandbox() -> Sandbox {
     Sandbox::builder().seed(1).build().unwrap()
 }
 
-fn with<K: Resource>(name: &str, change: impl FnOnce(&mut K)) -> K
-where
-    K: Default,
-{
-    let mut object = K::default();
-    object.metadata_mut().name = Some(name.into());
-    change(&mut object);
+fn named(name: &str) -> ConfigMap {
+    let mut object = ConfigMap::default();
+    object.metadata.name = Some(name.into());
     object
 }
 
@@ -199,7 +194,7 @@ async fn a_leader_that_stops_hands_over_at_once_and_nothing_of_it_comes_after() 
     assert_eq!(a.holder().await, "");
     let config_maps: Api<ConfigMap> = Api::namespaced(&fenced, "default");
     let late = config_maps
-        .create(&PostParams::default(), &with("late", |_| ()))
+        .create(&PostParams::default(), &named("late"))
         .await;
     assert!(matches!(late, Err(Error::Fenced { .. })), "{late:?}");
     assert!(a.metric("leader_election_master_status{name=\"website\"} 0"));
@@ -224,9 +219,7 @@ async fn an_outage_ends_leadership_ten_seconds_after_the_last_renewal_was_sent()
     assert!(!leading.holds());
     // The server is back; what was lost stays lost, and the fence closed.
     a.sky.becomes(Weather::Fine);
-    let late = fenced
-        .create(&PostParams::default(), &with("late", |_| ()))
-        .await;
+    let late = fenced.create(&PostParams::default(), &named("late")).await;
     let error = late.unwrap_err().to_string();
     assert_eq!(
         error,
