@@ -113,6 +113,10 @@ scenarios! {
         a_custom_kind_is_held_back_until_it_is_served,
         a_cache_goes_on_after_its_connection_was_cut,
     ],
+    events: [
+        events_are_recorded_repeated_and_lost,
+        what_an_event_may_say_and_what_of_it_may_change,
+    ],
 }
 
 /// Goes through all of them with a real API server.
