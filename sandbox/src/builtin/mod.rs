@@ -16,6 +16,7 @@ mod schema;
 mod time;
 mod types;
 mod validate;
+mod validate_event;
 mod validate_pod;
 mod validate_status;
 #[cfg(test)]

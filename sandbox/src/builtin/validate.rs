@@ -2,6 +2,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
+use super::validate_event::event;
 use super::validate_pod::{ephemeral_update, pod_spec, pod_update, resize};
 use super::validate_workload as workload;
 use crate::api::names;
@@ -47,6 +48,8 @@ pub fn validate_object(
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => {
             binding(object, old, found);
         }
+        ("", "Event") => event(object, false, old, found),
+        ("events.k8s.io", "Event") => event(object, true, old, found),
         ("policy", "PodDisruptionBudget") => budget(object, found),
         ("coordination.k8s.io", "Lease") => lease(object, found),
         _ => {}
