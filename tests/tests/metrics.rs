@@ -244,6 +244,7 @@ const KIND: &[&str] = &["group", "name", "resource", "version"];
 
 /// What client-go has of its informers.
 const INFORMERS: &[(&str, &str, &[&str], &[&str])] = &[
+    ("informer_queued_items", "gauge", KIND, &[]),
     (
         "informer_processing_latency_seconds",
         "histogram",
@@ -415,7 +416,8 @@ fn what_informers_do_is_measured_as_client_go_measures_it() {
     informer.fell_back("unsupported");
     informer.watching("closed");
     informer.reached("98765432109876543210");
-    informer.listener("web").backlog.set(1);
+    let listener = informer.listener("web");
+    listener.backlog.set(1);
     let text = metrics.encode();
     let metrics = Exposition::parse(&text);
     let of_client_go = |name: &&String| name.starts_with("informer_");
@@ -457,6 +459,21 @@ async fn what_the_work_led_to_is_counted() {
         assert_eq!(depth, "0", "{priority}");
     }
     assert_eq!(metrics.values("workqueue_adds_total", "name"), ["widget"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn caches_tell_of_the_size_of_their_objects_and_name_the_controllers_that_listen() {
+    let metrics = Exposition::parse(&after_some_work().await);
+    let value = |name, label, is| metrics.value(name, label, is).parse::<f64>().unwrap();
+    let kind = metrics.values("pilothouse_informer_objects", "resource")[0];
+    let objects = value("pilothouse_informer_objects", "resource", kind);
+    let bytes = value("pilothouse_informer_object_bytes", "resource", kind);
+    assert!(
+        (100.0..2000.0).contains(&(bytes / objects)),
+        "{bytes} of {objects}"
+    );
+    let told = "pilothouse_informer_listener_duration_seconds_count";
+    assert!(value(told, "listener", "widget") >= 1.0);
 }
 
 #[tokio::test(start_paused = true)]

@@ -95,6 +95,14 @@ impl<K: Object> Entry<K> {
         }
     }
 
+    /// Bytes of the object at rest, if it is packed and tells.
+    pub(super) fn packed_size(&self) -> Option<usize> {
+        match &self.0 {
+            Held::Packed(packed) => packed.size(),
+            Held::Object(_) | Held::Undecodable { .. } => None,
+        }
+    }
+
     /// UID of the present version.
     pub fn uid(&self) -> Option<&str> {
         match &self.0 {

@@ -20,10 +20,10 @@ use super::{
     ListBudget, ListenerOptions, Lister, ListerWatcher, Namespaces, Readiness, Reflector, Store,
     Subscription, event_stream, kind_options::KindOptions, listener::Listener,
     listeners::Listeners, parts::Parts, processor::Processor, progress::Progress, readiness::Ready,
-    transform::Transform,
+    sizes::Sizes, transform::Transform,
 };
 use crate::{
-    metrics::InformerMetrics,
+    metrics::{InformerMetrics, Use},
     resource::{ApiResource, Object, Undecodable},
 };
 
@@ -50,6 +50,8 @@ struct Shared<K> {
     /// Of each namespace that is read; `None` is all of them.
     parts: Mutex<BTreeMap<Option<String>, Arc<Progress>>>,
     metrics: InformerMetrics,
+    /// Until the informer ends.
+    series: Mutex<Option<Use>>,
     budget: ListBudget,
     /// For listeners that do not say it themselves.
     resync: Option<Duration>,
@@ -129,6 +131,10 @@ impl<K: Object> SharedInformer<K> {
             Some(packing) => Store::packed(packing),
             None => Store::new(),
         };
+        let (metrics, series) = metrics.in_use();
+        let sizes = options
+            .measure
+            .map(|measure| Sizes::new(measure, metrics.object_bytes()));
         let transform = options
             .transform
             .map(|function| Transform::new(resource.clone(), metrics.clone(), function));
@@ -142,13 +148,14 @@ impl<K: Object> SharedInformer<K> {
             progress: Arc::new(progress),
             parts: Mutex::default(),
             metrics,
+            series: Mutex::new(Some(series)),
             budget,
             resync: options.resync,
             ready: watch::Sender::new(Ready::NotYet),
             cancel: CancellationToken::new(),
             stopped: CancellationToken::new(),
             work: Mutex::new(Some(Box::new(|shared| {
-                Box::pin(shared.work(source, Processor::new(store, transform)))
+                Box::pin(shared.work(source, Processor::new(store, transform), sizes))
             }))),
         };
         Self {
@@ -346,6 +353,7 @@ impl<K: Object> Shared<K> {
         self: Arc<Self>,
         mut source: impl FnMut(Option<&str>) -> Option<L> + Send,
         mut processor: Processor<K>,
+        mut sizes: Option<Sizes<K>>,
     ) {
         let mut parts = Parts::new();
         let mut listeners = Vec::new();
@@ -391,6 +399,9 @@ impl<K: Object> Shared<K> {
             let took = taken.elapsed().as_secs_f64();
             self.metrics.processing.observe(took);
             parts.finish(part);
+            if let Some(sizes) = sizes.as_mut().filter(|_| parts.have_synced()) {
+                sizes.changed(processor.store().working());
+            }
             // A batch is work for milliseconds: others come first.
             yield_now().await;
         }
@@ -485,6 +496,9 @@ impl<K> Shared<K> {
             }
             is_waited_for
         });
+        let mut series = self.series.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(series.take());
+        drop(series);
         self.stopped.cancel();
     }
 }

@@ -16,7 +16,9 @@ use tokio_util::{
 
 use super::{
     InformerScope, InformerStatus, InformersBuilder, ListBudget, ListerWatcher, Readiness,
-    SharedInformer, kind_options::AllKindOptions,
+    SharedInformer,
+    kind_options::AllKindOptions,
+    sizes::{Measure, json_size},
 };
 use crate::{
     client::{Api, Client},
@@ -178,10 +180,9 @@ impl Informers {
     where
         K: Object + Serialize + DeserializeOwned,
     {
-        let client = self.inner.client.clone();
-        self.of_source(resource.clone(), scope, move |namespace| {
-            Api::of(&client, resource.clone(), namespace)
-        })
+        let (client, kind) = (self.inner.client.clone(), resource.clone());
+        let source = move |namespace: Option<&str>| Api::of(&client, kind.clone(), namespace);
+        self.measured(resource, scope, Some(json_size::<K>), source)
     }
 
     /// As [`of`](Self::of), from another source than the API server; `source` is called for each
@@ -191,6 +192,20 @@ impl Informers {
         &self,
         resource: ApiResource,
         scope: InformerScope,
+        source: impl Fn(Option<&str>) -> L + Send + 'static,
+    ) -> SharedInformer<K>
+    where
+        K: Object,
+        L: ListerWatcher<K>,
+    {
+        self.measured(resource, scope, None, source)
+    }
+
+    fn measured<K, L>(
+        &self,
+        resource: ApiResource,
+        scope: InformerScope,
+        measure: Option<Measure<K>>,
         source: impl Fn(Option<&str>) -> L + Send + 'static,
     ) -> SharedInformer<K>
     where
@@ -210,6 +225,7 @@ impl Informers {
         let metrics = super::progress::metrics_of(&self.inner.metrics, &identity.resource);
         let mut options = self.inner.options.of(&identity.resource);
         options.events = self.inner.events.clone();
+        options.measure = measure;
         let informer = SharedInformer::of_sources(
             identity.resource.clone(),
             identity.scope.clone(),

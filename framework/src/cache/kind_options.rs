@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use super::{Packing, transform::Function};
+use super::{Packing, sizes::Measure, transform::Function};
 use crate::{
     events::Recorder,
     resource::{ApiResource, Object},
@@ -19,6 +19,8 @@ pub(super) struct KindOptions<K> {
     pub(super) resync: Option<Duration>,
     /// Where it is told that an object does not decode.
     pub(super) events: Option<Recorder>,
+    /// How large an object is, where that can be told.
+    pub(super) measure: Option<Measure<K>>,
 }
 
 /// The options of all kinds that have some.
@@ -51,6 +53,7 @@ impl<K> Clone for KindOptions<K> {
             packing: self.packing.clone(),
             resync: self.resync,
             events: self.events.clone(),
+            measure: self.measure,
         }
     }
 }
@@ -62,6 +65,7 @@ impl<K> Default for KindOptions<K> {
             packing: None,
             resync: None,
             events: None,
+            measure: None,
         }
     }
 }

@@ -152,6 +152,7 @@ mod reflector;
 mod remedy;
 mod resync;
 mod scope;
+mod sizes;
 mod snapshot;
 mod status;
 mod store;

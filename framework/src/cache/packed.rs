@@ -16,6 +16,11 @@ pub trait Packed<K: Object>: Send + Sync {
     /// What was packed cannot be decoded any more.
     fn object(&self) -> Result<Arc<K>, Arc<Undecodable>>;
 
+    /// Bytes that the object takes at rest, for the metrics. Provided: unknown, so that it counts as JSON.
+    fn size(&self) -> Option<usize> {
+        None
+    }
+
     /// Whether the object's labels are those that `selector` means. Provided: decodes it.
     fn matches(&self, selector: &Selector) -> bool {
         let object = self.object();

@@ -55,13 +55,16 @@ impl<K: Object> Parts<K> {
         let (id, queue) = (self.next, Arc::new(DeltaQueue::new()));
         self.next += 1;
         let cancel = CancellationToken::new();
+        let progress = reflector.progress.clone();
         let (read, end) = (queue.clone(), cancel.clone());
         self.reading.0.push(Box::pin(async move {
             end.run_until_cancelled(reflector.run(&read)).await;
         }));
-        let batches = stream::unfold(queue.clone(), move |queue| async move {
+        let waiting = (queue.clone(), progress);
+        let batches = stream::unfold(waiting, move |(queue, progress)| async move {
             let batch = queue.pop().await;
-            Some(((id, batch), queue))
+            progress.queued(queue.len());
+            Some(((id, batch), (queue, progress)))
         });
         let batches = batches.take_until(cancel.clone().cancelled_owned());
         self.batches.0.push(batches.boxed());

@@ -29,6 +29,7 @@ pub(super) struct Progress {
 struct Shares {
     objects: Share,
     undecodable: Share,
+    queued: Share,
 }
 
 /// What is wrong with one kind of requests.
@@ -80,6 +81,7 @@ impl Progress {
             shares: Shares {
                 objects: Share::of(&metrics.objects),
                 undecodable: Share::of(&metrics.undecodable),
+                queued: Share::of(&metrics.queued),
             },
             metrics,
             events: None,
@@ -110,7 +112,6 @@ impl Progress {
 
     /// A batch has reached the store.
     pub(super) fn processed<K: Object>(&self, events: &[Event<K>], snapshot: &Snapshot<K>) {
-        self.metrics.heard();
         for event in events {
             // A version that was seen already makes no event, so each is logged once.
             if let Event::Undecodable { object, .. } = event {
@@ -136,7 +137,13 @@ impl Progress {
     pub(super) fn stopped(&self) {
         self.shares.objects.set(0);
         self.shares.undecodable.set(0);
+        self.shares.queued.set(0);
         self.enter(InformerMode::Stopped);
+    }
+
+    /// So many deltas wait for the store.
+    pub(super) fn queued(&self, deltas: usize) {
+        self.shares.queued.set(deltas);
     }
 
     /// An index function gave no values for an object.
@@ -149,13 +156,14 @@ impl Progress {
 
     /// An event or a page came.
     pub(super) fn heard(&self) {
+        self.metrics.heard();
         self.state().heard = Some(Instant::now());
     }
 
     /// Requests of that verb work again.
     pub(super) fn recovered(&self, verb: &str) {
+        self.heard();
         let mut state = self.state();
-        state.heard = Some(Instant::now());
         let trouble = state.trouble(verb).take();
         let is_well = state.worst().is_none();
         drop(state);

@@ -70,6 +70,16 @@ impl<K> DeltaQueue<K> {
         state.fifo.has_synced()
     }
 
+    /// How many deltas are waiting.
+    pub fn len(&self) -> usize {
+        self.state().fifo.len()
+    }
+
+    /// Whether none is waiting.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     async fn put(&self, put: impl FnOnce(&mut DeltaFifo<K>)) {
         let mut put = Some(put);
         poll_fn(|cx| {

@@ -216,13 +216,14 @@ impl<L> Reflector<L> {
         let listed = page.resource_version().unwrap_or_default().to_owned();
         let has_more = page.continue_token().is_some();
         self.position.page_taken(&listed, &version, has_more);
-        queue.push(Delta::ListStarted).await;
+        self.push(Delta::ListStarted, queue).await;
         params.resource_version = None;
         loop {
             self.progress.heard();
             let token = page.continue_token().map(str::to_owned);
             self.leave_out_misfits(&mut page);
             queue.push_page(page).await;
+            self.progress.queued(queue.len());
             if token.is_none() {
                 break;
             }
@@ -233,7 +234,8 @@ impl<L> Reflector<L> {
         // The pages are one state: that of the first.
         self.position.listed(&listed);
         let resource_version = listed;
-        queue.push(Delta::ListEnded { resource_version }).await;
+        self.push(Delta::ListEnded { resource_version }, queue)
+            .await;
         self.progress.recovered("list");
         Ok(())
     }
@@ -391,7 +393,12 @@ impl<L> Reflector<L> {
             return self.progress.misfits(1);
         };
         self.position.followed(version.as_deref(), is_added);
+        self.push(delta, queue).await;
+    }
+
+    pub(super) async fn push<K>(&self, delta: Delta<K>, queue: &DeltaQueue<K>) {
         queue.push(delta).await;
+        self.progress.queued(queue.len());
     }
 
     async fn pause(&mut self, pause: Pause) {

@@ -90,7 +90,7 @@ impl<L> Reflector<L> {
             Err(Some(error)) => return Err(self.not_streamed(&error)),
             Err(None) => return Err(Cut::PagesForNow("late")),
         };
-        queue.push(Delta::ListStarted).await;
+        self.push(Delta::ListStarted, queue).await;
         let mut due = Instant::now() + Self::MARK;
         loop {
             let event = match watch.next(due).await {
@@ -108,14 +108,15 @@ impl<L> Reflector<L> {
                     initial_events_end: true,
                 } => {
                     self.position.listed(&resource_version);
-                    queue.push(Delta::ListEnded { resource_version }).await;
+                    self.push(Delta::ListEnded { resource_version }, queue)
+                        .await;
                     return Ok(watch);
                 }
                 WatchEvent::Bookmark { .. } => {}
                 event => match delta(event) {
                     Some(delta) => {
                         self.position.streaming();
-                        queue.push(delta).await;
+                        self.push(delta, queue).await;
                     }
                     None => self.progress.misfits(1),
                 },

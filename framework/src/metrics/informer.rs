@@ -1,11 +1,19 @@
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 use prometheus::{
     Gauge, GaugeVec, Histogram, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec,
     Registry,
 };
 
-use super::{ListenerMetrics, buckets, listener::ListenerFamilies, metrics};
+use super::{
+    ListenerMetrics, Share, Use, buckets,
+    listener::ListenerFamilies,
+    metrics,
+    uses::{Uses, remove},
+};
 
 /// What the informers of one kind do.
 ///
@@ -21,6 +29,8 @@ pub struct InformerMetrics {
     pub objects: IntGauge,
     /// Objects held now that do not decode.
     pub undecodable: IntGauge,
+    /// Changes that were read and have not reached the store yet (client-go's `informer_queued_items`).
+    pub queued: IntGauge,
     /// Time in which a batch of deltas is brought to the store and its listeners (client-go's
     /// `informer_processing_latency_seconds`).
     pub processing: Histogram,
@@ -40,14 +50,20 @@ pub struct InformerMetrics {
     pub transform_errors: IntCounter,
     /// Listeners and index functions that panicked.
     pub listener_panics: IntCounter,
-    lists: IntCounterVec,
-    fallbacks: IntCounterVec,
-    watches: IntCounterVec,
     last_event: Gauge,
     last_watch: Gauge,
     sync_time: Gauge,
     store_version: IntGauge,
-    listeners: ListenerFamilies,
+    families: InformerFamilies,
+    kind: Arc<Kind>,
+}
+
+#[derive(Debug)]
+struct Kind {
+    group: String,
+    version: String,
+    plural: String,
+    /// The plural with its group.
     resource: String,
 }
 
@@ -55,21 +71,21 @@ impl InformerMetrics {
     /// A list begins, streamed or in pages: the `initial` one, after the history `expired`, after a
     /// failure, …
     pub fn listing(&self, reason: &'static str) {
-        let labels = &[&*self.resource, reason];
-        self.lists.with_label_values(labels).inc();
+        let labels = &[&*self.kind.resource, reason];
+        self.families.lists.with_label_values(labels).inc();
     }
 
     /// A list that was to be streamed is read in pages: streaming is `unsupported`, was `late`, …
     pub fn fell_back(&self, reason: &'static str) {
-        let labels = &[&*self.resource, reason];
-        self.fallbacks.with_label_values(labels).inc();
+        let labels = &[&*self.kind.resource, reason];
+        self.families.fallbacks.with_label_values(labels).inc();
     }
 
     /// A watch is opened: after the collection was `listed`, after the last one was `closed` by the
     /// server, found `broken` or `silent`, …
     pub fn watching(&self, reason: &'static str) {
-        let labels = &[&*self.resource, reason];
-        self.watches.with_label_values(labels).inc();
+        let labels = &[&*self.kind.resource, reason];
+        self.families.watches.with_label_values(labels).inc();
     }
 
     /// Notes that a watch was opened just now.
@@ -99,7 +115,23 @@ impl InformerMetrics {
 
     /// The series of a listener; `name` comes from the program, so that there are few.
     pub fn listener(&self, name: &str) -> ListenerMetrics {
-        self.listeners.of(&self.resource, name)
+        self.families.listeners.of(&self.kind.resource, name)
+    }
+
+    /// What an informer adds to the size of the objects of its kind, which only those know that can write them.
+    pub fn object_bytes(&self) -> Share {
+        let family = &self.families.object_bytes;
+        Share::of(&family.with_label_values(&[&*self.kind.resource]))
+    }
+
+    /// The same series, which are there until the last [`Use`] of their kind is dropped. Without any they
+    /// stay.
+    pub fn in_use(&self) -> (Self, Use) {
+        let (families, kind) = (self.families.clone(), self.kind.clone());
+        let end = move || families.remove(&kind);
+        let make = || self.families.with_kind(self.kind.clone());
+        let uses = &self.families.uses;
+        uses.begin(&[&*self.kind.resource], make, end)
     }
 }
 
@@ -108,10 +140,12 @@ fn now() -> f64 {
     now.map(|since| since.as_secs_f64()).unwrap_or_default()
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct InformerFamilies {
     objects: IntGaugeVec,
+    object_bytes: IntGaugeVec,
     undecodable: IntGaugeVec,
+    queued: IntGaugeVec,
     processing: HistogramVec,
     store_version: IntGaugeVec,
     open_watches: IntGaugeVec,
@@ -129,6 +163,7 @@ pub(super) struct InformerFamilies {
     last_watch: GaugeVec,
     sync_time: GaugeVec,
     listeners: ListenerFamilies,
+    uses: Uses,
 }
 
 impl InformerFamilies {
@@ -144,9 +179,19 @@ impl InformerFamilies {
                 "pilothouse_informer_objects",
                 "Objects held by the informers of a kind",
             ),
+            object_bytes: gauge(
+                "pilothouse_informer_object_bytes",
+                "Size of the objects held: as JSON, or as they are packed; of more than 200 in an informer, 200 are measured",
+            ),
             undecodable: gauge(
                 "pilothouse_informer_undecodable_objects",
                 "Objects held by the informers of a kind that do not decode",
+            ),
+            queued: metrics::int_gauge(
+                registry,
+                "informer_queued_items",
+                "Changes that were read and have not reached the store yet",
+                CLIENT_GO,
             ),
             processing: metrics::histogram(
                 registry,
@@ -218,22 +263,33 @@ impl InformerFamilies {
                 "Time from the start of the informer that synced last until it had",
             ),
             listeners: ListenerFamilies::register(registry),
+            uses: Uses::default(),
         }
     }
 
     pub(super) fn of(&self, group: &str, version: &str, plural: &str) -> InformerMetrics {
-        let name = match group {
+        let resource = match group {
             "" => plural.to_owned(),
             group => format!("{plural}.{group}"),
         };
-        let label = &[&*name];
-        let client_go = &["", group, version, plural];
+        self.with_kind(Arc::new(Kind {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            plural: plural.to_owned(),
+            resource,
+        }))
+    }
+
+    fn with_kind(&self, kind: Arc<Kind>) -> InformerMetrics {
+        let label = &[&*kind.resource];
+        let client_go = &["", &*kind.group, &*kind.version, &*kind.plural];
         // At zero from the start, as every series that is always met.
-        self.lists.with_label_values(&[&*name, "initial"]);
-        self.watches.with_label_values(&[&*name, "listed"]);
+        self.lists.with_label_values(&[label[0], "initial"]);
+        self.watches.with_label_values(&[label[0], "listed"]);
         InformerMetrics {
             objects: self.objects.with_label_values(label),
             undecodable: self.undecodable.with_label_values(label),
+            queued: self.queued.with_label_values(client_go),
             processing: self.processing.with_label_values(client_go),
             store_version: self.store_version.with_label_values(client_go),
             open_watches: self.open_watches.with_label_values(label),
@@ -244,14 +300,47 @@ impl InformerFamilies {
             index_errors: self.index_errors.with_label_values(label),
             transform_errors: self.transform_errors.with_label_values(label),
             listener_panics: self.listener_panics.with_label_values(label),
-            lists: self.lists.clone(),
-            fallbacks: self.fallbacks.clone(),
-            watches: self.watches.clone(),
             last_event: self.last_event.with_label_values(label),
             last_watch: self.last_watch.with_label_values(label),
             sync_time: self.sync_time.with_label_values(label),
-            listeners: self.listeners.clone(),
-            resource: name,
+            families: self.clone(),
+            kind,
+        }
+    }
+
+    /// Ends all series of a kind but those of its listeners, which end with them. Versions of a kind share
+    /// theirs.
+    fn remove(&self, kind: &Kind) {
+        let own = [("resource", &*kind.resource)];
+        let client_go = [("group", &*kind.group), ("resource", &*kind.plural)];
+        for family in [&self.queued, &self.store_version] {
+            remove(family, &client_go);
+        }
+        remove(&self.processing, &client_go);
+        for family in [
+            &self.objects,
+            &self.object_bytes,
+            &self.undecodable,
+            &self.open_watches,
+            &self.waiting_lists,
+        ] {
+            remove(family, &own);
+        }
+        for family in [
+            &self.lists,
+            &self.fallbacks,
+            &self.watches,
+            &self.errors,
+            &self.decode_errors,
+            &self.misfits,
+            &self.index_errors,
+            &self.transform_errors,
+            &self.listener_panics,
+        ] {
+            remove(family, &own);
+        }
+        for family in [&self.last_event, &self.last_watch, &self.sync_time] {
+            remove(family, &own);
         }
     }
 }

@@ -1,8 +1,10 @@
+use std::sync::Arc;
+
 use prometheus::{
     Histogram, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry,
 };
 
-use super::{buckets, metrics};
+use super::{Use, buckets, metrics, uses::Uses};
 
 /// What happens at one listener of a kind's informers; the series bear the labels `resource` and
 /// `listener`. Cloning shares the series.
@@ -14,6 +16,8 @@ pub struct ListenerMetrics {
     pub coalesced: IntCounter,
     /// Time the listener takes for what it is told at once.
     pub duration: Histogram,
+    /// The series end with the last listener of the name.
+    _use: Arc<Use>,
 }
 
 #[derive(Clone, Debug)]
@@ -21,6 +25,7 @@ pub(super) struct ListenerFamilies {
     backlog: IntGaugeVec,
     coalesced: IntCounterVec,
     duration: HistogramVec,
+    uses: Uses,
 }
 
 impl ListenerFamilies {
@@ -46,15 +51,34 @@ impl ListenerFamilies {
                 LABELS,
                 buckets::informer_seconds(),
             ),
+            uses: Uses::default(),
         }
     }
 
     pub(super) fn of(&self, resource: &str, listener: &str) -> ListenerMetrics {
         let labels = &[resource, listener];
+        let (families, names) = (self.clone(), labels.map(str::to_owned));
+        let make = || {
+            (
+                self.backlog.with_label_values(labels),
+                self.coalesced.with_label_values(labels),
+                self.duration.with_label_values(labels),
+            )
+        };
+        let end = move || families.remove(&names);
+        let ((backlog, coalesced, duration), one) = self.uses.begin(labels, make, end);
         ListenerMetrics {
-            backlog: self.backlog.with_label_values(labels),
-            coalesced: self.coalesced.with_label_values(labels),
-            duration: self.duration.with_label_values(labels),
+            backlog,
+            coalesced,
+            duration,
+            _use: Arc::new(one),
         }
+    }
+
+    fn remove(&self, labels: &[String; 2]) {
+        // Gone already is as good.
+        _ = self.backlog.remove_label_values(labels);
+        _ = self.coalesced.remove_label_values(labels);
+        _ = self.duration.remove_label_values(labels);
     }
 }

@@ -15,7 +15,8 @@
 //! * `process_…` on Linux, read when somebody asks.
 //!
 //! Series exist, at zero, from the moment their owner is made: `rate()` and `absent()` are right
-//! from the first scrape. Labels never hold names of objects, so the number of series is bounded
+//! from the first scrape. Those of informers and listeners end with the last informer of their kind and the
+//! last listener of their name. Labels never hold names of objects, so the number of series is bounded
 //! by the number of controllers, kinds and status codes.
 //!
 //! ```
@@ -38,6 +39,7 @@ mod metrics;
 mod process;
 mod share;
 mod text;
+mod uses;
 mod workqueue;
 
 pub use client::{CaReload, ClientMetrics};
@@ -50,6 +52,7 @@ pub use listener::ListenerMetrics;
 pub use metrics::Metrics;
 pub use share::Share;
 pub use text::TEXT_FORMAT;
+pub use uses::Use;
 pub use workqueue::{LiveQueue, LiveState, WorkQueueMetrics};
 
 /// The crate whose registry and metric types are used; for metrics of your own.

@@ -1,11 +1,13 @@
 //! One copy of everything, started, isolated and ended together.
 
+use std::sync::Mutex;
+
 use futures_util::StreamExt;
 
 use super::*;
 use crate::{
     cache::{
-        Event, InformerScope, Informers,
+        Event, InformerScope, Informers, ListenerOptions,
         fake::{Answer, status},
     },
     client::{Client, Config},
@@ -262,4 +264,63 @@ async fn a_transform_shapes_what_is_kept_and_told_and_its_failures_spoil_only_th
         "deletions are shaped too"
     );
     informers.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_series_of_a_kind_end_with_its_last_informer_and_those_of_a_name_with_its_listeners() {
+    let (server, metrics) = (FakeServer::new(), Metrics::new());
+    server.put("a");
+    let config = Config::new("http://127.0.0.1:1".parse().unwrap());
+    let informers = Informers::new(Client::new(config).unwrap(), metrics.clone());
+    informers.start(&CancellationToken::new());
+    let one = ask(&informers, &server, InformerScope::all());
+    let other = ask(&informers, &server, InformerScope::all().labels("app=web"));
+    let has = |text: &str| metrics.encode().contains(text);
+    let stream = one.stream_with(ListenerOptions::new().named("slow"));
+    let (first, second) = (
+        other.add_named_listener("web", |_| {}),
+        one.add_named_listener("web", |_| {}),
+    );
+    settle().await;
+    assert!(has("listener=\"slow\"") && has("listener=\"web\"") && has("reason=\"initial\""));
+    first.remove().await;
+    assert!(has("listener=\"web\""), "another of the name is there");
+    second.remove().await;
+    drop(stream);
+    settle().await;
+    assert!(!has("listener="), "{}", metrics.encode());
+    informers.remove(&other).await;
+    let objects = metrics.informer("", "v1", "configmaps").objects.get();
+    assert!(has("informer_queued_items{") && objects == 1);
+    informers.remove(&one).await;
+    assert!(!has("configmaps"), "{}", metrics.encode());
+    assert_eq!(one.lister().len(), 1, "what it read can still be read");
+    ask(&informers, &server, InformerScope::all());
+    settle().await;
+    assert!(has(
+        "pilothouse_informer_objects{resource=\"configmaps\"} 1"
+    ));
+    informers.shutdown().await;
+    assert!(!has("configmaps"), "{}", metrics.encode());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_for_the_store_is_counted() {
+    let (server, metrics) = (FakeServer::new(), Metrics::new());
+    (0..2500).for_each(|number| server.put(&format!("o{number:04}")));
+    let informer = server.informer_with(&metrics);
+    let queued = metrics.informer("", "v1", "configmaps").queued;
+    let (seen, gauge) = (Arc::new(Mutex::new(Vec::new())), queued.clone());
+    let own = seen.clone();
+    informer.add_listener(move |_| own.lock().unwrap().push(gauge.get()));
+    let running = Running::of(informer);
+    settle().await;
+    let most = seen.lock().unwrap().iter().copied().max();
+    assert!(
+        most.is_some_and(|most| (500..=2500).contains(&most)),
+        "{most:?}"
+    );
+    assert_eq!(queued.get(), 0);
+    running.cancel.cancel();
+    running.task.await.unwrap();
 }
