@@ -15,6 +15,8 @@ pub(super) struct Sizes<K> {
     measure: Measure<K>,
     share: Share,
     due: Option<Instant>,
+    /// How many objects there were when they were measured.
+    objects: usize,
 }
 
 impl<K: Object> Sizes<K> {
@@ -27,14 +29,17 @@ impl<K: Object> Sizes<K> {
             measure,
             share,
             due: None,
+            objects: 0,
         }
     }
 
-    /// Something changed, so that what was told is true no longer: once in a while it is measured anew.
+    /// Something changed: once in a while, and when there are a tenth more or less, it is measured anew.
     pub(super) fn changed(&mut self, present: &Snapshot<K>) {
         let now = Instant::now();
-        if self.due.is_none_or(|due| due <= now) {
+        let differs = present.len().abs_diff(self.objects) > self.objects / 10;
+        if differs || self.due.is_none_or(|due| due <= now) {
             self.due = Some(now + Self::PERIOD);
+            self.objects = present.len();
             self.share.set(self.size(present));
         }
     }
@@ -108,15 +113,18 @@ mod tests {
         let exact: usize = (0..200).map(|number| put(&mut store, number)).sum();
         sizes.changed(store.working());
         assert_eq!(gauge.get(), exact as i64);
-        // Each batch does not cost it.
-        let exact = exact
-            + (200..5000)
-                .map(|number| put(&mut store, number))
-                .sum::<usize>();
+        // Not each batch costs it.
+        let exact = exact + put(&mut store, 200);
         let before = gauge.get();
         sizes.changed(store.working());
         assert_eq!(gauge.get(), before);
         tokio::time::advance(Sizes::<ConfigMap>::PERIOD).await;
+        sizes.changed(store.working());
+        assert_ne!(gauge.get(), before);
+        let exact = exact
+            + (201..5000)
+                .map(|number| put(&mut store, number))
+                .sum::<usize>();
         sizes.changed(store.working());
         let ratio = gauge.get() as f64 / exact as f64;
         assert!((0.8..1.2).contains(&ratio), "{ratio}");
