@@ -177,14 +177,11 @@ impl<K: Clone + Eq + Hash, N: Note> Core<K, N> {
         seat: &Seat,
         request: Request<N>,
         now: Duration,
-        delay: impl FnOnce(u32) -> Duration,
+        delay: Duration,
     ) -> Retry {
         match self.running[seat.0] {
-            Some(place) => self.fail_at(place, request, now, delay),
-            None => Retry {
-                attempt: 1,
-                delay: delay(1),
-            },
+            Some(place) => self.fail_at(place, request, now, |_| delay),
+            None => Retry { attempt: 1, delay },
         }
     }
 

@@ -78,6 +78,8 @@ struct Model {
     keys: BTreeMap<u8, Key>,
     /// Who has the next turn, per priority: the groups, each with its keys.
     rings: [Vec<(u8, Vec<u8>)>; 3],
+    /// The same keys, per priority; the first is the one whose age counts.
+    ages: [Vec<(u64, u8)>; 3],
     deferred: bool,
     turns: u64,
     closed: bool,
@@ -90,6 +92,10 @@ fn group(key: u8) -> u8 {
 
 impl Model {
     fn line_up(&mut self, key: u8, priority: Priority) {
+        let since = self.keys[&key].waits.unwrap();
+        let ages = &mut self.ages[priority as usize];
+        let older = ages.first().is_some_and(|(first, _)| since < *first);
+        ages.insert(if older { 0 } else { ages.len() }, (since, key));
         let ring = &mut self.rings[priority as usize];
         match ring.iter_mut().find(|(other, _)| *other == group(key)) {
             Some((_, keys)) => keys.push(key),
@@ -127,6 +133,7 @@ impl Model {
                         .for_each(|(_, keys)| keys.retain(|other| *other != key));
                     ring.retain(|(_, keys)| !keys.is_empty());
                 }
+                self.forget_age(key);
                 self.line_up(key, asked);
             }
         } else if when <= self.now {
@@ -136,9 +143,10 @@ impl Model {
         }
     }
 
-    fn eldest(&self, ring: &[(u8, Vec<u8>)]) -> Option<u64> {
-        let keys = ring.iter().flat_map(|(_, keys)| keys);
-        keys.map(|key| self.keys[key].waits.unwrap()).min()
+    fn forget_age(&mut self, key: u8) {
+        for ages in &mut self.ages {
+            ages.retain(|(_, other)| *other != key);
+        }
     }
 
     fn take(&mut self) -> Option<(u8, Priority, u64, u32, Adds)> {
@@ -153,7 +161,7 @@ impl Model {
         }
         let highest = self.rings.iter().rposition(|ring| !ring.is_empty())?;
         let overdue = (0..highest)
-            .filter_map(|lane| Some((self.eldest(&self.rings[lane])?, lane)))
+            .filter_map(|lane| Some((self.ages[lane].first()?.0, lane)))
             .filter(|(since, _)| since + 25_000 <= now)
             .min()
             .filter(|_| !self.deferred);
@@ -164,6 +172,7 @@ impl Model {
         if !keys.is_empty() {
             self.rings[lane].push((group, keys));
         }
+        self.forget_age(key);
         let state = self.keys.entry(key).or_default();
         let since = state.waits.take().unwrap();
         state.runs = Some(now);
@@ -254,7 +263,7 @@ proptest! {
                 Step::FailAgain(run, delay) if run < runs.len() => {
                     let (key, seat) = &runs[run];
                     let request = Request { priority: Priority::Low, note: note.clone() };
-                    let retry = core.fail_again(seat, request, now, |_| Duration::from_millis(delay));
+                    let retry = core.fail_again(seat, request, now, Duration::from_millis(delay));
                     prop_assert_eq!(retry.attempt, model.fail(*key));
                     model.ask(*key, model.now + delay, Priority::Low, note);
                 }
@@ -324,7 +333,7 @@ fn a_burst_gives_its_memory_back_while_some_keys_stay() {
         match run.key % 300 {
             0 => core.add_again(&run.seat, NOW, again, NOW),
             100 => core.add_again(&run.seat, hour, again, NOW),
-            200 => drop(core.fail_again(&run.seat, again, NOW, |_| 2 * hour)),
+            200 => drop(core.fail_again(&run.seat, again, NOW, 2 * hour)),
             _ => {}
         }
         core.end(run.seat, End::Open, NOW);

@@ -59,10 +59,30 @@ impl Groups {
             *self = Self::default();
         }
     }
+}
 
-    /// How many numbers are in use at most.
-    #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
-        self.index.len()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_stays_while_a_key_has_it_and_is_used_again_after_that() {
+        let mut groups = Groups::default();
+        let (a, b) = (groups.join(7), groups.join(8));
+        assert_ne!(a, b);
+        assert_eq!((groups.join(7), groups.join(8)), (a, b));
+        groups.leave(a);
+        assert_eq!(groups.join(7), a);
+        groups.leave(a);
+        groups.leave(a);
+        assert_eq!((groups.join(9), groups.join(8)), (a, b));
+    }
+
+    #[test]
+    fn nothing_is_kept_without_keys() {
+        let mut groups = Groups::default();
+        let numbers: Vec<_> = (0..100).map(|hash| groups.join(hash)).collect();
+        numbers.into_iter().for_each(|number| groups.leave(number));
+        assert_eq!(groups.groups.capacity() + groups.free.capacity(), 0);
     }
 }

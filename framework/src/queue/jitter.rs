@@ -1,4 +1,7 @@
-use std::hash::{BuildHasher, RandomState};
+use std::{
+    hash::{BuildHasher, RandomState},
+    time::Duration,
+};
 
 /// Random fractions, from a seed if they have to be repeatable. Not for secrets.
 #[derive(Clone, Debug)]
@@ -26,5 +29,11 @@ impl Jitter {
         bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         bits ^= bits >> 31;
         (bits >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// `delay` times a factor from 1 to `1 + spread`.
+    pub fn stretched(&mut self, delay: Duration, spread: f64) -> Duration {
+        let stretched = delay.as_secs_f64() * (1.0 + spread * self.fraction());
+        Duration::try_from_secs_f64(stretched).unwrap_or(Duration::MAX)
     }
 }

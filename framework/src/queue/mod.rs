@@ -46,13 +46,19 @@ mod work_queue;
 #[cfg(test)]
 mod core_test;
 #[cfg(test)]
+mod fairness_test;
+#[cfg(test)]
+mod wheel_test;
+#[cfg(test)]
 mod work_queue_test;
 
 pub use builder::Builder;
 pub use jitter::Jitter;
 pub use note::Note;
 pub use priority::Priority;
-pub use rate_limiter::{ExponentialBackoff, MaxOf, RateLimiter, TokenBucket};
+pub use rate_limiter::{
+    ExponentialBackoff, FastSlow, Jittered, MaxOf, MaxWait, RateLimiter, TokenBucket,
+};
 pub use retry::Retry;
 pub use work::Work;
 pub use work_queue::WorkQueue;

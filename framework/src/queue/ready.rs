@@ -87,7 +87,8 @@ impl Ready {
         let lane = &mut self.lanes[priority as usize];
         lane.len += 1;
         lane.group(group).push_back(&mut self.order, place);
-        // A key may have waited before it came here. The eldest is all that counts of this order.
+        // Of this order only the first counts. A key that waited before it came here, in a lower
+        // priority or while it was worked on, is the first or, so that this stays quick, the last.
         match lane.by_age.first() {
             Some(first) if since < self.keys[first as usize].since => {
                 lane.by_age.push_front(&mut self.age, place);

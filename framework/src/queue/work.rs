@@ -60,12 +60,14 @@ impl<K: Clone + Eq + Hash, N: Note> Work<K, N> {
     /// It failed: is to be done again after the delay that the queue's limiter wants, but not
     /// before `at_least` has passed. If the key was added meanwhile it is ready now.
     pub fn retry(mut self, at_least: Duration) -> Retry {
+        // Asked before anything is taken: if the limiter panics the key is given back.
+        let delay = self.inner.delay(self.attempt, at_least);
         let request = self.request();
         match self.seat.take() {
-            Some(seat) => self.inner.retry_work(seat, at_least, request),
+            Some(seat) => self.inner.retry_work(seat, delay, request),
             None => Retry {
                 attempt: self.attempt,
-                delay: at_least,
+                delay,
             },
         }
     }

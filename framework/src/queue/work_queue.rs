@@ -114,11 +114,10 @@ impl<K: Clone + Eq + Hash + Send + 'static, N: Note> WorkQueue<K, N> {
         let inner = &self.inner;
         inner.retries();
         let (now, request) = (inner.now(), Request::default());
-        inner.shared.change(|core| {
-            core.fail(key, request, now, |failures| {
-                inner.delay(failures, Duration::ZERO, now)
-            })
-        })
+        let delay = |failures| inner.delay(failures, Duration::ZERO);
+        inner
+            .shared
+            .change(|core| core.fail(key, request, now, delay))
     }
 
     /// Ends the failures of `key`: the next one counts as the first. Its deadline is kept.
@@ -200,20 +199,19 @@ impl<K: Clone + Eq + Hash, N: Note> Inner<K, N> {
         });
     }
 
-    pub(super) fn retry_work(&self, seat: Seat, at_least: Duration, request: Request<N>) -> Retry {
+    pub(super) fn retry_work(&self, seat: Seat, delay: Duration, request: Request<N>) -> Retry {
         self.retries();
         let now = self.now();
         self.shared.end(seat, End::Open, now, |core, seat| {
-            core.fail_again(seat, request, now, |failures| {
-                self.delay(failures, at_least, now)
-            })
+            core.fail_again(seat, request, now, delay)
         })
     }
 
     /// The delay after so many failures, as the limiter and whoever failed want it.
-    fn delay(&self, failures: u32, at_least: Duration, now: Duration) -> Duration {
+    pub(super) fn delay(&self, failures: u32, at_least: Duration) -> Duration {
         let mut limiter = self.limiter.lock().unwrap_or_else(PoisonError::into_inner);
-        limiter.delay(failures, now).max(at_least).min(FAR)
+        let delay = limiter.delay(failures, self.now());
+        delay.max(at_least).min(FAR)
     }
 
     /// The time after `delay`, of a key that is added with one.

@@ -1,0 +1,47 @@
+use std::time::Duration;
+
+use super::RateLimiter;
+
+/// The same short delay for the first failures in a row of a key, and the same long one for all
+/// further ones: for what mends itself at once or not soon.
+#[derive(Clone, Debug)]
+pub struct FastSlow {
+    fast: Duration,
+    slow: Duration,
+    attempts: u32,
+}
+
+impl FastSlow {
+    /// `fast` for the first `attempts` failures in a row, then `slow`.
+    pub fn new(fast: Duration, slow: Duration, attempts: u32) -> Self {
+        Self {
+            fast,
+            slow,
+            attempts,
+        }
+    }
+}
+
+impl RateLimiter for FastSlow {
+    fn delay(&mut self, failures: u32, _now: Duration) -> Duration {
+        match failures <= self.attempts {
+            true => self.fast,
+            false => self.slow,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_failures_are_fast_and_the_others_slow() {
+        let (fast, slow) = (Duration::from_millis(5), Duration::from_secs(10));
+        let mut limiter = FastSlow::new(fast, slow, 3);
+        let delays: Vec<_> = (1..=5)
+            .map(|failures| limiter.delay(failures, Duration::ZERO))
+            .collect();
+        assert_eq!(delays, [fast, fast, fast, slow, slow]);
+    }
+}
