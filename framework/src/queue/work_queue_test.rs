@@ -62,6 +62,17 @@ async fn keys_come_in_the_order_of_their_deadlines_and_not_before() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_key_that_came_earlier_does_not_come_once_more_at_its_deadline() {
+    let queue = WorkQueue::new();
+    queue.add_after("a", 10 * MS);
+    queue.add("a");
+    take(&queue).unwrap().done();
+    assert_eq!(queue.remembered(), 0);
+    tokio::time::advance(20 * MS).await;
+    assert!(take(&queue).is_none());
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_earlier_deadline_wakes_a_worker_that_sleeps_for_a_later_one() {
     let queue = WorkQueue::new();
     let start = Instant::now();
