@@ -193,6 +193,7 @@ impl ClientBuilder {
         };
         Ok(Client {
             inner: Arc::new(ClientInner {
+                guards: Arc::default(),
                 stack: blueprint.stack(),
                 blueprint,
                 default_namespace: config.default_namespace,

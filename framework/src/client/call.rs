@@ -98,6 +98,12 @@ impl Call<'_> {
 
     /// Says what to do when it is the kind that is not there. What a proxy answered says its own.
     pub(crate) fn advise(&self, mut error: Error) -> Error {
+        if let Error::NotDeclared { source, .. } = &mut error
+            // The kind of a Rust type; of others nobody can write `reads::<..>()`.
+            && let Cow::Borrowed(kind) = self.resource.kind
+        {
+            source.kind = Some(kind);
+        }
         if let Error::Api { status, advice, .. } = &mut error
             && status.is_not_served()
             && (!status.reason.is_empty() || status.message.starts_with("404"))

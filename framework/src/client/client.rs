@@ -6,7 +6,8 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tower::Service;
 
 use super::{
-    Body, BoxError, ClientBuilder, Config, ConfigError, ConnectError, Deadlines, Error,
+    AccessGuard, Body, BoxError, ClientBuilder, Config, ConfigError, ConnectError, Deadlines,
+    Error, NotDeclared,
     blueprint::Blueprint,
     call::Call,
     class::Class,
@@ -44,6 +45,7 @@ pub(super) struct ClientInner {
     pub(super) advice_on_401: Option<Box<str>>,
     /// What the stack was made of.
     pub(super) blueprint: Blueprint,
+    pub(super) guards: Arc<[Arc<AccessGuard>]>,
 }
 
 impl fmt::Debug for Client {
@@ -101,6 +103,7 @@ impl Client {
             inner: Arc::new(ClientInner {
                 stack: blueprint.stack(),
                 blueprint,
+                guards: Arc::default(),
                 default_namespace: "default".to_owned(),
                 server: "a service of the program".to_owned(),
                 agreed: Arc::default(),
@@ -166,10 +169,37 @@ impl Client {
         self.with(self.inner.blueprint.fenced(FenceLayer::new(may_send)))
     }
 
+    /// A client on the same connections that sends only what `guard` has been told of. What it refuses
+    /// fails with [`Error::NotDeclared`]; nothing is sent then. A client that is guarded already asks
+    /// both.
+    ///
+    /// ```
+    /// # use pilothouse::client::Client;
+    /// # fn example(client: Client) {
+    /// use std::sync::Arc;
+    /// use pilothouse::{client::AccessGuard, k8s::api::core::v1::ConfigMap, resource::AccessRule};
+    ///
+    /// let reads = AccessRule::of::<ConfigMap>(["get", "list", "watch"]);
+    /// let guard = Arc::new(AccessGuard::new(&reads.into(), None));
+    /// let reader = client.guarded(guard.clone());
+    /// assert_eq!(guard.unused().to_string(), "configmaps: get, list, watch");
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn guarded(&self, guard: Arc<AccessGuard>) -> Self {
+        let guards = self.inner.guards.iter().cloned().chain([guard]).collect();
+        self.made(self.inner.blueprint.clone(), guards)
+    }
+
     fn with(&self, blueprint: Blueprint) -> Self {
+        self.made(blueprint, self.inner.guards.clone())
+    }
+
+    fn made(&self, blueprint: Blueprint, guards: Arc<[Arc<AccessGuard>]>) -> Self {
         Self {
             inner: Arc::new(ClientInner {
-                stack: blueprint.stack(),
+                stack: stack::guarded(blueprint.stack(), guards.clone()),
+                guards,
                 blueprint,
                 default_namespace: self.inner.default_namespace.clone(),
                 server: self.inner.server.clone(),
@@ -491,6 +521,16 @@ pub(super) fn failure(verb: &'static str, target: String, error: BoxError) -> Er
                 verb,
                 target,
                 source: closed.0,
+            };
+        }
+        Err(error) => error,
+    };
+    let error = match error.downcast::<NotDeclared>() {
+        Ok(source) => {
+            return Error::NotDeclared {
+                verb,
+                target,
+                source,
             };
         }
         Err(error) => error,

@@ -3,7 +3,8 @@ use std::{fmt, time::Duration};
 use http::StatusCode;
 
 use super::{
-    ConfigError, ConnectError, Deadline, chain::Chain, stack::TimedOut, transport::Lagged,
+    ConfigError, ConnectError, Deadline, NotDeclared, chain::Chain, stack::TimedOut,
+    transport::Lagged,
 };
 use crate::resource::{Status, Undecodable};
 
@@ -85,6 +86,18 @@ pub enum Error {
         /// Why.
         source: BoxError,
     },
+    /// The program did not declare that it does this; see [`Client::guarded`](super::Client::guarded).
+    /// Nothing was sent.
+    #[error("{verb} {target}: {source}")]
+    #[non_exhaustive]
+    NotDeclared {
+        /// What was tried.
+        verb: &'static str,
+        /// On what.
+        target: String,
+        /// What is missing, and the line to add.
+        source: Box<NotDeclared>,
+    },
     /// The answer is not what was expected of it.
     #[error("{verb} {target}: the answer cannot be decoded: {reason}")]
     #[non_exhaustive]
@@ -151,6 +164,7 @@ impl Error {
             | Self::Transport { verb, .. }
             | Self::Timeout { verb, .. }
             | Self::Fenced { verb, .. }
+            | Self::NotDeclared { verb, .. }
             | Self::Lagged { verb, .. }
             | Self::Decode { verb, .. }
             | Self::Undecodable { verb, .. }
@@ -193,6 +207,12 @@ impl Error {
     /// The identity is known but not allowed to do this.
     pub fn is_forbidden(&self) -> bool {
         self.status().is_some_and(Status::is_forbidden)
+    }
+
+    /// The program did not declare that it does this: a mistake in the program, which trying again
+    /// does not mend.
+    pub fn is_not_declared(&self) -> bool {
+        matches!(self, Self::NotDeclared { .. })
     }
 
     /// The identity is not known.

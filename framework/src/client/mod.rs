@@ -51,6 +51,7 @@
 //! # Ok(()) }
 //! ```
 
+mod access_guard;
 mod api;
 mod blueprint;
 mod body;
@@ -67,6 +68,7 @@ mod deleted;
 pub mod discovery;
 mod error;
 mod list;
+mod not_declared;
 mod params;
 pub mod pods;
 mod raw;
@@ -82,6 +84,7 @@ mod verbs;
 mod watch_event;
 mod watch_stream;
 
+pub use access_guard::AccessGuard;
 pub use api::Api;
 pub use body::Body;
 pub use builder::ClientBuilder;
@@ -95,6 +98,7 @@ pub use deleted::Deleted;
 pub use discovery::{Discovery, MappingError, RestMapper, ServedKind, ServerVersion};
 pub use error::{BoxError, Error};
 pub use list::ObjectList;
+pub use not_declared::NotDeclared;
 pub use params::{
     DeleteParams, FieldValidation, GetParams, ListParams, Patch, PatchParams, PostParams,
     Preconditions, Propagation, VersionMatch, WatchParams,

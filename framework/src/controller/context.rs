@@ -38,7 +38,8 @@ impl<K: Resource> Context<K> {
         &self.key
     }
 
-    /// A client that asks the API server, past the caches.
+    /// A client that asks the API server, past the caches. It sends only what `wire` declares:
+    /// [`client::Error::NotDeclared`](crate::client::Error::NotDeclared) names the line that is missing.
     pub fn live(&self) -> &Client {
         &self.shared.client
     }

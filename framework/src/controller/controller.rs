@@ -3,14 +3,14 @@ use std::{fmt, future::Future, marker::PhantomData, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    ControllerStatus, Environment, Predicate, Reconciler, Wired,
+    AccessUse, ControllerStatus, Environment, Predicate, Reconciler, Wired,
     owner_map::References,
     sources::{Own, Owned, Read, Watched, Wiring},
     start,
 };
 use crate::{
     queue::{ExponentialBackoff, RateLimiter},
-    resource::{ApiResource, CanOwn, ObjectKey, Resource},
+    resource::{Access, ApiResource, CanOwn, ObjectKey, Resource},
 };
 
 /// A [`Reconciler`] with all that belongs to it: which kinds it watches and how it works.
@@ -26,6 +26,9 @@ pub struct Controller<R: Reconciler> {
     pub(super) timeout: Option<Duration>,
     pub(super) limiter: Box<dyn RateLimiter>,
     pub(super) status: ControllerStatus,
+    /// What it needs beyond what the wirings say.
+    pub(super) more: Access,
+    pub(super) access_use: AccessUse,
 }
 
 impl<R: Reconciler> Controller<R> {
@@ -47,6 +50,8 @@ impl<R: Reconciler> Controller<R> {
             concurrency: Self::CONCURRENCY,
             timeout: None,
             limiter: Box::new(ExponentialBackoff::default()),
+            more: Access::none(),
+            access_use: AccessUse::default(),
         };
         reconciler.wire(bare)
     }

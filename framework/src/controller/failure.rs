@@ -78,10 +78,13 @@ impl<E: StdError + Send + Sync + 'static> From<E> for Failure {
         let any: &dyn Any = &error;
         let client = any.downcast_ref::<client::Error>();
         let ours = any.downcast_ref::<Error>().and_then(Error::client);
-        let retry_after = client.or(ours).and_then(client::Error::retry_after);
+        let client = client.or(ours);
+        let retry_after = client.and_then(client::Error::retry_after);
+        // Nothing but another program mends that.
+        let terminal = client.is_some_and(client::Error::is_not_declared);
         Self {
             error: Box::new(error),
-            terminal: false,
+            terminal,
             retry_after,
         }
     }

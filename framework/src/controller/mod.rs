@@ -20,6 +20,8 @@
 //!   resets n. What the API server asks for is a lower bound.
 //! * A panic of a reconcile, a predicate or a mapping is counted and spoils only itself.
 //! * What is remembered of a key ends with its object.
+//! * A [`Context`] sends nothing that `wire` does not declare: the error names the line to add.
+//!   [`Controller::needs`] is all that was declared.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -46,6 +48,7 @@
 //! }
 //! ```
 
+mod access;
 mod action;
 mod apply;
 mod call;
@@ -75,6 +78,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+pub use access::AccessUse;
 pub use action::Action;
 pub use context::Context;
 pub use controller::Controller;

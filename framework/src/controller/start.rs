@@ -21,6 +21,10 @@ pub(super) async fn run<R: Reconciler>(
     environment: Environment,
     cancel: CancellationToken,
 ) {
+    let client =
+        controller
+            .access_use
+            .guard(&environment, &controller.needs(), &controller.wired());
     let Controller {
         reconciler,
         name,
@@ -30,6 +34,7 @@ pub(super) async fn run<R: Reconciler>(
         timeout,
         limiter,
         status,
+        ..
     } = controller;
     let _stopped = Stopped(status.clone());
     let metrics = environment.metrics.controller(&name);
@@ -57,7 +62,7 @@ pub(super) async fn run<R: Reconciler>(
     let shared = Arc::new(Shared {
         hub: hub.clone(),
         readers,
-        client: environment.client,
+        client,
         events: environment
             .events
             .named(&format!("{}/{}", environment.field_manager, hub.name)),

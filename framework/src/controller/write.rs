@@ -45,6 +45,7 @@ fn told(asked: &'static str, mut error: client::Error) -> Error {
     | client::Error::Transport { verb, .. }
     | client::Error::Timeout { verb, .. }
     | client::Error::Fenced { verb, .. }
+    | client::Error::NotDeclared { verb, .. }
     | client::Error::Decode { verb, .. }
     | client::Error::Invalid { verb, .. } = &mut error
     {

@@ -8,6 +8,7 @@
 //! * [`DynamicObject`] with an [`ApiResource`] stands for a kind known only at run time.
 //! * [`ObjectKey`] names an object within its kind, [`ObjectRef`] names it within the cluster.
 //! * [`Scheme`] reads objects from the manifests that people write, and [`to_yaml`] writes them.
+//! * [`Access`] is what a part of a program needs to be allowed to do, from which RBAC is written.
 //! * [`Status`] is the server's own error, kept whole.
 //!
 //! Nothing here does I/O.
@@ -23,6 +24,7 @@
 //! assert_eq!(ApiResource::of::<Deployment>().api_version(), "apps/v1");
 //! ```
 
+mod access;
 mod api_resource;
 mod crd_error;
 mod dynamic;
@@ -46,6 +48,7 @@ mod undecodable;
 #[doc(hidden)]
 pub mod wire;
 
+pub use access::{Access, AccessRule, AccessScope, Permission};
 pub use api_resource::ApiResource;
 pub use crd_error::CrdError;
 pub use dynamic::{DynamicObject, TypeMeta};

@@ -5,6 +5,7 @@
 //!
 //! | step | what it does |
 //! | --- | --- |
+//! | the guard, of a client that was [guarded](super::Client::guarded) | refuses what was not declared |
 //! | the user's layers | whatever [`ClientBuilder::layer`](super::ClientBuilder::layer) was given |
 //! | [`TotalLayer`] | bounds a request as a whole |
 //! | [`TraceLayer`] | one span per request, with OpenTelemetry's names |
@@ -63,6 +64,7 @@ mod deadline;
 mod dispatch;
 mod exec;
 mod fence;
+mod guarded;
 mod gzip;
 mod held;
 mod identity_files;
@@ -108,5 +110,7 @@ pub(crate) use auth::Authenticator;
 pub(crate) use deadline::{TimedOut, TotalDeadline};
 pub(crate) use dispatch::{Dispatch, service};
 pub(crate) use fence::{Closed, Fence};
+pub(crate) use guarded::guarded;
 pub(crate) use gzip::NotGzip;
+pub(crate) use requested::Requested;
 pub(crate) use retry_after::retry_after;

@@ -2,18 +2,18 @@ use tracing::Span;
 
 /// What of the API a path is about.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Requested<'a> {
-    group: &'a str,
+pub(crate) struct Requested<'a> {
+    pub(crate) group: &'a str,
     version: &'a str,
-    namespace: Option<&'a str>,
-    resource: &'a str,
-    name: Option<&'a str>,
-    subresource: Option<&'a str>,
+    pub(crate) namespace: Option<&'a str>,
+    pub(crate) resource: &'a str,
+    pub(crate) name: Option<&'a str>,
+    pub(crate) subresource: Option<&'a str>,
 }
 
 impl<'a> Requested<'a> {
     /// `None` for what is no resource: discovery, health, metrics.
-    pub(super) fn parse(path: &'a str) -> Option<Self> {
+    pub(crate) fn parse(path: &'a str) -> Option<Self> {
         let mut parts = path.strip_prefix('/')?.split('/');
         let mut next = || parts.next().filter(|part| !part.is_empty());
         let group = match next()? {

@@ -7,6 +7,7 @@ mod deadlines;
 mod discovery;
 mod encodings;
 mod everything;
+mod guard;
 mod gzip;
 #[cfg(target_os = "linux")]
 mod http1_silence;
