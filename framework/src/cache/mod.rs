@@ -170,6 +170,10 @@ mod fifo_test;
 #[cfg(test)]
 mod queue_test;
 #[cfg(test)]
+mod readiness_test;
+#[cfg(test)]
+mod store_test;
+#[cfg(test)]
 mod tests;
 
 pub use budget::ListBudget;

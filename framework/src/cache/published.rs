@@ -1,13 +1,12 @@
 use std::{
     hash::Hash,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, PoisonError},
 };
-
-use arc_swap::{ArcSwap, Guard};
 
 use super::{
     Index, IndexHandle, Snapshot,
     index::{AnyIndex, Filled},
+    sync::{ArcSwap, Guard, Mutex, MutexGuard},
 };
 use crate::resource::Object;
 

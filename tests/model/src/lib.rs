@@ -5,6 +5,8 @@
 //! each model below. No build flag is needed: `cargo test -p pilothouse-model`.
 
 #[cfg(test)]
+mod cache;
+#[cfg(test)]
 mod deltas;
 #[cfg(test)]
 mod queue;
@@ -19,9 +21,7 @@ mod client {
 }
 
 #[cfg(test)]
-mod resource {
-    pub(crate) struct Undecodable;
-}
+use pilothouse::resource;
 
 /// Every interleaving with at most `preemptions` switches where none was needed; more find nothing
 /// that three do not (loom's manual), and take hours.

@@ -1,0 +1,18 @@
+//! The indexes of a store, as they are shipped.
+
+#[path = "../../../../framework/src/cache/index/definition.rs"]
+mod definition;
+#[path = "../../../../framework/src/cache/index/filled.rs"]
+mod filled;
+#[path = "../../../../framework/src/cache/index/handle.rs"]
+mod handle;
+#[path = "../../../../framework/src/cache/index/index.rs"]
+mod index;
+#[path = "../../../../framework/src/cache/index/inverted.rs"]
+mod inverted;
+
+pub(super) use definition::Definition;
+pub(super) use filled::{AnyIndex, Filled};
+pub(crate) use handle::IndexHandle;
+pub(crate) use index::Index;
+pub(super) use inverted::Inverted;
