@@ -234,6 +234,16 @@ impl FakeServer {
         state.record(version, stored, Change::Deleted);
     }
 
+    /// Puts the state of `version` back, as from a backup; watches stay open.
+    pub(crate) fn put_back(&self, version: u64) {
+        let mut state = self.state();
+        let past = state.past.iter().rfind(|(at, _)| *at <= version);
+        state.objects = past.map(|(_, objects)| objects.clone()).unwrap_or_default();
+        state.version = version;
+        state.history.retain(|(at, ..)| *at <= version);
+        state.past.retain(|(at, _)| *at <= version);
+    }
+
     /// Forgets all versions but the present one.
     pub(crate) fn compact(&self) {
         let mut state = self.state();

@@ -18,9 +18,17 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Event, EventStream, Index, IndexHandle, InformerMode, InformerScope, InformerStatus,
     ListBudget, ListenerOptions, Lister, ListerWatcher, Namespaces, Readiness, Reflector, Store,
-    Subscription, event_stream, kind_options::KindOptions, listener::Listener,
-    listeners::Listeners, parts::Parts, processor::Processor, progress::Progress, readiness::Ready,
-    sizes::Sizes, transform::Transform,
+    Subscription, event_stream,
+    follower::{Follow, Follower},
+    kind_options::KindOptions,
+    listener::Listener,
+    listeners::Listeners,
+    parts::Parts,
+    processor::Processor,
+    progress::Progress,
+    readiness::Ready,
+    sizes::Sizes,
+    transform::Transform,
 };
 use crate::{
     metrics::{InformerMetrics, Use},
@@ -56,6 +64,8 @@ struct Shared<K> {
     /// For listeners that do not say it themselves.
     resync: Option<Duration>,
     ready: watch::Sender<Ready>,
+    /// Counts how often a new list was asked for.
+    relist: watch::Sender<u64>,
     cancel: CancellationToken,
     stopped: CancellationToken,
     listeners: Arc<Listeners<K>>,
@@ -152,6 +162,7 @@ impl<K: Object> SharedInformer<K> {
             budget,
             resync: options.resync,
             ready: watch::Sender::new(Ready::NotYet),
+            relist: watch::Sender::new(0),
             cancel: CancellationToken::new(),
             stopped: CancellationToken::new(),
             work: Mutex::new(Some(Box::new(|shared| {
@@ -240,6 +251,21 @@ impl<K: Object> SharedInformer<K> {
         let (feeder, readiness, stream) = event_stream::buffer(metrics);
         let listeners = &self.shared.listeners;
         stream(listeners.add(name, Box::new(feeder), resync, Some(readiness)))
+    }
+
+    /// Adds what follows the cache from now on.
+    pub(crate) fn follow(&self, name: &str, follow: impl Follow<K>) -> Subscription {
+        let listeners = &self.shared.listeners;
+        listeners.add(name.into(), Box::new(Follower(follow)), None, None)
+    }
+
+    /// Lists anew, from the server's newest state, and watches on from there. What the list does not
+    /// name is delivered as deleted, as after every list.
+    ///
+    /// In the course of things nobody has to ask for this: the informer knows itself when a list is
+    /// needed. It is for those who know that what the cache holds cannot be right.
+    pub fn relist(&self) {
+        self.shared.relist.send_modify(|asked| *asked += 1);
     }
 
     /// Adds an index, before the informer runs or while it does: then it is filled with what is
@@ -343,7 +369,7 @@ impl<K: Object> SharedInformer<K> {
         }
     }
 
-    pub(super) fn is(&self, other: &Self) -> bool {
+    pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
 }
@@ -363,7 +389,7 @@ impl<K: Object> Shared<K> {
         loop {
             if std::mem::take(&mut follow) {
                 let events = self.follow(&mut source, &mut parts, &mut processor);
-                self.told(&processor, &mut listeners, &events);
+                self.told(&mut processor, &mut listeners, &events);
             }
             if parts.have_synced() && !self.has_synced() {
                 self.ready.send_replace(Ready::Yes);
@@ -394,7 +420,7 @@ impl<K: Object> Shared<K> {
             };
             let taken = Instant::now();
             let events = processor.process(part, batch);
-            self.told(&processor, &mut listeners, &events);
+            self.told(&mut processor, &mut listeners, &events);
             drop(events);
             let took = taken.elapsed().as_secs_f64();
             self.metrics.processing.observe(took);
@@ -439,16 +465,27 @@ impl<K: Object> Shared<K> {
             let progress = Arc::new(progress);
             self.parts().insert(namespace.clone(), progress.clone());
             let (scope, budget) = (self.scope.clone(), self.budget.clone());
-            let reflector = Reflector::with_progress(source, scope, progress, budget);
+            let reflector = Reflector::with_progress(source, scope, progress, budget)
+                .relisting(self.relist.subscribe());
             let id = parts.add(namespace.clone(), reflector);
             processor.add(id, namespace.clone());
         }
         events
     }
 
-    fn told(&self, processor: &Processor<K>, listeners: &mut [Listener<K>], events: &[Event<K>]) {
-        self.progress.processed(events, processor.store().working());
+    fn told(
+        &self,
+        processor: &mut Processor<K>,
+        listeners: &mut [Listener<K>],
+        events: &[Event<K>],
+    ) {
+        let went_back = processor.take_went_back();
+        let snapshot = processor.store().working();
+        self.progress.processed(events, snapshot);
         self.listeners.tell(listeners, events);
+        for listener in listeners {
+            listener.batch_told(snapshot, went_back);
+        }
     }
 
     fn has_synced(&self) -> bool {

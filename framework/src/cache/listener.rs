@@ -23,6 +23,11 @@ pub(super) trait Hear<K>: Send {
 
     /// All that the first list held was told.
     fn all_told(&mut self) {}
+
+    /// A batch of changes was told, or the collection's version moved without any.
+    fn batch_told(&mut self, snapshot: &Snapshot<K>, went_back: bool) {
+        let _ = (snapshot, went_back);
+    }
 }
 
 impl<K, F: FnMut(&Event<K>) + Send> Hear<K> for F {
@@ -123,6 +128,13 @@ impl<K> Listener<K> {
         let resync = self.resync.as_mut();
         let due = resync.filter(|resync| resync.due().is_some_and(|due| due <= now));
         due.map_or_else(Vec::new, |resync| resync.take(now, present))
+    }
+
+    /// All events so far were told; this is the state after them.
+    pub(super) fn batch_told(&mut self, snapshot: &Snapshot<K>, went_back: bool) {
+        if !self.is_removed() {
+            self.ear.batch_told(snapshot, went_back);
+        }
     }
 
     /// Tells it `events`, unless it was removed. A panic ends only the call it comes from (design

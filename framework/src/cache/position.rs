@@ -1,3 +1,7 @@
+use std::cmp::Ordering;
+
+use super::processor::compare;
+
 /// How far a reflector has come, and what follows for its next request.
 ///
 /// client-go's rules for resource versions and page sizes, without I/O.
@@ -82,6 +86,17 @@ impl Position {
             self.version.clear();
             self.version.push_str(version);
         }
+    }
+
+    /// Whether `version` is older than what was taken in, which cannot be if the server still has the
+    /// state that it had.
+    pub(super) fn is_before(&self, version: Option<&str>) -> bool {
+        version.and_then(|version| compare(version, &self.version)) == Some(Ordering::Less)
+    }
+
+    /// The next list is to be of the newest state, whatever was seen.
+    pub(super) fn restart(&mut self) {
+        self.unavailable = true;
     }
 
     /// The server answered that it does not have the version; answers whether asking for the

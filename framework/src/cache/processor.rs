@@ -13,6 +13,7 @@ pub(super) struct Processor<K> {
     store: Store<K>,
     transform: Option<Transform<K>>,
     parts: BTreeMap<PartId, Part>,
+    went_back: bool,
 }
 
 /// How far one of several reflectors is; their objects are in different namespaces.
@@ -32,7 +33,14 @@ impl<K: Object> Processor<K> {
             store,
             transform,
             parts: BTreeMap::new(),
+            went_back: false,
         }
+    }
+
+    /// Whether, since the last call, a list was older than what had come before it: the server's
+    /// state was put back.
+    pub(super) fn take_went_back(&mut self) -> bool {
+        std::mem::take(&mut self.went_back)
     }
 
     /// From now on there are deltas of `id`, which reads `namespace` (`None`: all of them).
@@ -115,6 +123,8 @@ impl<K: Object> Processor<K> {
             Delta::ListEnded { resource_version } => {
                 events.extend(self.drop_all(std::mem::take(&mut part.unseen)));
                 part.listing = false;
+                let order = compare(&resource_version, &part.resource_version);
+                self.went_back |= order == Some(Ordering::Less);
                 part.resource_version = resource_version;
             }
             Delta::Bookmark { resource_version } => {
@@ -233,7 +243,7 @@ fn oldest<'a>(versions: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
 }
 
 /// Which is older, if they are integers (KEP-5504).
-fn compare(one: &str, other: &str) -> Option<Ordering> {
+pub(super) fn compare(one: &str, other: &str) -> Option<Ordering> {
     let is_number =
         |version: &str| !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_digit());
     let both = is_number(one) && is_number(other);

@@ -1,7 +1,10 @@
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep, timeout},
+};
 
 use super::{
     Delta, DeltaQueue, InformerMode, InformerScope, ListBudget, ListerWatcher,
@@ -32,6 +35,8 @@ use crate::{
 /// * A watch goes on from the last version seen, with bookmarks, for five to ten minutes. When it
 ///   ends it is opened again at once, without a list. The same goes for a connection that broke,
 ///   and for a stream that was silent for 150 s or for 15 s past its own end.
+/// * A version older than what had come leads to a list of the newest state: the server's state was
+///   put back, and nothing of before can be relied on.
 /// * 410, when the watch is opened or within the stream, leads to a list; refused connections, 429
 ///   and other failures to open only to a pause. `Retry-After` is honoured.
 /// * Where only the watch is not allowed, lists keep the collection fresh, ever more slowly, down to
@@ -57,6 +62,8 @@ pub struct Reflector<L> {
     backoff: Backoff,
     random: Random,
     budget: ListBudget,
+    /// Tells when a new list is asked for.
+    relist: Option<watch::Receiver<u64>>,
     /// Streaming did not work; it is tried again from then on.
     pub(super) streams_from: Option<Instant>,
 }
@@ -113,7 +120,16 @@ impl<L> Reflector<L> {
             backoff: Backoff::new(),
             random: Random::new(),
             budget,
+            relist: None,
             streams_from: None,
+        }
+    }
+
+    /// It lists anew whenever `asked` changes.
+    pub(super) fn relisting(self, asked: watch::Receiver<u64>) -> Self {
+        Self {
+            relist: Some(asked),
+            ..self
         }
     }
 
@@ -145,7 +161,22 @@ impl<L> Reflector<L> {
     {
         self.progress.listing(reason);
         match self.list(queue).await {
-            Ok(watch) => self.watch_until_list(watch, queue).await,
+            Ok(watch) => {
+                let asked = changed(self.relist.clone());
+                // To lose a half-done step is safe: the list brings all there is.
+                let pause = tokio::select! {
+                    biased;
+                    () = asked => None,
+                    pause = self.watch_until_list(watch, queue) => Some(pause),
+                };
+                pause.unwrap_or_else(|| {
+                    self.relist
+                        .iter_mut()
+                        .for_each(watch::Receiver::mark_unchanged);
+                    self.position.restart();
+                    Pause::new("asked", Failure::Server)
+                })
+            }
             Err(pause) => {
                 let is_first = reason == "initial";
                 let why = if is_first { reason } else { "failed" };
@@ -328,6 +359,12 @@ impl<L> Reflector<L> {
             match watch.next(Instant::now() + Self::SILENCE).await {
                 Heard::Event(event) => {
                     self.progress.heard();
+                    if self.position.is_before(event.resource_version()) {
+                        self.progress
+                            .troubled("watch", "the server's versions went backwards");
+                        self.position.restart();
+                        break Ended::List(Pause::new("backwards", Failure::Server));
+                    }
                     self.take(event, queue).await;
                 }
                 Heard::Error(error) => break self.broken(&error, watch.was_short()),
@@ -477,6 +514,16 @@ pub(super) fn delta<K: Object>(event: WatchEvent<K>) -> Option<Delta<K>> {
 fn has_name<K: Object>(object: &K) -> bool {
     let name = object.metadata().name.as_deref();
     name.is_some_and(|name| !name.is_empty())
+}
+
+/// Waits until a new list is asked for; for ever if nobody can.
+async fn changed(asked: Option<watch::Receiver<u64>>) {
+    if let Some(mut asked) = asked
+        && asked.changed().await.is_ok()
+    {
+        return;
+    }
+    std::future::pending().await
 }
 
 /// Where in a list an error came.

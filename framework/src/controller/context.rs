@@ -20,6 +20,8 @@ pub struct Context<K> {
     /// Number of this run, to tell what it applied from what an earlier one did.
     pub(super) run: u64,
     pub(super) shared: Arc<Shared<K>>,
+    /// What it writes is not waited for.
+    pub(super) uncached: bool,
 }
 
 /// What all contexts of a controller have in common.

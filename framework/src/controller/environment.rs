@@ -15,6 +15,10 @@ pub struct Environment {
     pub field_manager: String,
     /// Only objects of this namespace, and cluster-scoped ones; `None` for all namespaces.
     pub namespace: Option<String>,
+    /// Whether another process may have written until just now, whose lease this one has taken over:
+    /// then no reconcile starts before each cache has reached the version of a consistent list made
+    /// after [`Controller::run`](super::Controller::run) was called.
+    pub catch_up: bool,
 }
 
 impl Environment {
@@ -33,6 +37,7 @@ impl Environment {
             metrics,
             field_manager,
             namespace: None,
+            catch_up: false,
         }
     }
 }

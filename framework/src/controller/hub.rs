@@ -3,7 +3,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
-use super::{key_states::KeyStates, own_writes::Verdict};
+use super::{key_states::KeyStates, own_writes::Verdict, read_your_writes::ReadYourWrites};
 use crate::{
     cache::Lister,
     metrics::ControllerMetrics,
@@ -16,6 +16,7 @@ pub(super) struct Hub<K> {
     pub(super) name: String,
     pub(super) queue: WorkQueue<ObjectKey>,
     pub(super) states: KeyStates,
+    pub(super) writes: ReadYourWrites,
     pub(super) metrics: ControllerMetrics,
     /// The reconciled kind's cache.
     pub(super) own: Lister<K>,

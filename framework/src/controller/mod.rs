@@ -16,6 +16,8 @@
 //!   called, once, if the key had been reconciled.
 //! * No reconcile before every wired kind has synced. A kind that is forbidden or not served
 //!   holds back only the controllers that wire it; [`ControllerStatus`] says so.
+//! * No reconcile of an object before the caches have what the last one wrote through its [`Context`],
+//!   for at most 10 s; meanwhile it takes no worker.
 //! * A failure is retried after `min(5 ms · 2ⁿ⁻¹, 300 s)` times a factor from 1 to 1.1; a success
 //!   resets n. What the API server asks for is a lower bound.
 //! * A panic of a reconcile, a predicate or a mapping is counted and spoils only itself.
@@ -64,6 +66,7 @@ mod key_states;
 mod own_writes;
 mod owner_map;
 mod predicate;
+mod read_your_writes;
 mod readers;
 mod reconciler;
 mod run;
@@ -71,6 +74,7 @@ mod settle;
 mod sources;
 mod start;
 mod status;
+mod uncached;
 mod update_status;
 mod wired;
 mod write;
@@ -88,4 +92,5 @@ pub use failure::{Failure, Result};
 pub use predicate::Predicate;
 pub use reconciler::Reconciler;
 pub use status::ControllerStatus;
+pub use uncached::Uncached;
 pub use wired::{Role, Wired};

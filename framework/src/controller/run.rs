@@ -41,6 +41,11 @@ pub(super) async fn work<R: Reconciler>(
             }
         });
     }
+    let (settler, stop) = (shared.clone(), cancel.clone());
+    workers.spawn(async move {
+        let settling = settler.hub.writes.settle(&settler.client);
+        stop.run_until_cancelled(settling).await;
+    });
     while let Some(ended) = workers.join_next().await {
         if let Err(error) = ended
             && error.is_panic()
@@ -60,8 +65,12 @@ struct Worker<R: Reconciler> {
 
 impl<R: Reconciler> Worker<R> {
     /// However it ends, the key is given back: by `work`.
-    async fn handle(&self, work: Work<ObjectKey>) {
+    async fn handle(&self, mut work: Work<ObjectKey>) {
         let hub = &self.shared.hub;
+        if !hub.writes.admits(&mut work) {
+            // It comes again when the caches have what it wrote.
+            return;
+        }
         let key = &work.key;
         // Level, not edge: what the cache has now is what counts.
         let object = match hub.own.get(key) {
@@ -72,7 +81,10 @@ impl<R: Reconciler> Worker<R> {
         match &object {
             Some(_) => hub.states.begin(key),
             None if hub.states.contains(key) => {}
-            None => return work.done(),
+            None => {
+                hub.writes.forget(key);
+                return work.done();
+            }
         }
         let run = self.runs.fetch_add(1, Ordering::Relaxed) + 1;
         let span = tracing::info_span!(
@@ -87,6 +99,7 @@ impl<R: Reconciler> Worker<R> {
             object: object.clone(),
             run,
             shared: self.shared.clone(),
+            uncached: false,
         };
         let verb = if object.is_some() {
             "reconcile"

@@ -38,6 +38,7 @@ pub(super) fn settle<K: Resource>(
         Outcome::Gone => {
             hub.metrics.success.inc();
             hub.states.remove(key);
+            hub.writes.forget(key);
             return work.done();
         }
         Outcome::Failed(failure) => failure,
@@ -57,6 +58,7 @@ pub(super) fn settle<K: Resource>(
         hub.metrics.terminal_errors.inc();
         if context.object.is_none() {
             hub.states.remove(key);
+            hub.writes.forget(key);
         }
         work.done();
         tracing::error!("{verb} {kind} {key} failed (not retried): {failure}");

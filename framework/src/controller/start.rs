@@ -9,11 +9,15 @@ use super::{
     fingerprints::Fingerprints,
     hub::Hub,
     key_states::KeyStates,
+    read_your_writes::ReadYourWrites,
     readers::Readers,
     run,
     sources::{Connection, Wiring, informer},
 };
-use crate::{queue::WorkQueue, resource::ObjectKey};
+use crate::{
+    queue::WorkQueue,
+    resource::{ObjectKey, Resource},
+};
 
 /// Everything of a controller from its first listener to its last reconcile.
 pub(super) async fn run<R: Reconciler>(
@@ -40,12 +44,15 @@ pub(super) async fn run<R: Reconciler>(
     let metrics = environment.metrics.controller(&name);
     metrics.max_concurrent.set(concurrency as f64);
     let workqueue = environment.metrics.workqueue(&name);
+    let queue = WorkQueue::builder()
+        .limiter(limiter)
+        .metrics(workqueue)
+        .group_by(|key: &ObjectKey| key.namespace().unwrap_or_default())
+        .build();
+    let writes = environment.metrics.read_your_writes(&name);
     let hub = Arc::new(Hub {
-        queue: WorkQueue::builder()
-            .limiter(limiter)
-            .metrics(workqueue)
-            .group_by(|key: &ObjectKey| key.namespace().unwrap_or_default())
-            .build(),
+        writes: ReadYourWrites::new(queue.clone(), writes),
+        queue,
         states: KeyStates::default(),
         own: informer::<R::Resource>(&environment).lister(),
         metrics,
@@ -70,12 +77,14 @@ pub(super) async fn run<R: Reconciler>(
         fingerprints: Fingerprints::new(),
     });
 
-    if sync(&hub.name, &mut connections, &status, &cancel).await {
+    let synced = sync(&hub.name, &mut connections, &status, &cancel).await;
+    if synced && caught_up(&shared, environment.catch_up, &cancel).await {
         status.working();
         tracing::info!(controller = hub.name, workers = concurrency, "working");
         run::work(&reconciler, &shared, concurrency, timeout, &cancel).await;
     }
     hub.queue.shut_down();
+    hub.writes.unfollow().await;
     let subscriptions = connections
         .iter()
         .filter_map(|one| one.subscription.as_ref());
@@ -107,6 +116,17 @@ async fn sync(
         }
         None => false,
     }
+}
+
+/// Waits, where it has to be, until the caches have what another process wrote. `false` if that will
+/// not be.
+async fn caught_up<K: Resource>(
+    shared: &Shared<K>,
+    needed: bool,
+    cancel: &CancellationToken,
+) -> bool {
+    let catch_up = shared.hub.writes.catch_up(&shared.client);
+    !needed || cancel.run_until_cancelled(catch_up).await.is_some()
 }
 
 /// Says in the status that the controller has ended, however it ends.

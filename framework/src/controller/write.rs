@@ -1,8 +1,10 @@
-use super::{Context, Error};
+use super::{Context, Error, hub::Hub};
 use crate::{
+    cache::Field,
     client::{self, Deleted},
     resource::{ApiResource, Object, ObjectKey, Resource},
 };
+use serde::Serialize;
 
 impl<K: Resource> Context<K> {
     /// The one way of every write that answers the object as it is then: create, update, patch and
@@ -11,30 +13,122 @@ impl<K: Resource> Context<K> {
     ///
     /// `send` is a request for exactly one object, `key` of `resource`. Of one whose name the server
     /// makes the answer tells the key; `key` is then the namespace with an empty name.
-    pub(super) async fn write<C: Object>(
+    pub(super) async fn write<C: Object + Serialize>(
         &self,
         verb: &'static str,
         resource: &ApiResource,
         key: &ObjectKey,
         send: impl Future<Output = Result<C, client::Error>>,
     ) -> Result<C, Error> {
-        let _ = (resource, key);
-        self.shared.hub.metrics.writes_sent.inc();
-        send.await.map_err(|error| told(verb, error))
+        let under_way = self.begin(resource, key);
+        let answer = under_way.settled(send.await);
+        let answer = answer.map_err(|error| told(verb, error))?;
+        if !self.uncached {
+            self.wrote(resource, &answer);
+        }
+        Ok(answer)
     }
 
     /// As [`write`](Self::write), for a deletion.
     #[allow(dead_code)]
-    pub(super) async fn write_deletion<C: Object>(
+    pub(super) async fn write_deletion<C: Object + Serialize>(
         &self,
         verb: &'static str,
         resource: &ApiResource,
         key: &ObjectKey,
         send: impl Future<Output = Result<Deleted<C>, client::Error>>,
     ) -> Result<Deleted<C>, Error> {
-        let _ = (resource, key);
+        let writes = &self.shared.hub.writes;
+        let before = writes.before(resource, key);
+        let under_way = self.begin(resource, key);
+        let answer = under_way.settled(send.await);
+        let answer = answer.map_err(|error| told(verb, error))?;
+        if self.uncached {
+            return Ok(answer);
+        }
+        let (uid, version) = match &answer {
+            Deleted::Deleting(object) if is_staying(&**object) => {
+                self.wrote(resource, &**object);
+                return Ok(answer);
+            }
+            Deleted::Deleting(object) => (object.uid(), object.resource_version()),
+            Deleted::Done(status) => {
+                let details = status.details.as_ref();
+                let uid = details.map(|details| details.uid.as_str());
+                (uid.filter(|uid| !uid.is_empty()), None)
+            }
+        };
+        writes.deleted(&self.key, resource, key, uid, version, &before);
+        Ok(answer)
+    }
+
+    fn wrote(&self, resource: &ApiResource, answer: &(impl Object + Serialize)) {
+        // Only a field selector needs it, which few caches have.
+        let written = std::cell::OnceCell::new();
+        let field = |path: &str| {
+            let object = written.get_or_init(|| serde_json::to_value(answer).ok());
+            Field::at(path, object.as_ref()?)
+        };
+        let writes = &self.shared.hub.writes;
+        writes.wrote(&self.key, resource, answer, field);
+    }
+
+    fn begin<'a>(&'a self, resource: &'a ApiResource, object: &'a ObjectKey) -> UnderWay<'a, K> {
         self.shared.hub.metrics.writes_sent.inc();
-        send.await.map_err(|error| told(verb, error))
+        UnderWay {
+            hub: &self.shared.hub,
+            key: &self.key,
+            resource,
+            object,
+            counts: !self.uncached && !object.name().is_empty(),
+        }
+    }
+}
+
+/// A write that was begun. If it is dropped without an answer, nobody knows whether it was done.
+struct UnderWay<'a, K: Resource> {
+    hub: &'a Hub<K>,
+    key: &'a ObjectKey,
+    resource: &'a ApiResource,
+    object: &'a ObjectKey,
+    counts: bool,
+}
+
+impl<K: Resource> UnderWay<'_, K> {
+    /// It has ended, one way or the other.
+    fn settled<T>(mut self, answer: Result<T, client::Error>) -> Result<T, client::Error> {
+        self.counts &= answer.as_ref().is_err_and(may_be_done);
+        answer
+    }
+}
+
+impl<K: Resource> Drop for UnderWay<'_, K> {
+    fn drop(&mut self) {
+        if self.counts {
+            self.hub
+                .writes
+                .unknown(self.key, self.resource, self.object);
+        }
+    }
+}
+
+/// Whether an object whose deletion was answered with it is there still.
+fn is_staying(object: &impl Object) -> bool {
+    let metadata = object.metadata();
+    let finalizers = metadata.finalizers.as_deref().unwrap_or_default();
+    let grace = metadata.deletion_grace_period_seconds.unwrap_or_default();
+    object.is_deleting() && (!finalizers.is_empty() || grace > 0)
+}
+
+/// Whether a write that failed so may have been done all the same.
+fn may_be_done(error: &client::Error) -> bool {
+    match error {
+        client::Error::Api { status, .. } => matches!(status.code, 408 | 500..=599),
+        client::Error::Connect { .. }
+        | client::Error::Fenced { .. }
+        | client::Error::Invalid { .. }
+        | client::Error::Config(_) => false,
+        _ => true,
     }
 }
 

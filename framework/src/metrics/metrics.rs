@@ -7,8 +7,9 @@ use prometheus::{
 
 use super::{
     ClientMetrics, ControllerMetrics, ElectionMetrics, EventMetrics, InformerMetrics,
-    WorkQueueMetrics, controller::ControllerFamilies, election::ElectionFamilies,
-    informer::InformerFamilies, process, text, workqueue::WorkQueueFamilies,
+    ReadYourWritesMetrics, WorkQueueMetrics, controller::ControllerFamilies,
+    election::ElectionFamilies, informer::InformerFamilies, process,
+    read_your_writes::ReadYourWritesFamilies, text, workqueue::WorkQueueFamilies,
 };
 
 /// All metrics of one operator, with a registry of their own. Cloning shares them.
@@ -20,6 +21,7 @@ pub struct Metrics {
 struct Families {
     registry: Registry,
     controller: ControllerFamilies,
+    read_your_writes: ReadYourWritesFamilies,
     workqueue: WorkQueueFamilies,
     informer: InformerFamilies,
     client: ClientMetrics,
@@ -37,6 +39,7 @@ impl Metrics {
         Self {
             families: Arc::new(Families {
                 controller: ControllerFamilies::register(&registry),
+                read_your_writes: ReadYourWritesFamilies::register(&registry),
                 workqueue: WorkQueueFamilies::register(&registry),
                 informer: InformerFamilies::register(&registry),
                 client: ClientMetrics::register(&registry),
@@ -60,6 +63,11 @@ impl Metrics {
     /// The series of the controller `name`, at zero if they are new.
     pub fn controller(&self, name: &str) -> ControllerMetrics {
         self.families.controller.of(name)
+    }
+
+    /// The series of what the controller `name` waits for, at zero if they are new.
+    pub fn read_your_writes(&self, name: &str) -> ReadYourWritesMetrics {
+        self.families.read_your_writes.of(name)
     }
 
     /// The series of the workqueue `name`, at zero if they are new.

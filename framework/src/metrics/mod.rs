@@ -6,6 +6,8 @@
 //! do not have is named `pilothouse_…`.
 //!
 //! * `controller_runtime_…`: [`ControllerMetrics`], one set per controller.
+//! * `stale_sync_skips_total` and `pilothouse_controller_stale_…`: [`ReadYourWritesMetrics`], one set per
+//!   controller.
 //! * `workqueue_…`: [`WorkQueueMetrics`], one set per queue.
 //! * `rest_client_…`: [`ClientMetrics`], and [`ExecMetrics`] of its credential plugins. What client-go says of its
 //!   cache of transports is not there: here every client has its own connections.
@@ -37,6 +39,7 @@ mod informer;
 mod listener;
 mod metrics;
 mod process;
+mod read_your_writes;
 mod share;
 mod text;
 mod uses;
@@ -50,6 +53,7 @@ pub use exec::{ExecMetrics, ExecOutcome};
 pub use informer::InformerMetrics;
 pub use listener::ListenerMetrics;
 pub use metrics::Metrics;
+pub use read_your_writes::ReadYourWritesMetrics;
 pub use share::Share;
 pub use text::TEXT_FORMAT;
 pub use uses::Use;

@@ -10,6 +10,8 @@ mod cache;
 mod deltas;
 #[cfg(test)]
 mod queue;
+#[cfg(test)]
+mod read_your_writes;
 
 /// What the files of the cache name beside what is modelled.
 #[cfg(test)]

@@ -21,8 +21,9 @@ impl<K: Resource, C: Resource> Wiring<K> for Read<C> {
         readers.insert(informer::<C>(environment).lister());
     }
 
-    fn connect(self: Box<Self>, environment: &Environment, _: &Arc<Hub<K>>) -> Connection {
+    fn connect(self: Box<Self>, environment: &Environment, hub: &Arc<Hub<K>>) -> Connection {
         let informer = informer::<C>(environment);
+        hub.writes.follow(&informer);
         let waited = informer.clone();
         Connection {
             synced: Box::pin(async move { waited.synced().await }),

@@ -38,6 +38,7 @@ pub(super) fn listen<C: Resource, K>(
     listener: impl FnMut(&Event<C>) + Send + 'static,
 ) -> Connection {
     let informer = informer::<C>(environment);
+    hub.writes.follow(&informer);
     let subscription = informer.add_named_listener(hub.name.as_str(), listener);
     let (ready, informer) = (subscription.clone(), informer.clone());
     Connection {

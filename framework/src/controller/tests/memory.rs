@@ -12,6 +12,7 @@ use crate::{
         fingerprints::Fingerprints,
         hub::Hub,
         key_states::KeyStates,
+        read_your_writes::ReadYourWrites,
         readers::Readers,
         run,
         sources::{Own, Wiring, informer},
@@ -24,9 +25,11 @@ async fn nothing_is_remembered_of_objects_that_are_gone() {
     let world = World::new();
     let webs = world.kind::<Deployment>();
     let environment = world.environment();
+    let queue = WorkQueue::new();
     let hub = Arc::new(Hub {
         name: "test".into(),
-        queue: WorkQueue::new(),
+        writes: ReadYourWrites::new(queue.clone(), world.metrics.read_your_writes("test")),
+        queue,
         states: KeyStates::default(),
         metrics: world.metrics.controller("test"),
         own: informer::<Deployment>(&environment).lister(),
@@ -72,6 +75,7 @@ async fn nothing_is_remembered_of_objects_that_are_gone() {
         hub.queue.add_rate_limited(named_key("never"));
         pass(1000).await;
         assert_eq!((hub.states.len(), hub.queue.remembered()), (0, 0));
+        assert_eq!(hub.writes.len(), 0);
         world.cancel.cancel();
     };
     tokio::join!(work, story);

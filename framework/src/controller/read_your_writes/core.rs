@@ -1,0 +1,549 @@
+use std::{
+    collections::{BTreeSet, HashMap},
+    hash::Hash,
+};
+
+use super::demand::{Change, Demand, View, compare};
+
+/// What the writes of each key ask of the caches, and the keys that wait for it.
+///
+/// A state machine without threads, tasks or time: the clock is milliseconds that the caller
+/// passes. The caches are asked under the caller's lock, and tell of each change after it can be read;
+/// so whatever a look misses is told later.
+pub(super) struct Core<K, N> {
+    keys: HashMap<K, Pending<K, N>>,
+    /// Per informer and object the keys that ask something of it.
+    wanted: Vec<HashMap<K, Vec<K>>>,
+    parked: BTreeSet<K>,
+    /// When which key's demands are to be settled by asking the server.
+    due: BTreeSet<(u64, K)>,
+    dropped: u64,
+}
+
+struct Pending<K, N> {
+    tokens: Vec<Token<K>>,
+    parked: Option<Parked<N>>,
+    /// Nobody reconciles the key any more: its tokens are to end by themselves.
+    forgotten: bool,
+    due: Option<u64>,
+}
+
+struct Parked<N> {
+    note: N,
+    since: u64,
+}
+
+struct Token<K> {
+    informer: usize,
+    /// The kind's number: one look at the server is for all informers of it.
+    kind: usize,
+    object: K,
+    demand: Demand,
+    /// The server is asked from then on.
+    from: u64,
+    asked: bool,
+}
+
+/// Whose caches are asked.
+pub(super) trait Caches<K> {
+    /// Calls `look` with what `informer` has of `object` now.
+    fn look<T>(&self, informer: usize, object: &K, look: impl FnOnce(View<'_>) -> T) -> T;
+}
+
+/// A key that waited and does not have to any more.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Woken<K, N> {
+    pub(super) key: K,
+    pub(super) note: N,
+    /// For how many milliseconds it waited.
+    pub(super) waited: u64,
+}
+
+/// Whether a key may be reconciled.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Gate<N> {
+    /// It may, with this note; if it waited until now, for so many milliseconds.
+    Open(N, Option<u64>),
+    /// It waits; its first wait says so.
+    Closed { first: bool },
+}
+
+/// What the server is to be asked: how this object is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Ask<K> {
+    pub(super) key: K,
+    pub(super) kind: usize,
+    pub(super) object: K,
+}
+
+/// What the server said.
+pub(super) enum Found<'a> {
+    /// There is no such object.
+    Nothing,
+    /// It is there; of each informer whether it may hold such an object.
+    Object {
+        uid: Option<&'a str>,
+        version: Option<&'a str>,
+        fits: &'a dyn Fn(usize) -> bool,
+    },
+    /// Nothing, and it never will.
+    Refused,
+    /// Nothing; later it may.
+    Unavailable,
+}
+
+/// What came of what the server said.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Settled {
+    /// Informers that know of versions which the server does not have.
+    pub(super) went_back: BTreeSet<usize>,
+    /// The server could not say.
+    pub(super) failed: bool,
+    /// Something is asked of the caches still.
+    pub(super) waits: bool,
+}
+
+/// So long the caches are given before the server is asked.
+pub(super) const PATIENCE: u64 = 10_000;
+/// A server that cannot say what became of a write is asked again after this.
+const PAUSE: u64 = 1_000;
+/// So much is asked for one key at most, beyond which demands are put together.
+pub(super) const TOKENS: usize = 1024;
+
+impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
+    pub(super) fn new() -> Self {
+        Self {
+            keys: HashMap::new(),
+            wanted: Vec::new(),
+            parked: BTreeSet::new(),
+            due: BTreeSet::new(),
+            dropped: 0,
+        }
+    }
+
+    /// A write for `key` asks `demand` of `object` in the cache of `informer`.
+    pub(super) fn demand(
+        &mut self,
+        key: &K,
+        (informer, kind): (usize, usize),
+        object: &K,
+        demand: Demand,
+        caches: &impl Caches<K>,
+        now: u64,
+    ) {
+        let earlier = self.remove(key, informer, object);
+        let mut demand = match &earlier {
+            Some(earlier) => demand.after(&earlier.demand),
+            None => demand,
+        };
+        if !caches.look(informer, object, |view| demand.is_met(view)) {
+            let from = match demand {
+                Demand::Unknown => now,
+                _ => now.saturating_add(PATIENCE),
+            };
+            let token = Token {
+                informer,
+                kind,
+                object: object.clone(),
+                demand,
+                from,
+                asked: false,
+            };
+            self.insert(key, token);
+        }
+        self.schedule(key);
+    }
+
+    /// Whether `key` may be reconciled now. If not it is parked: `note` is kept, together with the
+    /// one of an earlier wait, and given back when what it waits for has come.
+    pub(super) fn ask(
+        &mut self,
+        key: &K,
+        note: N,
+        merge: impl FnOnce(N, N) -> N,
+        caches: &impl Caches<K>,
+        now: u64,
+    ) -> Gate<N> {
+        let Some(pending) = self.keys.get_mut(key) else {
+            return Gate::Open(note, None);
+        };
+        pending.forgotten = false;
+        self.look_at(
+            key,
+            |_| true,
+            |token| {
+                caches.look(token.informer, &token.object, |view| {
+                    token.demand.is_met(view)
+                })
+            },
+        );
+        let Some(pending) = self.keys.get_mut(key) else {
+            return Gate::Open(note, None);
+        };
+        let before = pending.parked.take();
+        let since = before.as_ref().map(|parked| parked.since);
+        let note = match before {
+            Some(before) => merge(before.note, note),
+            None => note,
+        };
+        if pending.tokens.is_empty() {
+            self.schedule(key);
+            return Gate::Open(note, since.map(|since| now.saturating_sub(since)));
+        }
+        pending.parked = Some(Parked {
+            note,
+            since: since.unwrap_or(now),
+        });
+        self.parked.insert(key.clone());
+        self.schedule(key);
+        Gate::Closed {
+            first: since.is_none(),
+        }
+    }
+
+    /// Nobody reconciles `key` any more.
+    pub(super) fn forget(&mut self, key: &K) {
+        if let Some(pending) = self.keys.get_mut(key) {
+            pending.forgotten = true;
+            self.schedule(key);
+        }
+    }
+
+    /// Whether what happens in the cache of `informer` matters to anybody.
+    pub(super) fn wants(&self, informer: usize) -> bool {
+        self.wanted.get(informer).is_some_and(|one| !one.is_empty())
+    }
+
+    /// Something happened to `object` in the cache of `informer`.
+    pub(super) fn heard(&mut self, informer: usize, object: &K, change: Change<'_>) {
+        let wanted = self.wanted.get(informer);
+        let Some(keys) = wanted.and_then(|wanted| wanted.get(object)).cloned() else {
+            return;
+        };
+        for key in keys {
+            self.look_at(
+                &key,
+                |token| token.informer == informer && token.object == *object,
+                |token| token.demand.is_met_by(change),
+            );
+        }
+    }
+
+    /// The cache of `informer` has changed, or its collection's version has: of the keys that wait,
+    /// those are given out that have to no longer.
+    pub(super) fn wake(
+        &mut self,
+        informer: usize,
+        caches: &impl Caches<K>,
+        now: u64,
+    ) -> Vec<Woken<K, N>> {
+        let parked: Vec<K> = self.parked.iter().cloned().collect();
+        for key in parked {
+            self.look_at(
+                &key,
+                |token| token.informer == informer,
+                |token| caches.look(informer, &token.object, |view| token.demand.is_met(view)),
+            );
+        }
+        self.woken(now)
+    }
+
+    /// The versions of `informer` do not mean any more what they meant.
+    pub(super) fn went_back(&mut self, informer: usize, now: u64) -> Vec<Woken<K, N>> {
+        let wanted = self.wanted.get(informer);
+        let keys = wanted.into_iter().flat_map(HashMap::values).flatten();
+        let keys: BTreeSet<K> = keys.cloned().collect();
+        let mut dropped = 0;
+        for key in keys {
+            // What is not known is still not known.
+            dropped += self.look_at(
+                &key,
+                |token| token.informer == informer && token.demand != Demand::Unknown,
+                |_| true,
+            );
+        }
+        self.dropped += dropped as u64;
+        self.woken(now)
+    }
+
+    /// When the server is to be asked next.
+    pub(super) fn next_due(&self) -> Option<u64> {
+        self.due.first().map(|(at, _)| *at)
+    }
+
+    /// What the server is to be asked now; each will be [settled](Self::settle).
+    pub(super) fn take_due(&mut self, now: u64) -> Vec<Ask<K>> {
+        let mut asks = Vec::new();
+        while let Some((at, key)) = self.due.first().cloned()
+            && at <= now
+        {
+            let Some(pending) = self.keys.get_mut(&key) else {
+                self.due.pop_first();
+                continue;
+            };
+            for token in &mut pending.tokens {
+                if token.asked || token.from > now {
+                    continue;
+                }
+                token.asked = true;
+                let ask = Ask {
+                    key: key.clone(),
+                    kind: token.kind,
+                    object: token.object.clone(),
+                };
+                if !asks.contains(&ask) {
+                    asks.push(ask);
+                }
+            }
+            self.schedule(&key);
+        }
+        asks
+    }
+
+    /// The server has answered `ask`, or nothing can be had of it.
+    pub(super) fn settle(
+        &mut self,
+        ask: &Ask<K>,
+        found: Found<'_>,
+        caches: &impl Caches<K>,
+        now: u64,
+    ) -> (Settled, Vec<Woken<K, N>>) {
+        let mut settled = Settled::default();
+        let forgotten = self.keys.get(&ask.key).is_some_and(|one| one.forgotten);
+        let is_asked =
+            |token: &Token<K>| token.asked && token.kind == ask.kind && token.object == ask.object;
+        self.look_at(&ask.key, is_asked, |token| {
+            let is_unknown = token.demand == Demand::Unknown;
+            token.asked = false;
+            let pause = match (&found, is_unknown) {
+                (Found::Unavailable, true) => PAUSE,
+                _ => PATIENCE,
+            };
+            token.from = now.saturating_add(pause);
+            let ended = match &found {
+                Found::Refused => {
+                    settled.failed = true;
+                    true
+                }
+                Found::Unavailable => {
+                    settled.failed = true;
+                    forgotten
+                }
+                Found::Nothing if is_unknown => {
+                    let held = caches.look(token.informer, &token.object, |view| {
+                        let uid = view.held.and_then(|held| held.uid);
+                        uid.map(|uid| Demand::gone(uid, None, true))
+                    });
+                    let ended = held.is_none();
+                    token.demand = held.unwrap_or(Demand::Unknown);
+                    ended
+                }
+                Found::Nothing => true,
+                Found::Object { fits, .. } if !fits(token.informer) => true,
+                Found::Object { uid, version, .. } => match (&token.demand, version) {
+                    (Demand::Unknown, Some(version)) => {
+                        token.demand = Demand::at(*uid, version);
+                        caches.look(token.informer, &token.object, |view| {
+                            token.demand.is_met(view)
+                        })
+                    }
+                    (
+                        Demand::At {
+                            uid: asked,
+                            version,
+                            whole: false,
+                        },
+                        Some(now),
+                    ) => {
+                        let same = asked.as_deref() == *uid;
+                        if same && compare(now, version).is_some_and(|order| order.is_lt()) {
+                            settled.went_back.insert(token.informer);
+                        }
+                        true
+                    }
+                    _ => true,
+                },
+            };
+            settled.waits |= !ended;
+            ended
+        });
+        let mut woken = self.woken(now);
+        for &informer in &settled.went_back {
+            woken.extend(self.went_back(informer, now));
+        }
+        self.schedule(&ask.key);
+        (settled, woken)
+    }
+
+    /// How many demands were dropped since the last call without having been met.
+    pub(super) fn take_dropped(&mut self) -> u64 {
+        std::mem::take(&mut self.dropped)
+    }
+
+    /// How many keys have something to ask.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// How many demands there are.
+    #[cfg(test)]
+    pub(super) fn tokens(&self) -> usize {
+        self.keys.values().map(|pending| pending.tokens.len()).sum()
+    }
+
+    /// The parked keys of which nothing is asked any more.
+    fn woken(&mut self, now: u64) -> Vec<Woken<K, N>> {
+        let is_free = |key: &&K| {
+            let pending = self.keys.get(key);
+            pending.is_none_or(|pending| pending.tokens.is_empty())
+        };
+        let free: Vec<K> = self.parked.iter().filter(is_free).cloned().collect();
+        let mut woken = Vec::with_capacity(free.len());
+        for key in free {
+            let parked = self.keys.get_mut(&key).and_then(|one| one.parked.take());
+            self.schedule(&key);
+            if let Some(Parked { note, since }) = parked {
+                let waited = now.saturating_sub(since);
+                woken.push(Woken { key, note, waited });
+            }
+        }
+        woken
+    }
+
+    /// Removes the tokens of `key` that `concerns` picks and `is_met` ends; tells how many.
+    fn look_at(
+        &mut self,
+        key: &K,
+        concerns: impl Fn(&Token<K>) -> bool,
+        mut is_met: impl FnMut(&mut Token<K>) -> bool,
+    ) -> usize {
+        let Some(pending) = self.keys.get_mut(key) else {
+            return 0;
+        };
+        let met = pending
+            .tokens
+            .extract_if(.., |token| concerns(token) && is_met(token));
+        let met: Vec<Token<K>> = met.collect();
+        for token in &met {
+            unwant(&mut self.wanted, key, token);
+        }
+        if !met.is_empty() {
+            self.schedule(key);
+        }
+        met.len()
+    }
+
+    fn remove(&mut self, key: &K, informer: usize, object: &K) -> Option<Token<K>> {
+        let pending = self.keys.get_mut(key)?;
+        let is = |token: &Token<K>| {
+            token.informer == informer && token.object == *object && !token.demand.is_whole()
+        };
+        let place = pending.tokens.iter().position(is)?;
+        let token = pending.tokens.remove(place);
+        unwant(&mut self.wanted, key, &token);
+        Some(token)
+    }
+
+    fn insert(&mut self, key: &K, token: Token<K>) {
+        let is_full = |one: &Pending<K, N>| one.tokens.len() >= TOKENS;
+        if self.keys.get(key).is_some_and(is_full) {
+            self.make_room(key, token.informer);
+        }
+        if self.wanted.len() <= token.informer {
+            self.wanted.resize_with(token.informer + 1, HashMap::new);
+        }
+        let wanted = &mut self.wanted[token.informer];
+        let keys = wanted.entry(token.object.clone()).or_default();
+        keys.push(key.clone());
+        let pending = self.keys.entry(key.clone()).or_insert_with(|| Pending {
+            tokens: Vec::new(),
+            parked: None,
+            forgotten: false,
+            due: None,
+        });
+        pending.tokens.push(token);
+    }
+
+    /// Asks for the collection at the newest version that is asked for, instead of for each object;
+    /// where that cannot be, the oldest demand goes.
+    fn make_room(&mut self, key: &K, informer: usize) {
+        let Some(pending) = self.keys.get_mut(key) else {
+            return;
+        };
+        let foldable = |token: &Token<K>| {
+            let version = token
+                .demand
+                .foldable()
+                .filter(|_| token.informer == informer)?;
+            Some((version.len(), version.to_owned()))
+        };
+        let newest = pending.tokens.iter().filter_map(foldable).max();
+        let mut kept = false;
+        let before = pending.tokens.len();
+        let folded: Vec<Token<K>> = pending
+            .tokens
+            .extract_if(.., |token| {
+                let version = foldable(token);
+                if version.is_some() && version == newest && !std::mem::replace(&mut kept, true) {
+                    if let Demand::At { whole, .. } = &mut token.demand {
+                        *whole = true;
+                    }
+                    return false;
+                }
+                version.is_some()
+            })
+            .collect();
+        for token in &folded {
+            unwant(&mut self.wanted, key, token);
+        }
+        if pending.tokens.len() == before {
+            let oldest = pending.tokens.remove(0);
+            unwant(&mut self.wanted, key, &oldest);
+            self.dropped += 1;
+        }
+    }
+
+    /// Brings up to date when the server is asked for `key`; a key of which nothing is left ends.
+    fn schedule(&mut self, key: &K) {
+        let Some(pending) = self.keys.get_mut(key) else {
+            self.parked.remove(key);
+            return;
+        };
+        let waits = pending.parked.is_some() || pending.forgotten;
+        let open = pending
+            .tokens
+            .iter()
+            .filter(|token| !token.asked && (waits || token.demand == Demand::Unknown));
+        let due = open.map(|token| token.from).min();
+        if pending.due != due {
+            if let Some(before) = pending.due {
+                self.due.remove(&(before, key.clone()));
+            }
+            if let Some(due) = due {
+                self.due.insert((due, key.clone()));
+            }
+            pending.due = due;
+        }
+        if pending.parked.is_none() {
+            self.parked.remove(key);
+            if pending.tokens.is_empty() {
+                self.keys.remove(key);
+            }
+        }
+    }
+}
+
+fn unwant<K: Eq + Hash>(wanted: &mut [HashMap<K, Vec<K>>], key: &K, token: &Token<K>) {
+    let Some(objects) = wanted.get_mut(token.informer) else {
+        return;
+    };
+    if let Some(keys) = objects.get_mut(&token.object) {
+        if let Some(place) = keys.iter().position(|one| one == key) {
+            keys.swap_remove(place);
+        }
+        if keys.is_empty() {
+            objects.remove(&token.object);
+        }
+    }
+}

@@ -1,0 +1,593 @@
+//! The core against a simple model: a server, caches that follow it with a delay, and what must
+//! hold of a key that is let through.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+
+use super::{
+    core::{Caches, Core, Found, Gate, PATIENCE, Settled, TOKENS},
+    demand::{Change, Demand, Held, View},
+};
+
+/// Caches written by hand: per informer the collection's version, and UID and version per object.
+#[derive(Clone, Debug, Default)]
+struct Hand(Vec<Cache>);
+
+#[derive(Clone, Debug, Default)]
+struct Cache {
+    collection: Option<String>,
+    objects: BTreeMap<u8, (String, String)>,
+}
+
+impl Hand {
+    fn new() -> Self {
+        Self(vec![Cache::default(); 2])
+    }
+
+    fn has(mut self, object: u8, uid: &str, version: &str) -> Self {
+        self.0[0]
+            .objects
+            .insert(object, (uid.into(), version.into()));
+        self
+    }
+
+    fn at(mut self, version: &str) -> Self {
+        self.0[0].collection = Some(version.into());
+        self
+    }
+}
+
+impl Caches<u8> for Hand {
+    fn look<T>(&self, informer: usize, object: &u8, look: impl FnOnce(View<'_>) -> T) -> T {
+        let cache = &self.0[informer];
+        let held = cache.objects.get(object).map(|(uid, version)| Held {
+            uid: Some(uid),
+            version: Some(version),
+        });
+        look(View {
+            held,
+            collection: cache.collection.as_deref(),
+        })
+    }
+}
+
+const KEY: u8 = 100;
+
+fn core() -> Core<u8, Vec<u8>> {
+    Core::new()
+}
+
+fn at(version: &str) -> Demand {
+    Demand::at(Some("uid"), version)
+}
+
+fn ask(core: &mut Core<u8, Vec<u8>>, note: u8, caches: &Hand, now: u64) -> Gate<Vec<u8>> {
+    core.ask(&KEY, vec![note], |a, b| [a, b].concat(), caches, now)
+}
+
+fn is_open(core: &mut Core<u8, Vec<u8>>, caches: &Hand) -> bool {
+    matches!(ask(core, 0, caches, 0), Gate::Open(..))
+}
+
+fn after(demand: Demand) -> Core<u8, Vec<u8>> {
+    let mut core = core();
+    core.demand(&KEY, (0, 0), &1, demand, &Hand::new().at("5"), 0);
+    core
+}
+
+#[test]
+fn a_version_is_met_by_the_object_or_by_the_collection_at_it_or_later() {
+    for (caches, expected) in [
+        (Hand::new().at("19"), false),
+        (Hand::new().at("20"), true),
+        (Hand::new().at("100"), true),
+        (Hand::new().at("9"), false),
+        (Hand::new().at("5").has(1, "uid", "19"), false),
+        (Hand::new().at("5").has(1, "uid", "20"), true),
+        (Hand::new().at("5").has(1, "uid", "100"), true),
+        (Hand::new().at("5").has(1, "other", "21"), true),
+        (Hand::new().at("5").has(2, "uid", "20"), false),
+        (Hand::new(), false),
+    ] {
+        assert_eq!(
+            is_open(&mut after(at("20")), &caches),
+            expected,
+            "{caches:?}"
+        );
+    }
+}
+
+#[test]
+fn what_the_cache_has_already_is_not_waited_for() {
+    let mut core = core();
+    core.demand(&KEY, (0, 0), &1, at("5"), &Hand::new().at("5"), 0);
+    assert_eq!(core.len(), 0);
+}
+
+#[test]
+fn versions_that_are_no_integers_are_only_compared_for_equality_and_on_the_object() {
+    for (caches, expected) in [
+        (Hand::new().at("b"), false),
+        (Hand::new().at("20").has(1, "uid", "30"), false),
+        (Hand::new().has(1, "uid", "b"), true),
+        (Hand::new().has(1, "uid", "c"), false),
+    ] {
+        assert_eq!(
+            is_open(&mut after(at("b")), &caches),
+            expected,
+            "{caches:?}"
+        );
+    }
+    // What went by is enough.
+    let mut core = after(at("b"));
+    core.heard(0, &1, Change::Seen("b"));
+    assert!(is_open(&mut core, &Hand::new().has(1, "uid", "c")));
+}
+
+#[test]
+fn the_deletion_of_the_object_ends_the_wait_and_that_of_another_does_not() {
+    for demand in [at("b"), Demand::gone("uid", None, false)] {
+        let mut core = after(demand);
+        core.heard(0, &1, Change::Deleted("other"));
+        core.heard(0, &2, Change::Deleted("uid"));
+        core.heard(1, &1, Change::Deleted("uid"));
+        assert!(!is_open(&mut core, &Hand::new()));
+        core.heard(0, &1, Change::Deleted("uid"));
+        assert_eq!(core.wake(0, &Hand::new(), 0).len(), 1);
+    }
+}
+
+#[test]
+fn a_deletion_is_waited_for_until_the_cache_cannot_have_the_object_any_more() {
+    let gone = |existed, had| Demand::gone("uid", existed, had);
+    for (demand, caches, expected) in [
+        (gone(None, true), Hand::new().has(1, "uid", "5"), false),
+        (gone(None, true), Hand::new(), true),
+        (gone(None, false), Hand::new(), false),
+        // One of the same name: a predecessor, or a successor.
+        (gone(None, false), Hand::new().has(1, "other", "9"), false),
+        (
+            gone(Some("7"), false),
+            Hand::new().has(1, "other", "6"),
+            false,
+        ),
+        (
+            gone(Some("7"), false),
+            Hand::new().has(1, "other", "9"),
+            true,
+        ),
+        (gone(Some("7"), false), Hand::new().at("6"), false),
+        (gone(Some("7"), false), Hand::new().at("7"), true),
+        (
+            gone(Some("7"), false),
+            Hand::new().at("7").has(1, "uid", "7"),
+            false,
+        ),
+    ] {
+        let mut core = core();
+        let had = matches!(demand, Demand::Gone { seen: true, .. });
+        let before = if had {
+            Hand::new().has(1, "uid", "5")
+        } else {
+            Hand::new()
+        };
+        core.demand(&KEY, (0, 0), &1, demand.clone(), &before, 0);
+        assert_eq!(
+            is_open(&mut core, &caches),
+            expected,
+            "{demand:?} {caches:?}"
+        );
+    }
+    // Created and deleted by the same key: the creation tells when it existed.
+    let mut core = after(at("7"));
+    core.demand(&KEY, (0, 0), &1, gone(None, false), &Hand::new().at("5"), 0);
+    assert!(!is_open(&mut core, &Hand::new().at("6")));
+    assert!(is_open(&mut core, &Hand::new().at("8")));
+}
+
+#[test]
+fn a_key_that_waits_keeps_its_notes_and_comes_once_with_all_of_them() {
+    let mut core = after(at("20"));
+    let old = Hand::new().at("5");
+    assert_eq!(ask(&mut core, 1, &old, 100), Gate::Closed { first: true });
+    assert_eq!(ask(&mut core, 2, &old, 200), Gate::Closed { first: false });
+    assert!(core.wake(0, &Hand::new().at("19"), 300).is_empty());
+    assert!(core.wake(1, &Hand::new().at("20"), 300).is_empty());
+    let woken = core.wake(0, &Hand::new().at("20"), 400);
+    assert_eq!(
+        woken
+            .into_iter()
+            .map(|one| (one.key, one.note, one.waited))
+            .collect::<Vec<_>>(),
+        [(KEY, vec![1, 2], 300)]
+    );
+    assert_eq!((core.len(), core.next_due()), (0, None));
+}
+
+#[test]
+fn a_key_that_asks_when_all_is_there_takes_its_notes_along() {
+    let mut core = after(at("20"));
+    ask(&mut core, 1, &Hand::new(), 100);
+    let gate = ask(&mut core, 2, &Hand::new().at("20"), 150);
+    assert_eq!(gate, Gate::Open(vec![1, 2], Some(50)));
+    assert_eq!(core.len(), 0);
+}
+
+#[test]
+fn of_two_writes_of_an_object_the_newer_one_counts_in_whatever_order_they_were_answered() {
+    for versions in [["20", "30"], ["30", "20"]] {
+        let mut core = core();
+        for version in versions {
+            core.demand(&KEY, (0, 0), &1, at(version), &Hand::new(), 0);
+        }
+        assert_eq!(core.tokens(), 1);
+        assert!(!is_open(&mut core, &Hand::new().at("29")));
+        assert!(is_open(&mut core, &Hand::new().at("30")));
+    }
+    // Another object of the name: versions of before do not matter.
+    let mut core = after(at("30"));
+    core.demand(
+        &KEY,
+        (0, 0),
+        &1,
+        Demand::at(Some("new"), "20"),
+        &Hand::new(),
+        0,
+    );
+    assert!(is_open(&mut core, &Hand::new().at("20")));
+}
+
+#[test]
+fn each_informer_that_may_hold_the_object_is_waited_for() {
+    let mut core = after(at("20"));
+    core.demand(&KEY, (1, 0), &1, at("20"), &Hand::new(), 0);
+    let mut caches = Hand::new().at("20");
+    assert!(!is_open(&mut core, &caches));
+    caches.0[1].collection = Some("20".into());
+    assert!(is_open(&mut core, &caches));
+}
+
+#[test]
+fn the_server_is_asked_once_and_only_when_a_key_has_waited_for_ten_seconds() {
+    let mut core = after(at("20"));
+    assert_eq!(core.next_due(), None);
+    let caches = Hand::new();
+    ask(&mut core, 0, &caches, 3000);
+    assert_eq!(core.next_due(), Some(PATIENCE));
+    assert!(core.take_due(PATIENCE - 1).is_empty());
+    let asks = core.take_due(PATIENCE);
+    assert_eq!(asks.len(), 1);
+    assert!(core.take_due(PATIENCE + 5000).is_empty());
+    assert_eq!(core.next_due(), None);
+}
+
+fn object<'a>(uid: &'a str, version: &'a str, fits: &'a dyn Fn(usize) -> bool) -> Found<'a> {
+    Found::Object {
+        uid: Some(uid),
+        version: Some(version),
+        fits,
+    }
+}
+
+/// What comes of an answer for a key that waits: what it says, whether the key goes on, and when the
+/// server is asked again.
+fn answered(demand: Demand, caches: &Hand, found: Found<'_>) -> (Settled, bool, Option<u64>) {
+    let mut core = after(demand);
+    ask(&mut core, 0, &Hand::new(), 0);
+    let asks = core.take_due(PATIENCE);
+    let (settled, woken) = core.settle(&asks[0], found, caches, PATIENCE);
+    (settled, !woken.is_empty(), core.next_due())
+}
+
+#[test]
+fn what_the_server_says_settles_it() {
+    let all = |_| true;
+    let none = |_| false;
+    let cache = Hand::new().at("5").has(1, "uid", "5");
+    let open = |found| answered(at("20"), &cache, found);
+    for found in [
+        Found::Nothing,
+        Found::Refused,
+        object("uid", "20", &all),
+        object("uid", "30", &all),
+        object("other", "10", &all),
+        object("uid", "10", &none),
+    ] {
+        let (settled, is_open, next) = open(found);
+        assert!(is_open && settled.went_back.is_empty() && next.is_none());
+    }
+    // It may be asked again.
+    let (settled, is_open, next) = open(Found::Unavailable);
+    assert!(settled.failed && settled.waits && !is_open);
+    assert_eq!(next, Some(2 * PATIENCE));
+    // The server has lost what it had answered.
+    let (settled, is_open, _) = open(object("uid", "19", &all));
+    assert!(is_open);
+    assert_eq!(settled.went_back, BTreeSet::from([0]));
+}
+
+#[test]
+fn an_unknown_outcome_is_asked_for_at_once_and_then_waited_for_like_any_other() {
+    let all = |_| true;
+    let none = |_| false;
+    let mut core = after(Demand::Unknown);
+    assert_eq!(core.next_due(), Some(0));
+    assert!(!is_open(&mut core, &Hand::new().at("99")));
+    assert_eq!(core.take_due(0).len(), 1);
+
+    let held = Hand::new().at("5").has(1, "uid", "5");
+    for (caches, found, expected) in [
+        (&held, object("uid", "5", &all), true),
+        (&held, object("uid", "6", &all), false),
+        (&held, object("uid", "6", &none), true),
+        (&Hand::new(), Found::Nothing, true),
+        // It is gone, and the cache does not know yet.
+        (&held, Found::Nothing, false),
+        (&held, Found::Refused, true),
+        (&held, Found::Unavailable, false),
+    ] {
+        let is_unavailable = matches!(found, Found::Unavailable);
+        let (_, is_open, next) = answered(Demand::Unknown, caches, found);
+        assert_eq!(is_open, expected);
+        let again = if is_unavailable { 1000 } else { PATIENCE };
+        assert_eq!(next, (!expected).then_some(PATIENCE + again));
+    }
+}
+
+#[test]
+fn versions_that_went_backwards_end_all_that_was_asked_of_that_informer() {
+    let mut core = after(at("20"));
+    core.demand(&7, (0, 0), &2, at("21"), &Hand::new(), 0);
+    core.demand(&7, (1, 1), &2, at("21"), &Hand::new(), 0);
+    core.demand(&8, (0, 0), &3, Demand::Unknown, &Hand::new(), 0);
+    ask(&mut core, 0, &Hand::new(), 0);
+    let woken = core.went_back(0, 10);
+    assert_eq!(woken.iter().map(|one| one.key).collect::<Vec<_>>(), [KEY]);
+    assert_eq!(
+        (core.tokens(), core.take_dropped(), core.take_dropped()),
+        (2, 2, 0)
+    );
+}
+
+#[test]
+fn what_a_key_without_an_object_asks_for_ends_by_itself() {
+    let mut core = after(at("20"));
+    core.forget(&KEY);
+    assert_eq!(core.next_due(), Some(PATIENCE));
+    let asks = core.take_due(PATIENCE);
+    core.settle(&asks[0], Found::Unavailable, &Hand::new(), PATIENCE);
+    assert_eq!((core.len(), core.next_due()), (0, None));
+
+    let mut core = after(at("20"));
+    core.forget(&KEY);
+    core.heard(0, &1, Change::Seen("20"));
+    assert_eq!((core.len(), core.next_due()), (0, None));
+    // Reconciled again, it is one like any other.
+    let mut core = after(at("20"));
+    core.forget(&KEY);
+    ask(&mut core, 0, &Hand::new(), 0);
+    let asks = core.take_due(PATIENCE);
+    core.settle(&asks[0], Found::Unavailable, &Hand::new(), PATIENCE);
+    assert_eq!(core.tokens(), 1);
+}
+
+#[test]
+fn too_much_of_one_key_is_put_together_and_still_waited_for() {
+    let mut core = Core::<u32, ()>::new();
+    struct Nothing(Option<&'static str>);
+    impl Caches<u32> for Nothing {
+        fn look<T>(&self, _: usize, _: &u32, look: impl FnOnce(View<'_>) -> T) -> T {
+            look(View {
+                held: None,
+                collection: self.0,
+            })
+        }
+    }
+    let last = 2 * TOKENS as u32;
+    for object in 1..=last {
+        let version = (10_000 + object).to_string();
+        core.demand(
+            &0,
+            (0, 0),
+            &object,
+            Demand::at(None, &version),
+            &Nothing(None),
+            0,
+        );
+        assert!(core.tokens() <= TOKENS);
+    }
+    assert_eq!(core.take_dropped(), 0);
+    let just = |_: (), ()| ();
+    let before = Nothing(Some("12047"));
+    assert_eq!(
+        core.ask(&0, (), just, &before, 0),
+        Gate::Closed { first: true }
+    );
+    let now = Nothing(Some("12048"));
+    assert!(matches!(core.ask(&0, (), just, &now, 0), Gate::Open(..)));
+    assert_eq!(core.len(), 0);
+
+    // What cannot be put together goes, the oldest first, and is counted.
+    for object in 0..=TOKENS as u32 {
+        core.demand(
+            &0,
+            (0, 0),
+            &object,
+            Demand::at(None, "b"),
+            &Nothing(None),
+            0,
+        );
+    }
+    assert_eq!((core.tokens(), core.take_dropped()), (TOKENS, 1));
+}
+
+/// The server's history of one collection, and a cache that is somewhere in it.
+#[derive(Clone, Debug, Default)]
+struct World {
+    version: u64,
+    /// Version, object, UID and whether it is there.
+    history: Vec<(u64, u8, u64, bool)>,
+    /// How far the cache is.
+    seen: usize,
+}
+
+impl World {
+    fn write(&mut self, object: u8, there: bool) -> Option<(u64, u64)> {
+        let last = self
+            .history
+            .iter()
+            .rev()
+            .find(|(_, one, _, _)| *one == object);
+        let present = last
+            .filter(|(_, _, _, there)| *there)
+            .map(|(_, _, uid, _)| *uid);
+        let uid = match (present, there) {
+            (Some(uid), _) => uid,
+            (None, true) => self.version + 1,
+            (None, false) => return None,
+        };
+        self.version += 1;
+        self.history.push((self.version, object, uid, there));
+        Some((uid, self.version))
+    }
+
+    fn caches(&self) -> Hand {
+        let mut caches = Hand::new();
+        for (version, object, uid, there) in &self.history[..self.seen] {
+            caches.0[0].collection = Some(version.to_string());
+            match there {
+                true => caches.0[0]
+                    .objects
+                    .insert(*object, (uid.to_string(), version.to_string())),
+                false => caches.0[0].objects.remove(object),
+            };
+        }
+        caches
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Write(u8, u8),
+    Delete(u8, u8),
+    Foreign(u8, bool),
+    /// The cache takes in one more change, and tells it or only that it is further.
+    Follow(bool),
+    Ask(u8),
+    Settle(u64),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => (0..3u8, 0..4u8).prop_map(|(key, object)| Step::Write(key, object)),
+        1 => (0..3u8, 0..4u8).prop_map(|(key, object)| Step::Delete(key, object)),
+        2 => (0..4u8, any::<bool>()).prop_map(|(object, there)| Step::Foreign(object, there)),
+        5 => any::<bool>().prop_map(Step::Follow),
+        4 => (0..3u8).prop_map(Step::Ask),
+        1 => (0..15_000u64).prop_map(Step::Settle),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn a_key_is_let_through_exactly_when_the_cache_has_all_it_wrote(
+        steps in prop::collection::vec(step(), 0..80),
+    ) {
+        let mut core = core();
+        let mut world = World::default();
+        let mut now = 0;
+        // By key and object the version up to which the cache has to be.
+        let mut wanted: BTreeMap<u8, BTreeMap<u8, u64>> = BTreeMap::new();
+        let mut parked = BTreeSet::new();
+        for step in steps {
+            let caches = world.caches();
+            match step {
+                Step::Write(key, object) => {
+                    let (uid, version) = world.write(object, true).unwrap();
+                    let demand = Demand::at(Some(&uid.to_string()), &version.to_string());
+                    core.demand(&key, (0, 0), &object, demand, &caches, now);
+                    wanted.entry(key).or_default().insert(object, version);
+                }
+                Step::Delete(key, object) => {
+                    let had = caches.0[0].objects.get(&object).map(|(uid, _)| uid.clone());
+                    let Some((uid, version)) = world.write(object, false) else { continue };
+                    let uid = uid.to_string();
+                    let existed = (version - 1).to_string();
+                    let had = had.as_deref() == Some(&uid);
+                    let demand = Demand::gone(&uid, Some(&existed), had);
+                    core.demand(&key, (0, 0), &object, demand, &caches, now);
+                    wanted.entry(key).or_default().insert(object, version);
+                }
+                Step::Foreign(object, there) => {
+                    world.write(object, there);
+                }
+                Step::Follow(tells) => {
+                    let Some((version, object, uid, there)) = world.history.get(world.seen).copied() else {
+                        continue;
+                    };
+                    world.seen += 1;
+                    let caches = world.caches();
+                    if tells {
+                        let (version, uid) = (version.to_string(), uid.to_string());
+                        let change = if there { Change::Seen(&version) } else { Change::Deleted(&uid) };
+                        core.heard(0, &object, change);
+                    }
+                    for woken in core.wake(0, &caches, now) {
+                        prop_assert!(parked.remove(&woken.key));
+                    }
+                }
+                Step::Ask(key) => {
+                    match ask_of(&mut core, key, &caches, now) {
+                        true => drop(parked.remove(&key)),
+                        false => drop(parked.insert(key)),
+                    }
+                }
+                Step::Settle(after) => {
+                    now += after;
+                    for ask in core.take_due(now) {
+                        // The server cannot say: nothing changes.
+                        let (_, woken) = core.settle(&ask, Found::Unavailable, &caches, now);
+                        prop_assert!(woken.is_empty());
+                    }
+                }
+            }
+            let caches = world.caches();
+            let reached = world.seen.checked_sub(1).map_or(0, |last| world.history[last].0);
+            for (key, objects) in &mut wanted {
+                // The object itself may be further than what was written.
+                objects.retain(|object, version| {
+                    let held = caches.0[0].objects.get(object);
+                    let held = held.map_or(0, |(_, version)| version.parse().unwrap());
+                    reached.max(held) < *version
+                });
+                if parked.contains(key) {
+                    prop_assert!(!objects.is_empty(), "{key} waits for nothing");
+                }
+            }
+            // Whoever asks is let through if and only if nothing is missing.
+            for key in 0..3u8 {
+                if !parked.contains(&key) {
+                    let open = ask_of(&mut core, key, &caches, now);
+                    if !open {
+                        parked.insert(key);
+                    }
+                    prop_assert_eq!(open, wanted.get(&key).is_none_or(BTreeMap::is_empty));
+                }
+            }
+        }
+        // In the end the cache has everything, and nothing is left.
+        world.seen = world.history.len();
+        let caches = world.caches();
+        core.wake(0, &caches, now);
+        for key in 0..3u8 {
+            prop_assert!(ask_of(&mut core, key, &caches, now));
+        }
+        prop_assert_eq!((core.len(), core.tokens(), core.next_due()), (0, 0, None));
+    }
+}
+
+fn ask_of(core: &mut Core<u8, Vec<u8>>, key: u8, caches: &Hand, now: u64) -> bool {
+    let gate = core.ask(&key, vec![key], |a, b| [a, b].concat(), caches, now);
+    matches!(gate, Gate::Open(..))
+}

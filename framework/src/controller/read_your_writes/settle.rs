@@ -1,0 +1,124 @@
+use std::collections::VecDeque;
+
+use futures_util::{StreamExt, stream::FuturesUnordered};
+use tokio::time::sleep_until;
+
+use super::{
+    core::{Ask, Found},
+    writes::{Inner, ReadYourWrites},
+};
+use crate::{
+    client::{Api, Client, Error},
+    queue::Note,
+    resource::{Object, ObjectKey, PartialObject},
+};
+
+/// So many questions are under way at once.
+const AT_ONCE: usize = 8;
+
+type Answer = Result<Option<PartialObject>, Error>;
+
+impl<N: Note> ReadYourWrites<N> {
+    /// Asks the API server where the caches do not get there, and after writes of which nobody knows whether
+    /// they were done; for ever.
+    pub(in crate::controller) async fn settle(&self, client: &Client) {
+        let inner = &*self.inner;
+        let mut line = VecDeque::new();
+        let mut asking = FuturesUnordered::new();
+        loop {
+            let (asks, next) = inner.shared.take_due(inner.now());
+            line.extend(asks);
+            while asking.len() < AT_ONCE
+                && let Some(ask) = line.pop_front()
+            {
+                asking.push(ask_server(inner, client, ask));
+            }
+            // All branches only wait, or give what has ended.
+            tokio::select! {
+                () = inner.due.notified() => {}
+                () = reached(inner, next) => {}
+                Some((ask, answer)) = asking.next() => inner.answered(&ask, &answer),
+            }
+        }
+    }
+}
+
+impl<N: Note> Inner<N> {
+    fn answered(&self, ask: &Ask<ObjectKey>, answer: &Answer) {
+        let fits = |object: &PartialObject, informer| {
+            let cached = self.caches.get(informer);
+            cached.is_some_and(|cached| cached.may_hold(object.metadata(), |_| None))
+        };
+        let (count, found) = match answer {
+            Ok(None) => (&self.metrics.settled_gone, Found::Nothing),
+            Ok(Some(object)) => {
+                let found = Found::Object {
+                    uid: object.uid(),
+                    version: object.resource_version(),
+                    fits: &|informer| fits(object, informer),
+                };
+                return self.found(ask, found, &self.metrics.settled_found);
+            }
+            Err(error) if is_refusal(error) => {
+                tracing::warn!(
+                    "what the last reconcile of {} wrote is not in its cache, and the API server does \
+                     not say how it is: {error}: it is reconciled all the same",
+                    ask.key
+                );
+                (&self.metrics.settled_refused, Found::Refused)
+            }
+            Err(_) => (&self.metrics.settled_unavailable, Found::Unavailable),
+        };
+        self.found(ask, found, count);
+    }
+
+    fn found(
+        &self,
+        ask: &Ask<ObjectKey>,
+        found: Found<'_>,
+        count: &crate::metrics::prometheus::IntCounter,
+    ) {
+        count.inc();
+        let (settled, woken) = self.shared.settle(ask, found, &self.caches, self.now());
+        self.count_dropped();
+        if !settled.went_back.is_empty() {
+            tracing::warn!(
+                "the API server has an older version of {} than it had answered: its state was put \
+                 back, and the cache is read anew",
+                ask.object
+            );
+            self.caches.relist(&settled.went_back);
+        }
+        self.wake(woken);
+    }
+}
+
+async fn ask_server<N: Note>(
+    inner: &Inner<N>,
+    client: &Client,
+    ask: Ask<ObjectKey>,
+) -> (Ask<ObjectKey>, Answer) {
+    let Some(cached) = inner.caches.get(ask.kind) else {
+        return (ask, Ok(None));
+    };
+    let namespace = ask.object.namespace();
+    let api = Api::<PartialObject>::of(client, cached.resource().clone(), namespace);
+    let answer = api.get_opt(ask.object.name()).await;
+    (ask, answer)
+}
+
+/// Whether the server will say the same when it is asked again.
+fn is_refusal(error: &Error) -> bool {
+    match error.status() {
+        Some(status) => (400..500).contains(&status.code) && !matches!(status.code, 408 | 429),
+        None => matches!(error, Error::Decode { .. } | Error::Invalid { .. }),
+    }
+}
+
+/// Waits until the clock says `next`; for ever if there is nothing to wait for.
+async fn reached<N: Note>(inner: &Inner<N>, next: Option<u64>) {
+    match next {
+        Some(next) => sleep_until(inner.instant(next)).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,116 @@
+use std::hash::Hash;
+
+use super::{
+    core::{Ask, Caches, Core, Found, Gate, Settled, Woken},
+    demand::{Change, Demand},
+    sync::{Mutex, MutexGuard},
+};
+
+/// A [`Core`] under a lock, which the workers and the tasks of the informers share.
+///
+/// The order is what matters: a cache is looked at under the lock, and it tells of a change after the
+/// change can be read. Either the look sees the change, or what is told later meets the demand.
+pub(super) struct Shared<K, N> {
+    core: Mutex<Core<K, N>>,
+}
+
+impl<K: Clone + Eq + Hash + Ord, N> Shared<K, N> {
+    pub(super) fn new() -> Self {
+        Self {
+            core: Mutex::new(Core::new()),
+        }
+    }
+
+    /// As [`Core::demand`], of each informer.
+    pub(super) fn demand(
+        &self,
+        key: &K,
+        object: &K,
+        demands: impl IntoIterator<Item = (usize, usize, Demand)>,
+        caches: &impl Caches<K>,
+        now: u64,
+    ) {
+        let mut core = self.lock();
+        for (informer, kind, demand) in demands {
+            core.demand(key, (informer, kind), object, demand, caches, now);
+        }
+    }
+
+    /// As [`Core::ask`].
+    pub(super) fn ask(
+        &self,
+        key: &K,
+        note: N,
+        merge: impl FnOnce(N, N) -> N,
+        caches: &impl Caches<K>,
+        now: u64,
+    ) -> Gate<N> {
+        self.lock().ask(key, note, merge, caches, now)
+    }
+
+    /// As [`Core::forget`].
+    pub(super) fn forget(&self, key: &K) {
+        self.lock().forget(key);
+    }
+
+    /// As [`Core::wants`].
+    pub(super) fn wants(&self, informer: usize) -> bool {
+        self.lock().wants(informer)
+    }
+
+    /// As [`Core::heard`].
+    pub(super) fn heard(&self, informer: usize, object: &K, change: Change<'_>) {
+        self.lock().heard(informer, object, change);
+    }
+
+    /// As [`Core::wake`].
+    pub(super) fn wake(
+        &self,
+        informer: usize,
+        caches: &impl Caches<K>,
+        now: u64,
+    ) -> Vec<Woken<K, N>> {
+        self.lock().wake(informer, caches, now)
+    }
+
+    /// As [`Core::went_back`].
+    pub(super) fn went_back(&self, informer: usize, now: u64) -> Vec<Woken<K, N>> {
+        self.lock().went_back(informer, now)
+    }
+
+    /// As [`Core::take_due`] and [`Core::next_due`].
+    pub(super) fn take_due(&self, now: u64) -> (Vec<Ask<K>>, Option<u64>) {
+        let mut core = self.lock();
+        let asks = core.take_due(now);
+        (asks, core.next_due())
+    }
+
+    /// As [`Core::settle`].
+    pub(super) fn settle(
+        &self,
+        ask: &Ask<K>,
+        found: Found<'_>,
+        caches: &impl Caches<K>,
+        now: u64,
+    ) -> (Settled, Vec<Woken<K, N>>) {
+        self.lock().settle(ask, found, caches, now)
+    }
+
+    /// As [`Core::take_dropped`].
+    pub(super) fn take_dropped(&self) -> u64 {
+        self.lock().take_dropped()
+    }
+
+    /// As [`Core::len`].
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    // Nothing panics under the lock but a lack of memory; what is left then is whole.
+    fn lock(&self) -> MutexGuard<'_, Core<K, N>> {
+        self.core
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}

@@ -1,0 +1,342 @@
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, PoisonError, RwLock},
+};
+
+use futures_util::future::join_all;
+use tokio::{sync::Notify, time::Instant};
+
+use super::{
+    cached::{Cached, Informer},
+    core::{Caches, Gate, Woken},
+    demand::{Demand, View},
+    follower::Follower,
+    shared::Shared,
+};
+use crate::{
+    cache::{Field, SharedInformer, Subscription},
+    client::Client,
+    metrics::ReadYourWritesMetrics,
+    queue::{Note, Priority, Work, WorkQueue},
+    resource::{ApiResource, Object, ObjectKey},
+};
+
+/// What the keys of a controller wrote and its caches do not have yet.
+pub(in crate::controller) struct ReadYourWrites<N: Note = ()> {
+    pub(super) inner: Arc<Inner<N>>,
+}
+
+pub(super) struct Inner<N: Note> {
+    pub(super) shared: Shared<ObjectKey, (Priority, N)>,
+    pub(super) caches: Informers,
+    queue: WorkQueue<ObjectKey, N>,
+    pub(super) metrics: ReadYourWritesMetrics,
+    epoch: Instant,
+    /// The API server has to be asked earlier than was known.
+    pub(super) due: Notify,
+    subscriptions: Mutex<Vec<Subscription>>,
+}
+
+/// The informers of the controller, by number.
+#[derive(Default)]
+pub(super) struct Informers(RwLock<Vec<Arc<dyn Cached>>>);
+
+/// What the caches held of an object before it was to be deleted: informer and UID.
+pub(in crate::controller) struct Before(Vec<(usize, Option<String>)>);
+
+impl<N: Note> ReadYourWrites<N> {
+    /// Keys that wait no longer go to `queue`.
+    pub(in crate::controller) fn new(
+        queue: WorkQueue<ObjectKey, N>,
+        metrics: ReadYourWritesMetrics,
+    ) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                shared: Shared::new(),
+                caches: Informers::default(),
+                queue,
+                metrics,
+                epoch: Instant::now(),
+                due: Notify::new(),
+                subscriptions: Mutex::default(),
+            }),
+        }
+    }
+
+    /// What is written to objects that `informer` may hold is waited for from now on.
+    pub(in crate::controller) fn follow<C: Object>(&self, informer: &SharedInformer<C>) {
+        let mut caches = self.inner.caches.write();
+        let is_known = |one: &Arc<dyn Cached>| {
+            let one = one.as_any().downcast_ref::<Informer<C>>();
+            one.is_some_and(|one| one.informer.is(informer))
+        };
+        if caches.iter().any(is_known) {
+            return;
+        }
+        let follower = Follower {
+            informer: caches.len(),
+            writes: Arc::downgrade(&self.inner),
+        };
+        caches.push(Arc::new(Informer {
+            informer: informer.clone(),
+            lister: informer.lister(),
+        }));
+        drop(caches);
+        let subscription = informer.follow("read your writes", follower);
+        self.inner.subscriptions().push(subscription);
+    }
+
+    /// Ends the listening.
+    pub(in crate::controller) async fn unfollow(&self) {
+        let subscriptions = std::mem::take(&mut *self.inner.subscriptions());
+        for subscription in subscriptions {
+            subscription.remove().await;
+        }
+    }
+
+    /// Waits until each cache has all that was written before this was called, by whomever: for who
+    /// takes over the lease from another process, before the first reconcile.
+    pub(in crate::controller) async fn catch_up(&self, client: &Client) {
+        let caches = self.inner.caches.read().clone();
+        join_all(caches.iter().map(|one| one.catch_up(client.clone()))).await;
+    }
+
+    /// Whether the key of `work` may be reconciled now. If not the work is put aside with its note and
+    /// priority, and the key comes to the queue again when what it waits for is there.
+    pub(in crate::controller) fn admits(&self, work: &mut Work<ObjectKey, N>) -> bool {
+        let inner = &self.inner;
+        let kept = (work.priority, std::mem::take(&mut work.note));
+        let gate = inner
+            .shared
+            .ask(&work.key, kept, merge, &inner.caches, inner.now());
+        match gate {
+            Gate::Open((priority, note), waited) => {
+                (work.priority, work.note) = (priority, note);
+                waited.into_iter().for_each(|waited| inner.waited(waited));
+                true
+            }
+            Gate::Closed { first } => {
+                if first {
+                    inner.metrics.skips.inc();
+                }
+                inner.due.notify_one();
+                false
+            }
+        }
+    }
+
+    /// `key` will not be reconciled any more.
+    pub(in crate::controller) fn forget(&self, key: &ObjectKey) {
+        self.inner.shared.forget(key);
+        self.inner.due.notify_one();
+    }
+
+    /// A write for `key` was answered by `object` as it is now; `field` gives what a field selector
+    /// asks for.
+    pub(in crate::controller) fn wrote(
+        &self,
+        key: &ObjectKey,
+        resource: &ApiResource,
+        object: &impl Object,
+        field: impl Fn(&str) -> Option<Field>,
+    ) {
+        let Some(version) = object.resource_version() else {
+            return;
+        };
+        let fit = self.inner.caches.of(resource, |cached| {
+            cached.may_hold(object.metadata(), &field)
+        });
+        let demand = |(informer, kind)| (informer, kind, Demand::at(object.uid(), version));
+        self.demand(key, &object.key(), fit.into_iter().map(demand));
+    }
+
+    /// What the caches hold of `object`, to be told when it was [deleted](Self::deleted).
+    pub(in crate::controller) fn before(
+        &self,
+        resource: &ApiResource,
+        object: &ObjectKey,
+    ) -> Before {
+        let all = self.inner.caches.of(resource, |_| true);
+        let held = |(informer, _)| (informer, self.inner.caches.uid(informer, object));
+        Before(all.into_iter().map(held).collect())
+    }
+
+    /// A deletion for `key` was answered: `object`, of that UID if it is known, is gone. Its last `version`,
+    /// if it is known, and what the caches held `before`.
+    pub(in crate::controller) fn deleted(
+        &self,
+        key: &ObjectKey,
+        resource: &ApiResource,
+        object: &ObjectKey,
+        uid: Option<&str>,
+        version: Option<&str>,
+        before: &Before,
+    ) {
+        let caches = &self.inner.caches;
+        let all = caches.of(resource, |_| true);
+        let demands = all.into_iter().filter_map(|(informer, kind)| {
+            let held = before.0.iter().find(|(one, _)| *one == informer);
+            let held = held.and_then(|(_, uid)| uid.as_deref());
+            let uid = uid.or(held)?;
+            let had = held == Some(uid);
+            // One that holds only some objects and not this one has nothing to forget.
+            let is_partial = caches.is_selective(informer);
+            if is_partial && !had && caches.uid(informer, object).as_deref() != Some(uid) {
+                return None;
+            }
+            Some((informer, kind, Demand::gone(uid, version, had)))
+        });
+        let demands: Vec<_> = demands.collect();
+        self.demand(key, object, demands);
+    }
+
+    /// Whether a write of `object` for `key` was done is not known.
+    pub(in crate::controller) fn unknown(
+        &self,
+        key: &ObjectKey,
+        resource: &ApiResource,
+        object: &ObjectKey,
+    ) {
+        let all = self.inner.caches.of(resource, |_| true);
+        let demand = |(informer, kind)| (informer, kind, Demand::Unknown);
+        self.demand(key, object, all.into_iter().map(demand));
+        self.inner.due.notify_one();
+    }
+
+    fn demand(
+        &self,
+        key: &ObjectKey,
+        object: &ObjectKey,
+        demands: impl IntoIterator<Item = (usize, usize, Demand)>,
+    ) {
+        let inner = &self.inner;
+        inner
+            .shared
+            .demand(key, object, demands, &inner.caches, inner.now());
+        inner.count_dropped();
+    }
+
+    /// How many keys there are of which something is asked.
+    #[cfg(test)]
+    pub(in crate::controller) fn len(&self) -> usize {
+        self.inner.shared.len()
+    }
+}
+
+impl<N: Note> Inner<N> {
+    pub(super) fn now(&self) -> u64 {
+        self.epoch.elapsed().as_millis() as u64
+    }
+
+    /// When the clock says so many milliseconds.
+    pub(super) fn instant(&self, at: u64) -> Instant {
+        self.epoch + std::time::Duration::from_millis(at)
+    }
+
+    /// The cache of `informer` has changed.
+    pub(super) fn reached(&self, informer: usize, went_back: bool) {
+        if went_back {
+            let woken = self.shared.went_back(informer, self.now());
+            self.count_dropped();
+            self.wake(woken);
+        }
+        let woken = self.shared.wake(informer, &self.caches, self.now());
+        self.wake(woken);
+    }
+
+    /// Gives keys back to the queue.
+    pub(super) fn wake(&self, woken: Vec<Woken<ObjectKey, (Priority, N)>>) {
+        for Woken { key, note, waited } in woken {
+            self.waited(waited);
+            self.queue.add_with(key, note.0, note.1);
+        }
+    }
+
+    pub(super) fn count_dropped(&self) {
+        self.metrics.dropped.inc_by(self.shared.take_dropped());
+    }
+
+    fn waited(&self, milliseconds: u64) {
+        self.metrics.waiting.observe(milliseconds as f64 / 1000.0);
+    }
+
+    fn subscriptions(&self) -> std::sync::MutexGuard<'_, Vec<Subscription>> {
+        let subscriptions = &self.subscriptions;
+        subscriptions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Informers {
+    /// Number and kind of those that read `resource` and that `pick` picks.
+    pub(super) fn of(
+        &self,
+        resource: &ApiResource,
+        pick: impl Fn(&(dyn Cached + 'static)) -> bool,
+    ) -> Vec<(usize, usize)> {
+        let caches = self.read();
+        let reads = |(_, one): &(usize, &Arc<dyn Cached>)| one.reads(resource);
+        let mut kind = None;
+        let picked = caches.iter().enumerate().filter(reads);
+        picked
+            .filter_map(|(number, one)| {
+                // The kind bears the number of its first informer.
+                let kind = *kind.get_or_insert(number);
+                pick(&**one).then_some((number, kind))
+            })
+            .collect()
+    }
+
+    pub(super) fn get(&self, informer: usize) -> Option<Arc<dyn Cached>> {
+        self.read().get(informer).cloned()
+    }
+
+    pub(super) fn relist(&self, informers: &BTreeSet<usize>) {
+        for informer in informers.iter().filter_map(|one| self.get(*one)) {
+            informer.relist();
+        }
+    }
+
+    fn uid(&self, informer: usize, object: &ObjectKey) -> Option<String> {
+        self.look(informer, object, |view| {
+            view.held.and_then(|held| held.uid).map(str::to_owned)
+        })
+    }
+
+    fn is_selective(&self, informer: usize) -> bool {
+        self.get(informer).is_some_and(|one| {
+            let scope = one.scope();
+            scope.label_selector.is_some() || scope.field_selector.is_some()
+        })
+    }
+
+    fn read(&self) -> std::sync::RwLockReadGuard<'_, Vec<Arc<dyn Cached>>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> std::sync::RwLockWriteGuard<'_, Vec<Arc<dyn Cached>>> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Caches<ObjectKey> for Informers {
+    fn look<T>(&self, informer: usize, object: &ObjectKey, look: impl FnOnce(View<'_>) -> T) -> T {
+        let mut look = Some(look);
+        let mut seen = None;
+        if let Some(cached) = self.get(informer) {
+            cached.look(object, &mut |view| {
+                seen = look.take().map(|look| look(view));
+            });
+        }
+        match (seen, look) {
+            (Some(seen), _) => seen,
+            (None, Some(look)) => look(View::default()),
+            (None, None) => unreachable!("a cache shows what it has once"),
+        }
+    }
+}
+
+fn merge<N: Note>(mut earlier: (Priority, N), later: (Priority, N)) -> (Priority, N) {
+    earlier.0 = earlier.0.max(later.0);
+    earlier.1.merge(later.1);
+    earlier
+}
