@@ -56,8 +56,8 @@ impl AccessGuard {
     /// What was declared and not used yet.
     ///
     /// `get`, `list` and `watch` of one resource are one use, and so are `create`, `update` and
-    /// `patch`: they are declared together. Finalizers as a subresource are never missed here: they are
-    /// asked about by the server on its own, in the course of other requests.
+    /// `patch`: they are declared together. Never missed here are finalizers as a subresource, which the
+    /// server asks about on its own in the course of other requests, and Events, which another client sends.
     pub fn unused(&self) -> Access {
         let is_used = |wanted: &Permission| {
             let mut alike = self.permissions.iter().filter(|one| {
@@ -70,7 +70,7 @@ impl AccessGuard {
             alike.any(|one| one.used.load(Ordering::Relaxed))
         };
         let all = self.permissions.iter().map(|one| &one.permission);
-        all.filter(|one| !one.resource.ends_with("/finalizers") && !is_used(one))
+        all.filter(|one| !is_asked_by_others(one) && !is_used(one))
             .cloned()
             .collect()
     }
@@ -133,6 +133,10 @@ impl fmt::Debug for AccessGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "AccessGuard({})", self.access())
     }
+}
+
+fn is_asked_by_others(permission: &Permission) -> bool {
+    permission.resource.ends_with("/finalizers") || permission.group == "events.k8s.io"
 }
 
 /// What is used together.

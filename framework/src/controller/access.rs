@@ -3,7 +3,7 @@ use std::sync::{Arc, OnceLock};
 use super::{Controller, Environment, Reconciler, Role, Wired};
 use crate::{
     client::{AccessGuard, Client},
-    resource::{Access, AccessRule, Resource},
+    resource::{Access, AccessRule, Resource, Scope},
 };
 
 const READ: [&str; 3] = ["get", "list", "watch"];
@@ -41,6 +41,7 @@ impl<R: Reconciler> Controller<R> {
     /// | declared by | verbs |
     /// | --- | --- |
     /// | the reconciled kind | get, list, watch; patch of `status` if the kind is the program's own and has it |
+    /// | always | create and patch of Events |
     /// | `owns` | get, list, watch, create, patch; update of the owner's `finalizers`, which API servers may ask for where owners are set |
     /// | `watches`, `reads` | get, list, watch |
     /// | [`writes`](Self::writes) | get, create, update, patch |
@@ -52,6 +53,7 @@ impl<R: Reconciler> Controller<R> {
         if has_status::<R::Resource>() {
             needs = needs.and(AccessRule::of::<R::Resource>(["patch"]).subresource("status"));
         }
+        needs = needs.and(events::<R::Resource>());
         if wired.iter().any(|wired| wired.role == Role::Owned) {
             needs = needs.and(AccessRule::of::<R::Resource>(["update"]).subresource("finalizers"));
         }
@@ -61,6 +63,16 @@ impl<R: Reconciler> Controller<R> {
     /// Which of its needs were used, now and while it [runs](Self::run).
     pub fn access_use(&self) -> AccessUse {
         self.access_use.clone()
+    }
+}
+
+/// Where the Events about objects of a kind are written.
+fn events<K: Resource>() -> AccessRule {
+    let rule = AccessRule::new("events.k8s.io", "events", ["create", "patch"]);
+    if K::Scope::NAMESPACED {
+        rule
+    } else {
+        rule.in_namespace("default")
     }
 }
 

@@ -63,6 +63,8 @@ mod failure;
 mod fingerprints;
 mod hub;
 mod key_states;
+#[cfg(feature = "dev")]
+mod offline;
 mod own_writes;
 mod owner_map;
 mod predicate;
@@ -89,6 +91,8 @@ pub use controller::Controller;
 pub use environment::Environment;
 pub use error::Error;
 pub use failure::{Failure, Result};
+#[cfg(feature = "dev")]
+pub use offline::{Offline, Sent};
 pub use predicate::Predicate;
 pub use reconciler::Reconciler;
 pub use status::ControllerStatus;

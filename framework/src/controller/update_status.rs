@@ -8,14 +8,15 @@ use super::{
 };
 use crate::{
     client::{Api, Patch},
-    resource::{ApiResource, Resource},
+    resource::{ApiResource, Resource, keep_transitions},
 };
 
 impl<K: Resource> Context<K> {
     /// Makes `status` the status of the reconciled object.
     ///
     /// Server-side apply of the status subresource, forced, under the operator's name. Nothing is sent
-    /// when the object has this status already. The event by which the write comes back does not
+    /// when the object has this status already; conditions keep their transition times where their status
+    /// is the same (see [`Conditions`](crate::resource::Conditions)). The event by which the write comes back does not
     /// lead to a reconcile, unless somebody else changed something, too.
     ///
     /// # Errors
@@ -26,6 +27,8 @@ impl<K: Resource> Context<K> {
         let failed = |source| Error::serialize("update status", &resource, &self.key, source);
         let mut status = serde_json::to_value(status).map_err(failed)?;
         strip_nulls(&mut status);
+        let present = status_of(&**object).map_err(failed)?;
+        keep_transitions(&mut status, &present);
         let body = self.fingerprint(&status);
 
         let hub = &self.shared.hub;
@@ -46,7 +49,6 @@ impl<K: Resource> Context<K> {
         }
         // Only the object that was seen can be compared; after a write of our own it is out of date.
         if version == seen {
-            let present = status_of(&**object).map_err(failed)?;
             let kept = self.fingerprint(&present);
             let as_kept = last.is_some_and(|last| last.written.body == body && last.kept == kept);
             if as_kept || present == status {

@@ -126,6 +126,7 @@ fn may_be_done(error: &client::Error) -> bool {
         client::Error::Api { status, .. } => matches!(status.code, 408 | 500..=599),
         client::Error::Connect { .. }
         | client::Error::Fenced { .. }
+        | client::Error::NotDeclared { .. }
         | client::Error::Invalid { .. }
         | client::Error::Config(_) => false,
         _ => true,

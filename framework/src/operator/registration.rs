@@ -5,9 +5,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{OperatorError, Setup};
 use crate::{
-    controller::{Controller, ControllerStatus, Environment, Failure, Reconciler},
+    controller::{AccessUse, Controller, ControllerStatus, Environment, Failure, Reconciler},
     crd::{CrdError, CustomResourceDefinition},
-    resource::{ApiResource, Resource},
+    resource::{Access, ApiResource, Resource},
 };
 
 /// A controller that is to be, its reconciler's type forgotten.
@@ -28,6 +28,8 @@ pub(super) trait Registration: Send {
 /// A controller that has everything and does not work yet.
 pub(super) struct Built {
     pub(super) status: ControllerStatus,
+    pub(super) access: Access,
+    pub(super) access_use: AccessUse,
     /// The kinds it watches.
     pub(super) wired: Vec<ApiResource>,
     /// The controller at work, until the last reconcile ended.
@@ -98,6 +100,8 @@ where
             let controller = Controller::new(reconciler);
             Ok(Built {
                 status: controller.status(),
+                access: controller.needs(),
+                access_use: controller.access_use(),
                 wired: controller
                     .wired()
                     .into_iter()

@@ -9,10 +9,11 @@ use super::{Operator, OperatorError, Setup, readiness::Readiness, registration::
 use crate::{
     cache::Informers,
     client::Client,
-    controller::Environment,
+    controller::{AccessUse, Environment},
     events::Recorder,
     health::Checks,
     metrics::Metrics,
+    resource::Access,
     server::{Routes, Server},
 };
 
@@ -31,6 +32,7 @@ pub struct Running {
     http: Option<SocketAddr>,
     informers: Informers,
     readiness: Readiness,
+    access: Vec<(Access, AccessUse)>,
     /// No reconcile starts any more.
     closing: CancellationToken,
     /// Reconciles that run are dropped.
@@ -62,6 +64,7 @@ impl Running {
                 controllers: Vec::new(),
             },
             informers,
+            access: Vec::new(),
             closing: all.child_token(),
             cancel: all.child_token(),
             controllers: TaskTracker::new(),
@@ -107,6 +110,7 @@ impl Running {
         for registered in operator.registered {
             let built = registered.build(surroundings.clone()).await?;
             running.readiness.controllers.push(built.status);
+            running.access.push((built.access, built.access_use));
             kinds.extend(built.wired);
             work.push(built.work);
         }
@@ -174,6 +178,18 @@ impl Running {
     /// Where metrics and health are served, if they are.
     pub fn http_address(&self) -> Option<SocketAddr> {
         self.http
+    }
+
+    /// All that its controllers declare they do: what the program has to be allowed.
+    pub fn access(&self) -> Access {
+        self.access.iter().map(|(access, _)| access.clone()).sum()
+    }
+
+    /// What was declared and not used by the controller that declared it, since the start; a test suite that has
+    /// gone through everything finds here what to take out of `wire`. See
+    /// [`AccessGuard::unused`](crate::client::AccessGuard::unused).
+    pub fn unused_access(&self) -> Access {
+        self.access.iter().map(|(_, used)| used.unused()).sum()
     }
 
     /// Waits until every controller works. A kind that is not served, or forbidden, makes it wait for ever; readiness

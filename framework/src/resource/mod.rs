@@ -9,6 +9,7 @@
 //! * [`ObjectKey`] names an object within its kind, [`ObjectRef`] names it within the cluster.
 //! * [`Scheme`] reads objects from the manifests that people write, and [`to_yaml`] writes them.
 //! * [`Access`] is what a part of a program needs to be allowed to do, from which RBAC is written.
+//! * [`Conditions`] sets the conditions of a status.
 //! * [`Status`] is the server's own error, kept whole.
 //!
 //! Nothing here does I/O.
@@ -26,6 +27,7 @@
 
 mod access;
 mod api_resource;
+mod condition;
 mod crd_error;
 mod dynamic;
 mod field_selector;
@@ -50,6 +52,8 @@ pub mod wire;
 
 pub use access::{Access, AccessRule, AccessScope, Permission};
 pub use api_resource::ApiResource;
+pub(crate) use condition::keep_transitions;
+pub use condition::{ConditionError, Conditions, NewCondition};
 pub use crd_error::CrdError;
 pub use dynamic::{DynamicObject, TypeMeta};
 pub use field_selector::{FieldSelector, FieldTerm};

@@ -21,6 +21,8 @@
 //! * [`Cluster::until`] and its like wait for a condition; one that does not come is an error which says what
 //!   was waited for and what was seen last.
 //! * [`Cluster::faults`] drops watches, forgets history and answers errors.
+//! * [`Offline`] tries a reconciler without any server: objects in, writes out.
+//! * [`Running::unused_access`](crate::operator::Running::unused_access) tells which declared needs a suite never used.
 //! * [`Cluster::requests`] tells what was asked of the server.
 
 mod cluster;
@@ -28,4 +30,6 @@ mod late;
 
 pub use cluster::Cluster;
 pub use late::Late;
+
+pub use crate::controller::{Offline, Sent};
 pub use pilothouse_sandbox::{Answer, Builder, Faults, RecordedRequest, RequestMatcher, Sandbox};

@@ -33,6 +33,11 @@ impl<K: Resource, C: Resource> Wiring<K> for Owned<C> {
         readers.insert(informer::<C>(environment).lister());
     }
 
+    #[cfg(feature = "dev")]
+    fn offline(&self, readers: &Readers) -> Option<crate::controller::offline::Refill> {
+        Some(crate::controller::offline::refill::<C>(readers))
+    }
+
     fn connect(self: Box<Self>, environment: &Environment, hub: &Arc<Hub<K>>) -> Connection {
         let (at, hub) = (hub.clone(), hub.clone());
         let which = self.references;

@@ -21,6 +21,11 @@ impl<K: Resource, C: Resource> Wiring<K> for Read<C> {
         readers.insert(informer::<C>(environment).lister());
     }
 
+    #[cfg(feature = "dev")]
+    fn offline(&self, readers: &Readers) -> Option<crate::controller::offline::Refill> {
+        Some(crate::controller::offline::refill::<C>(readers))
+    }
+
     fn connect(self: Box<Self>, environment: &Environment, hub: &Arc<Hub<K>>) -> Connection {
         let informer = informer::<C>(environment);
         hub.writes.follow(&informer);

@@ -13,6 +13,12 @@ pub(in crate::controller) trait Wiring<K>: Send {
     fn wired(&self) -> Wired;
     /// Makes the kind readable.
     fn read(&self, environment: &Environment, readers: &Readers);
+    /// Makes the kind readable without a server, and gives what fills its cache; `None` for what is no kind.
+    #[cfg(feature = "dev")]
+    fn offline(&self, readers: &Readers) -> Option<crate::controller::offline::Refill> {
+        let _ = readers;
+        None
+    }
     /// Begins to listen.
     fn connect(self: Box<Self>, environment: &Environment, hub: &Arc<Hub<K>>) -> Connection;
 }

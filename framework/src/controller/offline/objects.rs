@@ -1,0 +1,298 @@
+use std::collections::BTreeMap;
+
+use http::{Method, header, request::Parts};
+use serde_json::{Map, Value, json};
+
+use super::Sent;
+use crate::{
+    client::stack::Requested,
+    resource::{ObjectKey, Resource, Status},
+};
+
+/// Group and plural.
+type Kind = (String, String);
+
+/// Objects, kept the way an API server keeps them as far as a reconciler can see: no schemas, no defaults, no
+/// other controllers.
+#[derive(Default)]
+pub(in crate::controller) struct Objects {
+    kinds: BTreeMap<Kind, BTreeMap<ObjectKey, Value>>,
+    version: u64,
+    pub(super) sent: Vec<Sent>,
+    pub(super) failures: Vec<Failing>,
+}
+
+/// An answer instead of the next request of that kind.
+pub(super) struct Failing {
+    pub(super) verb: String,
+    pub(super) kind: Kind,
+    pub(super) status: Status,
+}
+
+impl Objects {
+    /// The objects of a kind that fit its type.
+    pub(super) fn of<K: Resource>(&self) -> impl Iterator<Item = K> {
+        let objects = self.kinds.get(&kind_of::<K>());
+        let objects = objects.into_iter().flat_map(BTreeMap::values);
+        objects.filter_map(|object| serde_json::from_value(object.clone()).ok())
+    }
+
+    pub(super) fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Puts an object there, whatever was in its place.
+    pub(super) fn put<K: Resource>(&mut self, key: &ObjectKey, object: Value) -> Value {
+        self.store(kind_of::<K>(), key, None, object)
+    }
+
+    /// What a server answers.
+    pub(super) fn answer(&mut self, head: &Parts, body: &[u8]) -> Result<Value, Status> {
+        let path = head.uri.path();
+        let Some(requested) = Requested::parse(path) else {
+            return Err(not_offered(path));
+        };
+        let kind = (requested.group.to_owned(), requested.resource.to_owned());
+        let key = ObjectKey::new(requested.namespace, requested.name.unwrap_or_default());
+        let body: Value = serde_json::from_slice(body).unwrap_or_default();
+        let content_type = head.headers.get(header::CONTENT_TYPE);
+        let content_type = content_type
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default();
+        let verb = match (&head.method, requested.name) {
+            (&Method::GET, Some(_)) => "get",
+            (&Method::GET, None) => "list",
+            (&Method::POST, _) => "create",
+            (&Method::PUT, _) => "update",
+            (&Method::PATCH, _) if content_type.contains("apply-patch") => "apply",
+            (&Method::PATCH, _) => "patch",
+            (&Method::DELETE, Some(_)) => "delete",
+            _ => return Err(not_offered(path)),
+        };
+        if !matches!(verb, "get" | "list") {
+            self.sent.push(Sent {
+                verb,
+                group: kind.0.clone(),
+                plural: kind.1.clone(),
+                key: key.clone(),
+                subresource: requested.subresource.map(str::to_owned),
+                body: body.clone(),
+            });
+        }
+        let fails = |one: &Failing| {
+            one.kind == kind && (one.verb == verb || (one.verb == "patch" && verb == "apply"))
+        };
+        if let Some(place) = self.failures.iter().position(fails) {
+            return Err(self.failures.remove(place).status);
+        }
+        match (verb, requested.subresource) {
+            ("list", None)
+                if head.uri.query().is_none_or(|query| {
+                    !query.contains("elector=") && !query.contains("watch=")
+                }) =>
+            {
+                Ok(self.list(&kind, requested.namespace))
+            }
+            ("get", None) => self.existing(&kind, &key).cloned(),
+            ("create", None) => self.create(kind, &key, body),
+            ("update" | "apply" | "patch", None | Some("status"))
+                if !content_type.contains("json-patch") =>
+            {
+                self.change(verb, kind, &key, requested.subresource.is_some(), body)
+            }
+            ("delete", None) => self.delete(&kind, &key, &body),
+            _ => Err(not_offered(path)),
+        }
+    }
+
+    fn list(&self, kind: &Kind, namespace: Option<&str>) -> Value {
+        let objects = self.kinds.get(kind).into_iter().flatten();
+        let items: Vec<&Value> = objects
+            .filter(|(key, _)| namespace.is_none() || key.namespace() == namespace)
+            .map(|(_, object)| object)
+            .collect();
+        json!({"metadata": {"resourceVersion": self.version.to_string()}, "items": items})
+    }
+
+    fn existing(&self, kind: &Kind, key: &ObjectKey) -> Result<&Value, Status> {
+        let object = self.kinds.get(kind).and_then(|objects| objects.get(key));
+        object.ok_or_else(|| refusal(404, "NotFound", kind, key, "not found"))
+    }
+
+    fn create(&mut self, kind: Kind, place: &ObjectKey, object: Value) -> Result<Value, Status> {
+        let metadata = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
+        let name = match metadata("name") {
+            "" => format!("{}{:05}", metadata("generateName"), self.version + 1),
+            name => name.to_owned(),
+        };
+        let key = ObjectKey::new(place.namespace(), &name);
+        if self.existing(&kind, &key).is_ok() {
+            return Err(refusal(409, "AlreadyExists", &kind, &key, "already exists"));
+        }
+        Ok(self.store(kind, &key, None, object))
+    }
+
+    fn change(
+        &mut self,
+        verb: &str,
+        kind: Kind,
+        key: &ObjectKey,
+        of_status: bool,
+        body: Value,
+    ) -> Result<Value, Status> {
+        let old = match self.existing(&kind, key) {
+            Ok(old) => old.clone(),
+            Err(_) if verb == "apply" && !of_status => return Ok(self.store(kind, key, None, body)),
+            Err(missing) => return Err(missing),
+        };
+        let read = &body["metadata"]["resourceVersion"];
+        if !read.is_null() && *read != "" && *read != old["metadata"]["resourceVersion"] {
+            let text = "the object has been modified; please apply your changes to the latest version and try again";
+            return Err(refusal(409, "Conflict", &kind, key, text));
+        }
+        let mut new = if verb == "update" {
+            body
+        } else {
+            let mut new = old.clone();
+            merge(&mut new, body);
+            new
+        };
+        // Neither way writes the other's part.
+        let (mut kept, part) = if of_status {
+            (old.clone(), new)
+        } else {
+            (new, old.clone())
+        };
+        set(&mut kept, "status", part.get("status").cloned());
+        new = kept;
+        Ok(self.store(kind, key, Some(old), new))
+    }
+
+    fn delete(&mut self, kind: &Kind, key: &ObjectKey, options: &Value) -> Result<Value, Status> {
+        let old = self.existing(kind, key)?.clone();
+        for field in ["uid", "resourceVersion"] {
+            let wanted = &options["preconditions"][field];
+            if !wanted.is_null() && *wanted != old["metadata"][field] {
+                let text = format!("the {field} in the precondition is another one");
+                return Err(refusal(409, "Conflict", kind, key, &text));
+            }
+        }
+        let mut new = old.clone();
+        if let Some(metadata) = new.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata
+                .entry("deletionTimestamp")
+                .or_insert_with(|| TIME.into());
+        }
+        Ok(self.store(kind.clone(), key, Some(old), new))
+    }
+
+    /// Keeps `new` in the place of `old`, with what only a server writes.
+    fn store(&mut self, kind: Kind, key: &ObjectKey, old: Option<Value>, mut new: Value) -> Value {
+        let objects = self.kinds.entry(kind).or_default();
+        let next = self.version + 1;
+        let generation = match &old {
+            None => 1,
+            Some(old) => {
+                let changed = old.get("spec") != new.get("spec");
+                old["metadata"]["generation"].as_i64().unwrap_or(1) + i64::from(changed)
+            }
+        };
+        let fixed = old.as_ref().map(|old| &old["metadata"]);
+        let is_new = old.is_none();
+        if !new["metadata"].is_object() {
+            set(&mut new, "metadata", Some(Value::Object(Map::new())));
+        }
+        if let Some(metadata) = new.get_mut("metadata").and_then(Value::as_object_mut) {
+            let mut keep = |field: &str, made: String| {
+                let value = fixed.and_then(|fixed| fixed.get(field)).cloned();
+                let given = metadata.get(field).filter(|_| is_new).cloned();
+                metadata.insert(field.into(), value.or(given).unwrap_or_else(|| made.into()));
+            };
+            keep("uid", format!("uid-{next}"));
+            keep("creationTimestamp", TIME.into());
+            keep("resourceVersion", next.to_string());
+            metadata.insert("name".into(), key.name().into());
+            if let Some(namespace) = key.namespace() {
+                metadata.insert("namespace".into(), namespace.into());
+            }
+            if is_new {
+                metadata
+                    .entry("generation")
+                    .or_insert_with(|| generation.into());
+            } else {
+                metadata.insert("generation".into(), generation.into());
+            }
+        }
+        if old.as_ref() != Some(&new) {
+            self.version = next;
+            if !is_new {
+                new["metadata"]["resourceVersion"] = next.to_string().into();
+            }
+        }
+        let finalizers = new["metadata"]["finalizers"]
+            .as_array()
+            .is_some_and(|all| !all.is_empty());
+        if new["metadata"].get("deletionTimestamp").is_some() && !finalizers {
+            objects.remove(key);
+        } else {
+            objects.insert(key.clone(), new.clone());
+        }
+        new
+    }
+}
+
+/// When everything happens.
+const TIME: &str = "2026-01-01T00:00:00Z";
+
+pub(super) fn kind_of<K: Resource>() -> Kind {
+    (K::GROUP.to_owned(), K::PLURAL.to_owned())
+}
+
+fn set(object: &mut Value, field: &str, value: Option<Value>) {
+    if let Some(fields) = object.as_object_mut() {
+        match value {
+            Some(value) => fields.insert(field.into(), value),
+            None => fields.remove(field),
+        };
+    }
+}
+
+/// JSON merge patch (RFC 7386).
+fn merge(target: &mut Value, patch: Value) {
+    let Value::Object(patch) = patch else {
+        *target = patch;
+        return;
+    };
+    if !target.is_object() {
+        *target = Value::Object(Map::new());
+    }
+    if let Some(target) = target.as_object_mut() {
+        for (field, value) in patch {
+            if value.is_null() {
+                target.remove(&field);
+            } else {
+                merge(target.entry(field).or_insert(Value::Null), value);
+            }
+        }
+    }
+}
+
+fn refusal(code: u16, reason: &str, kind: &Kind, key: &ObjectKey, text: &str) -> Status {
+    let (group, plural) = kind;
+    let dot = if group.is_empty() { "" } else { "." };
+    let details = json!({"name": key.name(), "group": group, "kind": plural});
+    Status {
+        reason: reason.into(),
+        details: serde_json::from_value(details).ok(),
+        ..Status::from_code(
+            code,
+            format!("{plural}{dot}{group} {:?} {text}", key.name()),
+        )
+    }
+}
+
+fn not_offered(path: &str) -> Status {
+    let text =
+        format!("{path}: a context without a server does not answer this: use `testing::Cluster`");
+    Status::from_code(501, text)
+}

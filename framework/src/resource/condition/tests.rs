@@ -1,0 +1,94 @@
+use jiff::Timestamp;
+use k8s_openapi::{api::core::v1::ConfigMap, apimachinery::pkg::apis::meta::v1::Condition};
+use serde_json::json;
+
+use super::{ConditionError, Conditions, NewCondition, keep_transitions};
+use crate::resource::Object;
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+fn since(conditions: &[Condition], place: usize) -> i64 {
+    conditions[place].last_transition_time.0.as_second()
+}
+
+#[test]
+fn the_transition_time_changes_with_the_status_and_only_then() {
+    let mut conditions = Vec::new();
+    let ready = NewCondition::is_false("Ready", "Starting");
+    assert_eq!(conditions.set(ready.clone().since(at(10))), Ok(true));
+    assert_eq!(conditions.set(ready.clone().since(at(20))), Ok(false));
+    assert_eq!(since(&conditions, 0), 10);
+
+    let mut object = ConfigMap::named("a");
+    object.metadata.generation = Some(3);
+    let more = ready.message("2 of 3").observed(&object).since(at(30));
+    assert_eq!(conditions.set(more), Ok(true));
+    assert_eq!(since(&conditions, 0), 10);
+    assert_eq!(conditions[0].observed_generation, Some(3));
+
+    let ready = NewCondition::is_true("Ready", "Started").since(at(40));
+    assert_eq!(conditions.set(ready), Ok(true));
+    assert_eq!(since(&conditions, 0), 40);
+    assert!(conditions.is_true("Ready") && !conditions.is_false("Ready"));
+}
+
+#[test]
+fn there_is_one_of_each_type_and_the_order_is_kept() {
+    let mut conditions = Vec::new();
+    for kind in ["B", "A", "C", "A", "B"] {
+        conditions
+            .set(NewCondition::is_unknown(kind, "Asked"))
+            .unwrap();
+    }
+    let types = |conditions: &[Condition]| -> String {
+        conditions.iter().map(|one| one.type_.as_str()).collect()
+    };
+    assert_eq!(types(&conditions), "BAC");
+    assert!(!conditions.is_true("A") && !conditions.is_false("A"));
+    assert!(conditions.unset("A") && !conditions.unset("A"));
+    assert_eq!(types(&conditions), "BC");
+}
+
+#[test]
+fn what_the_api_would_refuse_is_refused_here_and_changes_nothing() {
+    let mut conditions = Vec::new();
+    let mut refusal = |kind: &str, reason: &str| {
+        let refusal = conditions.set(NewCondition::is_true(kind, reason)).err();
+        assert_eq!(conditions.len(), 0);
+        refusal
+    };
+    for kind in ["", "a b", "-a", "a-", "A.com/b", "a/b/c", "a./b"] {
+        assert!(
+            matches!(refusal(kind, "R"), Some(ConditionError::Type { .. })),
+            "{kind}"
+        );
+    }
+    for reason in ["", "two words", "1st", "A-b", "A:", "Ü"] {
+        assert!(
+            matches!(
+                refusal("Ready", reason),
+                Some(ConditionError::Reason { .. })
+            ),
+            "{reason}"
+        );
+    }
+    assert_eq!(
+        refusal("Ready", "all is well").unwrap().to_string(),
+        "condition Ready: the reason \"all is well\" must be one word, such as `PodsReady`: a letter, then letters, digits, `_`, `,` and `:`; sentences belong in the message"
+    );
+    for (kind, reason) in [("example.com/Ready_2.x", "A:b,c_"), ("r", "R")] {
+        conditions.set(NewCondition::is_true(kind, reason)).unwrap();
+    }
+}
+
+#[test]
+fn a_status_that_was_put_together_anew_keeps_its_transition_times() {
+    let one = |kind: &str, status: &str, time: &str| json!({"type": kind, "status": status, "lastTransitionTime": time});
+    let present = json!({"conditions": [one("A", "True", "then"), one("B", "True", "then")]});
+    let mut status = json!({"conditions": [one("A", "True", "now"), one("B", "False", "now"), one("C", "True", "now")]});
+    keep_transitions(&mut status, &present);
+    let expected = json!({"conditions": [one("A", "True", "then"), one("B", "False", "now"), one("C", "True", "now")]});
+    assert_eq!(status, expected);
+}
