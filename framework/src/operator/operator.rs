@@ -120,9 +120,13 @@ impl Operator {
     ///
     /// # Errors
     /// A definition cannot be made, or the server refuses it.
-    pub async fn install(&self, client: &Client) -> Result<(), OperatorError> {
-        let definitions = self.definitions()?;
-        Ok(crd::install(client, &definitions, &self.name).await?)
+    pub fn install<'a>(
+        &self,
+        client: &'a Client,
+    ) -> impl Future<Output = Result<(), OperatorError>> + Send + use<'a> {
+        // Not held while it waits: reconcilers that are to be built cannot be shared by threads.
+        let (definitions, name) = (self.definitions(), self.name.clone());
+        async move { Ok(crd::install(client, &definitions?, &name).await?) }
     }
 
     /// Runs until `cancel`, then stops in order; see the module's page. `client` is what everything goes through.

@@ -9,6 +9,10 @@ use std::{
     time::Duration,
 };
 
+use pilothouse::{
+    events::{Event, Recorder},
+    k8s::api::core::v1::Pod,
+};
 use pilothouse_sandbox::Sandbox;
 use tempfile::TempDir;
 use tokio::{
@@ -16,6 +20,7 @@ use tokio::{
     process::{Child, Command},
     time::timeout,
 };
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     programs,
@@ -109,8 +114,31 @@ async fn kubectl_reads_logs_and_runs_processes_as_on_a_cluster() {
     }
 }
 
+/// Events are listed, and told of with the object.
+async fn events(kubectl: &Kubectl<'_>, target: &Target, pod: &Pod) {
+    let recorder = Recorder::new(&target.client, "tests.example.com/probe");
+    recorder.start(&CancellationToken::new());
+    for note in ["no answer", "no answer yet"] {
+        recorder.event(pod, Event::warning("Unhealthy", "Probe").note(note));
+    }
+    recorder.shutdown(PATIENCE).await;
+    let namespace = target.namespace.as_str();
+    for told in [&["get", "events"][..], &["describe", "pod", "web"]] {
+        let arguments = [&["-n", namespace], told].concat();
+        let (code, output, errors) = kubectl.run(&arguments).await;
+        assert_eq!((code, errors.as_str()), (Some(0), ""));
+        let line = output.lines().find(|line| line.contains("Unhealthy"));
+        let line = line.unwrap_or_else(|| panic!("{told:?}: {output}"));
+        assert!(
+            line.contains("Warning") && line.contains("no answer yet"),
+            "{line}"
+        );
+    }
+}
+
 async fn story(kubectl: &Kubectl<'_>, target: &Target) {
-    target.running_pod("web").await;
+    let pods = target.running_pod("web").await;
+    events(kubectl, target, &pods.get("web").await.unwrap()).await;
     let namespace = target.namespace.as_str();
     let ok = |output: &str| (Some(0), output.to_owned(), String::new());
 

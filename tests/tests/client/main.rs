@@ -117,6 +117,7 @@ scenarios! {
         events_are_recorded_repeated_and_lost,
         what_an_event_may_say_and_what_of_it_may_change,
     ],
+    examples: [a_task_runs_again_and_again],
 }
 
 /// Goes through all of them with a real API server.

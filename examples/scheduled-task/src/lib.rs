@@ -1,0 +1,210 @@
+//! A command that runs again and again, each time as a Job: a small CronJob.
+
+use pilothouse::{
+    client::{Api, DeleteParams},
+    k8s::{
+        api::batch::v1::{Job, JobSpec},
+        apimachinery::pkg::apis::meta::v1::{Condition, Time},
+        jiff::Timestamp,
+    },
+    prelude::*,
+};
+
+// ANCHOR: kind
+/// A command that runs again and again.
+#[derive(Resource, Clone, Debug)]
+#[resource(group = "demo.pilothouse.dev", version = "v1", namespaced)]
+pub struct ScheduledTask {
+    pub metadata: ObjectMeta,
+    pub spec: ScheduledTaskSpec,
+    pub status: Option<ScheduledTaskStatus>,
+}
+
+/// What is run, and how often.
+#[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ScheduledTaskSpec {
+    /// Seconds from one start to the next. While a run lasts the next one is left out.
+    #[schema(minimum = 1, column = "Every")]
+    pub every_seconds: i64,
+    /// The image whose command is run.
+    pub image: String,
+    /// The command; the image's own if there is none.
+    #[serde(default)]
+    pub command: Vec<String>,
+    /// How many runs that have ended are kept, to be looked at.
+    #[serde(default = "three")]
+    #[schema(minimum = 1)]
+    pub history: i32,
+}
+
+/// How the runs went.
+#[derive(Schema, Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ScheduledTaskStatus {
+    /// The Job that runs.
+    #[schema(column = "Active")]
+    pub active: Option<String>,
+    /// Whether the last run went well: `Healthy`.
+    #[schema(list_type = "map", list_map_keys("type"))]
+    pub conditions: Vec<Condition>,
+}
+
+fn three() -> i32 {
+    3
+}
+// ANCHOR_END: kind
+
+struct ScheduledTaskReconciler;
+
+// ANCHOR: reconciler
+impl Reconciler for ScheduledTaskReconciler {
+    type Resource = ScheduledTask;
+
+    fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
+        controller.owns::<Job>()
+    }
+
+    async fn reconcile(
+        &self,
+        task: Arc<ScheduledTask>,
+        cx: &Context<ScheduledTask>,
+    ) -> Result<Action> {
+        let (run, next) = task.schedule(Timestamp::now());
+        let mut jobs = cx.list_owned::<Job>()?.items;
+        jobs.sort_by_key(|job| run_of(job));
+        let mut status = task.status.clone().unwrap_or_default();
+
+        let was_active = |job: &Arc<Job>| status.active.as_deref() == Some(job.name());
+        if let Some(job) = jobs.iter().find(|job| was_active(job))
+            && let Some(succeeded) = succeeded(job)
+        {
+            cx.event(ended(job, succeeded));
+            set(&mut status.conditions, healthy(&task, succeeded));
+        }
+        let active = jobs.iter().find(|job| succeeded(job).is_none());
+        status.active = match active {
+            Some(job) => Some(job.name().to_owned()),
+            // Named after its run, it is started once even if this is called twice.
+            None if jobs.last().is_none_or(|last| run_of(last) < run) => {
+                let job = cx.apply(job(&task, run)).await?;
+                let started = Event::normal("Started", "Start").note(format!("run {run}"));
+                cx.event(started.related(&job));
+                Some(job.name().to_owned())
+            }
+            None => None,
+        };
+        let ended: Vec<_> = jobs.iter().filter(|job| succeeded(job).is_some()).collect();
+        let kept = usize::try_from(task.spec.history).unwrap_or(1).max(1);
+        for old in &ended[..ended.len().saturating_sub(kept)] {
+            delete(cx, old).await?;
+        }
+        cx.update_status(status).await?;
+        Ok(Action::requeue_after(next))
+    }
+}
+// ANCHOR_END: reconciler
+
+impl ScheduledTask {
+    /// The number of the run for which it is time, and how long it is until the next one.
+    fn schedule(&self, now: Timestamp) -> (i64, Duration) {
+        let every = self.spec.every_seconds.max(1);
+        let created = self.metadata.creation_timestamp.as_ref();
+        let age = created.map_or(0, |created| now.as_second() - created.0.as_second());
+        let next = every - age.max(0) % every;
+        (age.max(0) / every, Duration::from_secs(next.unsigned_abs()))
+    }
+}
+
+/// Which run a Job is.
+fn run_of(job: &Job) -> i64 {
+    let number = job.name().rsplit_once('-').map(|(_, number)| number);
+    number.and_then(|number| number.parse().ok()).unwrap_or(-1)
+}
+
+/// Whether a Job that has ended did so well.
+fn succeeded(job: &Job) -> Option<bool> {
+    let conditions = job.status.as_ref()?.conditions.as_deref()?;
+    let holds = |kind: &str| {
+        let mut all = conditions.iter();
+        all.any(|condition| condition.type_ == kind && condition.status == "True")
+    };
+    (holds("Complete") || holds("Failed")).then(|| holds("Complete"))
+}
+
+/// Deletes a Job with its Pods.
+async fn delete(cx: &Context<ScheduledTask>, job: &Job) -> Result<()> {
+    let jobs = Api::<Job>::namespaced(cx.live(), job.namespace().unwrap_or_default());
+    match jobs.delete(job.name(), &DeleteParams::background()).await {
+        Err(error) if !error.is_not_found() => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// What people are told of a run that has ended.
+fn ended(job: &Job, succeeded: bool) -> Event {
+    let event = match succeeded {
+        true => Event::normal("Succeeded", "Run"),
+        false => Event::warning("Failed", "Run"),
+    };
+    event
+        .note(format!("run {} has ended", run_of(job)))
+        .related(job)
+}
+
+fn healthy(task: &ScheduledTask, succeeded: bool) -> Condition {
+    let reason = if succeeded { "Succeeded" } else { "Failed" };
+    Condition {
+        type_: "Healthy".into(),
+        status: if succeeded { "True" } else { "False" }.into(),
+        reason: reason.into(),
+        message: String::new(),
+        observed_generation: task.metadata.generation,
+        last_transition_time: Time(Timestamp::now()),
+    }
+}
+
+/// Puts a condition in the place of the one of its type; its time counts only if its status is another one.
+fn set(conditions: &mut Vec<Condition>, mut new: Condition) {
+    let present = conditions.iter().position(|old| old.type_ == new.type_);
+    let Some(at) = present else {
+        return conditions.push(new);
+    };
+    if conditions[at].status == new.status {
+        new.last_transition_time = conditions[at].last_transition_time.clone();
+    }
+    conditions[at] = new;
+}
+
+// ANCHOR: job
+/// One run.
+fn job(task: &ScheduledTask, run: i64) -> Job {
+    let command = task.spec.command.clone();
+    let main = Container {
+        name: "main".into(),
+        image: Some(task.spec.image.clone()),
+        command: Some(command).filter(|command| !command.is_empty()),
+        ..Default::default()
+    };
+    Job {
+        spec: Some(JobSpec {
+            backoff_limit: Some(0),
+            template: PodTemplateSpec {
+                spec: Some(PodSpec {
+                    containers: vec![main],
+                    restart_policy: Some("Never".into()),
+                    ..Default::default()
+                }),
+                ..Default::default()
+            },
+            ..Default::default()
+        }),
+        ..Job::named(format!("{}-{run}", task.name()))
+    }
+}
+// ANCHOR_END: job
+
+/// The operator, for `main` and for tests.
+pub fn operator() -> Operator {
+    Operator::new("scheduled-task").controller(ScheduledTaskReconciler)
+}

@@ -1,0 +1,121 @@
+//! The examples, as their users see them.
+
+use pilothouse::{
+    client::{Client, DeleteParams, ListParams, Patch, PatchParams, PostParams},
+    k8s::{
+        api::{
+            batch::v1::Job,
+            core::v1::Pod,
+            events::v1::Event,
+        },
+        apimachinery::pkg::apis::meta::v1::Condition,
+    },
+    operator::{Operator, Running},
+    resource::{Object, ObjectMeta},
+};
+use scheduled_task::{ScheduledTask, ScheduledTaskSpec};
+use serde_json::json;
+
+use crate::target::{Nodes, Target};
+
+/// The operator at work, its kinds installed.
+async fn started(operator: Operator, client: &Client) -> Running {
+    operator.install(client).await.unwrap();
+    let running = operator.start(client.clone()).await.unwrap();
+    running.synced().await;
+    running
+}
+
+pub(crate) async fn a_task_runs_again_and_again(target: &Target) {
+    let operator = scheduled_task::operator().namespace(&target.namespace);
+    let running = started(operator, &target.client).await;
+    let tasks = target.api::<ScheduledTask>();
+    let jobs = target.api::<Job>();
+    let task = ScheduledTask {
+        metadata: ObjectMeta {
+            name: Some("greet".into()),
+            ..Default::default()
+        },
+        spec: ScheduledTaskSpec {
+            every_seconds: 2,
+            image: "busybox".into(),
+            command: vec!["echo".into(), "hello".into()],
+            history: 1,
+        },
+        status: None,
+    };
+    tasks.create(&PostParams::default(), &task).await.unwrap();
+
+    // One run after the other, of which one that has ended is kept.
+    let mut last = None;
+    for succeeds in [true, false, true] {
+        let active = || async {
+            let task = tasks.get("greet").await.unwrap();
+            let active = task.status?.active?;
+            (Some(&active) != last.as_ref()).then_some(active)
+        };
+        let active = target.until("a run is active", active).await;
+        end(target, &active, succeeds).await;
+        let healthy = if succeeds { "True" } else { "False" };
+        let told = || async {
+            let status = tasks.get("greet").await.unwrap().status?;
+            let one = |one: &&Condition| one.type_ == "Healthy" && one.status == healthy;
+            status.conditions.iter().find(one).map(drop)
+        };
+        target.until(&format!("Healthy is {healthy}"), told).await;
+        last = Some(active);
+    }
+    let kept = || async {
+        let jobs = jobs.list(&ListParams::default()).await.unwrap().items;
+        (jobs.len() <= 2).then_some(())
+    };
+    target.until("older runs are gone", kept).await;
+
+    // Everybody is told.
+    let reasons = || async {
+        let events = target.api::<Event>();
+        let events = events.list(&ListParams::default()).await.unwrap().items;
+        let by_us = |event: &&Event| {
+            event.reporting_controller.as_deref() == Some("scheduled-task/scheduledtask")
+        };
+        let reasons: Vec<_> = events.iter().filter(by_us).collect();
+        let told = |reason: &str| reasons.iter().any(|event| event.reason.as_deref() == Some(reason));
+        (told("Started") && told("Succeeded") && told("Failed")).then_some(())
+    };
+    target.until("events tell of it", reasons).await;
+
+    tasks
+        .delete("greet", &DeleteParams::default())
+        .await
+        .unwrap();
+    let gone = || async {
+        // A run that is under way comes to its end first.
+        for job in jobs.list(&ListParams::default()).await.unwrap().items {
+            if job.status.is_none_or(|status| status.conditions.is_none()) {
+                end(target, job.metadata.name.as_deref().unwrap(), true).await;
+            }
+        }
+        tasks.get_opt("greet").await.unwrap().is_none().then_some(())
+    };
+    target.until("the task is gone", gone).await;
+    running.stop().await;
+}
+
+/// Lets a Job end. The sandbox has no controller of Jobs, and a real server's takes the Pod's word.
+async fn end(target: &Target, job: &str, succeeds: bool) {
+    let params = PatchParams::default();
+    if let Nodes::Simulated(_) = target.nodes {
+        let kind = if succeeds { "Complete" } else { "Failed" };
+        let status = json!({"status": {"conditions": [{"type": kind, "status": "True"}]}});
+        let jobs = target.api::<Job>();
+        let _gone = jobs.patch_status(job, &params, &Patch::Merge(status)).await;
+        return;
+    }
+    let pods = target.api::<Pod>();
+    let of_job = ListParams::default().labels(format!("batch.kubernetes.io/job-name={job}"));
+    let pod = || async { pods.list(&of_job).await.unwrap().items.into_iter().next() };
+    let pod = target.until("the Job has a Pod", pod).await;
+    let phase = if succeeds { "Succeeded" } else { "Failed" };
+    let status = Patch::Merge(json!({"status": {"phase": phase}}));
+    let _gone = pods.patch_status(pod.name(), &params, &status).await;
+}
