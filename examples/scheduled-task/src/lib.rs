@@ -62,7 +62,7 @@ impl Reconciler for ScheduledTaskReconciler {
     type Resource = ScheduledTask;
 
     fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
-        controller.owns::<Job>()
+        controller.owns::<Job>().deletes::<Job>()
     }
 
     async fn reconcile(

@@ -32,7 +32,7 @@
 //!   event is dropped. Everything that is dropped is counted with its reason.
 //! * At the stop what is unsent is sent, within the time that is given.
 //!
-//! It needs to be allowed to `create` and `patch` `events` of `events.k8s.io`, and to `patch` those of the core group: the
+//! It needs to be allowed ([`Recorder::access`]) to `create` and `patch` `events` of `events.k8s.io`, and to `patch` those of the core group: the
 //! note of an Event cannot be changed otherwise. Without the latter, notes stay what they were first.
 
 mod correlator;

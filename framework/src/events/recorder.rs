@@ -9,6 +9,7 @@ use std::{
 };
 
 use jiff::Timestamp;
+use k8s_openapi::api::{core::v1 as core, events::v1 as api};
 use tokio::{
     sync::Notify,
     task::JoinSet,
@@ -29,7 +30,7 @@ use super::{
 use crate::{
     client::{Client, Error},
     metrics::{EventMetrics, Metrics},
-    resource::{ObjectRef, Resource},
+    resource::{Access, AccessRule, ObjectRef, Resource},
 };
 
 /// Records [`Event`]s about objects. Cloning shares what is remembered and sent.
@@ -91,6 +92,18 @@ impl Recorder {
             shared: self.shared.clone(),
             reporter: Arc::new(Reporter::new(controller)),
         }
+    }
+
+    /// What a recorder needs to be allowed to do, in the namespaces of the objects and, for cluster-scoped ones, in
+    /// `default`.
+    pub fn access() -> Access {
+        let events = |scoped: fn(AccessRule) -> AccessRule| {
+            let created = scoped(AccessRule::of::<api::Event>(["create", "patch"]));
+            // Only there the note of an Event can be changed.
+            let noted = scoped(AccessRule::of::<core::Event>(["patch"]));
+            Access::from(created).and(noted)
+        };
+        events(|rule| rule).and(events(|rule| rule.in_namespace("default")))
     }
 
     /// The name under which it records, as the API takes it.

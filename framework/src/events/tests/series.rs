@@ -303,3 +303,30 @@ fn names_differ_even_at_the_same_time() {
     assert_eq!(names.len(), 20);
     assert_eq!(names[0], "a.1");
 }
+
+#[test]
+fn what_it_needs_to_be_allowed_is_said() {
+    let access = crate::events::Recorder::access();
+    let rules = access.policy_rules(|scope| *scope == crate::resource::AccessScope::Operator);
+    let rules: Vec<_> = rules
+        .into_iter()
+        .map(|rule| {
+            (
+                rule.api_groups.unwrap(),
+                rule.resources.unwrap(),
+                rule.verbs,
+            )
+        })
+        .collect();
+    let rule = |group: &str, verbs: &[&str]| {
+        let verbs = verbs.iter().map(|verb| verb.to_string()).collect();
+        (vec![group.to_owned()], vec!["events".to_owned()], verbs)
+    };
+    assert_eq!(
+        rules,
+        [
+            rule("", &["patch"]),
+            rule("events.k8s.io", &["create", "patch"])
+        ]
+    );
+}
