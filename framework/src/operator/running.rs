@@ -14,7 +14,7 @@ use crate::{
     health::Checks,
     metrics::Metrics,
     resource::Access,
-    server::{Routes, Server},
+    server::{Address, Routes, Server},
 };
 
 /// How long reconciles that run may take to end once the operator stops.
@@ -83,7 +83,7 @@ impl Running {
             }
         });
         let starting = running.check_start();
-        running.listen(&operator).await?;
+        running.listen(operator.metrics_address).await?;
 
         let surroundings = Surroundings {
             environment: Environment {
@@ -142,8 +142,8 @@ impl Running {
         started
     }
 
-    async fn listen(&mut self, operator: &Operator) -> Result<(), OperatorError> {
-        let Some(address) = operator.metrics_address else {
+    async fn listen(&mut self, address: Option<Address>) -> Result<(), OperatorError> {
+        let Some(address) = address else {
             return Ok(());
         };
         let failed = |source| OperatorError::Listen { address, source };

@@ -49,3 +49,14 @@ fn the_first_signal_stops_in_order_and_the_second_at_once() {
     assert_eq!(ended(true), ExitCode::SUCCESS);
     assert_eq!(ended(false), ExitCode::from(130));
 }
+
+/// A program with a runtime of its own spawns it.
+#[allow(dead_code)]
+fn an_operator_runs_in_a_task_of_its_own(operator: super::Operator, client: crate::client::Client) {
+    fn spawned<F: Future + Send + 'static>(_: F) {}
+    let installed = client.clone();
+    spawned(async move {
+        operator.install(&installed).await?;
+        operator.run(client, Default::default()).await
+    });
+}
