@@ -1,11 +1,11 @@
 //! The examples, as their users see them.
 
 use pilothouse::{
-    client::{Client, DeleteParams, ListParams, Patch, PatchParams, PostParams},
+    client::{Api, Client, DeleteParams, ListParams, Patch, PatchParams, PostParams},
     k8s::{
         api::{
             batch::v1::Job,
-            core::v1::Pod,
+            core::v1::{ConfigMap, Namespace, Pod},
             events::v1::Event,
         },
         apimachinery::pkg::apis::meta::v1::Condition,
@@ -13,6 +13,7 @@ use pilothouse::{
     operator::{Operator, Running},
     resource::{Object, ObjectMeta},
 };
+use configmap_sync::{LABEL, SharedConfig, SharedConfigSpec};
 use scheduled_task::{ScheduledTask, ScheduledTaskSpec};
 use serde_json::json;
 
@@ -118,4 +119,71 @@ async fn end(target: &Target, job: &str, succeeds: bool) {
     let phase = if succeeds { "Succeeded" } else { "Failed" };
     let status = Patch::Merge(json!({"status": {"phase": phase}}));
     let _gone = pods.patch_status(pod.name(), &params, &status).await;
+}
+
+pub(crate) async fn settings_are_where_they_are_wanted_and_nowhere_else(target: &Target) {
+    let running = started(configmap_sync::operator(), &target.client).await;
+    let all = Api::<SharedConfig>::all(&target.client);
+    let name = target.namespace.as_str();
+    let shared = SharedConfig {
+        metadata: ObjectMeta {
+            name: Some(name.into()),
+            ..Default::default()
+        },
+        spec: SharedConfigSpec {
+            data: [("colour".into(), "blue".into())].into(),
+        },
+        status: None,
+    };
+    all.create(&PostParams::default(), &shared).await.unwrap();
+    let namespaces = Api::<Namespace>::all(&target.client);
+    let other = Namespace::named(format!("{name}-other"));
+    namespaces
+        .create(&PostParams::default(), &other)
+        .await
+        .unwrap();
+    let label = async |namespace: &str, value: Option<&str>| {
+        let patch = Patch::Merge(json!({"metadata": {"labels": {LABEL: value}}}));
+        let params = PatchParams::default();
+        namespaces.patch(namespace, &params, &patch).await.unwrap();
+    };
+    let colours = async |expected: [Option<&str>; 2]| {
+        let seen = || async {
+            let mut seen = Vec::new();
+            for namespace in [name, other.name()] {
+                let copies = Api::<ConfigMap>::namespaced(&target.client, namespace);
+                let copy = copies.get_opt(name).await.unwrap();
+                seen.push(copy.and_then(|copy| copy.data?.get("colour").cloned()));
+            }
+            let wanted = expected.map(|colour| colour.map(str::to_owned));
+            (seen == wanted).then_some(())
+        };
+        target.until(&format!("{expected:?}"), seen).await;
+    };
+
+    label(name, Some(name)).await;
+    label(other.name(), Some(name)).await;
+    colours([Some("blue"), Some("blue")]).await;
+    let copies = || async {
+        let status = all.get(name).await.unwrap().status?;
+        (status.copies == 2).then_some(())
+    };
+    target.until("two copies are reported", copies).await;
+
+    let green = Patch::Merge(json!({"spec": {"data": {"colour": "green"}}}));
+    let params = PatchParams::default();
+    all.patch(name, &params, &green).await.unwrap();
+    colours([Some("green"), Some("green")]).await;
+    // What somebody deletes comes back.
+    let maps = target.api::<ConfigMap>();
+    maps.delete(name, &DeleteParams::default()).await.unwrap();
+    colours([Some("green"), Some("green")]).await;
+    label(other.name(), None).await;
+    colours([Some("green"), None]).await;
+
+    all.delete(name, &DeleteParams::default()).await.unwrap();
+    colours([None, None]).await;
+    let params = DeleteParams::default();
+    namespaces.delete(other.name(), &params).await.unwrap();
+    running.stop().await;
 }

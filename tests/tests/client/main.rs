@@ -117,7 +117,10 @@ scenarios! {
         events_are_recorded_repeated_and_lost,
         what_an_event_may_say_and_what_of_it_may_change,
     ],
-    examples: [a_task_runs_again_and_again],
+    examples: [
+        a_task_runs_again_and_again,
+        settings_are_where_they_are_wanted_and_nowhere_else,
+    ],
 }
 
 /// Goes through all of them with a real API server.
