@@ -59,6 +59,12 @@ pub(super) async fn run<R: Reconciler>(
         name,
     });
 
+    #[cfg(test)]
+    status.remembers({
+        let hub = hub.clone();
+        move || hub.states.len() + hub.queue.remembered()
+    });
+
     let own: Box<dyn Wiring<R::Resource>> = Box::new(own);
     let readers = Readers::default();
     let mut connections = Vec::new();

@@ -12,7 +12,13 @@ use crate::cache::InformerStatus;
 pub struct ControllerStatus {
     name: Arc<str>,
     phase: Arc<Mutex<Phase>>,
+    #[cfg(test)]
+    remembered: Arc<std::sync::OnceLock<Remembered>>,
 }
+
+/// How many entries a controller's maps have.
+#[cfg(test)]
+type Remembered = Box<dyn Fn() -> usize + Send + Sync>;
 
 type Asked = Arc<dyn Fn() -> InformerStatus + Send + Sync>;
 
@@ -28,6 +34,8 @@ impl ControllerStatus {
         Self {
             name: name.into(),
             phase: Arc::new(Mutex::new(Phase::New)),
+            #[cfg(test)]
+            remembered: Arc::default(),
         }
     }
 
@@ -37,6 +45,17 @@ impl ControllerStatus {
 
     pub(super) fn working(&self) {
         *self.phase() = Phase::Working;
+    }
+
+    /// Lets tests look into what is remembered of keys.
+    #[cfg(test)]
+    pub(super) fn remembers(&self, remembered: impl Fn() -> usize + Send + Sync + 'static) {
+        self.remembered.set(Box::new(remembered)).ok();
+    }
+
+    #[cfg(test)]
+    pub(super) fn remembered(&self) -> usize {
+        self.remembered.get().unwrap()()
     }
 
     pub(super) fn stopped(&self) {

@@ -1,7 +1,10 @@
 //! Controllers over a scripted server, on the paused clock.
 
+mod controller_runtime_defects;
 mod failures;
 mod keys;
+mod kube_rs_defects;
+mod load;
 mod mapping;
 mod memory;
 mod sync;

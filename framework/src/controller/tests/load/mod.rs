@@ -1,0 +1,385 @@
+//! Five controllers and thousands of objects over servers that fail, for ten minutes of the paused
+//! clock.
+//!
+//! By default with 500 objects; `PILOTHOUSE_LOAD=10000` says how many, `PILOTHOUSE_SEED` what happens
+//! to them.
+
+pub(super) mod server;
+
+use std::{
+    collections::{BTreeSet, HashSet},
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use k8s_openapi::api::{
+    apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet},
+    batch::v1::Job,
+    core::v1::ConfigMap,
+};
+
+use super::world::{World, named, named_key, owned_by, pass};
+use crate::{
+    controller::{Action, Context, Controller, ControllerStatus, Failure, Reconciler, Result},
+    resource::{CanOwn, Namespaced, Object, ObjectKey, Resource},
+};
+use server::Server;
+
+const WANTED: &str = "example.com/wanted";
+
+/// Numbers that are the same for the same seed (xorshift).
+#[derive(Clone)]
+struct Dice(Arc<Mutex<u64>>);
+
+impl Dice {
+    fn below(&self, end: u64) -> u64 {
+        let mut state = self.0.lock().unwrap();
+        *state ^= *state << 13;
+        *state ^= *state >> 7;
+        *state ^= *state << 17;
+        *state % end
+    }
+
+    fn percent(&self, chance: u64) -> bool {
+        self.below(100) < chance
+    }
+}
+
+/// Keeps for each object a child that bears what the object wants.
+struct Keeper<K> {
+    children: Server<ConfigMap>,
+    dice: Dice,
+    healthy: Arc<Mutex<bool>>,
+    log: Arc<Mutex<Log>>,
+    kind: std::marker::PhantomData<fn() -> K>,
+}
+
+#[derive(Default)]
+struct Log {
+    running: HashSet<ObjectKey>,
+    overlaps: usize,
+    calls: usize,
+}
+
+struct Entered<'a>(&'a Mutex<Log>, &'a ObjectKey);
+
+impl<'a> Entered<'a> {
+    fn new(log: &'a Mutex<Log>, key: &'a ObjectKey) -> Self {
+        let mut entered = log.lock().unwrap();
+        entered.calls += 1;
+        if !entered.running.insert(key.clone()) {
+            entered.overlaps += 1;
+        }
+        Self(log, key)
+    }
+}
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        self.0.lock().unwrap().running.remove(self.1);
+    }
+}
+
+fn child_name<K: Resource>(name: &str) -> String {
+    format!("{}-{name}", K::PLURAL)
+}
+
+fn wanted<K: Object>(object: &K) -> Option<&str> {
+    object.annotation(WANTED)
+}
+
+fn want<K: Object>(object: &mut K, wanted: u64) {
+    let annotations = object.metadata_mut().annotations.get_or_insert_default();
+    annotations.insert(WANTED.to_owned(), wanted.to_string());
+}
+
+fn controller_uid(child: &ConfigMap) -> Option<&str> {
+    let owner = child.metadata.owner_references.as_ref()?.first()?;
+    Some(&owner.uid)
+}
+
+impl<K: Resource> Keeper<K> {
+    fn luck(&self, chance: u64) -> bool {
+        !*self.healthy.lock().unwrap() && self.dice.percent(chance)
+    }
+
+    /// Writes as clients do: late, sometimes not at all, and sometimes without hearing of it.
+    async fn write(&self, write: impl FnOnce(&Server<ConfigMap>) -> bool) -> Result {
+        pass(1 + self.dice.below(100)).await;
+        if self.luck(4) {
+            return Err(Failure::new("not done"));
+        }
+        if self.luck(1) {
+            panic!("as the test wants it");
+        }
+        if !write(&self.children) {
+            return Err(Failure::new("conflict"));
+        }
+        pass(self.dice.below(50)).await;
+        match self.luck(4) {
+            true => Err(Failure::new("nobody knows")),
+            false => Ok(Action::wait()),
+        }
+    }
+}
+
+impl<K> Reconciler for Keeper<K>
+where
+    K: Resource<Scope = Namespaced>,
+    Namespaced: CanOwn<Namespaced>,
+{
+    type Resource = K;
+
+    fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
+        controller.owns::<ConfigMap>()
+    }
+
+    async fn reconcile(&self, object: Arc<K>, cx: &Context<K>) -> Result {
+        let _entered = Entered::new(&self.log, cx.key());
+        let name = child_name::<K>(object.name());
+        let child = cx.get::<ConfigMap>(&name)?;
+        let kept = child.as_ref().is_some_and(|child| {
+            wanted(&**child) == wanted(&*object) && controller_uid(child) == object.uid()
+        });
+        if kept {
+            let wait = self.luck(10);
+            return Ok(match wait {
+                true => Action::requeue_after(Duration::from_secs(self.dice.below(60))),
+                false => Action::wait(),
+            });
+        }
+        let uid = object.uid().unwrap_or_default();
+        let mut new = owned_by::<K, ConfigMap>(named(&name), object.name(), uid);
+        new.metadata.annotations = object.metadata().annotations.clone();
+        match child {
+            None => self.write(|children| children.create(new)).await,
+            Some(child) => {
+                new.metadata.uid = child.metadata.uid.clone();
+                new.metadata.resource_version = child.metadata.resource_version.clone();
+                self.write(|children| children.update(new)).await
+            }
+        }
+    }
+
+    async fn deleted(&self, key: &ObjectKey, _: &Context<K>) -> Result<()> {
+        let _entered = Entered::new(&self.log, key);
+        pass(self.dice.below(20)).await;
+        match self.luck(5) {
+            true => Err(Failure::new("as the test wants it")),
+            false => Ok(()),
+        }
+    }
+}
+
+/// One kind with its controller, whatever the kind.
+trait Part {
+    /// Something happens to an object.
+    fn change(&self, dice: &Dice, number: u64);
+    fn fault(&self, dice: &Dice);
+    fn delete_all(&self);
+    /// UIDs of the objects.
+    fn uids(&self, into: &mut BTreeSet<String>);
+    /// What is not as it should be.
+    fn wrong(&self) -> Vec<String>;
+    fn log(&self) -> (usize, usize);
+    fn remembered(&self) -> usize;
+}
+
+struct Kept<K> {
+    server: Server<K>,
+    children: Server<ConfigMap>,
+    log: Arc<Mutex<Log>>,
+    status: ControllerStatus,
+}
+
+impl<K> Part for Kept<K>
+where
+    K: Resource<Scope = Namespaced> + Default,
+{
+    fn change(&self, dice: &Dice, number: u64) {
+        let name = format!("o{number}");
+        let key = named_key(&name);
+        let child = named_key(&child_name::<K>(&name));
+        match (self.server.get(&key), dice.below(10)) {
+            (None, _) => {
+                let mut object = named::<K>(&name);
+                want(&mut object, dice.below(1000));
+                self.server.create(object);
+            }
+            (Some(_), 0) => self.server.delete(&key),
+            (Some(_), 1) => self.children.delete(&child),
+            (Some(_), 2) => {
+                if let Some(mut child) = self.children.get(&child) {
+                    want(&mut child, 1_000_000);
+                    self.children.update(child);
+                }
+            }
+            (Some(mut object), _) => {
+                want(&mut object, dice.below(1000));
+                self.server.update(object);
+            }
+        }
+    }
+
+    fn fault(&self, dice: &Dice) {
+        fault(&self.server, dice);
+    }
+
+    fn delete_all(&self) {
+        for object in self.server.all() {
+            self.server.delete(&object.key());
+        }
+    }
+
+    fn uids(&self, into: &mut BTreeSet<String>) {
+        let objects = self.server.all();
+        into.extend(objects.iter().filter_map(K::uid).map(str::to_owned));
+    }
+
+    fn wrong(&self) -> Vec<String> {
+        let objects = self.server.all().into_iter();
+        let wrong = objects.filter(|object| {
+            let child = self
+                .children
+                .get(&named_key(&child_name::<K>(object.name())));
+            child.is_none_or(|child| {
+                wanted(&child) != wanted(object) || controller_uid(&child) != object.uid()
+            })
+        });
+        wrong
+            .map(|object| format!("{} {}", K::KIND, object.key()))
+            .collect()
+    }
+
+    fn log(&self) -> (usize, usize) {
+        let log = self.log.lock().unwrap();
+        (log.calls, log.overlaps)
+    }
+
+    fn remembered(&self) -> usize {
+        self.status.remembered()
+    }
+}
+
+fn fault<K: Resource>(server: &Server<K>, dice: &Dice) {
+    let time = Duration::from_secs(1 + dice.below(20));
+    match dice.below(4) {
+        0 => server.end_watches(false),
+        1 => server.end_watches(true),
+        2 => server.fail_for(time),
+        _ => server.delay_for(time),
+    }
+}
+
+struct Load {
+    world: World,
+    children: Server<ConfigMap>,
+    dice: Dice,
+    healthy: Arc<Mutex<bool>>,
+    parts: Vec<Box<dyn Part>>,
+}
+
+impl Load {
+    fn kind<K: Resource<Scope = Namespaced> + Default>(&mut self, objects: u64) {
+        let server = Server::<K>::new();
+        server.serve(&self.world);
+        let log = Arc::<Mutex<Log>>::default();
+        let controller = Controller::new(Keeper::<K> {
+            children: self.children.clone(),
+            dice: self.dice.clone(),
+            healthy: self.healthy.clone(),
+            log: log.clone(),
+            kind: std::marker::PhantomData,
+        });
+        let part = Kept {
+            server,
+            children: self.children.clone(),
+            log,
+            status: controller.status(),
+        };
+        (0..objects).for_each(|number| part.change(&self.dice, number));
+        self.world.start(controller);
+        self.parts.push(Box::new(part));
+    }
+
+    /// The garbage collector: children go with their owners.
+    fn collect(&self) {
+        let mut uids = BTreeSet::new();
+        self.parts.iter().for_each(|part| part.uids(&mut uids));
+        for child in self.children.all() {
+            if controller_uid(&child).is_none_or(|uid| !uids.contains(uid)) {
+                self.children.delete(&child.key());
+            }
+        }
+    }
+
+    async fn seconds(&self, seconds: u64) {
+        for _ in 0..seconds / 10 {
+            pass(10_000).await;
+            self.collect();
+        }
+    }
+}
+
+fn number(variable: &str, default: u64) -> u64 {
+    let value = std::env::var(variable).ok();
+    value.map_or(default, |value| value.parse().unwrap())
+}
+
+#[tokio::test(start_paused = true)]
+async fn whatever_happens_in_ten_minutes_all_is_as_wanted_and_nothing_is_remembered_of_what_went() {
+    let seed = number("PILOTHOUSE_SEED", 0x9E37_79B9_7F4A_7C15);
+    // A parent and a child each, of five kinds.
+    let each = number("PILOTHOUSE_LOAD", 500) / 10;
+    let world = World::new();
+    let children = Server::<ConfigMap>::new();
+    children.serve(&world);
+    let mut load = Load {
+        world,
+        children,
+        dice: Dice(Arc::new(Mutex::new(seed))),
+        healthy: Arc::default(),
+        parts: Vec::new(),
+    };
+    load.kind::<Deployment>(each);
+    load.kind::<StatefulSet>(each);
+    load.kind::<DaemonSet>(each);
+    load.kind::<ReplicaSet>(each);
+    load.kind::<Job>(each);
+
+    let dice = load.dice.clone();
+    for second in 0..600 {
+        for _ in 0..1 + each / 50 {
+            let part = usize::try_from(dice.below(5)).unwrap();
+            load.parts[part].change(&dice, dice.below(each));
+        }
+        match dice.below(60) {
+            part @ 0..5 => load.parts[usize::try_from(part).unwrap()].fault(&dice),
+            5 => fault(&load.children, &dice),
+            _ => {}
+        }
+        pass(1000).await;
+        if second % 10 == 0 {
+            load.collect();
+        }
+    }
+    // Longer than the longest pause after a failure.
+    *load.healthy.lock().unwrap() = true;
+    load.seconds(400).await;
+    let wrong: Vec<_> = load.parts.iter().flat_map(|part| part.wrong()).collect();
+    assert_eq!(wrong, Vec::<String>::new(), "seed {seed}");
+
+    load.parts.iter().for_each(|part| part.delete_all());
+    load.seconds(400).await;
+    for part in &load.parts {
+        let (calls, overlaps) = part.log();
+        assert!(calls as u64 > each, "{calls} calls");
+        assert_eq!(
+            (overlaps, part.remembered()),
+            (0, 0),
+            "overlaps and keys that are remembered, seed {seed}"
+        );
+    }
+    assert_eq!(load.children.all().len(), 0);
+    load.world.cancel.cancel();
+}
