@@ -1,7 +1,7 @@
 //! Five controllers and thousands of objects over servers that fail, for ten minutes of the paused
 //! clock.
 //!
-//! By default with 500 objects; `PILOTHOUSE_LOAD=10000` says how many, `PILOTHOUSE_SEED` what happens
+//! By default with 500 objects; `PILOTHOUSE_LOAD=10000` says how many (as `.ci/run full` does), `PILOTHOUSE_SEED` what happens
 //! to them.
 
 pub(super) mod server;
