@@ -56,6 +56,7 @@ enum Phase {
     Idle,
     Waiting,
     Running {
+        seat: usize,
         since: Duration,
         dirty: Option<Duration>,
     },
@@ -222,7 +223,7 @@ impl<K: Clone + Eq + Hash, N: Note> Core<K, N> {
         let Some(slot) = self.slot(place) else {
             return Duration::ZERO;
         };
-        let Phase::Running { since, dirty } = slot.phase else {
+        let Phase::Running { since, dirty, .. } = slot.phase else {
             return Duration::ZERO;
         };
         slot.phase = Phase::Idle;
@@ -277,7 +278,8 @@ impl<K: Clone + Eq + Hash, N: Note> Core<K, N> {
     /// For how many keys there is room.
     #[cfg(test)]
     pub(super) fn room(&self) -> usize {
-        self.slots.capacity().max(self.index.capacity())
+        let slots = self.slots.capacity().max(self.index.capacity());
+        slots.max(self.ready.room()).max(self.deadlines.room())
     }
 
     /// Before this no deadline comes.
@@ -356,6 +358,7 @@ impl<K: Clone + Eq + Hash, N: Note> Core<K, N> {
         }
         let slot = self.slot(place)?;
         slot.phase = Phase::Running {
+            seat,
             since: now,
             dirty: None,
         };
@@ -486,6 +489,10 @@ impl<K: Clone + Eq + Hash, N: Note> Core<K, N> {
             }
         }
         self.free = Vec::new();
+        if self.running() == 0 {
+            self.running = Vec::new();
+            self.free_seats = Vec::new();
+        }
         self.slots.truncate(kept);
         self.slots.shrink_to(kept * 2);
         self.ready.shrink(kept);
@@ -507,13 +514,7 @@ impl<K: Clone + Eq + Hash, N: Note> Core<K, N> {
         }
         match slot.phase {
             Phase::Waiting => self.ready.renumber(from, to),
-            Phase::Running { .. } => {
-                // There are as many seats as workers.
-                let seats = self.running.iter_mut().flatten();
-                seats
-                    .filter(|place| **place == from)
-                    .for_each(|place| *place = to);
-            }
+            Phase::Running { seat, .. } => self.running[seat] = Some(to),
             Phase::Idle => {}
         }
         self.deadlines.renumber(from, to);

@@ -37,3 +37,28 @@ impl Jitter {
         Duration::try_from_secs_f64(stretched).unwrap_or(Duration::MAX)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fractions_are_those_of_splitmix64() {
+        let mut jitter = Jitter::seeded(1_234_567);
+        // The first numbers for this seed, of which 53 bits are used.
+        for bits in [
+            6_457_827_717_110_365_317_u64,
+            3_203_168_211_198_807_973,
+            9_817_491_932_198_370_423,
+        ] {
+            let expected = (bits >> 11) as f64 / 2_f64.powi(53);
+            assert_eq!(jitter.fraction(), expected);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_stretched_stays_the_longest() {
+        let mut jitter = Jitter::random();
+        assert_eq!(jitter.stretched(Duration::MAX, 1.0), Duration::MAX);
+    }
+}

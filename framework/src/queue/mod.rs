@@ -1,14 +1,26 @@
 //! A queue of keys between events and workers: client-go's `util/workqueue`.
 //!
-//! [`WorkQueue`] deduplicates, keeps one worker per key, delays, and backs off after failures. It
-//! holds keys, never objects: whoever takes a key reads the newest state of its object.
+//! [`WorkQueue`] deduplicates, keeps one worker per key, delays, backs off after failures, and is
+//! fair. It holds keys, never objects: whoever takes a key reads the newest state of its object.
 //!
-//! Beneath it is a synchronous state machine (`core.rs`), around that a lock and the line of
-//! waiting workers (`shared.rs`); both are model-checked as shipped. The queue owns no task.
+//! * Each key has a [`Priority`]: what somebody waits for comes before what nobody does. Lower
+//!   ones do not starve: a single one waits for less than 30 s.
+//! * Within a priority, groups of keys such as namespaces take turns, so that the 100 000 keys of
+//!   one do not keep another waiting ([`Builder::group_by`]).
+//! * What is known of why a key waits goes with it: a [`Note`], merged whenever it is added again.
+//! * [`Work`] is a key in a worker's hands. It says how the work ended; a success forgets the
+//!   failures, and a key with nothing the matter takes no memory.
+//! * After failures a [`RateLimiter`] says how long a key waits: [`ExponentialBackoff`] from 5 ms
+//!   to 300 s unless told.
+//!
+//! Beneath it is a synchronous state machine (`core.rs`, with `ready.rs` for the turns and
+//! `wheel.rs` for the deadlines), around that a lock and the line of waiting workers
+//! (`shared.rs`); all of them are model-checked as shipped. The queue owns no task.
 //!
 //! Where it differs from client-go: a key has one deadline, which any earlier run replaces; adding
 //! a key never waits; a drain ends as soon as the last key is done; failures are counted by the
-//! queue, and their memory ends with [`WorkQueue::forget`].
+//! queue, and their memory ends with [`Work::done`]. From controller-runtime's it differs in that
+//! age counts, groups take turns, and a drain drains.
 //!
 //! ```
 //! use pilothouse::queue::WorkQueue;

@@ -149,6 +149,13 @@ impl Ready {
         }
     }
 
+    /// For how many keys there is room.
+    #[cfg(test)]
+    pub(super) fn room(&self) -> usize {
+        let links = self.order.capacity().max(self.age.capacity());
+        self.keys.capacity().max(links)
+    }
+
     /// Which priority below `highest` has waited for too long.
     fn overdue(&self, highest: usize, now: Duration) -> Option<usize> {
         let eldest = |lane: usize| {

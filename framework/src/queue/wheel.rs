@@ -124,6 +124,12 @@ impl Wheel {
         self.links.shrink_to_fit();
     }
 
+    /// For how many places there is room.
+    #[cfg(test)]
+    pub(super) fn room(&self) -> usize {
+        self.ticks.capacity().max(self.links.capacity())
+    }
+
     /// Puts `place` where its deadline belongs.
     fn hang(&mut self, place: u32) {
         let (level, digit) = self.bucket(self.ticks[place as usize]);

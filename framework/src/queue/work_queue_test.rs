@@ -194,15 +194,75 @@ async fn a_drain_waits_for_running_keys_and_their_last_change() {
     assert!(queue.get().await.is_none());
 }
 
+/// A drain in a task of its own, asleep: only a call of the queue wakes it.
+async fn draining(queue: &WorkQueue<&'static str>) -> JoinHandle<()> {
+    let queue = queue.clone();
+    let drain = tokio::spawn(async move { queue.shut_down_with_drain().await });
+    tokio::task::yield_now().await;
+    assert!(!drain.is_finished());
+    drain
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_shut_down_ends_a_drain() {
     let queue = WorkQueue::new();
     queue.add("a");
     let _work = queue.get().await.unwrap();
-    let mut drain = Box::pin(queue.shut_down_with_drain());
-    assert!(poll!(&mut drain).is_pending());
+    let drain = draining(&queue).await;
     queue.shut_down();
-    drain.await;
+    let ended = tokio::time::timeout(1000 * MS, drain).await;
+    ended.expect("nobody called it").unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_that_sleeps_is_called_when_the_last_work_ends() {
+    let queue = WorkQueue::new();
+    queue.add("a");
+    let work = queue.get().await.unwrap();
+    let drain = draining(&queue).await;
+    work.done();
+    let ended = tokio::time::timeout(1000 * MS, drain).await;
+    ended.expect("nobody called it").unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_never_due_does_not_upset_the_clock() {
+    let year = Duration::from_secs(365 * 24 * 3600);
+    let queue = WorkQueue::new();
+    queue.add("a");
+    let retry = take(&queue).unwrap().retry(Duration::MAX);
+    assert!(retry.delay > 29 * year && retry.delay < 31 * year);
+    queue.add_after("b", Duration::MAX);
+    tokio::time::advance(year).await;
+    assert!(take(&queue).is_none());
+    assert_eq!(queue.remembered(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_forgotten_counts_from_the_beginning() {
+    let queue = WorkQueue::builder().limiter(exact()).build::<()>();
+    for attempt in 1..=3 {
+        assert_eq!(queue.add_rate_limited("a").attempt, attempt);
+    }
+    assert!(queue.is_empty(), "it is only delayed");
+    queue.forget(&"a");
+    assert_eq!((queue.failures(&"a"), queue.remembered()), (0, 1));
+    tokio::time::advance(5 * MS).await;
+    let work = take(&queue).unwrap();
+    assert_eq!((work.key, work.attempt), ("a", 1));
+    queue.add("b");
+    assert!(!queue.is_empty());
+}
+
+#[test]
+fn debug_forms_name_what_they_are_of() {
+    let queue = WorkQueue::builder().build::<()>();
+    queue.add("a");
+    let work = queue.get().now_or_never().flatten().unwrap();
+    assert!(format!("{work:?}").contains("key: \"a\""));
+    assert!(format!("{queue:?}").starts_with("WorkQueue"));
+    let builder = WorkQueue::<u8>::builder();
+    assert!(format!("{builder:?}").starts_with("Builder"));
 }
 
 #[tokio::test(start_paused = true)]
