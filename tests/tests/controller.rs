@@ -17,7 +17,7 @@ use pilothouse::{
         core::v1::{ConfigMap, Secret},
     },
     metrics::{ControllerMetrics, Metrics},
-    resource::Object,
+    resource::{AccessRule, Object},
     testing::{Cluster, Sandbox},
 };
 use serde_json::json;
@@ -35,7 +35,9 @@ impl Reconciler for Pages {
     type Resource = Deployment;
 
     fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
-        controller.owns::<ConfigMap>()
+        // The status of a built-in kind is not a controller's of its own accord.
+        let status = AccessRule::of::<Deployment>(["patch"]).subresource("status");
+        controller.owns::<ConfigMap>().access(status)
     }
 
     async fn reconcile(&self, object: Arc<Deployment>, cx: &Context<Deployment>) -> Result {
