@@ -4,10 +4,11 @@ use pilothouse::{
     client::{Api, DeleteParams},
     k8s::{
         api::batch::v1::{Job, JobSpec},
-        apimachinery::pkg::apis::meta::v1::{Condition, Time},
+        apimachinery::pkg::apis::meta::v1::Condition,
         jiff::Timestamp,
     },
     prelude::*,
+    resource::{Conditions, NewCondition},
 };
 
 // ANCHOR: kind
@@ -80,7 +81,7 @@ impl Reconciler for ScheduledTaskReconciler {
             && let Some(succeeded) = succeeded(job)
         {
             cx.event(ended(job, succeeded));
-            set(&mut status.conditions, healthy(&task, succeeded));
+            status.conditions.set(healthy(&task, succeeded))?;
         }
         let active = jobs.iter().find(|job| succeeded(job).is_none());
         status.active = match active {
@@ -152,28 +153,12 @@ fn ended(job: &Job, succeeded: bool) -> Event {
         .related(job)
 }
 
-fn healthy(task: &ScheduledTask, succeeded: bool) -> Condition {
-    let reason = if succeeded { "Succeeded" } else { "Failed" };
-    Condition {
-        type_: "Healthy".into(),
-        status: if succeeded { "True" } else { "False" }.into(),
-        reason: reason.into(),
-        message: String::new(),
-        observed_generation: task.metadata.generation,
-        last_transition_time: Time(Timestamp::now()),
-    }
-}
-
-/// Puts a condition in the place of the one of its type; its time counts only if its status is another one.
-fn set(conditions: &mut Vec<Condition>, mut new: Condition) {
-    let present = conditions.iter().position(|old| old.type_ == new.type_);
-    let Some(at) = present else {
-        return conditions.push(new);
+fn healthy(task: &ScheduledTask, succeeded: bool) -> NewCondition {
+    let condition = match succeeded {
+        true => NewCondition::is_true("Healthy", "Succeeded"),
+        false => NewCondition::is_false("Healthy", "Failed"),
     };
-    if conditions[at].status == new.status {
-        new.last_transition_time = conditions[at].last_transition_time.clone();
-    }
-    conditions[at] = new;
+    condition.observed(task)
 }
 
 // ANCHOR: job

@@ -180,9 +180,10 @@ impl Running {
         self.http
     }
 
-    /// All that its controllers declare they do: what the program has to be allowed.
+    /// All that its controllers declare they do, and what recording events takes: what the program has to be allowed.
     pub fn access(&self) -> Access {
-        self.access.iter().map(|(access, _)| access.clone()).sum()
+        let controllers = self.access.iter().map(|(access, _)| access.clone());
+        controllers.chain([Recorder::access()]).sum()
     }
 
     /// What was declared and not used by the controller that declared it, since the start; a test suite that has
