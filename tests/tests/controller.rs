@@ -268,7 +268,7 @@ async fn a_write_that_fails_is_tried_again_and_says_what_it_was() {
             );
             assert_eq!(
                 texts[1],
-                "apply ConfigMap other/x: it is not in the namespace of its owner default/web, where alone it can be owned: leave its namespace empty, or write it with `live()`"
+                "apply ConfigMap other/x: it is not in the namespace of its owner default/web, where alone it can be owned: leave its namespace empty, or use `apply_detached`"
             );
             assert!(
                 texts[2].starts_with("apply ConfigMap default/No: "),

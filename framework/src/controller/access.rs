@@ -44,6 +44,9 @@ impl<R: Reconciler> Controller<R> {
     /// | always | create and patch of Events |
     /// | `owns` | get, list, watch, create, patch; update of the owner's `finalizers`, which API servers may ask for where owners are set |
     /// | `watches`, `reads` | get, list, watch |
+    /// | [`owns_detached`](Self::owns_detached) | get, list, watch, create, patch, delete |
+    /// | [`prunes`](Self::prunes) | get, list, watch, delete |
+    /// | [`finalizer`](Self::finalizer) | patch of the reconciled kind |
     /// | [`writes`](Self::writes) | get, create, update, patch |
     /// | [`deletes`](Self::deletes) | delete |
     /// | [`access`](Self::access) | as it says |

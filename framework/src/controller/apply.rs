@@ -5,11 +5,12 @@ use serde_json::Value;
 use super::{
     Context, Error,
     key_states::{Applied, Written},
+    owner_mark::OwnerMark,
 };
 use crate::{
     cache::Lister,
     client::{Api, Patch, PatchParams},
-    resource::{ApiResource, CanOwn, ObjectKey, Resource, Scope, set_controller},
+    resource::{ApiResource, CanOwn, ObjectKey, Resource, Scope, controller_of, set_controller},
 };
 
 impl<K: Resource> Context<K> {
@@ -18,15 +19,15 @@ impl<K: Resource> Context<K> {
     ///
     /// Server-side apply, forced, under the operator's name: fields that are written here are ours,
     /// fields that were and are not any more are removed, all others stay with whom they belong
-    /// to. The controller reference is set. An empty namespace becomes that of the reconciled
-    /// object. What only the server writes (UID, resource version, managed fields, …) is left out.
+    /// to. The controller reference is set; an object that nobody controls is taken over, one that
+    /// somebody else controls is not. An empty namespace becomes that of the reconciled object. What only the server writes (UID, resource version, managed fields, …) is left out.
     ///
     /// No request is sent when the body equals the last one that this process applied and the cached
     /// child is still as that apply left it; so a reconcile of an unchanged object sends nothing.
     ///
     /// # Errors
     /// [`Error::NotWired`] if `wire` does not say `.owns::<C>()`; what is wrong with the child's
-    /// name or namespace; [`Error::Gone`] when the reconciled object is gone; the server's.
+    /// name or namespace; [`Error::OwnedByAnother`]; [`Error::Gone`] when the reconciled object is gone; the server's.
     pub async fn apply<C: Resource>(&self, mut child: C) -> Result<C, Error>
     where
         K::Scope: CanOwn<C::Scope>,
@@ -36,53 +37,73 @@ impl<K: Resource> Context<K> {
             kind: C::KIND,
             line: "owns",
         })?;
-        let key = self.adopt(&mut child)?;
+        let owner = self.owner("apply")?;
+        let key = self.place("apply", &mut child)?;
+        self.check_namespace("apply", &child)?;
+        set_controller(&**owner, &mut child).map_err(|source| Error::Owner {
+            kind: C::KIND,
+            source,
+        })?;
+        if let Ok(Some(present)) = cache.get(&key) {
+            self.check_owner("apply", &**owner, &*present)?;
+        }
+        self.apply_as("apply", &cache, child, key, None).await
+    }
+
+    /// Applies a child that is ready for it, unless it is known to be so already. With `version`
+    /// only if that is the version which the server has.
+    pub(super) async fn apply_as<C: Resource>(
+        &self,
+        verb: &'static str,
+        cache: &Lister<C>,
+        child: C,
+        key: ObjectKey,
+        version: Option<String>,
+    ) -> Result<C, Error> {
+        self.wanted.note::<C>(&key);
         let resource = ApiResource::of::<C>();
-        let body = serde_json::to_vec(&child)
-            .map_err(|source| Error::serialize("apply", &resource, &key, source))?;
+        let failed = |source| Error::serialize(verb, &resource, &key, source);
+        let body = serde_json::to_vec(&child).map_err(failed)?;
         let body = self.shared.fingerprints.of(&body);
 
         let id = (TypeId::of::<C>(), key.clone());
-        if let Some(present) = self.unchanged(&id, body, &cache) {
+        if let Some(present) = self.unchanged(&id, body, cache) {
             self.shared.hub.metrics.writes_skipped.inc();
             return Ok(Arc::unwrap_or_clone(present));
         }
-        let patch = Patch::apply(&typed(&child, &resource, &key)?)
-            .map_err(|source| Error::serialize("apply", &resource, &key, source))?;
-        let api = Api::<C>::of(&self.shared.client, resource.clone(), key.namespace());
+        let mut wanted = typed(verb, &child, &resource, &key)?;
+        if let Some(version) = version {
+            wanted["metadata"]["resourceVersion"] = version.into();
+        }
+        let patch = Patch::apply(&wanted).map_err(failed)?;
+        let api = self.api_of::<C>(&key);
         let params = self.forced();
         let send = api.patch(key.name(), &params, &patch);
-        let answer = self.write("apply", &resource, &key, send).await?;
+        let answer = self.write(verb, &resource, &key, send).await?;
         self.remember(id, body, &answer);
         Ok(answer)
     }
 
-    /// Makes `child` ready to be applied, and gives its key.
-    fn adopt<C: Resource>(&self, child: &mut C) -> Result<ObjectKey, Error>
-    where
-        K::Scope: CanOwn<C::Scope>,
-    {
-        let owner = self.owner("apply")?;
+    /// The objects where `key` is.
+    pub(super) fn api_of<C: Resource>(&self, key: &ObjectKey) -> Api<C> {
+        let resource = ApiResource::of::<C>();
+        Api::of(&self.shared.client, resource, key.namespace())
+    }
+
+    /// Gives a child its place beside the reconciled object unless it has one, takes away what only
+    /// the server writes, and gives its key.
+    pub(super) fn place<C: Resource>(
+        &self,
+        verb: &'static str,
+        child: &mut C,
+    ) -> Result<ObjectKey, Error> {
         if child.name().is_empty() {
             return Err(Error::NoName { kind: C::KIND });
         }
-        if C::Scope::NAMESPACED {
-            if child.namespace().is_none() {
-                let key = self.beside::<C>("apply", child.name())?;
-                child.metadata_mut().namespace = key.namespace().map(str::to_owned);
-            }
-            if K::Scope::NAMESPACED && child.namespace() != self.key.namespace() {
-                return Err(Error::OtherNamespace {
-                    kind: C::KIND,
-                    child: child.key(),
-                    owner: self.key.clone(),
-                });
-            }
+        if C::Scope::NAMESPACED && child.namespace().is_none() {
+            let key = self.beside::<C>(verb, child.name())?;
+            child.metadata_mut().namespace = key.namespace().map(str::to_owned);
         }
-        set_controller(&**owner, child).map_err(|source| Error::Owner {
-            kind: C::KIND,
-            source,
-        })?;
         let metadata = child.metadata_mut();
         metadata.managed_fields = None;
         metadata.resource_version = None;
@@ -90,6 +111,53 @@ impl<K: Resource> Context<K> {
         metadata.creation_timestamp = None;
         metadata.generation = None;
         Ok(child.key())
+    }
+
+    /// A namespaced object owns only what is in its own namespace.
+    pub(super) fn check_namespace<C: Resource>(
+        &self,
+        verb: &'static str,
+        child: &C,
+    ) -> Result<(), Error> {
+        let both = K::Scope::NAMESPACED && C::Scope::NAMESPACED;
+        if both && child.namespace() != self.key.namespace() {
+            return Err(Error::OtherNamespace {
+                verb,
+                kind: C::KIND,
+                child: child.key(),
+                owner: self.key.clone(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Refuses an object that somebody else controls, or that is another one's detached child.
+    pub(super) fn check_owner<C: Resource>(
+        &self,
+        verb: &'static str,
+        owner: &K,
+        present: &C,
+    ) -> Result<(), Error> {
+        let controller = controller_of(present.metadata())
+            .filter(|controller| Some(&*controller.uid) != owner.uid())
+            .map(|controller| format!("{} {}", controller.kind, controller.name));
+        let ours = OwnerMark::of(owner).map_err(|source| Error::Owner {
+            kind: C::KIND,
+            source,
+        })?;
+        // One that was here before bore the same name, and is gone.
+        let mark = OwnerMark::on(present.metadata())
+            .filter(|mark| !mark.is_at_the_place_of(&ours))
+            .map(|mark| mark.to_string());
+        match controller.or(mark) {
+            None => Ok(()),
+            Some(owner) => Err(Error::OwnedByAnother {
+                verb,
+                kind: C::KIND,
+                child: present.key(),
+                owner,
+            }),
+        }
     }
 
     /// The child as it is, if this body was applied already and nothing happened to it since.
@@ -148,9 +216,14 @@ impl<K: Resource> Context<K> {
 }
 
 /// The body with `apiVersion` and `kind`, which server-side apply needs and not every type writes.
-fn typed<C: Resource>(child: &C, resource: &ApiResource, key: &ObjectKey) -> Result<Value, Error> {
+fn typed<C: Resource>(
+    verb: &'static str,
+    child: &C,
+    resource: &ApiResource,
+    key: &ObjectKey,
+) -> Result<Value, Error> {
     let mut body = serde_json::to_value(child)
-        .map_err(|source| Error::serialize("apply", resource, key, source))?;
+        .map_err(|source| Error::serialize(verb, resource, key, source))?;
     if let Value::Object(fields) = &mut body {
         // Its own subresource where there is one, and never ours.
         fields.remove("status");

@@ -2,7 +2,7 @@ use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt;
 
-use super::{Action, Context, Failure, Reconciler, hub::message};
+use super::{Action, Context, Failure, Reconciler, finalizers, hub::message};
 
 /// How a call of the user's code ended.
 pub(super) enum Outcome {
@@ -24,7 +24,7 @@ pub(super) async fn call<R: Reconciler>(
     let call = async {
         let ended = match object {
             Some(object) => {
-                let ended = reconciler.reconcile(object, context).await;
+                let ended = finalizers::reconcile(reconciler, object, context).await;
                 ended.map(Outcome::Done)
             }
             None => {

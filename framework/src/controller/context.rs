@@ -1,6 +1,9 @@
 use std::{fmt, sync::Arc};
 
-use super::{Error, fingerprints::Fingerprints, hub::Hub, readers::Readers};
+use super::{
+    Error, apply_detached::Claims, children::Children, finalizers::Finalizers,
+    fingerprints::Fingerprints, hub::Hub, readers::Readers, wanted::Wanted,
+};
 use crate::{
     cache::{Lister, Listing},
     client::Client,
@@ -22,6 +25,10 @@ pub struct Context<K> {
     pub(super) shared: Arc<Shared<K>>,
     /// What it writes is not waited for.
     pub(super) uncached: bool,
+    /// The children that this run asked for.
+    pub(super) wanted: Wanted,
+    /// The finalizer that is to go.
+    pub(super) finalizer: Option<Arc<str>>,
 }
 
 /// What all contexts of a controller have in common.
@@ -32,12 +39,35 @@ pub(super) struct Shared<K> {
     pub(super) events: Recorder,
     pub(super) field_manager: String,
     pub(super) fingerprints: Fingerprints,
+    pub(super) children: Children<K>,
+    pub(super) finalizers: Finalizers<K>,
+    pub(super) claims: Claims,
+    /// The only namespace that is watched.
+    pub(super) namespace: Option<String>,
 }
 
 impl<K: Resource> Context<K> {
     /// The key that is reconciled.
     pub fn key(&self) -> &ObjectKey {
         &self.key
+    }
+
+    /// Within [`Cleanup::cleanup`](super::Cleanup::cleanup) the finalizer that goes when it has succeeded.
+    pub fn finalizer(&self) -> Option<&str> {
+        self.finalizer.as_deref()
+    }
+
+    /// The same run, of a newer version of the object.
+    pub(super) fn of(&self, object: Arc<K>) -> Self {
+        Self {
+            key: self.key.clone(),
+            object: Some(object),
+            run: self.run,
+            shared: self.shared.clone(),
+            uncached: self.uncached,
+            wanted: self.wanted.clone(),
+            finalizer: None,
+        }
     }
 
     /// A client that asks the API server, past the caches. It sends only what `wire` declares:

@@ -4,6 +4,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     AccessUse, ControllerStatus, Environment, Predicate, Reconciler, Wired,
+    children::Children,
+    finalizers::Finalizers,
     owner_map::References,
     sources::{Own, Owned, Read, Watched, Wiring},
     start,
@@ -29,6 +31,8 @@ pub struct Controller<R: Reconciler> {
     /// What it needs beyond what the wirings say.
     pub(super) more: Access,
     pub(super) access_use: AccessUse,
+    pub(super) children: Children<R::Resource>,
+    pub(super) finalizers: Finalizers<R::Resource>,
 }
 
 impl<R: Reconciler> Controller<R> {
@@ -52,6 +56,8 @@ impl<R: Reconciler> Controller<R> {
             limiter: Box::new(ExponentialBackoff::default()),
             more: Access::none(),
             access_use: AccessUse::default(),
+            children: Children::default(),
+            finalizers: Finalizers::default(),
         };
         reconciler.wire(bare)
     }

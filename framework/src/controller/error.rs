@@ -42,15 +42,55 @@ pub enum Error {
     },
     /// A child is in another namespace than its owner.
     #[error(
-        "apply {kind} {child}: it is not in the namespace of its owner {owner}, where alone it can be owned: leave its namespace empty, or write it with `live()`"
+        "{verb} {kind} {child}: it is not in the namespace of its owner {owner}, where alone it can be owned: leave its namespace empty, or use `apply_detached`"
     )]
     OtherNamespace {
+        /// What was tried.
+        verb: &'static str,
         /// Kind of the child.
         kind: &'static str,
         /// The child.
         child: ObjectKey,
         /// The owner.
         owner: ObjectKey,
+    },
+    /// An object belongs to somebody else, and is not taken over.
+    #[error(
+        "{verb} {kind} {child}: it belongs to {owner}: give yours another name, or release it there first"
+    )]
+    OwnedByAnother {
+        /// What was tried.
+        verb: &'static str,
+        /// Kind of the child.
+        kind: &'static str,
+        /// The child.
+        child: ObjectKey,
+        /// Kind and name of its owner.
+        owner: String,
+    },
+    /// Nothing would delete a detached child.
+    #[error(
+        "apply_detached {kind} {child}: no owner reference reaches it, so it has to be deleted by a finalizer: implement `Cleanup`, and add `.finalizer(\"{finalizer}\")` to `wire`"
+    )]
+    NoFinalizer {
+        /// Kind of the child.
+        kind: &'static str,
+        /// The child.
+        child: ObjectKey,
+        /// A name that would do.
+        finalizer: String,
+    },
+    /// The operator looks at one namespace only, and the child is in another one.
+    #[error(
+        "apply_detached {kind} {child}: the operator watches only namespace {watched}, and would never find it again: let it watch all namespaces"
+    )]
+    NotWatched {
+        /// Kind of the child.
+        kind: &'static str,
+        /// The child.
+        child: ObjectKey,
+        /// The namespace that is watched.
+        watched: String,
     },
     /// The reconciled object is gone: nothing can be written for it.
     #[error("{verb}: {kind} {key} is gone")]

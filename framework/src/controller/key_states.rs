@@ -4,7 +4,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use super::own_writes::OwnWrites;
+use super::{finalizers::Cleaned, own_writes::OwnWrites};
 use crate::resource::ObjectKey;
 
 /// What a controller remembers of each object it has reconciled, until the object is gone.
@@ -20,6 +20,10 @@ pub(super) struct KeyState {
     pub(super) applied: HashMap<(TypeId, ObjectKey), Applied>,
     /// The last status that was written.
     pub(super) status: Option<WrittenStatus>,
+    /// The last successful cleanup.
+    pub(super) cleaned: Option<Cleaned>,
+    /// The last run that succeeded.
+    pub(super) succeeded: u64,
     /// Which versions of the object are our own doing.
     pub(super) own_writes: OwnWrites,
 }

@@ -2,7 +2,8 @@
 //!
 //! A [`Reconciler`] is what a user writes; its `wire` adds to a [`Controller`] which kinds it owns,
 //! watches and reads. From that come the watches, the mapping from events to keys, and the order of
-//! starting. A [`Context`] is what a reconcile works with: cached reads, `apply`, `update_status`.
+//! starting. A [`Context`] is what a reconcile works with: cached reads, `apply` and
+//! `apply_detached`, other writes, `update_status`.
 //!
 //! ```text
 //! informers → listeners (predicates, owner mapping) → WorkQueue → workers → reconcile → Context
@@ -21,6 +22,8 @@
 //! * A failure is retried after `min(5 ms · 2ⁿ⁻¹, 300 s)` times a factor from 1 to 1.1; a success
 //!   resets n. What the API server asks for is a lower bound.
 //! * A panic of a reconcile, a predicate or a mapping is counted and spoils only itself.
+//! * A finalizer is on the object before its first reconcile, and goes after a successful
+//!   [`Cleanup`] and after the last detached child. No other finalizer is touched.
 //! * What is remembered of a key ends with its object.
 //! * A [`Context`] sends nothing that `wire` does not declare: the error names the line to add.
 //!   [`Controller::needs`] is all that was declared.
@@ -52,14 +55,19 @@
 
 mod access;
 mod action;
+mod adoption;
 mod apply;
+mod apply_detached;
 mod call;
+mod children;
+mod cleanup;
 mod context;
 mod controller;
 mod environment;
 mod error;
 mod event;
 mod failure;
+mod finalizers;
 mod fingerprints;
 mod hub;
 mod key_states;
@@ -67,6 +75,7 @@ mod key_states;
 mod offline;
 mod own_writes;
 mod owner_map;
+mod owner_mark;
 mod predicate;
 mod read_your_writes;
 mod readers;
@@ -78,6 +87,8 @@ mod start;
 mod status;
 mod uncached;
 mod update_status;
+mod verbs;
+mod wanted;
 mod wired;
 mod write;
 
@@ -86,6 +97,7 @@ mod tests;
 
 pub use access::AccessUse;
 pub use action::Action;
+pub use cleanup::Cleanup;
 pub use context::Context;
 pub use controller::Controller;
 pub use environment::Environment;
@@ -93,6 +105,7 @@ pub use error::Error;
 pub use failure::{Failure, Result};
 #[cfg(feature = "dev")]
 pub use offline::{Offline, Sent};
+pub use owner_mark::{OWNER_ANNOTATION, OWNER_UID_LABEL};
 pub use predicate::Predicate;
 pub use reconciler::Reconciler;
 pub use status::ControllerStatus;

@@ -10,7 +10,9 @@ use tokio::{task::JoinSet, time::Instant};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use super::{Context, Reconciler, call::call, context::Shared, hub::Hub, settle::settle};
+use super::{
+    Context, Reconciler, call::call, context::Shared, hub::Hub, settle::settle, wanted::Wanted,
+};
 use crate::{queue::Work, resource::ObjectKey};
 
 /// Runs the workers until `cancel`, and then until the last reconcile has ended.
@@ -100,11 +102,13 @@ impl<R: Reconciler> Worker<R> {
             run,
             shared: self.shared.clone(),
             uncached: false,
+            wanted: Wanted::default(),
+            finalizer: None,
         };
-        let verb = if object.is_some() {
-            "reconcile"
-        } else {
-            "clean up after"
+        let verb = match &object {
+            Some(object) if self.shared.finalizers.cleans_up(&**object) => "clean up",
+            Some(_) => "reconcile",
+            None => "clean up after",
         };
 
         let _active = Active::new(hub);

@@ -22,6 +22,7 @@ pub(super) fn settle<K: Resource>(
                 state
                     .applied
                     .retain(|_, applied| applied.run == context.run);
+                state.succeeded = context.run;
             });
             match action.after {
                 Some(delay) => {
@@ -51,6 +52,14 @@ pub(super) fn settle<K: Resource>(
             Failure::new(format!("not done within {limit:?}"))
         }
     };
+    // What it did not come to may still be as the last good run left it. Of the failed ones between
+    // nothing is kept: a child that each of them names anew must not add up.
+    hub.states.with(key, |state| {
+        let runs = [state.succeeded, context.run];
+        state
+            .applied
+            .retain(|_, applied| runs.contains(&applied.run));
+    });
     hub.metrics.error.inc();
     hub.metrics.errors.inc();
     let kind = K::KIND;

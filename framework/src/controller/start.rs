@@ -5,6 +5,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Controller, ControllerStatus, Environment, Reconciler,
+    apply_detached::Claims,
     context::Shared,
     fingerprints::Fingerprints,
     hub::Hub,
@@ -38,6 +39,8 @@ pub(super) async fn run<R: Reconciler>(
         timeout,
         limiter,
         status,
+        children,
+        finalizers,
         ..
     } = controller;
     let _stopped = Stopped(status.clone());
@@ -72,6 +75,7 @@ pub(super) async fn run<R: Reconciler>(
         wiring.read(&environment, &readers);
         connections.push(wiring.connect(&environment, &hub));
     }
+    children.connect(&environment);
     let shared = Arc::new(Shared {
         hub: hub.clone(),
         readers,
@@ -81,6 +85,10 @@ pub(super) async fn run<R: Reconciler>(
             .named(&format!("{}/{}", environment.field_manager, hub.name)),
         field_manager: environment.field_manager,
         fingerprints: Fingerprints::new(),
+        children,
+        finalizers,
+        claims: Claims::default(),
+        namespace: environment.namespace,
     });
 
     let synced = sync(&hub.name, &mut connections, &status, &cancel).await;

@@ -25,6 +25,8 @@ impl<K: Resource> Context<K> {
                 run: self.run,
                 shared: self.shared.clone(),
                 uncached: true,
+                wanted: self.wanted.clone(),
+                finalizer: self.finalizer.clone(),
             },
             reconcile: PhantomData,
         }

@@ -30,7 +30,6 @@ impl<K: Resource> Context<K> {
     }
 
     /// As [`write`](Self::write), for a deletion.
-    #[allow(dead_code)]
     pub(super) async fn write_deletion<C: Object + Serialize>(
         &self,
         verb: &'static str,
@@ -134,7 +133,7 @@ fn may_be_done(error: &client::Error) -> bool {
 }
 
 /// The same error in the words of the user, who asked for `asked`.
-fn told(asked: &'static str, mut error: client::Error) -> Error {
+pub(super) fn told(asked: &'static str, mut error: client::Error) -> Error {
     if let client::Error::Api { verb, .. }
     | client::Error::Connect { verb, .. }
     | client::Error::Transport { verb, .. }

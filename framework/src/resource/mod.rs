@@ -65,6 +65,7 @@ pub use owner::{OwnerError, controller_of, controller_reference, owner_reference
 pub use partial::PartialObject;
 pub use reach::{AllNamespaces, ByName, Located, Reach};
 pub use reference::ObjectRef;
+pub(crate) use requirement::check_key as check_qualified_name;
 pub use requirement::{Operator, Requirement};
 pub use resource::Resource;
 pub use scheme::{Manifest, ManifestError, Scheme, to_yaml};

@@ -127,7 +127,7 @@ impl fmt::Display for Quoted<'_> {
 }
 
 /// apimachinery's rule for a qualified name: a DNS subdomain and `/` may come before the name.
-fn check_key(key: &str) -> Result<(), &'static str> {
+pub(crate) fn check_key(key: &str) -> Result<(), &'static str> {
     match key.split_once('/') {
         None => check_name(key, false),
         Some((prefix, name)) => {

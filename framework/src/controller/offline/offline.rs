@@ -19,8 +19,8 @@ use crate::{
     client::{Body, BoxError, Client},
     controller::{
         AccessUse, Action, Context, Controller, Environment, Failure, Reconciler, Result,
-        context::Shared, fingerprints::Fingerprints, hub::Hub, key_states::KeyStates,
-        read_your_writes::ReadYourWrites, readers::Readers,
+        apply_detached::Claims, context::Shared, fingerprints::Fingerprints, hub::Hub,
+        key_states::KeyStates, read_your_writes::ReadYourWrites, readers::Readers, wanted::Wanted,
     },
     metrics::Metrics,
     queue::WorkQueue,
@@ -122,6 +122,10 @@ impl<R: Reconciler> Offline<R> {
                 events: environment.events,
                 field_manager: environment.field_manager,
                 fingerprints: Fingerprints::new(),
+                children: controller.children,
+                finalizers: controller.finalizers,
+                claims: Claims::default(),
+                namespace: environment.namespace,
             }),
             objects,
             caches: Mutex::new(caches),
@@ -166,6 +170,8 @@ impl<R: Reconciler> Offline<R> {
             shared: self.shared.clone(),
             // There is no watch by which it could come back.
             uncached: true,
+            wanted: Wanted::default(),
+            finalizer: None,
         }
     }
 

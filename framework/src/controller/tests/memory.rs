@@ -8,7 +8,10 @@ use super::world::*;
 use crate::{
     controller::{
         Action, Failure,
+        apply_detached::Claims,
+        children::Children,
         context::Shared,
+        finalizers::Finalizers,
         fingerprints::Fingerprints,
         hub::Hub,
         key_states::KeyStates,
@@ -43,6 +46,10 @@ async fn nothing_is_remembered_of_objects_that_are_gone() {
         events: environment.events,
         field_manager: environment.field_manager,
         fingerprints: Fingerprints::new(),
+        children: Children::default(),
+        finalizers: Finalizers::default(),
+        claims: Claims::default(),
+        namespace: None,
     });
     // By its name each object ends in another way, and so does its `deleted`, which may fail once.
     let probe = Probe::new().does(|call: Call<Deployment>| async move {
