@@ -1,6 +1,7 @@
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt;
+use tokio_util::sync::CancellationToken;
 
 use super::{Action, Context, Failure, Reconciler, finalizers, hub::message};
 
@@ -12,6 +13,8 @@ pub(super) enum Outcome {
     Failed(Failure),
     Panicked(String),
     TimedOut(Duration),
+    /// The object has a newer generation; its key waits already.
+    Outdated,
 }
 
 /// Calls the user's code. When this returns the call is over: nothing of it runs any more.
@@ -20,6 +23,7 @@ pub(super) async fn call<R: Reconciler>(
     object: Option<Arc<R::Resource>>,
     context: &Context<R::Resource>,
     timeout: Option<Duration>,
+    outdated: Option<&CancellationToken>,
 ) -> Outcome {
     let call = async {
         let ended = match object {
@@ -35,13 +39,22 @@ pub(super) async fn call<R: Reconciler>(
         // The error is the user's code, too: here a panic of its text is caught.
         ended.unwrap_or_else(|failure| Outcome::Failed(failure.told()))
     };
-    // Within it the call is dropped as well, so that a panic on the way out is caught.
     let limited = async {
         match timeout {
             Some(limit) => tokio::time::timeout(limit, call)
                 .await
                 .unwrap_or(Outcome::TimedOut(limit)),
             None => call.await,
+        }
+    };
+    // Within it the call is dropped as well, so that a panic on the way out is caught.
+    let limited = async {
+        match outdated {
+            Some(outdated) => {
+                let ended = outdated.run_until_cancelled(limited).await;
+                ended.unwrap_or(Outcome::Outdated)
+            }
+            None => limited.await,
         }
     };
     let ended = AssertUnwindSafe(limited).catch_unwind().await;

@@ -1,8 +1,10 @@
 use std::{fmt, sync::Arc};
 
+use tokio_util::sync::CancellationToken;
+
 use super::{
-    Error, apply_detached::Claims, children::Children, finalizers::Finalizers,
-    fingerprints::Fingerprints, hub::Hub, readers::Readers, wanted::Wanted,
+    Error, Sources, apply_detached::Claims, cancellation::Cancellation, children::Children,
+    finalizers::Finalizers, fingerprints::Fingerprints, hub::Hub, wanted::Wanted,
 };
 use crate::{
     cache::{Lister, Listing},
@@ -22,6 +24,7 @@ pub struct Context<K> {
     pub(super) object: Option<Arc<K>>,
     /// Number of this run, to tell what it applied from what an earlier one did.
     pub(super) run: u64,
+    pub(super) cancellation: Cancellation,
     pub(super) shared: Arc<Shared<K>>,
     /// What it writes is not waited for.
     pub(super) uncached: bool,
@@ -34,7 +37,6 @@ pub struct Context<K> {
 /// What all contexts of a controller have in common.
 pub(super) struct Shared<K> {
     pub(super) hub: Arc<Hub<K>>,
-    pub(super) readers: Readers,
     pub(super) client: Client,
     pub(super) events: Recorder,
     pub(super) field_manager: String,
@@ -44,6 +46,9 @@ pub(super) struct Shared<K> {
     pub(super) claims: Claims,
     /// The only namespace that is watched.
     pub(super) namespace: Option<String>,
+    pub(super) sources: Sources<K>,
+    /// The controller begins to stop.
+    pub(super) stop: CancellationToken,
 }
 
 impl<K: Resource> Context<K> {
@@ -63,11 +68,24 @@ impl<K: Resource> Context<K> {
             key: self.key.clone(),
             object: Some(object),
             run: self.run,
+            cancellation: self.cancellation.lend(&self.shared.stop),
             shared: self.shared.clone(),
             uncached: self.uncached,
             wanted: self.wanted.clone(),
             finalizer: None,
         }
+    }
+
+    /// Ends when the controller begins to stop, and with this call, however that ends: done, failed, panicked,
+    /// timed out or outdated. For what may take long, to end early on a stop; and for tasks that must not
+    /// outlive the call, since they are not dropped with it.
+    pub fn cancellation(&self) -> &CancellationToken {
+        self.cancellation.token(&self.shared.stop)
+    }
+
+    /// Adds sources to the controller, for good or until they are removed.
+    pub fn sources(&self) -> &Sources<K> {
+        &self.shared.sources
     }
 
     /// A client that asks the API server, past the caches. It sends only what `wire` declares:
@@ -151,7 +169,7 @@ impl<K: Resource> Context<K> {
     }
 
     pub(super) fn cache<C: Resource>(&self) -> Option<Lister<C>> {
-        self.shared.readers.get::<C>()
+        self.shared.hub.readers.get::<C>()
     }
 
     /// The key of `name` beside the reconciled object.

@@ -1,13 +1,15 @@
 use std::{fmt, future::Future, marker::PhantomData, sync::Arc, time::Duration};
 
+use futures_core::Stream;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    AccessUse, ControllerStatus, Environment, Predicate, Reconciler, Wired,
+    AccessUse, Change, ControllerStatus, Environment, Lookup, Predicate, Reconciler, Request,
+    Result, Sources, Wired,
     children::Children,
     finalizers::Finalizers,
     owner_map::References,
-    sources::{Own, Owned, Read, Watched, Wiring},
+    sources::{Mapping, Own, Owned, Pumped, Read, Watched, Wiring},
     start,
 };
 use crate::{
@@ -26,7 +28,10 @@ pub struct Controller<R: Reconciler> {
     pub(super) wirings: Vec<Box<dyn Wiring<R::Resource>>>,
     pub(super) concurrency: usize,
     pub(super) timeout: Option<Duration>,
+    pub(super) every: Option<Duration>,
+    pub(super) newest_only: bool,
     pub(super) limiter: Box<dyn RateLimiter>,
+    pub(super) sources: Sources<R::Resource>,
     pub(super) status: ControllerStatus,
     /// What it needs beyond what the wirings say.
     pub(super) more: Access,
@@ -48,11 +53,14 @@ impl<R: Reconciler> Controller<R> {
         let bare = Self {
             reconciler: reconciler.clone(),
             status: ControllerStatus::new(&name),
+            sources: Sources::default(),
             name,
             own: Own { predicate: None },
             wirings: Vec::new(),
             concurrency: Self::CONCURRENCY,
             timeout: None,
+            every: None,
+            newest_only: false,
             limiter: Box::new(ExponentialBackoff::default()),
             more: Access::none(),
             access_use: AccessUse::default(),
@@ -100,7 +108,7 @@ impl<R: Reconciler> Controller<R> {
     /// both the old and the new object are mapped.
     pub fn watches<C: Resource>(self, map: impl Fn(&C) -> Vec<ObjectKey> + Send + 'static) -> Self {
         self.with(Watched {
-            map: Box::new(map),
+            map: Mapping::Object(Box::new(map)),
             predicate: None,
         })
     }
@@ -112,14 +120,85 @@ impl<R: Reconciler> Controller<R> {
         map: impl Fn(&C) -> Vec<ObjectKey> + Send + 'static,
     ) -> Self {
         self.with(Watched {
-            map: Box::new(map),
+            map: Mapping::Object(Box::new(map)),
             predicate: Some(predicate),
+        })
+    }
+
+    /// As [`watches`](Self::watches), for a mapping that needs to know what happened, or to look something up in
+    /// the caches of the wired kinds. What it fails with is logged and counted.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use pilothouse::controller::{Action, Context, Controller, Reconciler, Result};
+    /// use pilothouse::k8s::api::{apps::v1::Deployment, core::v1::ConfigMap};
+    /// use pilothouse::resource::Object;
+    /// # struct Restarts;
+    /// # impl Reconciler for Restarts {
+    /// #     type Resource = Deployment;
+    ///
+    /// fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
+    ///     // All Deployments beside a ConfigMap that came or changed.
+    ///     controller.watches_changes::<ConfigMap>(|change, caches| {
+    ///         let Some(namespace) = change.new().and_then(|settings| settings.namespace()) else {
+    ///             return Ok(Vec::new());
+    ///         };
+    ///         let webs = caches.lister::<Deployment>()?.in_namespace(namespace);
+    ///         Ok(webs.items.iter().map(|web| web.key()).collect())
+    ///     })
+    /// }
+    /// #     async fn reconcile(&self, _: Arc<Deployment>, _: &Context<Deployment>) -> Result<Action> {
+    /// #         Ok(Action::wait())
+    /// #     }
+    /// # }
+    /// ```
+    pub fn watches_changes<C: Resource>(
+        self,
+        map: impl Fn(&Change<'_, C>, &Lookup<'_>) -> Result<Vec<ObjectKey>> + Send + 'static,
+    ) -> Self {
+        self.with(Watched {
+            map: Mapping::Change(Box::new(map)),
+            predicate: None,
         })
     }
 
     /// It reads objects of kind `C`; their changes lead to nothing.
     pub fn reads<C: Resource>(self) -> Self {
         self.with(Read::<C>(PhantomData))
+    }
+
+    /// Reconciles what `stream` asks for: a [`Channel`](super::Channel), a [`Timer`](super::Timer), or any other.
+    ///
+    /// The next item is taken when the controller works and less than 1024 keys wait for a worker, so that
+    /// whoever feeds the stream has to wait. An object that is not in the cache is not reconciled.
+    /// A stream that panics is counted, and not asked any more.
+    pub fn source<S>(self, stream: S) -> Self
+    where
+        S: Stream<Item: Into<Request> + Send> + Send + 'static,
+    {
+        self.with(Pumped::requests(stream))
+    }
+
+    /// As [`source`](Self::source), for items that have to be looked up to know whom they concern. What
+    /// `map` fails with is logged and counted.
+    pub fn source_with<S>(
+        self,
+        stream: S,
+        map: impl FnMut(S::Item, &Lookup<'_>) -> Result<Vec<Request>> + Send + 'static,
+    ) -> Self
+    where
+        S: Stream<Item: Send> + Send + 'static,
+    {
+        self.with(Pumped {
+            stream,
+            map: Box::new(map),
+        })
+    }
+
+    /// Adds and removes sources while the controller works; a reconcile has the same by
+    /// [`Context::sources`](super::Context::sources).
+    pub fn sources(&self) -> Sources<R::Resource> {
+        self.sources.clone()
     }
 
     fn with(mut self, wiring: impl Wiring<R::Resource> + 'static) -> Self {
@@ -144,6 +223,22 @@ impl<R: Reconciler> Controller<R> {
     /// A reconcile that takes longer is dropped and counts as failed. By default there is no limit.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
+        self
+    }
+
+    /// Reconciles each object again when so long, or up to a tenth less, has passed since it was last, though
+    /// nothing happened to it: for a world that tells nothing of its changes. Also after a terminal
+    /// failure; not while the object is [paused](super::annotations::PAUSED). By default never.
+    pub fn every(mut self, period: Duration) -> Self {
+        self.every = Some(period);
+        self
+    }
+
+    /// Drops a reconcile that runs, where it waits, when the spec of its object changed or the
+    /// object's deletion began, and starts another one: for work that takes long and is of no use once it
+    /// is outdated. What is changed faster than it is reconciled is not finished before it rests.
+    pub fn cancel_on_new_generation(mut self) -> Self {
+        self.newest_only = true;
         self
     }
 
@@ -174,7 +269,8 @@ impl<R: Reconciler> Controller<R> {
     /// All kinds it watches, the reconciled one first.
     pub fn wired(&self) -> Vec<Wired> {
         let others = self.wirings.iter().map(|wiring| wiring.wired());
-        [self.own.wired()].into_iter().chain(others).collect()
+        let all = [self.own.wired()].into_iter().chain(others);
+        all.flatten().collect()
     }
 
     /// How it is doing, now and while it [runs](Self::run).

@@ -24,6 +24,7 @@ pub struct Failure {
     error: Box<dyn StdError + Send + Sync>,
     terminal: bool,
     retry_after: Option<Duration>,
+    conflict: bool,
 }
 
 impl Failure {
@@ -33,6 +34,7 @@ impl Failure {
             error: text.into().into(),
             terminal: false,
             retry_after: None,
+            conflict: false,
         }
     }
 
@@ -68,6 +70,11 @@ impl Failure {
         }
     }
 
+    /// Whether somebody else had changed the object meanwhile.
+    pub(super) fn is_conflict(&self) -> bool {
+        self.conflict
+    }
+
     pub(super) fn at_least(&self) -> Duration {
         self.retry_after.unwrap_or_default()
     }
@@ -82,10 +89,12 @@ impl<E: StdError + Send + Sync + 'static> From<E> for Failure {
         let retry_after = client.and_then(client::Error::retry_after);
         // Nothing but another program mends that.
         let terminal = client.is_some_and(client::Error::is_not_declared);
+        let conflict = client.is_some_and(client::Error::is_conflict);
         Self {
             error: Box::new(error),
             terminal,
             retry_after,
+            conflict,
         }
     }
 }

@@ -3,26 +3,91 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
-use super::{key_states::KeyStates, own_writes::Verdict, read_your_writes::ReadYourWrites};
+use tokio::sync::Notify;
+
+use super::{
+    Environment,
+    causes::{Cause, Causes},
+    generations::Generations,
+    key_states::KeyStates,
+    own_writes::Verdict,
+    pace::Pace,
+    paused::Paused,
+    read_your_writes::ReadYourWrites,
+    readers::Readers,
+    sources::informer,
+};
 use crate::{
     cache::Lister,
     metrics::ControllerMetrics,
-    queue::WorkQueue,
+    queue::{Priority, RateLimiter, WorkQueue},
     resource::{ObjectKey, Resource},
 };
 
 /// Where events become keys: shared by the listeners, the workers and the contexts of a controller.
 pub(super) struct Hub<K> {
     pub(super) name: String,
-    pub(super) queue: WorkQueue<ObjectKey>,
+    pub(super) queue: WorkQueue<ObjectKey, Causes>,
     pub(super) states: KeyStates,
-    pub(super) writes: ReadYourWrites,
+    pub(super) writes: ReadYourWrites<Causes>,
     pub(super) metrics: ControllerMetrics,
     /// The reconciled kind's cache.
     pub(super) own: Lister<K>,
+    /// The caches of all wired kinds.
+    pub(super) readers: Readers,
+    pub(super) paused: Paused,
+    /// If a reconcile is dropped when its object has a newer generation.
+    pub(super) generations: Option<Generations>,
+    /// If objects are reconciled again though nothing happened.
+    pub(super) pace: Option<Pace>,
+    /// A worker has taken a key.
+    pub(super) taken: Notify,
 }
 
+/// So many keys may wait for a worker before sources of the user have to wait.
+const ROOM: usize = 1024;
+
 impl<K: Resource> Hub<K> {
+    pub(super) fn new(name: String, limiter: impl RateLimiter, environment: &Environment) -> Self {
+        let metrics = environment.metrics.controller(&name);
+        let queue = WorkQueue::<ObjectKey>::builder()
+            .limiter(limiter)
+            .metrics(environment.metrics.workqueue(&name))
+            .group_by(|key: &ObjectKey| key.namespace().unwrap_or_default())
+            .build();
+        let writes = environment.metrics.read_your_writes(&name);
+        Self {
+            writes: ReadYourWrites::new(queue.clone(), writes),
+            queue,
+            states: KeyStates::default(),
+            own: informer::<K>(environment).lister(),
+            readers: Readers::default(),
+            paused: Paused::new(&metrics.paused),
+            generations: None,
+            pace: None,
+            taken: Notify::new(),
+            metrics,
+            name,
+        }
+    }
+
+    /// Asks for a reconcile of `key` that begins after now.
+    pub(super) fn ask(&self, key: ObjectKey, priority: Priority, cause: Cause) {
+        self.queue.add_with(key, priority, cause.into());
+    }
+
+    /// Waits until there are not too many keys waiting for a worker.
+    pub(super) async fn room(&self) {
+        loop {
+            // Counts from here on, so that no worker goes by unseen.
+            let taken = self.taken.notified();
+            if self.queue.len() < ROOM {
+                return;
+            }
+            taken.await;
+        }
+    }
+
     /// Whether a change of the reconciled object from `old` to `new` is our own status and nothing
     /// else. If that is not known yet, the key is added when it is, should it have to be.
     pub(super) fn is_echo(&self, old: &K, new: &K) -> bool {
@@ -87,7 +152,8 @@ impl<K: Resource> Drop for WriteGuard<'_, K> {
         let (echoes, foreign) = ended.unwrap_or_default();
         self.hub.metrics.status_echoes.inc_by(echoes as u64);
         if foreign {
-            self.hub.queue.add(self.key.clone());
+            let key = self.key.clone();
+            self.hub.ask(key, Priority::Normal, Cause::Updated);
         }
     }
 }

@@ -6,8 +6,15 @@
 //! `apply_detached`, other writes, `update_status`.
 //!
 //! ```text
-//! informers → listeners (predicates, owner mapping) → WorkQueue → workers → reconcile → Context
+//! informers → listeners (predicates, mappings) ─┐
+//! channels, timers, streams ────────────────────┴→ WorkQueue → workers → reconcile → Context
 //! ```
+//!
+//! What leads to a reconcile: changes of the reconciled kind, of kinds it owns or watches, a
+//! [`Channel`] or [`Timer`] or any other stream, the wish of the last reconcile ([`Action`]), its
+//! failure ([`Failure`]), and people, by [`annotations`]. [`Sources`] come and go while it works.
+//! What nobody waits for (the first list, resyncs, intervals) has a low priority, what people ask
+//! for a high one; see [`Priority`](crate::queue::Priority).
 //!
 //! What it guarantees, whatever fails or panics:
 //!
@@ -21,12 +28,13 @@
 //!   for at most 10 s; meanwhile it takes no worker.
 //! * A failure is retried after `min(5 ms · 2ⁿ⁻¹, 300 s)` times a factor from 1 to 1.1; a success
 //!   resets n. What the API server asks for is a lower bound.
-//! * A panic of a reconcile, a predicate or a mapping is counted and spoils only itself.
 //! * A finalizer is on the object before its first reconcile, and goes after a successful
 //!   [`Cleanup`] and after the last detached child. No other finalizer is touched.
-//! * What is remembered of a key ends with its object.
 //! * A [`Context`] sends nothing that `wire` does not declare: the error names the line to add.
 //!   [`Controller::needs`] is all that was declared.
+//! * A panic of a reconcile, a predicate, a mapping or a source is counted and spoils only itself.
+//! * What is remembered of a key ends with its object. Sources of the user wait while more than 1024
+//!   keys wait for a worker.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -56,9 +64,13 @@
 mod access;
 mod action;
 mod adoption;
+pub mod annotations;
 mod apply;
 mod apply_detached;
 mod call;
+mod cancellation;
+mod causes;
+mod change;
 mod children;
 mod cleanup;
 mod context;
@@ -69,6 +81,7 @@ mod event;
 mod failure;
 mod finalizers;
 mod fingerprints;
+mod generations;
 mod hub;
 mod key_states;
 #[cfg(feature = "dev")]
@@ -76,6 +89,8 @@ mod offline;
 mod own_writes;
 mod owner_map;
 mod owner_mark;
+mod pace;
+mod paused;
 mod predicate;
 mod read_your_writes;
 mod readers;
@@ -97,6 +112,7 @@ mod tests;
 
 pub use access::AccessUse;
 pub use action::Action;
+pub use change::Change;
 pub use cleanup::Cleanup;
 pub use context::Context;
 pub use controller::Controller;
@@ -108,6 +124,10 @@ pub use offline::{Offline, Sent};
 pub use owner_mark::{OWNER_ANNOTATION, OWNER_UID_LABEL};
 pub use predicate::Predicate;
 pub use reconciler::Reconciler;
+pub use sources::{Channel, ChannelStream, Closed, Lookup, Request, Source, Sources, Timer};
 pub use status::ControllerStatus;
 pub use uncached::Uncached;
 pub use wired::{Role, Wired};
+
+/// What [`Context::cancellation`] gives, from tokio-util.
+pub use tokio_util::sync::CancellationToken;

@@ -10,11 +10,12 @@ use crate::{
 };
 
 /// The caches of the wired kinds, by type; those of sources added at run time come and go.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Readers {
     listers: RwLock<HashMap<TypeId, Reader>>,
 }
 
+#[derive(Debug)]
 struct Reader {
     lister: Box<dyn Any + Send + Sync>,
     /// How many sources made the kind readable.
@@ -32,7 +33,7 @@ impl Readers {
     }
 
     /// Takes back one [`insert`](Self::insert).
-    #[allow(dead_code)]
+
     pub(super) fn remove<C: Object>(&self) {
         let mut listers = self.listers.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(reader) = listers.get_mut(&TypeId::of::<C>()) {

@@ -11,9 +11,13 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::{
-    Context, Reconciler, call::call, context::Shared, hub::Hub, settle::settle, wanted::Wanted,
+    Context, Reconciler, annotations, call::call, cancellation::Cancellation, causes::Causes,
+    context::Shared, hub::Hub, settle::settle, wanted::Wanted,
 };
-use crate::{queue::Work, resource::ObjectKey};
+use crate::{
+    queue::Work,
+    resource::{ObjectKey, Resource},
+};
 
 /// Runs the workers until `cancel`, and then until the last reconcile has ended.
 pub(super) async fn work<R: Reconciler>(
@@ -67,19 +71,25 @@ struct Worker<R: Reconciler> {
 
 impl<R: Reconciler> Worker<R> {
     /// However it ends, the key is given back: by `work`.
-    async fn handle(&self, mut work: Work<ObjectKey>) {
+    async fn handle(&self, mut work: Work<ObjectKey, Causes>) {
         let hub = &self.shared.hub;
+        hub.taken.notify_waiters();
         if !hub.writes.admits(&mut work) {
             // It comes again when the caches have what it wrote.
             return;
         }
         let key = &work.key;
+        let generations = hub.generations.as_ref();
+        let generation = generations.map(|generations| generations.begin(key));
         // Level, not edge: what the cache has now is what counts.
         let object = match hub.own.get(key) {
             Ok(object) => object,
             // Its cache has told why. The next version that decodes leads here again.
             Err(_undecodable) => return,
         };
+        if self.is_paused(key, object.as_deref()) {
+            return work.done();
+        }
         match &object {
             Some(_) => hub.states.begin(key),
             None if hub.states.contains(key) => {}
@@ -94,12 +104,19 @@ impl<R: Reconciler> Worker<R> {
             controller = hub.name,
             namespace = key.namespace(),
             name = key.name(),
-            id = run,
+            reconcile_id = run,
+            attempt = work.attempt,
+            cause = %work.note,
         );
+        if let Some(since) = work.note.since() {
+            let lag = since.elapsed().as_secs_f64();
+            hub.metrics.event_seconds.observe(lag);
+        }
         let context = Context {
             key: key.clone(),
             object: object.clone(),
             run,
+            cancellation: Cancellation::default(),
             shared: self.shared.clone(),
             uncached: false,
             wanted: Wanted::default(),
@@ -113,10 +130,28 @@ impl<R: Reconciler> Worker<R> {
 
         let _active = Active::new(hub);
         let start = Instant::now();
-        let call = call(&*self.reconciler, object, &context, self.timeout);
+        let outdated = generation.as_ref().map(|generation| &generation.outdated);
+        let call = call(&*self.reconciler, object, &context, self.timeout, outdated);
         let outcome = call.instrument(span.clone()).await;
         hub.metrics.seconds.observe(start.elapsed().as_secs_f64());
         span.in_scope(|| settle(verb, &context, outcome, work));
+    }
+
+    /// Whether nothing is to be done for the object, by its annotation.
+    fn is_paused(&self, key: &ObjectKey, object: Option<&R::Resource>) -> bool {
+        let paused = object.is_some_and(annotations::is_paused);
+        if self.shared.hub.paused.set(key, paused) && object.is_some() {
+            let (name, kind) = (&self.shared.hub.name, R::Resource::KIND);
+            match paused {
+                true => tracing::info!(
+                    controller = name,
+                    "{kind} {key} is paused: nothing is done for it while it bears the annotation {}",
+                    annotations::PAUSED
+                ),
+                false => tracing::info!(controller = name, "{kind} {key} goes on after a pause"),
+            }
+        }
+        paused
     }
 }
 

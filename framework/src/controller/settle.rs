@@ -1,8 +1,13 @@
 use std::time::Duration;
 
-use super::{Context, Failure, call::Outcome};
+use super::{
+    Context, Failure,
+    action::{Action, Next},
+    call::Outcome,
+    causes::{Cause, Causes},
+};
 use crate::{
-    queue::Work,
+    queue::{Priority, Work},
     resource::{ObjectKey, Resource},
 };
 
@@ -11,10 +16,11 @@ pub(super) fn settle<K: Resource>(
     verb: &str,
     context: &Context<K>,
     outcome: Outcome,
-    work: Work<ObjectKey>,
+    mut work: Work<ObjectKey, Causes>,
 ) {
     let hub = &context.shared.hub;
     let key = &context.key;
+    let mut reason = &hub.metrics.requeues.error;
     let failure = match outcome {
         Outcome::Done(action) => {
             // What an earlier run applied and this one did not is not ours to skip any more.
@@ -24,17 +30,7 @@ pub(super) fn settle<K: Resource>(
                     .retain(|_, applied| applied.run == context.run);
                 state.succeeded = context.run;
             });
-            match action.after {
-                Some(delay) => {
-                    hub.metrics.requeue_after.inc();
-                    work.requeue_after(delay);
-                }
-                None => {
-                    hub.metrics.success.inc();
-                    work.done();
-                }
-            }
-            return;
+            return again(context, action, work);
         }
         Outcome::Gone => {
             hub.metrics.success.inc();
@@ -42,14 +38,27 @@ pub(super) fn settle<K: Resource>(
             hub.writes.forget(key);
             return work.done();
         }
-        Outcome::Failed(failure) => failure,
+        Outcome::Failed(failure) => {
+            if failure.is_conflict() {
+                reason = &hub.metrics.requeues.conflict;
+            }
+            failure
+        }
         Outcome::Panicked(message) => {
             hub.metrics.panics.inc();
+            reason = &hub.metrics.requeues.panic;
             Failure::new(format!("panicked: {message}"))
         }
         Outcome::TimedOut(limit) => {
             hub.metrics.timeouts.inc();
+            reason = &hub.metrics.requeues.timeout;
             Failure::new(format!("not done within {limit:?}"))
+        }
+        // No failure: the change that made it so has asked for the next one.
+        Outcome::Outdated => {
+            hub.metrics.requeue.inc();
+            hub.metrics.requeues.outdated.inc();
+            return;
         }
     };
     // What it did not come to may still be as the last good run left it. Of the failed ones between
@@ -68,17 +77,59 @@ pub(super) fn settle<K: Resource>(
         if context.object.is_none() {
             hub.states.remove(key);
             hub.writes.forget(key);
+            work.done();
+        } else {
+            rest(context, work, Priority::Low);
         }
-        work.done();
         tracing::error!("{verb} {kind} {key} failed (not retried): {failure}");
         return;
     }
+    reason.inc();
+    work.priority = work.priority.min(Priority::Normal);
+    work.note = Cause::Retry.into();
     let retry = work.retry(failure.at_least());
     tracing::warn!(
         "{verb} {kind} {key} failed (attempt {}, next in {}): {failure}",
         retry.attempt,
         Rounded(retry.delay),
     );
+}
+
+/// After a reconcile that went well.
+fn again<K: Resource>(context: &Context<K>, action: Action, mut work: Work<ObjectKey, Causes>) {
+    let hub = &context.shared.hub;
+    let carried = work.priority.min(Priority::Normal);
+    work.priority = action.priority.unwrap_or(carried);
+    work.note = Cause::Requeue.into();
+    match action.next {
+        Next::Change => {
+            hub.metrics.success.inc();
+            rest(context, work, action.priority.unwrap_or(Priority::Low));
+        }
+        Next::After(delay) => {
+            hub.metrics.requeue_after.inc();
+            hub.metrics.requeues.after.inc();
+            let pace = hub.pace.as_ref().map(|pace| pace.next());
+            work.requeue_after(pace.map_or(delay, |pace| pace.min(delay)));
+        }
+        Next::Backoff => {
+            hub.metrics.requeue.inc();
+            hub.metrics.requeues.backoff.inc();
+            work.retry(Duration::ZERO);
+        }
+    }
+}
+
+/// Nothing until something changes, or until the controller's interval has passed.
+fn rest<K>(context: &Context<K>, mut work: Work<ObjectKey, Causes>, priority: Priority) {
+    let hub = &context.shared.hub;
+    let Some(pace) = &hub.pace else {
+        return work.done();
+    };
+    hub.metrics.requeues.interval.inc();
+    work.priority = priority;
+    work.note = Cause::Resync.into();
+    work.requeue_after(pace.next());
 }
 
 /// `20ms`, `1.3s`, `5m0s`: as precise as a reader needs.

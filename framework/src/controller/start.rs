@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -8,17 +9,13 @@ use super::{
     apply_detached::Claims,
     context::Shared,
     fingerprints::Fingerprints,
+    generations::Generations,
     hub::Hub,
-    key_states::KeyStates,
-    read_your_writes::ReadYourWrites,
-    readers::Readers,
+    pace::Pace,
     run,
-    sources::{Connection, Wiring, informer},
+    sources::{Connection, Inlet, Wiring},
 };
-use crate::{
-    queue::WorkQueue,
-    resource::{ObjectKey, Resource},
-};
+use crate::resource::Resource;
 
 /// Everything of a controller from its first listener to its last reconcile.
 pub(super) async fn run<R: Reconciler>(
@@ -37,30 +34,21 @@ pub(super) async fn run<R: Reconciler>(
         wirings,
         concurrency,
         timeout,
+        every,
+        newest_only,
         limiter,
+        sources,
         status,
         children,
         finalizers,
         ..
     } = controller;
     let _stopped = Stopped(status.clone());
-    let metrics = environment.metrics.controller(&name);
-    metrics.max_concurrent.set(concurrency as f64);
-    let workqueue = environment.metrics.workqueue(&name);
-    let queue = WorkQueue::builder()
-        .limiter(limiter)
-        .metrics(workqueue)
-        .group_by(|key: &ObjectKey| key.namespace().unwrap_or_default())
-        .build();
-    let writes = environment.metrics.read_your_writes(&name);
-    let hub = Arc::new(Hub {
-        writes: ReadYourWrites::new(queue.clone(), writes),
-        queue,
-        states: KeyStates::default(),
-        own: informer::<R::Resource>(&environment).lister(),
-        metrics,
-        name,
-    });
+    let mut hub = Hub::new(name, limiter, &environment);
+    hub.metrics.max_concurrent.set(concurrency as f64);
+    hub.pace = every.map(Pace::new);
+    hub.generations = newest_only.then(Generations::default);
+    let hub = Arc::new(hub);
 
     #[cfg(test)]
     status.remembers({
@@ -69,16 +57,18 @@ pub(super) async fn run<R: Reconciler>(
     });
 
     let own: Box<dyn Wiring<R::Resource>> = Box::new(own);
-    let readers = Readers::default();
-    let mut connections = Vec::new();
-    for wiring in [own].into_iter().chain(wirings) {
-        wiring.read(&environment, &readers);
-        connections.push(wiring.connect(&environment, &hub));
+    let inlet = Inlet::open_to(&hub);
+    let wirings = [own].into_iter().chain(wirings);
+    let mut connections: Vec<_> = wirings
+        .map(|wiring| wiring.connect(&environment, &inlet))
+        .collect();
+    for readable in connections.iter().filter_map(|one| one.readable.as_ref()) {
+        readable(&hub.readers, true);
     }
     children.connect(&environment);
+    let added = sources.start(&environment, &hub);
     let shared = Arc::new(Shared {
         hub: hub.clone(),
-        readers,
         client,
         events: environment
             .events
@@ -89,15 +79,21 @@ pub(super) async fn run<R: Reconciler>(
         finalizers,
         claims: Claims::default(),
         namespace: environment.namespace,
+        sources,
+        stop: cancel.clone(),
     });
 
     let synced = sync(&hub.name, &mut connections, &status, &cancel).await;
     if synced && caught_up(&shared, environment.catch_up, &cancel).await {
         status.working();
         tracing::info!(controller = hub.name, workers = concurrency, "working");
+        let pumps = connections.iter_mut().filter_map(|one| one.pump.take());
+        let mut pumps: JoinSet<()> = pumps.collect();
         run::work(&reconciler, &shared, concurrency, timeout, &cancel).await;
+        pumps.shutdown().await;
     }
     hub.queue.shut_down();
+    added.stop().await;
     hub.writes.unfollow().await;
     let subscriptions = connections
         .iter()
@@ -115,7 +111,7 @@ async fn sync(
     let mut statuses = Vec::new();
     let mut synced = Vec::new();
     for connection in connections.iter_mut() {
-        statuses.push(connection.status.clone());
+        statuses.extend(connection.status.clone());
         synced.push(std::mem::replace(
             &mut connection.synced,
             Box::pin(std::future::ready(true)),

@@ -23,6 +23,7 @@ impl<K: Resource> Context<K> {
                 key: self.key.clone(),
                 object: self.object.clone(),
                 run: self.run,
+                cancellation: self.cancellation.lend(&self.shared.stop),
                 shared: self.shared.clone(),
                 uncached: true,
                 wanted: self.wanted.clone(),

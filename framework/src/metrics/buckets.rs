@@ -65,3 +65,11 @@ pub(super) fn informer_seconds() -> Vec<f64> {
         0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
     ]
 }
+
+/// Seconds from a change to what it leads to, from 0.1 ms to a minute.
+pub(super) fn lag_seconds() -> Vec<f64> {
+    vec![
+        0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
+        5.0, 10.0, 30.0, 60.0,
+    ]
+}

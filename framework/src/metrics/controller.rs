@@ -1,6 +1,9 @@
-use prometheus::{Gauge, GaugeVec, Histogram, HistogramVec, IntCounter, IntCounterVec, Registry};
+use prometheus::{
+    Gauge, GaugeVec, Histogram, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec,
+    Registry,
+};
 
-use super::{buckets, metrics};
+use super::{RequeueMetrics, buckets, metrics};
 
 /// What one controller does; the series bear its name in the label `controller`.
 ///
@@ -29,7 +32,13 @@ pub struct ControllerMetrics {
     pub max_concurrent: Gauge,
     /// How many reconciles run now.
     pub active_workers: Gauge,
-    /// Predicates and mappings that panicked.
+    /// Reconciles that lead to another one of their own accord, by reason.
+    pub requeues: RequeueMetrics,
+    /// Seconds from a change that the cache saw to the reconcile that it led to.
+    pub event_seconds: Histogram,
+    /// Objects that are paused by annotation.
+    pub paused: IntGauge,
+    /// Predicates, mappings and sources that panicked.
     pub handler_panics: IntCounter,
     /// Writes through a `Context` that went to the API server.
     pub writes_sent: IntCounter,
@@ -49,6 +58,9 @@ pub(super) struct ControllerFamilies {
     seconds: HistogramVec,
     max_concurrent: GaugeVec,
     active_workers: GaugeVec,
+    requeues: IntCounterVec,
+    event_seconds: HistogramVec,
+    paused: IntGaugeVec,
     handler_panics: IntCounterVec,
     writes: IntCounterVec,
     status_echoes: IntCounterVec,
@@ -107,10 +119,29 @@ impl ControllerFamilies {
                 "Number of currently used workers per controller",
                 controller,
             ),
+            requeues: metrics::counter(
+                registry,
+                "pilothouse_controller_requeues_total",
+                "Reconciles that led to another one of their own accord, by reason",
+                &["controller", "reason"],
+            ),
+            event_seconds: metrics::histogram(
+                registry,
+                "pilothouse_controller_event_to_reconcile_seconds",
+                "Time from a change seen by the cache to the start of the reconcile it led to",
+                controller,
+                buckets::lag_seconds(),
+            ),
+            paused: metrics::int_gauge(
+                registry,
+                "pilothouse_controller_paused_objects",
+                "Objects that bear the annotation pilothouse.dev/paused",
+                controller,
+            ),
             handler_panics: metrics::counter(
                 registry,
                 "pilothouse_controller_handler_panics_total",
-                "Panics of predicates and mappings per controller",
+                "Panics of predicates, mappings and sources per controller",
                 controller,
             ),
             writes: metrics::counter(
@@ -143,6 +174,9 @@ impl ControllerFamilies {
             seconds: self.seconds.with_label_values(label),
             max_concurrent: self.max_concurrent.with_label_values(label),
             active_workers: self.active_workers.with_label_values(label),
+            requeues: RequeueMetrics::of(&self.requeues, name),
+            event_seconds: self.event_seconds.with_label_values(label),
+            paused: self.paused.with_label_values(label),
             handler_panics: self.handler_panics.with_label_values(label),
             writes_sent: self.writes.with_label_values(&[name, "sent"]),
             writes_skipped: self.writes.with_label_values(&[name, "skipped"]),

@@ -8,6 +8,7 @@ use std::{
 
 use http::{Request, Response, header};
 use http_body_util::BodyExt;
+use tokio_util::sync::CancellationToken;
 
 use super::{
     Refill, Sent,
@@ -19,11 +20,10 @@ use crate::{
     client::{Body, BoxError, Client},
     controller::{
         AccessUse, Action, Context, Controller, Environment, Failure, Reconciler, Result,
-        apply_detached::Claims, context::Shared, fingerprints::Fingerprints, hub::Hub,
-        key_states::KeyStates, read_your_writes::ReadYourWrites, readers::Readers, wanted::Wanted,
+        apply_detached::Claims, cancellation::Cancellation, context::Shared,
+        fingerprints::Fingerprints, hub::Hub, readers::Readers, wanted::Wanted,
     },
     metrics::Metrics,
-    queue::WorkQueue,
     resource::{ObjectKey, Resource, Scope, Status},
 };
 
@@ -103,21 +103,12 @@ impl<R: Reconciler> Offline<R> {
         let Some(own) = readers.get::<R::Resource>() else {
             unreachable!("it was made readable right above")
         };
-        let queue = WorkQueue::new();
-        let writes = environment.metrics.read_your_writes(&controller.name);
-        let hub = Hub {
-            writes: ReadYourWrites::new(queue.clone(), writes),
-            queue,
-            states: KeyStates::default(),
-            own,
-            metrics: environment.metrics.controller(&controller.name),
-            name: controller.name,
-        };
+        let mut hub = Hub::new(controller.name, controller.limiter, &environment);
+        (hub.own, hub.readers) = (own, readers);
         Self {
             reconciler: controller.reconciler,
             shared: Arc::new(Shared {
                 hub: Arc::new(hub),
-                readers,
                 client,
                 events: environment.events,
                 field_manager: environment.field_manager,
@@ -126,6 +117,8 @@ impl<R: Reconciler> Offline<R> {
                 finalizers: controller.finalizers,
                 claims: Claims::default(),
                 namespace: environment.namespace,
+                sources: controller.sources,
+                stop: CancellationToken::new(),
             }),
             objects,
             caches: Mutex::new(caches),
@@ -167,6 +160,7 @@ impl<R: Reconciler> Offline<R> {
             key,
             object,
             run: self.runs.fetch_add(1, Ordering::Relaxed) + 1,
+            cancellation: Cancellation::default(),
             shared: self.shared.clone(),
             // There is no watch by which it could come back.
             uncached: true,

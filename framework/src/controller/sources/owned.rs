@@ -1,17 +1,16 @@
-use std::sync::Arc;
-
 use super::{
-    passes::passes,
-    wiring::{Connection, Wiring, informer, listen},
+    Inlet,
+    passes::{passes, priority},
+    wiring::{Connection, Wiring},
 };
 use crate::{
     cache::Event,
     controller::{
-        Environment, Predicate, Role, Wired,
-        hub::Hub,
+        Change, Environment, Predicate, Role, Wired,
+        causes::Cause,
         owner_map::{References, is_of_another, owners},
-        readers::Readers,
     },
+    queue::Priority,
     resource::{ApiResource, OwnerReference, Resource},
 };
 
@@ -22,58 +21,53 @@ pub(in crate::controller) struct Owned<C> {
 }
 
 impl<K: Resource, C: Resource> Wiring<K> for Owned<C> {
-    fn wired(&self) -> Wired {
-        Wired {
+    fn wired(&self) -> Option<Wired> {
+        Some(Wired {
             resource: ApiResource::of::<C>(),
             role: Role::Owned,
-        }
-    }
-
-    fn read(&self, environment: &Environment, readers: &Readers) {
-        readers.insert(informer::<C>(environment).lister());
+        })
     }
 
     #[cfg(feature = "dev")]
-    fn offline(&self, readers: &Readers) -> Option<crate::controller::offline::Refill> {
+    fn offline(
+        &self,
+        readers: &crate::controller::readers::Readers,
+    ) -> Option<crate::controller::offline::Refill> {
         Some(crate::controller::offline::refill::<C>(readers))
     }
 
-    fn connect(self: Box<Self>, environment: &Environment, hub: &Arc<Hub<K>>) -> Connection {
-        let (at, hub) = (hub.clone(), hub.clone());
+    fn connect(self: Box<Self>, environment: &Environment, inlet: &Inlet<K>) -> Connection {
+        let hub = inlet.clone();
         let which = self.references;
-        let add = move |hub: &Hub<K>, child: &C, gone: bool| {
-            let references = child.metadata().owner_references.as_deref();
-            let references = references.unwrap_or_default();
-            add_owners(hub, references, child.namespace(), which, gone);
-        };
-        listen(environment, &at, move |event| match event {
-            Event::Added { object, .. } | Event::Resync { object } => add(&hub, object, false),
-            Event::Updated { old, new } => {
+        Connection::listening(environment, inlet, move |event: &Event<C>| {
+            for change in Change::of(event) {
+                let priority = priority(&change);
+                let add = |child: &C, gone: bool| {
+                    let references = child.metadata().owner_references.as_deref();
+                    let references = references.unwrap_or_default();
+                    add_owners(&hub, references, child.namespace(), which, gone, priority);
+                };
+                let (old, new) = (change.old(), change.new());
                 // To an owner this is a coming or a going, which no predicate hides.
-                let changed_hands =
-                    old.metadata().owner_references != new.metadata().owner_references;
-                if changed_hands || passes(&hub, self.predicate.as_ref(), old, new) {
-                    add(&hub, new, false);
-                }
-                if changed_hands {
-                    add(&hub, old, true);
+                let changed_hands = matches!((old, new), (Some(old), Some(new))
+                    if old.metadata().owner_references != new.metadata().owner_references);
+                let lost = matches!(event, Event::Undecodable { .. });
+                if lost || changed_hands || passes(&hub, self.predicate.as_ref(), &change) {
+                    if let Some(new) = new {
+                        add(new, lost);
+                    }
+                    if let Some(old) = old
+                        && (changed_hands || new.is_none())
+                    {
+                        add(old, true);
+                    }
                 }
             }
-            Event::Recreated { old, new } => {
-                add(&hub, old, true);
-                add(&hub, new, false);
-            }
-            Event::Deleted { object, .. } => add(&hub, object, true),
-            Event::Undecodable { object, last } => {
+            if let Event::Undecodable { object, .. } | Event::UndecodableDeleted { object } = event
+            {
                 let namespace = object.key.namespace();
-                add_owners(&hub, &object.owner_references, namespace, which, true);
-                if let Some(last) = last {
-                    add(&hub, last, true);
-                }
-            }
-            Event::UndecodableDeleted { object } => {
-                let namespace = object.key.namespace();
-                add_owners(&hub, &object.owner_references, namespace, which, true);
+                let references = &object.owner_references;
+                add_owners(&hub, references, namespace, which, true, Priority::Normal);
             }
         })
     }
@@ -82,15 +76,16 @@ impl<K: Resource, C: Resource> Wiring<K> for Owned<C> {
 /// Adds the owners named by a child's references; `gone` if the child is theirs no longer, which
 /// concerns a successor of the owner too: the child may have been in its way.
 fn add_owners<K: Resource>(
-    hub: &Hub<K>,
+    hub: &Inlet<K>,
     references: &[OwnerReference],
     namespace: Option<&str>,
     which: References,
     gone: bool,
+    priority: Priority,
 ) {
     for (key, uid) in owners::<K>(references, namespace, which) {
         if gone || !is_of_another(&hub.own, &key, uid) {
-            hub.queue.add(key);
+            hub.ask(key, priority, Cause::Owned);
         }
     }
 }

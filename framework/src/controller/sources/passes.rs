@@ -1,20 +1,25 @@
 use crate::{
-    controller::{Predicate, hub::Hub},
+    controller::{Change, Predicate, hub::Hub},
+    queue::Priority,
     resource::{Object, Resource},
 };
 
-/// Whether a change counts: the predicate says so, deletion began, or the predicate panicked.
+/// Whether a change counts: nobody says no, or the predicate panicked.
 pub(super) fn passes<K: Resource, C: Object>(
     hub: &Hub<K>,
     predicate: Option<&Predicate<C>>,
-    old: &C,
-    new: &C,
+    change: &Change<'_, C>,
 ) -> bool {
-    let Some(predicate) = predicate else {
-        return true;
-    };
-    (new.is_deleting() && !old.is_deleting())
-        || hub
-            .guarded("a predicate", || predicate.holds(old, new))
-            .unwrap_or(true)
+    predicate.is_none_or(|predicate| {
+        let judged = hub.guarded("a predicate", || predicate.judge(change));
+        judged.flatten().unwrap_or(true)
+    })
+}
+
+/// How urgent what a change leads to is.
+pub(super) fn priority<C: Object>(change: &Change<'_, C>) -> Priority {
+    match change.is_old_news() {
+        true => Priority::Low,
+        false => Priority::Normal,
+    }
 }

@@ -1,8 +1,11 @@
-use std::{marker::PhantomData, sync::Arc};
+use std::marker::PhantomData;
 
-use super::wiring::{Connection, Wiring, informer};
+use super::{
+    Inlet,
+    wiring::{Connection, Wiring},
+};
 use crate::{
-    controller::{Environment, Role, Wired, hub::Hub, readers::Readers},
+    controller::{Environment, Role, Wired},
     resource::{ApiResource, Resource},
 };
 
@@ -10,30 +13,22 @@ use crate::{
 pub(in crate::controller) struct Read<C>(pub(in crate::controller) PhantomData<fn() -> C>);
 
 impl<K: Resource, C: Resource> Wiring<K> for Read<C> {
-    fn wired(&self) -> Wired {
-        Wired {
+    fn wired(&self) -> Option<Wired> {
+        Some(Wired {
             resource: ApiResource::of::<C>(),
             role: Role::Read,
-        }
-    }
-
-    fn read(&self, environment: &Environment, readers: &Readers) {
-        readers.insert(informer::<C>(environment).lister());
+        })
     }
 
     #[cfg(feature = "dev")]
-    fn offline(&self, readers: &Readers) -> Option<crate::controller::offline::Refill> {
+    fn offline(
+        &self,
+        readers: &crate::controller::readers::Readers,
+    ) -> Option<crate::controller::offline::Refill> {
         Some(crate::controller::offline::refill::<C>(readers))
     }
 
-    fn connect(self: Box<Self>, environment: &Environment, hub: &Arc<Hub<K>>) -> Connection {
-        let informer = informer::<C>(environment);
-        hub.writes.follow(&informer);
-        let waited = informer.clone();
-        Connection {
-            synced: Box::pin(async move { waited.synced().await }),
-            status: Arc::new(move || informer.status()),
-            subscription: None,
-        }
+    fn connect(self: Box<Self>, environment: &Environment, inlet: &Inlet<K>) -> Connection {
+        Connection::reading::<C, K>(environment, inlet)
     }
 }
