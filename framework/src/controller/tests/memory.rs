@@ -7,20 +7,17 @@ use k8s_openapi::api::apps::v1::Deployment;
 use super::world::*;
 use crate::{
     controller::{
-        Action, Failure,
+        Action, Failure, Sources,
         apply_detached::Claims,
         children::Children,
         context::Shared,
         finalizers::Finalizers,
         fingerprints::Fingerprints,
         hub::Hub,
-        key_states::KeyStates,
-        read_your_writes::ReadYourWrites,
-        readers::Readers,
         run,
-        sources::{Own, Wiring, informer},
+        sources::{Inlet, Own, Wiring},
     },
-    queue::WorkQueue,
+    queue::ExponentialBackoff,
 };
 
 #[tokio::test(start_paused = true)]
@@ -28,20 +25,12 @@ async fn nothing_is_remembered_of_objects_that_are_gone() {
     let world = World::new();
     let webs = world.kind::<Deployment>();
     let environment = world.environment();
-    let queue = WorkQueue::new();
-    let hub = Arc::new(Hub {
-        name: "test".into(),
-        writes: ReadYourWrites::new(queue.clone(), world.metrics.read_your_writes("test")),
-        queue,
-        states: KeyStates::default(),
-        metrics: world.metrics.controller("test"),
-        own: informer::<Deployment>(&environment).lister(),
-    });
+    let limiter = ExponentialBackoff::default();
+    let hub = Arc::new(Hub::new("test".into(), limiter, &environment));
     let own: Box<dyn Wiring<Deployment>> = Box::new(Own { predicate: None });
-    let connection = own.connect(&environment, &hub);
+    let connection = own.connect(&environment, &Inlet::open_to(&hub));
     let shared = Arc::new(Shared {
         hub: hub.clone(),
-        readers: Readers::default(),
         client: environment.client,
         events: environment.events,
         field_manager: environment.field_manager,
@@ -50,6 +39,8 @@ async fn nothing_is_remembered_of_objects_that_are_gone() {
         finalizers: Finalizers::default(),
         claims: Claims::default(),
         namespace: None,
+        sources: Sources::default(),
+        stop: world.cancel.clone(),
     });
     // By its name each object ends in another way, and so does its `deleted`, which may fail once.
     let probe = Probe::new().does(|call: Call<Deployment>| async move {

@@ -7,5 +7,7 @@ mod kube_rs_defects;
 mod load;
 mod mapping;
 mod memory;
+mod requests;
+mod sources;
 mod sync;
 mod world;

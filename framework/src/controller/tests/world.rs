@@ -353,7 +353,7 @@ impl<K: Resource> Calls<K> {
         log.start = Instant::now();
     }
 
-    fn note(&self, key: &ObjectKey, object: Option<Arc<K>>) -> usize {
+    pub(super) fn note(&self, key: &ObjectKey, object: Option<Arc<K>>) -> usize {
         let mut log = self.log.lock().unwrap();
         let time = log.start.elapsed().as_millis();
         log.calls.push((key.clone(), object, time));
