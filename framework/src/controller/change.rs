@@ -101,6 +101,7 @@ impl<'a, K> Change<'a, K> {
     }
 
     /// The version now; `None` if the object is gone.
+    #[allow(clippy::new_ret_no_self)]
     pub fn new(&self) -> Option<&'a K> {
         match *self {
             Self::Updated { new, .. } | Self::DeletionBegan { new, .. } => Some(new),

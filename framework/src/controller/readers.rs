@@ -33,7 +33,6 @@ impl Readers {
     }
 
     /// Takes back one [`insert`](Self::insert).
-
     pub(super) fn remove<C: Object>(&self) {
         let mut listers = self.listers.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(reader) = listers.get_mut(&TypeId::of::<C>()) {
