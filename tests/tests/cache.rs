@@ -8,8 +8,10 @@ use std::{
 use pilothouse::{
     cache::{Event, InformerScope, Informers, Lister, SharedInformer},
     client::{DeleteParams, ListParams, PostParams},
-    k8s::api::core::v1::ConfigMap,
+    k8s::api::core::v1::{ConfigMap, Namespace},
     metrics::Metrics,
+    operator::Operator,
+    prelude::*,
     resource::{Object, ObjectKey},
     testing::Cluster,
 };
@@ -247,4 +249,56 @@ async fn a_deletion_in_the_background_of_a_busy_collection_is_heard() {
     assert!(before >= 600 && informer.lister().len() <= before - 600);
     informers.shutdown().await;
     cluster.stop().await;
+}
+
+/// Writes down which ConfigMaps it was called for, and what it saw in them.
+struct Seen(Arc<Mutex<Vec<String>>>);
+
+impl Reconciler for Seen {
+    type Resource = ConfigMap;
+
+    async fn reconcile(&self, object: Arc<ConfigMap>, _: &Context<ConfigMap>) -> Result<Action> {
+        let secret = object.data.as_ref().map_or(0, BTreeMap::len);
+        let line = format!("{} {secret}", object.key());
+        self.0.lock().unwrap().push(line);
+        Ok(Action::wait())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operator_reads_the_namespaces_and_keeps_of_objects_what_it_was_told() {
+    let cluster = Cluster::start().unwrap();
+    let (red, green) = (cluster.in_namespace("red"), cluster.in_namespace("green"));
+    for name in ["red", "green"] {
+        let mut namespace = Namespace::default();
+        namespace.metadata.name = Some(name.into());
+        cluster.create(&namespace).await.unwrap();
+    }
+    for one in [&cluster, &red, &green] {
+        let mut object = config_map("a");
+        object.data = Some([("key".to_owned(), "value".to_owned())].into());
+        one.create(&object).await.unwrap();
+    }
+    let seen = Arc::<Mutex<Vec<String>>>::default();
+    let operator = Operator::new("seen")
+        .namespaces(["red", "green"])
+        .informers(|informers| {
+            informers.transform::<ConfigMap>(|object| {
+                object.data = None;
+                Ok(())
+            })
+        })
+        .controller(Seen(seen.clone()));
+    let running = cluster.run(operator).await.unwrap();
+    cluster.settle().await;
+    let mut lines = std::mem::take(&mut *seen.lock().unwrap());
+    lines.sort();
+    assert_eq!(lines, ["green/a 0", "red/a 0"]);
+    let reads = cluster.requests();
+    let all = "/api/v1/configmaps";
+    assert!(
+        reads.iter().all(|request| request.path != all),
+        "roles in the namespaces are enough"
+    );
+    running.stop().await;
 }

@@ -13,6 +13,9 @@ use crate::metrics::Share;
 /// their asking, so that neither the server nor this process has to hold all of them together. Whoever
 /// waited for 30 s goes ahead: a list that hangs, or a listener that stands still, holds up nobody for
 /// good. Cloning shares the budget.
+///
+/// Nobody has a higher place: how large a collection is can be known only after it was listed, and an operator asks
+/// for its caches in the order of its controllers and of the lines of `wire`, so that the first of them sync first.
 #[derive(Clone, Debug)]
 pub struct ListBudget {
     places: Arc<Semaphore>,

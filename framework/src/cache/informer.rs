@@ -346,6 +346,7 @@ impl<K: Object> SharedInformer<K> {
             silent_for: parts.iter().filter_map(|part| part.silent_for()).max(),
             objects: snapshot.len(),
             undecodable: snapshot.undecodable(),
+            parts: parts.iter().map(|part| part.status()).collect(),
             telling: shared.listeners.telling(),
         }
     }
@@ -424,7 +425,11 @@ impl<K: Object> Shared<K> {
             drop(events);
             let took = taken.elapsed().as_secs_f64();
             self.metrics.processing.observe(took);
-            parts.finish(part);
+            if let Some(namespace) = parts.finish(part)
+                && let Some(progress) = self.parts().get(namespace)
+            {
+                progress.synced();
+            }
             if let Some(sizes) = sizes.as_mut().filter(|_| parts.have_synced()) {
                 sizes.changed(processor.store().working());
             }

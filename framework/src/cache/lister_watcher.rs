@@ -8,6 +8,78 @@ use crate::{
 /// Where a cache gets its objects from: an API server, or something that stands in for one.
 ///
 /// Both calls are cancelled by dropping them.
+///
+/// A source of one's own needs resource versions that grow with each change, and marks a list with that of the
+/// newest change in it:
+///
+/// ```
+/// use futures_util::stream::{self, BoxStream, StreamExt};
+/// use pilothouse::{
+///     cache::{InformerScope, ListerWatcher, SharedInformer},
+///     client::{Error, ListParams, ObjectList, WatchEvent, WatchParams},
+///     k8s::api::core::v1::ConfigMap,
+///     metrics::Metrics,
+///     resource::{ApiResource, ObjectKey, ObjectMeta},
+/// };
+/// use tokio_util::sync::CancellationToken;
+///
+/// /// Settings that are there from the start, and one that comes later.
+/// struct Settings(ApiResource);
+///
+/// fn setting(name: &str, version: u64) -> ConfigMap {
+///     ConfigMap {
+///         metadata: ObjectMeta {
+///             name: Some(name.into()),
+///             namespace: Some("default".into()),
+///             resource_version: Some(version.to_string()),
+///             ..ObjectMeta::default()
+///         },
+///         ..ConfigMap::default()
+///     }
+/// }
+///
+/// impl ListerWatcher<ConfigMap> for Settings {
+///     type Watch = BoxStream<'static, Result<WatchEvent<ConfigMap>, Error>>;
+///
+///     async fn list(&self, _: &ListParams) -> Result<ObjectList<ConfigMap>, Error> {
+///         let mut list = ObjectList { items: vec![setting("first", 1)], ..ObjectList::default() };
+///         list.metadata.resource_version = Some("1".into());
+///         Ok(list)
+///     }
+///
+///     async fn watch(&self, params: &WatchParams) -> Result<Self::Watch, Error> {
+///         assert_eq!(params.resource_version.as_deref(), Some("1"));
+///         let events = stream::iter([Ok(WatchEvent::Added(setting("second", 2)))]);
+///         // A stream that ends is asked for again, from the last version.
+///         Ok(events.chain(stream::pending()).boxed())
+///     }
+///
+///     fn resource(&self) -> &ApiResource {
+///         &self.0
+///     }
+///
+///     fn namespace(&self) -> Option<&str> {
+///         Some("default")
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let metrics = Metrics::new().informer("", "v1", "configmaps");
+/// let source = Settings(ApiResource::of::<ConfigMap>());
+/// let informer = SharedInformer::new(source, InformerScope::all(), metrics);
+/// let cancel = CancellationToken::new();
+/// let task = tokio::spawn(informer.run(cancel.clone()));
+/// assert!(informer.synced().await);
+/// let second = ObjectKey::namespaced("default", "second");
+/// while !informer.lister().contains(&second) {
+///     tokio::task::yield_now().await;
+/// }
+/// assert_eq!(informer.lister().len(), 2);
+/// cancel.cancel();
+/// task.await.unwrap();
+/// # }
+/// ```
 pub trait ListerWatcher<K>: Send + Sync + 'static {
     /// The changes, as they come.
     type Watch: Stream<Item = Result<WatchEvent<K>, Error>> + Send + Unpin;

@@ -202,6 +202,6 @@ pub use reflector::Reflector;
 pub(crate) use scope::Field;
 pub use scope::InformerScope;
 pub use snapshot::Snapshot;
-pub use status::{InformerMode, InformerStatus};
+pub use status::{InformerMode, InformerStatus, PartStatus};
 pub use store::Store;
 pub use subscription::Subscription;

@@ -91,12 +91,11 @@ impl<K: Object> Parts<K> {
         self.parts.keys()
     }
 
-    /// The last batch of that part was worked on.
-    pub(super) fn finish(&mut self, id: PartId) {
-        let part = self.parts.values_mut().find(|part| part.id == id);
-        if let Some(part) = part {
-            part.has_synced = part.queue.finish();
-        }
+    /// The last batch of that part was worked on; gives its namespace if its first list now has been.
+    pub(super) fn finish(&mut self, id: PartId) -> Option<&Option<String>> {
+        let (namespace, part) = self.parts.iter_mut().find(|(_, part)| part.id == id)?;
+        let is_first = !std::mem::replace(&mut part.has_synced, part.queue.finish());
+        (is_first && part.has_synced).then_some(namespace)
     }
 
     /// Whether the first list of each was worked on.

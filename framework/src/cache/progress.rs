@@ -5,7 +5,7 @@ use std::{
 
 use tokio::time::Instant;
 
-use super::{Event, InformerMode, Snapshot, remedy::remedy};
+use super::{Event, InformerMode, PartStatus, Snapshot, remedy::remedy};
 use crate::{
     client::Error,
     events::{self, Recorder},
@@ -67,6 +67,7 @@ struct State {
     /// A list that works does not mend a watch.
     watch_trouble: Option<Trouble>,
     heard: Option<Instant>,
+    synced: bool,
 }
 
 impl Progress {
@@ -239,6 +240,21 @@ impl Progress {
 
     pub(super) fn mode(&self) -> InformerMode {
         self.state().mode
+    }
+
+    /// The first list has been worked on.
+    pub(super) fn synced(&self) {
+        self.state().synced = true;
+    }
+
+    pub(super) fn status(&self) -> PartStatus {
+        let state = self.state();
+        PartStatus {
+            namespace: self.namespace.clone(),
+            synced: state.synced,
+            mode: state.mode,
+            last_error: state.worst().map(|trouble| trouble.text.clone()),
+        }
     }
 
     pub(super) fn last_error(&self) -> Option<String> {

@@ -27,7 +27,9 @@ use crate::{
 ///   comes; what did not come is gone only when the server marks the end of the state. When the
 ///   server does not know how, fails at it, or sends nothing new for 15 s without the mark, the
 ///   collection is read in pages in the same breath, and for half an hour streaming is not tried
-///   again. A stream that ends before the mark is asked for once more, then read in pages.
+///   again. A stream that ends before the mark is asked for once more, then read in pages. Every API server that does not
+///   stream lists refuses to (400 or 422), which is noticed at once. Something else that ignores the question gives the same
+///   events as one that is about to set its mark, so that only waiting tells: the 15 s, once in half an hour.
 /// * The first list in pages takes what the server has at hand (version `"0"`), 500 objects at a time.
 ///   Each page is handed on as it comes; what a list did not name is gone only after its last page.
 ///   When the server does not have the version asked for (410, "too large resource version"), the

@@ -29,9 +29,24 @@ pub struct InformerStatus {
     pub objects: usize,
     /// How many of them do not decode.
     pub undecodable: usize,
+    /// Each namespace that is read, or `None` for all of them, in order.
+    pub parts: Vec<PartStatus>,
     /// The listener that is told something just now, and for how long already: one that does not
     /// return keeps the cache from going on.
     pub telling: Option<(Arc<str>, Duration)>,
+}
+
+/// How an informer is doing in one of the namespaces that it reads.
+#[derive(Clone, Debug)]
+pub struct PartStatus {
+    /// Its name; `None` for all of them, and for cluster-scoped kinds.
+    pub namespace: Option<String>,
+    /// Whether its first list has reached the store and the listeners. What is there is told meanwhile.
+    pub synced: bool,
+    /// What the informer does there just now.
+    pub mode: InformerMode,
+    /// The failure that has not been mended yet.
+    pub last_error: Option<String>,
 }
 
 /// What an informer does just now.

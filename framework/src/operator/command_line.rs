@@ -24,13 +24,13 @@ pub(super) enum CommandAction {
     /// Runs the operator against a cluster.
     Run {
         kubeconfig: KubeconfigOptions,
-        namespace: Option<String>,
+        namespaces: Vec<String>,
         metrics_address: Option<Address>,
     },
     /// Runs it against an API server in this process.
     Dev {
         port: u16,
-        namespace: Option<String>,
+        namespaces: Vec<String>,
         metrics_address: Option<Address>,
     },
     /// Prints the definitions of its kinds.
@@ -56,7 +56,7 @@ impl CommandLine {
             Some(("dev", dev)) => (
                 CommandAction::Dev {
                     port: dev.get_one("port").copied().unwrap_or_default(),
-                    namespace: dev.get_one::<String>("namespace").cloned(),
+                    namespaces: namespaces(dev),
                     metrics_address: metrics_address(dev),
                 },
                 dev.clone(),
@@ -81,9 +81,14 @@ fn run_action(matches: &ArgMatches) -> CommandAction {
             context: matches.get_one::<String>("context").cloned(),
             ..KubeconfigOptions::default()
         },
-        namespace: matches.get_one::<String>("namespace").cloned(),
+        namespaces: namespaces(matches),
         metrics_address: metrics_address(matches),
     }
+}
+
+fn namespaces(matches: &ArgMatches) -> Vec<String> {
+    let names = matches.get_many::<String>("namespace");
+    names.into_iter().flatten().cloned().collect()
 }
 
 fn metrics_address(matches: &ArgMatches) -> Option<Address> {
@@ -118,7 +123,8 @@ fn command<F: Args>(name: &str) -> Command {
         .long("namespace")
         .short('n')
         .value_name("NAME")
-        .help("Work in this namespace only [default: in all of them]");
+        .value_delimiter(',')
+        .help("Work in this namespace only, or in these: one,other [default: in all of them]");
     let run_arguments = [
         Arg::new("kubeconfig")
             .long("kubeconfig")
@@ -190,7 +196,7 @@ mod tests {
     fn run(metrics_address: Option<Address>) -> CommandAction {
         CommandAction::Run {
             kubeconfig: KubeconfigOptions::default(),
-            namespace: None,
+            namespaces: Vec::new(),
             metrics_address,
         }
     }
@@ -206,14 +212,14 @@ mod tests {
 
     #[test]
     fn flags_are_read_with_and_without_the_subcommand() {
-        let flags = "--kubeconfig /tmp/k --context c -n apps --metrics-address 127.0.0.1:9";
+        let flags = "--kubeconfig /tmp/k --context c -n apps,web --metrics-address 127.0.0.1:9";
         let expected = CommandAction::Run {
             kubeconfig: KubeconfigOptions {
                 path: Some("/tmp/k".into()),
                 context: Some("c".into()),
                 ..KubeconfigOptions::default()
             },
-            namespace: Some("apps".into()),
+            namespaces: vec!["apps".into(), "web".into()],
             metrics_address: Some(Address::loopback(9)),
         };
         assert_eq!(parse(flags).unwrap().action, expected);
@@ -224,7 +230,7 @@ mod tests {
     fn dev_takes_free_ports_on_loopback_unless_told() {
         let dev = |port| CommandAction::Dev {
             port,
-            namespace: None,
+            namespaces: Vec::new(),
             metrics_address: Some(Address::loopback(0)),
         };
         assert_eq!(parse("dev").unwrap().action, dev(0));

@@ -58,10 +58,10 @@ impl Operator {
             CommandAction::Crd => self.print_definitions(),
             CommandAction::Run {
                 kubeconfig,
-                namespace,
+                namespaces,
                 metrics_address,
             } => {
-                self.namespace = namespace.or(self.namespace);
+                self = self.in_namespaces(namespaces);
                 self.metrics_address = metrics_address;
                 block_on(async move {
                     let cancel = CancellationToken::new();
@@ -70,10 +70,10 @@ impl Operator {
             }
             CommandAction::Dev {
                 port,
-                namespace,
+                namespaces,
                 metrics_address,
             } => {
-                self.namespace = namespace.or(self.namespace);
+                self = self.in_namespaces(namespaces);
                 self.metrics_address = metrics_address;
                 block_on(async move {
                     let cancel = CancellationToken::new();
@@ -81,6 +81,14 @@ impl Operator {
                 })
             }
         }
+    }
+
+    /// What the command line says comes first.
+    fn in_namespaces(self, namespaces: Vec<String>) -> Self {
+        if namespaces.is_empty() {
+            return self;
+        }
+        self.namespaces(namespaces)
     }
 
     fn print_definitions(&self) -> Result<ExitCode, OperatorError> {

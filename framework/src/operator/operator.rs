@@ -8,6 +8,7 @@ use super::{
     registration::{Registered, Registration},
 };
 use crate::{
+    cache::InformersBuilder,
     client::Client,
     controller::{Failure, Reconciler},
     crd::{self, CustomResourceDefinition},
@@ -36,12 +37,16 @@ use crate::{
 pub struct Operator {
     pub(super) name: String,
     pub(super) metrics: Metrics,
-    pub(super) namespace: Option<String>,
+    pub(super) namespaces: BTreeSet<String>,
+    pub(super) informers: Vec<InformerOptions>,
     pub(super) metrics_address: Option<Address>,
     pub(super) example: Option<String>,
     pub(super) flags: Option<clap::ArgMatches>,
     pub(super) registered: Vec<Box<dyn Registration>>,
 }
+
+/// What is said of the caches.
+pub(super) type InformerOptions = Box<dyn FnOnce(InformersBuilder) -> InformersBuilder + Send>;
 
 impl Operator {
     /// An operator without controllers, for all namespaces, that serves no HTTP.
@@ -49,7 +54,8 @@ impl Operator {
         Self {
             name: name.into(),
             metrics: Metrics::new(),
-            namespace: None,
+            namespaces: BTreeSet::new(),
+            informers: Vec::new(),
             metrics_address: None,
             example: None,
             flags: None,
@@ -76,8 +82,37 @@ impl Operator {
 
     /// Works in one namespace only: nothing else is listed, watched or asked for. The command line's `--namespace`
     /// comes before it.
-    pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
-        self.namespace = Some(namespace.into());
+    pub fn namespace(self, namespace: impl Into<String>) -> Self {
+        self.namespaces([namespace])
+    }
+
+    /// The same with several namespaces, each listed and watched by itself; of none of them, all namespaces. One that
+    /// is forbidden holds the controllers of its kind back, and readiness names it; the caches hold the others
+    /// meanwhile.
+    pub fn namespaces<S: Into<String>>(mut self, namespaces: impl IntoIterator<Item = S>) -> Self {
+        self.namespaces = namespaces.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Says what the caches keep of a kind, and how: transforms, packings, resyncs, and how many lists there are at the
+    /// same time. Calling it again adds to what was said.
+    ///
+    /// ```no_run
+    /// # use pilothouse::{k8s::api::core::v1::Secret, prelude::*};
+    /// // The names are needed, the contents are not.
+    /// let operator = Operator::new("names").informers(|informers| {
+    ///     informers.transform::<Secret>(|secret| {
+    ///         secret.data = None;
+    ///         Ok(())
+    ///     })
+    /// });
+    /// # drop(operator);
+    /// ```
+    pub fn informers(
+        mut self,
+        options: impl FnOnce(InformersBuilder) -> InformersBuilder + Send + 'static,
+    ) -> Self {
+        self.informers.push(Box::new(options));
         self
     }
 

@@ -47,12 +47,16 @@ pub struct Running {
 
 impl Running {
     /// Listener first, so that it can be seen how the rest starts; then caches; controllers wait for theirs.
-    pub(super) async fn start(operator: Operator, client: Client) -> Result<Self, OperatorError> {
+    pub(super) async fn start(
+        mut operator: Operator,
+        client: Client,
+    ) -> Result<Self, OperatorError> {
         let all = CancellationToken::new();
         let events = Recorder::with_metrics(&client, &operator.name, operator.metrics.events());
-        let informers = Informers::builder(client.clone(), operator.metrics.clone())
-            .events(events.clone())
-            .build();
+        let builder = Informers::builder(client.clone(), operator.metrics.clone());
+        let options = std::mem::take(&mut operator.informers).into_iter();
+        let builder = options.fold(builder, |builder, options| options(builder));
+        let informers = builder.events(events.clone()).build();
         let mut running = Self {
             metrics: operator.metrics.clone(),
             live: Checks::new("livez"),
@@ -87,7 +91,7 @@ impl Running {
 
         let surroundings = Surroundings {
             environment: Environment {
-                namespace: operator.namespace.clone(),
+                namespace: operator.namespaces.clone(),
                 events: running.events.clone(),
                 ..Environment::new(
                     running.informers.clone(),
@@ -99,7 +103,7 @@ impl Running {
             setup: Setup {
                 client,
                 metrics: operator.metrics,
-                namespace: operator.namespace,
+                namespaces: operator.namespaces,
                 flags: operator.flags,
             },
             closing: running.closing.clone(),

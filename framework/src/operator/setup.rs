@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use clap::{ArgMatches, Args, Command};
 
 use crate::{client::Client, metrics::Metrics};
@@ -8,7 +10,7 @@ use crate::{client::Client, metrics::Metrics};
 pub struct Setup {
     pub(super) client: Client,
     pub(super) metrics: Metrics,
-    pub(super) namespace: Option<String>,
+    pub(super) namespaces: BTreeSet<String>,
     pub(super) flags: Option<ArgMatches>,
 }
 
@@ -23,9 +25,18 @@ impl Setup {
         &self.metrics
     }
 
-    /// The one namespace that the operator works in; `None` for all.
+    /// The one namespace that the operator works in; `None` for all, and for several.
     pub fn namespace(&self) -> Option<&str> {
-        self.namespace.as_deref()
+        let mut namespaces = self.namespaces.iter();
+        let first = namespaces.next();
+        first
+            .filter(|_| namespaces.next().is_none())
+            .map(String::as_str)
+    }
+
+    /// The namespaces that the operator works in; none for all.
+    pub fn namespaces(&self) -> &BTreeSet<String> {
+        &self.namespaces
     }
 
     /// The user's own flags, of the type that [`Operator::main_with`](super::Operator::main_with) was given; what

@@ -173,6 +173,26 @@ async fn of_several_namespaces_the_forbidden_one_is_named_and_the_others_are_rea
             .starts_with("cannot list configmaps in namespace \"red\": ")
     );
     assert_eq!(cached(&running), ["green/a"], "what can be read is there");
+    let parts: Vec<_> = status
+        .parts
+        .iter()
+        .map(|part| {
+            (
+                part.namespace.as_deref(),
+                part.synced,
+                part.last_error.is_some(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        parts,
+        [(Some("green"), true, false), (Some("red"), false, true)]
+    );
+    let heard = Heard::at(&running.informer);
+    settle().await;
+    world.put("green", "b");
+    settle().await;
+    assert_eq!(heard.lines(), ["initial a", "added b"], "and goes on");
     seconds(60).await;
     assert_eq!(running.informer.status().to_string(), "synced");
 }
