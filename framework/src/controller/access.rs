@@ -126,7 +126,8 @@ impl AccessUse {
         needs: &Access,
         wired: &[Wired],
     ) -> Client {
-        let namespaces = environment.namespace.clone().map(|one| vec![one]);
+        let namespaces: Vec<_> = environment.namespace.iter().cloned().collect();
+        let namespaces = Some(namespaces).filter(|some| !some.is_empty());
         let guard = self
             .guard
             .get_or_init(|| Arc::new(AccessGuard::new(needs, namespaces)));
