@@ -391,7 +391,7 @@ async fn what_the_informer_cannot_hold_is_decided_at_once() {
     let informers = Informers::new(cluster.client().clone(), metrics.clone());
     let client = cluster.client().clone();
     let environment = Environment {
-        namespace: Some("default".into()),
+        namespace: ["default".into()].into(),
         ..Environment::new(informers.clone(), client, metrics.clone(), "test")
     };
     let cancel = CancellationToken::new();
