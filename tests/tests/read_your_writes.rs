@@ -211,7 +211,7 @@ impl World {
         let client = cluster.client().clone();
         let mut environment = Environment::new(informers.clone(), client, metrics.clone(), "test");
         change(&mut late, &mut environment);
-        let namespaces = environment.namespace.iter();
+        let namespaces = environment.namespaces.iter();
         informers.of_source::<ConfigMap, _>(
             ApiResource::of::<ConfigMap>(),
             InformerScope::all().namespaces(namespaces),
@@ -391,7 +391,7 @@ async fn what_the_informer_cannot_hold_is_decided_at_once() {
     let informers = Informers::new(cluster.client().clone(), metrics.clone());
     let client = cluster.client().clone();
     let environment = Environment {
-        namespace: ["default".into()].into(),
+        namespaces: ["default".into()].into(),
         ..Environment::new(informers.clone(), client, metrics.clone(), "test")
     };
     let cancel = CancellationToken::new();

@@ -126,7 +126,7 @@ impl AccessUse {
         needs: &Access,
         wired: &[Wired],
     ) -> Client {
-        let namespaces: Vec<_> = environment.namespace.iter().cloned().collect();
+        let namespaces: Vec<_> = environment.namespaces.iter().cloned().collect();
         let namespaces = Some(namespaces).filter(|some| !some.is_empty());
         let guard = self
             .guard

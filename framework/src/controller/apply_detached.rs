@@ -5,7 +5,7 @@ use std::{
 };
 
 use super::{Context, Error, owner_mark::OwnerMark, write::told};
-use crate::resource::{ApiResource, ObjectKey, Resource, Scope};
+use crate::resource::{ApiResource, ObjectKey, Resource};
 
 impl<K: Resource> Context<K> {
     /// Makes a `child` be as it is written here that no owner reference can reach: in another
@@ -46,14 +46,15 @@ impl<K: Resource> Context<K> {
                 ),
             });
         }
-        if let Some(watched) = &self.shared.namespace
-            && C::Scope::NAMESPACED
-            && key.namespace() != Some(watched)
+        let watched = &self.shared.namespaces;
+        if let Some(namespace) = key.namespace()
+            && !watched.is_empty()
+            && !watched.contains(namespace)
         {
             return Err(Error::NotWatched {
                 kind: C::KIND,
                 child: key,
-                watched: watched.clone(),
+                watched: watched.iter().cloned().collect::<Vec<_>>().join(", "),
             });
         }
         let mark = OwnerMark::of(&**owner).map_err(|source| Error::Owner {

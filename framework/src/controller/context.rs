@@ -1,4 +1,4 @@
-use std::{fmt, sync::Arc};
+use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use tokio_util::sync::CancellationToken;
 
@@ -44,8 +44,8 @@ pub(super) struct Shared<K> {
     pub(super) children: Children<K>,
     pub(super) finalizers: Finalizers<K>,
     pub(super) claims: Claims,
-    /// The only namespace that is watched.
-    pub(super) namespace: Option<String>,
+    /// The namespaces that are watched; none means all.
+    pub(super) namespaces: BTreeSet<String>,
     pub(super) sources: Sources<K>,
     /// The controller begins to stop.
     pub(super) stop: CancellationToken,

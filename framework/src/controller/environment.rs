@@ -15,8 +15,8 @@ pub struct Environment {
     pub events: Recorder,
     /// Field manager of all applies: the operator's name.
     pub field_manager: String,
-    /// Only objects of these namespaces, and cluster-scoped ones; of none of them, all namespaces.
-    pub namespace: BTreeSet<String>,
+    /// Only objects of these namespaces, and cluster-scoped ones; empty means all namespaces.
+    pub namespaces: BTreeSet<String>,
     /// Whether another process may have written until just now, whose lease this one has taken over:
     /// then no reconcile starts before each cache has reached the version of a consistent list made
     /// after [`Controller::run`](super::Controller::run) was called.
@@ -38,7 +38,7 @@ impl Environment {
             client,
             metrics,
             field_manager,
-            namespace: BTreeSet::new(),
+            namespaces: BTreeSet::new(),
             catch_up: false,
         }
     }

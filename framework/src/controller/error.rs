@@ -82,14 +82,14 @@ pub enum Error {
     },
     /// The operator looks at one namespace only, and the child is in another one.
     #[error(
-        "apply_detached {kind} {child}: the operator watches only namespace {watched}, and would never find it again: let it watch all namespaces"
+        "apply_detached {kind} {child}: the operator watches only {watched}, and would never find it again: let it watch that namespace, too, or all of them"
     )]
     NotWatched {
         /// Kind of the child.
         kind: &'static str,
         /// The child.
         child: ObjectKey,
-        /// The namespace that is watched.
+        /// The namespaces that are watched.
         watched: String,
     },
     /// The reconciled object is gone: nothing can be written for it.

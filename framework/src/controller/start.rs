@@ -78,7 +78,7 @@ pub(super) async fn run<R: Reconciler>(
         children,
         finalizers,
         claims: Claims::default(),
-        namespace: environment.namespace,
+        namespaces: environment.namespaces,
         sources,
         stop: cancel.clone(),
     });

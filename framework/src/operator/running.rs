@@ -91,7 +91,7 @@ impl Running {
 
         let surroundings = Surroundings {
             environment: Environment {
-                namespace: operator.namespaces.clone(),
+                namespaces: operator.namespaces.clone(),
                 events: running.events.clone(),
                 ..Environment::new(
                     running.informers.clone(),

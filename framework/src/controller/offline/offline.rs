@@ -116,7 +116,7 @@ impl<R: Reconciler> Offline<R> {
                 children: controller.children,
                 finalizers: controller.finalizers,
                 claims: Claims::default(),
-                namespace: environment.namespace,
+                namespaces: environment.namespaces,
                 sources: controller.sources,
                 stop: CancellationToken::new(),
             }),

@@ -83,7 +83,7 @@ impl Connection {
 }
 
 pub(in crate::controller) fn informer<C: Resource>(environment: &Environment) -> SharedInformer<C> {
-    let namespaces = environment.namespace.iter();
+    let namespaces = environment.namespaces.iter();
     let scope = InformerScope::all().namespaces(namespaces);
     environment.informers.informer(scope)
 }

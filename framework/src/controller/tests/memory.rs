@@ -38,7 +38,7 @@ async fn nothing_is_remembered_of_objects_that_are_gone() {
         children: Children::default(),
         finalizers: Finalizers::default(),
         claims: Claims::default(),
-        namespace: None,
+        namespaces: std::collections::BTreeSet::new(),
         sources: Sources::default(),
         stop: world.cancel.clone(),
     });
