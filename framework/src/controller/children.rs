@@ -144,7 +144,7 @@ impl<K: Resource, C: Resource> ChildKind<K> for Kind<C> {
             let still = |child: &ObjectMeta| {
                 is_controlled_child(&**owner, child) || is_detached_child(&**owner, child)
             };
-            for child in self.all(cx, &still)? {
+            for child in self.all(cx, still)? {
                 if !child.deleting && !cx.wanted.contains::<C>(&child.key) {
                     remove::<K, C>(cx, "prune", &child, &still).await?;
                 }
@@ -157,7 +157,7 @@ impl<K: Resource, C: Resource> ChildKind<K> for Kind<C> {
         Box::pin(async move {
             let owner = cx.owner("delete")?;
             let still = |child: &ObjectMeta| is_detached_child(&**owner, child);
-            let mut children = self.all(cx, &still)?;
+            let mut children = self.all(cx, still)?;
             children.extend(self.undecodable(cx)?);
             for child in &children {
                 if !child.deleting {

@@ -82,7 +82,7 @@ fn event(write: &Write) -> Event {
 
 /// Two make a series; of one the API takes none.
 fn series(write: &Write) -> Option<EventSeries> {
-    (write.told.count > 1).then(|| EventSeries {
+    (write.told.count > 1).then_some(EventSeries {
         count: write.told.count,
         last_observed_time: MicroTime(write.last),
     })

@@ -13,15 +13,6 @@ mod queue;
 #[cfg(test)]
 mod read_your_writes;
 
-/// What the files of the cache name beside what is modelled.
-#[cfg(test)]
-mod client {
-    pub(crate) struct ObjectList<K> {
-        pub(crate) items: Vec<K>,
-        pub(crate) undecodable: Vec<super::resource::Undecodable>,
-    }
-}
-
 #[cfg(test)]
 use pilothouse::resource;
 
@@ -32,4 +23,13 @@ fn check(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
     builder.check(model);
+}
+
+/// What the files of the cache name beside what is modelled.
+#[cfg(test)]
+mod client {
+    pub(crate) struct ObjectList<K> {
+        pub(crate) items: Vec<K>,
+        pub(crate) undecodable: Vec<super::resource::Undecodable>,
+    }
 }

@@ -47,7 +47,7 @@ impl Objects {
     }
 
     /// What a server answers.
-    pub(super) fn answer(&mut self, head: &Parts, body: &[u8]) -> Result<Value, Status> {
+    pub(super) fn answer(&mut self, head: &Parts, body: &[u8]) -> Result<Value, Box<Status>> {
         let path = head.uri.path();
         let Some(requested) = Requested::parse(path) else {
             return Err(not_offered(path));
@@ -83,7 +83,7 @@ impl Objects {
             one.kind == kind && (one.verb == verb || (one.verb == "patch" && verb == "apply"))
         };
         if let Some(place) = self.failures.iter().position(fails) {
-            return Err(self.failures.remove(place).status);
+            return Err(Box::new(self.failures.remove(place).status));
         }
         match (verb, requested.subresource) {
             ("list", None)
@@ -114,12 +114,17 @@ impl Objects {
         json!({"metadata": {"resourceVersion": self.version.to_string()}, "items": items})
     }
 
-    fn existing(&self, kind: &Kind, key: &ObjectKey) -> Result<&Value, Status> {
+    fn existing(&self, kind: &Kind, key: &ObjectKey) -> Result<&Value, Box<Status>> {
         let object = self.kinds.get(kind).and_then(|objects| objects.get(key));
         object.ok_or_else(|| refusal(404, "NotFound", kind, key, "not found"))
     }
 
-    fn create(&mut self, kind: Kind, place: &ObjectKey, object: Value) -> Result<Value, Status> {
+    fn create(
+        &mut self,
+        kind: Kind,
+        place: &ObjectKey,
+        object: Value,
+    ) -> Result<Value, Box<Status>> {
         let metadata = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
         let name = match metadata("name") {
             "" => format!("{}{:05}", metadata("generateName"), self.version + 1),
@@ -139,7 +144,7 @@ impl Objects {
         key: &ObjectKey,
         of_status: bool,
         body: Value,
-    ) -> Result<Value, Status> {
+    ) -> Result<Value, Box<Status>> {
         let old = match self.existing(&kind, key) {
             Ok(old) => old.clone(),
             Err(_) if verb == "apply" && !of_status => return Ok(self.store(kind, key, None, body)),
@@ -168,7 +173,12 @@ impl Objects {
         Ok(self.store(kind, key, Some(old), new))
     }
 
-    fn delete(&mut self, kind: &Kind, key: &ObjectKey, options: &Value) -> Result<Value, Status> {
+    fn delete(
+        &mut self,
+        kind: &Kind,
+        key: &ObjectKey,
+        options: &Value,
+    ) -> Result<Value, Box<Status>> {
         let old = self.existing(kind, key)?.clone();
         for field in ["uid", "resourceVersion"] {
             let wanted = &options["preconditions"][field];
@@ -277,22 +287,22 @@ fn merge(target: &mut Value, patch: Value) {
     }
 }
 
-fn refusal(code: u16, reason: &str, kind: &Kind, key: &ObjectKey, text: &str) -> Status {
+fn refusal(code: u16, reason: &str, kind: &Kind, key: &ObjectKey, text: &str) -> Box<Status> {
     let (group, plural) = kind;
     let dot = if group.is_empty() { "" } else { "." };
     let details = json!({"name": key.name(), "group": group, "kind": plural});
-    Status {
+    Box::new(Status {
         reason: reason.into(),
         details: serde_json::from_value(details).ok(),
         ..Status::from_code(
             code,
             format!("{plural}{dot}{group} {:?} {text}", key.name()),
         )
-    }
+    })
 }
 
-fn not_offered(path: &str) -> Status {
+fn not_offered(path: &str) -> Box<Status> {
     let text =
         format!("{path}: a context without a server does not answer this: use `testing::Cluster`");
-    Status::from_code(501, text)
+    Box::new(Status::from_code(501, text))
 }

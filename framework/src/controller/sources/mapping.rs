@@ -9,11 +9,12 @@ use crate::{
 /// From an object of kind `C` to keys of the reconciled kind.
 pub(in crate::controller) enum Mapping<C> {
     /// Asked for the old object and for the new one.
-    Object(Box<dyn Fn(&C) -> Vec<ObjectKey> + Send>),
+    Object(Box<OfObject<C>>),
     /// Asked once.
     Change(Box<OfChange<C>>),
 }
 
+type OfObject<C> = dyn Fn(&C) -> Vec<ObjectKey> + Send;
 type OfChange<C> = dyn Fn(&Change<'_, C>, &Lookup<'_>) -> Result<Vec<ObjectKey>> + Send;
 
 impl<C: Resource> Mapping<C> {

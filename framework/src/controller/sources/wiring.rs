@@ -31,10 +31,12 @@ pub(in crate::controller) struct Connection {
     pub(in crate::controller) synced: BoxFuture<'static, bool>,
     pub(in crate::controller) subscription: Option<Subscription>,
     /// Makes its kind readable, or takes that back.
-    pub(in crate::controller) readable: Option<Box<dyn Fn(&Readers, bool) + Send + Sync>>,
+    pub(in crate::controller) readable: Option<Box<Readable>>,
     /// What has to run while the controller works.
     pub(in crate::controller) pump: Option<BoxFuture<'static, ()>>,
 }
+
+type Readable = dyn Fn(&Readers, bool) + Send + Sync;
 
 impl Connection {
     /// A source that has nothing to sync and has to be run.
