@@ -9,7 +9,7 @@ use super::{Event, InformerMode, PartStatus, Snapshot, remedy::remedy};
 use crate::{
     client::Error,
     events::{self, Recorder},
-    metrics::{InformerMetrics, Metrics, Share},
+    metrics::{InformerMetrics, LastHeard, Metrics, Share},
     resource::{ApiResource, Object},
 };
 
@@ -21,6 +21,7 @@ pub(super) struct Progress {
     metrics: InformerMetrics,
     /// What this informer adds to the kind's series.
     shares: Shares,
+    last_heard: LastHeard,
     events: Option<Recorder>,
     state: Mutex<State>,
 }
@@ -84,6 +85,7 @@ impl Progress {
                 undecodable: Share::of(&metrics.undecodable),
                 queued: Share::of(&metrics.queued),
             },
+            last_heard: metrics.last_heard(),
             metrics,
             events: None,
             state: Mutex::default(),
@@ -157,7 +159,7 @@ impl Progress {
 
     /// An event or a page came.
     pub(super) fn heard(&self) {
-        self.metrics.heard();
+        self.last_heard.now();
         self.state().heard = Some(Instant::now());
     }
 

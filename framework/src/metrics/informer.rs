@@ -9,7 +9,8 @@ use prometheus::{
 };
 
 use super::{
-    ListenerMetrics, Share, Use, buckets,
+    LastHeard, ListenerMetrics, Share, Use, buckets,
+    last_heard::Heard,
     listener::ListenerFamilies,
     metrics,
     uses::{Uses, remove},
@@ -93,9 +94,10 @@ impl InformerMetrics {
         self.last_watch.set(now());
     }
 
-    /// Notes that the server was heard just now: an event, a bookmark or a list.
-    pub fn heard(&self) {
-        self.last_event.set(now());
+    /// For one informer, to note when it last heard its server.
+    pub fn last_heard(&self) -> LastHeard {
+        let heard = &self.families.heard;
+        heard.of(&self.kind.resource, &self.last_event)
     }
 
     /// Notes how long an informer took from its start until its listeners knew the first list.
@@ -164,6 +166,7 @@ pub(super) struct InformerFamilies {
     sync_time: GaugeVec,
     listeners: ListenerFamilies,
     uses: Uses,
+    heard: Heard,
 }
 
 impl InformerFamilies {
@@ -252,7 +255,7 @@ impl InformerFamilies {
             ),
             last_event: time(
                 "pilothouse_informer_last_event_timestamp_seconds",
-                "When the server was last heard, in seconds since 1970",
+                "When the server was last heard by the informer that has heard nothing for longest, in seconds since 1970",
             ),
             last_watch: time(
                 "pilothouse_informer_last_watch_timestamp_seconds",
@@ -264,6 +267,7 @@ impl InformerFamilies {
             ),
             listeners: ListenerFamilies::register(registry),
             uses: Uses::default(),
+            heard: Heard::default(),
         }
     }
 

@@ -4,7 +4,7 @@ use super::RateLimiter;
 
 /// Lets through `burst` failures at once and `per_second` after that, over all keys together.
 ///
-/// For use beside a limiter per key ([`MaxOf`]); not on by default. Delays add up under a storm,
+/// For use beside a limiter per key ([`MaxOf`](super::MaxOf)); not on by default. Delays add up under a storm,
 /// so they are capped at `max` (300 s unless told).
 #[derive(Clone, Debug)]
 pub struct TokenBucket {
