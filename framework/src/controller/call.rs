@@ -32,7 +32,7 @@ pub(super) async fn call<R: Reconciler>(
                 ended.map(Outcome::Done)
             }
             None => {
-                let ended = reconciler.deleted(&context.key, context).await;
+                let ended = Box::pin(reconciler.deleted(&context.key, context)).await;
                 ended.map(|()| Outcome::Gone)
             }
         };

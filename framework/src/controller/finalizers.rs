@@ -125,7 +125,9 @@ async fn reconcile_and_prune<R: Reconciler>(
     cx: &Context<R::Resource>,
 ) -> Result {
     let deleting = object.is_deleting();
-    let action = reconciler.reconcile(object, cx).await?;
+    // What the user's code keeps may be large, and a build without optimisation copies it in each call on
+    // the way: it has a place of its own.
+    let action = Box::pin(reconciler.reconcile(object, cx)).await?;
     if !deleting {
         for declared in cx.shared.children.iter().filter(|one| one.pruned) {
             declared.kind.prune(cx).await?;
