@@ -165,6 +165,7 @@ fn normalise(value: &mut Value, key: &str) {
             for value in values.iter_mut() {
                 normalise(value, key);
             }
+            values.retain(|value| !is_of_the_clock(value));
             if key == "managedFields" {
                 values.sort_by_key(|entry| {
                     ["manager", "operation", "subresource", "apiVersion"]
@@ -191,6 +192,11 @@ fn normalise(value: &mut Value, key: &str) {
         }
         _ => {}
     }
+}
+
+/// A bookmark that marks nothing: whether one comes within a watch's time depends on the server's clock and load.
+fn is_of_the_clock(event: &Value) -> bool {
+    event["type"] == "BOOKMARK" && event["object"]["metadata"]["annotations"].is_null()
 }
 
 fn normalise_object(object: &mut Map<String, Value>) {
