@@ -18,7 +18,7 @@ pub use serde::{Deserialize, Serialize};
 
 pub use crate::{Resource, Schema};
 pub use crate::{
-    controller::{Action, Context, Controller, Failure, Reconciler, Result},
+    controller::{Action, Cleanup, Context, Controller, Failure, Reconciler, Result},
     events::Event,
     operator::Operator,
     resource::{Labels, Object, ObjectMeta},

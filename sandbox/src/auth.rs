@@ -1,4 +1,4 @@
-//! Who asks. Everybody who is known may do everything: authorisation is not part of the sandbox.
+//! Who asks.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,7 +12,9 @@ use percent_encoding::percent_decode_str;
 
 use crate::api::ApiError;
 
-const AUTHENTICATED: &str = "system:authenticated";
+pub(crate) const AUTHENTICATED: &str = "system:authenticated";
+/// Who issues tokens, and for whom they are when nobody else is named.
+pub(crate) const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
 const UNAUTHENTICATED: &str = "system:unauthenticated";
 
 /// A user: behind a bearer token, or impersonated.
@@ -45,7 +47,15 @@ pub(crate) struct Tokens {
     users: BTreeMap<String, User>,
     admin: User,
     /// Those issued to service accounts, and until when.
-    issued: RwLock<BTreeMap<String, (User, Timestamp)>>,
+    issued: RwLock<BTreeMap<String, Issued>>,
+}
+
+/// A token issued to a service account.
+pub(crate) struct Issued {
+    pub(crate) user: User,
+    pub(crate) expires: Timestamp,
+    /// For whom it is.
+    pub(crate) audiences: Vec<String>,
 }
 
 /// How far a connection is trusted.
@@ -75,27 +85,53 @@ impl Tokens {
     /// Who is meant by a request: its sender, or whom the sender impersonates.
     ///
     /// # Errors
-    /// 401 for a missing or unknown token, 400 for impersonation of groups without a user.
+    /// 401 for a missing or unknown token, 400 for impersonation of groups without a user, and what `may_impersonate`,
+    /// which is given the sender and whom he wants to be, says.
     pub(crate) fn who(
         &self,
         headers: &HeaderMap,
         trust: Trust,
         now: Timestamp,
+        may_impersonate: impl FnOnce(&User, &User, &[String]) -> Result<(), ApiError>,
     ) -> Result<Cow<'_, User>, ApiError> {
         let sender = self.authenticate(headers, trust, now)?;
-        Ok(impersonated(headers)?.map_or(sender, Cow::Owned))
+        let Some(user) = impersonated(headers)? else {
+            return Ok(sender);
+        };
+        let groups = headers.get_all("impersonate-group").iter();
+        let groups: Vec<String> = groups
+            .map(|group| String::from_utf8_lossy(group.as_bytes()).into_owned())
+            .collect();
+        may_impersonate(&sender, &user, &groups)?;
+        Ok(Cow::Owned(user))
     }
 
-    /// Accepts a token as `user`'s until `expires`.
-    pub(crate) fn issue(&self, token: String, user: User, expires: Timestamp) {
-        let mut issued = self.issued.write().unwrap_or_else(PoisonError::into_inner);
-        issued.insert(token, (user, expires));
+    /// Accepts a token.
+    pub(crate) fn issue(&self, token: String, issued: Issued) {
+        let mut all = self.issued.write().unwrap_or_else(PoisonError::into_inner);
+        all.insert(token, issued);
     }
 
-    fn issued(&self, token: &str, now: Timestamp) -> Option<User> {
-        let issued = self.issued.read().unwrap_or_else(PoisonError::into_inner);
-        let (user, expires) = issued.get(token)?;
-        (now < *expires).then(|| user.clone())
+    /// Whose a token is, and for which of `wanted` it is; none of them is the API server itself.
+    pub(crate) fn review(
+        &self,
+        token: &str,
+        wanted: &[String],
+        now: Timestamp,
+    ) -> Option<(User, Vec<String>)> {
+        let itself = [ISSUER.to_owned()];
+        let wanted = if wanted.is_empty() { &itself } else { wanted };
+        let (user, audiences) = match self.users.get(token) {
+            Some(user) => (user.clone(), itself.to_vec()),
+            None => {
+                let issued = self.issued.read().unwrap_or_else(PoisonError::into_inner);
+                let issued = issued.get(token).filter(|issued| now < issued.expires)?;
+                (issued.user.clone(), issued.audiences.clone())
+            }
+        };
+        let mut both = audiences;
+        both.retain(|audience| wanted.contains(audience));
+        (!both.is_empty()).then_some((user, both))
     }
 
     fn authenticate(
@@ -117,7 +153,10 @@ impl Tokens {
         let token = token.ok_or_else(ApiError::unauthorized)?;
         let known = self.users.get(token).map(Cow::Borrowed);
         known
-            .or_else(|| self.issued(token, now).map(Cow::Owned))
+            .or_else(|| {
+                self.review(token, &[], now)
+                    .map(|(user, _)| Cow::Owned(user))
+            })
             .ok_or_else(ApiError::unauthorized)
     }
 }

@@ -5,8 +5,9 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::Timestamp;
 
-use crate::api::Handle;
-use crate::auth::{Tokens, User};
+use crate::api::{ApiError, Handle};
+use crate::auth::{AUTHENTICATED, Tokens, User};
+use crate::authorization::{self, Mode};
 use crate::clock::Clock;
 use crate::core::Core;
 use crate::definitions;
@@ -25,6 +26,7 @@ pub struct Builder {
     seed: Option<u64>,
     epoch: Option<SystemTime>,
     tokens: BTreeMap<String, User>,
+    authorization: Mode,
     simulator: bool,
     cbor: bool,
     history: usize,
@@ -55,6 +57,7 @@ impl Default for Builder {
             seed: None,
             epoch: None,
             tokens: BTreeMap::new(),
+            authorization: Mode::AlwaysAllow,
             simulator: false,
             cbor: false,
             history: 16_384,
@@ -77,19 +80,31 @@ impl Builder {
         self
     }
 
-    /// Accepts a bearer token for user `name`. Every user may do everything.
+    /// Accepts a bearer token for user `name`, who is in the group `system:authenticated`, too.
     pub fn token(
         mut self,
         name: impl Into<String>,
         token: impl Into<String>,
         groups: impl IntoIterator<Item = impl Into<String>>,
     ) -> Self {
+        let mut groups: Vec<String> = groups.into_iter().map(Into::into).collect();
+        if !groups.iter().any(|group| group == AUTHENTICATED) {
+            groups.push(AUTHENTICATED.into());
+        }
         let user = User {
             name: name.into(),
-            groups: groups.into_iter().map(Into::into).collect(),
+            groups,
             ..User::default()
         };
         self.tokens.insert(token.into(), user);
+        self
+    }
+
+    /// Lets everybody do what Roles, ClusterRoles and their bindings allow, and nothing else. Access reviews are answered
+    /// accordingly. The administrator may do everything, and so may whoever is in the group
+    /// `system:masters`. Otherwise every user may do everything.
+    pub fn rbac(mut self, on: bool) -> Self {
+        self.authorization = if on { Mode::Rbac } else { Mode::AlwaysAllow };
         self
     }
 
@@ -149,12 +164,16 @@ impl Builder {
         let core = Core::new(
             clock,
             store,
-            Tokens::new(tokens),
+            (Tokens::new(tokens), self.authorization),
             Log::new(self.requests),
             self.cbor,
             registry,
         );
-        namespaces::create_system(&core).map_err(|error| BuildError::Start(error.to_string()))?;
+        let start = |error: ApiError| BuildError::Start(error.to_string());
+        namespaces::create_system(&core).map_err(start)?;
+        if self.authorization == Mode::Rbac {
+            authorization::create_roles(&core).map_err(start)?;
+        }
         core.spawn(namespaces::finalize(core.clone()));
         core.spawn(definitions::run(core.clone()));
         let collector = Collector::new(Handle::new(&core, "garbage-collector"));

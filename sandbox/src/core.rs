@@ -6,6 +6,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::auth::Tokens;
+use crate::authorization::Mode;
 use crate::clock::Clock;
 use crate::fault::Faults;
 use crate::pods::Containers;
@@ -18,6 +19,7 @@ pub(crate) struct Core {
     pub(crate) clock: Clock,
     pub(crate) store: Arc<Store>,
     pub(crate) tokens: Tokens,
+    pub(crate) authorization: Mode,
     pub(crate) faults: Faults,
     pub(crate) log: Log,
     pub(crate) containers: Containers,
@@ -33,7 +35,7 @@ impl Core {
     pub(crate) fn new(
         clock: Clock,
         store: Arc<Store>,
-        tokens: Tokens,
+        (tokens, authorization): (Tokens, Mode),
         log: Log,
         cbor: bool,
         registry: Registry,
@@ -46,6 +48,7 @@ impl Core {
             faults: Faults::new(store.clone()),
             store,
             tokens,
+            authorization,
             log,
             containers: Containers::default(),
             cbor,

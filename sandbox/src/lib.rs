@@ -24,6 +24,7 @@
 mod api;
 pub mod apply;
 mod auth;
+mod authorization;
 mod builder;
 pub mod builtin;
 mod clock;

@@ -3,21 +3,23 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicI32, AtomicUsize, Ordering},
+        atomic::{AtomicI32, AtomicI64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
 use pilothouse::{
     cache::Informers,
-    client::{DeleteParams, PostParams},
+    client::{Api, DeleteParams, Patch, PatchParams, PostParams},
     controller::{Action, Context, Controller, Environment, Reconciler, Result},
     k8s::api::{
         apps::v1::Deployment,
         core::v1::{ConfigMap, Secret},
+        policy::v1::PodDisruptionBudget,
     },
+    k8s::jiff::Timestamp,
     metrics::{ControllerMetrics, Metrics},
-    resource::{AccessRule, Object},
+    resource::{AccessRule, Conditions, NewCondition, Object},
     testing::{Cluster, Sandbox},
 };
 use serde_json::json;
@@ -292,4 +294,131 @@ async fn a_write_that_fails_is_tried_again_and_says_what_it_was() {
         ),
         (0, 1)
     );
+}
+
+/// Says in a condition twice how it goes, each time put together anew.
+#[derive(Clone, Default)]
+struct Budgets {
+    seconds: Arc<AtomicI64>,
+    /// The reason that is given the second time.
+    second: &'static str,
+}
+
+impl Budgets {
+    fn status(&self, budget: &PodDisruptionBudget, reason: &str) -> serde_json::Value {
+        let second = self.seconds.fetch_add(100, Ordering::SeqCst);
+        let mut conditions = Vec::new();
+        let ready = NewCondition::is_true("Ready", reason)
+            .observed(budget)
+            .since(Timestamp::from_second(second).unwrap());
+        conditions.set(ready).unwrap();
+        json!({
+            "conditions": conditions,
+            "currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0,
+        })
+    }
+}
+
+impl Reconciler for Budgets {
+    type Resource = PodDisruptionBudget;
+
+    fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
+        let status = AccessRule::of::<PodDisruptionBudget>(["patch"]).subresource("status");
+        controller.access(status)
+    }
+
+    async fn reconcile(
+        &self,
+        budget: Arc<PodDisruptionBudget>,
+        cx: &Context<PodDisruptionBudget>,
+    ) -> Result {
+        cx.update_status(self.status(&budget, "First")).await?;
+        cx.update_status(self.status(&budget, self.second)).await?;
+        Ok(Action::wait())
+    }
+}
+
+const BUDGET_STATUS: &str =
+    "PATCH /apis/policy/v1/namespaces/default/poddisruptionbudgets/web/status 200";
+
+async fn with_budget(second: &'static str) -> (Running, Vec<String>) {
+    let running = Running::start(Budgets {
+        second,
+        ..Budgets::default()
+    })
+    .await;
+    let budget: PodDisruptionBudget = serde_json::from_value(json!({
+        "metadata": {"name": "web"},
+        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "web"}}},
+    }))
+    .unwrap();
+    let writes = running
+        .writes_after(async {
+            running.cluster.create(&budget).await.unwrap();
+            running.cluster.settle().await;
+        })
+        .await;
+    (running, writes)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_condition_that_stays_as_it_is_keeps_its_time_through_every_write_of_a_reconcile() {
+    let (running, writes) = with_budget("Second").await;
+    assert_eq!(writes[1..], [BUDGET_STATUS, BUDGET_STATUS]);
+    let budget: PodDisruptionBudget = running.cluster.get("web").await.unwrap().unwrap();
+    let condition = &budget.status.unwrap().conditions.unwrap()[0];
+    assert_eq!(condition.reason, "Second");
+    assert_eq!(condition.last_transition_time.0.as_second(), 0);
+    assert_eq!(condition.observed_generation, budget.metadata.generation);
+    assert_eq!(condition.observed_generation, Some(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_status_that_says_the_same_again_is_sent_once_and_not_by_the_next_reconcile() {
+    let (running, writes) = with_budget("First").await;
+    assert_eq!(writes[1..], [BUDGET_STATUS]);
+    let label = json!({"metadata": {"labels": {"x": "y"}}});
+    let writes = running
+        .writes_after(async {
+            let api = running.cluster.api::<PodDisruptionBudget>();
+            let patch = Patch::Merge(label);
+            api.patch("web", &PatchParams::default(), &patch)
+                .await
+                .unwrap();
+        })
+        .await;
+    assert_eq!(writes.len(), 1, "only the label: {writes:?}");
+}
+
+/// Goes back to what it was before, in one reconcile, while somebody else writes.
+#[tokio::test(start_paused = true)]
+async fn a_status_that_goes_back_within_a_reconcile_is_sent_after_a_conflict_too() {
+    struct Back;
+    impl Reconciler for Back {
+        type Resource = Deployment;
+        fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
+            let rule = |verbs: [&str; 1]| AccessRule::of::<Deployment>(verbs);
+            controller
+                .access(rule(["patch"]))
+                .access(rule(["patch"]).subresource("status"))
+        }
+        async fn reconcile(&self, web: Arc<Deployment>, cx: &Context<Deployment>) -> Result {
+            if web.label("x").is_some() {
+                return Ok(Action::wait());
+            }
+            cx.update_status(json!({"replicas": 1})).await?;
+            // A change that this reconcile has not seen.
+            let api = Api::<Deployment>::namespaced(cx.live(), "default");
+            let patch = Patch::Merge(json!({"metadata": {"labels": {"x": "y"}}}));
+            api.patch("web", &PatchParams::default(), &patch).await?;
+            cx.update_status(json!({"replicas": 2})).await?;
+            cx.update_status(json!({"replicas": 1})).await?;
+            Ok(Action::wait())
+        }
+    }
+    let running = Running::start(Back).await;
+    running.cluster.create(&deployment("web")).await.unwrap();
+    running.cluster.settle().await;
+    let web: Deployment = running.cluster.get("web").await.unwrap().unwrap();
+    assert_eq!(web.status.unwrap().replicas, Some(1));
 }

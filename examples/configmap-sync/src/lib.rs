@@ -1,19 +1,14 @@
-//! One set of settings, kept as a ConfigMap in every namespace that asks for it by a label.
+//! One set of settings, kept as a ConfigMap in every namespace that asks for it.
 
-use pilothouse::{
-    client::{Api, DeleteParams},
-    k8s::api::core::v1::Namespace,
-    prelude::*,
-    resource::ObjectKey,
-};
+use pilothouse::{k8s::api::core::v1::Namespace, prelude::*, resource::ObjectKey};
 
 // ANCHOR: kind
-/// The label by which a Namespace asks for the SharedConfig of that name.
-pub const LABEL: &str = "demo.pilothouse.dev/shared-config";
+/// The annotation by which a Namespace asks for a SharedConfig: its namespace, `/` and its name.
+pub const ASKS_FOR: &str = "demo.pilothouse.dev/shared-config";
 
 /// Settings that many namespaces share.
 #[derive(Resource, Clone, Debug)]
-#[resource(group = "demo.pilothouse.dev", version = "v1", cluster)]
+#[resource(group = "demo.pilothouse.dev", version = "v1", namespaced)]
 pub struct SharedConfig {
     pub metadata: ObjectMeta,
     pub spec: SharedConfigSpec,
@@ -46,10 +41,11 @@ impl Reconciler for SharedConfigReconciler {
 
     fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
         controller
-            .owns::<ConfigMap>()
-            .deletes::<ConfigMap>()
-            // Of a label that changes both the old and the new value count.
-            .watches::<Namespace>(|namespace| wanted(namespace).into_iter().collect())
+            .owns_detached::<ConfigMap>()
+            .prunes::<ConfigMap>()
+            .finalizer("demo.pilothouse.dev/shared-config")
+            // Of an annotation that changes both the old and the new value count.
+            .watches::<Namespace>(|namespace| asked_for(namespace).into_iter().collect())
     }
 
     async fn reconcile(
@@ -59,26 +55,25 @@ impl Reconciler for SharedConfigReconciler {
     ) -> Result<Action> {
         let mut copies = 0;
         for namespace in cx.list_all::<Namespace>()?.items {
-            if wanted(&namespace).as_ref() == Some(cx.key()) && !namespace.is_deleting() {
-                cx.apply(copy(&shared, &namespace)).await?;
+            if asked_for(&namespace).as_ref() == Some(cx.key()) && !namespace.is_deleting() {
+                cx.apply_detached(copy(&shared, &namespace)).await?;
                 copies += 1;
-            }
-        }
-        for copy in cx.list_owned::<ConfigMap>()?.items {
-            let namespace = cx.get::<Namespace>(copy.namespace().unwrap_or_default())?;
-            if namespace.is_none_or(|namespace| wanted(&namespace).as_ref() != Some(cx.key())) {
-                delete(cx, &copy).await?;
             }
         }
         cx.update_status(SharedConfigStatus { copies }).await?;
         Ok(Action::wait())
     }
 }
+
+// The copies go with their SharedConfig; there is nothing else to undo.
+impl Cleanup for SharedConfigReconciler {}
 // ANCHOR_END: reconciler
 
 /// The SharedConfig that a Namespace asks for.
-fn wanted(namespace: &Namespace) -> Option<ObjectKey> {
-    namespace.label(LABEL).map(ObjectKey::cluster)
+fn asked_for(namespace: &Namespace) -> Option<ObjectKey> {
+    let annotations = namespace.metadata.annotations.as_ref()?;
+    let (namespace, name) = annotations.get(ASKS_FOR)?.split_once('/')?;
+    Some(ObjectKey::namespaced(namespace, name))
 }
 
 /// What a Namespace gets.
@@ -87,15 +82,6 @@ fn copy(shared: &SharedConfig, namespace: &Namespace) -> ConfigMap {
     copy.metadata.namespace = Some(namespace.name().into());
     copy.data = Some(shared.spec.data.clone());
     copy
-}
-
-/// Takes a copy away that is not wanted any more.
-async fn delete(cx: &Context<SharedConfig>, copy: &ConfigMap) -> Result<()> {
-    let maps = Api::<ConfigMap>::namespaced(cx.live(), copy.namespace().unwrap_or_default());
-    match maps.delete(copy.name(), &DeleteParams::default()).await {
-        Err(error) if !error.is_not_found() => Err(error.into()),
-        _ => Ok(()),
-    }
 }
 
 /// The operator, for `main` and for tests.

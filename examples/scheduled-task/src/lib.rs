@@ -1,7 +1,6 @@
 //! A command that runs again and again, each time as a Job: a small CronJob.
 
 use pilothouse::{
-    client::{Api, DeleteParams},
     k8s::{
         api::batch::v1::{Job, JobSpec},
         apimachinery::pkg::apis::meta::v1::Condition,
@@ -63,7 +62,10 @@ impl Reconciler for ScheduledTaskReconciler {
     type Resource = ScheduledTask;
 
     fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
-        controller.owns::<Job>().deletes::<Job>()
+        controller
+            .owns::<Job>()
+            .deletes::<Job>()
+            .finalizer("demo.pilothouse.dev/scheduled-task")
     }
 
     async fn reconcile(
@@ -98,13 +100,34 @@ impl Reconciler for ScheduledTaskReconciler {
         let ended: Vec<_> = jobs.iter().filter(|job| succeeded(job).is_some()).collect();
         let kept = usize::try_from(task.spec.history).unwrap_or(1).max(1);
         for old in &ended[..ended.len().saturating_sub(kept)] {
-            delete(cx, old).await?;
+            cx.delete(&***old).await?;
         }
         cx.update_status(status).await?;
         Ok(Action::requeue_after(next))
     }
 }
 // ANCHOR_END: reconciler
+
+// ANCHOR: cleanup
+impl Cleanup for ScheduledTaskReconciler {
+    /// A run that is under way comes to its end before the task goes, and the other Jobs with it.
+    async fn cleanup(
+        &self,
+        _task: Arc<ScheduledTask>,
+        cx: &Context<ScheduledTask>,
+    ) -> Result<Action> {
+        let jobs = cx.list_owned::<Job>()?.items;
+        let active = |job: &&Arc<Job>| succeeded(job).is_none() && !job.is_deleting();
+        let Some(job) = jobs.iter().find(active) else {
+            return Ok(Action::wait());
+        };
+        let waiting = Event::normal("Waiting", "Delete").note("for the run that is under way");
+        cx.event(waiting.related(&**job));
+        // Its end comes as an event at once; meanwhile people are told each minute.
+        Ok(Action::requeue_after(Duration::from_secs(60)))
+    }
+}
+// ANCHOR_END: cleanup
 
 impl ScheduledTask {
     /// The number of the run for which it is time, and how long it is until the next one.
@@ -131,15 +154,6 @@ fn succeeded(job: &Job) -> Option<bool> {
         all.any(|condition| condition.type_ == kind && condition.status == "True")
     };
     (holds("Complete") || holds("Failed")).then(|| holds("Complete"))
-}
-
-/// Deletes a Job with its Pods.
-async fn delete(cx: &Context<ScheduledTask>, job: &Job) -> Result<()> {
-    let jobs = Api::<Job>::namespaced(cx.live(), job.namespace().unwrap_or_default());
-    match jobs.delete(job.name(), &DeleteParams::background()).await {
-        Err(error) if !error.is_not_found() => Err(error.into()),
-        _ => Ok(()),
-    }
 }
 
 /// What people are told of a run that has ended.

@@ -7,9 +7,20 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// Exit code and standard error of `website`, with the folder of the test as `~`.
+/// Exit code of `website` and what it prints, or what it says is wrong, with the folder of the test as `~`.
 fn website(folder: &Path, line: &str) -> (Option<i32>, String) {
+    website_in(folder, line, &[])
+}
+
+/// Names and values.
+type Variables = &'static [(&'static str, &'static str)];
+
+/// The same with variables in its environment.
+fn website_in(folder: &Path, line: &str, environment: &[(&str, &str)]) -> (Option<i32>, String) {
     let folder = folder.to_str().unwrap();
+    let environment = environment
+        .iter()
+        .map(|(name, value)| (name, value.replace('~', folder)));
     let output = Command::new(env!("CARGO_BIN_EXE_website"))
         .args(line.replace('~', folder).split_whitespace())
         .env("XDG_CACHE_HOME", folder)
@@ -17,10 +28,15 @@ fn website(folder: &Path, line: &str) -> (Option<i32>, String) {
         .env_remove("KUBERNETES_SERVICE_HOST")
         .env("HOME", folder)
         .env("RUST_LOG", "error")
+        .envs(environment)
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    let text = String::from_utf8(output.stderr).unwrap();
+    let said = match output.status.success() {
+        true => output.stdout,
+        false => output.stderr,
+    };
+    let text = String::from_utf8(said).unwrap();
     (output.status.code(), text.replace(folder, "~"))
 }
 
@@ -93,4 +109,80 @@ fn what_keeps_it_from_starting_is_told_in_one_line() {
         text.lines().next(),
         Some("error: unrecognized subcommand 'serve'")
     );
+}
+
+#[test]
+fn a_wrong_setting_is_told_in_one_line_with_where_it_stands() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().canonicalize().unwrap();
+    fs::write(folder.join("unknown.yaml"), "log: info\nlogFormat: json\n").unwrap();
+    fs::write(folder.join("wrong.yaml"), "log: info\nport: hunter2\n").unwrap();
+    fs::write(folder.join("none.yaml"), "log info").unwrap();
+    fs::write(folder.join("odd.yaml"), "log:\n  level: info\n").unwrap();
+    let names = "context, kubeconfig, log, log-format, metrics-address, namespace, port";
+    let table: [(&str, Variables, String); 6] = [
+        (
+            "--config ~/unknown.yaml",
+            &[],
+            format!("~/unknown.yaml:2: there is no setting logFormat: did you mean log-format? The settings are {names}"),
+        ),
+        (
+            "run",
+            &[("WEBSITE_CONFIG", "~/wrong.yaml")],
+            "~/wrong.yaml:2: invalid value 'hunter2' for port: invalid digit found in string".into(),
+        ),
+        (
+            "dev",
+            &[("WEBSITE_METRICS_ADDRESS", "here")],
+            "WEBSITE_METRICS_ADDRESS: invalid value 'here' for metrics-address: `here` is no address: write `:8080`, `127.0.0.1:8080` or `[::1]:8080`".into(),
+        ),
+        (
+            "--config ~/none.yaml",
+            &[],
+            "~/none.yaml:1: not YAML with settings: write one `name: value` on each line".into(),
+        ),
+        (
+            "--config ~/odd.yaml",
+            &[],
+            "~/odd.yaml:1: a mapping: write one value, or a list of values".into(),
+        ),
+        (
+            "--config ~/gone.yaml",
+            &[],
+            "settings ~/gone.yaml do not exist: check --config".into(),
+        ),
+    ];
+    for (line, environment, expected) in table {
+        let (code, text) = website_in(&folder, line, environment);
+        assert_eq!(
+            (code, text.trim_end()),
+            (Some(2), &*format!("error: {expected}"))
+        );
+    }
+}
+
+#[test]
+fn settings_are_shown_with_where_they_come_from() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().canonicalize().unwrap();
+    fs::write(
+        folder.join("site.yaml"),
+        "namespace: [shop, web]\nmetrics-address: :1\nlog-format: json\n",
+    )
+    .unwrap();
+    let environment = [
+        ("WEBSITE_METRICS_ADDRESS", ":2"),
+        ("WEBSITE_LOG_FORMAT", "json"),
+    ];
+    let line = "--print-settings --config ~/site.yaml --log-format text";
+    let (code, text) = website_in(&folder, line, &environment);
+    let expected = "\
+# kubeconfig: is not set
+# context: is not set
+namespace: [shop, web] # ~/site.yaml:1
+metrics-address: \":2\" # WEBSITE_METRICS_ADDRESS
+log: error # RUST_LOG
+log-format: text # command line
+";
+    assert_eq!((code, text.as_str()), (Some(0), expected));
 }

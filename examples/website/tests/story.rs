@@ -215,7 +215,7 @@ fn dev_says_what_it_does_and_where_things_are() {
         assert!(dev.banner.contains(said), "no `{said}` in:\n{}", dev.banner);
     }
     let (status, ready) = dev.get("/readyz?verbose");
-    assert_eq!(status, "HTTP/1.1 200 OK", "{ready}");
+    assert_eq!(status, "HTTP/1.0 200 OK", "{ready}");
     for check in [
         "configmaps",
         "deployments.apps",
@@ -226,7 +226,7 @@ fn dev_says_what_it_does_and_where_things_are() {
             "{ready}"
         );
     }
-    assert_eq!(dev.get("/healthz"), ("HTTP/1.1 200 OK".into(), "ok".into()));
+    assert_eq!(dev.get("/healthz"), ("HTTP/1.0 200 OK".into(), "ok".into()));
     assert!(dev.get("/metrics").1.contains("workqueue_depth{"));
     assert_eq!(dev.interrupt().code(), Some(0));
 }

@@ -9,7 +9,8 @@ use futures_core::Stream;
 use tokio::sync::watch;
 
 use super::{
-    Event, Readiness, Subscription, coalesced::Coalesced, listener::Hear, readiness::Ready,
+    Event, Readiness, Subscription, coalesced::Coalesced, listener::Hear, origin::Origin,
+    readiness::Ready,
 };
 use crate::{
     metrics::{ListenerMetrics, Share},
@@ -160,16 +161,14 @@ impl<K: Object> Drop for EventStream<K> {
 }
 
 impl<K: Object> Hear<K> for Feeder<K> {
-    fn hear(&mut self, event: &Event<K>) {
+    fn hear(&mut self, event: &Event<K>, origin: Origin) {
         self.shared.change(|state| {
-            if state.waiting.push(event) {
+            if origin == Origin::Present {
+                state.waiting.begin(event);
+            } else if state.waiting.push(event) {
                 self.metrics.coalesced.inc();
             }
         });
-    }
-
-    fn hear_present(&mut self, event: &Event<K>) {
-        self.shared.change(|state| state.waiting.begin(event));
     }
 
     fn all_told(&mut self) {

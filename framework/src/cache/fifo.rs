@@ -16,6 +16,8 @@ pub struct DeltaFifo<K> {
     queue: VecDeque<Slot<K>>,
     pending: usize,
     initial: Initial,
+    /// What was taken out last is within a list.
+    listing: bool,
 }
 
 enum Slot<K> {
@@ -29,6 +31,8 @@ pub struct Batch<K> {
     pub deltas: Vec<Delta<K>>,
     /// Whether they belong to the first list.
     pub initial: bool,
+    /// Whether they belong to a list, the first or a later one, and not to a watch.
+    pub listed: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -52,6 +56,7 @@ impl<K> DeltaFifo<K> {
             queue: VecDeque::new(),
             pending: 0,
             initial: Initial::Pending,
+            listing: false,
         }
     }
 
@@ -74,22 +79,34 @@ impl<K> DeltaFifo<K> {
 
     /// Takes out the oldest deltas, at most [`BATCH`](Self::BATCH); `None` if there are none.
     ///
-    /// A batch ends with the end of the first list, so that all of a batch is initial or none.
+    /// A batch begins and ends where a list does, so that all of a batch is of one list or none is.
     /// [`finish`](Self::finish) must be called when the batch has been worked on, before the next.
     pub fn pop(&mut self) -> Option<Batch<K>> {
         if self.pending == 0 {
             return None;
         }
         let initial = self.initial == Initial::Pending;
+        let mut listed = initial || self.listing;
         let mut deltas = Vec::with_capacity(self.pending.min(Self::BATCH));
         while deltas.len() < Self::BATCH {
             match self.queue.pop_front() {
                 None => break,
+                Some(Slot::One(Delta::ListStarted)) if !listed && !deltas.is_empty() => {
+                    self.queue.push_front(Slot::One(Delta::ListStarted));
+                    break;
+                }
+                Some(Slot::One(Delta::ListStarted)) => {
+                    (listed, self.listing) = (true, true);
+                    deltas.push(Delta::ListStarted);
+                }
                 Some(Slot::One(delta)) => {
-                    let ends_initial = initial && matches!(delta, Delta::ListEnded { .. });
+                    let ends = listed && matches!(delta, Delta::ListEnded { .. });
                     deltas.push(delta);
-                    if ends_initial {
-                        self.initial = Initial::InProcess;
+                    if ends {
+                        self.listing = false;
+                        if initial {
+                            self.initial = Initial::InProcess;
+                        }
                         break;
                     }
                 }
@@ -107,7 +124,11 @@ impl<K> DeltaFifo<K> {
         if self.queue.is_empty() && self.queue.capacity() > Self::BOUND {
             self.queue = VecDeque::new();
         }
-        Some(Batch { deltas, initial })
+        Some(Batch {
+            deltas,
+            initial,
+            listed,
+        })
     }
 
     /// The batch taken out last has reached the store and the listeners.

@@ -43,6 +43,40 @@ fn it_is_synced_only_when_the_first_list_has_been_worked_on() {
 }
 
 #[test]
+fn all_of_a_batch_is_of_a_list_or_none_is() {
+    let mut fifo = DeltaFifo::new();
+    let set = |number| Delta::Set(Arc::new(number));
+    let list = [Delta::ListStarted, set(1), ended()];
+    let relist = [Delta::ListStarted, set(3), set(4), ended()];
+    let deltas = list.into_iter().chain([set(2)]).chain(relist);
+    deltas.chain([set(5)]).for_each(|delta| fifo.push(delta));
+    let mut batches = Vec::new();
+    while let Some(batch) = fifo.pop() {
+        fifo.finish();
+        batches.push((batch.deltas.len(), batch.listed, batch.initial));
+    }
+    let (first, later) = ((3, true, true), (4, true, false));
+    assert_eq!(
+        batches,
+        [first, (1, false, false), later, (1, false, false)]
+    );
+}
+
+#[test]
+fn a_list_that_is_longer_than_a_batch_stays_a_list() {
+    let mut fifo = DeltaFifo::new();
+    fifo.push(ended());
+    drain(&mut fifo);
+    fifo.push(Delta::ListStarted);
+    fifo.push_page(page(vec![0; DeltaFifo::<u32>::BATCH]));
+    assert!(fifo.pop().unwrap().listed && fifo.pop().unwrap().listed);
+    fifo.push(ended());
+    assert!(fifo.pop().unwrap().listed);
+    fifo.push(Delta::Set(Arc::new(1)));
+    assert!(!fifo.pop().unwrap().listed);
+}
+
+#[test]
 fn an_empty_first_list_syncs_too() {
     let mut fifo = DeltaFifo::new();
     fifo.push(Delta::ListStarted);

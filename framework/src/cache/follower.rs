@@ -1,4 +1,4 @@
-use super::{Event, Snapshot, listener::Hear};
+use super::{Event, Snapshot, listener::Hear, origin::Origin};
 
 /// What follows a cache from within the framework: its changes, and how far it is.
 pub(crate) trait Follow<K>: Send + 'static {
@@ -14,11 +14,11 @@ pub(crate) trait Follow<K>: Send + 'static {
 pub(super) struct Follower<F>(pub(super) F);
 
 impl<K, F: Follow<K>> Hear<K> for Follower<F> {
-    fn hear(&mut self, event: &Event<K>) {
-        self.0.hear(event);
+    fn hear(&mut self, event: &Event<K>, origin: Origin) {
+        if origin != Origin::Present {
+            self.0.hear(event);
+        }
     }
-
-    fn hear_present(&mut self, _: &Event<K>) {}
 
     fn batch_told(&mut self, snapshot: &Snapshot<K>, went_back: bool) {
         self.0.reached(snapshot, went_back);

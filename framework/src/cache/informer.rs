@@ -21,8 +21,9 @@ use super::{
     Subscription, event_stream,
     follower::{Follow, Follower},
     kind_options::KindOptions,
-    listener::Listener,
+    listener::{Listener, WithOrigin},
     listeners::Listeners,
+    origin::Origin,
     parts::Parts,
     processor::Processor,
     progress::Progress,
@@ -253,6 +254,16 @@ impl<K: Object> SharedInformer<K> {
         stream(listeners.add(name, Box::new(feeder), resync, Some(readiness)))
     }
 
+    /// [`add_named_listener`](Self::add_named_listener) for who wants to know where an event comes from.
+    pub(crate) fn add_listener_with_origin(
+        &self,
+        name: impl Into<Arc<str>>,
+        function: impl FnMut(&Event<K>, Origin) + Send + 'static,
+    ) -> Subscription {
+        let (listeners, resync) = (&self.shared.listeners, self.shared.resync);
+        listeners.add(name.into(), Box::new(WithOrigin(function)), resync, None)
+    }
+
     /// Adds what follows the cache from now on.
     pub(crate) fn follow(&self, name: &str, follow: impl Follow<K>) -> Subscription {
         let listeners = &self.shared.listeners;
@@ -390,7 +401,7 @@ impl<K: Object> Shared<K> {
         loop {
             if std::mem::take(&mut follow) {
                 let events = self.follow(&mut source, &mut parts, &mut processor);
-                self.told(&mut processor, &mut listeners, &events);
+                self.told(&mut processor, &mut listeners, &events, Origin::Watch);
             }
             if parts.have_synced() && !self.has_synced() {
                 self.ready.send_replace(Ready::Yes);
@@ -420,8 +431,12 @@ impl<K: Object> Shared<K> {
                 batch = parts.batches.next() => batch,
             };
             let taken = Instant::now();
+            let origin = match batch.listed {
+                true => Origin::List,
+                false => Origin::Watch,
+            };
             let events = processor.process(part, batch);
-            self.told(&mut processor, &mut listeners, &events);
+            self.told(&mut processor, &mut listeners, &events, origin);
             drop(events);
             let took = taken.elapsed().as_secs_f64();
             self.metrics.processing.observe(took);
@@ -483,11 +498,12 @@ impl<K: Object> Shared<K> {
         processor: &mut Processor<K>,
         listeners: &mut [Listener<K>],
         events: &[Event<K>],
+        origin: Origin,
     ) {
         let went_back = processor.take_went_back();
         let snapshot = processor.store().working();
         self.progress.processed(events, snapshot);
-        self.listeners.tell(listeners, events);
+        self.listeners.tell(listeners, events, origin);
         for listener in listeners {
             listener.batch_told(snapshot, went_back);
         }

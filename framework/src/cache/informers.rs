@@ -15,16 +15,17 @@ use tokio_util::{
 };
 
 use super::{
-    InformerScope, InformerStatus, InformersBuilder, ListBudget, ListerWatcher, Readiness,
-    SharedInformer,
+    InformerClaim, InformerScope, InformerStatus, InformersBuilder, ListBudget, ListerWatcher,
+    Readiness, SharedInformer,
     kind_options::AllKindOptions,
     sizes::{Measure, json_size},
 };
 use crate::{
     client::{Api, Client},
     events::Recorder,
+    health::Lifeline,
     metrics::Metrics,
-    resource::{ApiResource, DynamicObject, Object, PartialObject, Resource},
+    resource::{ApiResource, DynamicObject, Object, PartialObject, Resource, Undecodable},
 };
 
 /// Hands out informers and owns their tasks.
@@ -47,11 +48,12 @@ struct Inner {
     options: AllKindOptions,
     events: Option<Recorder>,
     tracker: TaskTracker,
+    lifeline: Lifeline,
     state: Mutex<State>,
 }
 
 struct State {
-    informers: HashMap<Identity, Arc<dyn Informer>>,
+    informers: HashMap<Identity, Entry>,
     phase: Phase,
 }
 
@@ -63,6 +65,13 @@ enum Phase {
         _guard: DropGuard,
     },
     Stopped,
+}
+
+struct Entry {
+    informer: Arc<dyn Informer>,
+    /// Somebody asked for it for good.
+    kept: bool,
+    claims: usize,
 }
 
 #[derive(PartialEq, Eq, Hash)]
@@ -77,6 +86,7 @@ trait Informer: Send + Sync {
     fn as_any(&self) -> &dyn Any;
     fn status(&self) -> InformerStatus;
     fn readiness(&self) -> Readiness;
+    fn undecodable(&self) -> Vec<Arc<Undecodable>>;
     fn run(&self, cancel: CancellationToken) -> BoxFuture<'static, ()>;
     fn stop(&self);
 }
@@ -112,6 +122,7 @@ impl Informers {
                 options,
                 events,
                 tracker: TaskTracker::new(),
+                lifeline: Lifeline::new(),
                 state: Mutex::new(State {
                     informers: HashMap::new(),
                     phase: Phase::New,
@@ -182,7 +193,42 @@ impl Informers {
     {
         let (client, kind) = (self.inner.client.clone(), resource.clone());
         let source = move |namespace: Option<&str>| Api::of(&client, kind.clone(), namespace);
-        self.measured(resource, scope, Some(json_size::<K>), source)
+        self.measured(resource, scope, Some(json_size::<K>), source, true)
+    }
+
+    /// As [`of`](Self::of), for as long as it is needed: when the last claim is released, and nobody has asked for the
+    /// same informer in another way, it ends.
+    pub fn claim<K>(&self, resource: ApiResource, scope: InformerScope) -> InformerClaim<K>
+    where
+        K: Object + Serialize + DeserializeOwned,
+    {
+        let (client, kind) = (self.inner.client.clone(), resource.clone());
+        let source = move |namespace: Option<&str>| Api::of(&client, kind.clone(), namespace);
+        let informer = self.measured(resource, scope, Some(json_size::<K>), source, false);
+        InformerClaim::new(self.clone(), informer)
+    }
+
+    /// Takes back a claim; ends the informer if nobody needs it any more, which it answers.
+    pub(super) fn give_back<K: Object>(&self, informer: &SharedInformer<K>) -> bool {
+        let mut state = self.state();
+        let is_it = |entry: &Entry| {
+            let one = entry.informer.as_any().downcast_ref::<SharedInformer<K>>();
+            one.is_some_and(|one| one.is(informer))
+        };
+        // One that was removed by somebody else has ended already.
+        let Some(entry) = state.informers.values_mut().find(|entry| is_it(entry)) else {
+            return true;
+        };
+        entry.claims -= 1;
+        let ends = entry.claims == 0 && !entry.kept;
+        if ends {
+            state.informers.retain(|_, entry| !is_it(entry));
+        }
+        drop(state);
+        if ends {
+            informer.stop();
+        }
+        ends
     }
 
     /// As [`of`](Self::of), from another source than the API server; `source` is called for each
@@ -198,15 +244,16 @@ impl Informers {
         K: Object,
         L: ListerWatcher<K>,
     {
-        self.measured(resource, scope, None, source)
+        self.measured(resource, scope, None, source, true)
     }
 
-    fn measured<K, L>(
+    pub(super) fn measured<K, L>(
         &self,
         resource: ApiResource,
         scope: InformerScope,
         measure: Option<Measure<K>>,
         source: impl Fn(Option<&str>) -> L + Send + 'static,
+        kept: bool,
     ) -> SharedInformer<K>
     where
         K: Object,
@@ -218,9 +265,12 @@ impl Informers {
             resource,
         };
         let mut state = self.state();
-        let known = state.informers.get(&identity);
-        if let Some(informer) = known.and_then(|known| known.as_any().downcast_ref()) {
-            return SharedInformer::clone(informer);
+        if let Some(entry) = state.informers.get_mut(&identity)
+            && let Some(informer) = entry.informer.as_any().downcast_ref()
+        {
+            let informer = SharedInformer::clone(informer);
+            entry.asked(kept);
+            return informer;
         }
         let metrics = super::progress::metrics_of(&self.inner.metrics, &identity.resource);
         let mut options = self.inner.options.of(&identity.resource);
@@ -234,8 +284,14 @@ impl Informers {
             options,
             move |namespace| Some(source(namespace)),
         );
-        state.phase.begin(&informer, &self.inner.tracker);
-        state.informers.insert(identity, Arc::new(informer.clone()));
+        state.phase.begin(&informer, &self.inner);
+        let mut entry = Entry {
+            informer: Arc::new(informer.clone()),
+            kept: false,
+            claims: 0,
+        };
+        entry.asked(kept);
+        state.informers.insert(identity, entry);
         informer
     }
 
@@ -257,7 +313,7 @@ impl Informers {
         };
         let State { informers, phase } = &*state;
         for informer in informers.values() {
-            phase.begin(&**informer, &self.inner.tracker);
+            phase.begin(&*informer.informer, &self.inner);
         }
     }
 
@@ -265,11 +321,11 @@ impl Informers {
     /// listeners are gone, and it counts in no metric. What it read can still be read. Who asks for the same
     /// afterwards gets a new one.
     ///
-    /// This is the only way to end one early: handles that are dropped end nothing, since whoever
-    /// asks next may want it again.
+    /// Handles that are dropped end nothing, since whoever asks next may want it again; what ends with its last
+    /// user is a [claim](Self::claim).
     pub async fn remove<K: Object>(&self, informer: &SharedInformer<K>) {
         self.state().informers.retain(|_, one| {
-            let same = one.as_any().downcast_ref::<SharedInformer<K>>();
+            let same = one.informer.as_any().downcast_ref::<SharedInformer<K>>();
             !same.is_some_and(|one| one.is(informer))
         });
         informer.stop();
@@ -290,7 +346,10 @@ impl Informers {
     pub async fn shutdown_within(&self, limit: Duration) -> bool {
         // Dropping the phase outside of the lock cancels what runs.
         if let Phase::New = self.enter(Phase::Stopped) {
-            let informers: Vec<_> = self.state().informers.values().cloned().collect();
+            let state = self.state();
+            let informers = state.informers.values();
+            let informers: Vec<_> = informers.map(|one| one.informer.clone()).collect();
+            drop(state);
             informers.iter().for_each(|informer| informer.stop());
         }
         self.inner.tracker.close();
@@ -309,22 +368,41 @@ impl Informers {
         ended
     }
 
+    /// Whether the informers' tasks are alive. What an informer's user does wrong, in a listener or an index, ends no
+    /// task.
+    pub fn lifeline(&self) -> &Lifeline {
+        &self.inner.lifeline
+    }
+
     /// Ready when all informers asked for so far have synced.
     pub fn readiness(&self) -> Readiness {
         let state = self.state();
-        Readiness::all(state.informers.values().map(|one| one.readiness()))
+        let informers = state.informers.values();
+        Readiness::all(informers.map(|one| one.informer.readiness()))
     }
 
     /// How each informer is doing, in order of their kinds.
     pub fn statuses(&self) -> Vec<InformerStatus> {
         let state = self.state();
-        let mut statuses: Vec<_> = state.informers.values().map(|one| one.status()).collect();
+        let informers = state.informers.values();
+        let mut statuses: Vec<_> = informers.map(|one| one.informer.status()).collect();
         drop(state);
         statuses.sort_by(|a, b| {
             let namespaces = |status: &InformerStatus| status.scope.namespaces.names();
             (&a.resource, namespaces(a)).cmp(&(&b.resource, namespaces(b)))
         });
         statuses
+    }
+
+    /// The objects that do not decode, of all kinds, in order.
+    pub fn undecodable(&self) -> Vec<Arc<Undecodable>> {
+        let state = self.state();
+        let informers = state.informers.values();
+        let informers: Vec<_> = informers.map(|one| one.informer.clone()).collect();
+        drop(state);
+        let mut all: Vec<_> = informers.iter().flat_map(|one| one.undecodable()).collect();
+        all.sort_by(|a, b| (&a.resource, &a.key).cmp(&(&b.resource, &b.key)));
+        all
     }
 
     fn enter(&self, phase: Phase) -> Phase {
@@ -337,13 +415,27 @@ impl Informers {
     }
 }
 
+impl Entry {
+    fn asked(&mut self, for_good: bool) {
+        match for_good {
+            true => self.kept = true,
+            false => self.claims += 1,
+        }
+    }
+}
+
 impl Phase {
-    fn begin(&self, informer: &dyn Informer, tracker: &TaskTracker) {
+    fn begin(&self, informer: &dyn Informer, inner: &Inner) {
         match self {
             Self::New => {}
             Self::Running {
                 runtime, cancel, ..
-            } => drop(tracker.spawn_on(informer.run(cancel.clone()), runtime)),
+            } => {
+                let name = format!("informer {}", informer.status().resource);
+                let (run, lifeline) = (informer.run(cancel.clone()), inner.lifeline.clone());
+                let task = async move { lifeline.guard(name, run).await };
+                inner.tracker.spawn_on(task, runtime);
+            }
             Self::Stopped => informer.stop(),
         }
     }
@@ -360,6 +452,10 @@ impl<K: Object> Informer for SharedInformer<K> {
 
     fn readiness(&self) -> Readiness {
         self.readiness()
+    }
+
+    fn undecodable(&self) -> Vec<Arc<Undecodable>> {
+        self.undecodable()
     }
 
     fn run(&self, cancel: CancellationToken) -> BoxFuture<'static, ()> {

@@ -9,17 +9,12 @@ use std::{
 
 use tokio::{sync::watch, time::Instant as Now};
 
-use super::{Event, Snapshot, readiness::Ready, resync::Resync};
+use super::{Event, Snapshot, origin::Origin, readiness::Ready, resync::Resync};
 use crate::{metrics::ListenerMetrics, resource::Object};
 
 /// What a listener does with each event.
 pub(super) trait Hear<K>: Send {
-    fn hear(&mut self, event: &Event<K>);
-
-    /// The object was there before the listener came.
-    fn hear_present(&mut self, event: &Event<K>) {
-        self.hear(event);
-    }
+    fn hear(&mut self, event: &Event<K>, origin: Origin);
 
     /// All that the first list held was told.
     fn all_told(&mut self) {}
@@ -31,8 +26,17 @@ pub(super) trait Hear<K>: Send {
 }
 
 impl<K, F: FnMut(&Event<K>) + Send> Hear<K> for F {
-    fn hear(&mut self, event: &Event<K>) {
+    fn hear(&mut self, event: &Event<K>, _: Origin) {
         self(event);
+    }
+}
+
+/// A function that wants to know where an event comes from.
+pub(super) struct WithOrigin<F>(pub(super) F);
+
+impl<K, F: FnMut(&Event<K>, Origin) + Send> Hear<K> for WithOrigin<F> {
+    fn hear(&mut self, event: &Event<K>, origin: Origin) {
+        (self.0)(event, origin);
     }
 }
 
@@ -47,13 +51,6 @@ pub(super) struct Listener<K> {
     ready: watch::Sender<Ready>,
     was_slow: bool,
     resync: Option<Resync>,
-}
-
-/// When an event happened: before the listener came, or now.
-#[derive(Clone, Copy)]
-pub(super) enum Time {
-    Before,
-    Now,
 }
 
 /// What went wrong while a listener was told something.
@@ -139,17 +136,14 @@ impl<K> Listener<K> {
 
     /// Tells it `events`, unless it was removed. A panic ends only the call it comes from (design
     /// promise R10).
-    pub(super) fn tell(&mut self, events: &[Event<K>], time: Time) -> Told {
+    pub(super) fn tell(&mut self, events: &[Event<K>], origin: Origin) -> Told {
         let mut told = Told::default();
         let begun = Instant::now();
         for event in events {
             if self.is_removed() {
                 break;
             }
-            let call = AssertUnwindSafe(|| match time {
-                Time::Before => self.ear.hear_present(event),
-                Time::Now => self.ear.hear(event),
-            });
+            let call = AssertUnwindSafe(|| self.ear.hear(event, origin));
             told.panics += u64::from(catch_unwind(call).is_err());
         }
         let took = begun.elapsed();

@@ -10,7 +10,8 @@ use tokio::{
 
 use super::{
     DeltaFifo, Entry, Event, Readiness, Snapshot, Store, Subscription,
-    listener::{Hear, Listener, Time},
+    listener::{Hear, Listener},
+    origin::Origin,
     readiness::Ready,
     resync::Resync,
 };
@@ -117,7 +118,7 @@ impl<K: Object> Listeners<K> {
                 if events.is_empty() {
                     break;
                 }
-                self.tell_of(&mut new, &events, Time::Before);
+                self.tell(&mut new, &events, Origin::Present);
                 yield_now().await;
             }
             if has_synced {
@@ -127,20 +128,16 @@ impl<K: Object> Listeners<K> {
         }
     }
 
-    /// Tells each of `listeners` all `events`.
-    pub(super) fn tell(&self, listeners: &mut [Listener<K>], events: &[Event<K>]) {
-        self.tell_of(listeners, events, Time::Now);
-    }
-
     /// Tells those whose time has come a part of what is there.
     pub(super) fn resync(&self, listeners: &mut [Listener<K>], present: &Snapshot<K>) {
         for listener in listeners {
             let events = listener.take_resync(present);
-            self.tell_of(std::slice::from_mut(listener), &events, Time::Now);
+            self.tell(std::slice::from_mut(listener), &events, Origin::List);
         }
     }
 
-    fn tell_of(&self, listeners: &mut [Listener<K>], events: &[Event<K>], time: Time) {
+    /// Tells each of `listeners` all `events`.
+    pub(super) fn tell(&self, listeners: &mut [Listener<K>], events: &[Event<K>], origin: Origin) {
         if events.is_empty() {
             return;
         }
@@ -149,7 +146,7 @@ impl<K: Object> Listeners<K> {
                 name: listener.name().clone(),
                 since: Instant::now(),
             });
-            let told = listener.tell(events, time);
+            let told = listener.tell(events, origin);
             *lock(&self.telling) = None;
             let (resource, name) = (&self.resource, listener.name());
             if told.panics > 0 {

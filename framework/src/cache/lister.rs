@@ -73,7 +73,7 @@ impl<K: Object> Lister<K> {
         self.published.snapshot_to_keep()
     }
 
-    pub(super) fn add_index<V>(&self, index: Index<K, V>) -> IndexHandle<K, V>
+    pub(crate) fn add_index<V>(&self, index: Index<K, V>) -> IndexHandle<K, V>
     where
         V: Hash + Eq + Clone + Send + Sync + 'static,
     {

@@ -62,7 +62,7 @@
 //!   where, or what is to be installed. Where only the watch is forbidden, lists keep the cache
 //!   fresh.
 //! * What ends can be awaited: a listener ([`Subscription::remove`]), an informer
-//!   ([`Informers::remove`]), or all of them, for a bounded time ([`Informers::shutdown_within`]).
+//!   ([`Informers::remove`], or its last [claim](Informers::claim)), or all of them, for a bounded time ([`Informers::shutdown_within`]).
 //!   What holds a shutdown up is named.
 //!
 //! ```no_run
@@ -128,6 +128,7 @@ mod follower;
 mod incoming;
 mod index;
 mod informer;
+mod informer_claim;
 mod informers;
 mod informers_builder;
 mod kind_options;
@@ -139,6 +140,7 @@ mod lister_watcher;
 mod listing;
 mod namespaces;
 mod open_watch;
+mod origin;
 mod packed;
 mod packing;
 mod parts;
@@ -187,6 +189,7 @@ pub use fifo::{Batch, DeltaFifo};
 pub(crate) use follower::Follow;
 pub use index::{Index, IndexHandle};
 pub use informer::SharedInformer;
+pub use informer_claim::InformerClaim;
 pub use informers::Informers;
 pub use informers_builder::InformersBuilder;
 pub use listener_options::ListenerOptions;
@@ -194,6 +197,7 @@ pub use lister::Lister;
 pub use lister_watcher::ListerWatcher;
 pub use listing::Listing;
 pub use namespaces::{NamespaceSet, Namespaces};
+pub(crate) use origin::Origin;
 pub use packed::Packed;
 pub use packing::Packing;
 pub use queue::DeltaQueue;

@@ -1,7 +1,10 @@
 use std::{
     borrow::Cow,
     fmt,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc, PoisonError, RwLock, RwLockWriteGuard,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use http::{Method, Request};
@@ -27,6 +30,8 @@ pub struct AccessGuard {
     permissions: Vec<Guarded>,
     /// `None` for all.
     namespaces: Option<Vec<String>>,
+    /// What was declared for a time, each as often as it was.
+    granted: RwLock<Vec<Access>>,
 }
 
 struct Guarded {
@@ -44,10 +49,24 @@ impl AccessGuard {
         Self {
             permissions: permissions.collect(),
             namespaces,
+            granted: RwLock::default(),
         }
     }
 
-    /// What was declared.
+    /// Declares `access`, too, until the grant is dropped; whether that is used is not noted.
+    pub fn grant(self: &Arc<Self>, access: Access) -> AccessGrant {
+        self.granted().push(access.clone());
+        AccessGrant {
+            guard: self.clone(),
+            access,
+        }
+    }
+
+    fn granted(&self) -> RwLockWriteGuard<'_, Vec<Access>> {
+        self.granted.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What was declared for good.
     pub fn access(&self) -> Access {
         let all = self.permissions.iter();
         all.map(|one| one.permission.clone()).collect()
@@ -104,6 +123,16 @@ impl AccessGuard {
                 elsewhere = true;
             }
         }
+        let granted = self.granted.read().unwrap_or_else(PoisonError::into_inner);
+        for permission in granted.iter().flat_map(Access::iter) {
+            if action.is_named_by(permission) {
+                match self.reaches(&permission.scope, action.namespace.as_deref()) {
+                    true => allowed = true,
+                    false => elsewhere = true,
+                }
+            }
+        }
+        drop(granted);
         if allowed {
             return Ok(());
         }
@@ -129,6 +158,23 @@ impl AccessGuard {
     }
 }
 
+/// What an [`AccessGuard`] lets pass until this is dropped; see [`AccessGuard::grant`].
+#[derive(Debug)]
+#[must_use]
+pub struct AccessGrant {
+    guard: Arc<AccessGuard>,
+    access: Access,
+}
+
+impl Drop for AccessGrant {
+    fn drop(&mut self) {
+        let mut granted = self.guard.granted();
+        if let Some(place) = granted.iter().position(|one| *one == self.access) {
+            granted.swap_remove(place);
+        }
+    }
+}
+
 impl fmt::Debug for AccessGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "AccessGuard({})", self.access())
@@ -136,7 +182,9 @@ impl fmt::Debug for AccessGuard {
 }
 
 fn is_asked_by_others(permission: &Permission) -> bool {
-    permission.resource.ends_with("/finalizers") || permission.group == "events.k8s.io"
+    let is_event =
+        permission.resource == "events" && matches!(&*permission.group, "" | "events.k8s.io");
+    permission.resource.ends_with("/finalizers") || is_event
 }
 
 /// What is used together.

@@ -84,7 +84,7 @@ mod verbs;
 mod watch_event;
 mod watch_stream;
 
-pub use access_guard::AccessGuard;
+pub use access_guard::{AccessGrant, AccessGuard};
 pub use api::Api;
 pub use body::Body;
 pub use builder::ClientBuilder;

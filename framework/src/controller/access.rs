@@ -3,7 +3,8 @@ use std::sync::{Arc, OnceLock};
 use super::{Controller, Environment, Reconciler, Role, Wired};
 use crate::{
     client::{AccessGuard, Client},
-    resource::{Access, AccessRule, Resource, Scope},
+    events::Recorder,
+    resource::{Access, AccessRule, Resource},
 };
 
 const READ: [&str; 3] = ["get", "list", "watch"];
@@ -41,7 +42,7 @@ impl<R: Reconciler> Controller<R> {
     /// | declared by | verbs |
     /// | --- | --- |
     /// | the reconciled kind | get, list, watch; patch of `status` if the kind is the program's own and has it |
-    /// | always | create and patch of Events |
+    /// | always | create and patch of Events, see [`Recorder::access`] |
     /// | `owns` | get, list, watch, create, patch; update of the owner's `finalizers`, which API servers may ask for where owners are set |
     /// | `watches`, `reads` | get, list, watch |
     /// | [`owns_detached`](Self::owns_detached) | get, list, watch, create, patch, delete |
@@ -56,7 +57,7 @@ impl<R: Reconciler> Controller<R> {
         if has_status::<R::Resource>() {
             needs = needs.and(AccessRule::of::<R::Resource>(["patch"]).subresource("status"));
         }
-        needs = needs.and(events::<R::Resource>());
+        needs = needs.and(Recorder::access());
         if wired.iter().any(|wired| wired.role == Role::Owned) {
             needs = needs.and(AccessRule::of::<R::Resource>(["update"]).subresource("finalizers"));
         }
@@ -66,16 +67,6 @@ impl<R: Reconciler> Controller<R> {
     /// Which of its needs were used, now and while it [runs](Self::run).
     pub fn access_use(&self) -> AccessUse {
         self.access_use.clone()
-    }
-}
-
-/// Where the Events about objects of a kind are written.
-fn events<K: Resource>() -> AccessRule {
-    let rule = AccessRule::new("events.k8s.io", "events", ["create", "patch"]);
-    if K::Scope::NAMESPACED {
-        rule
-    } else {
-        rule.in_namespace("default")
     }
 }
 
@@ -125,7 +116,7 @@ impl AccessUse {
         environment: &Environment,
         needs: &Access,
         wired: &[Wired],
-    ) -> Client {
+    ) -> (Client, Arc<AccessGuard>) {
         let namespaces: Vec<_> = environment.namespaces.iter().cloned().collect();
         let namespaces = Some(namespaces).filter(|some| !some.is_empty());
         let guard = self
@@ -134,6 +125,6 @@ impl AccessUse {
         for wired in wired {
             guard.note_use(&AccessRule::of_resource(&wired.resource, READ).into());
         }
-        environment.client.guarded(guard.clone())
+        (environment.client.guarded(guard.clone()), guard.clone())
     }
 }

@@ -1,4 +1,7 @@
-use std::{any::TypeId, sync::Arc};
+use std::{
+    any::{Any, TypeId},
+    sync::Arc,
+};
 
 use serde_json::Value;
 
@@ -10,7 +13,10 @@ use super::{
 use crate::{
     cache::Lister,
     client::{Api, Patch, PatchParams},
-    resource::{ApiResource, CanOwn, ObjectKey, Resource, Scope, controller_of, set_controller},
+    resource::{
+        ApiResource, CanOwn, Object, ObjectKey, OwnerReference, PartialObject, Resource, Scope,
+        controller_of, set_controller,
+    },
 };
 
 impl<K: Resource> Context<K> {
@@ -27,16 +33,35 @@ impl<K: Resource> Context<K> {
     ///
     /// # Errors
     /// [`Error::NotWired`] if `wire` does not say `.owns::<C>()`; what is wrong with the child's
-    /// name or namespace; [`Error::OwnedByAnother`]; [`Error::Gone`] when the reconciled object is gone; the server's.
-    pub async fn apply<C: Resource>(&self, mut child: C) -> Result<C, Error>
+    /// name or namespace; [`Error::OwnedByAnother`]; [`Error::Gone`] when the reconciled object is gone;
+    /// [`Error::BeingDeleted`] when it goes, and the garbage collector deletes or orphans its children: what it
+    /// let go is not taken back; the server's.
+    pub async fn apply<C: Resource>(&self, child: C) -> Result<C, Error>
     where
         K::Scope: CanOwn<C::Scope>,
     {
-        let cache = self.cache::<C>().ok_or(Error::NotWired {
+        if let Some(cache) = self.cache::<C>() {
+            return self.apply_owned(&cache, child).await;
+        }
+        // To know whose it is and at which version the metadata is enough.
+        if let Some(cache) = self.cache::<PartialObject<C>>() {
+            return self.apply_owned(&cache, child).await;
+        }
+        Err(Error::NotWired {
             verb: "apply",
             kind: C::KIND,
             line: "owns",
-        })?;
+        })
+    }
+
+    async fn apply_owned<C: Resource, P: Object>(
+        &self,
+        cache: &Lister<P>,
+        mut child: C,
+    ) -> Result<C, Error>
+    where
+        K::Scope: CanOwn<C::Scope>,
+    {
         let owner = self.owner("apply")?;
         let key = self.place("apply", &mut child)?;
         self.check_namespace("apply", &child)?;
@@ -44,18 +69,26 @@ impl<K: Resource> Context<K> {
             kind: C::KIND,
             source,
         })?;
-        if let Ok(Some(present)) = cache.get(&key) {
-            self.check_owner("apply", &**owner, &*present)?;
+        let present = cache.get(&key).ok().flatten();
+        if let Some(present) = &present {
+            self.check_owner::<C>("apply", &**owner, &**present)?;
         }
-        self.apply_as("apply", &cache, child, key, None).await
+        if owner.is_deleting() && is_let_go(&**owner, present.as_deref()) {
+            return Err(Error::BeingDeleted {
+                verb: "apply",
+                kind: K::KIND,
+                key: self.key.clone(),
+            });
+        }
+        self.apply_as("apply", cache, child, key, None).await
     }
 
     /// Applies a child that is ready for it, unless it is known to be so already. With `version`
     /// only if that is the version which the server has.
-    pub(super) async fn apply_as<C: Resource>(
+    pub(super) async fn apply_as<C: Resource, P: Object>(
         &self,
         verb: &'static str,
-        cache: &Lister<C>,
+        cache: &Lister<P>,
         child: C,
         key: ObjectKey,
         version: Option<String>,
@@ -67,7 +100,7 @@ impl<K: Resource> Context<K> {
         let body = self.shared.fingerprints.of(&body);
 
         let id = (TypeId::of::<C>(), key.clone());
-        if let Some(present) = self.unchanged(&id, body, cache) {
+        if let Some(present) = self.unchanged::<C, P>(&id, body, cache) {
             self.shared.hub.metrics.writes_skipped.inc();
             return Ok(Arc::unwrap_or_clone(present));
         }
@@ -136,7 +169,7 @@ impl<K: Resource> Context<K> {
         &self,
         verb: &'static str,
         owner: &K,
-        present: &C,
+        present: &impl Object,
     ) -> Result<(), Error> {
         let controller = controller_of(present.metadata())
             .filter(|controller| Some(&*controller.uid) != owner.uid())
@@ -161,11 +194,11 @@ impl<K: Resource> Context<K> {
     }
 
     /// The child as it is, if this body was applied already and nothing happened to it since.
-    fn unchanged<C: Resource>(
+    fn unchanged<C: Resource, P: Object>(
         &self,
         id: &(TypeId, ObjectKey),
         body: u128,
-        cache: &Lister<C>,
+        cache: &Lister<P>,
     ) -> Option<Arc<C>> {
         // One snapshot: the child and the collection's version have to fit together.
         let snapshot = cache.snapshot();
@@ -180,8 +213,15 @@ impl<K: Resource> Context<K> {
             let version = &applied.written.version;
             match &cached {
                 Some(cached) if child == Some(version) => {
-                    applied.answer = None;
-                    Some(cached.clone())
+                    let cached: Arc<dyn Any + Send + Sync> = cached.clone();
+                    match cached.downcast() {
+                        Ok(whole) => {
+                            applied.answer = None;
+                            Some(whole)
+                        }
+                        // Of a kind of which only the metadata is cached the answer is all there is.
+                        Err(_) => applied.answer.clone()?.downcast().ok(),
+                    }
                 }
                 // The cache has not come to our write yet. If something happened to the child after it,
                 // the event is still to come and leads to another reconcile.
@@ -213,6 +253,20 @@ impl<K: Resource> Context<K> {
     pub(super) fn forced(&self) -> PatchParams {
         PatchParams::apply(self.shared.field_manager.as_str()).force()
     }
+}
+
+/// Whether the garbage collector takes care of the children of `owner`, which is being deleted, or has
+/// orphaned this one: as its child again it would be deleted with it.
+fn is_let_go<K: Object, C: Object>(owner: &K, child: Option<&C>) -> bool {
+    let finalizers = owner.metadata().finalizers.as_deref().unwrap_or_default();
+    let mut finalizers = finalizers.iter();
+    let owners = child.map(|child| child.metadata().owner_references.as_deref());
+    let is_ours = |owners: Option<&[OwnerReference]>| {
+        let mut owners = owners.unwrap_or_default().iter();
+        owners.any(|one| Some(&*one.uid) == owner.uid())
+    };
+    finalizers.any(|one| one == "orphan" || one == "foregroundDeletion")
+        || owners.is_some_and(|owners| !is_ours(owners))
 }
 
 /// The body with `apiVersion` and `kind`, which server-side apply needs and not every type writes.

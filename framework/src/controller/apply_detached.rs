@@ -82,7 +82,7 @@ impl<K: Resource> Context<K> {
         let present = self.api_of::<C>(&key).metadata().get_opt(key.name()).await;
         let present = present.map_err(|error| told(verb, error))?;
         if let Some(present) = &present {
-            self.check_owner(verb, &**owner, present)?;
+            self.check_owner::<C>(verb, &**owner, present)?;
         }
         let version = present.and_then(|present| present.metadata.resource_version);
         self.apply_as(verb, &cache, child, key, version).await

@@ -114,14 +114,6 @@ impl<'a, K> Change<'a, K> {
     pub fn objects(&self) -> impl Iterator<Item = &'a K> + use<'a, K> {
         self.old().into_iter().chain(self.new())
     }
-
-    /// Whether it was there before the controller was, or is told again: nobody waits for it.
-    pub(super) fn is_old_news(&self) -> bool {
-        matches!(
-            self,
-            Self::Created { initial: true, .. } | Self::Resync { .. }
-        )
-    }
 }
 
 /// The kind of change only: objects may hold secrets.

@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 
 use super::{
     Context, Controller, Environment, Error, Reconciler,
-    owner_mark::{OWNER_UID_LABEL, OwnerMark, is_detached_child},
+    owner_mark::{OWNER_UID_LABEL, OwnerMark, is_detached_child, is_left_child},
     sources::informer,
     write::told,
 };
@@ -15,8 +15,8 @@ use crate::{
     cache::{Index, IndexHandle},
     client::{DeleteParams, Preconditions},
     resource::{
-        AccessRule, ApiResource, Object, ObjectKey, ObjectMeta, PartialObject, Resource,
-        Undecodable, controller_of,
+        AccessRule, Object, ObjectKey, ObjectMeta, PartialObject, Resource, Undecodable,
+        controller_of,
     },
 };
 
@@ -39,6 +39,9 @@ pub(super) trait ChildKind<K>: Send + Sync {
     fn id(&self) -> TypeId;
     /// Makes detached children be found by their owner.
     fn connect(&self, environment: &Environment);
+    /// The same without a server.
+    #[cfg(feature = "dev")]
+    fn connect_offline(&self, readers: &super::readers::Readers);
     /// Deletes the children that the reconcile of `cx` did not ask for.
     fn prune<'a>(&'a self, cx: &'a Context<K>) -> BoxFuture<'a, Result<(), Error>>;
     /// Deletes all detached children, and says how many there still are.
@@ -46,7 +49,14 @@ pub(super) trait ChildKind<K>: Send + Sync {
 }
 
 struct Kind<C> {
-    detached: OnceLock<IndexHandle<C, Arc<str>>>,
+    detached: OnceLock<Detached<C>>,
+}
+
+/// By what detached children are found.
+struct Detached<C> {
+    by_uid: IndexHandle<C, Arc<str>>,
+    /// [`OwnerMark::place`].
+    by_place: IndexHandle<C, Arc<str>>,
 }
 
 /// Children that no owner reference keeps.
@@ -70,14 +80,18 @@ impl<R: Reconciler> Controller<R> {
     /// deleted. So every reconcile has to apply all the children that are wanted, or to fail.
     ///
     /// Children are the cached objects whose controller is the reconciled object and that nobody else owns,
-    /// and its detached ones; a restart forgets none. They are deleted only as they were seen, by UID and
+    /// and its detached ones, with those that a former object of its name left behind; a restart forgets none. They are deleted only as they were seen, by UID and
     /// resource version. A kind that is not owned any more can be pruned alone, to remove what
     /// a former version of the program made. Of two controllers of one kind that own the same kind
     /// of children neither may prune it: each would delete the other's.
+    ///
+    /// A kind that is owned by its metadata alone is pruned so, too: `prunes::<PartialObject<C>>()`.
     pub fn prunes<C: Resource>(mut self) -> Self {
         self.children.declare::<C>().pruned = true;
-        let resource = ApiResource::of::<C>();
-        match self.wired().iter().any(|one| one.resource == resource) {
+        let id = TypeId::of::<C>();
+        let mut wirings = self.wirings.iter();
+        let is_read = wirings.any(|one| one.read_as() == Some(id));
+        match is_read || id == TypeId::of::<R::Resource>() {
             true => self,
             false => self.reads::<C>(),
         }
@@ -114,11 +128,18 @@ impl<K: Resource> Children<K> {
     }
 
     pub(super) fn connect(&self, environment: &Environment) {
-        for one in &self.kinds {
-            if one.detached || one.pruned {
-                one.kind.connect(environment);
-            }
-        }
+        self.found().for_each(|one| one.kind.connect(environment));
+    }
+
+    #[cfg(feature = "dev")]
+    pub(super) fn connect_offline(&self, readers: &super::readers::Readers) {
+        self.found()
+            .for_each(|one| one.kind.connect_offline(readers));
+    }
+
+    /// Those of which the children have to be found.
+    fn found(&self) -> impl Iterator<Item = &Declared<K>> {
+        self.iter().filter(|one| one.detached || one.pruned)
     }
 }
 
@@ -134,8 +155,23 @@ impl<K: Resource, C: Resource> ChildKind<K> for Kind<C> {
     }
 
     fn connect(&self, environment: &Environment) {
-        self.detached
-            .get_or_init(|| informer::<C>(environment).add_index(Index::label(OWNER_UID_LABEL)));
+        self.detached.get_or_init(|| {
+            let informer = informer::<C>(environment);
+            Detached {
+                by_uid: informer.add_index(Index::label(OWNER_UID_LABEL)),
+                by_place: informer.add_index(by_place()),
+            }
+        });
+    }
+
+    #[cfg(feature = "dev")]
+    fn connect_offline(&self, readers: &super::readers::Readers) {
+        if let Some(cache) = readers.get::<C>(&crate::resource::ApiResource::of::<C>()) {
+            self.detached.get_or_init(|| Detached {
+                by_uid: cache.add_index(Index::label(OWNER_UID_LABEL)),
+                by_place: cache.add_index(by_place()),
+            });
+        }
     }
 
     fn prune<'a>(&'a self, cx: &'a Context<K>) -> BoxFuture<'a, Result<(), Error>> {
@@ -144,11 +180,11 @@ impl<K: Resource, C: Resource> ChildKind<K> for Kind<C> {
             let still = |child: &ObjectMeta| {
                 is_controlled_child(&**owner, child) || is_detached_child(&**owner, child)
             };
-            for child in self.all(cx, still)? {
-                if !child.deleting && !cx.wanted.contains::<C>(&child.key) {
-                    remove::<K, C>(cx, "prune", &child, &still).await?;
-                }
+            let unwanted = |child: &Child| !child.deleting && !cx.wanted.contains::<C>(&child.key);
+            for child in self.all(cx, still)?.iter().filter(|one| unwanted(one)) {
+                remove::<K, C>(cx, "prune", child, &still).await?;
             }
+            self.remove_left(cx, "prune", unwanted).await?;
             Ok(())
         })
     }
@@ -164,7 +200,8 @@ impl<K: Resource, C: Resource> ChildKind<K> for Kind<C> {
                     remove::<K, C>(cx, "delete", child, &still).await?;
                 }
             }
-            Ok(children.len())
+            let left = self.remove_left(cx, "delete", |child| !child.deleting);
+            Ok(children.len() + left.await?)
         })
     }
 }
@@ -182,7 +219,7 @@ impl<C: Resource> Kind<C> {
         let uid = uid.unwrap_or_default();
         let mut found = cache.by_owner(uid).items;
         if let Some(index) = self.detached.get() {
-            found.extend(cache.by(index, uid).items);
+            found.extend(cache.by(&index.by_uid, uid).items);
         }
         let found = found.iter().map(|child| child.metadata());
         // One that bears both the reference and the mark is found twice.
@@ -192,13 +229,40 @@ impl<C: Resource> Kind<C> {
         Ok(children)
     }
 
+    /// Deletes of the detached children that a former object of the owner's name left behind those that
+    /// `goes` says, and tells how many there are of all.
+    async fn remove_left<K: Resource>(
+        &self,
+        cx: &Context<K>,
+        verb: &'static str,
+        goes: impl Fn(&Child) -> bool,
+    ) -> Result<usize, Error> {
+        let owner = cx.owner(verb)?;
+        let (Some(cache), Some(index)) = (cx.cache::<C>(), self.detached.get()) else {
+            return Ok(0);
+        };
+        let place = OwnerMark::of(&**owner).ok().and_then(|mark| mark.place());
+        let found = cache.by(&index.by_place, &*place.unwrap_or_default());
+        let still = |child: &ObjectMeta| is_left_child(&**owner, child);
+        let left = found.items.iter().map(|child| child.metadata());
+        let left: Vec<Child> = left.filter(|child| still(child)).map(Child::of).collect();
+        // If it is our object that is the former one, these are another one's, who lives.
+        if left.iter().any(&goes) && !cx.is_the_one_there(verb).await? {
+            return Ok(0);
+        }
+        for child in left.iter().filter(|child| goes(child)) {
+            remove::<K, C>(cx, verb, child, &still).await?;
+        }
+        Ok(left.len())
+    }
+
     /// The cached detached children that do not decode; their label is read leniently.
     fn undecodable<K: Resource>(&self, cx: &Context<K>) -> Result<Vec<Child>, Error> {
         let (Some(cache), uid) = (cx.cache::<C>(), cx.owner("list")?.uid()) else {
             return Ok(Vec::new());
         };
         let found = self.detached.get().map(|index| {
-            let found = cache.by(index, uid.unwrap_or_default()).undecodable;
+            let found = cache.by(&index.by_uid, uid.unwrap_or_default()).undecodable;
             let alone = |child: &&Arc<Undecodable>| child.owner_references.is_empty();
             found
                 .iter()
@@ -207,6 +271,21 @@ impl<C: Resource> Kind<C> {
                 .collect()
         });
         Ok(found.unwrap_or_default())
+    }
+}
+
+fn by_place<C: Resource>() -> Index<C, Arc<str>> {
+    Index::by(|child: &C| Some(OwnerMark::on(child.metadata())?.place()?.into()))
+}
+
+impl<K: Resource> Context<K> {
+    /// Whether the server has the reconciled object itself, not another one of its name.
+    async fn is_the_one_there(&self, verb: &'static str) -> Result<bool, Error> {
+        let owner = self.owner(verb)?;
+        let api = self.api_of::<K>(&self.key).metadata();
+        let present = api.get_opt(self.key.name()).await;
+        let present = present.map_err(|error| told(verb, error))?;
+        Ok(present.is_some_and(|present| present.metadata.uid.as_deref() == owner.uid()))
     }
 }
 

@@ -42,7 +42,7 @@ use crate::resource::AccessRule;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` asks for a finalizer and does not say what to do when an object goes",
     label = "`Cleanup` is not implemented",
-    note = "add `impl Cleanup for {Self} {{ async fn cleanup(&self, object, cx) -> Result {{ .. }} }}`, with an empty body if only detached children are to be deleted"
+    note = "add `impl Cleanup for {Self} {{ async fn cleanup(&self, object: Arc<Self::Resource>, cx: &Context<Self::Resource>) -> Result {{ .. }} }}`, with an empty body if only detached children are to be deleted"
 )]
 pub trait Cleanup: Reconciler {
     /// Undoes what `object` brought about outside of its children.
@@ -78,7 +78,9 @@ impl<R: Reconciler> Controller<R> {
     where
         R: Cleanup,
     {
-        self.finalizers.add(&self.reconciler, name.into());
+        let name = name.into();
+        self.own.finalizers.push(name.as_str().into());
+        self.finalizers.add(&self.reconciler, name);
         self.access(AccessRule::of::<R::Resource>(["patch"]))
     }
 }

@@ -4,13 +4,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Error, Sources, apply_detached::Claims, cancellation::Cancellation, children::Children,
-    finalizers::Finalizers, fingerprints::Fingerprints, hub::Hub, wanted::Wanted,
+    finalizers::Finalizers, fingerprints::Fingerprints, hub::Hub, last_status::LastStatus,
+    wanted::Wanted,
 };
 use crate::{
     cache::{Lister, Listing},
     client::Client,
     events::Recorder,
-    resource::{ObjectKey, Resource, Scope},
+    resource::{ApiResource, Object, ObjectKey, Resource, Scope},
 };
 
 /// What a reconcile works with: the caches of the wired kinds, and the writes that know the
@@ -30,6 +31,8 @@ pub struct Context<K> {
     pub(super) uncached: bool,
     /// The children that this run asked for.
     pub(super) wanted: Wanted,
+    /// The status that this run wrote last.
+    pub(super) last_status: LastStatus,
     /// The finalizer that is to go.
     pub(super) finalizer: Option<Arc<str>>,
 }
@@ -72,6 +75,7 @@ impl<K: Resource> Context<K> {
             shared: self.shared.clone(),
             uncached: self.uncached,
             wanted: self.wanted.clone(),
+            last_status: self.last_status.clone(),
             finalizer: None,
         }
     }
@@ -156,6 +160,50 @@ impl<K: Resource> Context<K> {
         Ok(self.lister("list")?.by_owner(uid))
     }
 
+    /// The cached object of a kind known only at run time: that of the name, in the namespace of the reconciled
+    /// object where both have one.
+    ///
+    /// ```
+    /// # use pilothouse::{controller::{Context, Error}, k8s::api::apps::v1::Deployment};
+    /// use pilothouse::resource::{ApiResource, DynamicObject};
+    ///
+    /// # fn replicas(cx: &Context<Deployment>, widgets: &ApiResource) -> Result<Option<i64>, Error> {
+    /// // With `controller.reads_of::<DynamicObject>(widgets)` in `wire`.
+    /// let widget = cx.get_of::<DynamicObject>(widgets, "a")?;
+    /// Ok(widget.and_then(|widget| widget.data.get("spec")?.get("replicas")?.as_i64()))
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NotWiredOf`]; [`Error::Undecodable`].
+    pub fn get_of<C: Object>(
+        &self,
+        resource: &ApiResource,
+        name: &str,
+    ) -> Result<Option<Arc<C>>, Error> {
+        let lister = self.cache_of("get", resource)?;
+        let namespace = self.key.namespace().filter(|_| resource.namespaced);
+        let object = lister.get(&ObjectKey::new(namespace, name));
+        object.map_err(Error::Undecodable)
+    }
+
+    /// The cache of a kind known only at run time, to look it through by name, namespace, owner or labels.
+    ///
+    /// # Errors
+    /// [`Error::NotWiredOf`].
+    pub fn lister_of<C: Object>(&self, resource: &ApiResource) -> Result<Lister<C>, Error> {
+        self.cache_of("list", resource)
+    }
+
+    fn cache_of<C: Object>(
+        &self,
+        verb: &'static str,
+        resource: &ApiResource,
+    ) -> Result<Lister<C>, Error> {
+        let lister = self.shared.hub.readers.get(resource);
+        lister.ok_or_else(|| Error::not_wired_of::<C>(verb, resource))
+    }
+
     fn lookup<C: Resource>(&self, key: &ObjectKey) -> Result<Option<Arc<C>>, Error> {
         self.lister("get")?.get(key).map_err(Error::Undecodable)
     }
@@ -169,7 +217,7 @@ impl<K: Resource> Context<K> {
     }
 
     pub(super) fn cache<C: Resource>(&self) -> Option<Lister<C>> {
-        self.shared.hub.readers.get::<C>()
+        self.shared.hub.readers.get::<C>(&ApiResource::of::<C>())
     }
 
     /// The key of `name` beside the reconciled object.

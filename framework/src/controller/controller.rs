@@ -1,6 +1,7 @@
-use std::{fmt, future::Future, marker::PhantomData, sync::Arc, time::Duration};
+use std::{fmt, future::Future, sync::Arc, time::Duration};
 
 use futures_core::Stream;
+use serde::{Serialize, de::DeserializeOwned};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -9,12 +10,12 @@ use super::{
     children::Children,
     finalizers::Finalizers,
     owner_map::References,
-    sources::{Mapping, Own, Owned, Pumped, Read, Watched, Wiring},
+    sources::{Kind, Mapping, Own, Owned, Pumped, Read, Watched, Wiring},
     start,
 };
 use crate::{
     queue::{ExponentialBackoff, RateLimiter},
-    resource::{Access, ApiResource, CanOwn, ObjectKey, Resource},
+    resource::{Access, ApiResource, CanOwn, Object, ObjectKey, Resource},
 };
 
 /// A [`Reconciler`] with all that belongs to it: which kinds it watches and how it works.
@@ -55,7 +56,10 @@ impl<R: Reconciler> Controller<R> {
             status: ControllerStatus::new(&name),
             sources: Sources::default(),
             name,
-            own: Own { predicate: None },
+            own: Own {
+                predicate: None,
+                finalizers: Vec::new(),
+            },
             wirings: Vec::new(),
             concurrency: Self::CONCURRENCY,
             timeout: None,
@@ -72,6 +76,11 @@ impl<R: Reconciler> Controller<R> {
 
     /// It writes objects of kind `C` as their controlling owner. Every change of one leads to a
     /// reconcile of its owner, and [`Context`](super::Context) can read and apply the kind.
+    ///
+    /// Where the metadata of what is cached is enough, `owns::<PartialObject<Secret>>()` keeps nothing else of all the
+    /// Secrets there are: `cx.apply` takes whole ones as ever, and `cx.get` gives
+    /// [`PartialObject`](crate::resource::PartialObject)s. The same goes for `watches` and `reads`, and for
+    /// [views](macro@crate::Resource) there.
     pub fn owns<C: Resource>(self) -> Self
     where
         <R::Resource as Resource>::Scope: CanOwn<C::Scope>,
@@ -97,8 +106,25 @@ impl<R: Reconciler> Controller<R> {
         self.owned::<C>(None, References::Every)
     }
 
+    /// As [`owns`](Self::owns), for a kind known only at run time. Its objects are read as `C`s:
+    /// [`DynamicObject`](crate::resource::DynamicObject)s, or
+    /// [`PartialObject`](crate::resource::PartialObject)s where the metadata is enough.
+    ///
+    /// Whether the reconciled kind can own it is not checked: a namespaced object owns only what is in its namespace.
+    pub fn owns_of<C>(self, resource: ApiResource) -> Self
+    where
+        C: Object + Serialize + DeserializeOwned,
+    {
+        self.with(Owned::<C> {
+            kind: Kind::of(resource),
+            predicate: None,
+            references: References::Controller,
+        })
+    }
+
     fn owned<C: Resource>(self, predicate: Option<Predicate<C>>, references: References) -> Self {
         self.with(Owned {
+            kind: Kind::typed(),
             predicate,
             references,
         })
@@ -108,6 +134,7 @@ impl<R: Reconciler> Controller<R> {
     /// both the old and the new object are mapped.
     pub fn watches<C: Resource>(self, map: impl Fn(&C) -> Vec<ObjectKey> + Send + 'static) -> Self {
         self.with(Watched {
+            kind: Kind::typed(),
             map: Mapping::Object(Box::new(map)),
             predicate: None,
         })
@@ -120,8 +147,37 @@ impl<R: Reconciler> Controller<R> {
         map: impl Fn(&C) -> Vec<ObjectKey> + Send + 'static,
     ) -> Self {
         self.with(Watched {
+            kind: Kind::typed(),
             map: Mapping::Object(Box::new(map)),
             predicate: Some(predicate),
+        })
+    }
+
+    /// As [`watches`](Self::watches), for a kind known only at run time. The mapping says what its objects are read
+    /// as: whole, or only their metadata.
+    ///
+    /// ```
+    /// # use pilothouse::controller::{Controller, Reconciler};
+    /// use pilothouse::resource::{ApiResource, DynamicObject, Object, PartialObject};
+    ///
+    /// # fn wire<R: Reconciler>(controller: Controller<R>, widgets: ApiResource, gadgets: ApiResource) -> Controller<R> {
+    /// controller
+    ///     .watches_of(widgets, |widget: &DynamicObject| vec![widget.key()])
+    ///     .watches_of(gadgets, |gadget: &PartialObject| vec![gadget.key()])
+    /// # }
+    /// ```
+    pub fn watches_of<C>(
+        self,
+        resource: ApiResource,
+        map: impl Fn(&C) -> Vec<ObjectKey> + Send + 'static,
+    ) -> Self
+    where
+        C: Object + Serialize + DeserializeOwned,
+    {
+        self.with(Watched {
+            kind: Kind::of(resource),
+            map: Mapping::Object(Box::new(map)),
+            predicate: None,
         })
     }
 
@@ -157,6 +213,7 @@ impl<R: Reconciler> Controller<R> {
         map: impl Fn(&Change<'_, C>, &Lookup<'_>) -> Result<Vec<ObjectKey>> + Send + 'static,
     ) -> Self {
         self.with(Watched {
+            kind: Kind::typed(),
             map: Mapping::Change(Box::new(map)),
             predicate: None,
         })
@@ -164,7 +221,16 @@ impl<R: Reconciler> Controller<R> {
 
     /// It reads objects of kind `C`; their changes lead to nothing.
     pub fn reads<C: Resource>(self) -> Self {
-        self.with(Read::<C>(PhantomData))
+        self.with(Read::<C>(Kind::typed()))
+    }
+
+    /// As [`reads`](Self::reads), for a kind known only at run time, whose objects are read as `C`s;
+    /// [`Context::get_of`](super::Context::get_of) reads it.
+    pub fn reads_of<C>(self, resource: ApiResource) -> Self
+    where
+        C: Object + Serialize + DeserializeOwned,
+    {
+        self.with(Read::<C>(Kind::of(resource)))
     }
 
     /// Reconciles what `stream` asks for: a [`Channel`](super::Channel), a [`Timer`](super::Timer), or any other.

@@ -1,6 +1,8 @@
 use std::collections::BTreeSet;
 
-use crate::{cache::Informers, client::Client, events::Recorder, metrics::Metrics};
+use tokio_util::sync::CancellationToken;
+
+use crate::{cache::Informers, client::Client, election::Turn, events::Recorder, metrics::Metrics};
 
 /// What a controller runs in; an operator gives the same to all its controllers.
 #[derive(Clone, Debug)]
@@ -19,8 +21,14 @@ pub struct Environment {
     pub namespaces: BTreeSet<String>,
     /// Whether another process may have written until just now, whose lease this one has taken over:
     /// then no reconcile starts before each cache has reached the version of a consistent list made
-    /// after [`Controller::run`](super::Controller::run) was called.
+    /// after [`Controller::run`](super::Controller::run) was called, and after the turn had come.
     pub catch_up: bool,
+    /// No reconcile starts before this turn came, nor after it is over; caches fill meanwhile. `None`: it is
+    /// always this process's turn. What the client sends is another matter: see [`Turn::fence`].
+    pub turn: Option<Turn>,
+    /// Cancelled, it drops the reconciles that run where they wait. [`Controller::run`](super::Controller::run)
+    /// still returns only when none runs any more.
+    pub abort: CancellationToken,
 }
 
 impl Environment {
@@ -40,6 +48,8 @@ impl Environment {
             field_manager,
             namespaces: BTreeSet::new(),
             catch_up: false,
+            turn: None,
+            abort: CancellationToken::new(),
         }
     }
 }

@@ -19,6 +19,18 @@ pub enum Error {
         /// The method to add.
         line: &'static str,
     },
+    /// The kind, known only at run time, is not named in `wire`, or not read as this type.
+    #[error(
+        "{verb} {resource}: `wire` does not name this kind, read as {read_as}: add `.reads_of::<{read_as}>(..)` there, with its `ApiResource`"
+    )]
+    NotWiredOf {
+        /// What was tried.
+        verb: &'static str,
+        /// The kind.
+        resource: Box<ApiResource>,
+        /// The type that its objects were to be read as.
+        read_as: &'static str,
+    },
     /// The object is in the cache, but does not fit its Rust type.
     #[error("get {0}")]
     Undecodable(Arc<Undecodable>),
@@ -67,6 +79,28 @@ pub enum Error {
         child: ObjectKey,
         /// Kind and name of its owner.
         owner: String,
+    },
+    /// What is being deleted is not adopted, and adopts nothing.
+    #[error("{verb}: {kind} {key} is being deleted")]
+    BeingDeleted {
+        /// What was tried.
+        verb: &'static str,
+        /// The kind of what goes.
+        kind: &'static str,
+        /// What goes.
+        key: ObjectKey,
+    },
+    /// An object is to be changed only as it was seen, and it was never read.
+    #[error(
+        "{verb} {kind} {key}: it has no UID or no resource version: give the object as it was read, not one that is written by hand"
+    )]
+    NotRead {
+        /// What was tried.
+        verb: &'static str,
+        /// Kind of the object.
+        kind: &'static str,
+        /// The object.
+        key: ObjectKey,
     },
     /// Nothing would delete a detached child.
     #[error(
@@ -131,6 +165,17 @@ impl Error {
         match self {
             Self::Client(error) => Some(error),
             _ => None,
+        }
+    }
+
+    pub(super) fn not_wired_of<C>(verb: &'static str, resource: &ApiResource) -> Self {
+        let path = std::any::type_name::<C>();
+        // `PartialObject<..>` of whatever is no less clear without the module it is in.
+        let path = path.split('<').next().unwrap_or(path);
+        Self::NotWiredOf {
+            verb,
+            resource: Box::new(resource.clone()),
+            read_as: path.rsplit("::").next().unwrap_or(path),
         }
     }
 

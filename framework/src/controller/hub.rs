@@ -5,6 +5,8 @@ use std::{
 
 use tokio::sync::Notify;
 
+pub(super) use crate::health::panic_message as message;
+
 use super::{
     Environment,
     causes::{Cause, Causes},
@@ -156,11 +158,4 @@ impl<K: Resource> Drop for WriteGuard<'_, K> {
             self.hub.ask(key, Priority::Normal, Cause::Updated);
         }
     }
-}
-
-/// What a panic said.
-pub(super) fn message(panic: &(dyn std::any::Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("no message")
 }

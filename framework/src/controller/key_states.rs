@@ -4,7 +4,9 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use super::{finalizers::Cleaned, own_writes::OwnWrites};
+use tokio::time::Instant;
+
+use super::{Failure, finalizers::Cleaned, own_writes::OwnWrites};
 use crate::resource::ObjectKey;
 
 /// What a controller remembers of each object it has reconciled, until the object is gone.
@@ -26,6 +28,15 @@ pub(super) struct KeyState {
     pub(super) succeeded: u64,
     /// Which versions of the object are our own doing.
     pub(super) own_writes: OwnWrites,
+    /// How the last call failed, if it did.
+    pub(super) failure: Option<Arc<LastFailure>>,
+}
+
+/// How a call failed, for people to look at.
+#[derive(Debug)]
+pub(super) struct LastFailure {
+    pub(super) text: Box<str>,
+    pub(super) at: Instant,
 }
 
 /// The last apply of a child.
@@ -50,6 +61,21 @@ pub(super) struct Written {
 pub(super) struct WrittenStatus {
     pub(super) written: Written,
     pub(super) kept: u128,
+}
+
+/// So much of an error's text is kept, in bytes.
+const LONGEST_TEXT: usize = 1024;
+
+impl LastFailure {
+    /// One of now.
+    pub(super) fn of(failure: &Failure) -> Arc<Self> {
+        let mut text = failure.to_string();
+        text.truncate(text.floor_char_boundary(LONGEST_TEXT));
+        Arc::new(Self {
+            text: text.into(),
+            at: Instant::now(),
+        })
+    }
 }
 
 impl KeyStates {
@@ -80,6 +106,16 @@ impl KeyStates {
         change: impl FnOnce(&mut KeyState) -> T,
     ) -> Option<T> {
         self.lock().get_mut(key.as_str()).map(change)
+    }
+
+    /// The keys whose last call failed, `limit` at most.
+    pub(super) fn failures(&self, limit: usize) -> Vec<(ObjectKey, Arc<LastFailure>)> {
+        let states = self.lock();
+        let failed = states.iter().filter_map(|(key, state)| {
+            let failure = state.failure.clone()?;
+            Some((key.clone(), failure))
+        });
+        failed.take(limit).collect()
     }
 
     #[cfg(test)]

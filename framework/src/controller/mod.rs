@@ -13,8 +13,9 @@
 //! What leads to a reconcile: changes of the reconciled kind, of kinds it owns or watches, a
 //! [`Channel`] or [`Timer`] or any other stream, the wish of the last reconcile ([`Action`]), its
 //! failure ([`Failure`]), and people, by [`annotations`]. [`Sources`] come and go while it works.
-//! What nobody waits for (the first list, resyncs, intervals) has a low priority, what people ask
-//! for a high one; see [`Priority`](crate::queue::Priority).
+//! What nobody waits for (the first list, resyncs, intervals) or what may have happened long ago (all that a
+//! later list finds changed, created or gone) has a low priority, what people ask for a high one; see
+//! [`Priority`](crate::queue::Priority).
 //!
 //! What it guarantees, whatever fails or panics:
 //!
@@ -84,6 +85,7 @@ mod fingerprints;
 mod generations;
 mod hub;
 mod key_states;
+mod last_status;
 #[cfg(feature = "dev")]
 mod offline;
 mod own_writes;
@@ -95,6 +97,7 @@ mod predicate;
 mod read_your_writes;
 mod readers;
 mod reconciler;
+mod report;
 mod run;
 mod settle;
 mod sources;
@@ -124,6 +127,7 @@ pub use offline::{Offline, Sent};
 pub use owner_mark::{OWNER_ANNOTATION, OWNER_UID_LABEL};
 pub use predicate::Predicate;
 pub use reconciler::Reconciler;
+pub use report::{ControllerReport, FailureReport, KeyActivity, KeyReport};
 pub use sources::{Channel, ChannelStream, Closed, Lookup, Request, Source, Sources, Timer};
 pub use status::ControllerStatus;
 pub use uncached::Uncached;

@@ -78,15 +78,15 @@ impl OwnerMark {
 
     /// Whether both name one place, where only one object can be at a time.
     pub(super) fn is_at_the_place_of(&self, other: &Self) -> bool {
-        let place = |mark: &Self| {
-            (
-                mark.group.clone(),
-                mark.kind.clone(),
-                mark.namespace.clone(),
-                mark.name.clone(),
-            )
-        };
-        place(self) == place(other)
+        let place = self.place();
+        place.is_some() && place == other.place()
+    }
+
+    /// Group, kind, namespace and name, of which none holds a `|`; `None` if that is not known.
+    pub(super) fn place(&self) -> Option<String> {
+        let namespace = self.namespace.as_deref().unwrap_or_default();
+        let known = !self.name.is_empty();
+        known.then(|| format!("{}|{}|{namespace}|{}", self.group, self.kind, self.name))
     }
 }
 
@@ -115,6 +115,16 @@ pub(super) fn is_detached_child<K: Object>(owner: &K, child: &ObjectMeta) -> boo
     let label = label.map(String::as_str);
     let mark = OwnerMark::on(child);
     !owned && label.is_some() && label == uid && mark.is_some_and(|mark| Some(&*mark.uid) == uid)
+}
+
+/// Whether `child` is a detached one of an object that bore the name of `owner` before it, of which the
+/// finalizers were removed by force.
+pub(super) fn is_left_child<K: Resource>(owner: &K, child: &ObjectMeta) -> bool {
+    let owners = child.owner_references.as_deref().unwrap_or_default();
+    let (Some(mark), Ok(ours)) = (OwnerMark::on(child), OwnerMark::of(owner)) else {
+        return false;
+    };
+    owners.is_empty() && mark.uid != ours.uid && mark.is_at_the_place_of(&ours)
 }
 
 #[cfg(test)]
@@ -164,6 +174,22 @@ mod tests {
                 .unwrap()
                 .is_at_the_place_of(&mark)
         );
+    }
+
+    #[test]
+    fn what_a_former_object_of_the_name_left_is_told_from_what_is_ours() {
+        let mut other = owner("1");
+        other.metadata.name = Some("zoo".into());
+        let mut child = child("1");
+        assert!(!is_left_child(&owner("1"), &child.metadata));
+        assert!(is_left_child(&owner("2"), &child.metadata));
+        assert!(!is_left_child(&other, &child.metadata));
+        child.metadata.owner_references = Some(vec![owner_reference(&owner("3")).unwrap()]);
+        assert!(!is_left_child(&owner("2"), &child.metadata));
+        assert!(!is_left_child(
+            &owner("1"),
+            &ConfigMap::named("page").metadata
+        ));
     }
 
     #[test]

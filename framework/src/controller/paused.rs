@@ -43,6 +43,11 @@ impl Paused {
         new
     }
 
+    /// How many they are.
+    pub(super) fn len(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
+    }
+
     fn keys(&self) -> MutexGuard<'_, HashSet<ObjectKey>> {
         self.keys.lock().unwrap_or_else(PoisonError::into_inner)
     }

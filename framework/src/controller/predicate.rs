@@ -48,7 +48,8 @@ impl<K: Object> Predicate<K> {
     /// Deletions, their beginning and their end, of objects for which `holds`.
     ///
     /// Of the reconciled kind the end always counts, and so does the beginning for an object that
-    /// has been reconciled: what is kept of it has to go.
+    /// has been reconciled or that one of the controller's finalizers keeps: what is kept of it has
+    /// to go.
     pub fn deletions(holds: impl Fn(&K) -> bool + Send + Sync + 'static) -> Self {
         Self::changes(move |change| match change {
             Change::DeletionBegan { new, .. } => Some(holds(new)),

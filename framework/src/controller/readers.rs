@@ -6,46 +6,53 @@ use std::{
 
 use crate::{
     cache::Lister,
-    resource::{Object, Resource},
+    resource::{ApiResource, Object},
 };
 
-/// The caches of the wired kinds, by type; those of sources added at run time come and go.
+/// The caches of the wired kinds, by type and kind; those of sources added at run time come and go.
 #[derive(Debug, Default)]
 pub(super) struct Readers {
-    listers: RwLock<HashMap<TypeId, Reader>>,
+    /// One type reads one kind, but for those of kinds that are known only at run time.
+    listers: RwLock<HashMap<TypeId, Vec<Reader>>>,
 }
 
 #[derive(Debug)]
 struct Reader {
+    resource: ApiResource,
     lister: Box<dyn Any + Send + Sync>,
     /// How many sources made the kind readable.
     sources: usize,
 }
 
 impl Readers {
-    pub(super) fn insert<C: Object>(&self, lister: Lister<C>) {
+    pub(super) fn insert<C: Object>(&self, resource: &ApiResource, lister: Lister<C>) {
         let mut listers = self.listers.write().unwrap_or_else(PoisonError::into_inner);
-        let reader = listers.entry(TypeId::of::<C>()).or_insert_with(|| Reader {
-            lister: Box::new(lister),
-            sources: 0,
-        });
-        reader.sources += 1;
-    }
-
-    /// Takes back one [`insert`](Self::insert).
-    pub(super) fn remove<C: Object>(&self) {
-        let mut listers = self.listers.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(reader) = listers.get_mut(&TypeId::of::<C>()) {
-            reader.sources -= 1;
-            if reader.sources == 0 {
-                listers.remove(&TypeId::of::<C>());
-            }
+        let readers = listers.entry(TypeId::of::<C>()).or_default();
+        let known = readers.iter_mut().find(|one| one.resource == *resource);
+        match known {
+            Some(reader) => reader.sources += 1,
+            None => readers.push(Reader {
+                resource: resource.clone(),
+                lister: Box::new(lister),
+                sources: 1,
+            }),
         }
     }
 
-    pub(super) fn get<C: Resource>(&self) -> Option<Lister<C>> {
+    /// Takes back one [`insert`](Self::insert).
+    pub(super) fn remove<C: Object>(&self, resource: &ApiResource) {
+        let mut listers = self.listers.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(readers) = listers.get_mut(&TypeId::of::<C>()) {
+            let known = readers.iter_mut().find(|one| one.resource == *resource);
+            known.into_iter().for_each(|reader| reader.sources -= 1);
+            readers.retain(|reader| reader.sources > 0);
+        }
+    }
+
+    pub(super) fn get<C: Object>(&self, resource: &ApiResource) -> Option<Lister<C>> {
         let listers = self.listers.read().unwrap_or_else(PoisonError::into_inner);
-        let lister = listers.get(&TypeId::of::<C>())?.lister.downcast_ref();
-        Lister::clone(lister?).into()
+        let mut readers = listers.get(&TypeId::of::<C>())?.iter();
+        let reader = readers.find(|one| one.resource == *resource)?;
+        reader.lister.downcast_ref().cloned()
     }
 }

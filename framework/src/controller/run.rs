@@ -12,22 +12,40 @@ use tracing::Instrument;
 
 use super::{
     Context, Reconciler, annotations, call::call, cancellation::Cancellation, causes::Causes,
-    context::Shared, hub::Hub, settle::settle, wanted::Wanted,
+    context::Shared, hub::Hub, last_status::LastStatus, settle::settle, wanted::Wanted,
 };
 use crate::{
+    election::Permit,
     queue::Work,
     resource::{ObjectKey, Resource},
 };
 
-/// Runs the workers until `cancel`, and then until the last reconcile has ended.
+/// How many reconciles there are at once, and until when.
+pub(super) struct Course {
+    pub(super) concurrency: usize,
+    pub(super) timeout: Option<Duration>,
+    /// Asked before each reconcile, where it needs leadership.
+    pub(super) permit: Option<Permit>,
+    /// None begins any more.
+    pub(super) cancel: CancellationToken,
+    /// Those that run are dropped.
+    pub(super) abort: CancellationToken,
+}
+
+/// Runs the workers until they are cancelled, and then until the last reconcile has ended.
 pub(super) async fn work<R: Reconciler>(
     reconciler: &Arc<R>,
     shared: &Arc<Shared<R::Resource>>,
-    concurrency: usize,
-    timeout: Option<Duration>,
-    cancel: &CancellationToken,
+    course: Course,
 ) {
-    let runs = Arc::new(AtomicU64::new(0));
+    let Course {
+        concurrency,
+        timeout,
+        permit,
+        cancel,
+        abort,
+    } = course;
+    let (runs, begun) = (Arc::new(AtomicU64::new(0)), Instant::now());
     let mut workers = JoinSet::new();
     for _ in 0..concurrency {
         let worker = Worker {
@@ -35,14 +53,19 @@ pub(super) async fn work<R: Reconciler>(
             shared: shared.clone(),
             runs: runs.clone(),
             timeout,
+            begun,
         };
-        let cancel = cancel.clone();
+        let (cancel, permit) = (cancel.clone(), permit.clone());
         workers.spawn(async move {
             let queue = worker.shared.hub.queue.clone();
             // Cancelled between two keys, never within one. What is queued then stays undone.
             while !cancel.is_cancelled()
                 && let Some(Some(work)) = cancel.run_until_cancelled(queue.get()).await
             {
+                // By the clock, not by a task that tells: a process that was stopped and goes on runs this first.
+                if permit.as_ref().is_some_and(|permit| !permit.holds()) {
+                    break;
+                }
                 worker.handle(work).await;
             }
         });
@@ -52,13 +75,28 @@ pub(super) async fn work<R: Reconciler>(
         let settling = settler.hub.writes.settle(&settler.client);
         stop.run_until_cancelled(settling).await;
     });
-    while let Some(ended) = workers.join_next().await {
-        if let Err(error) = ended
-            && error.is_panic()
-        {
-            // The user's code is caught further in: this is a defect of ours.
-            tracing::error!(controller = shared.hub.name, %error, "a worker ended");
+    let (mut broken, mut aborted) = (None, false);
+    loop {
+        let ended = tokio::select! {
+            ended = workers.join_next() => ended,
+            () = abort.cancelled(), if !aborted => {
+                aborted = true;
+                workers.abort_all();
+                continue;
+            }
+        };
+        match ended {
+            None => break,
+            Some(Err(error)) if error.is_panic() => {
+                // The user's code is caught further in: this is a defect of ours, and too few are left to go on.
+                workers.abort_all();
+                broken = Some(error.into_panic());
+            }
+            Some(_) => {}
         }
+    }
+    if let Some(panic) = broken {
+        std::panic::resume_unwind(panic);
     }
 }
 
@@ -67,6 +105,8 @@ struct Worker<R: Reconciler> {
     shared: Arc<Shared<R::Resource>>,
     runs: Arc<AtomicU64>,
     timeout: Option<Duration>,
+    /// What happened before did not have to wait for a worker, but for the caches or the lease.
+    begun: Instant,
 }
 
 impl<R: Reconciler> Worker<R> {
@@ -99,7 +139,8 @@ impl<R: Reconciler> Worker<R> {
             }
         }
         let run = self.runs.fetch_add(1, Ordering::Relaxed) + 1;
-        let span = tracing::info_span!(
+        // Of the highest level, so that a filter that lets only warnings pass leaves them their fields.
+        let span = tracing::error_span!(
             "reconcile",
             controller = hub.name,
             namespace = key.namespace(),
@@ -109,7 +150,7 @@ impl<R: Reconciler> Worker<R> {
             cause = %work.note,
         );
         if let Some(since) = work.note.since() {
-            let lag = since.elapsed().as_secs_f64();
+            let lag = since.max(self.begun).elapsed().as_secs_f64();
             hub.metrics.event_seconds.observe(lag);
         }
         let context = Context {
@@ -120,6 +161,7 @@ impl<R: Reconciler> Worker<R> {
             shared: self.shared.clone(),
             uncached: false,
             wanted: Wanted::default(),
+            last_status: LastStatus::default(),
             finalizer: None,
         };
         let verb = match &object {

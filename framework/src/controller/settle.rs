@@ -5,6 +5,7 @@ use super::{
     action::{Action, Next},
     call::Outcome,
     causes::{Cause, Causes},
+    key_states::LastFailure,
 };
 use crate::{
     queue::{Priority, Work},
@@ -29,6 +30,7 @@ pub(super) fn settle<K: Resource>(
                     .applied
                     .retain(|_, applied| applied.run == context.run);
                 state.succeeded = context.run;
+                state.failure = None;
             });
             return again(context, action, work);
         }
@@ -68,6 +70,7 @@ pub(super) fn settle<K: Resource>(
         state
             .applied
             .retain(|_, applied| runs.contains(&applied.run));
+        state.failure = Some(LastFailure::of(&failure));
     });
     hub.metrics.error.inc();
     hub.metrics.errors.inc();

@@ -12,10 +12,13 @@ use super::{
     generations::Generations,
     hub::Hub,
     pace::Pace,
-    run,
+    run::{self, Course},
     sources::{Connection, Inlet, Wiring},
 };
-use crate::resource::Resource;
+use crate::{
+    election::{Permit, Turn},
+    resource::Resource,
+};
 
 /// Everything of a controller from its first listener to its last reconcile.
 pub(super) async fn run<R: Reconciler>(
@@ -23,7 +26,7 @@ pub(super) async fn run<R: Reconciler>(
     environment: Environment,
     cancel: CancellationToken,
 ) {
-    let client =
+    let (client, guard) =
         controller
             .access_use
             .guard(&environment, &controller.needs(), &controller.wired());
@@ -50,23 +53,26 @@ pub(super) async fn run<R: Reconciler>(
     hub.generations = newest_only.then(Generations::default);
     let hub = Arc::new(hub);
 
+    status.reports(&hub);
     #[cfg(test)]
     status.remembers({
         let hub = hub.clone();
-        move || hub.states.len() + hub.queue.remembered()
+        move || hub.states.len() + hub.queue.remembered() + hub.writes.len()
     });
 
+    let (turn, catch_up) = (environment.turn.clone(), environment.catch_up);
+    let abort = environment.abort.clone();
     let own: Box<dyn Wiring<R::Resource>> = Box::new(own);
     let inlet = Inlet::open_to(&hub);
     let wirings = [own].into_iter().chain(wirings);
     let mut connections: Vec<_> = wirings
         .map(|wiring| wiring.connect(&environment, &inlet))
         .collect();
-    for readable in connections.iter().filter_map(|one| one.readable.as_ref()) {
-        readable(&hub.readers, true);
+    for connection in &mut connections {
+        connection.make_readable(&hub.readers);
     }
     children.connect(&environment);
-    let added = sources.start(&environment, &hub);
+    let added = sources.start(&environment, &hub, &guard);
     let shared = Arc::new(Shared {
         hub: hub.clone(),
         client,
@@ -84,21 +90,31 @@ pub(super) async fn run<R: Reconciler>(
     });
 
     let synced = sync(&hub.name, &mut connections, &status, &cancel).await;
-    if synced && caught_up(&shared, environment.catch_up, &cancel).await {
+    let permit = if synced {
+        its_turn(turn, &status, &cancel).await
+    } else {
+        None
+    };
+    if let Some(permit) = permit
+        && caught_up(&shared, catch_up, &cancel).await
+    {
         status.working();
         tracing::info!(controller = hub.name, workers = concurrency, "working");
         let pumps = connections.iter_mut().filter_map(|one| one.pump.take());
         let mut pumps: JoinSet<()> = pumps.collect();
-        run::work(&reconciler, &shared, concurrency, timeout, &cancel).await;
+        let course = Course {
+            concurrency,
+            timeout,
+            permit,
+            cancel: cancel.clone(),
+            abort,
+        };
+        run::work(&reconciler, &shared, course).await;
         pumps.shutdown().await;
     }
     hub.queue.shut_down();
     added.stop().await;
-    hub.writes.unfollow().await;
-    let subscriptions = connections
-        .iter()
-        .filter_map(|one| one.subscription.as_ref());
-    join_all(subscriptions.map(|subscription| subscription.remove())).await;
+    join_all(connections.into_iter().map(|one| one.end(&hub))).await;
 }
 
 /// Waits until every wired kind has synced. `false` if that will not be.
@@ -126,6 +142,20 @@ async fn sync(
         }
         None => false,
     }
+}
+
+/// Waits, where it has to be, until this process leads, and gives what to ask then before each reconcile. `None`
+/// if that will not be.
+async fn its_turn(
+    turn: Option<Turn>,
+    status: &ControllerStatus,
+    cancel: &CancellationToken,
+) -> Option<Option<Permit>> {
+    let Some(turn) = turn else {
+        return Some(None);
+    };
+    status.standing_by();
+    cancel.run_until_cancelled(turn.come()).await.map(Some)
 }
 
 /// Waits, where it has to be, until the caches have what another process wrote. `false` if that will

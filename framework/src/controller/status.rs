@@ -1,9 +1,10 @@
 use std::{
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
-use crate::cache::InformerStatus;
+use super::{ControllerReport, hub::Hub};
+use crate::{cache::InformerStatus, resource::Resource};
 
 /// How a controller is doing, for readiness checks. Cloning shares it.
 ///
@@ -12,19 +13,24 @@ use crate::cache::InformerStatus;
 pub struct ControllerStatus {
     name: Arc<str>,
     phase: Arc<Mutex<Phase>>,
+    reporter: Arc<OnceLock<Reporter>>,
     #[cfg(test)]
-    remembered: Arc<std::sync::OnceLock<Remembered>>,
+    remembered: Arc<OnceLock<Remembered>>,
 }
 
 /// How many entries a controller's maps have.
 #[cfg(test)]
 type Remembered = Box<dyn Fn() -> usize + Send + Sync>;
 
+/// Looks at a controller, while there is one.
+type Reporter = Box<dyn Fn(&ControllerStatus, usize) -> Option<ControllerReport> + Send + Sync>;
+
 type Asked = Arc<dyn Fn() -> InformerStatus + Send + Sync>;
 
 enum Phase {
     New,
     Syncing(Vec<Asked>),
+    StandingBy,
     Working,
     Stopped,
 }
@@ -34,6 +40,7 @@ impl ControllerStatus {
         Self {
             name: name.into(),
             phase: Arc::new(Mutex::new(Phase::New)),
+            reporter: Arc::default(),
             #[cfg(test)]
             remembered: Arc::default(),
         }
@@ -43,8 +50,18 @@ impl ControllerStatus {
         *self.phase() = Phase::Syncing(kinds);
     }
 
+    pub(super) fn standing_by(&self) {
+        *self.phase() = Phase::StandingBy;
+    }
+
     pub(super) fn working(&self) {
         *self.phase() = Phase::Working;
+    }
+
+    pub(super) fn reports<K: Resource>(&self, hub: &Arc<Hub<K>>) {
+        let hub = Arc::downgrade(hub);
+        let report = move |status: &Self, limit| Some(hub.upgrade()?.report(status, limit));
+        self.reporter.set(Box::new(report)).ok();
     }
 
     /// Lets tests look into what is remembered of keys.
@@ -72,6 +89,11 @@ impl ControllerStatus {
         matches!(*self.phase(), Phase::Working)
     }
 
+    /// Whether every wired kind has synced and only the turn to lead is missing.
+    pub fn is_standing_by(&self) -> bool {
+        matches!(*self.phase(), Phase::StandingBy)
+    }
+
     /// The wired kinds that have not synced, with the reason; empty unless the controller waits
     /// for one.
     pub fn waiting_for(&self) -> Vec<InformerStatus> {
@@ -84,6 +106,13 @@ impl ControllerStatus {
         }
     }
 
+    /// What it does just now, with at most `limit` keys each of those in the queue, of those that
+    /// wait for their own writes, and of those that failed; `None` before it was started and after
+    /// it has stopped.
+    pub fn report(&self, limit: usize) -> Option<ControllerReport> {
+        self.reporter.get()?(self, limit)
+    }
+
     fn phase(&self) -> MutexGuard<'_, Phase> {
         self.phase.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -93,6 +122,7 @@ impl fmt::Display for ControllerStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match &*self.phase() {
             Phase::New => "not started",
+            Phase::StandingBy => "standing by",
             Phase::Working => "working",
             Phase::Stopped => "stopped",
             Phase::Syncing(_) => "waiting for its caches",

@@ -27,6 +27,7 @@ impl<K: Resource> Context<K> {
                 shared: self.shared.clone(),
                 uncached: true,
                 wanted: self.wanted.clone(),
+                last_status: self.last_status.clone(),
                 finalizer: self.finalizer.clone(),
             },
             reconcile: PhantomData,

@@ -16,7 +16,8 @@ impl<K: Resource> Context<K> {
     ///
     /// Server-side apply of the status subresource, forced, under the operator's name. Nothing is sent
     /// when the object has this status already; conditions keep their transition times where their status
-    /// is the same (see [`Conditions`](crate::resource::Conditions)). The event by which the write comes back does not
+    /// is the same (see [`Conditions`](crate::resource::Conditions)). Of a reconcile that does it more than once each
+    /// call begins with what the one before wrote. The event by which the write comes back does not
     /// lead to a reconcile, unless somebody else changed something, too.
     ///
     /// # Errors
@@ -27,7 +28,11 @@ impl<K: Resource> Context<K> {
         let failed = |source| Error::serialize("update status", &resource, &self.key, source);
         let mut status = serde_json::to_value(status).map_err(failed)?;
         strip_nulls(&mut status);
-        let present = status_of(&**object).map_err(failed)?;
+        let ours = self.last_status.get();
+        let newer = ours.is_some();
+        let present = ours
+            .map_or_else(|| status_of(&**object), Ok)
+            .map_err(failed)?;
         keep_transitions(&mut status, &present);
         let body = self.fingerprint(&status);
 
@@ -47,8 +52,8 @@ impl<K: Resource> Context<K> {
             hub.metrics.writes_skipped.inc();
             return Ok(());
         }
-        // Only the object that was seen can be compared; after a write of our own it is out of date.
-        if version == seen {
+        // The object that was seen is out of date after a write of an earlier run; what this one wrote is not.
+        if newer || version == seen {
             let kept = self.fingerprint(&present);
             let as_kept = last.is_some_and(|last| last.written.body == body && last.kept == kept);
             if as_kept || present == status {
@@ -108,6 +113,7 @@ impl<K: Resource> Context<K> {
             let version = version.to_owned();
             let kept = status_of(&answer)
                 .map_err(|source| Error::serialize("update status", resource, &self.key, source))?;
+            self.last_status.set(kept.clone());
             let kept = self.fingerprint(&kept);
             hub.states.with(&self.key, |state| {
                 if let Some(base) = base {

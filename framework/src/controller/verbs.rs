@@ -48,12 +48,20 @@ impl<K: Resource> Context<K> {
     /// # Errors
     /// The server's.
     pub async fn patch<C: Resource>(&self, key: &ObjectKey, patch: &Patch) -> Result<C, Error> {
+        self.send_patch("patch", key, patch).await
+    }
+
+    pub(super) async fn send_patch<C: Resource>(
+        &self,
+        verb: &'static str,
+        key: &ObjectKey,
+        patch: &Patch,
+    ) -> Result<C, Error> {
         self.wanted.note::<C>(key);
         let params = PatchParams::default().field_manager(&self.shared.field_manager);
         let api = self.api_of::<C>(key);
         let send = api.patch(key.name(), &params, patch);
-        self.write("patch", &ApiResource::of::<C>(), key, send)
-            .await
+        self.write(verb, &ApiResource::of::<C>(), key, send).await
     }
 
     /// Deletes `object`: this very one, whatever happened to it, not another one that bears its name
@@ -83,6 +91,10 @@ impl<K: Resource> Context<K> {
         key: &ObjectKey,
         params: &DeleteParams,
     ) -> Result<(), Error> {
+        // Applied again, it has to be sent again.
+        let id = (std::any::TypeId::of::<C>(), key.clone());
+        let states = &self.shared.hub.states;
+        states.with(&self.key, |state| state.applied.remove(&id));
         self.send_delete::<C>("delete", key, params).await
     }
 

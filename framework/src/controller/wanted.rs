@@ -1,5 +1,4 @@
 use std::{
-    any::TypeId,
     collections::HashSet,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -10,19 +9,26 @@ use crate::resource::{ObjectKey, Resource};
 /// failed is wanted all the same. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Wanted {
-    children: Arc<Mutex<HashSet<(TypeId, ObjectKey)>>>,
+    children: Arc<Mutex<HashSet<Child>>>,
 }
+
+/// Group and plural, whatever the Rust type: one kind may be written through several.
+type Child = (&'static str, &'static str, ObjectKey);
 
 impl Wanted {
     pub(super) fn note<C: Resource>(&self, key: &ObjectKey) {
-        self.lock().insert((TypeId::of::<C>(), key.clone()));
+        self.lock().insert(child::<C>(key));
     }
 
     pub(super) fn contains<C: Resource>(&self, key: &ObjectKey) -> bool {
-        self.lock().contains(&(TypeId::of::<C>(), key.clone()))
+        self.lock().contains(&child::<C>(key))
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashSet<(TypeId, ObjectKey)>> {
+    fn lock(&self) -> MutexGuard<'_, HashSet<Child>> {
         self.children.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn child<C: Resource>(key: &ObjectKey) -> Child {
+    (C::GROUP, C::PLURAL, key.clone())
 }

@@ -11,6 +11,7 @@ use super::{
 use crate::{
     client::{Api, Client, Deadline, Deadlines, Error, PostParams},
     metrics::ElectionMetrics,
+    resource::{ApiResource, ObjectKey, ObjectRef},
 };
 
 /// The Lease on the server, and what this candidate knows of it.
@@ -19,6 +20,7 @@ pub(super) struct Ballot {
     pub(super) settings: ElectionSettings,
     /// `namespace/name`.
     pub(super) lease: String,
+    namespace: String,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) metrics: ElectionMetrics,
     candidate: Candidate,
@@ -52,9 +54,22 @@ impl Ballot {
             api: Api::namespaced(&client.apart(deadlines), &namespace),
             lease: format!("{namespace}/{}", settings.name),
             candidate: Candidate::new(&settings),
+            namespace,
             settings,
             clock,
             metrics,
+        }
+    }
+
+    /// The Lease as last seen.
+    pub(super) fn reference(&self) -> ObjectRef {
+        let (namespace, name) = (&self.namespace, &self.settings.name);
+        ObjectRef {
+            uid: self.candidate.uid(),
+            ..ObjectRef::new(
+                ApiResource::of::<Lease>(),
+                ObjectKey::namespaced(namespace, name),
+            )
         }
     }
 

@@ -52,6 +52,11 @@ impl Candidate {
         (holder(&seen.lease) == Some(&self.identity)).then(|| self.claim(seen.lease.clone(), wall))
     }
 
+    /// The UID of the Lease that was last seen.
+    pub(super) fn uid(&self) -> Option<String> {
+        self.observed.as_ref()?.lease.metadata.uid.clone()
+    }
+
     /// What to do about the Lease that was found.
     pub(super) fn found(
         &mut self,
@@ -153,6 +158,8 @@ fn holder(lease: &Lease) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     fn candidate() -> Candidate {
@@ -190,6 +197,27 @@ mod tests {
             }
             other => panic!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn labels_are_added_to_those_that_a_lease_has() {
+        let settings = ElectionSettings::new("website").identity("me");
+        let mut candidate = Candidate::new(&settings.label("team", "web"));
+        let labels = |attempt| match attempt {
+            Attempt::Create(lease) | Attempt::Update(lease) => {
+                lease.metadata.labels.unwrap_or_default()
+            }
+            held => panic!("{held:?}"),
+        };
+        let team = ("team".to_owned(), "web".to_owned());
+        let other = ("other".to_owned(), "1".to_owned());
+        let created = candidate.found(None, seconds(0), wall(0));
+        assert_eq!(labels(created), BTreeMap::from([team.clone()]));
+        let mut present = lease("", 0);
+        let stale = ("team".to_owned(), "stale".to_owned());
+        present.metadata.labels = Some([other.clone(), stale].into());
+        let updated = candidate.found(Some(present), seconds(0), wall(0));
+        assert_eq!(labels(updated), BTreeMap::from([other, team]));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
+use k8s_openapi::api::coordination::v1::Lease;
+
 use super::{
     ElectionError, ElectionSettings, ElectionStatus, Leading,
     ballot::{Ballot, Vote},
@@ -7,7 +9,12 @@ use super::{
     term::Term,
     watchman::{Overdue, Watchman},
 };
-use crate::{client::Client, metrics::Metrics, queue::Jitter};
+use crate::{
+    client::Client,
+    metrics::Metrics,
+    queue::Jitter,
+    resource::{Access, AccessRule},
+};
 
 /// A candidate for a Lease: [`lead`](Self::lead) waits until it is the leader.
 ///
@@ -58,15 +65,15 @@ impl Election {
 
     /// A candidate on tokio's clock.
     #[cfg(test)]
-    pub(super) fn on_the_tests_clock(
+    pub(crate) fn on_the_tests_clock(
         client: &Client,
         settings: ElectionSettings,
         metrics: &Metrics,
-    ) -> Self {
+    ) -> Result<Self, ElectionError> {
         let clock = Arc::new(super::clock::TokioClock::new());
-        let mut election = Self::with_clock(client, settings, metrics, clock).unwrap();
+        let mut election = Self::with_clock(client, settings, metrics, clock)?;
         election.post = |term, overdue| Ok(Watchman::on_the_tests_clock(term, overdue));
-        election
+        Ok(election)
     }
 
     /// What happens, on a thread of its own, when work still runs 2 s before the lease can pass to
@@ -79,6 +86,13 @@ impl Election {
     /// How it is doing, now and later.
     pub fn status(&self) -> ElectionStatus {
         self.status.clone()
+    }
+
+    /// What a candidate has to be allowed to do, in the Lease's namespace; `default` is that of the client.
+    pub fn access(settings: &ElectionSettings, default: &str) -> Access {
+        let namespace = settings.namespace.as_deref().unwrap_or(default);
+        let rule = AccessRule::of::<Lease>(["get", "create", "update"]);
+        rule.in_namespace(namespace).into()
     }
 
     /// Waits until this process leads, for as long as it takes. Failures are logged and tried
@@ -143,7 +157,7 @@ impl Election {
 }
 
 /// The exit code of a process whose work outlived its leadership.
-const EXIT_OVERDUE: i32 = 3;
+pub(crate) const EXIT_OVERDUE: i32 = 3;
 
 struct Won {
     term: Arc<Term>,

@@ -1,5 +1,6 @@
 use std::{fmt, sync::Arc};
 
+use prometheus::IntCounter;
 use tokio::{task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -10,7 +11,7 @@ use super::{
     term::Term,
     watchman::Watchman,
 };
-use crate::{client::Client, metrics::ElectionMetrics};
+use crate::{client::Client, metrics::ElectionMetrics, resource::ObjectRef};
 
 /// This process leads: the guard of all work that only a leader may do.
 ///
@@ -28,6 +29,7 @@ use crate::{client::Client, metrics::ElectionMetrics};
 pub struct Leading {
     term: Arc<Term>,
     lease: String,
+    object: ObjectRef,
     metrics: ElectionMetrics,
     status: ElectionStatus,
     renewing: Option<JoinHandle<Ballot>>,
@@ -52,6 +54,7 @@ impl Leading {
         );
         Self {
             lease: ballot.lease.clone(),
+            object: ballot.reference(),
             renewing: Some(tokio::spawn(renew(
                 ballot,
                 term.clone(),
@@ -85,7 +88,14 @@ impl Leading {
     pub fn permit(&self) -> Permit {
         Permit {
             term: self.term.clone(),
+            lease: self.lease.clone(),
+            refusals: self.metrics.refusals.clone(),
         }
+    }
+
+    /// The Lease that is held, as the server gave it, for Events about it.
+    pub fn lease(&self) -> &ObjectRef {
+        &self.object
     }
 
     /// A client whose requests go out only while this process leads: asked before each attempt and
@@ -93,16 +103,8 @@ impl Leading {
     /// [`Error::Fenced`](crate::client::Error::Fenced). What the system had taken already may still
     /// arrive; only writes with preconditions (a resource version, a UID) are safe against that.
     pub fn fence(&self, client: &Client) -> Client {
-        let (term, lease) = (self.term.clone(), self.lease.clone());
-        let refusals = self.metrics.refusals.clone();
-        client.fenced(move || {
-            if term.holds() {
-                return Ok(());
-            }
-            refusals.inc();
-            let lease = lease.clone();
-            Err(NotLeading { lease }.into())
-        })
+        let permit = self.permit();
+        client.fenced(move || permit.check().map_err(Into::into))
     }
 
     /// Hands over: no renewal any more, and the Lease without a holder, so that another candidate
@@ -158,12 +160,27 @@ impl fmt::Debug for Leading {
 #[derive(Clone)]
 pub struct Permit {
     term: Arc<Term>,
+    lease: String,
+    refusals: IntCounter,
 }
 
 impl Permit {
     /// Whether the process leads now. Once it is `false` it stays so.
     pub fn holds(&self) -> bool {
         self.term.holds()
+    }
+
+    /// For what may only be done while the process leads: asked directly before it is done.
+    ///
+    /// # Errors
+    /// It does not lead any more. That is counted as a refusal.
+    pub fn check(&self) -> Result<(), NotLeading> {
+        if self.holds() {
+            return Ok(());
+        }
+        self.refusals.inc();
+        let lease = self.lease.clone();
+        Err(NotLeading { lease })
     }
 }
 

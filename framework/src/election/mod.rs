@@ -42,14 +42,17 @@ mod phase;
 mod settings;
 mod status;
 mod term;
+mod turn;
 mod watchman;
 
 #[cfg(test)]
 mod tests;
 
+pub(crate) use election::EXIT_OVERDUE;
 pub use election::Election;
 pub use error::{ElectionError, NotLeading};
 pub use leading::{Leading, Permit};
 pub use phase::Phase;
 pub use settings::ElectionSettings;
 pub use status::ElectionStatus;
+pub use turn::Turn;

@@ -112,7 +112,8 @@ impl Process {
     fn candidate(&self) -> Election {
         let settings = ElectionSettings::new("website").identity(self.identity);
         let overdue = self.overdue.clone();
-        Election::on_the_tests_clock(&self.client, settings, &self.metrics).on_overdue(move || {
+        let election = Election::on_the_tests_clock(&self.client, settings, &self.metrics).unwrap();
+        election.on_overdue(move || {
             overdue.fetch_add(1, Ordering::SeqCst);
         })
     }
@@ -344,6 +345,19 @@ async fn a_lease_that_somebody_touched_or_deleted_is_renewed_all_the_same() {
     sleep(seconds(30)).await;
     assert!(leading.holds());
     assert_eq!(a.holder().await, "a");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_somebody_touches_while_it_is_given_back_is_given_back() {
+    use pilothouse_sandbox::{Answer, RequestMatcher};
+    let sandbox = sandbox();
+    let a = Process::of(&sandbox, "a");
+    let leading = a.lead().await;
+    let conflict = Answer::status(409, "Conflict");
+    let matcher = RequestMatcher::any().verb("update").resource("leases");
+    sandbox.faults().answer(matcher, conflict, 2);
+    leading.release().await.unwrap();
+    assert_eq!(a.holder().await, "");
 }
 
 #[tokio::test(start_paused = true)]

@@ -29,6 +29,7 @@ use super::{
 };
 use crate::{
     client::{Client, Error},
+    health::Lifeline,
     metrics::{EventMetrics, Metrics},
     resource::{Access, AccessRule, ObjectRef, Resource},
 };
@@ -56,6 +57,7 @@ struct Shared {
     /// Whether it was told in the log already that Events cannot be written, or their notes not be changed.
     complained: AtomicBool,
     complained_of_note: AtomicBool,
+    lifeline: Lifeline,
 }
 
 impl Recorder {
@@ -81,6 +83,7 @@ impl Recorder {
                 tasks: TaskTracker::new(),
                 complained: AtomicBool::new(false),
                 complained_of_note: AtomicBool::new(false),
+                lifeline: Lifeline::new(),
             }),
         }
     }
@@ -165,9 +168,27 @@ impl Recorder {
         }
         let (shared, cancel) = (self.shared.clone(), cancel.clone());
         self.shared.tasks.spawn(async move {
-            cancel.run_until_cancelled(shared.run()).await;
+            let work = shared.lifeline.guard("events", shared.run());
+            cancel.run_until_cancelled(work).await;
             shared.abandon();
         });
+    }
+
+    /// Whether the task that sends is alive.
+    pub fn lifeline(&self) -> &Lifeline {
+        &self.shared.lifeline
+    }
+
+    /// What was recorded and not sent, to be looked at instead of being sent; for a recorder that was not started.
+    #[cfg(feature = "dev")]
+    pub(crate) fn take_unsent(&self) -> Vec<api::Event> {
+        let mut correlator = self.shared.correlator();
+        let now = self.shared.now();
+        let events =
+            std::iter::from_fn(|| correlator.next(now)).map(|write| super::send::event(&write));
+        let events = events.collect();
+        *correlator = Correlator::new(Correlator::CAPACITY);
+        events
     }
 
     /// Ends it: nothing is recorded any more, and what is unsent is sent now if `within` suffices for it. Whatever
@@ -230,7 +251,14 @@ impl Shared {
             // Whichever is lost is asked for again in the next round.
             tokio::select! {
                 () = self.wake.notified() => {}
-                Some(_) = requests.join_next() => {}
+                Some(ended) = requests.join_next() => {
+                    // A defect of ours. Its event would never be sent, nor given up.
+                    if let Err(error) = ended
+                        && let Ok(panic) = error.try_into_panic()
+                    {
+                        std::panic::resume_unwind(panic);
+                    }
+                }
                 () = async {
                     match due {
                         Some(due) => sleep_until(self.start + due).await,

@@ -58,7 +58,7 @@ where
     events.patch(&write.name, &params, &patch).await.map(drop)
 }
 
-fn event(write: &Write) -> Event {
+pub(super) fn event(write: &Write) -> Event {
     let key = &write.key;
     Event {
         metadata: ObjectMeta {

@@ -9,7 +9,7 @@ use super::{Entry, Outcome, Query, Report};
 /// What a check answers: well, or why not.
 pub type Health = Result<(), String>;
 
-type Check = Arc<dyn Fn() -> Health + Send + Sync>;
+type Check = Arc<dyn Fn() -> Result<Option<String>, String> + Send + Sync>;
 
 /// The named checks of one health endpoint. Clones share them.
 ///
@@ -31,7 +31,19 @@ impl Checks {
 
     /// Adds a check, or replaces the one of that name. It must neither block nor take long.
     pub fn add(&self, name: impl Into<String>, check: impl Fn() -> Health + Send + Sync + 'static) {
-        let (name, check): (String, Check) = (name.into(), Arc::new(check));
+        self.insert(name.into(), Arc::new(move || check().map(|()| None)));
+    }
+
+    /// As [`add`](Self::add), for a check that has something to say when all is well, too: shown by `?verbose`.
+    pub fn add_told(
+        &self,
+        name: impl Into<String>,
+        check: impl Fn() -> Result<String, String> + Send + Sync + 'static,
+    ) {
+        self.insert(name.into(), Arc::new(move || check().map(Some)));
+    }
+
+    fn insert(&self, name: String, check: Check) {
         let mut checks = self.checks.write().unwrap_or_else(PoisonError::into_inner);
         match checks.iter_mut().find(|(present, _)| *present == name) {
             Some((_, present)) => *present = check,
@@ -105,7 +117,8 @@ impl fmt::Debug for Checks {
 
 fn run(check: &Check) -> Outcome {
     match catch_unwind(AssertUnwindSafe(|| check())) {
-        Ok(Ok(())) => Outcome::Ok,
+        Ok(Ok(None)) => Outcome::Ok,
+        Ok(Ok(Some(how))) => Outcome::Told(how),
         Ok(Err(reason)) => Outcome::Failed(reason),
         Err(_) => Outcome::Failed("the check panicked".into()),
     }
@@ -133,6 +146,17 @@ mod tests {
         checks.add("ping", || Ok(()));
         assert_eq!(text(&checks, ""), "ok");
         assert_eq!(text(&checks, "verbose"), "[+]ping ok\nlivez check passed\n");
+    }
+
+    #[test]
+    fn what_a_check_has_to_say_is_shown_to_who_asks_for_more() {
+        let checks = Checks::new("readyz");
+        checks.add_told("leader-election", || Ok("standing by,\nother leads".into()));
+        assert_eq!(text(&checks, ""), "ok");
+        assert_eq!(
+            text(&checks, "verbose"),
+            "[+]leader-election ok: standing by, other leads\nreadyz check passed\n"
+        );
     }
 
     #[test]

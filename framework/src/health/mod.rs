@@ -23,11 +23,16 @@
 //!
 //! Checks are synchronous and must not block: they report what is known, they do not go and see.
 //! A check that panics has failed; the others still answer.
+//!
+//! A [`Lifeline`] tells whether the background tasks of a process are alive.
 
 mod checks;
+mod lifeline;
 mod query;
 mod report;
 
 pub use checks::{Checks, Health};
+pub use lifeline::Lifeline;
+pub(crate) use lifeline::panic_message;
 pub use query::Query;
 pub use report::{Entry, Outcome, Report};

@@ -26,6 +26,8 @@ pub struct Entry {
 pub enum Outcome {
     /// The part is well.
     Ok,
+    /// The part is well, and this is how.
+    Told(String),
     /// The caller asked not to count it; it was not run.
     Excluded,
     /// Why it is not well.
@@ -56,11 +58,10 @@ impl fmt::Display for Report {
         for Entry { name, outcome } in &self.entries {
             match outcome {
                 Outcome::Ok => writeln!(f, "[+]{name} ok")?,
+                Outcome::Told(how) => writeln!(f, "[+]{name} ok: {}", one_line(how))?,
                 Outcome::Excluded => writeln!(f, "[+]{name} excluded: ok")?,
                 Outcome::Failed(reason) => {
-                    // One line per check, whatever the reason holds.
-                    let reason = reason.split_whitespace().collect::<Vec<_>>().join(" ");
-                    writeln!(f, "[-]{name} failed: {reason}")?;
+                    writeln!(f, "[-]{name} failed: {}", one_line(reason))?;
                 }
             }
         }
@@ -71,4 +72,9 @@ impl fmt::Display for Report {
         let verdict = if healthy { "passed" } else { "failed" };
         writeln!(f, "{} check {verdict}", self.endpoint)
     }
+}
+
+/// One line per check, whatever a text holds.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,15 +1,16 @@
 use std::{fmt, sync::Arc};
 
 use prometheus::{
-    GaugeVec, HistogramOpts, HistogramVec, IntCounterVec, IntGaugeVec, Opts, Registry,
+    GaugeVec, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGaugeVec, Opts, Registry,
     core::Collector,
 };
 
 use super::{
-    ClientMetrics, ControllerMetrics, ElectionMetrics, EventMetrics, InformerMetrics,
-    ReadYourWritesMetrics, WorkQueueMetrics, controller::ControllerFamilies,
+    CertificateMetrics, ClientMetrics, ControllerMetrics, ElectionMetrics, EventMetrics,
+    InformerMetrics, ReadYourWritesMetrics, WorkQueueMetrics, controller::ControllerFamilies,
     election::ElectionFamilies, informer::InformerFamilies, process,
-    read_your_writes::ReadYourWritesFamilies, text, workqueue::WorkQueueFamilies,
+    read_your_writes::ReadYourWritesFamilies, tasks::TaskFamilies, text,
+    workqueue::WorkQueueFamilies,
 };
 
 /// All metrics of one operator, with a registry of their own. Cloning shares them.
@@ -26,7 +27,9 @@ struct Families {
     informer: InformerFamilies,
     client: ClientMetrics,
     events: EventMetrics,
+    certificate: CertificateMetrics,
     election: ElectionFamilies,
+    tasks: TaskFamilies,
 }
 
 impl Metrics {
@@ -44,7 +47,9 @@ impl Metrics {
                 informer: InformerFamilies::register(&registry),
                 client: ClientMetrics::register(&registry),
                 events: EventMetrics::register(&registry),
+                certificate: CertificateMetrics::register(&registry),
                 election: ElectionFamilies::register(&registry),
+                tasks: TaskFamilies::register(&registry),
                 registry,
             }),
         }
@@ -85,6 +90,11 @@ impl Metrics {
         self.families.election.of(name)
     }
 
+    /// Panics of an operator's background tasks of that name, which is one of a few; at zero if it is new.
+    pub fn task_panics(&self, task: &str) -> IntCounter {
+        self.families.tasks.panics(task)
+    }
+
     /// The series of the clients.
     pub fn client(&self) -> ClientMetrics {
         self.families.client.clone()
@@ -93,6 +103,11 @@ impl Metrics {
     /// The series of the Events that are recorded.
     pub fn events(&self) -> EventMetrics {
         self.families.events.clone()
+    }
+
+    /// The series of the certificates that servers show.
+    pub fn certificate(&self) -> CertificateMetrics {
+        self.families.certificate.clone()
     }
 }
 

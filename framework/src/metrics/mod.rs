@@ -14,6 +14,7 @@
 //! * `informer_…` and `pilothouse_informer_…`: [`InformerMetrics`], one set per kind, and
 //!   [`ListenerMetrics`], one set per listener.
 //! * `pilothouse_events_…`: [`EventMetrics`], one set.
+//! * `certwatcher_…`: [`CertificateMetrics`], one set.
 //! * `process_…` on Linux, read when somebody asks.
 //!
 //! Series exist, at zero, from the moment their owner is made: `rate()` and `absent()` are right
@@ -30,6 +31,7 @@
 //! ```
 
 mod buckets;
+mod certificate;
 mod client;
 mod controller;
 mod election;
@@ -43,10 +45,12 @@ mod process;
 mod read_your_writes;
 mod requeues;
 mod share;
+mod tasks;
 mod text;
 mod uses;
 mod workqueue;
 
+pub use certificate::CertificateMetrics;
 pub use client::{CaReload, ClientMetrics};
 pub use controller::ControllerMetrics;
 pub use election::ElectionMetrics;

@@ -3,10 +3,11 @@ use std::{io, path::PathBuf};
 use crate::{
     client::{self, ConfigError},
     crd::{CrdError, InstallError},
-    server::Address,
+    election::ElectionError,
+    server::{Address, TlsError},
 };
 
-/// Why an operator does not start: what was tried, what is wrong, what to do. One line each.
+/// Why an operator does not start, or does not go on: what was tried, what is wrong, what to do. One line each.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OperatorError {
@@ -28,6 +29,15 @@ pub enum OperatorError {
         /// What the system says.
         source: io::Error,
     },
+    /// There is no certificate to serve HTTPS with.
+    #[error("cannot serve metrics and health over HTTPS: {0}")]
+    Certificate(#[from] TlsError),
+    /// A certificate of the operator's own was asked for and cannot be made in this build.
+    #[error(
+        "this binary was built without certificates of its own: build it with the feature `self-signed` of \
+         pilothouse, or name a certificate and a key"
+    )]
+    NoSelfSigned,
     /// The function that builds a reconciler failed.
     #[error("cannot build the reconciler of {kind}: {reason}")]
     #[non_exhaustive]
@@ -37,20 +47,40 @@ pub enum OperatorError {
         /// What it said.
         reason: String,
     },
+    /// The settings of the election contradict each other.
+    #[error(transparent)]
+    Election(#[from] ElectionError),
+    /// The lease was lost; all work was cancelled, and has ended.
+    #[error("leadership was lost: {}", lost(.lease, .leader.as_deref()))]
+    #[non_exhaustive]
+    LeadershipLost {
+        /// Namespace and name of the Lease.
+        lease: String,
+        /// Who holds it now, if that was seen.
+        leader: Option<String>,
+    },
+    /// A runnable of the user's own failed.
+    #[error("the runnable {name} failed: {reason}")]
+    #[non_exhaustive]
+    Runnable {
+        /// Its name.
+        name: String,
+        /// What it said.
+        reason: String,
+    },
+    /// A background task ended that must not: a defect of the framework, or a runnable that panicked.
+    #[error("the operator cannot go on: {reason}")]
+    #[non_exhaustive]
+    Task {
+        /// Which, and what it said.
+        reason: String,
+    },
+    /// Work still runs though its time is over and it was cancelled: it blocks its thread.
+    #[error("work did not end when it was cancelled: it blocks its thread")]
+    Overtime,
     /// A kind has no definition that Kubernetes accepts.
     #[error(transparent)]
     Definition(#[from] CrdError),
-    /// The log filter does not parse.
-    #[error("{origin} {text}: {reason}: write a level such as `debug`, or `info,pilothouse=debug`")]
-    #[non_exhaustive]
-    LogFilter {
-        /// Where it stands.
-        origin: &'static str,
-        /// The filter.
-        text: String,
-        /// What is wrong.
-        reason: String,
-    },
     /// The process cannot do what every program can: start a runtime, listen to signals.
     #[error("cannot start: {0}")]
     System(#[from] io::Error),
@@ -81,6 +111,9 @@ pub enum OperatorError {
         /// What the system says.
         source: io::Error,
     },
+    /// The collector that the environment names cannot be used.
+    #[error("traces cannot be sent: {0}: check the variables OTEL_EXPORTER_OTLP_*")]
+    Traces(String),
     /// The output cannot be written.
     #[error("cannot write the output: {0}")]
     Output(io::Error),
@@ -91,5 +124,12 @@ fn on(port: u16) -> String {
         String::new()
     } else {
         format!(" on port {port}")
+    }
+}
+
+fn lost(lease: &str, leader: Option<&str>) -> String {
+    match leader {
+        Some(leader) => format!("{leader} holds Lease {lease} now"),
+        None => format!("Lease {lease} could not be renewed in time"),
     }
 }

@@ -9,24 +9,22 @@ use clap::Args;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    NoFlags, Operator, OperatorError,
-    command_line::{CommandAction, CommandLine},
-    logging,
-    signals::Signals,
+    LogHandle, NoFlags, Operator, OperatorError,
+    command_line::{CommandAction, CommandLine, Shared},
+    logs::{self, Followed},
+    settings::Defaults,
+    signals::{Ends, SignalWatch},
+    traces::Traces,
 };
 use crate::{
     client::{Client, Config, KubeconfigOptions},
     crd,
 };
 
-/// Exit code after a second signal, as shells report an interrupt.
-const INTERRUPTED: u8 = 130;
-
 impl Operator {
     /// The whole program: reads the command line and does what it says.
     ///
-    /// It exits with 0 after an orderly stop, with 1 when it cannot start, with 2 for a command line that it does not
-    /// understand, and with 130 after a second signal.
+    /// What it exits with stands on the [module's page](super).
     #[must_use = "the exit code is what `main` returns"]
     pub fn main(self) -> ExitCode {
         self.main_with::<NoFlags>()
@@ -36,11 +34,16 @@ impl Operator {
     /// [`Setup::flags`](super::Setup::flags). `F` may be written by hand or derived with clap.
     #[must_use = "the exit code is what `main` returns"]
     pub fn main_with<F: Args>(self) -> ExitCode {
-        match CommandLine::parse::<F>(&self.name, env::args_os()) {
+        let defaults = Defaults {
+            metrics_address: self.metrics_address,
+            namespaces: self.namespaces.clone(),
+        };
+        let environment = |name: &str| env::var_os(name);
+        match CommandLine::parse::<F>(&self.name, &defaults, env::args_os(), &environment) {
             Ok(line) => self.execute(line).unwrap_or_else(|error| {
                 // Nothing is left to tell it to when standard error is closed.
                 let _ = writeln!(io::stderr(), "error: {error}");
-                ExitCode::FAILURE
+                error.exit_code()
             }),
             Err(error) => {
                 let _ = error.print();
@@ -50,54 +53,60 @@ impl Operator {
     }
 
     pub(super) fn execute(mut self, line: CommandLine) -> Result<ExitCode, OperatorError> {
-        if line.action != CommandAction::Crd {
-            logging::init(line.log.as_deref(), line.log_format)?;
-        }
-        self.flags = Some(line.matches);
+        let origin = line.settings.origin("log");
+        let file = line.settings.file;
+        let followed = file.map(|file| Followed { file, origin });
+        self.flags = Some(line.settings.matches);
         match line.action {
             CommandAction::Crd => self.print_definitions(),
-            CommandAction::Run {
-                kubeconfig,
-                namespaces,
-                metrics_address,
-            } => {
-                self = self.in_namespaces(namespaces);
-                self.metrics_address = metrics_address;
-                block_on(async move {
-                    let cancel = CancellationToken::new();
-                    supervised(&cancel, self.run_in_cluster(&kubeconfig, cancel.clone())).await
+            CommandAction::Print(text) => print(&text),
+            CommandAction::Run { kubeconfig, shared } => {
+                supervised(self.stopping.clone(), |cancel| async move {
+                    let (operator, observed) = self.observed(shared, followed)?;
+                    let run = operator.run_in_cluster(&kubeconfig, cancel);
+                    observed.until(run).await
                 })
             }
-            CommandAction::Dev {
-                port,
-                namespaces,
-                metrics_address,
-            } => {
-                self = self.in_namespaces(namespaces);
-                self.metrics_address = metrics_address;
-                block_on(async move {
-                    let cancel = CancellationToken::new();
-                    supervised(&cancel, self.develop(port, cancel.clone())).await
+            CommandAction::Dev { port, shared } => {
+                // Nobody else works there.
+                self.election = None;
+                supervised(self.stopping.clone(), |cancel| async move {
+                    let (operator, observed) = self.observed(shared, followed)?;
+                    observed.until(operator.develop(port, cancel)).await
                 })
             }
         }
     }
 
-    /// What the command line says comes first.
-    fn in_namespaces(self, namespaces: Vec<String>) -> Self {
-        if namespaces.is_empty() {
-            return self;
-        }
-        self.namespaces(namespaces)
+    /// With what the settings say, and with its log and traces set up.
+    fn observed(
+        self,
+        shared: Shared,
+        followed: Option<Followed>,
+    ) -> Result<(Self, Observed), OperatorError> {
+        let traces = Traces::start(&self.name).map_err(OperatorError::Traces)?;
+        let (traces, layer) = traces.unzip();
+        logs::init(shared.log, shared.log_format, layer, &self.log);
+        let observed = Observed {
+            followed,
+            log: self.log.clone(),
+            traces,
+        };
+        let operator = Self {
+            namespaces: shared.namespaces,
+            metrics_address: shared.metrics_address,
+            ..self
+        };
+        Ok((operator, observed))
     }
 
     fn print_definitions(&self) -> Result<ExitCode, OperatorError> {
-        let mut output = io::stdout().lock();
+        let mut text = String::new();
         for definition in self.definitions()? {
-            write!(output, "---\n{}", crd::to_yaml(&definition)).map_err(OperatorError::Output)?;
+            text.push_str("---\n");
+            text.push_str(&crd::to_yaml(&definition));
         }
-        output.flush().map_err(OperatorError::Output)?;
-        Ok(ExitCode::SUCCESS)
+        print(&text)
     }
 
     async fn run_in_cluster(
@@ -147,8 +156,9 @@ impl Operator {
             if cancel.run_until_cancelled(running.synced()).await.is_some() {
                 say(&banner.to_string())?;
             }
-            cancel.cancelled().await;
-            running.stop().await;
+            let done = running.run_until(cancel).await;
+            cluster.stop().await;
+            return done;
         }
         cluster.stop().await;
         Ok(())
@@ -171,37 +181,66 @@ impl Operator {
     }
 }
 
-/// Does `work` until it ends. The first signal cancels it, which it answers in order; the second ends it at once.
-pub(super) async fn supervised(
-    cancel: &CancellationToken,
-    work: impl Future<Output = Result<(), OperatorError>>,
-) -> Result<ExitCode, OperatorError> {
-    let mut signals = Signals::new()?;
-    tokio::pin!(work);
-    loop {
-        tokio::select! {
-            done = &mut work => return done.map(|()| ExitCode::SUCCESS),
-            () = signals.next() => {
-                if cancel.is_cancelled() {
-                    return Ok(ExitCode::from(INTERRUPTED));
+/// The log and the traces of an operator that works.
+struct Observed {
+    followed: Option<Followed>,
+    log: LogHandle,
+    traces: Option<Traces>,
+}
+
+impl Observed {
+    /// Follows the file of settings, if there is one, while the operator works; sends the last spans when it is done.
+    async fn until(
+        self,
+        work: impl Future<Output = Result<(), OperatorError>>,
+    ) -> Result<(), OperatorError> {
+        let done = match self.followed {
+            None => work.await,
+            Some(followed) => {
+                tracing::info!("settings of {}", followed.file.path.display());
+                tokio::select! {
+                    done = work => done,
+                    // It has no end of its own; losing it between two looks at the file loses nothing.
+                    () = followed.follow(self.log) => Ok(()),
                 }
-                tracing::info!("stopping; another signal stops at once");
-                cancel.cancel();
             }
+        };
+        if let Some(traces) = self.traces {
+            traces.end().await;
         }
+        done
     }
 }
 
-pub(super) fn block_on(
-    work: impl Future<Output = Result<ExitCode, OperatorError>>,
+/// Writes what a subcommand is for.
+fn print(text: &str) -> Result<ExitCode, OperatorError> {
+    let mut output = io::stdout().lock();
+    output
+        .write_all(text.as_bytes())
+        .and_then(|()| output.flush())
+        .map_err(OperatorError::Output)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Does `work` on a runtime until it ends. The first signal cancels it, which it answers in order; the second ends
+/// the process at once.
+fn supervised<F: Future<Output = Result<(), OperatorError>>>(
+    stopping: CancellationToken,
+    work: impl FnOnce(CancellationToken) -> F,
 ) -> Result<ExitCode, OperatorError> {
+    let cancel = CancellationToken::new();
+    let ends = Ends {
+        cancel: cancel.clone(),
+        stopping,
+    };
+    let _watch = SignalWatch::start(ends)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
-    let done = runtime.block_on(work);
-    // A name being looked up or a file being read must not hold the end.
+    let done = runtime.block_on(work(cancel));
+    // A name being looked up, a file being read or a reconcile that blocks its thread must not hold the end.
     runtime.shutdown_background();
-    done
+    done.map(|()| ExitCode::SUCCESS)
 }
 
 #[cfg(feature = "dev")]

@@ -3,15 +3,17 @@ use std::{collections::BTreeSet, fmt, future::Future};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    OperatorError, Running, Setup,
+    LogHandle, OperatorError, Running, Serving, Setup,
     readiness::OwnKinds,
     registration::{Registered, Registration},
+    runnable::Runnable,
 };
 use crate::{
     cache::InformersBuilder,
     client::Client,
     controller::{Failure, Reconciler},
     crd::{self, CustomResourceDefinition},
+    election::ElectionSettings,
     metrics::Metrics,
     resource::ApiResource,
     server::Address,
@@ -40,9 +42,16 @@ pub struct Operator {
     pub(super) namespaces: BTreeSet<String>,
     pub(super) informers: Vec<InformerOptions>,
     pub(super) metrics_address: Option<Address>,
+    pub(super) serving: Serving,
+    pub(super) debug_page: bool,
     pub(super) example: Option<String>,
     pub(super) flags: Option<clap::ArgMatches>,
+    pub(super) log: LogHandle,
     pub(super) registered: Vec<Box<dyn Registration>>,
+    pub(super) runnables: Vec<Runnable>,
+    pub(super) election: Option<ElectionSettings>,
+    /// Cancelled when it begins to stop, for whatever reason.
+    pub(super) stopping: CancellationToken,
 }
 
 /// What is said of the caches.
@@ -57,9 +66,15 @@ impl Operator {
             namespaces: BTreeSet::new(),
             informers: Vec::new(),
             metrics_address: None,
+            serving: Serving::default(),
+            debug_page: false,
             example: None,
             flags: None,
+            log: LogHandle::default(),
             registered: Vec::new(),
+            runnables: Vec::new(),
+            election: None,
+            stopping: CancellationToken::new(),
         }
     }
 
@@ -77,6 +92,59 @@ impl Operator {
         B: FnOnce(Setup) -> F + Send + 'static,
     {
         self.registered.push(Registered::boxed(build));
+        self
+    }
+
+    /// Of several processes with this operator, one works: the one that holds the Lease. The others keep their caches
+    /// full, are ready, and take over when it stops or is gone. Without this, [`run`](Self::run) and
+    /// [`start`](Self::start) elect nobody; `dev` never does.
+    ///
+    /// A leader's requests, those of [`Setup::client`] included, go out only while it leads; before, they pass. When
+    /// leadership is lost all reconciles are cancelled at once, and the operator ends with
+    /// [`OperatorError::LeadershipLost`]. Work that blocks its thread then ends the process with exit code 3.
+    ///
+    /// ```
+    /// # use pilothouse::{election::ElectionSettings, prelude::*};
+    /// let operator = Operator::new("website").election(ElectionSettings::new("website").namespace("operators"));
+    /// # drop(operator);
+    /// ```
+    pub fn election(mut self, settings: ElectionSettings) -> Self {
+        self.election = Some(settings);
+        self
+    }
+
+    /// Runs something of one's own beside the controllers, whether this process leads or not: `run` is called when the
+    /// caches are full, but for those of kinds that the server does not give. On a stop its token is
+    /// cancelled, and it gets the same 25 s as reconciles to end; then it is dropped. It may end before.
+    ///
+    /// If it fails or panics the operator stops in order and ends with exit code 1.
+    ///
+    /// ```
+    /// # use pilothouse::prelude::*;
+    /// let operator = Operator::new("website").runnable("greeting", |setup, stop| async move {
+    ///     println!("hello from {}", setup.client().server());
+    ///     stop.cancelled().await;
+    ///     Ok(())
+    /// });
+    /// # drop(operator);
+    /// ```
+    pub fn runnable<S, F>(mut self, name: impl Into<String>, run: S) -> Self
+    where
+        S: FnOnce(Setup, CancellationToken) -> F + Send + 'static,
+        F: Future<Output = Result<(), Failure>> + Send + 'static,
+    {
+        self.runnables.push(Runnable::new(name.into(), false, run));
+        self
+    }
+
+    /// As [`runnable`](Self::runnable), but only while this process leads: its client is fenced, and it is dropped at
+    /// once when leadership is lost. Without an [`election`](Self::election) there is no difference.
+    pub fn leader_runnable<S, F>(mut self, name: impl Into<String>, run: S) -> Self
+    where
+        S: FnOnce(Setup, CancellationToken) -> F + Send + 'static,
+        F: Future<Output = Result<(), Failure>> + Send + 'static,
+    {
+        self.runnables.push(Runnable::new(name.into(), true, run));
         self
     }
 
@@ -116,10 +184,26 @@ impl Operator {
         self
     }
 
-    /// Serves `/metrics`, `/healthz`, `/livez` and `/readyz` there, over plain HTTP. The command line decides instead
+    /// Serves `/metrics`, `/healthz`, `/livez` and `/readyz` there, over plain HTTP unless [`serving`](Self::serving)
+    /// says otherwise. The command line decides instead
     /// when there is one; its default is `:8080`.
     pub fn metrics_address(mut self, address: Address) -> Self {
         self.metrics_address = Some(address);
+        self
+    }
+
+    /// Says how metrics and health are served where they are: over HTTPS, metrics to those only who may read them.
+    /// Without it both are served over HTTP to everybody.
+    pub fn serving(mut self, serving: Serving) -> Self {
+        self.serving = serving;
+        self
+    }
+
+    /// Serves a page at `/debug`, beside the metrics, that shows what the operator does just now: its controllers,
+    /// the keys in their queues with state, deadline and last failure, caches, and objects that cannot be decoded;
+    /// as JSON at `/debug/state.json`. It names objects and repeats the texts of errors: show it to who may see those.
+    pub fn debug_page(mut self) -> Self {
+        self.debug_page = true;
         self
     }
 
@@ -132,6 +216,11 @@ impl Operator {
     /// The operator's metrics, to add one's own to their registry.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
+    }
+
+    /// Changes what is logged while the operator runs, once its command line has set up the log.
+    pub fn log(&self) -> &LogHandle {
+        &self.log
     }
 
     /// The definitions of the reconciled kinds that are not the API server's own, in the order of the controllers.
@@ -167,14 +256,13 @@ impl Operator {
     /// Runs until `cancel`, then stops in order; see the module's page. `client` is what everything goes through.
     ///
     /// # Errors
-    /// Something needed for the start is not there. What goes wrong later is retried, logged and counted.
+    /// Something needed for the start is not there. Later: leadership was lost, a runnable or a background task failed,
+    /// or work did not end when it had to. What else goes wrong is retried, logged and counted.
+    /// [`OperatorError::exit_code`] is what the process should end with.
     pub async fn run(self, client: Client, cancel: CancellationToken) -> Result<(), OperatorError> {
         tokio::select! {
             running = self.start(client) => {
-                let running = running?;
-                cancel.cancelled().await;
-                running.stop().await;
-                Ok(())
+                running?.run_until(cancel.clone()).await
             }
             // What was started by then ends with the guards that the dropped future holds.
             () = cancel.cancelled() => Ok(()),

@@ -53,7 +53,7 @@ impl Readiness {
         trouble.map_or(Ok(()), Err)
     }
 
-    /// Waits until every controller works.
+    /// Waits until every controller works, or stands by.
     pub(super) async fn working(&self) {
         while !self.is_working() {
             tokio::time::sleep(GLANCE).await;
@@ -83,9 +83,29 @@ impl Readiness {
         }
     }
 
-    fn is_working(&self) -> bool {
-        self.controllers.iter().all(ControllerStatus::is_working)
+    /// Waits until the caches of every controller have synced, or are held back by what waiting does not change: one
+    /// kind's trouble is not that of the others.
+    pub(super) async fn settled(&self) {
+        while !self.controllers.iter().all(is_settled) {
+            tokio::time::sleep(GLANCE).await;
+        }
     }
+
+    fn is_working(&self) -> bool {
+        self.controllers.iter().all(is_synced)
+    }
+}
+
+fn is_synced(controller: &ControllerStatus) -> bool {
+    controller.is_working() || controller.is_standing_by()
+}
+
+fn is_settled(controller: &ControllerStatus) -> bool {
+    let waits_for = controller.waiting_for();
+    let in_trouble = |informer: &InformerStatus| {
+        informer.forbidden || informer.not_served || informer.last_error.is_some()
+    };
+    is_synced(controller) || (!waits_for.is_empty() && waits_for.iter().any(in_trouble))
 }
 
 impl OwnKinds {

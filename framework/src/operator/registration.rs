@@ -42,7 +42,6 @@ pub(super) struct Surroundings {
     pub(super) setup: Setup,
     pub(super) environment: Environment,
     pub(super) closing: CancellationToken,
-    pub(super) cancel: CancellationToken,
 }
 
 /// The function that builds a reconciler.
@@ -88,7 +87,6 @@ where
                 setup,
                 environment,
                 closing,
-                cancel,
             } = surroundings;
             let reconciler =
                 (self.build)(setup)
@@ -107,11 +105,7 @@ where
                     .into_iter()
                     .map(|wired| wired.resource)
                     .collect(),
-                work: Box::pin(async move {
-                    let work = controller.run(environment, closing);
-                    // Dropping it drops the reconciles that run.
-                    cancel.run_until_cancelled(work).await;
-                }),
+                work: Box::pin(controller.run(environment, closing)),
             })
         })
     }

@@ -1,17 +1,19 @@
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fmt};
 
 use clap::{ArgMatches, Args, Command};
 
+use super::LogHandle;
 use crate::{client::Client, metrics::Metrics};
 
 /// What a reconciler can be built from; given to the function of
 /// [`Operator::controller_with`](super::Operator::controller_with).
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Setup {
     pub(super) client: Client,
     pub(super) metrics: Metrics,
     pub(super) namespaces: BTreeSet<String>,
     pub(super) flags: Option<ArgMatches>,
+    pub(super) log: LogHandle,
 }
 
 impl Setup {
@@ -23,6 +25,11 @@ impl Setup {
     /// The operator's metrics, to add one's own to their registry.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
+    }
+
+    /// Changes what is logged while the operator runs.
+    pub fn log(&self) -> &LogHandle {
+        &self.log
     }
 
     /// The one namespace that the operator works in; `None` for all, and for several.
@@ -52,5 +59,15 @@ impl Setup {
                 F::from_arg_matches(&matches)
             }
         }
+    }
+}
+
+/// Without the flags: one of them may be a secret.
+impl fmt::Debug for Setup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Setup")
+            .field("client", &self.client)
+            .field("namespaces", &self.namespaces)
+            .finish_non_exhaustive()
     }
 }

@@ -5,7 +5,9 @@ use std::{
 
 use hashbrown::{DefaultHashBuilder, HashTable, hash_table::Entry};
 
-use super::{Note, Priority, Retry, groups::Groups, ready::Ready, wheel::Wheel};
+use super::{
+    KeyState, Note, Priority, QueuedKey, Retry, groups::Groups, ready::Ready, wheel::Wheel,
+};
 
 /// The state machine of a workqueue: no clock, no lock, no task.
 ///
@@ -293,6 +295,29 @@ impl<K: Clone + Eq + Hash, N: Note> Core<K, N> {
         places.filter_map(|place| match self.slots[*place as usize].as_ref()?.phase {
             Phase::Running { since, .. } => Some(since),
             _ => None,
+        })
+    }
+
+    /// Everything that is remembered, at `now`.
+    pub(super) fn keys(&self, now: Duration) -> impl Iterator<Item = QueuedKey<&K>> {
+        let slots = self.slots.iter().enumerate();
+        slots.filter_map(move |(place, slot)| {
+            let slot = slot.as_ref()?;
+            let deadline = self.deadlines.get(place as u32).map(Duration::from_millis);
+            Some(QueuedKey {
+                key: &slot.key,
+                state: match slot.phase {
+                    Phase::Idle => KeyState::Idle,
+                    Phase::Waiting => KeyState::Waiting,
+                    Phase::Running { since, dirty, .. } => KeyState::Running {
+                        since: now.saturating_sub(since),
+                        again: dirty.is_some(),
+                    },
+                },
+                due_in: deadline.map(|deadline| deadline.saturating_sub(now)),
+                failures: slot.failures,
+                priority: slot.priority,
+            })
         })
     }
 

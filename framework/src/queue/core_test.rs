@@ -381,6 +381,36 @@ fn keys_that_run_stay_with_their_workers_when_memory_is_given_back() {
 }
 
 #[test]
+fn memory_is_given_back_when_three_of_four_slots_are_free_and_there_were_many() {
+    let full = |keys| {
+        let mut core = queue::<()>();
+        (0..keys).for_each(|key| core.add(key, Request::default(), NOW));
+        core
+    };
+    let work = |core: &mut Core<u32, ()>, times| {
+        for _ in 0..times {
+            let run = run(core, NOW);
+            core.end(run.seat, End::Success, NOW);
+        }
+    };
+    let mut core = full(8192);
+    for times in [10, 8192 * 3 / 4 - 11] {
+        work(&mut core, times);
+        assert!(core.room() >= 8192);
+    }
+    work(&mut core, 1);
+    let room = core.room();
+    assert!((2 * 2048..8192).contains(&room), "{room}");
+
+    let mut few = full(1023);
+    work(&mut few, 1023);
+    assert!(few.room() >= 1023);
+    let mut many = full(1024);
+    work(&mut many, 1024);
+    assert!(many.room() < 1024, "{}", many.room());
+}
+
+#[test]
 fn a_failure_count_that_is_never_forgotten_is_all_that_stays() {
     let mut core = queue::<()>();
     core.fail(1, Request::default(), NOW, |_| NOW);

@@ -46,6 +46,7 @@ mod groups;
 mod jitter;
 mod note;
 mod priority;
+mod queued_key;
 mod rate_limiter;
 mod ready;
 mod retry;
@@ -60,6 +61,8 @@ mod core_test;
 #[cfg(test)]
 mod fairness_test;
 #[cfg(test)]
+mod shared_test;
+#[cfg(test)]
 mod wheel_test;
 #[cfg(test)]
 mod work_queue_test;
@@ -68,6 +71,7 @@ pub use builder::Builder;
 pub use jitter::Jitter;
 pub use note::Note;
 pub use priority::Priority;
+pub use queued_key::{KeyState, QueuedKey};
 pub use rate_limiter::{
     ExponentialBackoff, FastSlow, Jittered, MaxOf, MaxWait, RateLimiter, TokenBucket,
 };

@@ -11,7 +11,7 @@ use std::{
 use tokio::time::{Instant, sleep_until};
 
 use super::{
-    Builder, Note, Priority, RateLimiter, Retry, Work,
+    Builder, Note, Priority, QueuedKey, RateLimiter, Retry, Work,
     core::{End, GroupOf, Request, Seat},
     shared::{Asked, Observe, Shared, Ticket},
 };
@@ -183,6 +183,21 @@ impl<K: Clone + Eq + Hash + Send + 'static, N: Note> WorkQueue<K, N> {
     /// For how many keys the queue keeps anything: waiting, running, delayed or failed.
     pub fn remembered(&self) -> usize {
         self.inner.shared.read(|core| core.remembered())
+    }
+
+    /// Some of the keys for which the queue keeps anything, `limit` at most, for people to look at:
+    /// those with a worker and those that failed first. Nothing moves meanwhile.
+    pub fn keys(&self, limit: usize) -> Vec<QueuedKey<K>> {
+        let now = self.inner.now();
+        self.inner.shared.read(|core| {
+            let notable = core.keys(now).filter(QueuedKey::is_notable);
+            let others = core.keys(now).filter(|key| !key.is_notable());
+            notable
+                .chain(others)
+                .take(limit)
+                .map(QueuedKey::cloned)
+                .collect()
+        })
     }
 }
 

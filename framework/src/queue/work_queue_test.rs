@@ -1,4 +1,11 @@
-use std::{collections::BTreeSet, hash::Hash, time::Duration};
+use std::{
+    collections::BTreeSet,
+    future::Future,
+    hash::Hash,
+    sync::Arc,
+    task::{Context, Wake, Waker},
+    time::Duration,
+};
 
 use futures_util::{FutureExt, poll};
 use tokio::{
@@ -223,6 +230,28 @@ async fn a_drain_that_sleeps_is_called_when_the_last_work_ends() {
     work.done();
     let ended = tokio::time::timeout(1000 * MS, drain).await;
     ended.expect("nobody called it").unwrap();
+}
+
+struct Ignore;
+
+impl Wake for Ignore {
+    fn wake(self: Arc<Self>) {}
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_that_is_given_up_leaves_nothing_behind() {
+    let queue = WorkQueue::new();
+    queue.add("a");
+    let _work = take(&queue).unwrap();
+    let task = Arc::new(Ignore);
+    let waker = Waker::from(task.clone());
+    let mut drain = Box::pin(queue.shut_down_with_drain());
+    let polled = drain.as_mut().poll(&mut Context::from_waker(&waker));
+    assert!(polled.is_pending());
+    drop(waker);
+    assert_eq!(Arc::strong_count(&task), 2);
+    drop(drain);
+    assert_eq!(Arc::strong_count(&task), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,25 +1,22 @@
-use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
-use http::Request;
-use hyper::{body::Incoming, service::service_fn};
-use hyper_util::{
-    rt::{TokioExecutor, TokioIo, TokioTimer},
-    server::conn::auto::Builder,
-};
 use tokio::{
+    io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
-    sync::Semaphore,
+    sync::{OwnedSemaphorePermit, Semaphore},
 };
+use tokio_io_timeout::TimeoutStream;
+use tokio_rustls::TlsAcceptor;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{Address, Routes};
+use super::{
+    Address, Routes, Tls,
+    activity::HEAD_TIMEOUT,
+    connection::{Tasks, serve},
+};
 
-/// How long a peer may take to send the head of its request.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-/// How large the head of a request may be, in bytes.
-const MAX_HEAD: usize = 64 * 1024;
 /// How many connections are served at once; the kernel's backlog holds the next.
-const MAX_CONNECTIONS: usize = 256;
+pub(super) const MAX_CONNECTIONS: usize = 256;
 /// How long answers that were begun may take once the server stops.
 const GRACE: Duration = Duration::from_secs(3);
 /// Pause after an accept that failed, as it does while the process is out of file descriptors.
@@ -29,6 +26,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
+    tls: Option<Tls>,
 }
 
 impl Server {
@@ -40,13 +38,27 @@ impl Server {
         let mut first = None;
         for candidate in address.candidates() {
             match TcpListener::bind(candidate).await {
-                Ok(listener) => return Ok(Self { listener }),
+                Ok(listener) => {
+                    return Ok(Self {
+                        listener,
+                        tls: None,
+                    });
+                }
                 // The port is taken: IPv4 alone may be free, but half of an address is not what was asked for.
                 Err(error) if error.kind() == io::ErrorKind::AddrInUse => return Err(error),
                 Err(error) => first = first.or(Some(error)),
             }
         }
         Err(first.unwrap_or_else(|| io::ErrorKind::AddrNotAvailable.into()))
+    }
+
+    /// Serves HTTPS instead of HTTP.
+    #[must_use]
+    pub fn tls(self, tls: Tls) -> Self {
+        Self {
+            tls: Some(tls),
+            ..self
+        }
     }
 
     /// Where it listens, with the port that was taken.
@@ -63,6 +75,10 @@ impl Server {
         let tracker = TaskTracker::new();
         let abort = CancellationToken::new();
         let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        let acceptor = self.tls.as_ref().map(Tls::acceptor);
+        if let Some(tls) = self.tls {
+            tracker.spawn(tls.follow(stop.clone()));
+        }
         loop {
             let accepted = tokio::select! {
                 () = stop.cancelled() => break,
@@ -73,12 +89,15 @@ impl Server {
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             };
+            let tasks = Tasks {
+                tracker: tracker.clone(),
+                ended: abort.child_token(),
+            };
             let (routes, stop, abort) = (routes.clone(), stop.clone(), abort.clone());
+            let acceptor = acceptor.clone();
             tracker.spawn(async move {
-                tokio::select! {
-                    () = abort.cancelled() => {}
-                    () = serve(stream, routes, stop) => {}
-                }
+                let work = secured(stream, acceptor, routes, tasks, stop);
+                abort.run_until_cancelled(work).await;
                 drop(slot);
             });
         }
@@ -94,7 +113,7 @@ impl Server {
 async fn accept(
     listener: &TcpListener,
     slots: &Arc<Semaphore>,
-) -> Option<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
+) -> Option<(TcpStream, OwnedSemaphorePermit)> {
     let slot = slots.clone().acquire_owned().await.ok()?;
     match listener.accept().await {
         Ok((stream, _)) => Some((stream, slot)),
@@ -105,35 +124,28 @@ async fn accept(
     }
 }
 
-async fn serve(stream: TcpStream, routes: Arc<Routes>, stop: CancellationToken) {
-    let mut builder = Builder::new(TokioExecutor::new());
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT)
-        .max_buf_size(MAX_HEAD);
-    builder
-        .http2()
-        .timer(TokioTimer::new())
-        .max_header_list_size(MAX_HEAD as u32)
-        .max_concurrent_streams(64)
-        .keep_alive_interval(Some(Duration::from_secs(30)))
-        .keep_alive_timeout(HEAD_TIMEOUT);
-    let service = service_fn(move |request: Request<Incoming>| {
-        let reply = routes.answer(request.method(), request.uri());
-        async move { Ok::<_, Infallible>(reply) }
-    });
-    let connection = builder.serve_connection(TokioIo::new(stream), service);
-    tokio::pin!(connection);
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        () = stop.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
-        }
+/// Serves a connection, behind a handshake if there is TLS.
+pub(super) async fn secured<S>(
+    stream: S,
+    acceptor: Option<TlsAcceptor>,
+    routes: Arc<Routes>,
+    tasks: Tasks,
+    stop: CancellationToken,
+) where
+    S: AsyncRead + AsyncWrite + Send + 'static,
+{
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(HEAD_TIMEOUT));
+    let stream = Box::pin(stream);
+    let Some(acceptor) = acceptor else {
+        return serve(stream, routes, tasks, stop).await;
     };
-    if let Err(error) = ended {
-        tracing::trace!(%error, "connection ended");
+    let handshake = tokio::time::timeout(HEAD_TIMEOUT, acceptor.accept(stream));
+    match stop.run_until_cancelled(handshake).await {
+        Some(Ok(Ok(stream))) => serve(stream, routes, tasks, stop).await,
+        Some(Ok(Err(error))) => tracing::debug!(%error, "a TLS handshake failed"),
+        Some(Err(_)) => tracing::debug!("a TLS handshake took too long"),
+        None => {}
     }
 }
 

@@ -1,18 +1,18 @@
-use std::{fmt, sync::Arc};
+use std::{fmt, future::ready, pin::Pin, sync::Arc};
 
-use bytes::Bytes;
-use http::{HeaderValue, Method, Response, StatusCode, Uri, header};
-use http_body_util::Full;
+use http::{HeaderValue, Method, StatusCode, Uri, header, request::Parts};
 
+use super::{
+    Reply, Reviewer,
+    reply::{not_found, reply, text_reply},
+};
 use crate::{
     health::{Checks, Query, Report},
-    metrics::Metrics,
+    metrics::{Metrics, TEXT_FORMAT},
 };
 
-/// A whole answer.
-pub type Reply = Response<Full<Bytes>>;
-
-type Handler = Arc<dyn Fn(&Uri) -> Reply + Send + Sync>;
+type Answer = Pin<Box<dyn Future<Output = Reply> + Send>>;
+type Handler = Arc<dyn Fn(Uri) -> Answer + Send + Sync>;
 
 /// Which path is answered by which function. Only GET and HEAD are served.
 #[derive(Clone, Default)]
@@ -25,6 +25,8 @@ struct Route {
     path: String,
     /// Paths below it are served too.
     below: bool,
+    /// Who passes; everybody without.
+    reviewer: Option<Reviewer>,
     handler: Handler,
 }
 
@@ -41,6 +43,20 @@ impl Routes {
         path: impl Into<String>,
         handler: impl Fn(&Uri) -> Reply + Send + Sync + 'static,
     ) -> Self {
+        self.route(path.into(), false, at_once(handler))
+    }
+
+    /// As [`get`](Self::get), with a handler that may wait; after 30 s it is dropped, with the connection.
+    #[must_use]
+    pub fn get_async<F>(
+        self,
+        path: impl Into<String>,
+        handler: impl Fn(Uri) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Reply> + Send + 'static,
+    {
+        let handler = move |uri| -> Answer { Box::pin(handler(uri)) };
         self.route(path.into(), false, Arc::new(handler))
     }
 
@@ -57,15 +73,14 @@ impl Routes {
                     .map_or_else(not_found, |report| health_reply(&report)),
             }
         };
-        self.route(path.into(), true, Arc::new(handler))
+        self.route(path.into(), true, at_once(handler))
     }
 
     /// Answers `path` with all metrics in Prometheus' text format.
     #[must_use]
     pub fn metrics(self, path: &str, metrics: Metrics) -> Self {
         self.get(path, move |_| {
-            const TEXT: HeaderValue =
-                HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+            const TEXT: HeaderValue = HeaderValue::from_static(TEXT_FORMAT);
             reply(StatusCode::OK, TEXT, metrics.encode())
         })
     }
@@ -74,18 +89,43 @@ impl Routes {
         self.routes.push(Route {
             path,
             below,
+            reviewer: None,
             handler,
         });
         self
     }
 
+    /// Adds routes.
+    #[must_use]
+    pub fn and(mut self, routes: Self) -> Self {
+        self.routes.extend(routes.routes);
+        self
+    }
+
+    /// Adds routes that only those get to whom `reviewer` lets pass.
+    #[must_use]
+    pub fn protected(mut self, reviewer: &Reviewer, routes: Self) -> Self {
+        let routes = routes.routes.into_iter().map(|route| Route {
+            reviewer: Some(reviewer.clone()),
+            ..route
+        });
+        self.routes.extend(routes);
+        self
+    }
+
     /// The answer to a request.
-    pub(super) fn answer(&self, method: &Method, uri: &Uri) -> Reply {
-        let Some(route) = self.routes.iter().find(|route| route.matches(uri.path())) else {
+    pub(super) async fn answer(&self, head: Parts) -> Reply {
+        let path = head.uri.path();
+        let Some(route) = self.routes.iter().find(|route| route.matches(path)) else {
             return not_found();
         };
-        if method == Method::GET || method == Method::HEAD {
-            return (route.handler)(uri);
+        if let Some(reviewer) = &route.reviewer
+            && let Err(refused) = reviewer.admit(&head).await
+        {
+            return refused;
+        }
+        if head.method == Method::GET || head.method == Method::HEAD {
+            return (route.handler)(head.uri).await;
         }
         let mut refused = text_reply(StatusCode::METHOD_NOT_ALLOWED, "only GET is served here\n");
         refused
@@ -93,6 +133,10 @@ impl Routes {
             .insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
         refused
     }
+}
+
+fn at_once(handler: impl Fn(&Uri) -> Reply + Send + Sync + 'static) -> Handler {
+    Arc::new(move |uri| Box::pin(ready(handler(&uri))))
 }
 
 impl Route {
@@ -122,55 +166,33 @@ fn health_reply(report: &Report) -> Reply {
     text_reply(status, report.to_string())
 }
 
-fn not_found() -> Reply {
-    text_reply(StatusCode::NOT_FOUND, "404 page not found\n")
-}
-
-fn text_reply(status: StatusCode, body: impl Into<Bytes>) -> Reply {
-    const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
-    reply(status, TEXT, body)
-}
-
-fn reply(status: StatusCode, content_type: HeaderValue, body: impl Into<Bytes>) -> Reply {
-    let mut reply = Response::new(Full::new(body.into()));
-    *reply.status_mut() = status;
-    let headers = reply.headers_mut();
-    headers.insert(header::CONTENT_TYPE, content_type);
-    headers.insert(
-        header::X_CONTENT_TYPE_OPTIONS,
-        HeaderValue::from_static("nosniff"),
-    );
-    reply
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn status(routes: &Routes, method: Method, path: &str) -> u16 {
-        routes
-            .answer(&method, &path.parse().unwrap())
-            .status()
-            .as_u16()
+    async fn status(routes: &Routes, method: Method, path: &str) -> u16 {
+        let request = http::Request::builder().method(method).uri(path);
+        let (head, ()) = request.body(()).unwrap().into_parts();
+        routes.answer(head).await.status().as_u16()
     }
 
-    #[test]
-    fn health_serves_the_whole_each_check_and_nothing_else() {
+    #[tokio::test]
+    async fn health_serves_the_whole_each_check_and_nothing_else() {
         let ready = Checks::new("readyz");
         ready.add("ping", || Ok(()));
         ready.add("informers", || Err("not synced".into()));
         let routes = Routes::new().health("/readyz", ready);
-        let answers = [
-            "/readyz",
-            "/readyz/",
-            "/readyz/ping",
-            "/readyz?exclude=informers",
-        ]
-        .map(|path| status(&routes, Method::GET, path));
-        assert_eq!(answers, [500, 500, 200, 200]);
-        for path in ["/", "/readyzz", "/readyz/etcd"] {
-            assert_eq!(status(&routes, Method::GET, path), 404, "{path}");
+        for (path, expected) in [
+            ("/readyz", 500),
+            ("/readyz/", 500),
+            ("/readyz/ping", 200),
+            ("/readyz?exclude=informers", 200),
+            ("/", 404),
+            ("/readyzz", 404),
+            ("/readyz/etcd", 404),
+        ] {
+            assert_eq!(status(&routes, Method::GET, path).await, expected, "{path}");
         }
-        assert_eq!(status(&routes, Method::POST, "/readyz"), 405);
+        assert_eq!(status(&routes, Method::POST, "/readyz").await, 405);
     }
 }

@@ -20,7 +20,7 @@
 //! * [`Cluster::run`] installs an operator's kinds, starts it, and waits until it is ready.
 //! * [`Cluster::until`] and its like wait for a condition; one that does not come is an error which says what
 //!   was waited for and what was seen last.
-//! * [`Cluster::faults`] drops watches, forgets history and answers errors.
+//! * [`Cluster::faults`] drops and delays watches, forgets history, answers errors and loses answers.
 //! * [`Offline`] tries a reconciler without any server: objects in, writes out.
 //! * [`Running::unused_access`](crate::operator::Running::unused_access) tells which declared needs a suite never used.
 //! * [`Cluster::requests`] tells what was asked of the server.

@@ -108,6 +108,13 @@ impl ApiError {
         Self::new(403, "Forbidden", what).about(resource, name)
     }
 
+    /// Of something that is no resource.
+    pub(crate) fn forbidden_path(why: &str) -> Self {
+        let mut error = Self::new(403, "Forbidden", format!("forbidden: {why}"));
+        error.details.empty = true;
+        error
+    }
+
     pub(crate) fn bad_request(message: impl Into<String>) -> Self {
         Self::new(400, "BadRequest", message)
     }

@@ -5,12 +5,10 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
 use super::{ApiError, Cause, Target, WriteOptions, get_now, meta};
-use crate::auth::User;
+use crate::auth::{ISSUER, Issued, User};
 use crate::core::Core;
 use crate::registry::GroupResource;
 
-/// Who issues tokens, and for whom they are when nobody else is named.
-const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
 const SHORTEST: i64 = 10 * 60;
 const HOUR: i64 = 60 * 60;
 
@@ -87,9 +85,21 @@ pub(crate) fn issue(
     let token = written(core, &claims);
     let after = Duration::from_secs(seconds.unsigned_abs());
     if !options.dry_run {
-        let user = User::service_account(namespace, name, uid);
-        core.tokens
-            .issue(token.clone(), user, core.clock.after(after));
+        let mut user = User::service_account(namespace, name, uid);
+        let id = format!("JTI={}", claims["jti"].as_str().unwrap_or_default());
+        user.extra.insert(
+            "authentication.kubernetes.io/credential-id".into(),
+            vec![id],
+        );
+        let audiences = audiences.as_array().into_iter().flatten();
+        let issued = Issued {
+            user,
+            expires: core.clock.after(after),
+            audiences: audiences
+                .filter_map(|audience| audience.as_str().map(String::from))
+                .collect(),
+        };
+        core.tokens.issue(token.clone(), issued);
     }
     let bound = request.pointer("/spec/boundObjectRef");
     Ok(json!({

@@ -1,7 +1,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tokio::sync::watch;
+
 use super::{Answer, End, RequestMatcher, Watches};
-use crate::api::ApiError;
 use crate::record::RecordedRequest;
 use crate::store::Store;
 
@@ -9,13 +10,23 @@ use crate::store::Store;
 pub struct Faults {
     store: Arc<Store>,
     watches: Arc<Watches>,
-    answers: Mutex<Vec<Planned>>,
+    planned: Mutex<Vec<Planned>>,
+    held: watch::Sender<Vec<RequestMatcher>>,
 }
 
 struct Planned {
     matcher: RequestMatcher,
-    answer: Answer,
+    fault: Fault,
     left: usize,
+}
+
+/// What happens to a request.
+#[derive(Clone, Debug)]
+pub(crate) enum Fault {
+    /// It is answered so instead of being carried out.
+    Answer(Answer),
+    /// It is carried out, and its connection or stream breaks instead of an answer.
+    Lost,
 }
 
 impl Faults {
@@ -23,7 +34,8 @@ impl Faults {
         Self {
             store,
             watches: Arc::default(),
-            answers: Mutex::default(),
+            planned: Mutex::default(),
+            held: watch::Sender::default(),
         }
     }
 
@@ -31,8 +43,8 @@ impl Faults {
         &self.watches
     }
 
-    fn answers(&self) -> MutexGuard<'_, Vec<Planned>> {
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
+    fn planned(&self) -> MutexGuard<'_, Vec<Planned>> {
+        self.planned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Breaks running watches in the middle of their streams, as a lost connection does. Tells how many.
@@ -61,33 +73,64 @@ impl Faults {
         self.store.compact();
     }
 
-    /// Answers the next `times` requests that match with an error; they are not carried out. Several planned answers are used in
+    /// From now on matching watches, running ones and new ones, tell nothing: what happens comes late, when they are
+    /// [released](Self::release_watches). They can be broken or ended all the same.
+    pub fn hold_watches(&self, matcher: RequestMatcher) {
+        self.held.send_modify(|held| held.push(matcher));
+    }
+
+    /// Lets every watch tell what it has not told yet.
+    pub fn release_watches(&self) {
+        self.held.send_modify(Vec::clear);
+    }
+
+    /// Answers the next `times` requests that match with an error; they are not carried out. Several planned faults are used in
     /// the order in which they were planned.
     pub fn answer(&self, matcher: RequestMatcher, answer: Answer, times: usize) {
-        self.answers().push(Planned {
+        self.plan(matcher, Fault::Answer(answer), times);
+    }
+
+    /// Carries out the next `times` requests that match and loses the answers: the stream of an HTTP/2 connection is reset, one of
+    /// HTTP/1.1 is closed. The client cannot know whether they were done. They are recorded as they would have been answered.
+    pub fn lose_answers(&self, matcher: RequestMatcher, times: usize) {
+        self.plan(matcher, Fault::Lost, times);
+    }
+
+    /// Forgets every planned fault, and releases held watches.
+    pub fn clear(&self) {
+        self.planned().clear();
+        self.release_watches();
+    }
+
+    fn plan(&self, matcher: RequestMatcher, fault: Fault, times: usize) {
+        self.planned().push(Planned {
             matcher,
-            answer,
+            fault,
             left: times,
         });
     }
 
-    /// Forgets every answer still planned.
-    pub fn clear(&self) {
-        self.answers().clear();
+    /// The fault planned for a request, which is used up by this.
+    pub(crate) fn take(&self, request: &RecordedRequest) -> Option<Fault> {
+        let mut all = self.planned();
+        all.retain(|planned| planned.left > 0);
+        let planned = all
+            .iter_mut()
+            .find(|planned| planned.matcher.matches(request))?;
+        planned.left -= 1;
+        Some(planned.fault.clone())
     }
 
-    pub(crate) fn check(&self, request: &RecordedRequest) -> Result<(), ApiError> {
-        let mut answers = self.answers();
-        answers.retain(|planned| planned.left > 0);
-        match answers
-            .iter_mut()
-            .find(|planned| planned.matcher.matches(request))
-        {
-            Some(planned) => {
-                planned.left -= 1;
-                Err(planned.answer.to_error())
-            }
-            None => Ok(()),
-        }
+    /// Waits until a watch may tell what it has to tell.
+    pub(crate) async fn released(&self, watch: &RecordedRequest) {
+        let is_held = |held: &Vec<RequestMatcher>| held.iter().any(|one| one.matches(watch));
+        let mut held = self.held.subscribe();
+        // The sender is in `self`.
+        let _ = held.wait_for(|held| !is_held(held)).await;
+    }
+
+    /// Whether a watch is to tell nothing.
+    pub(crate) fn holds(&self, watch: &RecordedRequest) -> bool {
+        self.held.borrow().iter().any(|one| one.matches(watch))
     }
 }

@@ -1,4 +1,4 @@
-//! Faults on request: broken watches, forgotten history, errors instead of answers.
+//! Faults on request: broken and late watches, forgotten history, errors instead of answers, answers that are lost.
 
 mod answer;
 mod faults;
@@ -6,6 +6,7 @@ mod matcher;
 mod watches;
 
 pub use answer::Answer;
+pub(crate) use faults::Fault;
 pub use faults::Faults;
 pub use matcher::RequestMatcher;
 pub(crate) use watches::{End, Registration, Watches};

@@ -9,6 +9,7 @@ mod https;
 mod negotiate;
 mod options;
 mod patch;
+mod permitted;
 mod pods;
 mod query;
 mod read;

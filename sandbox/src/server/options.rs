@@ -183,17 +183,7 @@ pub(super) fn write(request: &Request) -> Result<WriteOptions, ApiError> {
             return Err(invalid(request, "CreateOptions", cause));
         }
     };
-    let agent = request
-        .record
-        .user_agent
-        .split('/')
-        .next()
-        .unwrap_or_default();
-    let manager = match query.get("fieldManager") {
-        "" if agent.is_empty() => "unknown",
-        "" => agent,
-        given => given,
-    };
+    let manager = manager(query, &request.record.user_agent);
     if manager.len() > 128 {
         let message = "Too long: may not be more than 128 bytes";
         let cause = Cause::field("FieldValueTooLong", "fieldManager", message);
@@ -206,6 +196,16 @@ pub(super) fn write(request: &Request) -> Result<WriteOptions, ApiError> {
         validation,
         duplicates: Vec::new(),
     })
+}
+
+/// Who owns what is written: as is said, or the program.
+pub(super) fn manager<'a>(query: &'a Query, user_agent: &'a str) -> &'a str {
+    let agent = user_agent.split('/').next().unwrap_or_default();
+    match query.get("fieldManager") {
+        "" if agent.is_empty() => "unknown",
+        "" => agent,
+        given => given,
+    }
 }
 
 fn invalid(request: &Request, default: &str, cause: Cause) -> ApiError {

@@ -1,30 +1,80 @@
 use bytes::Bytes;
 use http::Response;
 use http_body::Body as HttpBody;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::body;
+use super::options;
 use super::respond::{self, Body};
 use super::route::ResourceRoute;
 use super::service::Incoming;
-use crate::api::ApiError;
+use crate::api::{ApiError, Cause};
 use crate::auth::User;
+use crate::authorization::{Action, Decision, What, decide};
 use crate::core::Core;
 
-/// Whether somebody asks who they are.
-pub(super) fn is_own(route: &ResourceRoute) -> bool {
-    (route.group.as_str(), route.version.as_str()) == ("authentication.k8s.io", "v1")
-        && (route.resource.as_str(), route.verb) == ("selfsubjectreviews", "create")
-        && route.namespace.is_none()
-        && route.name.is_none()
+const AUTHENTICATION: &str = "authentication.k8s.io";
+const AUTHORIZATION: &str = "authorization.k8s.io";
+
+/// A question about somebody, which is answered and not kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Review {
+    /// Who asks.
+    OwnSubject,
+    /// Whose a token is.
+    Token,
+    /// Whether somebody may do something.
+    Access,
+    /// Whether somebody may do something in the namespace of the path.
+    LocalAccess,
+    /// Whether the one who asks may do something.
+    OwnAccess,
 }
 
-/// Answers a SelfSubjectReview: what the server knows of the one who asks.
+impl Review {
+    /// The review that a path asks for.
+    pub(super) fn of(route: &ResourceRoute) -> Option<Self> {
+        let is_collection = route.verb == "create" && route.name.is_none();
+        if !is_collection || route.version != "v1" {
+            return None;
+        }
+        let review = match (route.group.as_str(), route.resource.as_str()) {
+            (AUTHENTICATION, "selfsubjectreviews") => Self::OwnSubject,
+            (AUTHENTICATION, "tokenreviews") => Self::Token,
+            (AUTHORIZATION, "subjectaccessreviews") => Self::Access,
+            (AUTHORIZATION, "localsubjectaccessreviews") => Self::LocalAccess,
+            (AUTHORIZATION, "selfsubjectaccessreviews") => Self::OwnAccess,
+            _ => return None,
+        };
+        (route.namespace.is_some() == (review == Self::LocalAccess)).then_some(review)
+    }
+
+    fn group(self) -> &'static str {
+        match self {
+            Self::OwnSubject | Self::Token => AUTHENTICATION,
+            Self::Access | Self::LocalAccess | Self::OwnAccess => AUTHORIZATION,
+        }
+    }
+
+    fn kind(self) -> &'static str {
+        match self {
+            Self::OwnSubject => "SelfSubjectReview",
+            Self::Token => "TokenReview",
+            Self::Access => "SubjectAccessReview",
+            Self::LocalAccess => "LocalSubjectAccessReview",
+            Self::OwnAccess => "SelfSubjectAccessReview",
+        }
+    }
+}
+
+/// Answers a review.
 ///
 /// # Errors
-/// The body is no SelfSubjectReview.
-pub(super) async fn own<B>(
+/// The body is no such review, or asks for nothing.
+pub(super) async fn answer<B>(
     core: &Core,
+    review: Review,
+    route: &ResourceRoute,
     user: &User,
     incoming: Incoming<B>,
 ) -> Result<Response<Body>, ApiError>
@@ -33,10 +83,70 @@ where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let media = body::media_type(&incoming.record.content_type);
-    let mut review = body::decode(&media, &body::read(incoming.body).await?)?;
-    if review.get("kind").and_then(Value::as_str) != Some("SelfSubjectReview") {
-        return Err(ApiError::bad_request("the body is no SelfSubjectReview"));
+    let mut asked = body::decode(&media, &body::read(incoming.body).await?)?;
+    let kind = review.kind();
+    if asked.get("kind").is_some_and(|given| given != kind) {
+        return Err(ApiError::bad_request(format!("the body is no {kind}")));
     }
+    asked["kind"] = kind.into();
+    asked["apiVersion"] = format!("{}/v1", review.group()).into();
+    let spec = asked.get("spec").cloned().unwrap_or_default();
+    let status = match review {
+        Review::OwnSubject => {
+            asked["metadata"] = json!({"creationTimestamp": core.clock.timestamp()});
+            asked["status"] = json!({"userInfo": shown(user)});
+            return Ok(respond::json(201, &asked, incoming.query.flag("pretty")));
+        }
+        Review::Token => of_token(core, &spec)?,
+        Review::Access => {
+            check(review, &asked, &spec)?;
+            let of = described(&spec);
+            of_access(&decide(core, &of, &action(&spec)?))
+        }
+        Review::LocalAccess => {
+            check(review, &asked, &spec)?;
+            let namespace = route.namespace.as_deref().unwrap_or_default();
+            check_namespace(&spec, namespace)?;
+            asked["metadata"]["namespace"] = namespace.into();
+            let of = described(&spec);
+            of_access(&decide(core, &of, &action(&spec)?))
+        }
+        Review::OwnAccess => {
+            check(review, &asked, &spec)?;
+            of_access(&decide(core, user, &action(&spec)?))
+        }
+    };
+    let manager = options::manager(&incoming.query, &incoming.record.user_agent);
+    let namespace = asked["metadata"].get("namespace").cloned();
+    asked["metadata"] = json!({"managedFields": [{
+        "apiVersion": asked["apiVersion"], "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": fields(&spec)},
+        "manager": manager, "operation": "Update", "time": core.clock.timestamp(),
+    }]});
+    if let Some(namespace) = namespace {
+        asked["metadata"]["namespace"] = namespace;
+    }
+    asked["status"] = status;
+    Ok(respond::json(201, &asked, incoming.query.flag("pretty")))
+}
+
+/// The fields of a spec, as their owner's.
+fn fields(spec: &Value) -> Value {
+    let mut owned = Map::new();
+    for (name, value) in spec.as_object().into_iter().flatten() {
+        let inner = match value {
+            Value::Object(_) => {
+                let mut inner = fields(value);
+                inner["."] = json!({});
+                inner
+            }
+            _ => json!({}),
+        };
+        owned.insert(format!("f:{name}"), inner);
+    }
+    owned.into()
+}
+
+fn shown(user: &User) -> Value {
     let mut known = json!({"username": user.name, "groups": user.groups});
     if !user.uid.is_empty() {
         known["uid"] = user.uid.clone().into();
@@ -44,7 +154,150 @@ where
     if !user.extra.is_empty() {
         known["extra"] = json!(user.extra);
     }
-    review["metadata"] = json!({"creationTimestamp": core.clock.timestamp()});
-    review["status"] = json!({"userInfo": known});
-    Ok(respond::json(201, &review, incoming.query.flag("pretty")))
+    known
+}
+
+fn of_token(core: &Core, spec: &Value) -> Result<Value, ApiError> {
+    let token = spec
+        .get("token")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    if token.is_empty() {
+        return Err(ApiError::bad_request(
+            "token is required for TokenReview in authentication",
+        ));
+    }
+    let audiences = texts(spec, "audiences");
+    let Some((user, audiences)) = core.tokens.review(token, &audiences, core.clock.now()) else {
+        let error = "[invalid bearer token, unknown]";
+        return Ok(json!({"user": {}, "error": error}));
+    };
+    Ok(json!({"authenticated": true, "user": shown(&user), "audiences": audiences}))
+}
+
+fn of_access(decision: &Decision) -> Value {
+    let mut status = json!({"allowed": decision.allowed});
+    if !decision.reason.is_empty() {
+        status["reason"] = decision.reason.clone().into();
+    }
+    status
+}
+
+/// # Errors
+/// 422 for a question that is none.
+fn check(review: Review, asked: &Value, spec: &Value) -> Result<(), ApiError> {
+    let given = |field: &str| spec.get(field).filter(|value| !value.is_null());
+    let (resource, path) = (given("resourceAttributes"), given("nonResourceAttributes"));
+    let mut causes = Vec::new();
+    if let (Some(_), Some(path)) = (resource, path) {
+        let detail = "cannot be specified in combination with resourceAttributes";
+        causes.push(Cause::invalid("spec.nonResourceAttributes", path, detail));
+    }
+    if resource.is_none() && path.is_none() {
+        let detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
+        causes.push(Cause::invalid(
+            "spec.resourceAttributes",
+            &Value::Null,
+            detail,
+        ));
+    }
+    let is_somebody = !text(spec, "user").is_empty() || !texts(spec, "groups").is_empty();
+    if review != Review::OwnAccess && !is_somebody {
+        let detail = "at least one of user or group must be specified";
+        causes.push(Cause::invalid("spec.user", &"".into(), detail));
+    }
+    for selector in ["fieldSelector", "labelSelector"] {
+        if resource.is_some_and(|resource| resource.get(selector).is_some()) {
+            let feature = format!("{selector} of {}", review.kind());
+            return Err(ApiError::not_implemented(feature));
+        }
+    }
+    let metadata = asked.get("metadata").and_then(Value::as_object);
+    let mut named = metadata.into_iter().flatten().filter(|(name, value)| {
+        let is_place = review == Review::LocalAccess && *name == "namespace";
+        !is_place
+            && !matches!(name.as_str(), "managedFields" | "creationTimestamp")
+            && !value.is_null()
+    });
+    if named.next().is_some() {
+        // A real server shows the fields of its own type here.
+        return Err(ApiError::not_implemented(format!(
+            "metadata of {}",
+            review.kind()
+        )));
+    }
+    if causes.is_empty() {
+        return Ok(());
+    }
+    Err(ApiError::invalid_kind(
+        AUTHORIZATION,
+        review.kind(),
+        "",
+        causes,
+    ))
+}
+
+fn check_namespace(spec: &Value, namespace: &str) -> Result<(), ApiError> {
+    let kind = Review::LocalAccess.kind();
+    let mut causes = Vec::new();
+    if let Some(resource) = spec.get("resourceAttributes")
+        && text(resource, "namespace") != namespace
+    {
+        let given = text(resource, "namespace");
+        causes.push(Cause::invalid(
+            "spec.resourceAttributes.namespace",
+            &given.into(),
+            "must match metadata.namespace",
+        ));
+    }
+    if let Some(path) = spec.get("nonResourceAttributes") {
+        let detail = "disallowed on this kind of request";
+        causes.push(Cause::invalid("spec.nonResourceAttributes", path, detail));
+    }
+    if causes.is_empty() {
+        return Ok(());
+    }
+    Err(ApiError::invalid_kind(AUTHORIZATION, kind, "", causes))
+}
+
+/// Whom a spec describes.
+fn described(spec: &Value) -> User {
+    User {
+        name: text(spec, "user").into(),
+        uid: text(spec, "uid").into(),
+        groups: texts(spec, "groups"),
+        ..User::default()
+    }
+}
+
+/// What a spec asks about.
+fn action(spec: &Value) -> Result<Action, ApiError> {
+    if let Some(path) = spec.get("nonResourceAttributes") {
+        return Ok(Action {
+            verb: text(path, "verb").into(),
+            what: What::Path(text(path, "path").into()),
+        });
+    }
+    let resource = spec.get("resourceAttributes");
+    let resource = resource.ok_or_else(|| ApiError::bad_request("no attributes"))?;
+    Ok(Action {
+        verb: text(resource, "verb").into(),
+        what: What::Resource {
+            group: text(resource, "group").into(),
+            resource: text(resource, "resource").into(),
+            subresource: text(resource, "subresource").into(),
+            namespace: text(resource, "namespace").into(),
+            name: text(resource, "name").into(),
+        },
+    })
+}
+
+fn text<'a>(value: &'a Value, field: &str) -> &'a str {
+    value.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn texts(value: &Value, field: &str) -> Vec<String> {
+    let values = value.get(field).and_then(Value::as_array);
+    let values = values.into_iter().flatten().filter_map(Value::as_str);
+    values.map(String::from).collect()
 }

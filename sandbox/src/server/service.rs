@@ -1,4 +1,4 @@
-use std::convert::Infallible;
+use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -6,13 +6,16 @@ use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderName, Request, Response};
 use http_body::Body as HttpBody;
 
+use super::permitted::{may, may_impersonate};
 use super::pods::Upgrade;
 use super::query::Query;
 use super::respond::{self, Body};
+use super::reviews::{self, Review};
 use super::route::{ResourceRoute, Route, route};
-use super::{compress, documents, resource, reviews};
+use super::{compress, documents, resource};
 use crate::auth::Trust;
 use crate::core::Core;
+use crate::fault::Fault;
 use crate::record::RecordedRequest;
 
 /// A request with its path and query read.
@@ -24,12 +27,12 @@ pub(super) struct Incoming<B> {
     pub(super) upgrade: Option<Upgrade>,
 }
 
-/// Answers one request. Never fails: what goes wrong is an answer too.
+/// Answers one request. What goes wrong is an answer too; it fails only where an answer is to be lost.
 pub(super) async fn answer<B>(
     core: Arc<Core>,
     trust: Trust,
     request: Request<B>,
-) -> Result<Response<Body>, Infallible>
+) -> io::Result<Response<Body>>
 where
     B: HttpBody<Data = Bytes>,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -38,7 +41,12 @@ where
     let upgrade = Upgrade::of(&mut parts);
     let query = Query::parse(parts.uri.query().unwrap_or_default());
     let route = route(&parts.method, parts.uri.path(), &query);
-    let user = core.tokens.who(&parts.headers, trust, core.clock.now());
+    let user = core.tokens.who(
+        &parts.headers,
+        trust,
+        core.clock.now(),
+        |sender, user, groups| may_impersonate(&core, sender, user, groups),
+    );
     let record = RecordedRequest {
         method: parts.method.to_string(),
         path: parts.uri.path().into(),
@@ -60,12 +68,18 @@ where
         body,
         upgrade,
     };
-    let allowed = user.and_then(|user| core.faults.check(&record).map(|()| user));
+    let user =
+        user.and_then(|user| may(&core, &user, &route, &incoming.query, &record).map(|()| user));
+    let fault = user.is_ok().then(|| core.faults.take(&record)).flatten();
+    let allowed = user.and_then(|user| match &fault {
+        Some(Fault::Answer(answer)) => Err(answer.to_error()),
+        Some(Fault::Lost) | None => Ok(user),
+    });
     let result = match (allowed, route) {
-        (Ok(user), Route::Resource(route)) if reviews::is_own(&route) => {
-            reviews::own(&core, &user, incoming).await
-        }
-        (Ok(_), Route::Resource(route)) => resource::answer(&core, route, incoming).await,
+        (Ok(user), Route::Resource(route)) => match Review::of(&route) {
+            Some(review) => reviews::answer(&core, review, &route, &user, incoming).await,
+            None => resource::answer(&core, route, incoming).await,
+        },
         (Ok(_), Route::Other) => documents::answer(&core, incoming).await,
         (Err(error), _) => Err(error),
     };
@@ -74,6 +88,9 @@ where
         status: response.status().as_u16(),
         ..record
     });
+    if matches!(fault, Some(Fault::Lost)) {
+        return Err(io::Error::other("injected fault: the answer is lost"));
+    }
     if takes_gzip {
         return Ok(compress::gzip(response).await);
     }

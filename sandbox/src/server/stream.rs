@@ -35,6 +35,7 @@ struct Running {
     /// The headings of a table are sent once.
     headings: bool,
     finished: bool,
+    request: RecordedRequest,
     _registration: Registration,
 }
 
@@ -57,7 +58,7 @@ pub(super) fn stream(
     settings: Settings,
     request: RecordedRequest,
 ) -> impl Stream<Item = io::Result<Bytes>> + Send + use<> {
-    let (registration, ended) = core.faults.watches().register(request);
+    let (registration, ended) = core.faults.watches().register(request.clone());
     let now = Instant::now();
     let running = Running {
         core: core.clone(),
@@ -68,6 +69,7 @@ pub(super) fn stream(
         ended,
         headings: true,
         finished: false,
+        request,
         _registration: registration,
     };
     futures_util::stream::unfold(running, |mut running| async move {
@@ -86,11 +88,21 @@ impl Running {
             if let Ok(end) = self.ended.try_recv() {
                 return self.end(end);
             }
+            let core = self.core.clone();
+            if core.faults.holds(&self.request) {
+                // Every branch only waits, so losing one loses nothing.
+                tokio::select! {
+                    biased;
+                    () = core.cancel.cancelled() => return None,
+                    Ok(end) = &mut self.ended => return self.end(end),
+                    () = core.faults.released(&self.request) => continue,
+                    () = sleep_until(self.deadline) => return None,
+                }
+            }
             let events = self.watch.take(CHUNK)?;
             if !events.is_empty() {
                 return Some(Ok(self.write(events)));
             }
-            let core = self.core.clone();
             // Every branch only waits, so losing one loses nothing.
             tokio::select! {
                 biased;
@@ -100,6 +112,9 @@ impl Running {
                     return None;
                 },
                 () = sleep_until(self.next_bookmark), if self.settings.bookmarks => {
+                    if core.faults.holds(&self.request) {
+                        continue;
+                    }
                     // From now on: a reader that was slow gets one and not all it missed.
                     self.next_bookmark = Instant::now() + BOOKMARKS;
                     // Changes of other kinds wake nobody, but they move the place up to which everything was told.

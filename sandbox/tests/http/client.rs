@@ -74,6 +74,11 @@ impl Client {
         self.connection.clone().send_request(request).await.unwrap()
     }
 
+    /// Whether there is an answer at all.
+    pub(crate) async fn is_answered(&self, request: Request<Full<Bytes>>) -> bool {
+        self.connection.clone().send_request(request).await.is_ok()
+    }
+
     pub(crate) async fn send(&self, request: Request<Full<Bytes>>) -> Answer {
         let (parts, body) = self.open(request).await.into_parts();
         let body = body.collect().await.unwrap().to_bytes();

@@ -3,7 +3,7 @@ use std::time::Duration;
 use pilothouse_sandbox::{Answer, RequestMatcher, Sandbox};
 use serde_json::{Value, json};
 
-use crate::client::{Client, MAPS};
+use crate::client::{Client, MAPS, request};
 
 #[tokio::test(start_paused = true)]
 async fn planned_answers_come_in_order_and_then_no_more() {
@@ -59,6 +59,59 @@ async fn watches_break_end_or_expire_on_request() {
     assert_eq!(faults.running_watches(&RequestMatcher::any()), 1);
     faults.close_watches(&RequestMatcher::any());
     assert_eq!(other.next().await.unwrap(), None::<Value>);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_whose_answer_is_lost_is_carried_out() {
+    let client = Client::new().await;
+    let creates = RequestMatcher::any().verb("create").resource("configmaps");
+    client.sandbox.faults().lose_answers(creates, 1);
+    let create = |name: &str| {
+        let map = json!({"metadata": {"name": name}}).to_string();
+        request("POST", MAPS, "application/json", map)
+    };
+    assert!(!client.is_answered(create("a")).await);
+    let recorded = client.sandbox.requests();
+    assert_eq!((recorded.len(), recorded[0].status), (1, 201));
+    assert_eq!(client.get(&format!("{MAPS}/a")).await.code, 200);
+    // The connection is the same one still.
+    assert!(client.is_answered(create("b")).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_held_tells_everything_when_it_is_released() {
+    let client = Client::new().await;
+    let faults = client.sandbox.faults();
+    let maps = RequestMatcher::any().resource("configmaps");
+    let path = format!("{MAPS}?watch=1&allowWatchBookmarks=true");
+    let mut before = client.watch(&path).await;
+    assert_eq!(before.event().await.0, "BOOKMARK");
+    faults.hold_watches(maps.clone());
+    let mut after = client.watch(&path).await;
+    client.map("a", "b").await;
+    client.map("c", "d").await;
+    for watch in [&mut before, &mut after] {
+        // Longer than the pause between bookmarks.
+        let event = tokio::time::timeout(Duration::from_secs(70), watch.event()).await;
+        assert!(event.is_err(), "{event:?}");
+    }
+    faults.release_watches();
+    for watch in [&mut before, &mut after] {
+        let mut names = Vec::new();
+        while names.len() < 2 {
+            let (kind, object) = watch.event().await;
+            if kind != "BOOKMARK" {
+                names.push(object["metadata"]["name"].clone());
+            }
+        }
+        assert_eq!(names, ["a", "c"]);
+    }
+    // One that is held can be broken all the same.
+    faults.hold_watches(maps.clone());
+    assert_eq!(faults.drop_watches(&maps), 2);
+    while let Ok(event) = before.next().await {
+        assert!(event.is_some(), "it ended in good order");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -10,5 +10,6 @@ mod hostile;
 mod https;
 mod lists;
 mod refusals;
+mod reviews;
 mod watches;
 mod writes;

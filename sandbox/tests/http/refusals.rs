@@ -143,13 +143,13 @@ async fn what_cannot_be_done_is_refused_in_the_servers_words() {
             (501, "NotImplemented", "the sandbox does not implement the subresource pods/proxy".to_owned()),
         ),
         (
-            "POST /apis/authentication.k8s.io/v1/tokenreviews".into(),
+            "POST /apis/authorization.k8s.io/v1/selfsubjectrulesreviews".into(),
             json,
             "{}".into(),
             (
                 501,
                 "NotImplemented",
-                "the sandbox does not implement tokenreviews of authentication.k8s.io/v1".to_owned(),
+                "the sandbox does not implement selfsubjectrulesreviews of authorization.k8s.io/v1".to_owned(),
             ),
         ),
         (

@@ -15,6 +15,9 @@ mod note;
 #[path = "../../../framework/src/queue/priority.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod priority;
+#[path = "../../../framework/src/queue/queued_key.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod queued_key;
 #[path = "../../../framework/src/queue/ready.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod ready;
@@ -47,6 +50,7 @@ use self::{
     core::{End, Run},
     note::Note,
     priority::Priority,
+    queued_key::{KeyState, QueuedKey},
     retry::Retry,
     shared::{Asked, Observe, Shared, Ticket},
 };

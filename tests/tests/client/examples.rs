@@ -13,7 +13,7 @@ use pilothouse::{
     operator::{Operator, Running},
     resource::{Object, ObjectMeta},
 };
-use configmap_sync::{LABEL, SharedConfig, SharedConfigSpec};
+use configmap_sync::{ASKS_FOR, SharedConfig, SharedConfigSpec};
 use scheduled_task::{ScheduledTask, ScheduledTaskSpec};
 use serde_json::json;
 
@@ -89,6 +89,17 @@ pub(crate) async fn a_task_runs_again_and_again(target: &Target) {
         .delete("greet", &DeleteParams::default())
         .await
         .unwrap();
+    let waits = || async {
+        let events = target.api::<Event>();
+        let events = events.list(&ListParams::default()).await.unwrap().items;
+        let mut reasons = events.iter().filter_map(|event| event.reason.as_deref());
+        reasons.any(|reason| reason == "Waiting").then_some(())
+    };
+    let task = tasks.get_opt("greet").await.unwrap();
+    if task.is_some_and(|task| task.status.is_some_and(|status| status.active.is_some())) {
+        target.until("the task waits for its run", waits).await;
+        assert!(tasks.get_opt("greet").await.unwrap().is_some());
+    }
     let gone = || async {
         // A run that is under way comes to its end first.
         for job in jobs.list(&ListParams::default()).await.unwrap().items {
@@ -123,7 +134,7 @@ async fn end(target: &Target, job: &str, succeeds: bool) {
 
 pub(crate) async fn settings_are_where_they_are_wanted_and_nowhere_else(target: &Target) {
     let running = started(configmap_sync::operator(), &target.client).await;
-    let all = Api::<SharedConfig>::all(&target.client);
+    let all = target.api::<SharedConfig>();
     let name = target.namespace.as_str();
     let shared = SharedConfig {
         metadata: ObjectMeta {
@@ -142,8 +153,9 @@ pub(crate) async fn settings_are_where_they_are_wanted_and_nowhere_else(target: 
         .create(&PostParams::default(), &other)
         .await
         .unwrap();
-    let label = async |namespace: &str, value: Option<&str>| {
-        let patch = Patch::Merge(json!({"metadata": {"labels": {LABEL: value}}}));
+    let key = format!("{name}/{name}");
+    let asks = async |namespace: &str, value: Option<&str>| {
+        let patch = Patch::Merge(json!({"metadata": {"annotations": {ASKS_FOR: value}}}));
         let params = PatchParams::default();
         namespaces.patch(namespace, &params, &patch).await.unwrap();
     };
@@ -161,8 +173,8 @@ pub(crate) async fn settings_are_where_they_are_wanted_and_nowhere_else(target: 
         target.until(&format!("{expected:?}"), seen).await;
     };
 
-    label(name, Some(name)).await;
-    label(other.name(), Some(name)).await;
+    asks(name, Some(&key)).await;
+    asks(other.name(), Some(&key)).await;
     colours([Some("blue"), Some("blue")]).await;
     let copies = || async {
         let status = all.get(name).await.unwrap().status?;
@@ -178,10 +190,15 @@ pub(crate) async fn settings_are_where_they_are_wanted_and_nowhere_else(target: 
     let maps = target.api::<ConfigMap>();
     maps.delete(name, &DeleteParams::default()).await.unwrap();
     colours([Some("green"), Some("green")]).await;
-    label(other.name(), None).await;
+    asks(other.name(), None).await;
     colours([Some("green"), None]).await;
+    asks(other.name(), Some(&key)).await;
+    colours([Some("green"), Some("green")]).await;
 
+    // The source goes when its copies are gone.
     all.delete(name, &DeleteParams::default()).await.unwrap();
+    let gone = || async { all.get_opt(name).await.unwrap().is_none().then_some(()) };
+    target.until("the source is gone", gone).await;
     colours([None, None]).await;
     let params = DeleteParams::default();
     namespaces.delete(other.name(), &params).await.unwrap();

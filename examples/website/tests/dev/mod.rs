@@ -26,17 +26,25 @@ pub struct Dev {
     /// What it said until it was ready.
     pub banner: String,
     pub kubeconfig: PathBuf,
-    metrics: SocketAddr,
+    /// Where its own listener is.
+    pub metrics: SocketAddr,
 }
 
 impl Dev {
     /// Starts it on free ports, and waits until it says that it runs.
     pub fn start() -> Self {
+        Self::start_with(&[], &[])
+    }
+
+    /// The same with more on its command line and in its environment.
+    pub fn start_with(arguments: &[&str], environment: &[(&str, &str)]) -> Self {
         let home = tempfile::tempdir().unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_website"))
             .arg("dev")
+            .args(arguments)
             .env("XDG_CACHE_HOME", home.path())
             .env_remove("RUST_LOG")
+            .envs(environment.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(File::create(home.path().join("log")).unwrap())
@@ -94,17 +102,7 @@ impl Dev {
 
     /// Status line and body of a GET from its own listener.
     pub fn get(&self, path: &str) -> (String, String) {
-        let mut stream = TcpStream::connect(self.metrics).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        write!(
-            stream,
-            "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
-        )
-        .unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-        (head.lines().next().unwrap().to_owned(), body.to_owned())
+        get(self.metrics, path)
     }
 
     /// The sum of a metric's samples whose line contains `labels`.
@@ -142,6 +140,17 @@ impl Drop for Dev {
             let _ = child.wait();
         }
     }
+}
+
+/// Status line and body of a GET. HTTP/1.0: the body ends with the connection.
+pub fn get(address: SocketAddr, path: &str) -> (String, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    write!(stream, "GET {path} HTTP/1.0\r\nHost: x\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head.lines().next().unwrap().to_owned(), body.to_owned())
 }
 
 /// Waits until `glance` gives a value. The operator is another process: only looking again tells.

@@ -7,7 +7,7 @@ use futures_util::StreamExt;
 use super::*;
 use crate::{
     cache::{
-        Event, InformerScope, Informers, ListenerOptions,
+        Event, InformerClaim, InformerScope, Informers, ListenerOptions,
         fake::{Answer, status},
     },
     client::{Client, Config},
@@ -45,6 +45,55 @@ async fn two_who_ask_for_the_same_share_one_list_one_watch_and_one_copy() {
     let read = |informer: &SharedInformer<ConfigMap>| informer.lister().get(&key).unwrap().unwrap();
     assert!(Arc::ptr_eq(&read(&first), &read(&second)));
     assert_eq!(informers.statuses().len(), 1);
+    informers.shutdown().await;
+}
+
+fn claim(informers: &Informers, server: &FakeServer) -> InformerClaim<ConfigMap> {
+    let (resource, server) = (ApiResource::of::<ConfigMap>(), server.clone());
+    let source = move |_: Option<&str>| server.clone();
+    let informer = informers.measured(resource, InformerScope::all(), None, source, false);
+    InformerClaim::new(informers.clone(), informer)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_informer_that_is_claimed_ends_with_its_last_claim_and_frees_what_it_held() {
+    let (server, informers) = (FakeServer::new(), informers());
+    server.put("a");
+    informers.start(&CancellationToken::new());
+    let (first, second) = (claim(&informers, &server), claim(&informers, &server));
+    assert!(first.synced().await && second.synced().await);
+    assert_eq!(server.requests(), ["list at 0 limit 500", "watch from 1"]);
+    let key = ObjectKey::namespaced("default", "a");
+    let object = Arc::downgrade(&first.lister().get(&key).unwrap().unwrap());
+    first.release().await;
+    server.put("b");
+    settle().await;
+    assert_eq!(second.lister().len(), 2, "somebody needs it still");
+    second.release().await;
+    assert!(object.upgrade().is_none());
+    assert_eq!(informers.statuses().len(), 0);
+    server.put("c");
+    seconds(1000).await;
+    assert_eq!(server.requests(), [""; 0], "nothing is asked any more");
+
+    let dropped = claim(&informers, &server);
+    assert!(dropped.synced().await, "whoever comes later gets a new one");
+    drop(dropped);
+    assert_eq!(informers.statuses().len(), 0);
+    assert!(informers.shutdown().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_informer_that_somebody_asked_for_for_good_outlives_its_claims() {
+    let (server, informers) = (FakeServer::new(), informers());
+    informers.start(&CancellationToken::new());
+    let claimed = claim(&informers, &server);
+    let kept = ask(&informers, &server, InformerScope::all());
+    assert!(kept.is(&claimed));
+    claimed.release().await;
+    server.put("a");
+    settle().await;
+    assert_eq!((kept.lister().len(), informers.statuses().len()), (1, 1));
     informers.shutdown().await;
 }
 

@@ -171,6 +171,7 @@ fn what_happened_is_told_the_same_whether_objects_are_packed_or_not() {
         let batch = Batch {
             deltas,
             initial: false,
+            listed: true,
         };
         let mut processor = Processor::new(store, None);
         processor.add(0, None);

@@ -189,3 +189,27 @@ async fn what_was_used_is_told_from_what_was_not() {
     guard.note_use(&AccessRule::of::<ConfigMap>(["list"]).into());
     assert_eq!(guard.unused().to_string(), "deployments.apps: delete");
 }
+
+#[tokio::test]
+async fn what_is_granted_for_a_time_passes_until_the_last_grant_of_it_is_dropped() {
+    let (client, sent) = counted();
+    let guard = Arc::new(AccessGuard::new(
+        &Access::none(),
+        Some(vec!["default".into()]),
+    ));
+    let client = client.guarded(guard.clone());
+    let reads = || Access::from(AccessRule::of::<ConfigMap>(["get", "list", "watch"]));
+    let passes = async |namespace: &str| {
+        let maps = Api::<ConfigMap>::namespaced(&client, namespace);
+        maps.get("web").await.is_ok()
+    };
+    assert!(!passes("default").await);
+    let (first, second) = (guard.grant(reads()), guard.grant(reads()));
+    assert!(passes("default").await && !passes("elsewhere").await);
+    drop(first);
+    assert!(passes("default").await);
+    drop(second);
+    assert!(!passes("default").await);
+    assert_eq!(sent.load(Ordering::Relaxed), 2);
+    assert!(guard.access().is_empty() && guard.unused().is_empty());
+}

@@ -1,12 +1,13 @@
 use std::collections::BTreeMap;
 
 use http::{Method, header, request::Parts};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::Sent;
 use crate::{
     client::stack::Requested,
-    resource::{ObjectKey, Resource, Status},
+    resource::{ApiResource, Object, ObjectKey, Resource, Status},
 };
 
 /// Group and plural.
@@ -31,8 +32,12 @@ pub(super) struct Failing {
 
 impl Objects {
     /// The objects of a kind that fit its type.
-    pub(super) fn of<K: Resource>(&self) -> impl Iterator<Item = K> {
-        let objects = self.kinds.get(&kind_of::<K>());
+    pub(super) fn of<K: Object + DeserializeOwned>(
+        &self,
+        resource: &ApiResource,
+    ) -> impl Iterator<Item = K> {
+        let kind = (resource.group.to_string(), resource.plural.to_string());
+        let objects = self.kinds.get(&kind);
         let objects = objects.into_iter().flat_map(BTreeMap::values);
         objects.filter_map(|object| serde_json::from_value(object.clone()).ok())
     }
@@ -42,8 +47,20 @@ impl Objects {
     }
 
     /// Puts an object there, whatever was in its place.
-    pub(super) fn put<K: Resource>(&mut self, key: &ObjectKey, object: Value) -> Value {
+    pub(super) fn put<K: Resource>(&mut self, key: &ObjectKey, mut object: Value) -> Value {
+        // Another one, or another version of it: caches have to notice.
+        if let (Ok(_), Some(metadata)) = (
+            self.existing(&kind_of::<K>(), key),
+            object.get_mut("metadata").and_then(Value::as_object_mut),
+        ) {
+            metadata.remove("resourceVersion");
+        }
         self.store(kind_of::<K>(), key, None, object)
+    }
+
+    /// Deletes an object, if it is there.
+    pub(super) fn remove<K: Resource>(&mut self, key: &ObjectKey) -> bool {
+        self.delete(&kind_of::<K>(), key, &Value::Null).is_ok()
     }
 
     /// What a server answers.
@@ -150,8 +167,11 @@ impl Objects {
             Err(_) if verb == "apply" && !of_status => return Ok(self.store(kind, key, None, body)),
             Err(missing) => return Err(missing),
         };
-        let read = &body["metadata"]["resourceVersion"];
-        if !read.is_null() && *read != "" && *read != old["metadata"]["resourceVersion"] {
+        let agrees = |field: &str| {
+            let read = &body["metadata"][field];
+            read.is_null() || *read == "" || *read == old["metadata"][field]
+        };
+        if !agrees("resourceVersion") || !agrees("uid") {
             let text = "the object has been modified; please apply your changes to the latest version and try again";
             return Err(refusal(409, "Conflict", &kind, key, text));
         }

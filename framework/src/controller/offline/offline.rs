@@ -8,6 +8,7 @@ use std::{
 
 use http::{Request, Response, header};
 use http_body_util::BodyExt;
+use k8s_openapi::api::events::v1::Event;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -20,11 +21,12 @@ use crate::{
     client::{Body, BoxError, Client},
     controller::{
         AccessUse, Action, Context, Controller, Environment, Failure, Reconciler, Result,
-        apply_detached::Claims, cancellation::Cancellation, context::Shared,
-        fingerprints::Fingerprints, hub::Hub, readers::Readers, wanted::Wanted,
+        apply_detached::Claims, cancellation::Cancellation, context::Shared, finalizers,
+        fingerprints::Fingerprints, hub::Hub, last_status::LastStatus, readers::Readers,
+        wanted::Wanted,
     },
     metrics::Metrics,
-    resource::{ObjectKey, Resource, Scope, Status},
+    resource::{ApiResource, ObjectKey, Resource, Scope, Status},
 };
 
 /// A reconciler with neither server nor caches nor tasks: objects in, writes out.
@@ -88,21 +90,22 @@ impl<R: Reconciler> Offline<R> {
         let informers = Informers::new(client.clone(), metrics.clone());
         let environment = Environment::new(informers, client, metrics, controller.name());
         let needs = controller.needs();
-        let client = controller
+        let (client, _) = controller
             .access_use
             .guard(&environment, &needs, &controller.wired());
 
         let readers = Readers::default();
-        let mut caches = vec![refill::<R::Resource>(&readers)];
+        let mut caches = vec![refill::<R::Resource>(&controller.resource(), &readers)];
         caches.extend(
             controller
                 .wirings
                 .iter()
                 .filter_map(|one| one.offline(&readers)),
         );
-        let Some(own) = readers.get::<R::Resource>() else {
+        let Some(own) = readers.get::<R::Resource>(&controller.resource()) else {
             unreachable!("it was made readable right above")
         };
+        controller.children.connect_offline(&readers);
         let mut hub = Hub::new(controller.name, controller.limiter, &environment);
         (hub.own, hub.readers) = (own, readers);
         Self {
@@ -142,7 +145,10 @@ impl<R: Reconciler> Offline<R> {
     /// What the store holds now, the reconciler's writes included.
     pub fn get<K: Resource>(&self, name: &str) -> Option<K> {
         let key = key::<K>(name);
-        self.objects().of::<K>().find(|object| object.key() == key)
+        let resource = ApiResource::of::<K>();
+        self.objects()
+            .of::<K>(&resource)
+            .find(|object| object.key() == key)
     }
 
     /// A context of the object of that name, with caches that are as the store is now.
@@ -165,11 +171,14 @@ impl<R: Reconciler> Offline<R> {
             // There is no watch by which it could come back.
             uncached: true,
             wanted: Wanted::default(),
+            last_status: LastStatus::default(),
             finalizer: None,
         }
     }
 
-    /// Reconciles the object of that name, once.
+    /// Reconciles the object of that name, once, as the controller does: the finalizers that `wire` asks for
+    /// stand on it before, it is cleaned up instead if it is [being deleted](Self::delete), and what is not
+    /// applied any more is pruned.
     ///
     /// # Errors
     /// The reconciler's; there is no such object.
@@ -181,7 +190,37 @@ impl<R: Reconciler> Offline<R> {
                 "there is no {kind} {key}: seed it first"
             )));
         };
-        self.reconciler.reconcile(object, &context).await
+        finalizers::reconcile(&*self.reconciler, object, &context).await
+    }
+
+    /// Calls [`Reconciler::deleted`] for the object of that name, and forgets it.
+    ///
+    /// # Errors
+    /// The reconciler's; the object is still there.
+    pub async fn deleted(&self, name: &str) -> Result<()> {
+        let context = self.context(name);
+        let key = context.key.clone();
+        if context.object.is_some() {
+            let kind = R::Resource::KIND;
+            return Err(Failure::new(format!(
+                "{kind} {key} is there: delete it first, and reconcile it if it has finalizers"
+            )));
+        }
+        self.reconciler.deleted(&key, &context).await?;
+        self.shared.hub.states.remove(&key);
+        Ok(())
+    }
+
+    /// Deletes an object, as somebody else would: it goes at once, or stays with its deletion begun
+    /// while it has finalizers. Tells whether there was one.
+    pub fn delete<K: Resource>(&self, name: &str) -> bool {
+        self.objects().remove::<K>(&key::<K>(name))
+    }
+
+    /// The Events that were recorded since this was last asked, oldest first. Equal ones are one with a
+    /// count, as ever.
+    pub fn events(&self) -> Vec<Event> {
+        self.shared.events.take_unsent()
     }
 
     /// The reconciler.

@@ -63,12 +63,6 @@ impl<C: Object> Cached for Informer<C> {
 }
 
 impl dyn Cached {
-    /// Whether it reads objects of `resource`, in whatever version.
-    pub(super) fn reads(&self, resource: &ApiResource) -> bool {
-        let own = self.resource();
-        (&own.group, &own.plural) == (&resource.group, &resource.plural)
-    }
-
     /// Whether it may hold an object that is like this.
     pub(super) fn may_hold(
         &self,

@@ -13,8 +13,9 @@ use super::demand::{Change, Demand, View, compare};
 pub(super) struct Core<K, N> {
     keys: HashMap<K, Pending<K, N>>,
     /// Per informer and object the keys that ask something of it.
-    wanted: Vec<HashMap<K, Vec<K>>>,
-    parked: BTreeSet<K>,
+    wanted: HashMap<usize, HashMap<K, Vec<K>>>,
+    /// Parked keys of which nothing is asked any more.
+    free: BTreeSet<K>,
     /// When which key's demands are to be settled by asking the server.
     due: BTreeSet<(u64, K)>,
     dropped: u64,
@@ -46,6 +47,11 @@ struct Token<K> {
 
 /// Whose caches are asked.
 pub(super) trait Caches<K> {
+    /// Whether `informer` is still read: of one that is not nothing is asked.
+    fn has(&self, informer: usize) -> bool {
+        let _ = informer;
+        true
+    }
     /// Calls `look` with what `informer` has of `object` now.
     fn look<T>(&self, informer: usize, object: &K, look: impl FnOnce(View<'_>) -> T) -> T;
 }
@@ -66,6 +72,14 @@ pub(super) enum Gate<N> {
     Open(N, Option<u64>),
     /// It waits; its first wait says so.
     Closed { first: bool },
+}
+
+/// A key that waits, for people to look at.
+pub(super) struct Waiting<K> {
+    pub(super) key: K,
+    pub(super) since: u64,
+    /// What it asks of which informer's objects.
+    pub(super) asked: Vec<(usize, K, Demand)>,
 }
 
 /// What the server is to be asked: how this object is.
@@ -114,8 +128,8 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
     pub(super) fn new() -> Self {
         Self {
             keys: HashMap::new(),
-            wanted: Vec::new(),
-            parked: BTreeSet::new(),
+            wanted: HashMap::new(),
+            free: BTreeSet::new(),
             due: BTreeSet::new(),
             dropped: 0,
         }
@@ -136,7 +150,7 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
             Some(earlier) => demand.after(&earlier.demand),
             None => demand,
         };
-        if !caches.look(informer, object, |view| demand.is_met(view)) {
+        if !is_met(caches, informer, object, &mut demand) {
             let from = match demand {
                 Demand::Unknown => now,
                 _ => now.saturating_add(PATIENCE),
@@ -168,15 +182,7 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
             return Gate::Open(note, None);
         };
         pending.forgotten = false;
-        self.look_at(
-            key,
-            |_| true,
-            |token| {
-                caches.look(token.informer, &token.object, |view| {
-                    token.demand.is_met(view)
-                })
-            },
-        );
+        self.look_at(key, |_| true, |token| token.is_met(caches));
         let Some(pending) = self.keys.get_mut(key) else {
             return Gate::Open(note, None);
         };
@@ -194,7 +200,6 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
             note,
             since: since.unwrap_or(now),
         });
-        self.parked.insert(key.clone());
         self.schedule(key);
         Gate::Closed {
             first: since.is_none(),
@@ -211,12 +216,12 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
 
     /// Whether what happens in the cache of `informer` matters to anybody.
     pub(super) fn wants(&self, informer: usize) -> bool {
-        self.wanted.get(informer).is_some_and(|one| !one.is_empty())
+        self.wanted.contains_key(&informer)
     }
 
     /// Something happened to `object` in the cache of `informer`.
     pub(super) fn heard(&mut self, informer: usize, object: &K, change: Change<'_>) {
-        let wanted = self.wanted.get(informer);
+        let wanted = self.wanted.get(&informer);
         let Some(keys) = wanted.and_then(|wanted| wanted.get(object)).cloned() else {
             return;
         };
@@ -237,12 +242,14 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
         caches: &impl Caches<K>,
         now: u64,
     ) -> Vec<Woken<K, N>> {
-        let parked: Vec<K> = self.parked.iter().cloned().collect();
+        let is_parked = |key: &K| self.keys.get(key).is_some_and(|one| one.parked.is_some());
+        let mut parked = self.keys_of(informer);
+        parked.retain(is_parked);
         for key in parked {
             self.look_at(
                 &key,
                 |token| token.informer == informer,
-                |token| caches.look(informer, &token.object, |view| token.demand.is_met(view)),
+                |token| token.is_met(caches),
             );
         }
         self.woken(now)
@@ -250,11 +257,8 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
 
     /// The versions of `informer` do not mean any more what they meant.
     pub(super) fn went_back(&mut self, informer: usize, now: u64) -> Vec<Woken<K, N>> {
-        let wanted = self.wanted.get(informer);
-        let keys = wanted.into_iter().flat_map(HashMap::values).flatten();
-        let keys: BTreeSet<K> = keys.cloned().collect();
         let mut dropped = 0;
-        for key in keys {
+        for key in self.keys_of(informer) {
             // What is not known is still not known.
             dropped += self.look_at(
                 &key,
@@ -343,9 +347,7 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
                 Found::Object { uid, version, .. } => match (&token.demand, version) {
                     (Demand::Unknown, Some(version)) => {
                         token.demand = Demand::at(*uid, version);
-                        caches.look(token.informer, &token.object, |view| {
-                            token.demand.is_met(view)
-                        })
+                        token.is_met(caches)
                     }
                     (
                         Demand::At {
@@ -380,6 +382,23 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
         std::mem::take(&mut self.dropped)
     }
 
+    /// Some of the keys that wait, `limit` at most.
+    pub(super) fn parked(&self, limit: usize) -> Vec<Waiting<K>> {
+        let parked = self.keys.iter().filter_map(|(key, pending)| {
+            let since = pending.parked.as_ref()?.since;
+            let asked = pending.tokens.iter().map(|token| {
+                let object = token.object.clone();
+                (token.informer, object, token.demand.clone())
+            });
+            Some(Waiting {
+                key: key.clone(),
+                since,
+                asked: asked.collect(),
+            })
+        });
+        parked.take(limit).collect()
+    }
+
     /// How many keys have something to ask.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
@@ -392,16 +411,23 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
         self.keys.values().map(|pending| pending.tokens.len()).sum()
     }
 
+    /// The keys that ask something of `informer`, in their order.
+    fn keys_of(&self, informer: usize) -> BTreeSet<K> {
+        let objects = self.wanted.get(&informer).into_iter();
+        objects
+            .flat_map(HashMap::values)
+            .flatten()
+            .cloned()
+            .collect()
+    }
+
     /// The parked keys of which nothing is asked any more.
     fn woken(&mut self, now: u64) -> Vec<Woken<K, N>> {
-        let is_free = |key: &&K| {
-            let pending = self.keys.get(key);
-            pending.is_none_or(|pending| pending.tokens.is_empty())
-        };
-        let free: Vec<K> = self.parked.iter().filter(is_free).cloned().collect();
+        let free = std::mem::take(&mut self.free);
         let mut woken = Vec::with_capacity(free.len());
         for key in free {
-            let parked = self.keys.get_mut(&key).and_then(|one| one.parked.take());
+            let pending = self.keys.get_mut(&key);
+            let parked = pending.and_then(|one| one.parked.take());
             self.schedule(&key);
             if let Some(Parked { note, since }) = parked {
                 let waited = now.saturating_sub(since);
@@ -450,10 +476,7 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
         if self.keys.get(key).is_some_and(is_full) {
             self.make_room(key, token.informer);
         }
-        if self.wanted.len() <= token.informer {
-            self.wanted.resize_with(token.informer + 1, HashMap::new);
-        }
-        let wanted = &mut self.wanted[token.informer];
+        let wanted = self.wanted.entry(token.informer).or_default();
         let keys = wanted.entry(token.object.clone()).or_default();
         keys.push(key.clone());
         let pending = self.keys.entry(key.clone()).or_insert_with(|| Pending {
@@ -507,7 +530,7 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
     /// Brings up to date when the server is asked for `key`; a key of which nothing is left ends.
     fn schedule(&mut self, key: &K) {
         let Some(pending) = self.keys.get_mut(key) else {
-            self.parked.remove(key);
+            self.free.remove(key);
             return;
         };
         let waits = pending.parked.is_some() || pending.forgotten;
@@ -525,17 +548,33 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
             }
             pending.due = due;
         }
-        if pending.parked.is_none() {
-            self.parked.remove(key);
-            if pending.tokens.is_empty() {
-                self.keys.remove(key);
-            }
+        if pending.parked.is_some() && pending.tokens.is_empty() {
+            self.free.insert(key.clone());
+        } else {
+            self.free.remove(key);
+        }
+        if pending.parked.is_none() && pending.tokens.is_empty() {
+            self.keys.remove(key);
         }
     }
 }
 
-fn unwant<K: Eq + Hash>(wanted: &mut [HashMap<K, Vec<K>>], key: &K, token: &Token<K>) {
-    let Some(objects) = wanted.get_mut(token.informer) else {
+impl<K> Token<K> {
+    fn is_met(&mut self, caches: &impl Caches<K>) -> bool {
+        is_met(caches, self.informer, &self.object, &mut self.demand)
+    }
+}
+
+fn is_met<K>(caches: &impl Caches<K>, informer: usize, object: &K, demand: &mut Demand) -> bool {
+    !caches.has(informer) || caches.look(informer, object, |view| demand.is_met(view))
+}
+
+fn unwant<K: Eq + Hash>(
+    wanted: &mut HashMap<usize, HashMap<K, Vec<K>>>,
+    key: &K,
+    token: &Token<K>,
+) {
+    let Some(objects) = wanted.get_mut(&token.informer) else {
         return;
     };
     if let Some(keys) = objects.get_mut(&token.object) {
@@ -545,5 +584,8 @@ fn unwant<K: Eq + Hash>(wanted: &mut [HashMap<K, Vec<K>>], key: &K, token: &Toke
         if keys.is_empty() {
             objects.remove(&token.object);
         }
+    }
+    if objects.is_empty() {
+        wanted.remove(&token.informer);
     }
 }

@@ -184,6 +184,10 @@ fn a_deletion_is_waited_for_until_the_cache_cannot_have_the_object_any_more() {
     core.demand(&KEY, (0, 0), &1, gone(None, false), &Hand::new().at("5"), 0);
     assert!(!is_open(&mut core, &Hand::new().at("6")));
     assert!(is_open(&mut core, &Hand::new().at("8")));
+    // And that of another object of the name does not.
+    let mut core = after(Demand::at(Some("before"), "7"));
+    core.demand(&KEY, (0, 0), &1, gone(None, false), &Hand::new().at("5"), 0);
+    assert!(!is_open(&mut core, &Hand::new().at("8")));
 }
 
 #[test]
@@ -372,52 +376,100 @@ fn what_a_key_without_an_object_asks_for_ends_by_itself() {
     assert_eq!(core.tokens(), 1);
 }
 
+/// Caches that count how often they are looked at, and of which number 1 may be read no longer.
+struct Counted {
+    looks: std::cell::Cell<usize>,
+    gone: bool,
+}
+
+impl Caches<u8> for Counted {
+    fn has(&self, informer: usize) -> bool {
+        !self.gone || informer != 1
+    }
+
+    fn look<T>(&self, _: usize, _: &u8, look: impl FnOnce(View<'_>) -> T) -> T {
+        self.looks.set(self.looks.get() + 1);
+        look(View::default())
+    }
+}
+
+fn parked_at_1(keys: u8) -> (Core<u8, ()>, Counted) {
+    let caches = Counted {
+        looks: Default::default(),
+        gone: false,
+    };
+    let mut core = Core::new();
+    for key in 0..keys {
+        core.demand(&key, (1, 0), &key, at("7"), &caches, 0);
+        let gate = core.ask(&key, (), |(), ()| (), &caches, 0);
+        assert_eq!(gate, Gate::Closed { first: true });
+    }
+    caches.looks.set(0);
+    (core, caches)
+}
+
+#[test]
+fn a_change_of_one_cache_costs_nothing_to_those_who_wait_for_another() {
+    let (mut core, caches) = parked_at_1(100);
+    assert!(core.wake(0, &caches, 0).is_empty());
+    assert_eq!(caches.looks.get(), 0);
+    core.wake(1, &caches, 0);
+    assert_eq!(caches.looks.get(), 100);
+}
+
+#[test]
+fn nothing_is_asked_any_more_of_a_cache_that_is_read_no_longer() {
+    let (mut core, mut caches) = parked_at_1(3);
+    caches.gone = true;
+    assert_eq!(core.wake(1, &caches, 5).len(), 3);
+    core.demand(&9, (1, 0), &9, Demand::Unknown, &caches, 5);
+    assert_eq!((core.len(), core.tokens(), core.next_due()), (0, 0, None));
+}
+
 #[test]
 fn too_much_of_one_key_is_put_together_and_still_waited_for() {
-    let mut core = Core::<u32, ()>::new();
-    struct Nothing(Option<&'static str>);
-    impl Caches<u32> for Nothing {
-        fn look<T>(&self, _: usize, _: &u32, look: impl FnOnce(View<'_>) -> T) -> T {
+    const LAST: u32 = 2 * TOKENS as u32;
+    /// The last object alone, and the collection's version.
+    struct Last(Option<&'static str>);
+    impl Caches<u32> for Last {
+        fn look<T>(&self, _: usize, object: &u32, look: impl FnOnce(View<'_>) -> T) -> T {
+            let last = Held {
+                uid: None,
+                version: Some("12048"),
+            };
             look(View {
-                held: None,
+                held: (*object == LAST && self.0.is_some()).then_some(last),
                 collection: self.0,
             })
         }
     }
-    let last = 2 * TOKENS as u32;
-    for object in 1..=last {
-        let version = (10_000 + object).to_string();
-        core.demand(
-            &0,
-            (0, 0),
-            &object,
-            Demand::at(None, &version),
-            &Nothing(None),
-            0,
-        );
-        assert!(core.tokens() <= TOKENS);
+    let mut core = Core::<u32, ()>::new();
+    let demand = |core: &mut Core<u32, ()>, object, version: &str| {
+        let demand = Demand::at(None, version);
+        core.demand(&0, (0, 0), &object, demand, &Last(None), 0);
+        core.tokens()
+    };
+    for object in 1..=LAST {
+        let tokens = demand(&mut core, object, &(10_000 + object).to_string());
+        assert!(tokens <= TOKENS);
+        if object == TOKENS as u32 + 1 {
+            assert_eq!(tokens, 2, "one for all, and the new one");
+        }
     }
     assert_eq!(core.take_dropped(), 0);
     let just = |_: (), ()| ();
-    let before = Nothing(Some("12047"));
+    let before = Last(Some("12046"));
     assert_eq!(
         core.ask(&0, (), just, &before, 0),
         Gate::Closed { first: true }
     );
-    let now = Nothing(Some("12048"));
+    let now = Last(Some("12047"));
     assert!(matches!(core.ask(&0, (), just, &now, 0), Gate::Open(..)));
     assert_eq!(core.len(), 0);
 
     // What cannot be put together goes, the oldest first, and is counted.
     for object in 0..=TOKENS as u32 {
-        core.demand(
-            &0,
-            (0, 0),
-            &object,
-            Demand::at(None, "b"),
-            &Nothing(None),
-            0,
-        );
+        demand(&mut core, object, "b");
     }
     assert_eq!((core.tokens(), core.take_dropped()), (TOKENS, 1));
 }

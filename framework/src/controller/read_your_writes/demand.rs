@@ -1,4 +1,4 @@
-use std::cmp::Ordering;
+use std::{cmp::Ordering, fmt};
 
 /// What one write asks of one informer's cache before its key may be reconciled again.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +44,17 @@ pub(super) enum Change<'a> {
     Seen(&'a str),
     /// The object with this UID is gone.
     Deleted(&'a str),
+}
+
+/// `at version 17`, for people.
+impl fmt::Display for Demand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::At { version, .. } => write!(f, "at version {version}"),
+            Self::Gone { .. } => f.write_str("gone"),
+            Self::Unknown => f.write_str("with the outcome of a write"),
+        }
+    }
 }
 
 impl Demand {

@@ -11,6 +11,7 @@ mod catch_up;
 mod core;
 mod demand;
 mod follower;
+mod informers;
 mod settle;
 mod shared;
 mod sync;
@@ -18,5 +19,8 @@ mod writes;
 
 #[cfg(test)]
 mod core_test;
+#[cfg(test)]
+mod shared_test;
 
+pub(super) use informers::Followed;
 pub(super) use writes::ReadYourWrites;

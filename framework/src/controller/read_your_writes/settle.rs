@@ -98,11 +98,10 @@ async fn ask_server<N: Note>(
     client: &Client,
     ask: Ask<ObjectKey>,
 ) -> (Ask<ObjectKey>, Answer) {
-    let Some(cached) = inner.caches.get(ask.kind) else {
+    let Some(resource) = inner.caches.kind(ask.kind) else {
         return (ask, Ok(None));
     };
-    let namespace = ask.object.namespace();
-    let api = Api::<PartialObject>::of(client, cached.resource().clone(), namespace);
+    let api = Api::<PartialObject>::of(client, resource, ask.object.namespace());
     let answer = api.get_opt(ask.object.name()).await;
     (ask, answer)
 }

@@ -1,7 +1,7 @@
 use std::hash::Hash;
 
 use super::{
-    core::{Ask, Caches, Core, Found, Gate, Settled, Woken},
+    core::{Ask, Caches, Core, Found, Gate, Settled, Waiting, Woken},
     demand::{Change, Demand},
     sync::{Mutex, MutexGuard},
 };
@@ -99,6 +99,11 @@ impl<K: Clone + Eq + Hash + Ord, N> Shared<K, N> {
     /// As [`Core::take_dropped`].
     pub(super) fn take_dropped(&self) -> u64 {
         self.lock().take_dropped()
+    }
+
+    /// As [`Core::parked`].
+    pub(super) fn parked(&self, limit: usize) -> Vec<Waiting<K>> {
+        self.lock().parked(limit)
     }
 
     /// As [`Core::len`].

@@ -1,21 +1,19 @@
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, Mutex, PoisonError, RwLock},
-};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use futures_util::future::join_all;
 use tokio::{sync::Notify, time::Instant};
 
 use super::{
-    cached::{Cached, Informer},
-    core::{Caches, Gate, Woken},
-    demand::{Demand, View},
+    core::{Gate, Waiting, Woken},
+    demand::Demand,
     follower::Follower,
+    informers::{Followed, Informers},
     shared::Shared,
 };
 use crate::{
-    cache::{Field, SharedInformer, Subscription},
+    cache::{Field, SharedInformer},
     client::Client,
+    controller::report::Parked,
     metrics::ReadYourWritesMetrics,
     queue::{Note, Priority, Work, WorkQueue},
     resource::{ApiResource, Object, ObjectKey},
@@ -34,12 +32,7 @@ pub(super) struct Inner<N: Note> {
     epoch: Instant,
     /// The API server has to be asked earlier than was known.
     pub(super) due: Notify,
-    subscriptions: Mutex<Vec<Subscription>>,
 }
-
-/// The informers of the controller, by number.
-#[derive(Default)]
-pub(super) struct Informers(RwLock<Vec<Arc<dyn Cached>>>);
 
 /// What the caches held of an object before it was to be deleted: informer and UID.
 pub(in crate::controller) struct Before(Vec<(usize, Option<String>)>);
@@ -58,38 +51,34 @@ impl<N: Note> ReadYourWrites<N> {
                 metrics,
                 epoch: Instant::now(),
                 due: Notify::new(),
-                subscriptions: Mutex::default(),
             }),
         }
     }
 
-    /// What is written to objects that `informer` may hold is waited for from now on.
-    pub(in crate::controller) fn follow<C: Object>(&self, informer: &SharedInformer<C>) {
-        let mut caches = self.inner.caches.write();
-        let is_known = |one: &Arc<dyn Cached>| {
-            let one = one.as_any().downcast_ref::<Informer<C>>();
-            one.is_some_and(|one| one.informer.is(informer))
-        };
-        if caches.iter().any(is_known) {
-            return;
-        }
-        let follower = Follower {
-            informer: caches.len(),
-            writes: Arc::downgrade(&self.inner),
-        };
-        caches.push(Arc::new(Informer {
-            informer: informer.clone(),
-            lister: informer.lister(),
-        }));
-        drop(caches);
-        let subscription = informer.follow("read your writes", follower);
-        self.inner.subscriptions().push(subscription);
+    /// What is written to objects that `informer` may hold is waited for from now on, until as many have
+    /// [unfollowed](Self::unfollow) it.
+    pub(in crate::controller) fn follow<C: Object>(
+        &self,
+        informer: &SharedInformer<C>,
+    ) -> Followed {
+        self.inner.caches.follow(informer, |number| {
+            let writes = Arc::downgrade(&self.inner);
+            informer.follow(
+                "read your writes",
+                Follower {
+                    informer: number,
+                    writes,
+                },
+            )
+        })
     }
 
-    /// Ends the listening.
-    pub(in crate::controller) async fn unfollow(&self) {
-        let subscriptions = std::mem::take(&mut *self.inner.subscriptions());
-        for subscription in subscriptions {
+    /// Takes back one [`follow`](Self::follow): when it was the last of its informer nothing is asked of that one
+    /// any more, and nothing is kept of it.
+    pub(in crate::controller) async fn unfollow(&self, Followed(number): Followed) {
+        if let Some(subscription) = self.inner.caches.unfollow(number) {
+            // Who waits for it waits no longer.
+            self.inner.reached(number, false);
             subscription.remove().await;
         }
     }
@@ -97,7 +86,7 @@ impl<N: Note> ReadYourWrites<N> {
     /// Waits until each cache has all that was written before this was called, by whomever: for who
     /// takes over the lease from another process, before the first reconcile.
     pub(in crate::controller) async fn catch_up(&self, client: &Client) {
-        let caches = self.inner.caches.read().clone();
+        let caches = self.inner.caches.all();
         join_all(caches.iter().map(|one| one.catch_up(client.clone()))).await;
     }
 
@@ -203,6 +192,29 @@ impl<N: Note> ReadYourWrites<N> {
         self.inner.due.notify_one();
     }
 
+    /// Some of the keys that wait, `limit` at most.
+    pub(in crate::controller) fn parked(&self, limit: usize) -> Vec<Parked> {
+        let (inner, now) = (&self.inner, self.inner.now());
+        let parked = inner.shared.parked(limit).into_iter();
+        let parked = parked.map(|Waiting { key, since, asked }| {
+            // Two caches may hold the same objects.
+            let waits_for: BTreeSet<_> = asked
+                .into_iter()
+                .map(|(informer, object, demand)| {
+                    let kind = inner.caches.get(informer);
+                    let kind = kind.map_or_else(String::new, |one| one.resource().kind.to_string());
+                    format!("{kind} {object} {demand}")
+                })
+                .collect();
+            Parked {
+                key,
+                since: Duration::from_millis(now.saturating_sub(since)),
+                waits_for: waits_for.into_iter().collect(),
+            }
+        });
+        parked.collect()
+    }
+
     fn demand(
         &self,
         key: &ObjectKey,
@@ -230,7 +242,7 @@ impl<N: Note> Inner<N> {
 
     /// When the clock says so many milliseconds.
     pub(super) fn instant(&self, at: u64) -> Instant {
-        self.epoch + std::time::Duration::from_millis(at)
+        self.epoch + Duration::from_millis(at)
     }
 
     /// The cache of `informer` has changed.
@@ -258,80 +270,6 @@ impl<N: Note> Inner<N> {
 
     fn waited(&self, milliseconds: u64) {
         self.metrics.waiting.observe(milliseconds as f64 / 1000.0);
-    }
-
-    fn subscriptions(&self) -> std::sync::MutexGuard<'_, Vec<Subscription>> {
-        let subscriptions = &self.subscriptions;
-        subscriptions.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Informers {
-    /// Number and kind of those that read `resource` and that `pick` picks.
-    pub(super) fn of(
-        &self,
-        resource: &ApiResource,
-        pick: impl Fn(&(dyn Cached + 'static)) -> bool,
-    ) -> Vec<(usize, usize)> {
-        let caches = self.read();
-        let reads = |(_, one): &(usize, &Arc<dyn Cached>)| one.reads(resource);
-        let mut kind = None;
-        let picked = caches.iter().enumerate().filter(reads);
-        picked
-            .filter_map(|(number, one)| {
-                // The kind bears the number of its first informer.
-                let kind = *kind.get_or_insert(number);
-                pick(&**one).then_some((number, kind))
-            })
-            .collect()
-    }
-
-    pub(super) fn get(&self, informer: usize) -> Option<Arc<dyn Cached>> {
-        self.read().get(informer).cloned()
-    }
-
-    pub(super) fn relist(&self, informers: &BTreeSet<usize>) {
-        for informer in informers.iter().filter_map(|one| self.get(*one)) {
-            informer.relist();
-        }
-    }
-
-    fn uid(&self, informer: usize, object: &ObjectKey) -> Option<String> {
-        self.look(informer, object, |view| {
-            view.held.and_then(|held| held.uid).map(str::to_owned)
-        })
-    }
-
-    fn is_selective(&self, informer: usize) -> bool {
-        self.get(informer).is_some_and(|one| {
-            let scope = one.scope();
-            scope.label_selector.is_some() || scope.field_selector.is_some()
-        })
-    }
-
-    fn read(&self) -> std::sync::RwLockReadGuard<'_, Vec<Arc<dyn Cached>>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> std::sync::RwLockWriteGuard<'_, Vec<Arc<dyn Cached>>> {
-        self.0.write().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Caches<ObjectKey> for Informers {
-    fn look<T>(&self, informer: usize, object: &ObjectKey, look: impl FnOnce(View<'_>) -> T) -> T {
-        let mut look = Some(look);
-        let mut seen = None;
-        if let Some(cached) = self.get(informer) {
-            cached.look(object, &mut |view| {
-                seen = look.take().map(|look| look(view));
-            });
-        }
-        match (seen, look) {
-            (Some(seen), _) => seen,
-            (None, Some(look)) => look(View::default()),
-            (None, None) => unreachable!("a cache shows what it has once"),
-        }
     }
 }
 

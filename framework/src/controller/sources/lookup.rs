@@ -3,7 +3,7 @@ use std::sync::Arc;
 use crate::{
     cache::Lister,
     controller::{Error, readers::Readers},
-    resource::{ObjectKey, Resource},
+    resource::{ApiResource, Object, ObjectKey, Resource},
 };
 
 /// The caches of the wired kinds, for mappings that have to look something up.
@@ -41,10 +41,20 @@ impl<'a> Lookup<'a> {
     /// # Errors
     /// [`Error::NotWired`].
     pub fn lister<C: Resource>(&self) -> Result<Lister<C>, Error> {
-        self.readers.get().ok_or(Error::NotWired {
+        let lister = self.readers.get(&ApiResource::of::<C>());
+        lister.ok_or(Error::NotWired {
             verb: "look up",
             kind: C::KIND,
             line: "reads",
         })
+    }
+
+    /// The cache of a kind known only at run time.
+    ///
+    /// # Errors
+    /// [`Error::NotWiredOf`] if `wire` does not name the kind, read as this type.
+    pub fn lister_of<C: Object>(&self, resource: &ApiResource) -> Result<Lister<C>, Error> {
+        let lister = self.readers.get(resource);
+        lister.ok_or_else(|| Error::not_wired_of::<C>("look up", resource))
     }
 }

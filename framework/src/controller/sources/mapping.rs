@@ -3,7 +3,7 @@ use std::fmt;
 use super::Lookup;
 use crate::{
     controller::{Change, Result, hub::Hub},
-    resource::{ObjectKey, Resource},
+    resource::{Object, ObjectKey, Resource},
 };
 
 /// From an object of kind `C` to keys of the reconciled kind.
@@ -17,13 +17,19 @@ pub(in crate::controller) enum Mapping<C> {
 type OfObject<C> = dyn Fn(&C) -> Vec<ObjectKey> + Send;
 type OfChange<C> = dyn Fn(&Change<'_, C>, &Lookup<'_>) -> Result<Vec<ObjectKey>> + Send;
 
-impl<C: Resource> Mapping<C> {
-    /// The keys. A mapping that panics or fails is counted and logged, and names none.
-    pub(super) fn keys<K: Resource>(&self, hub: &Hub<K>, change: &Change<'_, C>) -> Vec<ObjectKey> {
+impl<C: Object> Mapping<C> {
+    /// The keys. A mapping that panics or fails is counted and logged with the name of the `kind` it maps from, and
+    /// names none.
+    pub(super) fn keys<K: Resource>(
+        &self,
+        kind: &str,
+        hub: &Hub<K>,
+        change: &Change<'_, C>,
+    ) -> Vec<ObjectKey> {
         match self {
             Self::Object(map) => {
                 let keys = |object: &C| {
-                    let what = format_args!("the mapping from {} {}", C::KIND, object.key());
+                    let what = format_args!("the mapping from {kind} {}", object.key());
                     hub.guarded(what, || map(object)).unwrap_or_default()
                 };
                 change.objects().flat_map(keys).collect()
@@ -31,7 +37,7 @@ impl<C: Resource> Mapping<C> {
             Self::Change(map) => {
                 let object = change.new().or(change.old());
                 let key = object.map(|object| object.key().to_string());
-                let what = format!("the mapping from {} {}", C::KIND, key.unwrap_or_default());
+                let what = format!("the mapping from {kind} {}", key.unwrap_or_default());
                 named(hub, &what, || map(change, &Lookup::new(&hub.readers)))
             }
         }

@@ -5,6 +5,7 @@
 
 mod channel;
 mod inlet;
+mod kind;
 mod lookup;
 mod mapping;
 mod own;
@@ -27,6 +28,7 @@ pub use source::Source;
 pub use timer::Timer;
 
 pub(super) use inlet::Inlet;
+pub(super) use kind::Kind;
 pub(super) use mapping::Mapping;
 pub(super) use own::Own;
 pub(super) use owned::Owned;

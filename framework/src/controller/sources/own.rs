@@ -1,84 +1,97 @@
+use std::sync::Arc;
+
 use super::{
-    Inlet,
-    passes::passes,
+    Inlet, Kind,
+    passes::{passes, priority},
     wiring::{Connection, Wiring},
 };
 use crate::{
-    cache::Event,
+    cache::{Event, Origin},
     controller::{Change, Environment, Predicate, Role, Wired, annotations, causes::Cause},
     queue::Priority,
-    resource::{ApiResource, Resource},
+    resource::Resource,
 };
 
 /// The reconciled kind.
 pub(in crate::controller) struct Own<K> {
     pub(in crate::controller) predicate: Option<Predicate<K>>,
+    /// Those of the controller.
+    pub(in crate::controller) finalizers: Vec<Arc<str>>,
 }
 
 impl<K: Resource> Wiring<K> for Own<K> {
     fn wired(&self) -> Option<Wired> {
-        Some(Wired {
-            resource: ApiResource::of::<K>(),
-            role: Role::Reconciled,
-        })
+        Kind::<K>::typed().wired(Role::Reconciled)
     }
 
     fn connect(self: Box<Self>, environment: &Environment, inlet: &Inlet<K>) -> Connection {
         let hub = inlet.clone();
-        Connection::listening(environment, inlet, move |event: &Event<K>| {
-            self.take(&hub, event)
+        Kind::typed().listen(environment, inlet, move |event: &Event<K>, origin| {
+            self.take(&hub, event, origin)
         })
     }
 }
 
 impl<K: Resource> Own<K> {
-    fn take(&self, hub: &Inlet<K>, event: &Event<K>) {
+    fn take(&self, hub: &Inlet<K>, event: &Event<K>, origin: Origin) {
         let key = event.key();
+        let mut priority = priority(origin);
         let passes = |change| passes(hub, self.predicate.as_ref(), &change);
-        let (priority, cause) = match event {
+        let cause = match event {
             Event::Added { object, initial } => {
-                if !passes(Change::created(object, *initial)) {
+                // It may have begun to go while nobody watched.
+                if !passes(Change::created(object, *initial)) && !self.holds_back(object) {
                     return;
                 }
                 match initial {
-                    true => (Priority::Low, Cause::Initial),
-                    false => (Priority::Normal, Cause::Created),
+                    true => Cause::Initial,
+                    false => Cause::Created,
                 }
             }
             Event::Updated { old, new } => match annotations::asked(&**old, new) {
-                Some(cause) => (Priority::High, cause),
+                Some(cause) => {
+                    priority = Priority::High;
+                    cause
+                }
                 None => {
                     let change = Change::updated(&**old, new);
                     // Whatever is kept of the object has to go with it.
                     let goes = matches!(change, Change::DeletionBegan { .. });
-                    let counts = passes(change) || goes && hub.states.contains(&key);
+                    let ours = hub.states.contains(&key) || self.holds_back(new);
+                    let counts = passes(change) || goes && ours;
                     if !counts || hub.is_echo(old, new) {
                         return;
                     }
                     if let Some(generations) = &hub.generations {
                         generations.changed(&key, &**old, new);
                     }
-                    (Priority::Normal, Cause::Updated)
+                    Cause::Updated
                 }
             },
             Event::Resync { object } => {
                 if !passes(Change::Resync { object }) {
                     return;
                 }
-                (Priority::Low, Cause::Resync)
+                Cause::Resync
             }
             Event::Recreated { .. } | Event::Deleted { .. } | Event::UndecodableDeleted { .. } => {
                 if let Some(generations) = &hub.generations {
                     generations.outdate(&key);
                 }
-                let cause = match event {
+                match event {
                     Event::Recreated { .. } => Cause::Created,
                     _ => Cause::Deleted,
-                };
-                (Priority::Normal, cause)
+                }
             }
-            Event::Undecodable { .. } => (Priority::Normal, Cause::Undecodable),
+            Event::Undecodable { .. } => Cause::Undecodable,
         };
         hub.ask(key, priority, cause);
+    }
+
+    /// Whether the object only stays until we have removed a finalizer: no predicate may swallow that.
+    fn holds_back(&self, object: &K) -> bool {
+        let present = object.metadata().finalizers.as_deref().unwrap_or_default();
+        let ours = |name: &String| self.finalizers.iter().any(|our| **our == **name);
+        object.is_deleting() && present.iter().any(ours)
     }
 }

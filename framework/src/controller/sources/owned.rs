@@ -1,5 +1,9 @@
+use std::any::TypeId;
+
+use serde::{Serialize, de::DeserializeOwned};
+
 use super::{
-    Inlet,
+    Inlet, Kind,
     passes::{passes, priority},
     wiring::{Connection, Wiring},
 };
@@ -11,21 +15,27 @@ use crate::{
         owner_map::{References, is_of_another, owners},
     },
     queue::Priority,
-    resource::{ApiResource, OwnerReference, Resource},
+    resource::{Object, OwnerReference, Resource},
 };
 
 /// A kind whose objects are owned by reconciled ones.
 pub(in crate::controller) struct Owned<C> {
+    pub(in crate::controller) kind: Kind<C>,
     pub(in crate::controller) predicate: Option<Predicate<C>>,
     pub(in crate::controller) references: References,
 }
 
-impl<K: Resource, C: Resource> Wiring<K> for Owned<C> {
+impl<K, C> Wiring<K> for Owned<C>
+where
+    K: Resource,
+    C: Object + Serialize + DeserializeOwned,
+{
     fn wired(&self) -> Option<Wired> {
-        Some(Wired {
-            resource: ApiResource::of::<C>(),
-            role: Role::Owned,
-        })
+        self.kind.wired(Role::Owned)
+    }
+
+    fn read_as(&self) -> Option<TypeId> {
+        Some(TypeId::of::<C>())
     }
 
     #[cfg(feature = "dev")]
@@ -33,15 +43,19 @@ impl<K: Resource, C: Resource> Wiring<K> for Owned<C> {
         &self,
         readers: &crate::controller::readers::Readers,
     ) -> Option<crate::controller::offline::Refill> {
-        Some(crate::controller::offline::refill::<C>(readers))
+        self.kind.offline(readers)
     }
 
     fn connect(self: Box<Self>, environment: &Environment, inlet: &Inlet<K>) -> Connection {
         let hub = inlet.clone();
-        let which = self.references;
-        Connection::listening(environment, inlet, move |event: &Event<C>| {
+        let Self {
+            kind,
+            predicate,
+            references: which,
+        } = *self;
+        kind.listen(environment, inlet, move |event: &Event<C>, origin| {
+            let priority = priority(origin);
             for change in Change::of(event) {
-                let priority = priority(&change);
                 let add = |child: &C, gone: bool| {
                     let references = child.metadata().owner_references.as_deref();
                     let references = references.unwrap_or_default();
@@ -52,7 +66,7 @@ impl<K: Resource, C: Resource> Wiring<K> for Owned<C> {
                 let changed_hands = matches!((old, new), (Some(old), Some(new))
                     if old.metadata().owner_references != new.metadata().owner_references);
                 let lost = matches!(event, Event::Undecodable { .. });
-                if lost || changed_hands || passes(&hub, self.predicate.as_ref(), &change) {
+                if lost || changed_hands || passes(&hub, predicate.as_ref(), &change) {
                     if let Some(new) = new {
                         add(new, lost);
                     }
@@ -67,7 +81,7 @@ impl<K: Resource, C: Resource> Wiring<K> for Owned<C> {
             {
                 let namespace = object.key.namespace();
                 let references = &object.owner_references;
-                add_owners(&hub, references, namespace, which, true, Priority::Normal);
+                add_owners(&hub, references, namespace, which, true, priority);
             }
         })
     }

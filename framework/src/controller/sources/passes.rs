@@ -1,4 +1,5 @@
 use crate::{
+    cache::Origin,
     controller::{Change, Predicate, hub::Hub},
     queue::Priority,
     resource::{Object, Resource},
@@ -16,10 +17,11 @@ pub(super) fn passes<K: Resource, C: Object>(
     })
 }
 
-/// How urgent what a change leads to is.
-pub(super) fn priority<C: Object>(change: &Change<'_, C>) -> Priority {
-    match change.is_old_news() {
-        true => Priority::Low,
-        false => Priority::Normal,
+/// How urgent what an event leads to is. What a list brings may have happened long ago and be much at once;
+/// whoever changes something now does not wait behind it.
+pub(super) fn priority(origin: Origin) -> Priority {
+    match origin {
+        Origin::Present | Origin::List => Priority::Low,
+        Origin::Watch => Priority::Normal,
     }
 }

@@ -1,23 +1,30 @@
-use std::marker::PhantomData;
+use std::any::TypeId;
+
+use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
-    Inlet,
+    Inlet, Kind,
     wiring::{Connection, Wiring},
 };
 use crate::{
     controller::{Environment, Role, Wired},
-    resource::{ApiResource, Resource},
+    resource::{Object, Resource},
 };
 
 /// A kind that is only read.
-pub(in crate::controller) struct Read<C>(pub(in crate::controller) PhantomData<fn() -> C>);
+pub(in crate::controller) struct Read<C>(pub(in crate::controller) Kind<C>);
 
-impl<K: Resource, C: Resource> Wiring<K> for Read<C> {
+impl<K, C> Wiring<K> for Read<C>
+where
+    K: Resource,
+    C: Object + Serialize + DeserializeOwned,
+{
     fn wired(&self) -> Option<Wired> {
-        Some(Wired {
-            resource: ApiResource::of::<C>(),
-            role: Role::Read,
-        })
+        self.0.wired(Role::Read)
+    }
+
+    fn read_as(&self) -> Option<TypeId> {
+        Some(TypeId::of::<C>())
     }
 
     #[cfg(feature = "dev")]
@@ -25,10 +32,10 @@ impl<K: Resource, C: Resource> Wiring<K> for Read<C> {
         &self,
         readers: &crate::controller::readers::Readers,
     ) -> Option<crate::controller::offline::Refill> {
-        Some(crate::controller::offline::refill::<C>(readers))
+        self.0.offline(readers)
     }
 
     fn connect(self: Box<Self>, environment: &Environment, inlet: &Inlet<K>) -> Connection {
-        Connection::reading::<C, K>(environment, inlet)
+        self.0.read(environment, inlet)
     }
 }

@@ -1,20 +1,21 @@
 use std::{
     fmt,
-    marker::PhantomData,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use futures_core::Stream;
+use serde::{Serialize, de::DeserializeOwned};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    Inlet, Lookup, Mapping, Owned, Pumped, Read, Request, Source, Watched,
+    Inlet, Kind, Lookup, Mapping, Owned, Pumped, Read, Request, Source, Watched,
     source::Life,
     wiring::{Connection, Wiring},
 };
 use crate::{
+    client::{AccessGrant, AccessGuard},
     controller::{Change, Environment, Result, hub::Hub, owner_map::References},
-    resource::{CanOwn, ObjectKey, Resource},
+    resource::{ApiResource, CanOwn, Object, ObjectKey, Resource},
 };
 
 /// Adds sources to a controller while it works; cloning shares it.
@@ -23,6 +24,10 @@ use crate::{
 /// object. What is added waits for its own kind only, and nothing waits for it: no
 /// reconcile that it asks for begins before it has synced, others go on. What is added before the
 /// controller works begins with it.
+///
+/// While a source is there its kind is [declared](super::super::Controller::needs) as that of a wired one is, so that a
+/// [`Context`](super::super::Context) may read it past the cache, and write what is owned. No manifest can know of it: what the API
+/// server is to allow has to be declared by [`Controller::access`](super::super::Controller::access).
 ///
 /// ```
 /// use pilothouse::controller::{Request, Sources};
@@ -53,6 +58,7 @@ enum State<K> {
 struct Runtime<K> {
     environment: Environment,
     hub: Arc<Hub<K>>,
+    guard: Arc<AccessGuard>,
     tracker: TaskTracker,
     stop: CancellationToken,
 }
@@ -64,6 +70,7 @@ impl<K: Resource> Sources<K> {
         K::Scope: CanOwn<C::Scope>,
     {
         self.add(Owned::<C> {
+            kind: Kind::typed(),
             predicate: None,
             references: References::Controller,
         })
@@ -75,6 +82,7 @@ impl<K: Resource> Sources<K> {
         map: impl Fn(&C) -> Vec<ObjectKey> + Send + 'static,
     ) -> Source {
         self.add(Watched {
+            kind: Kind::typed(),
             map: Mapping::Object(Box::new(map)),
             predicate: None,
         })
@@ -86,6 +94,7 @@ impl<K: Resource> Sources<K> {
         map: impl Fn(&Change<'_, C>, &Lookup<'_>) -> Result<Vec<ObjectKey>> + Send + 'static,
     ) -> Source {
         self.add(Watched {
+            kind: Kind::typed(),
             map: Mapping::Change(Box::new(map)),
             predicate: None,
         })
@@ -93,7 +102,43 @@ impl<K: Resource> Sources<K> {
 
     /// As [`Controller::reads`](super::super::Controller::reads).
     pub fn reads<C: Resource>(&self) -> Source {
-        self.add(Read::<C>(PhantomData))
+        self.add(Read::<C>(Kind::typed()))
+    }
+
+    /// As [`Controller::owns_of`](super::super::Controller::owns_of).
+    pub fn owns_of<C>(&self, resource: ApiResource) -> Source
+    where
+        C: Object + Serialize + DeserializeOwned,
+    {
+        self.add(Owned::<C> {
+            kind: Kind::of(resource),
+            predicate: None,
+            references: References::Controller,
+        })
+    }
+
+    /// As [`Controller::watches_of`](super::super::Controller::watches_of).
+    pub fn watches_of<C>(
+        &self,
+        resource: ApiResource,
+        map: impl Fn(&C) -> Vec<ObjectKey> + Send + 'static,
+    ) -> Source
+    where
+        C: Object + Serialize + DeserializeOwned,
+    {
+        self.add(Watched {
+            kind: Kind::of(resource),
+            map: Mapping::Object(Box::new(map)),
+            predicate: None,
+        })
+    }
+
+    /// As [`Controller::reads_of`](super::super::Controller::reads_of).
+    pub fn reads_of<C>(&self, resource: ApiResource) -> Source
+    where
+        C: Object + Serialize + DeserializeOwned,
+    {
+        self.add(Read::<C>(Kind::of(resource)))
     }
 
     /// As [`Controller::source`](super::super::Controller::source).
@@ -121,10 +166,12 @@ impl<K: Resource> Sources<K> {
         &self,
         environment: &Environment,
         hub: &Arc<Hub<K>>,
+        guard: &Arc<AccessGuard>,
     ) -> Started<K> {
         let runtime = Runtime {
             environment: environment.clone(),
             hub: hub.clone(),
+            guard: guard.clone(),
             tracker: TaskTracker::new(),
             stop: CancellationToken::new(),
         };
@@ -151,6 +198,8 @@ impl<K: Resource> Sources<K> {
 impl<K: Resource> Runtime<K> {
     fn begin(&self, wiring: Box<dyn Wiring<K>>, life: Life) {
         let inlet = Inlet::shut_to(&self.hub);
+        let access = wiring.wired().map(|wired| wired.access());
+        let granted = access.map(|access| self.guard.grant(access));
         let connection = wiring.connect(&self.environment, &inlet);
         let (removed, stop) = (life.removed.clone(), self.stop.clone());
         self.tracker.spawn(async move {
@@ -161,7 +210,7 @@ impl<K: Resource> Runtime<K> {
                     () = stop.cancelled() => {}
                 }
             };
-            live(connection, inlet, life, over).await;
+            live(connection, granted, inlet, life, over).await;
         });
     }
 }
@@ -169,22 +218,17 @@ impl<K: Resource> Runtime<K> {
 /// A source from being connected to being gone.
 async fn live<K: Resource>(
     mut connection: Connection,
+    granted: Option<AccessGrant>,
     inlet: Inlet<K>,
     life: Life,
     over: impl Future<Output = ()>,
 ) {
-    let readable = connection.readable.take();
-    let synced = connection.synced;
-    let mut is_readable = false;
     let work = async {
-        if synced.await {
-            if let Some(readable) = &readable {
-                readable(&inlet.readers, true);
-                is_readable = true;
-            }
+        if (&mut connection.synced).await {
+            connection.make_readable(&inlet.readers);
             inlet.open();
             life.synced.send_replace(true);
-            if let Some(pump) = connection.pump {
+            if let Some(pump) = connection.pump.take() {
                 return pump.await;
             }
         }
@@ -195,12 +239,8 @@ async fn live<K: Resource>(
         () = work => {}
         () = over => {}
     }
-    if let Some(subscription) = connection.subscription {
-        subscription.remove().await;
-    }
-    if is_readable && let Some(readable) = readable {
-        readable(&inlet.readers, false);
-    }
+    drop(granted);
+    connection.end(&inlet).await;
 }
 
 /// Sources at work. Dropping it ends them without waiting.

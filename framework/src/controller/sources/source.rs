@@ -38,9 +38,8 @@ impl Source {
 
     /// Removes the source, also if the future is dropped. When the future is done nothing comes from it any more and a
     /// stream was dropped; what it asked for before may still be waiting. Its kind cannot be read any
-    /// more, unless another source has it, too.
-    ///
-    /// The informer of the kind goes on: other controllers may share it.
+    /// more, unless another source has it, too, and its watch and cache have ended, unless somebody else needs them:
+    /// this controller, another one, or whoever took the informer from [`Informers`](crate::cache::Informers).
     pub fn remove(&self) -> impl Future<Output = ()> + Send + use<> {
         self.removed.cancel();
         let mut synced = self.synced.clone();

@@ -1,18 +1,22 @@
-use std::{future::ready, sync::Arc};
+use std::{any::TypeId, future::ready, sync::Arc};
 
 use futures_util::future::BoxFuture;
 
 use super::Inlet;
 use crate::{
-    cache::{Event, InformerScope, InformerStatus, SharedInformer, Subscription},
-    controller::{Environment, Wired, hub::Hub, readers::Readers},
-    resource::Resource,
+    cache::{InformerClaim, InformerScope, InformerStatus, SharedInformer, Subscription},
+    controller::{Environment, Wired, hub::Hub, read_your_writes::Followed, readers::Readers},
+    resource::{Object, Resource},
 };
 
 /// One source of a controller, whatever its kind.
 pub(in crate::controller) trait Wiring<K>: Send {
     /// The kind it watches, if it does.
     fn wired(&self) -> Option<Wired>;
+    /// What its objects are read as, if it watches a kind.
+    fn read_as(&self) -> Option<TypeId> {
+        None
+    }
     /// Makes the kind readable without a server, and gives what fills its cache; `None` for what is no kind.
     #[cfg(feature = "dev")]
     fn offline(&self, readers: &Readers) -> Option<crate::controller::offline::Refill> {
@@ -29,11 +33,20 @@ pub(in crate::controller) struct Connection {
     pub(in crate::controller) status: Option<Arc<dyn Fn() -> InformerStatus + Send + Sync>>,
     /// Whether the first list has reached the cache and the listener; `false` if it never will.
     pub(in crate::controller) synced: BoxFuture<'static, bool>,
-    pub(in crate::controller) subscription: Option<Subscription>,
-    /// Makes its kind readable, or takes that back.
-    pub(in crate::controller) readable: Option<Box<Readable>>,
     /// What has to run while the controller works.
     pub(in crate::controller) pump: Option<BoxFuture<'static, ()>>,
+    cached: Option<Cached>,
+    is_readable: bool,
+}
+
+/// What is held of an informer for a source.
+struct Cached {
+    subscription: Option<Subscription>,
+    /// Makes its kind readable, or takes that back.
+    readable: Box<Readable>,
+    followed: Followed,
+    /// Gives the informer back.
+    release: BoxFuture<'static, ()>,
 }
 
 type Readable = dyn Fn(&Readers, bool) + Send + Sync;
@@ -44,46 +57,74 @@ impl Connection {
         Self {
             status: None,
             synced: Box::pin(ready(true)),
-            subscription: None,
-            readable: None,
             pump: Some(pump),
+            cached: None,
+            is_readable: false,
         }
     }
 
     /// A kind that is read.
-    pub(super) fn reading<C: Resource, K>(environment: &Environment, hub: &Hub<K>) -> Self {
-        let informer = informer::<C>(environment);
-        hub.writes.follow(&informer);
+    pub(super) fn reading<C: Object, K>(informer: InformerClaim<C>, hub: &Hub<K>) -> Self {
+        let followed = hub.writes.follow(&informer);
         let (waited, asked) = (informer.clone(), informer.clone());
+        let (resource, lister) = (informer.resource().clone(), informer.lister());
+        let cached = Cached {
+            subscription: None,
+            readable: Box::new(move |readers, readable| match readable {
+                true => readers.insert(&resource, lister.clone()),
+                false => readers.remove::<C>(&resource),
+            }),
+            followed,
+            release: Box::pin(informer.release()),
+        };
         Self {
             synced: Box::pin(async move { waited.synced().await }),
             status: Some(Arc::new(move || asked.status())),
-            subscription: None,
-            readable: Some(Box::new(move |readers, readable| match readable {
-                true => readers.insert(informer.lister()),
-                false => readers.remove::<C>(),
-            })),
             pump: None,
+            cached: Some(cached),
+            is_readable: false,
         }
     }
 
-    /// A kind that is read and listened to, in the controller's name.
-    pub(super) fn listening<C: Resource, K>(
-        environment: &Environment,
+    /// A kind that is read and listened to.
+    pub(super) fn listening<C: Object, K>(
+        informer: InformerClaim<C>,
+        subscription: Subscription,
         hub: &Hub<K>,
-        listener: impl FnMut(&Event<C>) + Send + 'static,
     ) -> Self {
-        let subscription =
-            informer::<C>(environment).add_named_listener(hub.name.as_str(), listener);
+        let mut connection = Self::reading(informer, hub);
         let ready = subscription.clone();
-        Self {
-            synced: Box::pin(async move { ready.synced().await }),
-            subscription: Some(subscription),
-            ..Self::reading::<C, K>(environment, hub)
+        connection.synced = Box::pin(async move { ready.synced().await });
+        if let Some(cached) = &mut connection.cached {
+            cached.subscription = Some(subscription);
         }
+        connection
+    }
+
+    /// Makes its kind readable, if it has one.
+    pub(in crate::controller) fn make_readable(&mut self, readers: &Readers) {
+        if let Some(cached) = &self.cached {
+            (cached.readable)(readers, true);
+            self.is_readable = true;
+        }
+    }
+
+    /// Ends it: nothing comes from it any more, its kind cannot be read by it, and if nobody else needs the informer
+    /// that has ended, too.
+    pub(in crate::controller) async fn end<K: Resource>(self, hub: &Hub<K>) {
+        let Some(cached) = self.cached else { return };
+        if let Some(subscription) = cached.subscription {
+            subscription.remove().await;
+        }
+        if self.is_readable {
+            (cached.readable)(&hub.readers, false);
+        }
+        hub.writes.unfollow(cached.followed).await;
+        cached.release.await;
     }
 }
 
+/// The informer of a kind for good.
 pub(in crate::controller) fn informer<C: Resource>(environment: &Environment) -> SharedInformer<C> {
     let namespaces = environment.namespaces.iter();
     let scope = InformerScope::all().namespaces(namespaces);

@@ -14,7 +14,7 @@ use crate::{
         finalizers::Finalizers,
         fingerprints::Fingerprints,
         hub::Hub,
-        run,
+        run::{self, Course},
         sources::{Inlet, Own, Wiring},
     },
     queue::ExponentialBackoff,
@@ -27,7 +27,10 @@ async fn nothing_is_remembered_of_objects_that_are_gone() {
     let environment = world.environment();
     let limiter = ExponentialBackoff::default();
     let hub = Arc::new(Hub::new("test".into(), limiter, &environment));
-    let own: Box<dyn Wiring<Deployment>> = Box::new(Own { predicate: None });
+    let own: Box<dyn Wiring<Deployment>> = Box::new(Own {
+        predicate: None,
+        finalizers: Vec::new(),
+    });
     let connection = own.connect(&environment, &Inlet::open_to(&hub));
     let shared = Arc::new(Shared {
         hub: hub.clone(),
@@ -58,7 +61,14 @@ async fn nothing_is_remembered_of_objects_that_are_gone() {
     let cancel = world.cancel.clone();
     let work = async {
         assert!(connection.synced.await);
-        run::work(&Arc::new(probe), &shared, 4, None, &cancel).await;
+        let course = Course {
+            concurrency: 4,
+            timeout: None,
+            permit: None,
+            abort: cancel.clone(),
+            cancel,
+        };
+        run::work(&Arc::new(probe), &shared, course).await;
     };
     let story = async {
         for name in ["a", "b", "c", "d", "e", "f", "g"] {

@@ -8,6 +8,8 @@ mod load;
 mod mapping;
 mod memory;
 mod requests;
+mod selected;
 mod sources;
 mod sync;
+mod turn;
 mod world;

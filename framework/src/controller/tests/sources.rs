@@ -16,6 +16,7 @@ use k8s_openapi::api::{
 
 use super::world::*;
 use crate::{
+    cache::InformerScope,
     controller::{
         Action, Channel, Closed, Context, Controller, Failure, Reconciler, Request, Result, Timer,
         causes::Cause, hub::Hub, sources::Inlet,
@@ -338,6 +339,115 @@ async fn the_first_list_comes_after_changes() {
     pass(30).await;
     assert!(calls.keys().contains(&"default/new".to_owned()));
     assert!(calls.keys().len() < 12);
+}
+
+/// A hundred webs with a child and a Secret each, at rest under one worker, of which each takes 10 ms.
+struct Crowd {
+    world: World,
+    webs: Script<Deployment>,
+    children: Script<ConfigMap>,
+    secrets: Script<Secret>,
+    calls: Calls<Deployment>,
+}
+
+impl Crowd {
+    async fn at_rest() -> Self {
+        let world = World::new();
+        let (webs, children, secrets) = (world.kind(), world.kind(), world.kind());
+        let probe = Probe::new()
+            .wired(|wire| {
+                wire.concurrency(1)
+                    .owns::<ConfigMap>()
+                    .watches::<Secret>(|secret| vec![secret.key()])
+            })
+            .does(|_: Call<Deployment>| async {
+                pass(10).await;
+                Ok(Action::wait())
+            });
+        let calls = probe.calls.clone();
+        let crowd = Self {
+            world,
+            webs,
+            children,
+            secrets,
+            calls,
+        };
+        Self::names().for_each(|name| crowd.put(&name));
+        crowd.world.start(Controller::new(probe));
+        pass(5000).await;
+        crowd.calls.clear();
+        crowd
+    }
+
+    fn names() -> impl Iterator<Item = String> {
+        (0..100).map(|number| format!("web-{number}"))
+    }
+
+    fn put(&self, name: &str) {
+        self.webs.put(named(name));
+        self.secrets.put(named(name));
+        let child = named::<ConfigMap>(name);
+        self.children
+            .put(owned_by::<Deployment, _>(child, name, name));
+    }
+
+    /// Reads a kind anew, and while its hundred keys wait creates another object.
+    async fn relist<K: crate::resource::Resource>(&self) {
+        let informer = self.world.informers.informer::<K>(InformerScope::all());
+        informer.relist();
+        // A list that is asked for comes after a pause.
+        while self.calls.keys().is_empty() {
+            pass(5).await;
+        }
+        self.webs.put(named("new"));
+        pass(25).await;
+        let keys = self.calls.keys();
+        assert!(keys.contains(&"default/new".to_owned()), "{keys:?}");
+        assert!(keys.len() < 10, "{keys:?}");
+        pass(5000).await;
+        let mut keys = self.calls.keys();
+        keys.sort();
+        keys.dedup();
+        assert_eq!(keys.len(), 101, "none is forgotten");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_relist_finds_of_the_reconciled_kind_comes_after_changes() {
+    let crowd = Crowd::at_rest().await;
+    crowd.webs.unseen(|webs| {
+        for (number, name) in Crowd::names().enumerate() {
+            match number % 2 {
+                0 => webs.put(named(&name)),
+                _ => webs.delete(&name),
+            }
+        }
+    });
+    crowd.relist::<Deployment>().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_relist_finds_of_an_owned_kind_comes_after_changes() {
+    let crowd = Crowd::at_rest().await;
+    crowd.children.unseen(|children| {
+        for (number, name) in Crowd::names().enumerate() {
+            let child = || owned_by::<Deployment, _>(named::<ConfigMap>(&name), &name, &name);
+            match number % 2 {
+                0 => children.put(child()),
+                _ => children.delete(&name),
+            }
+        }
+    });
+    crowd.relist::<ConfigMap>().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_relist_finds_of_a_watched_kind_comes_after_changes() {
+    let crowd = Crowd::at_rest().await;
+    crowd.secrets.unseen(|secrets| {
+        Crowd::names().for_each(|name| secrets.delete(&name));
+    });
+    crowd.relist::<Secret>().await;
 }
 
 #[tokio::test(start_paused = true)]

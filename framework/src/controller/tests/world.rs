@@ -63,8 +63,14 @@ pub(super) struct World {
 }
 
 impl World {
+    /// One whose controllers write nothing.
     pub(super) fn new() -> Self {
         let client = Client::new(Config::new("http://127.0.0.1:1".parse().unwrap())).unwrap();
+        Self::with_client(client)
+    }
+
+    /// One whose controllers write by this client.
+    pub(super) fn with_client(client: Client) -> Self {
         let metrics = Metrics::new();
         let informers = Informers::new(client.clone(), metrics.clone());
         let cancel = CancellationToken::new();
@@ -158,6 +164,13 @@ impl<K: Resource> Script<K> {
         state.version += 1;
         object.metadata_mut().resource_version = Some(state.version.to_string());
         state.tell(|| WatchEvent::Deleted(object.clone()));
+    }
+
+    /// Changes things of which no watch tells: only the next list shows them.
+    pub(super) fn unseen(&self, change: impl FnOnce(&Self)) {
+        let watchers = std::mem::take(&mut self.state().watchers);
+        change(self);
+        self.state().watchers = watchers;
     }
 
     fn state(&self) -> MutexGuard<'_, Collection<K>> {

@@ -75,8 +75,12 @@ mod tests {
 
     #[test]
     fn the_factor_lies_between_1_and_1_1_and_varies() {
-        let mut backoff = ExponentialBackoff::default().jitter(Jitter::seeded(7));
-        let delays: Vec<_> = (0..200).map(|_| backoff.delay(1, NOW)).collect();
+        let delays = || {
+            let mut backoff = ExponentialBackoff::default().jitter(Jitter::seeded(7));
+            (0..200).map(move |_| backoff.delay(1, NOW))
+        };
+        assert!(delays().eq(delays()), "the same seed, the same delays");
+        let delays: Vec<_> = delays().collect();
         let (low, high) = (Duration::from_millis(5), Duration::from_micros(5500));
         assert!(delays.iter().all(|delay| (low..=high).contains(delay)));
         assert!(

@@ -1,13 +1,14 @@
 //! Five controllers and thousands of objects over servers that fail, for ten minutes of the paused
-//! clock.
+//! clock. The controllers are as a user writes them: each applies a child by its `Context`.
 //!
 //! By default with 500 objects; `PILOTHOUSE_LOAD=10000` says how many (as `.ci/run full` does), `PILOTHOUSE_SEED` what happens
 //! to them.
 
+mod requests;
 pub(super) mod server;
 
 use std::{
-    collections::{BTreeSet, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -18,11 +19,14 @@ use k8s_openapi::api::{
     core::v1::ConfigMap,
 };
 
-use super::world::{World, named, named_key, owned_by, pass};
+use tokio::time::Instant;
+
+use super::world::{World, named, named_key, pass};
 use crate::{
     controller::{Action, Context, Controller, ControllerStatus, Failure, Reconciler, Result},
     resource::{CanOwn, Namespaced, Object, ObjectKey, Resource},
 };
+use requests::Requests;
 use server::Server;
 
 const WANTED: &str = "example.com/wanted";
@@ -45,6 +49,9 @@ impl Dice {
     }
 }
 
+/// So long what was written is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// Keeps for each object a child that bears what the object wants.
 struct Keeper<K> {
     children: Server<ConfigMap>,
@@ -59,6 +66,16 @@ struct Log {
     running: HashSet<ObjectKey>,
     overlaps: usize,
     calls: usize,
+    /// By owner, the newest state of its child that a reconcile wrote.
+    written: HashMap<ObjectKey, Written>,
+    /// Calls that found an older state in the cache than had been written.
+    stale: Vec<String>,
+}
+
+struct Written {
+    uid: Option<String>,
+    version: u64,
+    at: Instant,
 }
 
 struct Entered<'a>(&'a Mutex<Log>, &'a ObjectKey);
@@ -103,24 +120,45 @@ impl<K: Resource> Keeper<K> {
         !*self.healthy.lock().unwrap() && self.dice.percent(chance)
     }
 
-    /// Writes as clients do: late, sometimes not at all, and sometimes without hearing of it.
-    async fn write(&self, write: impl FnOnce(&Server<ConfigMap>) -> bool) -> Result {
-        pass(1 + self.dice.below(100)).await;
-        if self.luck(4) {
-            return Err(Failure::new("not done"));
+    /// Looks whether the cache has what the last reconcile of `owner` wrote.
+    fn look_at_ground(&self, owner: &ObjectKey, name: &str, cached: Option<&ConfigMap>) {
+        let mut log = self.log.lock().unwrap();
+        let Some(written) = log.written.get(owner) else {
+            return;
+        };
+        if written.at.elapsed() >= PATIENCE {
+            return;
         }
-        if self.luck(1) {
-            panic!("as the test wants it");
-        }
-        if !write(&self.children) {
-            return Err(Failure::new("conflict"));
-        }
-        pass(self.dice.below(50)).await;
-        match self.luck(4) {
-            true => Err(Failure::new("nobody knows")),
-            false => Ok(Action::wait()),
+        let is_it = |child: &&ConfigMap| child.metadata.uid == written.uid;
+        let is_stale = match cached.filter(is_it) {
+            Some(child) => version(child) < written.version,
+            // Not there: that is as it should be if it is gone.
+            None => {
+                let there = self.children.get(&named_key(name));
+                there.as_ref().filter(is_it).is_some()
+            }
+        };
+        if is_stale {
+            log.stale.push(format!("{} {owner}", K::KIND));
         }
     }
+
+    fn note_ground(&self, owner: &ObjectKey, child: &ConfigMap) {
+        let written = Written {
+            uid: child.metadata.uid.clone(),
+            version: version(child),
+            at: Instant::now(),
+        };
+        self.log
+            .lock()
+            .unwrap()
+            .written
+            .insert(owner.clone(), written);
+    }
+}
+
+fn version(child: &ConfigMap) -> u64 {
+    child.resource_version().unwrap().parse().unwrap()
 }
 
 impl<K> Reconciler for Keeper<K>
@@ -137,28 +175,22 @@ where
     async fn reconcile(&self, object: Arc<K>, cx: &Context<K>) -> Result {
         let _entered = Entered::new(&self.log, cx.key());
         let name = child_name::<K>(object.name());
-        let child = cx.get::<ConfigMap>(&name)?;
-        let kept = child.as_ref().is_some_and(|child| {
-            wanted(&**child) == wanted(&*object) && controller_uid(child) == object.uid()
-        });
-        if kept {
-            let wait = self.luck(10);
-            return Ok(match wait {
-                true => Action::requeue_after(Duration::from_secs(self.dice.below(60))),
-                false => Action::wait(),
-            });
+        let cached = cx.get::<ConfigMap>(&name)?;
+        self.look_at_ground(cx.key(), &name, cached.as_deref());
+        let mut child = named::<ConfigMap>(&name);
+        child.metadata.annotations = object.metadata().annotations.clone();
+        let child = cx.apply(child).await?;
+        self.note_ground(cx.key(), &child);
+        if self.luck(1) {
+            panic!("as the test wants it");
         }
-        let uid = object.uid().unwrap_or_default();
-        let mut new = owned_by::<K, ConfigMap>(named(&name), object.name(), uid);
-        new.metadata.annotations = object.metadata().annotations.clone();
-        match child {
-            None => self.write(|children| children.create(new)).await,
-            Some(child) => {
-                new.metadata.uid = child.metadata.uid.clone();
-                new.metadata.resource_version = child.metadata.resource_version.clone();
-                self.write(|children| children.update(new)).await
-            }
+        if self.luck(2) {
+            return Err(Failure::new("as the test wants it"));
         }
+        Ok(match self.luck(5) {
+            true => Action::requeue_after(Duration::from_secs(self.dice.below(60))),
+            false => Action::wait(),
+        })
     }
 
     async fn deleted(&self, key: &ObjectKey, _: &Context<K>) -> Result<()> {
@@ -175,13 +207,16 @@ where
 trait Part {
     /// Something happens to an object.
     fn change(&self, dice: &Dice, number: u64);
+    /// An object, if it is there, wants something else.
+    fn change_mind(&self, dice: &Dice, number: u64);
     fn fault(&self, dice: &Dice);
     fn delete_all(&self);
     /// UIDs of the objects.
     fn uids(&self, into: &mut BTreeSet<String>);
     /// What is not as it should be.
     fn wrong(&self) -> Vec<String>;
-    fn log(&self) -> (usize, usize);
+    /// Calls, overlaps, and calls on stale ground.
+    fn log(&self) -> (usize, usize, Vec<String>);
     fn remembered(&self) -> usize;
 }
 
@@ -214,10 +249,14 @@ where
                     self.children.update(child);
                 }
             }
-            (Some(mut object), _) => {
-                want(&mut object, dice.below(1000));
-                self.server.update(object);
-            }
+            (Some(_), _) => self.change_mind(dice, number),
+        }
+    }
+
+    fn change_mind(&self, dice: &Dice, number: u64) {
+        if let Some(mut object) = self.server.get(&named_key(&format!("o{number}"))) {
+            want(&mut object, dice.below(1000));
+            self.server.update(object);
         }
     }
 
@@ -251,9 +290,9 @@ where
             .collect()
     }
 
-    fn log(&self) -> (usize, usize) {
+    fn log(&self) -> (usize, usize, Vec<String>) {
         let log = self.log.lock().unwrap();
-        (log.calls, log.overlaps)
+        (log.calls, log.overlaps, log.stale.clone())
     }
 
     fn remembered(&self) -> usize {
@@ -331,14 +370,18 @@ async fn whatever_happens_in_ten_minutes_all_is_as_wanted_and_nothing_is_remembe
     let seed = number("PILOTHOUSE_SEED", 0x9E37_79B9_7F4A_7C15);
     // A parent and a child each, of five kinds.
     let each = number("PILOTHOUSE_LOAD", 500) / 10;
-    let world = World::new();
-    let children = Server::<ConfigMap>::new();
-    children.serve(&world);
-    let mut load = Load {
-        world,
-        children,
+    let requests = Requests {
+        children: Server::new(),
         dice: Dice(Arc::new(Mutex::new(seed))),
         healthy: Arc::default(),
+    };
+    let world = World::with_client(requests.client());
+    requests.children.serve(&world);
+    let mut load = Load {
+        world,
+        children: requests.children,
+        dice: requests.dice,
+        healthy: requests.healthy,
         parts: Vec::new(),
     };
     load.kind::<Deployment>(each);
@@ -349,9 +392,18 @@ async fn whatever_happens_in_ten_minutes_all_is_as_wanted_and_nothing_is_remembe
 
     let dice = load.dice.clone();
     for second in 0..600 {
-        for _ in 0..1 + each / 50 {
-            let part = usize::try_from(dice.below(5)).unwrap();
-            load.parts[part].change(&dice, dice.below(each));
+        let changed: Vec<_> = (0..1 + each / 50)
+            .map(|_| (usize::try_from(dice.below(5)).unwrap(), dice.below(each)))
+            .collect();
+        for &(part, number) in &changed {
+            load.parts[part].change(&dice, number);
+        }
+        // Many change their mind while the first reconcile runs.
+        for &(part, number) in &changed {
+            pass(dice.below(100 / changed.len() as u64 + 1)).await;
+            if dice.percent(50) {
+                load.parts[part].change_mind(&dice, number);
+            }
         }
         match dice.below(60) {
             part @ 0..5 => load.parts[usize::try_from(part).unwrap()].fault(&dice),
@@ -372,8 +424,9 @@ async fn whatever_happens_in_ten_minutes_all_is_as_wanted_and_nothing_is_remembe
     load.parts.iter().for_each(|part| part.delete_all());
     load.seconds(400).await;
     for part in &load.parts {
-        let (calls, overlaps) = part.log();
+        let (calls, overlaps, stale) = part.log();
         assert!(calls as u64 > each, "{calls} calls");
+        assert_eq!(stale, Vec::<String>::new(), "stale ground, seed {seed}");
         assert_eq!(
             (overlaps, part.remembered()),
             (0, 0),

@@ -85,6 +85,25 @@ impl<K: Resource> Server<K> {
         true
     }
 
+    /// Makes the object be as `object` says, which says everything that it bears, and gives what it is then.
+    pub(in crate::controller::tests) fn apply(&self, mut object: K) -> K {
+        let mut state = self.state();
+        let Some(before) = state.objects.get(&object.key()).cloned() else {
+            drop(state);
+            let key = object.key();
+            self.create(object);
+            return self.get(&key).unwrap();
+        };
+        object.metadata_mut().uid = before.metadata().uid.clone();
+        object.metadata_mut().resource_version = before.metadata().resource_version.clone();
+        if object.metadata() == before.metadata() {
+            return before;
+        }
+        state.put(object, WatchEvent::Modified);
+        let key = before.key();
+        state.objects[&key].clone()
+    }
+
     pub(in crate::controller::tests) fn delete(&self, key: &ObjectKey) {
         let mut state = self.state();
         let Some(mut object) = state.objects.remove(key) else {

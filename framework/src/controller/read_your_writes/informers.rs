@@ -1,0 +1,173 @@
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+};
+
+use super::{
+    cached::{Cached, Informer},
+    core::Caches,
+    demand::View,
+};
+use crate::{
+    cache::{SharedInformer, Subscription},
+    resource::{ApiResource, Object, ObjectKey},
+};
+
+/// The informers of the controller, by number. A number is never used twice, so that nothing that was asked of
+/// one that is gone is taken for a question to another.
+#[derive(Default)]
+pub(super) struct Informers(RwLock<State>);
+
+#[derive(Default)]
+struct State {
+    followed: BTreeMap<usize, Entry>,
+    next: usize,
+    /// Of all informers so far, each kind once: its place is the kind's number.
+    kinds: Vec<ApiResource>,
+}
+
+struct Entry {
+    cached: Arc<dyn Cached>,
+    subscription: Subscription,
+    /// How many sources read it.
+    sources: usize,
+}
+
+/// An informer that is followed for a source.
+#[derive(Debug)]
+pub(in crate::controller) struct Followed(pub(super) usize);
+
+impl Informers {
+    /// The number of `informer`, which `subscribe` listens to if it has none yet.
+    pub(super) fn follow<C: Object>(
+        &self,
+        informer: &SharedInformer<C>,
+        subscribe: impl FnOnce(usize) -> Subscription,
+    ) -> Followed {
+        let mut state = self.write();
+        let is_it = |entry: &Entry| {
+            let one = entry.cached.as_any().downcast_ref::<Informer<C>>();
+            one.is_some_and(|one| one.informer.is(informer))
+        };
+        let known = state.followed.iter_mut().find(|(_, entry)| is_it(entry));
+        if let Some((number, entry)) = known {
+            entry.sources += 1;
+            return Followed(*number);
+        }
+        let number = state.next;
+        state.next += 1;
+        let resource = informer.resource();
+        if !state.kinds.iter().any(|kind| is_same(kind, resource)) {
+            state.kinds.push(resource.clone());
+        }
+        let entry = Entry {
+            cached: Arc::new(Informer {
+                informer: informer.clone(),
+                lister: informer.lister(),
+            }),
+            subscription: subscribe(number),
+            sources: 1,
+        };
+        state.followed.insert(number, entry);
+        Followed(number)
+    }
+
+    /// Takes back one [`follow`](Self::follow); gives what is to be ended if it was the last.
+    pub(super) fn unfollow(&self, number: usize) -> Option<Subscription> {
+        let mut state = self.write();
+        let entry = state.followed.get_mut(&number)?;
+        entry.sources -= 1;
+        if entry.sources > 0 {
+            return None;
+        }
+        let entry = state.followed.remove(&number);
+        drop(state);
+        entry.map(|entry| entry.subscription)
+    }
+
+    pub(super) fn all(&self) -> Vec<Arc<dyn Cached>> {
+        let state = self.read();
+        let entries = state.followed.values();
+        entries.map(|entry| entry.cached.clone()).collect()
+    }
+
+    /// Number and kind of those that read `resource` and that `pick` picks.
+    pub(super) fn of(
+        &self,
+        resource: &ApiResource,
+        pick: impl Fn(&(dyn Cached + 'static)) -> bool,
+    ) -> Vec<(usize, usize)> {
+        let state = self.read();
+        let mut kinds = state.kinds.iter();
+        let Some(kind) = kinds.position(|kind| is_same(kind, resource)) else {
+            return Vec::new();
+        };
+        let picked = state.followed.iter().filter(|(_, entry)| {
+            is_same(entry.cached.resource(), resource) && pick(&*entry.cached)
+        });
+        picked.map(|(number, _)| (*number, kind)).collect()
+    }
+
+    pub(super) fn get(&self, informer: usize) -> Option<Arc<dyn Cached>> {
+        let state = self.read();
+        let entry = state.followed.get(&informer)?;
+        Some(entry.cached.clone())
+    }
+
+    pub(super) fn kind(&self, number: usize) -> Option<ApiResource> {
+        self.read().kinds.get(number).cloned()
+    }
+
+    pub(super) fn relist(&self, informers: &BTreeSet<usize>) {
+        for informer in informers.iter().filter_map(|one| self.get(*one)) {
+            informer.relist();
+        }
+    }
+
+    pub(super) fn uid(&self, informer: usize, object: &ObjectKey) -> Option<String> {
+        self.look(informer, object, |view| {
+            view.held.and_then(|held| held.uid).map(str::to_owned)
+        })
+    }
+
+    pub(super) fn is_selective(&self, informer: usize) -> bool {
+        self.get(informer).is_some_and(|one| {
+            let scope = one.scope();
+            scope.label_selector.is_some() || scope.field_selector.is_some()
+        })
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, State> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, State> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether they are one kind, in whatever version.
+fn is_same(one: &ApiResource, other: &ApiResource) -> bool {
+    (&one.group, &one.plural) == (&other.group, &other.plural)
+}
+
+impl Caches<ObjectKey> for Informers {
+    fn has(&self, informer: usize) -> bool {
+        self.read().followed.contains_key(&informer)
+    }
+
+    fn look<T>(&self, informer: usize, object: &ObjectKey, look: impl FnOnce(View<'_>) -> T) -> T {
+        let mut look = Some(look);
+        let mut seen = None;
+        if let Some(cached) = self.get(informer) {
+            cached.look(object, &mut |view| {
+                seen = look.take().map(|look| look(view));
+            });
+        }
+        match (seen, look) {
+            (Some(seen), _) => seen,
+            (None, Some(look)) => look(View::default()),
+            (None, None) => unreachable!("a cache shows what it has once"),
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! R5 over an informer that holds only some objects of its kind.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use k8s_openapi::api::core::v1::ConfigMap;
+
+use super::{
+    load::server::Server,
+    world::{World, named, named_key, pass, settle},
+};
+use crate::{
+    cache::{Field, InformerScope},
+    controller::read_your_writes::ReadYourWrites,
+    queue::WorkQueue,
+    resource::{ApiResource, ObjectKey},
+};
+
+struct Selected {
+    server: Server<ConfigMap>,
+    queue: WorkQueue<ObjectKey>,
+    writes: ReadYourWrites,
+    _world: World,
+}
+
+impl Selected {
+    /// The informer is behind: what is written from now on it does not hear for a while.
+    async fn by(scope: InformerScope) -> Self {
+        let world = World::new();
+        let server = Server::<ConfigMap>::new();
+        let source = server.clone();
+        let resource = ApiResource::of::<ConfigMap>();
+        let informer = world
+            .informers
+            .of_source(resource, scope, move |_| source.clone());
+        let queue = WorkQueue::new();
+        let metrics = world.metrics.read_your_writes("test");
+        let writes = ReadYourWrites::new(queue.clone(), metrics);
+        writes.follow(&informer);
+        settle().await;
+        server.delay_for(Duration::from_secs(5));
+        Self {
+            server,
+            queue,
+            writes,
+            _world: world,
+        }
+    }
+
+    /// Whether the key may be reconciled after it wrote a child with these labels.
+    async fn admits_after(&self, name: &str, labels: &[(&str, &str)]) -> bool {
+        let mut object = named::<ConfigMap>(name);
+        let labels = labels
+            .iter()
+            .map(|(key, value)| ((*key).into(), (*value).into()));
+        object.metadata.labels = Some(labels.collect::<BTreeMap<String, String>>());
+        let object = self.server.apply(object);
+        let owner = named_key("owner");
+        let resource = ApiResource::of::<ConfigMap>();
+        let field = |path: &str| Field::at(path, &serde_json::to_value(&object).unwrap());
+        self.writes.wrote(&owner, &resource, &object, field);
+        self.asks().await
+    }
+
+    async fn asks(&self) -> bool {
+        self.queue.add(named_key("owner"));
+        let mut work = self.queue.get().await.unwrap();
+        let admitted = self.writes.admits(&mut work);
+        work.done();
+        admitted
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_label_selector_does_not_select_is_decided_at_once() {
+    let selected = Selected::by(InformerScope::all().labels("app=web,tier!=test")).await;
+    assert!(selected.admits_after("a", &[]).await);
+    assert!(selected.admits_after("b", &[("app", "api")]).await);
+    assert!(
+        selected
+            .admits_after("c", &[("app", "web"), ("tier", "test")])
+            .await
+    );
+    assert!(!selected.admits_after("d", &[("app", "web")]).await);
+    pass(6000).await;
+    assert!(selected.asks().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_is_selected_no_more_is_decided_at_once() {
+    let selected = Selected::by(InformerScope::all().labels("app=web")).await;
+    assert!(!selected.admits_after("a", &[("app", "web")]).await);
+    pass(6000).await;
+    assert!(selected.asks().await);
+    selected.server.delay_for(Duration::from_secs(5));
+    assert!(selected.admits_after("a", &[("app", "api")]).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_field_selector_does_not_select_is_decided_at_once() {
+    let scope = InformerScope::all().fields("metadata.name=a,metadata.namespace!=kube-system");
+    let selected = Selected::by(scope).await;
+    assert!(selected.admits_after("b", &[]).await);
+    assert!(!selected.admits_after("a", &[]).await);
+}

@@ -1,0 +1,96 @@
+use std::{fmt, path::PathBuf};
+
+use super::OperatorError;
+use crate::{metrics::Metrics, server::Tls};
+
+/// How metrics and health are served: over HTTP to everybody unless it says otherwise.
+///
+/// ```no_run
+/// # use pilothouse::operator::{Operator, Serving};
+/// let serving = Serving::https("/certs/tls.crt", "/certs/tls.key").authorized();
+/// let operator = Operator::new("website").serving(serving);
+/// # drop(operator);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[must_use]
+pub struct Serving {
+    certificate: Certificate,
+    authorized: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum Certificate {
+    #[default]
+    None,
+    Files {
+        certificate: PathBuf,
+        key: PathBuf,
+    },
+    SelfSigned,
+}
+
+/// Whom a certificate that the operator makes is for, as kubebuilder's.
+#[cfg(feature = "self-signed")]
+const SELF: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
+
+impl Serving {
+    /// Over HTTP.
+    pub fn http() -> Self {
+        Self::default()
+    }
+
+    /// Over HTTPS, with the certificate and key of these PEM files; what is new in them is noticed within 10 s.
+    pub fn https(certificate: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
+        Self {
+            certificate: Certificate::Files {
+                certificate: certificate.into(),
+                key: key.into(),
+            },
+            authorized: false,
+        }
+    }
+
+    /// Over HTTPS, with a certificate that the operator makes at its start and nobody can verify. It needs the feature
+    /// `self-signed`: without it the operator does not start.
+    pub fn self_signed() -> Self {
+        Self {
+            certificate: Certificate::SelfSigned,
+            authorized: false,
+        }
+    }
+
+    /// Metrics only to those whom the API server allows to read them, by bearer token; see
+    /// [`Reviewer`](crate::server::Reviewer). Health stays open.
+    pub fn authorized(mut self) -> Self {
+        self.authorized = true;
+        self
+    }
+
+    pub(super) fn is_authorized(&self) -> bool {
+        self.authorized
+    }
+
+    /// TLS, if it is asked for.
+    pub(super) async fn tls(&self, metrics: &Metrics) -> Result<Option<Tls>, OperatorError> {
+        let tls = match &self.certificate {
+            Certificate::None => return Ok(None),
+            Certificate::Files { certificate, key } => {
+                Tls::from_files(certificate, key, metrics.certificate()).await?
+            }
+            #[cfg(feature = "self-signed")]
+            Certificate::SelfSigned => Tls::self_signed(SELF)?,
+            #[cfg(not(feature = "self-signed"))]
+            Certificate::SelfSigned => return Err(OperatorError::NoSelfSigned),
+        };
+        Ok(Some(tls))
+    }
+}
+
+impl fmt::Display for Serving {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.certificate {
+            Certificate::None => "http",
+            Certificate::Files { .. } | Certificate::SelfSigned => "https",
+        })
+    }
+}

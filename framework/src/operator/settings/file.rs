@@ -1,0 +1,344 @@
+use std::{
+    fmt,
+    fs::File,
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error, MapAccess, SeqAccess, Visitor},
+};
+use serde_saphyr::{Spanned, options::DuplicateKeyPolicy};
+
+use super::Origin;
+
+/// Settings are a page of text; what is longer is another file.
+const LARGEST: u64 = 1 << 20;
+
+/// What a file of settings says: YAML, the names those of the flags, each with one value or a list of them.
+#[derive(Clone, PartialEq, Eq)]
+pub(in crate::operator) struct SettingsFile {
+    pub(in crate::operator) path: PathBuf,
+    pub(in crate::operator) entries: Vec<Entry>,
+}
+
+/// One name of the file with its values; `None` where nothing stands behind it.
+#[derive(Clone, PartialEq, Eq)]
+pub(in crate::operator) struct Entry {
+    pub(in crate::operator) name: String,
+    pub(in crate::operator) line: u64,
+    pub(in crate::operator) values: Option<Vec<String>>,
+}
+
+impl SettingsFile {
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// One line that names the file, the line where there is one, and what is wrong; no value of it.
+    pub(in crate::operator) fn read(path: &Path) -> Result<Self, String> {
+        Self::parse(path, &Self::text(path)?)
+    }
+
+    /// What stands in the file.
+    ///
+    /// # Errors
+    /// As of [`read`](Self::read).
+    pub(in crate::operator) fn text(path: &Path) -> Result<String, String> {
+        let failed = |error: io::Error| match error.kind() {
+            io::ErrorKind::NotFound => {
+                format!("settings {} do not exist: check --config", path.display())
+            }
+            io::ErrorKind::InvalidData => format!("{}: not UTF-8", path.display()),
+            _ => format!("settings {} cannot be read: {error}", path.display()),
+        };
+        let mut text = String::new();
+        let file = File::open(path).map_err(failed)?;
+        file.take(LARGEST + 1)
+            .read_to_string(&mut text)
+            .map_err(failed)?;
+        if text.len() as u64 > LARGEST {
+            return Err(format!("{}: larger than 1 MiB", path.display()));
+        }
+        Ok(text)
+    }
+
+    /// The same of a text that was read.
+    ///
+    /// # Errors
+    /// As of [`read`](Self::read).
+    pub(in crate::operator) fn parse(path: &Path, text: &str) -> Result<Self, String> {
+        let at = |line: u64, what: &str| format!("{}:{line}: {what}", path.display());
+        let options = serde_saphyr::options! {
+            duplicate_keys: DuplicateKeyPolicy::Error,
+            with_snippet: false,
+        };
+        let names: Option<Names> =
+            serde_saphyr::from_str_with_options(text, options).map_err(|error| {
+                let line = error.location().map_or(1, |location| location.line());
+                at(
+                    line,
+                    match error.without_snippet() {
+                        serde_saphyr::Error::DuplicateMappingKey { .. } => {
+                            "the setting is there twice"
+                        }
+                        // The parser's own text may quote what it stumbles over.
+                        _ => "not YAML with settings: write one `name: value` on each line",
+                    },
+                )
+            })?;
+        let mut entries = Vec::new();
+        for (name, value) in names.map(|names| names.0).unwrap_or_default() {
+            let line = name.referenced.line();
+            let values = match value.value {
+                Node::Nothing => None,
+                Node::Scalar(scalar) => Some(vec![scalar.text(&value.defined, text)]),
+                Node::List(items) => {
+                    let items = items.into_iter().map(|item| match item.value {
+                        Node::Scalar(scalar) => Some(scalar.text(&item.defined, text)),
+                        _ => None,
+                    });
+                    let items: Option<Vec<String>> = items.collect();
+                    Some(items.ok_or_else(|| at(line, "the list holds what is no value"))?)
+                }
+                Node::Mapping => {
+                    return Err(at(line, "a mapping: write one value, or a list of values"));
+                }
+            };
+            entries.push(Entry {
+                name: name.value,
+                line,
+                values,
+            });
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            entries,
+        })
+    }
+
+    /// The values of a setting and where they stand.
+    pub(in crate::operator) fn get(&self, name: &str) -> Option<(&[String], Origin)> {
+        let entry = self.entries.iter().find(|entry| entry.name == name)?;
+        Some((entry.values.as_deref()?, self.origin(entry)))
+    }
+
+    /// The names whose values are not the same in another file.
+    pub(in crate::operator) fn differences<'a>(&'a self, other: &'a Self) -> Vec<&'a str> {
+        let names = self.entries.iter().chain(&other.entries);
+        let mut names: Vec<&str> = names.map(|entry| &*entry.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        let values = |file: &'a Self, name| file.get(name).map(|(values, _)| values);
+        names.retain(|name| values(self, name) != values(other, name));
+        names
+    }
+
+    pub(in crate::operator) fn origin(&self, entry: &Entry) -> Origin {
+        Origin::File {
+            path: self.path.clone(),
+            line: entry.line,
+        }
+    }
+}
+
+/// The names in their order.
+struct Names(Vec<(Spanned<String>, Spanned<Node>)>);
+
+impl<'de> Deserialize<'de> for Names {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NamesVisitor;
+        impl<'de> Visitor<'de> for NamesVisitor {
+            type Value = Names;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("settings")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Names, A::Error> {
+                let mut names = Vec::new();
+                while let Some(pair) = map.next_entry()? {
+                    names.push(pair);
+                }
+                Ok(Names(names))
+            }
+        }
+        deserializer.deserialize_map(NamesVisitor)
+    }
+}
+
+/// What stands behind a name.
+enum Node {
+    Nothing,
+    Scalar(Scalar),
+    List(Vec<Spanned<Node>>),
+    Mapping,
+}
+
+enum Scalar {
+    Text(String),
+    /// A number or a boolean, as YAML reads it: what counts is how it is written (`0.10`, `010`).
+    Plain(String),
+}
+
+impl Scalar {
+    fn text(self, at: &serde_saphyr::Location, source: &str) -> String {
+        match self {
+            Self::Text(text) => text,
+            Self::Plain(read) => {
+                let span = at.span();
+                let range = span.byte_offset().zip(span.byte_len());
+                let range = range.and_then(|(start, length)| {
+                    Some(usize::try_from(start).ok()?..usize::try_from(start + length).ok()?)
+                });
+                let written = range.and_then(|range| source.get(range)).map(str::trim);
+                match written {
+                    Some(written) if !written.is_empty() => written.to_owned(),
+                    _ => read,
+                }
+            }
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(NodeVisitor)
+    }
+}
+
+struct NodeVisitor;
+
+macro_rules! plain {
+    ($($method:ident: $type:ty),* $(,)?) => {$(
+        fn $method<E: Error>(self, value: $type) -> Result<Node, E> {
+            Ok(Node::Scalar(Scalar::Plain(value.to_string())))
+        }
+    )*};
+}
+
+impl<'de> Visitor<'de> for NodeVisitor {
+    type Value = Node;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value or a list of values")
+    }
+
+    plain! {
+        visit_bool: bool, visit_i64: i64, visit_i128: i128, visit_u64: u64, visit_u128: u128,
+        visit_f64: f64,
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Node, E> {
+        Ok(Node::Scalar(Scalar::Text(value.to_owned())))
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Node, E> {
+        Ok(Node::Nothing)
+    }
+
+    fn visit_none<E: Error>(self) -> Result<Node, E> {
+        Ok(Node::Nothing)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Node, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = seq.next_element()? {
+            items.push(item);
+        }
+        Ok(Node::List(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
+        while map
+            .next_entry::<serde::de::IgnoredAny, serde::de::IgnoredAny>()?
+            .is_some()
+        {}
+        Ok(Node::Mapping)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A name, its line, its values.
+    type Named = (String, u64, Option<Vec<String>>);
+
+    fn parse(text: &str) -> Result<Vec<Named>, String> {
+        let file = SettingsFile::parse(Path::new("site.yaml"), text)?;
+        let entries = file.entries.into_iter();
+        Ok(entries
+            .map(|entry| (entry.name, entry.line, entry.values))
+            .collect())
+    }
+
+    #[test]
+    fn values_are_taken_as_they_are_written() {
+        let table = [
+            ("log: debug", vec!["debug"]),
+            ("log: 'a: b'", vec!["a: b"]),
+            ("log: 0", vec!["0"]),
+            ("log: 0.10", vec!["0.10"]),
+            ("log: 010", vec!["010"]),
+            ("log: true", vec!["true"]),
+            ("log: :8080", vec![":8080"]),
+            ("log: [a, 1.0, 'c']", vec!["a", "1.0", "c"]),
+            ("log:\n- a\n- b\n", vec!["a", "b"]),
+            ("log: \"0x1f\" # why", vec!["0x1f"]),
+            ("---\nlog: []", vec![]),
+        ];
+        for (text, expected) in table {
+            let values = parse(text).unwrap().remove(0).2.unwrap();
+            assert_eq!(values, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn each_name_has_its_line_and_nothing_is_no_value() {
+        let text = "# settings\nlog: debug\n\ncontext:\nnamespace: [a,\n  b]\n";
+        let names: Vec<_> = parse(text).unwrap();
+        let lines: Vec<_> = names
+            .iter()
+            .map(|(name, line, values)| (name.as_str(), *line, values.is_some()))
+            .collect();
+        assert_eq!(
+            lines,
+            [
+                ("log", 2, true),
+                ("context", 4, false),
+                ("namespace", 5, true)
+            ]
+        );
+        for empty in ["", "# nothing\n", "---\n", "{}"] {
+            assert_eq!(parse(empty), Ok(Vec::new()), "{empty:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_settings_is_told_with_its_line_and_without_a_value() {
+        let table = [
+            (
+                "log: debug\nlog: info",
+                "site.yaml:2: the setting is there twice",
+            ),
+            (
+                "a: 1\nlog:\n  level: hunter2",
+                "site.yaml:2: a mapping: write one value, or a list of values",
+            ),
+            (
+                "log: [[hunter2]]",
+                "site.yaml:1: the list holds what is no value",
+            ),
+            (
+                "- hunter2",
+                "site.yaml:1: not YAML with settings: write one `name: value` on each line",
+            ),
+            (
+                "log: debug\ntoken: [hunter2",
+                "site.yaml:2: not YAML with settings: write one `name: value` on each line",
+            ),
+        ];
+        for (text, expected) in table {
+            assert_eq!(parse(text), Err(expected.to_owned()), "{text}");
+        }
+    }
+}

@@ -1,0 +1,80 @@
+use std::fmt::Write;
+
+use clap::ArgMatches;
+
+use super::{Origin, setting::Setting};
+
+/// A setting as `--print-settings` shows it.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::operator) struct Shown {
+    pub(in crate::operator) name: String,
+    pub(in crate::operator) value: Value,
+    pub(in crate::operator) origin: Origin,
+}
+
+/// What is shown of a value.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::operator) enum Value {
+    /// There is none.
+    Unset,
+    /// There is one that nobody is to see.
+    Secret,
+    /// The value, or several.
+    Shown(Vec<String>),
+}
+
+impl Shown {
+    pub(super) fn new(setting: &Setting<'_>, origin: Origin, matches: &ArgMatches) -> Self {
+        let raw = matches.get_raw(setting.arg.get_id().as_str());
+        let value = match raw {
+            None => Value::Unset,
+            Some(_) if setting.is_secret() => Value::Secret,
+            Some(raw) => Value::Shown(
+                raw.map(|value| value.to_string_lossy().into_owned())
+                    .collect(),
+            ),
+        };
+        Self {
+            name: setting.name.to_owned(),
+            value,
+            origin,
+        }
+    }
+}
+
+/// All settings as a file of settings, each with where it comes from. What has no value, or a secret one, is a comment.
+pub(in crate::operator) fn print(settings: &[Shown]) -> String {
+    let mut text = String::new();
+    for Shown {
+        name,
+        value,
+        origin,
+    } in settings
+    {
+        // Writing to a string does not fail.
+        let _ = match value {
+            Value::Unset => writeln!(text, "# {name}: is not set"),
+            Value::Secret => writeln!(text, "# {name}: is not shown # {origin}"),
+            Value::Shown(values) => match &values[..] {
+                [value] => writeln!(text, "{name}: {} # {origin}", scalar(value)),
+                values => {
+                    let values: Vec<String> = values.iter().map(|value| scalar(value)).collect();
+                    writeln!(text, "{name}: [{}] # {origin}", values.join(", "))
+                }
+            },
+        };
+    }
+    text
+}
+
+/// A YAML scalar on one line: quoted as JSON unless it is plain in every context.
+fn scalar(text: &str) -> String {
+    let word = |letter: char| letter.is_ascii_alphanumeric() || "/._-".contains(letter);
+    let plain = text.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '/')
+        && text.chars().all(word)
+        && text != "null";
+    match plain {
+        true => text.to_owned(),
+        false => serde_json::Value::from(text).to_string(),
+    }
+}

@@ -1,0 +1,228 @@
+use std::{
+    ffi::OsString,
+    fmt,
+    path::{Path, PathBuf},
+};
+
+use clap::{
+    ArgMatches, Command,
+    error::{ContextKind, ContextValue, Error, ErrorKind},
+    parser::ValueSource,
+};
+
+use super::{
+    Environment, Origin, SettingsFile,
+    print::Shown,
+    setting::{Setting, error},
+    variables::Variables,
+};
+
+/// A command line with what the environment and the file of settings add to it.
+pub(in crate::operator) struct Settings {
+    /// Everything together, of the innermost subcommand.
+    pub(in crate::operator) matches: ArgMatches,
+    /// The subcommand; `None` without one.
+    pub(in crate::operator) subcommand: Option<String>,
+    /// Each setting with its value and where that stands.
+    pub(in crate::operator) shown: Vec<Shown>,
+    /// The file they were read from.
+    pub(in crate::operator) file: Option<SettingsFile>,
+}
+
+impl Settings {
+    /// Puts together what `line`, the program's name first, the environment and the file say.
+    ///
+    /// # Errors
+    /// It asks for help, or for what there is not, or a value is wrong; the text says which, and where it stands.
+    pub(in crate::operator) fn resolve(
+        operator: &str,
+        command: Command,
+        line: Vec<OsString>,
+        environment: &Environment<'_>,
+    ) -> Result<Self, Error> {
+        let (variables, command) = Variables::take(operator, command);
+        let mut built = command.clone();
+        built.build();
+        let given = match command.clone().try_get_matches_from(&line) {
+            // What is missing may stand elsewhere.
+            Err(error) if error.kind() == ErrorKind::MissingRequiredArgument => {
+                let lenient = command.clone().ignore_errors(true);
+                lenient.try_get_matches_from(&line)?
+            }
+            Err(error) if error.kind() == ErrorKind::DisplayHelp => {
+                let help = variables.shown(command).try_get_matches_from(&line);
+                return Err(help.err().unwrap_or(error));
+            }
+            given => given.map_err(|error| hide_secrets(&built, error))?,
+        };
+        let (subcommand, given) = innermost(given);
+        let target = match &subcommand {
+            Some(name) => built.find_subcommand(name).unwrap_or(&built),
+            None => &built,
+        };
+        if !takes_settings(target) {
+            return Ok(Self {
+                matches: given,
+                subcommand,
+                shown: Vec::new(),
+                file: None,
+            });
+        }
+        let file = match config(target, &given, &variables, environment) {
+            Some(path) => Some(read(&path, &built)?),
+            None => None,
+        };
+        let mut more = Vec::new();
+        let mut origins = Vec::new();
+        for setting in Setting::all(target) {
+            let on_the_line =
+                given.value_source(setting.arg.get_id().as_str()) == Some(ValueSource::CommandLine);
+            let value = match on_the_line {
+                true => Some((Vec::new(), Origin::Flag)),
+                false => variables
+                    .read(setting.arg, environment)
+                    .map(|(value, origin)| (vec![value], origin))
+                    .or_else(|| {
+                        let (values, origin) = file.as_ref()?.get(setting.name)?;
+                        Some((values.iter().map(OsString::from).collect(), origin))
+                    }),
+            };
+            let (values, origin) = value.unwrap_or((Vec::new(), Origin::Default));
+            if matches!(origin, Origin::Variable(_) | Origin::File { .. }) {
+                more.extend(setting.arguments(&values, &origin)?);
+            }
+            origins.push((setting, origin));
+        }
+        let mut line = line;
+        // What follows `--` are no flags.
+        let end = line.iter().position(|argument| argument == "--");
+        let end = end.unwrap_or(line.len());
+        line.splice(end..end, more);
+        let matches = command
+            .try_get_matches_from(line)
+            .map_err(|error| hide_secrets(&built, error))?;
+        let (_, matches) = innermost(matches);
+        let shown = origins
+            .into_iter()
+            .map(|(setting, origin)| Shown::new(&setting, origin, &matches))
+            .collect();
+        Ok(Self {
+            matches,
+            subcommand,
+            shown,
+            file,
+        })
+    }
+}
+
+impl Settings {
+    /// Where the value of a setting stands.
+    pub(in crate::operator) fn origin(&self, name: &str) -> Origin {
+        let shown = self.shown.iter().find(|shown| shown.name == name);
+        shown.map_or(Origin::Default, |shown| shown.origin.clone())
+    }
+}
+
+/// Without values: one of them may be a secret.
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settings")
+            .field("subcommand", &self.subcommand)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Whether a command has settings, or only prints something.
+fn takes_settings(command: &Command) -> bool {
+    command.get_arguments().any(|arg| arg.get_id() == "config")
+}
+
+fn innermost(matches: ArgMatches) -> (Option<String>, ArgMatches) {
+    match matches.subcommand() {
+        Some((name, of)) => (Some(name.to_owned()), of.clone()),
+        None => (None, matches),
+    }
+}
+
+fn config(
+    command: &Command,
+    given: &ArgMatches,
+    variables: &Variables,
+    environment: &Environment<'_>,
+) -> Option<PathBuf> {
+    let flag = given.get_one::<PathBuf>("config").cloned();
+    flag.or_else(|| {
+        let mut args = command.get_arguments();
+        let arg = args.find(|arg| arg.get_id() == "config")?;
+        let (value, _) = variables.read(arg, environment)?;
+        Some(PathBuf::from(value))
+    })
+}
+
+/// Reads the file and checks all that it says, also for the subcommands that do not run now: one file serves all.
+fn read(path: &Path, command: &Command) -> Result<SettingsFile, Error> {
+    let file = SettingsFile::read(path).map_err(error)?;
+    let commands = || [command].into_iter().chain(command.get_subcommands());
+    for entry in &file.entries {
+        let settings = commands()
+            .filter(|command| takes_settings(command))
+            .flat_map(Setting::all);
+        let origin = file.origin(entry);
+        let mut settings = settings.filter(|setting| setting.name == entry.name);
+        let Some(setting) = settings.next() else {
+            return Err(error(unknown(&entry.name, &origin, command)));
+        };
+        if let Some(values) = &entry.values {
+            let values: Vec<OsString> = values.iter().map(OsString::from).collect();
+            setting.arguments(&values, &origin)?;
+        }
+    }
+    Ok(file)
+}
+
+/// What is said of a name that is none.
+fn unknown(name: &str, origin: &Origin, command: &Command) -> String {
+    let commands = [command].into_iter().chain(command.get_subcommands());
+    let settings = commands
+        .filter(|command| takes_settings(command))
+        .flat_map(Setting::all);
+    let mut names: Vec<&str> = settings.map(|setting| setting.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    let flag = format!("--{}", kebab(name));
+    let similar = names.iter().find(|known| **known == &flag[2..]);
+    let similar = similar.map(|known| (*known).to_owned()).or_else(|| {
+        let probe = command.clone().try_get_matches_from(["", &flag]);
+        match probe.err()?.get(ContextKind::SuggestedArg)? {
+            ContextValue::String(flag) => Some(flag.trim_start_matches('-').to_owned()),
+            _ => None,
+        }
+    });
+    let similar = similar.map_or(String::new(), |name| format!("did you mean {name}? "));
+    format!(
+        "{origin}: there is no setting {name}: {similar}The settings are {}",
+        names.join(", ")
+    )
+}
+
+/// `metricsAddress` and `metrics_address` as `metrics-address`.
+fn kebab(name: &str) -> String {
+    let mut kebab = String::new();
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() {
+            kebab.push('-');
+        }
+        kebab.push(match letter {
+            '_' => '-',
+            letter => letter.to_ascii_lowercase(),
+        });
+    }
+    kebab
+}
+
+fn hide_secrets(command: &Command, error: Error) -> Error {
+    let commands = [command].into_iter().chain(command.get_subcommands());
+    commands.fold(error, |error, command| {
+        Setting::without_secret(command, error)
+    })
+}

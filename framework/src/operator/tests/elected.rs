@@ -1,0 +1,266 @@
+//! R11: of several processes one works, and R5: after a takeover on what the others wrote.
+
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::world::*;
+use crate::{election::Phase, operator::OperatorError, resource::AccessRule};
+
+#[tokio::test(start_paused = true)]
+async fn a_standby_with_full_caches_is_ready_says_who_leads_and_reconciles_nothing() {
+    let sandbox = sandbox();
+    let (a, b) = (Process::of(&sandbox, "a"), Process::of(&sandbox, "b"));
+    a.create("one").await;
+    let (scribe, idle) = (Scribe::quick(), Scribe::quick());
+    let leader = a.start(a.operator(&scribe)).await;
+    sleep(seconds(5)).await;
+    let standby = b.start(b.operator(&idle)).await;
+    sleep(seconds(60)).await;
+    assert!(count(&scribe.done) > 0);
+    assert_eq!(count(&idle.begun), 0);
+    assert!(is_ready(&leader) && is_ready(&standby));
+    assert_eq!(
+        ready(&leader, "leader-election"),
+        "[+]leader-election ok: leading as a"
+    );
+    assert_eq!(
+        ready(&standby, "leader-election"),
+        "[+]leader-election ok: standing by; a leads"
+    );
+    assert_eq!(
+        ready(&standby, "informer-secrets"),
+        "[+]informer-secrets ok"
+    );
+    assert_eq!(leader.election().unwrap().phase(), Phase::Leading);
+    assert_eq!(standby.election().unwrap().phase(), Phase::StandingBy);
+    assert!(
+        writes(&sandbox)
+            .iter()
+            .all(|write| sender(write) != "b" || write.resource == "leases")
+    );
+    leader.stop().await;
+    standby.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_stops_hands_over_at_once_and_its_last_request_is_the_release() {
+    let sandbox = sandbox();
+    let (a, b) = (Process::of(&sandbox, "a"), Process::of(&sandbox, "b"));
+    a.create("one").await;
+    let leader = a.start(a.operator(&Scribe::quick())).await;
+    sleep(seconds(5)).await;
+    let scribe = Scribe::quick();
+    let standby = b.start(b.operator(&scribe)).await;
+    sleep(seconds(20)).await;
+    let before = sandbox.requests().len();
+    leader.stop().await;
+    let last = sandbox.requests()[before..].to_vec();
+    let last: Vec<_> = last.iter().filter(|one| sender(one) == "a").collect();
+    let release = last.last().unwrap();
+    assert_eq!(
+        (release.verb.as_str(), release.resource.as_str()),
+        ("update", "leases")
+    );
+    assert_eq!(b.holder().await, "");
+    // What it has to say about it came before.
+    assert!(last.iter().any(|one| one.resource == "events"), "{last:?}");
+    sleep(seconds(5)).await;
+    assert_eq!(b.holder().await, "b");
+    assert!(count(&scribe.done) > 0);
+    standby.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn when_leadership_is_lost_reconciles_are_cancelled_and_the_operator_ends() {
+    let sandbox = sandbox();
+    let (a, b) = (Process::of(&sandbox, "a"), Process::of(&sandbox, "b"));
+    for number in 0..20 {
+        a.create(&format!("map-{number}")).await;
+    }
+    let slow = Scribe::taking(seconds(40));
+    let operator = a.operator(&slow);
+    let running = tokio::spawn(operator.run(a.client.clone(), CancellationToken::new()));
+    sleep(seconds(20)).await;
+    assert_eq!(count(&slow.running), 20);
+    let quick = Scribe::quick();
+    let standby = b.start(b.operator(&quick)).await;
+    sleep(seconds(5)).await;
+    a.sky.outage(true);
+    let away = Instant::now();
+    let ended = running.await.unwrap().unwrap_err();
+    // 10 s after the last renewal, not 25 s later.
+    assert!(away.elapsed() <= seconds(11), "{:?}", away.elapsed());
+    assert!(matches!(ended, OperatorError::LeadershipLost { .. }));
+    assert_eq!(
+        ended.to_string(),
+        "leadership was lost: Lease default/scribe could not be renewed in time"
+    );
+    assert_eq!((count(&slow.running), count(&slow.done)), (0, 0));
+    a.sky.outage(false);
+    sleep(seconds(20)).await;
+    assert!(count(&quick.done) >= 20);
+    let writes = writes(&sandbox);
+    let first = writes
+        .iter()
+        .position(|write| sender(write) == "b" && write.resource == "secrets");
+    let late = writes[first.unwrap()..]
+        .iter()
+        .find(|write| sender(write) == "a");
+    assert_eq!(late, None);
+    standby.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_took_the_lease_is_named_and_what_a_leader_still_had_to_say_is_not_sent() {
+    let sandbox = sandbox();
+    let (a, thief) = (Process::of(&sandbox, "a"), Process::of(&sandbox, "thief"));
+    a.create("one").await;
+    let slow = Scribe::taking(seconds(600));
+    let running = tokio::spawn(
+        a.operator(&slow)
+            .run(a.client.clone(), CancellationToken::new()),
+    );
+    sleep(seconds(10)).await;
+    let mut lease = thief.lease().await;
+    lease.spec.as_mut().unwrap().holder_identity = Some("thief".into());
+    let leases = crate::client::Api::namespaced(&thief.client, "default");
+    let params = crate::client::PostParams::default();
+    leases.replace("scribe", &params, &lease).await.unwrap();
+    let before = sandbox.requests().len();
+    let ended = timeout(seconds(3), running).await.unwrap().unwrap();
+    assert_eq!(
+        ended.unwrap_err().to_string(),
+        "leadership was lost: thief holds Lease default/scribe now"
+    );
+    let after = sandbox.requests()[before..].to_vec();
+    assert!(
+        after
+            .iter()
+            .all(|one| one.method == "GET" || one.resource == "leases"),
+        "{after:?}"
+    );
+    assert_eq!(thief.holder().await, "thief");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_of_the_leader_is_an_event_of_the_lease() {
+    use k8s_openapi::api::events::v1::Event;
+    let sandbox = sandbox();
+    let a = Process::of(&sandbox, "a");
+    let settings = crate::election::ElectionSettings::new("scribe")
+        .identity("a")
+        .label("team", "web");
+    let leader = a
+        .start(a.unelected(&Scribe::quick()).election(settings))
+        .await;
+    sleep(seconds(10)).await;
+    leader.stop().await;
+    let lease = a.lease().await;
+    assert_eq!(lease.metadata.labels.unwrap()["team"], "web");
+    let events = crate::client::Api::<Event>::namespaced(&a.client, "default");
+    let list = events.list(&Default::default()).await.unwrap();
+    let mut notes = Vec::new();
+    for event in list.items {
+        let regarding = event.regarding.unwrap();
+        assert_eq!(regarding.kind.as_deref(), Some("Lease"));
+        assert_eq!(regarding.uid, lease.metadata.uid);
+        assert_eq!(event.reason.as_deref(), Some("LeaderElection"));
+        notes.push(event.note.unwrap());
+    }
+    notes.sort();
+    assert_eq!(notes, ["a became leader", "a stopped leading"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_cannot_take_part_is_not_ready_and_one_kind_that_is_forbidden_does_not_matter() {
+    use pilothouse_sandbox::{Answer, RequestMatcher};
+    let sandbox = sandbox();
+    let a = Process::of(&sandbox, "a");
+    let forbidden = || Answer::status(403, "Forbidden");
+    let matcher = |resource| RequestMatcher::any().resource(resource);
+    sandbox
+        .faults()
+        .answer(matcher("leases"), forbidden(), usize::MAX);
+    let operator = a.operator(&Scribe::quick());
+    let running = a.start(operator).await;
+    sleep(seconds(5)).await;
+    let line = ready(&running, "leader-election");
+    assert!(
+        line.starts_with("[-]leader-election failed: cannot take part: "),
+        "{line}"
+    );
+    running.stop().await;
+
+    sandbox.faults().clear();
+    sandbox
+        .faults()
+        .answer(matcher("secrets"), forbidden(), usize::MAX);
+    let operator = a.operator(&Scribe::quick());
+    let running = operator.start(a.client.clone()).await.unwrap();
+    sleep(seconds(20)).await;
+    assert_eq!(running.election().unwrap().phase(), Phase::Leading);
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operator_that_is_dropped_gives_the_lease_back_when_its_work_has_ended() {
+    let sandbox = sandbox();
+    let a = Process::of(&sandbox, "a");
+    a.create("one").await;
+    let slow = Scribe::taking(seconds(600));
+    let running = a.start(a.operator(&slow)).await;
+    sleep(seconds(10)).await;
+    assert_eq!((a.holder().await.as_str(), count(&slow.running)), ("a", 1));
+    drop(running);
+    sleep(seconds(1)).await;
+    assert_eq!((a.holder().await.as_str(), count(&slow.running)), ("", 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_election_needs_is_declared_and_wrong_settings_are_refused() {
+    use k8s_openapi::api::coordination::v1::Lease;
+    let sandbox = sandbox();
+    let a = Process::of(&sandbox, "a");
+    let running = a.start(a.operator(&Scribe::quick())).await;
+    let leases = AccessRule::of::<Lease>(["get", "create", "update"]).in_namespace("default");
+    let with = running.access();
+    assert_eq!(with.clone().and(leases), with);
+    running.stop().await;
+
+    let settings =
+        crate::election::ElectionSettings::new("scribe").times(seconds(5), seconds(5), seconds(1));
+    let operator = a.unelected(&Scribe::quick()).election(settings);
+    let refused = operator.start(a.client.clone()).await.unwrap_err();
+    assert!(refused.to_string().contains("two could lead"), "{refused}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_takeover_no_reconcile_begins_on_what_an_old_cache_holds() {
+    use crate::client::{Api, Patch, PatchParams};
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use pilothouse_sandbox::RequestMatcher;
+    let sandbox = sandbox();
+    let (a, b) = (Process::of(&sandbox, "a"), Process::of(&sandbox, "b"));
+    a.create("one").await;
+    let api: Api<ConfigMap> = Api::namespaced(&a.client, "default");
+    let write = async |value: &str| {
+        let patch = Patch::Merge(serde_json::json!({"data": {"value": value}}));
+        let params = PatchParams::default();
+        api.patch("one", &params, &patch).await.unwrap();
+    };
+    write("old").await;
+    let leader = a.start(a.operator(&Scribe::quick())).await;
+    sleep(seconds(5)).await;
+    let scribe = Scribe::quick();
+    let standby = b.start(b.operator(&scribe)).await;
+    // The standby hears nothing of what the leader sees to in its last days.
+    let maps = RequestMatcher::any().verb("watch").resource("configmaps");
+    sandbox.faults().hold_watches(maps);
+    write("new").await;
+    leader.stop().await;
+    sleep(seconds(60)).await;
+    let saw = scribe.saw.lock().unwrap().clone();
+    assert_eq!(saw.first().map(String::as_str), Some("new"), "{saw:?}");
+    assert!(saw.iter().all(|value| value == "new"), "{saw:?}");
+    standby.stop().await;
+}

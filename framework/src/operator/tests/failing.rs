@@ -1,0 +1,133 @@
+//! What an operator does when a part of it fails, and that of its neighbour does not.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::world::*;
+use crate::{
+    controller::{Action, Context, Controller, Failure, Reconciler, Result},
+    metrics::Metrics,
+    operator::{Operator, OperatorError},
+};
+
+/// Runs an elected operator until it ends by itself.
+async fn ends(process: &Process, on: &'static str) -> (OperatorError, Metrics) {
+    process.create("one").await;
+    let operator = process.operator(&Scribe::quick());
+    let metrics = operator.metrics().clone();
+    let running = operator.run(process.client.clone(), CancellationToken::new());
+    let running = tokio::spawn(running);
+    process.sky.panics(on);
+    let ended = timeout(seconds(60), running).await;
+    (ended.expect(on).unwrap().unwrap_err(), metrics)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_background_task_that_panics_ends_the_operator_in_order() {
+    let table = [
+        ("/events", "events", "events panicked: on purpose"),
+        (
+            "/leases",
+            "leader-election",
+            "leader election panicked: on purpose",
+        ),
+    ];
+    for (path, task, reason) in table {
+        let sandbox = sandbox();
+        let a = Process::of(&sandbox, "a");
+        let (error, metrics) = ends(&a, path).await;
+        assert_eq!(
+            error.to_string(),
+            format!("the operator cannot go on: {reason}")
+        );
+        assert_eq!(error.code(), 1);
+        let line = format!("operator_task_panics_total{{task=\"{task}\"}} 1\n");
+        assert!(metrics.encode().contains(&line), "{line}");
+        if task != "leader-election" {
+            assert_eq!(a.holder().await, "", "{task}: the lease is given back");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_runnable_that_fails_or_panics_ends_the_operator_and_is_named() {
+    let sandbox = sandbox();
+    let a = Process::of(&sandbox, "a");
+    let failing = a
+        .operator(&Scribe::quick())
+        .runnable("mirror", |_, _| async { Err(Failure::new("no glass")) });
+    let error = failing
+        .run(a.client.clone(), CancellationToken::new())
+        .await
+        .unwrap_err();
+    assert_eq!(error.to_string(), "the runnable mirror failed: no glass");
+    assert_eq!(error.code(), 1);
+    let panicking = a
+        .operator(&Scribe::quick())
+        .leader_runnable("mirror", |_, _| async { panic!("broken") });
+    let error = panicking
+        .run(a.client.clone(), CancellationToken::new())
+        .await
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the operator cannot go on: runnable mirror panicked: broken"
+    );
+    assert_eq!(a.holder().await, "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn several_operators_live_in_one_process_and_one_ends_without_the_others() {
+    let sandbox = sandbox();
+    let (a, b) = (Process::of(&sandbox, "a"), Process::of(&sandbox, "b"));
+    a.create("one").await;
+    let yours = [Arc::new(AtomicUsize::new(0)), Arc::default()];
+    let first = a
+        .operator(&Scribe::quick())
+        .runnable("mirror", |_, _| async {
+            sleep(seconds(30)).await;
+            Err(Failure::new("no glass"))
+        });
+    let second = Operator::new("second")
+        .controller(Counter("one", yours[0].clone()))
+        .controller(Counter("other", yours[1].clone()));
+    let cancel = CancellationToken::new();
+    let first = tokio::spawn(first.run(a.client.clone(), cancel.clone()));
+    let second = b.start(second).await;
+    let error = first.await.unwrap().unwrap_err();
+    assert!(matches!(error, OperatorError::Runnable { .. }));
+    assert!(!cancel.is_cancelled() && is_ready(&second));
+    b.create("two").await;
+    sleep(seconds(1)).await;
+    // Two controllers of one kind, each of its own name.
+    assert_eq!(yours.map(|calls| count(&calls)), [2, 2]);
+    let text = second.metrics().encode();
+    assert!(!text.contains("\"configmap\""), "the other's metrics");
+    for name in ["one", "other"] {
+        let line = format!("controller_runtime_active_workers{{controller=\"{name}\"}} 0\n");
+        assert!(text.contains(&line), "{line}");
+    }
+    second.stop().await;
+}
+
+/// Counts its calls.
+struct Counter(&'static str, Arc<AtomicUsize>);
+
+impl Reconciler for Counter {
+    type Resource = ConfigMap;
+
+    fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
+        controller.named(self.0)
+    }
+
+    async fn reconcile(&self, _: Arc<ConfigMap>, _: &Context<ConfigMap>) -> Result<Action> {
+        self.1.fetch_add(1, Ordering::SeqCst);
+        Ok(Action::wait())
+    }
+}

@@ -1,0 +1,109 @@
+use std::{convert::Infallible, sync::Arc, time::Duration};
+
+use http::{HeaderValue, Method, Request, header::CONTENT_LENGTH};
+use http_body::Body as _;
+use http_body_util::Full;
+use hyper::{body::Incoming, rt::Executor, service::service_fn};
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    server::conn::auto::Builder,
+};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::{
+    Reply, Routes,
+    activity::{Activity, HEAD_TIMEOUT},
+    answer_body::AnswerBody,
+};
+
+/// How large the head of a request may be, in bytes.
+const MAX_HEAD: usize = 64 * 1024;
+/// How many requests of one HTTP/2 connection are answered at once.
+const MAX_STREAMS: u32 = 32;
+/// How often a peer of HTTP/2 is asked whether it lives.
+const PING: Duration = Duration::from_secs(30);
+
+/// Where the tasks of connections run: none outlives its connection.
+#[derive(Clone)]
+pub(super) struct Tasks {
+    pub(super) tracker: TaskTracker,
+    pub(super) ended: CancellationToken,
+}
+
+impl<F> Executor<F> for Tasks
+where
+    F: Future<Output: Send> + Send + 'static,
+{
+    fn execute(&self, task: F) {
+        let ended = self.ended.clone();
+        self.tracker
+            .spawn(async move { ended.run_until_cancelled_owned(task).await });
+    }
+}
+
+/// What HEAD is answered: of HTTP/2's own accord a body would follow.
+fn without_body(reply: &mut Reply) {
+    let length = reply.body().size_hint().exact().unwrap_or_default();
+    reply
+        .headers_mut()
+        .insert(CONTENT_LENGTH, HeaderValue::from(length));
+    *reply.body_mut() = Full::default();
+}
+
+/// Answers what is asked on one connection, until it ends, its time is over, or `stop`: then what was begun is still
+/// answered.
+pub(super) async fn serve<S>(stream: S, routes: Arc<Routes>, tasks: Tasks, stop: CancellationToken)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let _ended = tasks.ended.clone().drop_guard();
+    let mut builder = Builder::new(tasks);
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT)
+        .max_buf_size(MAX_HEAD);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_header_list_size(MAX_HEAD as u32)
+        .max_concurrent_streams(MAX_STREAMS)
+        .max_send_buf_size(MAX_HEAD)
+        .keep_alive_interval(Some(PING))
+        .keep_alive_timeout(HEAD_TIMEOUT);
+    let activity = Arc::new(Activity::new());
+    let begun = activity.clone();
+    let service = service_fn(move |request: Request<Incoming>| {
+        let (routes, open) = (routes.clone(), begun.begin());
+        async move {
+            // Nothing that is served has a use for a body.
+            let (head, _) = request.into_parts();
+            let is_head = head.method == Method::HEAD;
+            let mut reply = routes.answer(head).await;
+            if is_head {
+                without_body(&mut reply);
+            }
+            Ok::<_, Infallible>(reply.map(|body| AnswerBody::new(body, open)))
+        }
+    });
+    let connection = builder.serve_connection(TokioIo::new(stream), service);
+    tokio::pin!(connection);
+    let ended = async {
+        tokio::select! {
+            ended = connection.as_mut() => ended,
+            () = stop.cancelled() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        }
+    };
+    tokio::select! {
+        ended = ended => {
+            if let Err(error) = ended {
+                tracing::trace!(%error, "connection ended");
+            }
+        }
+        () = activity.is_over() => tracing::trace!("connection ended: its time was over"),
+    }
+}

@@ -1,0 +1,46 @@
+//! The server on connections in memory, so that time is tokio's, and on real ones where time does not matter.
+
+mod limits;
+mod reviews;
+mod tls;
+
+use std::{sync::Arc, time::Duration};
+
+use http::{Response, StatusCode};
+use http_body_util::Full;
+use tokio::{io::DuplexStream, task::JoinHandle, time::Instant};
+use tokio_rustls::TlsAcceptor;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::{Reply, Routes, connection::Tasks, listener::secured};
+
+/// One end of a connection that the server serves at its other end; the task ends with the connection.
+fn connected(
+    routes: Routes,
+    acceptor: Option<TlsAcceptor>,
+    buffer: usize,
+) -> (DuplexStream, JoinHandle<Duration>) {
+    let (ours, theirs) = tokio::io::duplex(buffer);
+    let tasks = Tasks {
+        tracker: TaskTracker::new(),
+        ended: CancellationToken::new(),
+    };
+    let served = async move {
+        let began = Instant::now();
+        let tracker = tasks.tracker.clone();
+        let stop = CancellationToken::new();
+        secured(theirs, acceptor, Arc::new(routes), tasks, stop).await;
+        // Nothing of a connection outlives it.
+        tracker.close();
+        tracker.wait().await;
+        began.elapsed()
+    };
+    (ours, tokio::spawn(served))
+}
+
+/// An answer of so many bytes.
+fn bytes(count: usize) -> Reply {
+    let mut reply = Response::new(Full::new(vec![b'x'; count].into()));
+    *reply.status_mut() = StatusCode::OK;
+    reply
+}

@@ -1,0 +1,152 @@
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{Action, Mode, rule};
+use crate::api::meta;
+use crate::auth::User;
+use crate::core::Core;
+use crate::registry::GroupResource;
+use crate::store::Key;
+
+const GROUP: &str = "rbac.authorization.k8s.io";
+const MASTERS: &str = "system:masters";
+
+/// What an authorizer says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Decision {
+    pub(crate) allowed: bool,
+    /// Which binding allows it, or which role is missing; mostly empty.
+    pub(crate) reason: String,
+}
+
+/// Whether somebody may do something.
+pub(crate) fn decide(core: &Core, user: &User, action: &Action) -> Decision {
+    let everything =
+        core.authorization == Mode::AlwaysAllow || user.groups.iter().any(|group| group == MASTERS);
+    if everything {
+        return Decision {
+            allowed: true,
+            reason: String::new(),
+        };
+    }
+    let mut missing = Vec::new();
+    let namespace = action.namespace();
+    let everywhere = bindings(core, "clusterrolebindings", None);
+    let here = match namespace {
+        "" => Vec::new(),
+        namespace => bindings(core, "rolebindings", Some(namespace)),
+    };
+    let places = everywhere.iter().map(|binding| (binding, ""));
+    for (binding, namespace) in places.chain(here.iter().map(|binding| (binding, namespace))) {
+        let Some(subject) = subject(binding, user, namespace) else {
+            continue;
+        };
+        let rules = match rules(core, binding, namespace) {
+            Ok(rules) => rules,
+            Err(error) => {
+                missing.push(error);
+                continue;
+            }
+        };
+        if rules.iter().any(|rule| rule::allows(rule, action)) {
+            return Decision {
+                allowed: true,
+                reason: format!(
+                    "RBAC: allowed by {} to {}",
+                    described(binding, namespace),
+                    described_subject(subject, namespace)
+                ),
+            };
+        }
+    }
+    let reason = match missing.as_slice() {
+        [] => String::new(),
+        [one] => format!("RBAC: {one}"),
+        many => format!("RBAC: [{}]", many.join(", ")),
+    };
+    Decision {
+        allowed: false,
+        reason,
+    }
+}
+
+fn bindings(core: &Core, plural: &str, namespace: Option<&str>) -> Vec<Arc<Value>> {
+    let resource = GroupResource::new(GROUP, plural);
+    match core.store.list(&resource, namespace, None, None) {
+        Some(Ok(snapshot)) => {
+            let objects = snapshot.entries.into_iter().map(|entry| entry.object);
+            objects.collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The rules of the role that a binding names.
+fn rules(core: &Core, binding: &Value, namespace: &str) -> Result<Vec<Value>, String> {
+    let (kind, name) = role(binding);
+    let (plural, place) = match kind {
+        "Role" => ("roles", Some(namespace)),
+        "ClusterRole" => ("clusterroles", None),
+        other => return Err(format!("unsupported role reference kind: {other:?}")),
+    };
+    let resource = GroupResource::new(GROUP, plural);
+    let role = core.store.get(&resource, &Key::new(place, name));
+    let singular = plural.trim_end_matches('s');
+    let role = role.ok_or_else(|| format!("{singular}.{GROUP} {name:?} not found"))?;
+    let rules = role.object.get("rules").and_then(Value::as_array);
+    Ok(rules.cloned().unwrap_or_default())
+}
+
+/// The first of a binding's subjects that the user is.
+fn subject<'a>(binding: &'a Value, user: &User, namespace: &str) -> Option<&'a Value> {
+    let mut subjects = binding.get("subjects")?.as_array()?.iter();
+    subjects.find(|subject| {
+        let name = text(subject, "name");
+        match text(subject, "kind") {
+            "User" => user.name == name,
+            "Group" => user.groups.iter().any(|group| group == name),
+            "ServiceAccount" => {
+                let place = place(subject, namespace);
+                !place.is_empty() && user.name == format!("system:serviceaccount:{place}:{name}")
+            }
+            _ => false,
+        }
+    })
+}
+
+/// The namespace of a service account: its own, or the binding's.
+fn place<'a>(subject: &'a Value, namespace: &'a str) -> &'a str {
+    match text(subject, "namespace") {
+        "" => namespace,
+        own => own,
+    }
+}
+
+fn described(binding: &Value, namespace: &str) -> String {
+    let (kind, role) = role(binding);
+    let name = meta::name(binding);
+    if namespace.is_empty() {
+        return format!("ClusterRoleBinding {name:?} of {kind} {role:?}");
+    }
+    let name = format!("{name}/{namespace}");
+    format!("RoleBinding {name:?} of {kind} {role:?}")
+}
+
+fn described_subject(subject: &Value, namespace: &str) -> String {
+    let (kind, name) = (text(subject, "kind"), text(subject, "name"));
+    if kind != "ServiceAccount" {
+        return format!("{kind} {name:?}");
+    }
+    let name = format!("{name}/{}", place(subject, namespace));
+    format!("{kind} {name:?}")
+}
+
+fn role(binding: &Value) -> (&str, &str) {
+    let reference = binding.get("roleRef").unwrap_or(&Value::Null);
+    (text(reference, "kind"), text(reference, "name"))
+}
+
+fn text<'a>(value: &'a Value, field: &str) -> &'a str {
+    value.get(field).and_then(Value::as_str).unwrap_or_default()
+}

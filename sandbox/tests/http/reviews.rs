@@ -1,0 +1,290 @@
+//! Whose a token is, who may do what, and what follows from it.
+
+use http::Request;
+use http_body_util::Full;
+use pilothouse_sandbox::Sandbox;
+use serde_json::{Value, json};
+
+use crate::client::{Answer, Client, MAPS, NAMESPACES};
+
+const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1";
+
+/// A server with RBAC, asked by its administrator unless a token is given.
+async fn guarded() -> Client {
+    let none = [""; 0];
+    let sandbox = Sandbox::builder().seed(1).rbac(true);
+    let sandbox = sandbox
+        .token("ann", "ann", ["staff"])
+        .token("bob", "bob", none);
+    Client::of(sandbox.build().unwrap()).await
+}
+
+async fn ask(
+    client: &Client,
+    token: &str,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: Value,
+) -> Answer {
+    let mut request = Request::builder()
+        .method(method)
+        .uri(format!("http://sandbox{path}"))
+        .header("authorization", format!("Bearer {token}"))
+        .header("content-type", "application/json");
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let body = if body.is_null() {
+        String::new()
+    } else {
+        body.to_string()
+    };
+    client.send(request.body(Full::from(body)).unwrap()).await
+}
+
+async fn read(client: &Client, token: &str, path: &str) -> u16 {
+    ask(client, token, "GET", path, &[], Value::Null).await.code
+}
+
+fn role(kind: &str, name: &str, rules: Value) -> Value {
+    json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": {"name": name}, "rules": rules})
+}
+
+fn binding(kind: &str, name: &str, role: &str, subject: Value) -> Value {
+    json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": {"name": name},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": role, "name": name}, "subjects": [subject]})
+}
+
+async fn review(client: &Client, kind: &str, spec: Value) -> Value {
+    let group = if kind == "TokenReview" {
+        "authentication"
+    } else {
+        "authorization"
+    };
+    let path = format!("/apis/{group}.k8s.io/v1/{}s", kind.to_lowercase());
+    let body = json!({"apiVersion": format!("{group}.k8s.io/v1"), "kind": kind, "spec": spec});
+    client.post(&path, &body).await.object()["status"].clone()
+}
+
+#[tokio::test]
+async fn a_token_is_somebodys_or_nobodys() {
+    let client = guarded().await;
+    assert_eq!(
+        review(&client, "TokenReview", json!({"token": "ann"})).await,
+        json!({
+            "authenticated": true, "audiences": ["https://kubernetes.default.svc.cluster.local"],
+            "user": {"username": "ann", "groups": ["staff", "system:authenticated"]},
+        })
+    );
+    let nobody = review(&client, "TokenReview", json!({"token": "none"})).await;
+    assert!(
+        nobody["authenticated"].is_null() && nobody["error"].is_string(),
+        "{nobody}"
+    );
+    let other = review(
+        &client,
+        "TokenReview",
+        json!({"token": "ann", "audiences": ["vault"]}),
+    )
+    .await;
+    assert!(other["authenticated"].is_null(), "{other}");
+    let path = "/apis/authentication.k8s.io/v1/tokenreviews";
+    assert_eq!(client.post(path, &json!({"spec": {}})).await.code, 400);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_accounts_token_is_for_its_audience_and_time() {
+    let client = guarded().await;
+    let accounts = "/api/v1/namespaces/default/serviceaccounts";
+    client
+        .post(accounts, &json!({"metadata": {"name": "robot"}}))
+        .await
+        .object();
+    let issue = async |spec: Value| {
+        let path = format!("{accounts}/robot/token");
+        let issued = client.post(&path, &json!({"spec": spec})).await.object();
+        issued["status"]["token"].as_str().unwrap().to_owned()
+    };
+    let own = issue(json!({"expirationSeconds": 600})).await;
+    let vault = issue(json!({"audiences": ["vault", "other"]})).await;
+    let status = review(&client, "TokenReview", json!({"token": own})).await;
+    assert_eq!(
+        status["user"]["username"],
+        "system:serviceaccount:default:robot"
+    );
+    let status = review(
+        &client,
+        "TokenReview",
+        json!({"token": vault, "audiences": ["vault"]}),
+    )
+    .await;
+    assert_eq!(
+        (&status["authenticated"], &status["audiences"]),
+        (&json!(true), &json!(["vault"]))
+    );
+    assert!(
+        review(&client, "TokenReview", json!({"token": vault})).await["authenticated"].is_null()
+    );
+    assert_eq!(read(&client, &own, "/version").await, 200);
+    assert_eq!(read(&client, &vault, "/version").await, 401);
+    tokio::time::sleep(std::time::Duration::from_secs(601)).await;
+    assert!(review(&client, "TokenReview", json!({"token": own})).await["authenticated"].is_null());
+    assert_eq!(read(&client, &own, "/version").await, 401);
+}
+
+#[tokio::test]
+async fn roles_and_bindings_decide() {
+    let client = guarded().await;
+    let rules = json!([{"verbs": ["get", "list"], "apiGroups": [""], "resources": ["configmaps"]}]);
+    client
+        .post(
+            &format!("{ROLES}/namespaces/default/roles"),
+            &role("Role", "reader", rules),
+        )
+        .await
+        .object();
+    let staff = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "staff"});
+    let bound = binding("RoleBinding", "reader", "Role", staff);
+    client
+        .post(&format!("{ROLES}/namespaces/default/rolebindings"), &bound)
+        .await
+        .object();
+    let urls = json!([{"verbs": ["get"], "nonResourceURLs": ["/metrics"]}]);
+    client
+        .post(
+            &format!("{ROLES}/clusterroles"),
+            &role("ClusterRole", "scraper", urls),
+        )
+        .await
+        .object();
+    let robot = json!({"kind": "ServiceAccount", "name": "prom", "namespace": "default"});
+    let bound = binding("ClusterRoleBinding", "scraper", "ClusterRole", robot);
+    client
+        .post(&format!("{ROLES}/clusterrolebindings"), &bound)
+        .await
+        .object();
+
+    assert_eq!(read(&client, "ann", MAPS).await, 200);
+    assert_eq!(read(&client, "bob", MAPS).await, 403);
+    assert_eq!(
+        read(&client, "ann", "/api/v1/namespaces/kube-system/configmaps").await,
+        403
+    );
+    let created = ask(
+        &client,
+        "ann",
+        "POST",
+        MAPS,
+        &[],
+        json!({"metadata": {"name": "a"}}),
+    )
+    .await;
+    assert_eq!(
+        created.failure(),
+        (
+            403,
+            "Forbidden",
+            "configmaps is forbidden: User \"ann\" cannot create resource \"configmaps\" in API group \"\" in the namespace \"default\""
+        )
+    );
+    let listed = ask(&client, "bob", "GET", NAMESPACES, &[], Value::Null).await;
+    assert_eq!(
+        listed.failure().2,
+        "namespaces is forbidden: User \"bob\" cannot list resource \"namespaces\" in API group \"\" at the cluster scope"
+    );
+    // What everybody needs to find his way.
+    for path in ["/api", "/apis/apps/v1", "/openapi/v3", "/version"] {
+        assert_eq!(read(&client, "bob", path).await, 200, "{path}");
+    }
+
+    let access = async |spec: Value| review(&client, "SubjectAccessReview", spec).await;
+    let prom = "system:serviceaccount:default:prom";
+    let metrics = |verb: &str| json!({"user": prom, "nonResourceAttributes": {"path": "/metrics", "verb": verb}});
+    assert_eq!(
+        access(metrics("get")).await,
+        json!({"allowed": true, "reason": "RBAC: allowed by ClusterRoleBinding \"scraper\" of ClusterRole \"scraper\" to ServiceAccount \"prom/default\""})
+    );
+    assert_eq!(access(metrics("head")).await, json!({"allowed": false}));
+    let maps = |namespace: &str| {
+        json!({"user": "x", "groups": ["staff"], "resourceAttributes":
+            {"verb": "get", "resource": "configmaps", "namespace": namespace, "name": "a"}})
+    };
+    assert_eq!(access(maps("default")).await["allowed"], true);
+    assert_eq!(access(maps("")).await["allowed"], false);
+    client
+        .delete(&format!("{ROLES}/namespaces/default/roles/reader"))
+        .await
+        .object();
+    assert_eq!(
+        access(maps("default")).await,
+        json!({"allowed": false, "reason": "RBAC: role.rbac.authorization.k8s.io \"reader\" not found"})
+    );
+}
+
+#[tokio::test]
+async fn who_one_may_be_and_what_one_may_grant_is_decided_too() {
+    let client = guarded().await;
+    let rules = json!([
+        {"verbs": ["impersonate"], "apiGroups": [""], "resources": ["users"], "resourceNames": ["bob"]},
+        {"verbs": ["create"], "apiGroups": ["rbac.authorization.k8s.io"], "resources": ["clusterroles"]},
+    ]);
+    client
+        .post(
+            &format!("{ROLES}/clusterroles"),
+            &role("ClusterRole", "ann", rules),
+        )
+        .await
+        .object();
+    let ann = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "ann"});
+    client
+        .post(
+            &format!("{ROLES}/clusterrolebindings"),
+            &binding("ClusterRoleBinding", "ann", "ClusterRole", ann),
+        )
+        .await
+        .object();
+    for (headers, code) in [
+        (&[("impersonate-user", "bob")][..], 200),
+        (
+            &[
+                ("impersonate-user", "bob"),
+                ("impersonate-group", "system:masters"),
+            ],
+            403,
+        ),
+        (&[("impersonate-user", "carol")], 403),
+        (
+            &[("impersonate-user", "system:serviceaccount:default:bob")],
+            403,
+        ),
+    ] {
+        let answer = ask(&client, "ann", "GET", "/version", headers, Value::Null).await;
+        assert_eq!(answer.code, code, "{headers:?} {}", answer.text);
+    }
+    let granted = ask(
+        &client,
+        "ann",
+        "POST",
+        &format!("{ROLES}/clusterroles"),
+        &[],
+        role("ClusterRole", "x", json!([])),
+    )
+    .await;
+    assert_eq!(granted.code, 501, "{}", granted.text);
+}
+
+#[tokio::test]
+async fn without_rbac_everybody_may_do_everything_and_reviews_say_so() {
+    let client = Client::new().await;
+    let spec = json!({"user": "x", "nonResourceAttributes": {"path": "/metrics", "verb": "get"}});
+    assert_eq!(
+        review(&client, "SubjectAccessReview", spec).await,
+        json!({"allowed": true})
+    );
+    let spec = json!({"resourceAttributes": {"verb": "delete", "resource": "pods"}});
+    assert_eq!(
+        review(&client, "SelfSubjectAccessReview", spec).await,
+        json!({"allowed": true})
+    );
+}

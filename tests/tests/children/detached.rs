@@ -1,0 +1,151 @@
+//! Children that no owner reference can reach.
+
+use std::sync::atomic::Ordering;
+
+use pilothouse::{
+    controller::OWNER_UID_LABEL,
+    k8s::api::{apps::v1::Deployment, core::v1::ConfigMap},
+    resource::Object,
+};
+use serde_json::json;
+
+use crate::{Copies, LAST, World};
+
+#[tokio::test(start_paused = true)]
+async fn a_detached_child_leads_back_to_its_owner_and_goes_before_the_last_finalizer() {
+    let copies = Copies::default();
+    copies.wants(&["team-a/page"]);
+    let mut world = World::start(&copies).await;
+    world.create("web").await;
+    let elsewhere = world.cluster.in_namespace("team-a");
+    let page = elsewhere.get::<ConfigMap>("page").await.unwrap().unwrap();
+    let owner = world
+        .cluster
+        .get::<Deployment>("web")
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(page.label(OWNER_UID_LABEL), owner.uid());
+    assert!(page.metadata.owner_references.is_none());
+
+    // Deleted by hand, it comes again.
+    elsewhere.delete::<ConfigMap>("page").await.unwrap();
+    world.cluster.settle().await;
+    assert_eq!(world.maps().await, ["team-a/page"]);
+
+    // A child that does not go holds its owner, also in another process.
+    let held = json!({"metadata": {"finalizers": ["other.example.com/x"]}});
+    elsewhere.patch::<ConfigMap>("page", held).await.unwrap();
+    world.cluster.delete::<Deployment>("web").await.unwrap();
+    world.restart(&copies).await;
+    let web = world
+        .cluster
+        .get::<Deployment>("web")
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(web.metadata.finalizers, Some(vec![LAST.to_owned()]));
+    let freed = json!({"metadata": {"finalizers": null}});
+    elsewhere.patch::<ConfigMap>("page", freed).await.unwrap();
+    world.cluster.settle().await;
+    assert!(
+        world
+            .cluster
+            .get::<Deployment>("web")
+            .await
+            .unwrap()
+            .is_none()
+    );
+    assert!(world.maps().await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_detached_child_of_another_owner_is_not_taken_over() {
+    let copies = Copies::default();
+    copies.wants(&["team-a/page"]);
+    let world = World::start(&copies).await;
+    world.create("web").await;
+    copies.told();
+    world.create("zoo").await;
+    let said = copies.told();
+    let refused = "apply_detached ConfigMap team-a/page: it belongs to Deployment default/web: ";
+    assert!(
+        said.iter().any(|line| line.starts_with(refused)),
+        "{said:?}"
+    );
+    let elsewhere = world.cluster.in_namespace("team-a");
+    let page = elsewhere.get::<ConfigMap>("page").await.unwrap().unwrap();
+    let owner = world
+        .cluster
+        .get::<Deployment>("web")
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(page.label(OWNER_UID_LABEL), owner.uid());
+}
+
+/// Deletes the owner while nobody is there to clean up, and creates another one of its name.
+async fn created_anew(world: &mut World, copies: &Copies) {
+    world.stop().await;
+    world.cluster.delete::<Deployment>("web").await.unwrap();
+    let none = json!({"metadata": {"finalizers": null}});
+    let web = world.cluster.patch::<Deployment>("web", none).await;
+    let old = web.unwrap().metadata.uid;
+    world.create("web").await;
+    let new = world.cluster.get::<Deployment>("web").await.unwrap();
+    assert_ne!(new.unwrap().metadata.uid, old);
+    world.restart(copies).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_owner_that_was_created_anew_takes_over_what_it_wants_and_prunes_what_it_does_not() {
+    let copies = Copies::default();
+    copies.wants(&["team-a/kept", "team-b/left"]);
+    let mut world = World::start(&copies).await;
+    world.create("web").await;
+    // Another owner's child stays what it is.
+    copies.wants(&["team-a/other"]);
+    world.create("zoo").await;
+    copies.wants(&["team-a/kept", "team-b/left"]);
+    copies.keeps("zoo");
+    let all = ["team-a/kept", "team-a/other", "team-b/left"];
+    assert_eq!(world.maps().await, all);
+
+    copies.wants(&["team-a/kept"]);
+    created_anew(&mut world, &copies).await;
+    assert_eq!(world.maps().await, ["team-a/kept", "team-a/other"]);
+    let web = world.cluster.get::<Deployment>("web").await.unwrap();
+    let elsewhere = world.cluster.in_namespace("team-a");
+    let kept = elsewhere.get::<ConfigMap>("kept").await.unwrap().unwrap();
+    assert_eq!(kept.label(OWNER_UID_LABEL), web.unwrap().uid());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_former_owner_left_goes_with_the_one_that_bears_its_name() {
+    let copies = Copies::default();
+    copies.wants(&["team-b/left"]);
+    let mut world = World::start(&copies).await;
+    world.create("web").await;
+    copies.fails.store(true, Ordering::SeqCst);
+    created_anew(&mut world, &copies).await;
+    assert_eq!(world.maps().await, ["team-b/left"]);
+    world.cluster.delete::<Deployment>("web").await.unwrap();
+    copies.fails.store(false, Ordering::SeqCst);
+    world.cluster.until_gone::<Deployment>("web").await.unwrap();
+    assert!(world.maps().await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_one_deletes_and_applies_again_is_there_again() {
+    let copies = Copies::default();
+    copies.wants(&["default/a"]);
+    let world = World::start(&copies).await;
+    world.create("web").await;
+    copies.deletes_first.store(true, Ordering::SeqCst);
+    let before = world.cluster.get::<ConfigMap>("a").await.unwrap().unwrap();
+    world.touch("web").await;
+    let told = copies.told();
+    assert!(told.contains(&"made again: true".to_owned()), "{told:?}");
+    let after = world.cluster.get::<ConfigMap>("a").await.unwrap().unwrap();
+    assert_ne!(before.uid(), after.uid());
+}

@@ -1,0 +1,75 @@
+//! Children that are not wanted any more.
+
+use std::sync::atomic::Ordering;
+
+use pilothouse::{
+    k8s::api::{apps::v1::Deployment, core::v1::ConfigMap},
+    resource::Object,
+};
+use serde_json::json;
+
+use crate::{Copies, World};
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_applied_any_more_is_pruned_after_a_restart_and_not_by_a_failure() {
+    let copies = Copies::default();
+    copies.wants(&["default/a", "default/b", "team-a/c", "team-b/d"]);
+    let mut world = World::start(&copies).await;
+    world
+        .cluster
+        .create(&ConfigMap::named("foreign"))
+        .await
+        .unwrap();
+    world.create("web").await;
+    let all = [
+        "default/a",
+        "default/b",
+        "default/foreign",
+        "team-a/c",
+        "team-b/d",
+    ];
+    assert_eq!(world.maps().await, all);
+
+    world.stop().await;
+    copies.wants(&["default/a", "team-b/d"]);
+    copies.fails.store(true, Ordering::SeqCst);
+    world.restart(&copies).await;
+    assert_eq!(world.maps().await, all);
+
+    copies.fails.store(false, Ordering::SeqCst);
+    world.touch("web").await;
+    assert_eq!(
+        world.maps().await,
+        ["default/a", "default/foreign", "team-b/d"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_that_others_own_too_is_not_pruned() {
+    let copies = Copies::default();
+    copies.wants(&["default/a"]);
+    let world = World::start(&copies).await;
+    world.create("web").await;
+    world.create("zoo").await;
+    let web = world
+        .cluster
+        .get::<Deployment>("web")
+        .await
+        .unwrap()
+        .unwrap();
+    let zoo = world
+        .cluster
+        .get::<Deployment>("zoo")
+        .await
+        .unwrap()
+        .unwrap();
+    let owner = |of: &Deployment, controller: bool| {
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": of.name(), "uid": of.uid(),
+               "controller": controller, "blockOwnerDeletion": controller})
+    };
+    let shared = json!({"metadata": {"ownerReferences": [owner(&web, true), owner(&zoo, false)]}});
+    world.cluster.patch::<ConfigMap>("a", shared).await.unwrap();
+    copies.wants(&[]);
+    world.touch("web").await;
+    assert_eq!(world.maps().await, ["default/a"]);
+}

@@ -1,0 +1,235 @@
+//! The operator's page for people: what it shows of each key, and what a browser makes of it.
+
+mod probe;
+
+use std::{
+    collections::BTreeMap,
+    env,
+    io::{self, Write},
+    path::Path,
+    process::Command,
+    sync::Arc,
+    time::Duration,
+};
+
+use pilothouse::{
+    controller::annotations::PAUSED,
+    k8s::api::core::v1::ConfigMap,
+    operator::{DebugReport, Operator, Running},
+    prelude::*,
+    resource::Object,
+    server::Address,
+    testing::{Cluster, RequestMatcher},
+};
+use probe::{Widget, widget};
+use serde_json::{Value, json};
+
+/// What no ConfigMap with text in it can be read as.
+#[derive(Resource, Deserialize, Serialize, Clone, Debug)]
+#[resource(view_of = ConfigMap)]
+struct Counts {
+    metadata: ObjectMeta,
+    data: Option<BTreeMap<String, u32>>,
+}
+
+/// Does what the name of the widget says.
+struct Acts;
+
+impl Reconciler for Acts {
+    type Resource = Widget;
+
+    fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
+        controller
+            .owns::<ConfigMap>()
+            .reads::<Counts>()
+            .concurrency(2)
+    }
+
+    async fn reconcile(&self, widget: Arc<Widget>, cx: &Context<Widget>) -> Result {
+        match widget.name() {
+            "fails" => Err(Failure::new("no <b>such</b> backend")),
+            "gives-up" => Err(Failure::new("never").terminal()),
+            "returns" => Ok(Action::requeue_after(Duration::from_secs(90))),
+            "runs" => std::future::pending().await,
+            "writes" => {
+                cx.apply(words("of-writes")).await?;
+                Ok(Action::requeue_after(Duration::ZERO))
+            }
+            _ => Ok(Action::wait()),
+        }
+    }
+}
+
+fn words(name: &str) -> ConfigMap {
+    let mut map = ConfigMap::default();
+    map.metadata.name = Some(name.into());
+    map.data = Some([("secret".into(), "xyz".into())].into());
+    map
+}
+
+/// An operator with a key of each kind, and an object that does not decode.
+async fn busy(cluster: &Cluster, operator: Operator) -> Running {
+    cluster.create(&words("words")).await.unwrap();
+    let running = cluster.run(operator.controller(Acts)).await.unwrap();
+    let watches = RequestMatcher::any().verb("watch").resource("configmaps");
+    cluster.faults().hold_watches(watches);
+    for name in ["fails", "gives-up", "returns", "runs", "writes", "rests"] {
+        cluster.create(&widget(name, 1)).await.unwrap();
+    }
+    let mut paused = widget("paused", 1);
+    paused.metadata.annotations = Some([(PAUSED.to_owned(), String::new())].into());
+    cluster.create(&paused).await.unwrap();
+    running
+}
+
+fn json(report: &DebugReport) -> Value {
+    serde_json::to_value(report).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_key_is_shown_with_what_it_does_and_waits_for() {
+    let cluster = Cluster::start().unwrap();
+    let running = busy(&cluster, Operator::new("acts")).await;
+    cluster.settle().await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let report = json(&running.debug_report());
+
+    assert_eq!(report["operator"], "acts");
+    assert_eq!(report["notReady"], json!([]));
+    let controller = &report["controllers"][0];
+    let shown = [
+        "name", "kind", "status", "workers", "running", "waiting", "paused",
+    ];
+    let shown = shown.map(|name| controller[name].clone());
+    let expected = json!(["widget", "Widget", "working", 2, 1, 0, 1]);
+    assert_eq!(json!(shown), expected);
+
+    let keys = controller["keys"].as_array().unwrap();
+    let states: Vec<_> = keys
+        .iter()
+        .map(|key| (key["key"].as_str().unwrap(), key["state"].as_str().unwrap()))
+        .collect();
+    let expected = [
+        ("default/runs", "running"),
+        ("default/writes", "awaitingOwnWrites"),
+        ("default/fails", "delayed"),
+        ("default/returns", "delayed"),
+        ("default/gives-up", "failed"),
+    ];
+    assert_eq!(states, expected);
+    let [runs, writes, fails, returns, gives_up] = keys.as_slice() else {
+        unreachable!()
+    };
+    assert!(runs["forSeconds"].as_f64().unwrap() >= 2.0, "{runs}");
+    let waits_for = writes["waitsFor"][0].as_str().unwrap();
+    assert!(
+        waits_for.starts_with("ConfigMap default/of-writes at version "),
+        "{waits_for}"
+    );
+    assert!(writes["forSeconds"].as_f64().unwrap() >= 2.0, "{writes}");
+    assert!(fails["failures"].as_u64().unwrap() > 5, "{fails}");
+    assert_eq!(fails["lastFailure"]["text"], "no <b>such</b> backend");
+    assert!(fails["dueInSeconds"].as_f64().unwrap() < 3.0, "{fails}");
+    let due = returns["dueInSeconds"].as_f64().unwrap();
+    assert!((85.0..=88.0).contains(&due), "{due}");
+    assert_eq!(gives_up["lastFailure"]["text"], "never");
+    assert!(gives_up["lastFailure"]["secondsAgo"].as_f64().unwrap() >= 2.0);
+
+    let informers = report["informers"].as_array().unwrap();
+    let kinds: Vec<_> = informers
+        .iter()
+        .map(|one| (&one["resource"], &one["mode"], &one["objects"]))
+        .collect();
+    let expected = json!([
+        ["configmaps", "watching", 1],
+        ["configmaps", "watching", 1],
+        ["widgets.test.pilothouse.dev", "watching", 7],
+    ]);
+    assert_eq!(json!(kinds), expected);
+
+    let quarantine = report["quarantine"].as_array().unwrap();
+    let shown = |name: &str| quarantine[0][name].as_str().unwrap();
+    assert_eq!((quarantine.len(), shown("resource")), (1, "configmaps"));
+    assert_eq!(shown("key"), "default/words");
+    assert!(shown("reason").contains("data.secret"), "{quarantine:?}");
+    assert!(!report.to_string().contains("xyz"), "an object's content");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_failed_is_forgotten_with_the_object_and_after_a_success() {
+    let cluster = Cluster::start().unwrap();
+    let running = busy(&cluster, Operator::new("acts")).await;
+    cluster.settle().await;
+    cluster.delete::<Widget>("gives-up").await.unwrap();
+    cluster.settle().await;
+    let report = json(&running.debug_report()).to_string();
+    assert!(!report.contains("gives-up"), "{report}");
+}
+
+/// A browser asks for the page, waits for what its script asks for, and shows what came of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_shows_it_in_a_browser() {
+    let browser = env::var_os("PILOTHOUSE_CHROMIUM").unwrap_or_else(|| "chromium".into());
+    if Command::new(&browser).arg("--version").output().is_err() {
+        // Not `eprintln!`: of a test that passes, the test harness keeps that to itself.
+        let line = b"skipped: Chromium: none found\n";
+        return io::stderr().write_all(line).unwrap();
+    }
+    let cluster = Cluster::start().unwrap();
+    let operator = Operator::new("acts").debug_page();
+    let operator = operator.metrics_address(Address::loopback(0));
+    let running = busy(&cluster, operator).await;
+    let seen = || serde_json::to_string(&running.debug_report()).unwrap();
+    while !(seen().contains("awaitingOwnWrites") && seen().contains("never")) {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+
+    let home = tempfile::tempdir().unwrap();
+    let picture = home.path().join("page.png");
+    let url = format!("http://{}/debug", running.http_address().unwrap());
+    let said = Command::new(&browser)
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+        ])
+        .args(["--no-first-run", "--disable-background-networking"])
+        .args(["--disable-component-update", "--disable-sync"])
+        .args([
+            "--window-size=1200,1000",
+            "--virtual-time-budget=3000",
+            "--dump-dom",
+        ])
+        .arg(format!("--user-data-dir={}", home.path().display()))
+        .arg(format!("--screenshot={}", picture.display()))
+        .arg(url)
+        .output()
+        .unwrap();
+    let page = String::from_utf8(said.stdout).unwrap();
+    for text in [
+        "<title>acts</title>",
+        ">ready, up ",
+        ">1 of 2<",
+        ">waits for its own writes<",
+        ">ConfigMap default/of-writes at version ",
+        ">failed, not retried<",
+        // As text, not as what it would be in HTML.
+        "no &lt;b&gt;such&lt;/b&gt; backend (",
+        ">default/words<",
+        ">widgets.test.pilothouse.dev<",
+    ] {
+        let (log, errors) = (&page, String::from_utf8_lossy(&said.stderr));
+        assert!(page.contains(text), "no {text} in:\n{log}\n{errors}");
+    }
+    // As far as a test can judge a picture: it is one, and it is not blank.
+    let picture = std::fs::read(picture).unwrap();
+    assert!(
+        picture.starts_with(b"\x89PNG") && picture.len() > 20_000,
+        "{}",
+        picture.len()
+    );
+    if let Some(folder) = env::var_os("PILOTHOUSE_PICTURES") {
+        std::fs::write(Path::new(&folder).join("debug.png"), picture).unwrap();
+    }
+}

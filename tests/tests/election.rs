@@ -1,0 +1,408 @@
+//! Two processes and one Lease (design §4, R11 and R12), by the system's clock. The API server is this process's, and
+//! its record tells who wrote what.
+#![cfg(unix)]
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read},
+    process::{Child, Command, Stdio},
+    sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    thread,
+    time::{Duration, Instant},
+};
+
+use pilothouse::{
+    client::{Api, Client, Config, PostParams},
+    k8s::api::{coordination::v1::Lease, core::v1::ConfigMap},
+};
+use pilothouse_sandbox::{HttpsServer, RecordedRequest, Sandbox};
+use tempfile::TempDir;
+
+/// How long anything may take before a test gives up.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// What a busy machine may add to a time.
+const SLACK: Duration = Duration::from_secs(6);
+
+/// The election's times, in milliseconds: client-go's, and shorter ones for what waits for them to pass.
+const USUAL: &str = "15000 10000 2000";
+const SHORT: &str = "6000 3000 500";
+
+struct World {
+    sandbox: Sandbox,
+    _server: HttpsServer,
+    client: Client,
+    home: TempDir,
+}
+
+impl World {
+    async fn new(maps: usize) -> Self {
+        let sandbox = Sandbox::builder().request_log(1_000_000).build().unwrap();
+        let server = sandbox.serve_https(([127, 0, 0, 1], 0).into()).await;
+        let server = server.unwrap();
+        let home = tempfile::tempdir().unwrap();
+        fs::write(home.path().join("config"), sandbox.kubeconfig(&server)).unwrap();
+        let pipes = sandbox.clone();
+        let client = Client::builder(Config::new(http::Uri::from_static("http://sandbox")))
+            .connector(std::sync::Arc::new(move || Ok(pipes.connect())))
+            .user_agent("test")
+            .build()
+            .unwrap();
+        let api: Api<ConfigMap> = Api::namespaced(&client, "default");
+        for number in 0..maps {
+            let mut map = ConfigMap::default();
+            let name = match number {
+                0 => "one".to_owned(),
+                _ => format!("map-{number}"),
+            };
+            map.metadata.name = Some(name);
+            api.create(&PostParams::default(), &map).await.unwrap();
+        }
+        Self {
+            sandbox,
+            _server: server,
+            client,
+            home,
+        }
+    }
+
+    fn contender(&self, name: &str, work: &str, times: &str) -> Contender {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_contender"));
+        command
+            .args(["run", "--metrics-address", "127.0.0.1:0", "--kubeconfig"])
+            .arg(self.home.path().join("config"))
+            .env("CONTENDER", format!("{name} {work} {times}"))
+            .env_remove("RUST_LOG");
+        Contender::spawn(command)
+    }
+
+    async fn lease(&self) -> Option<Lease> {
+        let leases: Api<Lease> = Api::namespaced(&self.client, "default");
+        leases.get_opt("contended").await.unwrap()
+    }
+
+    /// Waits until `name` holds the lease; how long that took.
+    async fn led_by(&self, name: &str) -> Duration {
+        let begun = Instant::now();
+        self.until(name, || async {
+            let spec = self.lease().await.and_then(|lease| lease.spec);
+            spec.and_then(|spec| spec.holder_identity).as_deref() == Some(name)
+        })
+        .await;
+        begun.elapsed()
+    }
+
+    /// Waits until `name` has written so many Secrets.
+    async fn wrote(&self, name: &str, number: usize) {
+        self.until(name, || async {
+            let wrote = |one: &&RecordedRequest| sender(one) == name && is_write(one);
+            self.sandbox.requests().iter().filter(wrote).count() >= number
+        })
+        .await;
+    }
+
+    async fn until<F: Future<Output = bool>>(&self, what: &str, holds: impl Fn() -> F) {
+        let begun = Instant::now();
+        while !holds().await {
+            assert!(begun.elapsed() < PATIENCE, "never: {what}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+/// A process of the operator. It is killed when dropped.
+struct Contender {
+    child: Child,
+    lines: Receiver<String>,
+    said: Vec<String>,
+}
+
+impl Contender {
+    fn spawn(mut command: Command) -> Self {
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (sender, lines) = channel();
+        pass_on(child.stdout.take().unwrap(), sender.clone());
+        pass_on(child.stderr.take().unwrap(), sender);
+        Self {
+            child,
+            lines,
+            said: Vec::new(),
+        }
+    }
+
+    fn signal(&self, name: &str) {
+        let kill = format!("kill -{name} {}", self.child.id());
+        let status = Command::new("sh").args(["-c", &kill]).status().unwrap();
+        assert!(status.success());
+    }
+
+    /// Waits for so many lines with that text.
+    fn says(&mut self, text: &str, times: usize) {
+        while self.said.iter().filter(|line| line.contains(text)).count() < times {
+            match self.lines.recv_timeout(PATIENCE) {
+                Ok(line) => self.said.push(line),
+                Err(error) => panic!("no `{text}`: {error}\n{}", self.said.join("\n")),
+            }
+        }
+    }
+
+    /// Waits until it has ended: its outputs are closed then.
+    fn end(&mut self) -> Option<i32> {
+        loop {
+            match self.lines.recv_timeout(PATIENCE) {
+                Ok(line) => self.said.push(line),
+                Err(RecvTimeoutError::Disconnected) => return self.child.wait().unwrap().code(),
+                Err(RecvTimeoutError::Timeout) => {
+                    panic!("it does not end:\n{}", self.said.join("\n"))
+                }
+            }
+        }
+    }
+
+    fn said(&self) -> String {
+        self.said.join("\n")
+    }
+}
+
+impl Drop for Contender {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn pass_on(output: impl Read + Send + 'static, lines: Sender<String>) {
+    thread::spawn(move || {
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            // The test may have seen enough.
+            let _ = lines.send(line);
+        }
+    });
+}
+
+fn sender(request: &RecordedRequest) -> &str {
+    let agent = request.user_agent.split([' ', '/']).next();
+    agent.unwrap_or_default()
+}
+
+/// Of what reconciles write.
+fn is_write(request: &RecordedRequest) -> bool {
+    request.method != "GET" && request.resource == "secrets"
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_leader_that_was_stopped_and_goes_on_writes_nothing_any_more() {
+    let world = World::new(100).await;
+    let mut a = world.contender("a", "writes", SHORT);
+    world.led_by("a").await;
+    let _b = world.contender("b", "writes", SHORT);
+    world.wrote("a", 300).await;
+    a.signal("STOP");
+    // 40 s of a lease of 15 s are these of one of 6 s.
+    let sleeps = Instant::now();
+    world.wrote("b", 100).await;
+    tokio::time::sleep(Duration::from_secs(16).saturating_sub(sleeps.elapsed())).await;
+    a.signal("CONT");
+    let code = tokio::task::block_in_place(|| a.end());
+    // Its work has no time left: whether it or the watchman is first is up to the system.
+    assert!(matches!(code, Some(3 | 4)), "{code:?}\n{}", a.said());
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let requests = world.sandbox.requests();
+    let first = requests
+        .iter()
+        .position(|one| sender(one) == "b" && is_write(one));
+    // Of one whose head had left it when it was stopped, the server waited for the rest in vain.
+    let broken_off = |one: &RecordedRequest| one.status == 400;
+    let late = requests[first.unwrap()..]
+        .iter()
+        .find(|one| sender(one) == "a" && one.method != "GET" && !broken_off(one));
+    assert_eq!(late, None, "{}", a.said());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_leader_that_is_killed_is_followed_when_its_lease_has_run_out() {
+    let world = World::new(1).await;
+    let a = world.contender("a", "writes", SHORT);
+    world.led_by("a").await;
+    let _b = world.contender("b", "writes", SHORT);
+    world.wrote("a", 10).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    a.signal("KILL");
+    let waited = world.led_by("b").await;
+    // The lease, and one retry of at most 2.2 periods.
+    let limit = Duration::from_millis(6000 + 1100) + SLACK;
+    assert!(
+        waited > Duration::from_secs(4) && waited < limit,
+        "{waited:?}"
+    );
+    world.wrote("b", 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_leader_that_is_told_to_stop_hands_over_long_before_its_lease_runs_out() {
+    let world = World::new(10).await;
+    let mut a = world.contender("a", "writes", USUAL);
+    world.led_by("a").await;
+    let mut b = world.contender("b", "writes", USUAL);
+    world.wrote("a", 20).await;
+    b.says("standing by", 1);
+    a.signal("TERM");
+    let waited = world.led_by("b").await;
+    assert_eq!(
+        tokio::task::block_in_place(|| a.end()),
+        Some(0),
+        "{}",
+        a.said()
+    );
+    assert!(waited < Duration::from_millis(4400) + SLACK, "{waited:?}");
+    world.wrote("b", 1).await;
+    let lease = world.lease().await.unwrap().spec.unwrap();
+    assert_eq!(lease.lease_transitions, Some(1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn reconciles_that_block_all_threads_end_the_process_before_another_leads() {
+    let world = World::new(100).await;
+    let mut a = world.contender("a", "blocks", SHORT);
+    world.led_by("a").await;
+    let _b = world.contender("b", "writes", SHORT);
+    let code = tokio::task::block_in_place(|| a.end());
+    assert_eq!(code, Some(3), "{}", a.said());
+    let spec = world.lease().await.unwrap().spec.unwrap();
+    assert_eq!(
+        spec.holder_identity.as_deref(),
+        Some("a"),
+        "it ended in time"
+    );
+    world.led_by("b").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn leadership_that_is_lost_ends_the_process_with_a_code_of_its_own() {
+    let world = World::new(20).await;
+    let mut a = world.contender("a", "waits", SHORT);
+    world.led_by("a").await;
+    a.says("reconciling ", 20);
+    let leases: Api<Lease> = Api::namespaced(&world.client, "default");
+    // It may be renewed between the two.
+    loop {
+        let mut lease = world.lease().await.unwrap();
+        lease.spec.as_mut().unwrap().holder_identity = Some("thief".into());
+        let params = PostParams::default();
+        if leases.replace("contended", &params, &lease).await.is_ok() {
+            break;
+        }
+    }
+    let code = tokio::task::block_in_place(|| a.end());
+    assert_eq!(code, Some(4), "{}", a.said());
+    let told = "error: leadership was lost: thief holds Lease default/contended now";
+    assert!(a.said().contains(told), "{}", a.said());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_thousand_reconciles_get_25_s_and_then_the_process_ends_in_order() {
+    let world = World::new(1000).await;
+    let mut a = world.contender("a", "waits", USUAL);
+    tokio::task::block_in_place(|| a.says("reconciling ", 1000));
+    a.signal("TERM");
+    let begun = Instant::now();
+    let code = tokio::task::block_in_place(|| a.end());
+    let took = begun.elapsed();
+    assert_eq!(code, Some(0), "{}", a.said.last().unwrap());
+    assert!(
+        took >= Duration::from_secs(25) && took < Duration::from_secs(29),
+        "{took:?}"
+    );
+    let spec = world.lease().await.unwrap().spec.unwrap();
+    assert_eq!(spec.holder_identity.as_deref(), Some(""), "released");
+    let mut requests = world.sandbox.requests();
+    requests.retain(|one| sender(one) == "a");
+    assert_eq!(requests.last().unwrap().resource, "leases");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reconcile_that_blocks_its_thread_does_not_hold_the_end_and_no_lease_is_given_back() {
+    let world = World::new(1).await;
+    let mut a = world.contender("a", "blocks-one", USUAL);
+    tokio::task::block_in_place(|| a.says("reconciling ", 1));
+    a.signal("TERM");
+    let begun = Instant::now();
+    let code = tokio::task::block_in_place(|| a.end());
+    let took = begun.elapsed();
+    assert_eq!(code, Some(3), "{}", a.said());
+    assert!(took < Duration::from_secs(29), "{took:?}");
+    // Its work may not have ended before the process did.
+    let spec = world.lease().await.unwrap().spec.unwrap();
+    assert_eq!(spec.holder_identity.as_deref(), Some("a"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_fails_and_what_is_not_understood_have_codes_of_their_own() {
+    let world = World::new(1).await;
+    let mut a = world.contender("a", "fails", USUAL);
+    let code = tokio::task::block_in_place(|| a.end());
+    assert_eq!(code, Some(1), "{}", a.said());
+    let told = "error: the runnable short failed: on purpose";
+    assert!(a.said().contains(told), "{}", a.said());
+    let spec = world.lease().await.map(|lease| lease.spec.unwrap());
+    let holder = spec.and_then(|spec| spec.holder_identity);
+    assert_ne!(holder.as_deref(), Some("a"), "it stopped in order");
+
+    let usage = Command::new(env!("CARGO_BIN_EXE_contender"))
+        .arg("--nonsense")
+        .env("CONTENDER", format!("a waits {USUAL}"))
+        .output()
+        .unwrap();
+    assert_eq!(usage.status.code(), Some(2));
+}
+
+/// The program of `tests/kubectl/elector`.
+const ELECTOR: &str = "PILOTHOUSE_CLIENT_GO_ELECTOR";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn client_gos_elector_and_ours_take_turns() {
+    let Some(program) = std::env::var(ELECTOR).ok().filter(|it| !it.is_empty()) else {
+        let skipped = format!("skipped: client-go elector: {ELECTOR} is not set\n");
+        // Past the test harness, which keeps what is printed.
+        let _ = std::io::Write::write_all(&mut std::io::stderr(), skipped.as_bytes());
+        return;
+    };
+    let world = World::new(1).await;
+    let go = |name: &str| {
+        let mut command = Command::new(&program);
+        command.arg(world.home.path().join("config"));
+        command.args(["default", "contended", name, "6s", "3s", "500ms"]);
+        Contender::spawn(command)
+    };
+    let first = go("go-1");
+    world.led_by("go-1").await;
+    let mut ours = world.contender("ours", "writes", SHORT);
+    tokio::task::block_in_place(|| ours.says("another process leads: standing by", 1));
+    assert!(ours.said().contains("go-1"), "{}", ours.said());
+    // Theirs gives back, ours takes it at its next look.
+    first.signal("TERM");
+    let waited = world.led_by("ours").await;
+    assert!(waited < Duration::from_millis(1100) + SLACK, "{waited:?}");
+    world.wrote("ours", 5).await;
+    let mut second = go("go-2");
+    tokio::task::block_in_place(|| second.says("leader ours", 1));
+    tokio::time::sleep(Duration::from_secs(8)).await;
+    assert!(!second.said().contains("leading"), "{}", second.said());
+    // The other way round.
+    ours.signal("TERM");
+    world.led_by("go-2").await;
+    assert_eq!(tokio::task::block_in_place(|| ours.end()), Some(0));
+    tokio::task::block_in_place(|| second.says("leading", 1));
+    // And when theirs is gone without a word.
+    let _ours = world.contender("again", "writes", SHORT);
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    second.signal("KILL");
+    let waited = world.led_by("again").await;
+    assert!(waited > Duration::from_secs(4), "{waited:?}");
+    let spec = world.lease().await.unwrap().spec.unwrap();
+    assert_eq!(spec.lease_transitions, Some(3));
+}

@@ -1,0 +1,82 @@
+//! R2: a change seen after a reconcile began leads to another one.
+
+use std::time::Duration;
+
+use pilothouse::prelude::*;
+
+use super::{
+    dice::seeds,
+    probe::{Probe, Widget, widget},
+    resize, started,
+    storm::Storm,
+    walker::{Ended, Verb},
+};
+
+#[tokio::test(start_paused = true)]
+async fn a_change_during_a_reconcile_leads_to_another_one() {
+    let probe = Probe::new(async |_, _| {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        Ok(Action::wait())
+    });
+    let seen = probe.seen();
+    let (cluster, running) = started([probe]).await;
+    cluster.create(&widget("a", 1)).await.unwrap();
+    seen.until_calls("a", 1).await;
+    resize(&cluster, "a", 2).await;
+    seen.until_quiet().await;
+    assert_eq!(seen.sizes("a"), [1, 2]);
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deletion_during_a_reconcile_leads_to_deleted() {
+    let probe = Probe::new(async |_, _| {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        Ok(Action::wait())
+    });
+    let seen = probe.seen();
+    let (cluster, running) = started([probe]).await;
+    cluster.create(&widget("a", 1)).await.unwrap();
+    seen.until_calls("a", 1).await;
+    cluster.delete::<Widget>("a").await.unwrap();
+    seen.until_quiet().await;
+    assert_eq!((seen.sizes("a"), seen.deletions("a")), (vec![1], 1));
+    running.stop().await;
+}
+
+/// After the storm the last call of each key saw the last state, and what it wrote is there.
+#[tokio::test(start_paused = true)]
+#[ignore = "fails in some runs, and it is not known yet whether the storm or the framework is wrong"]
+async fn no_weather_hides_the_last_state() {
+    for seed in seeds(200, 2) {
+        let storm = Storm::of(seed).await;
+        let parents = storm.parents().await;
+        assert!(!parents.is_empty());
+        for parent in &parents {
+            let (wanted, borne) = storm.child(parent).await;
+            assert_eq!(borne, Some(wanted), "{} of seed {seed}", parent.name());
+            let state = storm.record.state();
+            let last = state.calls[parent.name()].last().unwrap();
+            let expected = (
+                Verb::Reconcile,
+                Ended::Well,
+                Some(parent.spec.size),
+                parent.uid(),
+            );
+            assert_eq!(
+                (last.verb, last.ended, last.size, last.uid.as_deref()),
+                expected,
+                "{} of seed {seed}",
+                parent.name()
+            );
+        }
+        let calls = storm.record.state().calls.clone();
+        let is_there = |name: &str| parents.iter().any(|parent| parent.name() == name);
+        for (name, calls) in calls.iter().filter(|(name, _)| !is_there(name)) {
+            let last = calls.last().unwrap();
+            let expected = (Verb::Deleted, Ended::Well);
+            assert_eq!((last.verb, last.ended), expected, "{name} of seed {seed}");
+        }
+        storm.end().await;
+    }
+}

@@ -1,0 +1,119 @@
+//! An API server whose state was put back to an earlier one.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use pilothouse::{
+    client::{Client, Config},
+    k8s::api::core::v1::{ConfigMap, Secret},
+    resource::Object,
+    testing::{Cluster, RequestMatcher, Sandbox},
+};
+use serde_json::json;
+
+use super::{rewriting::put_back, world::*};
+
+/// A cluster in which little has happened; each of them is the same.
+async fn backup() -> Cluster {
+    let cluster = Cluster::with(Sandbox::builder().seed(1).simulator(false)).unwrap();
+    cluster.create(&Secret::named("web")).await.unwrap();
+    cluster.create(&child("web", "backup")).await.unwrap();
+    cluster
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_put_back_to_a_backup_ends_what_was_asked_for_and_is_read_anew() {
+    let clusters = [backup().await, backup().await];
+    let uid = async |cluster: &Cluster| {
+        let child = cluster.get::<ConfigMap>("web").await.unwrap().unwrap();
+        child.uid().map(str::to_owned)
+    };
+    assert_eq!(uid(&clusters[0]).await, uid(&clusters[1]).await);
+    let now = Arc::new(AtomicUsize::new(0));
+    let client = {
+        let (now, sandboxes) = (
+            now.clone(),
+            clusters.clone().map(|one| one.sandbox().clone()),
+        );
+        let connector = Arc::new(move || Ok(sandboxes[now.load(Ordering::SeqCst)].connect()));
+        let config = Config::new(http::Uri::from_static("http://sandbox"));
+        Client::builder(config)
+            .connector(connector)
+            .build()
+            .unwrap()
+    };
+    let [first, second] = clusters;
+    let mut world = World::by(client, first, Writer::default(), |_, _| {}).await;
+    pass(100).await;
+    for number in 0..50 {
+        let patch = json!({"data": {"value": number.to_string()}});
+        world
+            .cluster
+            .patch::<ConfigMap>("web", patch)
+            .await
+            .unwrap();
+    }
+    pass(100).await;
+    world.writer.does(Does::Writes);
+    world.cluster.faults().hold_watches(watches());
+    world.touch("web").await;
+    world.writer.does(Does::Nothing);
+    world.touch("web").await;
+    pass(500).await;
+    assert_eq!(world.writer.saw("web"), seen(&["backup", "49"]));
+
+    now.store(1, Ordering::SeqCst);
+    second.forget_requests();
+    let before = std::mem::replace(&mut world.cluster, second);
+    before.stop().await;
+    pass(9000).await;
+    assert_eq!((world.writer.count("web"), world.questions("web")), (2, 0));
+    // The watch goes on where it was, which is yet to come, and says nothing. The question does.
+    pass(1000).await;
+    assert_eq!((world.writer.count("web"), world.questions("web")), (3, 1));
+    pass(60_000).await;
+    let secrets = RequestMatcher::any().verb("watch").resource("secrets");
+    world.cluster.faults().expire_watches(&secrets);
+    pass(60_000).await;
+    assert_eq!(world.writer.saw("web").last(), seen(&["backup"]).last());
+    // It goes on from there.
+    world.writer.does(Does::Writes);
+    world.touch("web").await;
+    world.writer.does(Does::Nothing);
+    let number = world.writer.count("web").to_string();
+    world.touch("web").await;
+    pass(100).await;
+    assert_eq!(world.writer.saw("web").last(), Some(&Some(number)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_older_than_what_was_written_ends_what_was_asked_for_and_leads_to_a_list() {
+    let cluster = backup().await;
+    let client = put_back(&cluster);
+    let world = World::by(client, cluster, Writer::default(), |_, _| {}).await;
+    pass(100).await;
+    world.hold(true).await;
+    world.writer.does(Does::Writes);
+    world.touch("web").await;
+    world.touch("web").await;
+    pass(5000).await;
+    world.touch("api").await;
+    world.touch("api").await;
+    let reads = |world: &World| world.requests("watch", "") + world.requests("list", "");
+    let before = reads(&world);
+    pass(4900).await;
+    assert_eq!((world.questions("web"), reads(&world)), (0, before));
+    assert_eq!(
+        (world.writer.count("web"), world.writer.count("api")),
+        (2, 1)
+    );
+    pass(200).await;
+    assert_eq!((world.writer.count("web"), world.questions("web")), (3, 1));
+    // What others waited for is worth nothing any more either.
+    assert_eq!((world.writer.count("api"), world.questions("api")), (2, 0));
+    assert_eq!(world.metrics.dropped.get(), 1);
+    pass(5000).await;
+    assert!(reads(&world) > before);
+}

@@ -1,0 +1,59 @@
+//! What no informer of the controller can hold.
+
+use std::sync::{Arc, Mutex};
+
+use pilothouse::{
+    cache::Informers,
+    controller::{Action, Context, Controller, Environment, Reconciler, Result},
+    k8s::api::core::v1::{ConfigMap, Namespace},
+    metrics::Metrics,
+    resource::Object,
+    testing::{Cluster, Sandbox},
+};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::world::{child, pass};
+
+#[tokio::test(start_paused = true)]
+async fn what_the_informer_cannot_hold_is_decided_at_once() {
+    /// Writes a ConfigMap into another namespace than the caches read.
+    struct Elsewhere(Arc<Mutex<usize>>);
+    impl Reconciler for Elsewhere {
+        type Resource = Namespace;
+        fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
+            controller.owns::<ConfigMap>().concurrency(1)
+        }
+        async fn reconcile(&self, namespace: Arc<Namespace>, cx: &Context<Namespace>) -> Result {
+            if namespace.name() == "web" {
+                *self.0.lock().unwrap() += 1;
+                let mut child = child("web", *self.0.lock().unwrap());
+                child.metadata.namespace = Some("web".into());
+                cx.apply(child).await?;
+            }
+            Ok(Action::wait())
+        }
+    }
+    let cluster = Cluster::with(Sandbox::builder().seed(1).simulator(false)).unwrap();
+    let metrics = Metrics::new();
+    let informers = Informers::new(cluster.client().clone(), metrics.clone());
+    let client = cluster.client().clone();
+    let environment = Environment {
+        namespaces: ["default".into()].into(),
+        ..Environment::new(informers.clone(), client, metrics.clone(), "test")
+    };
+    let cancel = CancellationToken::new();
+    informers.start(&cancel);
+    let calls = Arc::new(Mutex::new(0));
+    let controller = Controller::new(Elsewhere(calls.clone()));
+    let series = metrics.read_your_writes(controller.name());
+    tokio::spawn(controller.run(environment, cancel.clone()));
+    cluster.create(&Namespace::named("web")).await.unwrap();
+    pass(100).await;
+    let patch = json!({"metadata": {"labels": {"a": "b"}}});
+    cluster.patch::<Namespace>("web", patch).await.unwrap();
+    pass(100).await;
+    assert!(*calls.lock().unwrap() >= 2);
+    assert_eq!(series.skips.get(), 0);
+    cancel.cancel();
+}

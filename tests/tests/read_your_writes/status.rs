@@ -1,0 +1,67 @@
+//! The reconciled object is one of those that are waited for.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use pilothouse::{
+    k8s::api::apps::v1::Deployment,
+    operator::Operator,
+    prelude::*,
+    resource::AccessRule,
+    testing::{Cluster, RequestMatcher, Sandbox},
+};
+use serde_json::json;
+
+use super::world::pass;
+
+/// Counts in the status how often it was called.
+struct Counter(Arc<Mutex<Vec<i32>>>);
+
+impl Reconciler for Counter {
+    type Resource = Deployment;
+
+    fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
+        let status = AccessRule::of::<Deployment>(["patch"]).subresource("status");
+        controller.access(status)
+    }
+
+    async fn reconcile(&self, object: Arc<Deployment>, cx: &Context<Deployment>) -> Result<Action> {
+        let status = object.status.as_ref();
+        let saw = status.and_then(|one| one.replicas).unwrap_or_default();
+        self.0.lock().unwrap().push(saw);
+
+        cx.update_status(json!({"replicas": saw + 1})).await?;
+        Ok(Action::requeue_after(Duration::from_secs(1)))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reconcile_sees_the_status_that_the_last_one_wrote() {
+    let cluster = Cluster::with(Sandbox::builder().seed(1).simulator(false)).unwrap();
+    let saw = Arc::<Mutex<Vec<i32>>>::default();
+    let operator = Operator::new("test").controller(Counter(saw.clone()));
+    let running = cluster.run(operator).await.unwrap();
+    let deployment = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
+        "spec": {
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {
+                "metadata": {"labels": {"app": "web"}},
+                "spec": {"containers": [{"name": "a", "image": "a"}]},
+            },
+        },
+    });
+    let deployment: Deployment = serde_json::from_value(deployment).unwrap();
+    cluster.create(&deployment).await.unwrap();
+    pass(500).await;
+    let deployments = RequestMatcher::any().resource("deployments");
+    cluster.faults().hold_watches(deployments);
+    pass(5000).await;
+    assert_eq!(*saw.lock().unwrap(), [0, 1]);
+    cluster.faults().release_watches();
+    pass(2500).await;
+    assert_eq!(*saw.lock().unwrap(), [0, 1, 2, 3, 4]);
+    running.stop().await;
+}
