@@ -102,3 +102,10 @@ async fn what_a_field_selector_does_not_select_is_decided_at_once() {
     assert!(selected.admits_after("b", &[]).await);
     assert!(!selected.admits_after("a", &[]).await);
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_is_in_another_namespace_is_decided_at_once() {
+    let selected = Selected::by(InformerScope::all().namespaces(["other"])).await;
+    assert!(selected.admits_after("default/a", &[]).await);
+    assert!(!selected.admits_after("other/a", &[]).await);
+}
