@@ -207,3 +207,6 @@ fn job(task: &ScheduledTask, run: i64) -> Job {
 pub fn operator() -> Operator {
     Operator::new("scheduled-task").controller(ScheduledTaskReconciler)
 }
+
+#[cfg(all(test, feature = "dev"))]
+mod tests;

@@ -42,7 +42,7 @@ fn one() -> i32 {
 // ANCHOR_END: kind
 
 // ANCHOR: reconciler
-struct WebsiteReconciler;
+pub struct WebsiteReconciler;
 
 impl Reconciler for WebsiteReconciler {
     type Resource = Website;

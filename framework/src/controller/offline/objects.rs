@@ -18,6 +18,8 @@ type Kind = (String, String);
 #[derive(Default)]
 pub(in crate::controller) struct Objects {
     kinds: BTreeMap<Kind, BTreeMap<ObjectKey, Value>>,
+    /// What was applied last to an object, and to its status.
+    applied: BTreeMap<(Kind, ObjectKey, bool), Value>,
     version: u64,
     pub(super) sent: Vec<Sent>,
     pub(super) failures: Vec<Failing>,
@@ -162,9 +164,13 @@ impl Objects {
         of_status: bool,
         body: Value,
     ) -> Result<Value, Box<Status>> {
-        let old = match self.existing(&kind, key) {
+        let place = (kind, key.clone(), of_status);
+        let old = match self.existing(&place.0, key) {
             Ok(old) => old.clone(),
-            Err(_) if verb == "apply" && !of_status => return Ok(self.store(kind, key, None, body)),
+            Err(_) if verb == "apply" && !of_status => {
+                self.applied.insert(place.clone(), body.clone());
+                return Ok(self.store(place.0, key, None, body));
+            }
             Err(missing) => return Err(missing),
         };
         let agrees = |field: &str| {
@@ -173,15 +179,18 @@ impl Objects {
         };
         if !agrees("resourceVersion") || !agrees("uid") {
             let text = "the object has been modified; please apply your changes to the latest version and try again";
-            return Err(refusal(409, "Conflict", &kind, key, text));
+            return Err(refusal(409, "Conflict", &place.0, key, text));
         }
-        let mut new = if verb == "update" {
-            body
-        } else {
-            let mut new = old.clone();
-            merge(&mut new, body);
-            new
-        };
+        let mut new = old.clone();
+        match verb {
+            "update" => new = body,
+            "apply" => {
+                let before = self.applied.insert(place.clone(), body.clone());
+                drop_fields(&mut new, &before.unwrap_or_default(), &body);
+                merge(&mut new, body);
+            }
+            _ => merge(&mut new, body),
+        }
         // Neither way writes the other's part.
         let (mut kept, part) = if of_status {
             (old.clone(), new)
@@ -190,7 +199,7 @@ impl Objects {
         };
         set(&mut kept, "status", part.get("status").cloned());
         new = kept;
-        Ok(self.store(kind, key, Some(old), new))
+        Ok(self.store(place.0, key, Some(old), new))
     }
 
     fn delete(
@@ -218,7 +227,7 @@ impl Objects {
 
     /// Keeps `new` in the place of `old`, with what only a server writes.
     fn store(&mut self, kind: Kind, key: &ObjectKey, old: Option<Value>, mut new: Value) -> Value {
-        let objects = self.kinds.entry(kind).or_default();
+        let objects = self.kinds.entry(kind.clone()).or_default();
         let next = self.version + 1;
         let generation = match &old {
             None => 1,
@@ -264,6 +273,9 @@ impl Objects {
             .is_some_and(|all| !all.is_empty());
         if new["metadata"].get("deletionTimestamp").is_some() && !finalizers {
             objects.remove(key);
+            for of_status in [false, true] {
+                self.applied.remove(&(kind.clone(), key.clone(), of_status));
+            }
         } else {
             objects.insert(key.clone(), new.clone());
         }
@@ -284,6 +296,22 @@ fn set(object: &mut Value, field: &str, value: Option<Value>) {
             Some(value) => fields.insert(field.into(), value),
             None => fields.remove(field),
         };
+    }
+}
+
+/// Removes the fields that `before` has and `after` has not.
+fn drop_fields(target: &mut Value, before: &Value, after: &Value) {
+    let (Value::Object(target), Value::Object(before)) = (target, before) else {
+        return;
+    };
+    for (field, before) in before {
+        match (target.get_mut(field), after.get(field)) {
+            (Some(target), Some(after)) => drop_fields(target, before, after),
+            (Some(_), None) => {
+                target.remove(field);
+            }
+            (None, _) => {}
+        }
     }
 }
 

@@ -32,8 +32,9 @@ use crate::{
 /// A reconciler with neither server nor caches nor tasks: objects in, writes out.
 ///
 /// What the reconciler does goes the whole way of its [`Context`] and client, what `wire` does not declare is
-/// refused as ever, and a small store answers in the server's place. That store knows no schemas, defaults
-/// and field managers: of an apply it merges the fields, and it removes none. What it cannot answer (watches,
+/// refused as ever, and a small store answers in the server's place. That store knows no schemas, no defaults
+/// and one field manager: an apply removes what the one before it had written and it has not, and lists are
+/// replaced as a whole. What it cannot answer (watches,
 /// selectors, JSON patches, most subresources) fails with 501; such tests belong on a
 /// [`Cluster`](crate::testing::Cluster).
 ///

@@ -98,6 +98,46 @@ fn a_request_fails_when_the_test_says_so_and_once() {
 }
 
 #[test]
+fn what_is_not_applied_any_more_is_gone_and_what_others_wrote_stays() {
+    let offline = Offline::new(Notes);
+    offline.seed(Deployment::named("web"));
+    let apply = |entries: &[(&str, &str)], note: bool| {
+        let data = entries
+            .iter()
+            .map(|(key, value)| ((*key).into(), (*value).into()));
+        let mut map = ConfigMap::named("web");
+        map.data = note.then(|| data.collect());
+        block_on(offline.context("web").apply(map)).unwrap().data
+    };
+    let data = |entries: &[(&str, &str)]| {
+        let pairs = entries
+            .iter()
+            .map(|(key, value)| ((*key).into(), (*value).into()));
+        Some(pairs.collect::<std::collections::BTreeMap<String, String>>())
+    };
+    assert_eq!(
+        apply(&[("a", "1"), ("b", "1")], true),
+        data(&[("a", "1"), ("b", "1")])
+    );
+    let mut map = offline.get::<ConfigMap>("web").unwrap();
+    map.data
+        .get_or_insert_default()
+        .insert("theirs".into(), "1".into());
+    offline.seed(map);
+    assert_eq!(
+        apply(&[("a", "2")], true),
+        data(&[("a", "2"), ("theirs", "1")])
+    );
+
+    // What was deleted meanwhile begins anew.
+    assert!(offline.delete::<ConfigMap>("web"));
+    let mut map = ConfigMap::named("web");
+    map.data = data(&[("a", "3")]);
+    offline.seed(map);
+    assert_eq!(apply(&[], false), data(&[("a", "3")]));
+}
+
+#[test]
 fn a_controller_needs_what_its_lines_say() {
     let needs = Controller::new(Notes)
         .deletes::<ConfigMap>()

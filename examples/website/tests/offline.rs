@@ -1,0 +1,102 @@
+//! The reconciler alone, with neither server nor caches: what it writes for a site.
+#![cfg(feature = "dev")]
+
+use pilothouse::{
+    k8s::api::{apps::v1::DeploymentStatus, core::v1::ConfigMap},
+    prelude::*,
+    resource::Status,
+    testing::Offline,
+};
+use website::{Website, WebsiteReconciler, WebsiteSpec};
+
+#[allow(dead_code)]
+#[path = "../src/main.rs"]
+mod website;
+
+fn site(html: &str) -> Website {
+    Website {
+        metadata: ObjectMeta {
+            name: Some("hello".into()),
+            ..Default::default()
+        },
+        spec: WebsiteSpec {
+            replicas: 2,
+            html: html.into(),
+        },
+        status: None,
+    }
+}
+
+/// As the controller of Deployments would say it.
+fn with_ready(mut deployment: Deployment, pods: i32) -> Deployment {
+    deployment.status = Some(DeploymentStatus {
+        ready_replicas: Some(pods),
+        ..Default::default()
+    });
+    deployment
+}
+
+#[tokio::test]
+async fn a_site_gets_its_page_and_its_pods_and_says_how_many_are_ready() {
+    let offline = Offline::new(WebsiteReconciler);
+    let hello = offline.seed(site("<h1>Hello</h1>"));
+    let action = offline.reconcile("hello").await.unwrap();
+    assert_eq!(action, Action::wait());
+
+    let page = offline.get::<ConfigMap>("hello").unwrap();
+    assert_eq!(page.data.unwrap()["index.html"], "<h1>Hello</h1>");
+    let deployment = offline.get::<Deployment>("hello").unwrap();
+    assert_eq!(deployment.spec.replicas, Some(2));
+    let owners = deployment.metadata.owner_references.as_deref().unwrap();
+    assert_eq!(Some(&owners[0].uid), hello.metadata.uid.as_ref());
+    let ready = || {
+        let status = offline.get::<Website>("hello").unwrap().status;
+        status.map(|status| status.ready_replicas)
+    };
+    assert_eq!(ready(), Some(0));
+
+    offline.seed(with_ready(deployment, 2));
+    let _ = offline.reconcile("hello").await.unwrap();
+    assert_eq!(ready(), Some(2));
+
+    // Nothing is left to do.
+    offline.forget_writes();
+    let _ = offline.reconcile("hello").await.unwrap();
+    assert_eq!(offline.writes(), []);
+    assert_eq!(offline.access_use().unused().to_string(), "");
+}
+
+#[tokio::test]
+async fn a_changed_page_is_the_only_thing_that_is_written() {
+    let offline = Offline::new(WebsiteReconciler);
+    let mut hello = offline.seed(site("<h1>Hello</h1>"));
+    let _ = offline.reconcile("hello").await.unwrap();
+    offline.forget_writes();
+
+    hello = offline.get::<Website>("hello").unwrap_or(hello);
+    hello.spec.html = "<h1>Changed</h1>".into();
+    offline.seed(hello);
+    let _ = offline.reconcile("hello").await.unwrap();
+    let pages = offline.written::<ConfigMap>();
+    assert_eq!(pages.len(), 1);
+    assert_eq!(offline.writes().len(), 1);
+    let data = pages[0].data.as_ref().unwrap();
+    assert_eq!(data["index.html"], "<h1>Changed</h1>");
+}
+
+#[tokio::test]
+async fn without_its_page_there_are_no_pods() {
+    let offline = Offline::new(WebsiteReconciler);
+    offline.seed(site("<h1>Hello</h1>"));
+    offline.fail_next::<ConfigMap>("apply", Status::from_code(503, "not now"));
+    let failure = offline.reconcile("hello").await.unwrap_err();
+    assert_eq!(
+        failure.to_string(),
+        "apply ConfigMap default/hello: service unavailable: not now"
+    );
+    assert!(!failure.is_terminal());
+    assert!(offline.get::<Deployment>("hello").is_none());
+
+    let _ = offline.reconcile("hello").await.unwrap();
+    assert!(offline.get::<Deployment>("hello").is_some());
+}
