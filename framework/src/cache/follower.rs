@@ -5,9 +5,17 @@ pub(crate) trait Follow<K>: Send + 'static {
     /// A change, after it can be read.
     fn hear(&mut self, event: &Event<K>);
 
-    /// The state after all that was heard so far, after it can be read. `went_back`: the server has
-    /// lost versions that it had given out, so that those of before mean nothing any more.
-    fn reached(&mut self, snapshot: &Snapshot<K>, went_back: bool);
+    /// The state after all that was heard so far, after it can be read.
+    fn reached(&mut self, snapshot: &Snapshot<K>, how: Reached);
+}
+
+/// How a cache came to its state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Reached {
+    /// The server has lost versions that it had given out, so that those of before mean nothing any more.
+    pub(crate) went_back: bool,
+    /// By a list, in part or in whole: what came and went between two states was not told.
+    pub(crate) listed: bool,
 }
 
 /// A [`Follow`] among the listeners.
@@ -20,7 +28,7 @@ impl<K, F: Follow<K>> Hear<K> for Follower<F> {
         }
     }
 
-    fn batch_told(&mut self, snapshot: &Snapshot<K>, went_back: bool) {
-        self.0.reached(snapshot, went_back);
+    fn batch_told(&mut self, snapshot: &Snapshot<K>, how: Reached) {
+        self.0.reached(snapshot, how);
     }
 }

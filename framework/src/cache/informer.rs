@@ -19,7 +19,7 @@ use super::{
     Event, EventStream, Index, IndexHandle, InformerMode, InformerScope, InformerStatus,
     ListBudget, ListenerOptions, Lister, ListerWatcher, Namespaces, Readiness, Reflector, Store,
     Subscription, event_stream,
-    follower::{Follow, Follower},
+    follower::{Follow, Follower, Reached},
     kind_options::KindOptions,
     listener::{Listener, WithOrigin},
     listeners::Listeners,
@@ -500,12 +500,15 @@ impl<K: Object> Shared<K> {
         events: &[Event<K>],
         origin: Origin,
     ) {
-        let went_back = processor.take_went_back();
+        let how = Reached {
+            went_back: processor.take_went_back(),
+            listed: origin == Origin::List,
+        };
         let snapshot = processor.store().working();
         self.progress.processed(events, snapshot);
         self.listeners.tell(listeners, events, origin);
         for listener in listeners {
-            listener.batch_told(snapshot, went_back);
+            listener.batch_told(snapshot, how);
         }
     }
 

@@ -9,7 +9,7 @@ use std::{
 
 use tokio::{sync::watch, time::Instant as Now};
 
-use super::{Event, Snapshot, origin::Origin, readiness::Ready, resync::Resync};
+use super::{Event, Snapshot, follower::Reached, origin::Origin, readiness::Ready, resync::Resync};
 use crate::{metrics::ListenerMetrics, resource::Object};
 
 /// What a listener does with each event.
@@ -20,8 +20,8 @@ pub(super) trait Hear<K>: Send {
     fn all_told(&mut self) {}
 
     /// A batch of changes was told, or the collection's version moved without any.
-    fn batch_told(&mut self, snapshot: &Snapshot<K>, went_back: bool) {
-        let _ = (snapshot, went_back);
+    fn batch_told(&mut self, snapshot: &Snapshot<K>, how: Reached) {
+        let _ = (snapshot, how);
     }
 }
 
@@ -128,9 +128,9 @@ impl<K> Listener<K> {
     }
 
     /// All events so far were told; this is the state after them.
-    pub(super) fn batch_told(&mut self, snapshot: &Snapshot<K>, went_back: bool) {
+    pub(super) fn batch_told(&mut self, snapshot: &Snapshot<K>, how: Reached) {
         if !self.is_removed() {
-            self.ear.batch_told(snapshot, went_back);
+            self.ear.batch_told(snapshot, how);
         }
     }
 

@@ -186,7 +186,7 @@ use entry::NO_LABELS;
 pub use event::Event;
 pub use event_stream::EventStream;
 pub use fifo::{Batch, DeltaFifo};
-pub(crate) use follower::Follow;
+pub(crate) use follower::{Follow, Reached};
 pub use index::{Index, IndexHandle};
 pub use informer::SharedInformer;
 pub use informer_claim::InformerClaim;

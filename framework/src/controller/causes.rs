@@ -21,6 +21,8 @@ pub(super) enum Cause {
     Owned,
     /// A watched object changed that concerns it.
     Watched,
+    /// An object that it wrote is gone, and no cache ever had it.
+    Missing,
     /// A source of the user.
     Source,
     /// It is told again at intervals.
@@ -38,7 +40,7 @@ pub(super) enum Cause {
 }
 
 impl Cause {
-    const ALL: [(Self, &str); 14] = [
+    const ALL: [(Self, &str); 15] = [
         (Self::Initial, "initial"),
         (Self::Created, "created"),
         (Self::Updated, "updated"),
@@ -46,6 +48,7 @@ impl Cause {
         (Self::Undecodable, "undecodable"),
         (Self::Owned, "owned"),
         (Self::Watched, "watched"),
+        (Self::Missing, "missing"),
         (Self::Source, "source"),
         (Self::Resync, "resync"),
         (Self::Requeue, "requeue"),

@@ -25,6 +25,7 @@ pub struct Failure {
     terminal: bool,
     retry_after: Option<Duration>,
     conflict: bool,
+    gone: bool,
 }
 
 impl Failure {
@@ -35,6 +36,7 @@ impl Failure {
             terminal: false,
             retry_after: None,
             conflict: false,
+            gone: false,
         }
     }
 
@@ -75,6 +77,11 @@ impl Failure {
         self.conflict
     }
 
+    /// Whether the reconciled object is gone: nothing went wrong, and its deletion is still to be heard of.
+    pub(super) fn is_gone(&self) -> bool {
+        self.gone
+    }
+
     pub(super) fn at_least(&self) -> Duration {
         self.retry_after.unwrap_or_default()
     }
@@ -84,7 +91,9 @@ impl<E: StdError + Send + Sync + 'static> From<E> for Failure {
     fn from(error: E) -> Self {
         let any: &dyn Any = &error;
         let client = any.downcast_ref::<client::Error>();
-        let ours = any.downcast_ref::<Error>().and_then(Error::client);
+        let ours = any.downcast_ref::<Error>();
+        let gone = matches!(ours, Some(Error::Gone { .. }));
+        let ours = ours.and_then(Error::client);
         let client = client.or(ours);
         let retry_after = client.and_then(client::Error::retry_after);
         // Nothing but another program mends that.
@@ -95,6 +104,7 @@ impl<E: StdError + Send + Sync + 'static> From<E> for Failure {
             terminal,
             retry_after,
             conflict,
+            gone,
         }
     }
 }

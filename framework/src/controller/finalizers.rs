@@ -125,6 +125,7 @@ async fn reconcile_and_prune<R: Reconciler>(
     cx: &Context<R::Resource>,
 ) -> Result {
     let deleting = object.is_deleting();
+    is_called(cx);
     // What the user's code keeps may be large, and a build without optimisation copies it in each call on
     // the way: it has a place of its own.
     let action = Box::pin(reconciler.reconcile(object, cx)).await?;
@@ -134,6 +135,12 @@ async fn reconcile_and_prune<R: Reconciler>(
         }
     }
     Ok(action)
+}
+
+/// Remembers that the user's code has to be told when the object is gone.
+fn is_called<K: Resource>(cx: &Context<K>) {
+    let states = &cx.shared.hub.states;
+    states.with(&cx.key, |state| state.called = true);
 }
 
 /// Undoes and removes our finalizers one after the other.
@@ -152,6 +159,7 @@ async fn clean_up<K: Resource>(mut object: Arc<K>, cx: &Context<K>) -> Result {
         if !known.unwrap_or(false)
             && let Some(cleanup) = &finalizers.cleanup
         {
+            is_called(&cx);
             let action = cleanup(object.clone(), &cx).await?;
             if action != Action::wait() {
                 return Ok(action);

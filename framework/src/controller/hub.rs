@@ -59,7 +59,7 @@ impl<K: Resource> Hub<K> {
             .build();
         let writes = environment.metrics.read_your_writes(&name);
         Self {
-            writes: ReadYourWrites::new(queue.clone(), writes),
+            writes: ReadYourWrites::new(queue.clone(), writes, || Cause::Missing.into()),
             queue,
             states: KeyStates::default(),
             own: informer::<K>(environment).lister(),

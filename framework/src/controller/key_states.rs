@@ -18,6 +18,8 @@ pub(super) struct KeyStates {
 /// What is remembered of one object.
 #[derive(Debug, Default)]
 pub(super) struct KeyState {
+    /// The user's code was called for it.
+    pub(super) called: bool,
     /// What was applied, by type and key of the child.
     pub(super) applied: HashMap<(TypeId, ObjectKey), Applied>,
     /// The last status that was written.

@@ -132,8 +132,9 @@ impl<R: Reconciler> Worker<R> {
         }
         match &object {
             Some(_) => hub.states.begin(key),
-            None if hub.states.contains(key) => {}
+            None if hub.states.with(key, |state| state.called) == Some(true) => {}
             None => {
+                hub.states.remove(key);
                 hub.writes.forget(key);
                 return work.done();
             }

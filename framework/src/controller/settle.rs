@@ -40,6 +40,16 @@ pub(super) fn settle<K: Resource>(
             hub.writes.forget(key);
             return work.done();
         }
+        // No failure either: the event that tells of it is on its way.
+        Outcome::Failed(failure) if failure.is_gone() && context.object.is_some() => {
+            hub.metrics.requeue.inc();
+            hub.metrics.requeues.gone.inc();
+            work.priority = work.priority.min(Priority::Normal);
+            work.note = Cause::Retry.into();
+            work.retry(Duration::ZERO);
+            tracing::debug!("{verb} {} {key} ended: {failure}", K::KIND);
+            return;
+        }
         Outcome::Failed(failure) => {
             if failure.is_conflict() {
                 reason = &hub.metrics.requeues.conflict;

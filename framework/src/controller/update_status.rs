@@ -94,7 +94,15 @@ impl<K: Resource> Context<K> {
         let send = async |version: Option<&str>| -> Result<K, Error> {
             let (params, patch) = (self.forced(), patch(version));
             let send = api.patch_status(self.key.name(), &params, &patch);
-            self.write("apply", resource, &self.key, send).await
+            let written = self.write("apply", resource, &self.key, send).await;
+            written.map_err(|error| match error.client() {
+                Some(answer) if answer.is_not_found() && !answer.is_not_served() => Error::Gone {
+                    verb: "update status",
+                    kind: K::KIND,
+                    key: self.key.clone(),
+                },
+                _ => error,
+            })
         };
 
         // Events of the object wait until this is dropped.

@@ -19,6 +19,8 @@ pub struct RequeueMetrics {
     pub timeout: IntCounter,
     /// Its object had a newer generation before it was done.
     pub outdated: IntCounter,
+    /// The object went away while it was reconciled.
+    pub gone: IntCounter,
 }
 
 impl RequeueMetrics {
@@ -33,6 +35,7 @@ impl RequeueMetrics {
             panic: of("panic"),
             timeout: of("timeout"),
             outdated: of("outdated"),
+            gone: of("gone"),
         }
     }
 }

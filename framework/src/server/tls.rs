@@ -121,7 +121,7 @@ impl Tls {
         TlsAcceptor::from(self.config.clone())
     }
 
-    #[cfg(test)]
+    #[cfg(all(test, feature = "self-signed"))]
     pub(super) fn shown(&self) -> Arc<CertifiedKey> {
         self.shown.0.load_full()
     }

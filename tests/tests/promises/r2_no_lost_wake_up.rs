@@ -46,7 +46,6 @@ async fn a_deletion_during_a_reconcile_leads_to_deleted() {
 
 /// After the storm the last call of each key saw the last state, and what it wrote is there.
 #[tokio::test(start_paused = true)]
-#[ignore = "fails in some runs, and it is not known yet whether the storm or the framework is wrong"]
 async fn no_weather_hides_the_last_state() {
     for seed in seeds(200, 2) {
         let storm = Storm::of(seed).await;

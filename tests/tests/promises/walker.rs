@@ -183,17 +183,23 @@ impl Walker {
         }
     }
 
+    /// Writes down what was written, and when: what is known to be there already is not written again.
+    fn wrote(&self, name: &str, child: &ConfigMap) {
+        let (uid, version) = (child.metadata.uid.clone(), number(child));
+        let written = &mut self.record.state().written;
+        let before = written.get(name);
+        if before.is_none_or(|(before, at, _)| (before, *at) != (&uid, version)) {
+            written.insert(name.to_owned(), (uid, version, Instant::now()));
+        }
+    }
+
     async fn walk(&self, widget: &Widget, cx: &Context<Widget>) -> Result<Action> {
         self.look(cx, Some(widget))?;
         self.stroll().await?;
         let mut child = ConfigMap::named(widget.name());
         child.data = Some([(VALUE.to_owned(), widget.spec.size.to_string())].into());
         let child = cx.apply(child).await?;
-        let written = (child.metadata.uid.clone(), number(&child), Instant::now());
-        self.record
-            .state()
-            .written
-            .insert(widget.name().to_owned(), written);
+        self.wrote(widget.name(), &child);
         self.stroll().await?;
         Ok(match self.dice.percent(5) {
             true => Action::requeue_after(Duration::from_secs(self.dice.below(60))),
@@ -221,7 +227,7 @@ impl Reconciler for Walker {
     fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
         let (dice, record) = (self.dice.clone(), self.record.clone());
         let whimsical = Predicate::new(move |_: &ConfigMap, _: &ConfigMap| {
-            if dice.percent(20) {
+            if dice.percent(50) {
                 record.state().handler_panics += 1;
                 panic!("as the test wants it");
             }

@@ -84,14 +84,17 @@ async fn a_list_that_broke_off_deletes_nothing_until_one_is_complete() {
     server.without_watch_cache(500);
     (0..700).for_each(|number| server.put(&format!("o{number:04}")));
     let (_running, heard) = Running::synced(&server).await;
-    server.answer_lists([
-        Answer::Pass,
-        Answer::Fail(status(500, "InternalError", "oops")),
-    ]);
+    let oops = || Answer::Fail(status(500, "InternalError", "oops"));
+    // The pauses between them are at least 0.8, 1.6 and 3.2 s, at most twice that.
+    server.answer_lists([Answer::Pass, oops(), oops(), oops()]);
     lose_history(&server, || server.delete("o0001")).await;
-    seconds(2).await;
+    server.requests();
+    seconds(4).await;
+    let requests = server.requests();
+    let lists = requests.iter().filter(|line| line.starts_with("list"));
+    assert!(lists.count() >= 2, "a page came: {requests:?}");
     assert_eq!(heard.lines(), Vec::<String>::new());
-    seconds(5).await;
+    seconds(16).await;
     assert_eq!(heard.lines(), ["vanished o0001"]);
 }
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
-use crate::cache::{Event, Follow, Snapshot};
+use crate::cache::{Event, Follow, Reached, Snapshot};
 
 /// Whether what follows the cache was told that versions went backwards.
 #[derive(Clone, Default)]
@@ -18,8 +18,8 @@ impl Told {
 impl Follow<ConfigMap> for Told {
     fn hear(&mut self, _: &Event<ConfigMap>) {}
 
-    fn reached(&mut self, _: &Snapshot<ConfigMap>, went_back: bool) {
-        self.0.fetch_or(went_back, Ordering::SeqCst);
+    fn reached(&mut self, _: &Snapshot<ConfigMap>, how: Reached) {
+        self.0.fetch_or(how.went_back, Ordering::SeqCst);
     }
 }
 

@@ -4,7 +4,7 @@ use tokio::{sync::Notify, time::sleep};
 
 use super::demand::compare;
 use crate::{
-    cache::{Event, Follow, SharedInformer, Snapshot},
+    cache::{Event, Follow, Reached, SharedInformer, Snapshot},
     client::{Api, Client, ListParams},
     resource::{Object, PartialObject},
 };
@@ -88,7 +88,7 @@ struct Told(Arc<Notify>);
 impl<C: Object> Follow<C> for Told {
     fn hear(&mut self, _: &Event<C>) {}
 
-    fn reached(&mut self, _: &Snapshot<C>, _: bool) {
+    fn reached(&mut self, _: &Snapshot<C>, _: Reached) {
         self.0.notify_one();
     }
 }

@@ -1,9 +1,10 @@
 use std::{
+    cmp::Ordering,
     collections::{BTreeSet, HashMap},
     hash::Hash,
 };
 
-use super::demand::{Change, Demand, View, compare};
+use super::demand::{Change, Demand, Met, View, compare};
 
 /// What the writes of each key ask of the caches, and the keys that wait for it.
 ///
@@ -14,8 +15,10 @@ pub(super) struct Core<K, N> {
     keys: HashMap<K, Pending<K, N>>,
     /// Per informer and object the keys that ask something of it.
     wanted: HashMap<usize, HashMap<K, Vec<K>>>,
-    /// Parked keys of which nothing is asked any more.
+    /// Parked keys of which nothing is waited for any more.
     free: BTreeSet<K>,
+    /// Keys that do not wait, and of which something that they wrote is not there any more.
+    missing: BTreeSet<K>,
     /// When which key's demands are to be settled by asking the server.
     due: BTreeSet<(u64, K)>,
     dropped: u64,
@@ -43,6 +46,9 @@ struct Token<K> {
     /// The server is asked from then on.
     from: u64,
     asked: bool,
+    /// The server has said how the object is, and nobody waits for the cache any more. When the cache gets there
+    /// and does not have it, its key is still to be told.
+    settled: bool,
 }
 
 /// Whose caches are asked.
@@ -117,6 +123,30 @@ pub(super) struct Settled {
     pub(super) waits: bool,
 }
 
+/// What becomes of a demand after the server was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Waits,
+    /// Nobody waits for it, but when the cache gets there it is looked at.
+    Settled,
+    Ended,
+}
+
+impl Fate {
+    fn ended(ended: bool) -> Self {
+        if ended { Self::Ended } else { Self::Waits }
+    }
+
+    /// Nothing can be had of the server.
+    fn of_known(is_unknown: bool) -> Self {
+        if is_unknown {
+            Self::Ended
+        } else {
+            Self::Settled
+        }
+    }
+}
+
 /// So long the caches are given before the server is asked.
 pub(super) const PATIENCE: u64 = 10_000;
 /// A server that cannot say what became of a write is asked again after this.
@@ -130,6 +160,7 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
             keys: HashMap::new(),
             wanted: HashMap::new(),
             free: BTreeSet::new(),
+            missing: BTreeSet::new(),
             due: BTreeSet::new(),
             dropped: 0,
         }
@@ -150,20 +181,27 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
             Some(earlier) => demand.after(&earlier.demand),
             None => demand,
         };
-        if !is_met(caches, informer, object, &mut demand) {
-            let from = match demand {
-                Demand::Unknown => now,
-                _ => now.saturating_add(PATIENCE),
-            };
-            let token = Token {
-                informer,
-                kind,
-                object: object.clone(),
-                demand,
-                from,
-                asked: false,
-            };
-            self.insert(key, token);
+        match is_met(caches, informer, object, &mut demand) {
+            Met::There => {}
+            Met::Missing => {
+                self.missing.insert(key.clone());
+            }
+            Met::Not => {
+                let from = match demand {
+                    Demand::Unknown => now,
+                    _ => now.saturating_add(PATIENCE),
+                };
+                let token = Token {
+                    informer,
+                    kind,
+                    object: object.clone(),
+                    demand,
+                    from,
+                    asked: false,
+                    settled: false,
+                };
+                self.insert(key, token);
+            }
         }
         self.schedule(key);
     }
@@ -182,7 +220,8 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
             return Gate::Open(note, None);
         };
         pending.forgotten = false;
-        self.look_at(key, |_| true, |token| token.is_met(caches));
+        // It is reconciled now, or when it waits no longer: what is missing needs no word.
+        self.look_at(key, |_| true, |token| token.is_met(caches) != Met::Not);
         let Some(pending) = self.keys.get_mut(key) else {
             return Gate::Open(note, None);
         };
@@ -192,7 +231,7 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
             Some(before) => merge(before.note, note),
             None => note,
         };
-        if pending.tokens.is_empty() {
+        if !pending.waits_for_caches() {
             self.schedule(key);
             return Gate::Open(note, since.map(|since| now.saturating_sub(since)));
         }
@@ -210,6 +249,8 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
     pub(super) fn forget(&mut self, key: &K) {
         if let Some(pending) = self.keys.get_mut(key) {
             pending.forgotten = true;
+            self.missing.remove(key);
+            self.look_at(key, |token| token.settled, |_| true);
             self.schedule(key);
         }
     }
@@ -226,8 +267,8 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
             return;
         };
         for key in keys {
-            self.look_at(
-                &key,
+            self.follow(
+                key,
                 |token| token.informer == informer && token.object == *object,
                 |token| token.demand.is_met_by(change),
             );
@@ -236,18 +277,24 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
 
     /// The cache of `informer` has changed, or its collection's version has: of the keys that wait,
     /// those are given out that have to no longer.
+    ///
+    /// When a list was `listed`, the keys that do not wait are looked at, too: what one of them wrote and the list
+    /// does not have was deleted meanwhile, and no event tells of it, since the cache never had it. Those keys are
+    /// [missing](Self::take_missing) something.
     pub(super) fn wake(
         &mut self,
         informer: usize,
+        listed: bool,
         caches: &impl Caches<K>,
         now: u64,
     ) -> Vec<Woken<K, N>> {
-        let is_parked = |key: &K| self.keys.get(key).is_some_and(|one| one.parked.is_some());
-        let mut parked = self.keys_of(informer);
-        parked.retain(is_parked);
-        for key in parked {
-            self.look_at(
-                &key,
+        for key in self.keys_of(informer) {
+            let is_parked = self.keys.get(&key).is_some_and(|one| one.parked.is_some());
+            if !listed && !is_parked {
+                continue;
+            }
+            self.follow(
+                key,
                 |token| token.informer == informer,
                 |token| token.is_met(caches),
             );
@@ -255,18 +302,34 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
         self.woken(now)
     }
 
+    /// The keys that do not wait, and that have to be reconciled all the same: something that they wrote is not
+    /// there any more.
+    pub(super) fn take_missing(&mut self) -> BTreeSet<K> {
+        std::mem::take(&mut self.missing)
+    }
+
     /// The versions of `informer` do not mean any more what they meant.
     pub(super) fn went_back(&mut self, informer: usize, now: u64) -> Vec<Woken<K, N>> {
         let mut dropped = 0;
         for key in self.keys_of(informer) {
-            // What is not known is still not known.
-            dropped += self.look_at(
+            let forgotten = self.keys.get(&key).is_some_and(|one| one.forgotten);
+            self.look_at(
                 &key,
-                |token| token.informer == informer && token.demand != Demand::Unknown,
-                |_| true,
+                |token| token.informer == informer,
+                |token| {
+                    // What is not known is still not known.
+                    if token.demand == Demand::Unknown {
+                        return false;
+                    }
+                    dropped += u64::from(!token.settled);
+                    token.settled = true;
+                    // The list that follows tells whether what was written is there at all.
+                    forgotten || !token.demand.at_any_version()
+                },
             );
+            self.schedule(&key);
         }
-        self.dropped += dropped as u64;
+        self.dropped += dropped;
         self.woken(now)
     }
 
@@ -324,14 +387,14 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
                 _ => PATIENCE,
             };
             token.from = now.saturating_add(pause);
-            let ended = match &found {
+            let fate = match &found {
                 Found::Refused => {
                     settled.failed = true;
-                    true
+                    Fate::of_known(is_unknown)
                 }
                 Found::Unavailable => {
                     settled.failed = true;
-                    forgotten
+                    Fate::ended(forgotten)
                 }
                 Found::Nothing if is_unknown => {
                     let held = caches.look(token.informer, &token.object, |view| {
@@ -340,35 +403,42 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
                     });
                     let ended = held.is_none();
                     token.demand = held.unwrap_or(Demand::Unknown);
-                    ended
+                    Fate::ended(ended)
                 }
-                Found::Nothing => true,
-                Found::Object { fits, .. } if !fits(token.informer) => true,
+                Found::Nothing => Fate::Ended,
+                Found::Object { fits, .. } if !fits(token.informer) => Fate::Ended,
                 Found::Object { uid, version, .. } => match (&token.demand, version) {
                     (Demand::Unknown, Some(version)) => {
                         token.demand = Demand::at(*uid, version);
-                        token.is_met(caches)
+                        Fate::ended(token.is_met(caches) != Met::Not)
                     }
                     (
                         Demand::At {
                             uid: asked,
                             version,
-                            whole: false,
+                            whole,
                         },
-                        Some(now),
+                        now,
                     ) => {
-                        let same = asked.as_deref() == *uid;
-                        if same && compare(now, version).is_some_and(|order| order.is_lt()) {
+                        let is_older = now
+                            .and_then(|now| compare(now, version))
+                            .is_some_and(Ordering::is_lt);
+                        if !whole && is_older && asked.as_deref() == *uid {
                             settled.went_back.insert(token.informer);
                         }
-                        true
+                        Fate::Settled
                     }
-                    _ => true,
+                    _ => Fate::Ended,
                 },
             };
-            settled.waits |= !ended;
-            ended
+            match fate {
+                Fate::Waits => settled.waits = true,
+                Fate::Settled => token.settled = true,
+                Fate::Ended => {}
+            }
+            fate == Fate::Ended || forgotten && fate == Fate::Settled
         });
+        self.schedule(&ask.key);
         let mut woken = self.woken(now);
         for &informer in &settled.went_back {
             woken.extend(self.went_back(informer, now));
@@ -386,7 +456,8 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
     pub(super) fn parked(&self, limit: usize) -> Vec<Waiting<K>> {
         let parked = self.keys.iter().filter_map(|(key, pending)| {
             let since = pending.parked.as_ref()?.since;
-            let asked = pending.tokens.iter().map(|token| {
+            let waited_for = pending.tokens.iter().filter(|token| !token.settled);
+            let asked = waited_for.map(|token| {
                 let object = token.object.clone();
                 (token.informer, object, token.demand.clone())
             });
@@ -460,6 +531,27 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
         met.len()
     }
 
+    /// Removes the tokens of `key` that `concerns` picks and that are met; if something of them is missing, and the key
+    /// does not wait and is not forgotten, it has to be reconciled.
+    fn follow(
+        &mut self,
+        key: K,
+        concerns: impl Fn(&Token<K>) -> bool,
+        mut met: impl FnMut(&mut Token<K>) -> Met,
+    ) {
+        let pending = self.keys.get(&key);
+        let is_idle = pending.is_some_and(|one| one.parked.is_none() && !one.forgotten);
+        let mut missing = false;
+        self.look_at(&key, concerns, |token| {
+            let met = met(token);
+            missing |= met == Met::Missing;
+            met != Met::Not
+        });
+        if missing && is_idle {
+            self.missing.insert(key);
+        }
+    }
+
     fn remove(&mut self, key: &K, informer: usize, object: &K) -> Option<Token<K>> {
         let pending = self.keys.get_mut(key)?;
         let is = |token: &Token<K>| {
@@ -502,6 +594,8 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
             Some((version.len(), version.to_owned()))
         };
         let newest = pending.tokens.iter().filter_map(foldable).max();
+        let mut folding = pending.tokens.iter().filter(|one| foldable(one).is_some());
+        let is_settled = folding.all(|one| one.settled);
         let mut kept = false;
         let before = pending.tokens.len();
         let folded: Vec<Token<K>> = pending
@@ -512,6 +606,7 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
                     if let Demand::At { whole, .. } = &mut token.demand {
                         *whole = true;
                     }
+                    token.settled &= is_settled;
                     return false;
                 }
                 version.is_some()
@@ -537,7 +632,8 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
         let open = pending
             .tokens
             .iter()
-            .filter(|token| !token.asked && (waits || token.demand == Demand::Unknown));
+            .filter(|token| !token.asked && !token.settled)
+            .filter(|token| waits || token.demand == Demand::Unknown);
         let due = open.map(|token| token.from).min();
         if pending.due != due {
             if let Some(before) = pending.due {
@@ -548,7 +644,7 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
             }
             pending.due = due;
         }
-        if pending.parked.is_some() && pending.tokens.is_empty() {
+        if pending.parked.is_some() && !pending.waits_for_caches() {
             self.free.insert(key.clone());
         } else {
             self.free.remove(key);
@@ -559,14 +655,23 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
     }
 }
 
+impl<K, N> Pending<K, N> {
+    fn waits_for_caches(&self) -> bool {
+        self.tokens.iter().any(|token| !token.settled)
+    }
+}
+
 impl<K> Token<K> {
-    fn is_met(&mut self, caches: &impl Caches<K>) -> bool {
+    fn is_met(&mut self, caches: &impl Caches<K>) -> Met {
         is_met(caches, self.informer, &self.object, &mut self.demand)
     }
 }
 
-fn is_met<K>(caches: &impl Caches<K>, informer: usize, object: &K, demand: &mut Demand) -> bool {
-    !caches.has(informer) || caches.look(informer, object, |view| demand.is_met(view))
+fn is_met<K>(caches: &impl Caches<K>, informer: usize, object: &K, demand: &mut Demand) -> Met {
+    match caches.has(informer) {
+        true => caches.look(informer, object, |view| demand.is_met(view)),
+        false => Met::There,
+    }
 }
 
 fn unwant<K: Eq + Hash>(

@@ -121,7 +121,7 @@ fn versions_that_are_no_integers_are_only_compared_for_equality_and_on_the_objec
     }
     // What went by is enough.
     let mut core = after(at("b"));
-    core.heard(0, &1, Change::Seen("b"));
+    core.heard(0, &1, Change::Seen(Some("uid"), "b"));
     assert!(is_open(&mut core, &Hand::new().has(1, "uid", "c")));
 }
 
@@ -134,7 +134,7 @@ fn the_deletion_of_the_object_ends_the_wait_and_that_of_another_does_not() {
         core.heard(1, &1, Change::Deleted("uid"));
         assert!(!is_open(&mut core, &Hand::new()));
         core.heard(0, &1, Change::Deleted("uid"));
-        assert_eq!(core.wake(0, &Hand::new(), 0).len(), 1);
+        assert_eq!(core.wake(0, false, &Hand::new(), 0).len(), 1);
     }
 }
 
@@ -196,9 +196,9 @@ fn a_key_that_waits_keeps_its_notes_and_comes_once_with_all_of_them() {
     let old = Hand::new().at("5");
     assert_eq!(ask(&mut core, 1, &old, 100), Gate::Closed { first: true });
     assert_eq!(ask(&mut core, 2, &old, 200), Gate::Closed { first: false });
-    assert!(core.wake(0, &Hand::new().at("19"), 300).is_empty());
-    assert!(core.wake(1, &Hand::new().at("20"), 300).is_empty());
-    let woken = core.wake(0, &Hand::new().at("20"), 400);
+    assert!(core.wake(0, false, &Hand::new().at("19"), 300).is_empty());
+    assert!(core.wake(1, false, &Hand::new().at("20"), 300).is_empty());
+    let woken = core.wake(0, false, &Hand::new().at("20"), 400);
     assert_eq!(
         woken
             .into_iter()
@@ -350,8 +350,51 @@ fn versions_that_went_backwards_end_all_that_was_asked_of_that_informer() {
     assert_eq!(woken.iter().map(|one| one.key).collect::<Vec<_>>(), [KEY]);
     assert_eq!(
         (core.tokens(), core.take_dropped(), core.take_dropped()),
-        (2, 2, 0)
+        (4, 2, 0)
     );
+    assert!(is_open(&mut core, &Hand::new()));
+    // The list tells whether what was written is there at all.
+    let caches = Hand::new().has(1, "uid", "3").at("4");
+    assert!(core.wake(0, true, &caches, 10).is_empty());
+    assert_eq!((core.tokens(), core.take_missing()), (2, [7].into()));
+}
+
+#[test]
+fn an_object_of_the_same_name_that_came_after_what_was_written_is_another_one() {
+    let mut core = after(at("20"));
+    core.heard(0, &1, Change::Seen(Some("other"), "19"));
+    assert_eq!((core.tokens(), core.take_missing()), (1, [].into()));
+    core.heard(0, &1, Change::Seen(Some("other"), "21"));
+    assert_eq!((core.tokens(), core.take_missing()), (0, [KEY].into()));
+    // Also when the answer comes after it, and to a key that is told of nothing else.
+    let caches = Hand::new().has(1, "other", "21");
+    core.demand(&KEY, (0, 0), &1, at("20"), &caches, 0);
+    assert_eq!((core.tokens(), core.take_missing()), (0, [KEY].into()));
+    let caches = Hand::new().has(1, "uid", "21");
+    core.demand(&KEY, (0, 0), &1, at("20"), &caches, 0);
+    assert_eq!((core.tokens(), core.take_missing()), (0, [].into()));
+}
+
+#[test]
+fn of_a_key_that_nobody_reconciles_any_more_nothing_is_missing() {
+    let list = Hand::new().at("30");
+    let mut core = after(at("20"));
+    core.forget(&KEY);
+    core.wake(0, true, &list, 0);
+    assert_eq!((core.len(), core.take_missing()), (0, [].into()));
+    // What was settled is not looked at any more.
+    let mut core = after(at("20"));
+    ask(&mut core, 0, &Hand::new(), 0);
+    let asks = core.take_due(PATIENCE);
+    core.settle(
+        &asks[0],
+        object("uid", "20", &|_| true),
+        &Hand::new(),
+        PATIENCE,
+    );
+    assert_eq!(core.tokens(), 1);
+    core.forget(&KEY);
+    assert_eq!(core.len(), 0);
 }
 
 #[test]
@@ -365,7 +408,7 @@ fn what_a_key_without_an_object_asks_for_ends_by_itself() {
 
     let mut core = after(at("20"));
     core.forget(&KEY);
-    core.heard(0, &1, Change::Seen("20"));
+    core.heard(0, &1, Change::Seen(Some("uid"), "20"));
     assert_eq!((core.len(), core.next_due()), (0, None));
     // Reconciled again, it is one like any other.
     let mut core = after(at("20"));
@@ -411,9 +454,9 @@ fn parked_at_1(keys: u8) -> (Core<u8, ()>, Counted) {
 #[test]
 fn a_change_of_one_cache_costs_nothing_to_those_who_wait_for_another() {
     let (mut core, caches) = parked_at_1(100);
-    assert!(core.wake(0, &caches, 0).is_empty());
+    assert!(core.wake(0, false, &caches, 0).is_empty());
     assert_eq!(caches.looks.get(), 0);
-    core.wake(1, &caches, 0);
+    core.wake(1, false, &caches, 0);
     assert_eq!(caches.looks.get(), 100);
 }
 
@@ -421,7 +464,7 @@ fn a_change_of_one_cache_costs_nothing_to_those_who_wait_for_another() {
 fn nothing_is_asked_any_more_of_a_cache_that_is_read_no_longer() {
     let (mut core, mut caches) = parked_at_1(3);
     caches.gone = true;
-    assert_eq!(core.wake(1, &caches, 5).len(), 3);
+    assert_eq!(core.wake(1, false, &caches, 5).len(), 3);
     core.demand(&9, (1, 0), &9, Demand::Unknown, &caches, 5);
     assert_eq!((core.len(), core.tokens(), core.next_due()), (0, 0, None));
 }
@@ -582,10 +625,10 @@ proptest! {
                     let caches = world.caches();
                     if tells {
                         let (version, uid) = (version.to_string(), uid.to_string());
-                        let change = if there { Change::Seen(&version) } else { Change::Deleted(&uid) };
+                        let change = if there { Change::Seen(Some(&uid), &version) } else { Change::Deleted(&uid) };
                         core.heard(0, &object, change);
                     }
-                    for woken in core.wake(0, &caches, now) {
+                    for woken in core.wake(0, false, &caches, now) {
                         prop_assert!(parked.remove(&woken.key));
                     }
                 }
@@ -631,7 +674,154 @@ proptest! {
         // In the end the cache has everything, and nothing is left.
         world.seen = world.history.len();
         let caches = world.caches();
-        core.wake(0, &caches, now);
+        core.wake(0, false, &caches, now);
+        for key in 0..3u8 {
+            prop_assert!(ask_of(&mut core, key, &caches, now));
+        }
+        prop_assert_eq!((core.len(), core.tokens(), core.next_due()), (0, 0, None));
+    }
+}
+
+/// What happens around keys whose writes are answered late, and a cache that events are hidden from.
+#[derive(Clone, Debug)]
+enum Hidden {
+    Write(u8, u8),
+    /// The oldest write that is under way is answered.
+    Answer,
+    Foreign(u8, bool),
+    /// The cache takes in and tells one more change.
+    Follow,
+    /// The cache takes in the newest state, and of what was between nothing is told.
+    List,
+    Ask(u8),
+    Settle(u64),
+}
+
+fn hidden() -> impl Strategy<Value = Hidden> {
+    prop_oneof![
+        4 => (0..3u8, 0..4u8).prop_map(|(key, object)| Hidden::Write(key, object)),
+        4 => Just(Hidden::Answer),
+        3 => (0..4u8, any::<bool>()).prop_map(|(object, there)| Hidden::Foreign(object, there)),
+        2 => Just(Hidden::Follow),
+        2 => Just(Hidden::List),
+        3 => (0..3u8).prop_map(Hidden::Ask),
+        1 => (0..15_000u64).prop_map(Hidden::Settle),
+    ]
+}
+
+/// A write that was answered and that the cache has not come to.
+#[derive(Clone, Copy, Debug)]
+struct Written {
+    key: u8,
+    object: u8,
+    uid: u64,
+    version: u64,
+}
+
+proptest! {
+    /// R2: what a key wrote and others deleted before the cache had it is told of by no event.
+    #[test]
+    fn a_key_whose_work_is_gone_before_the_cache_had_it_is_told(
+        steps in prop::collection::vec(hidden(), 0..80),
+    ) {
+        let mut core = core();
+        let mut world = World::default();
+        let mut now = 0;
+        let mut under_way = std::collections::VecDeque::new();
+        let mut written: Vec<Written> = Vec::new();
+        // By UID the newest version that the cache has shown.
+        let mut shown: BTreeMap<u64, u64> = BTreeMap::new();
+        let mut parked = BTreeSet::new();
+        for step in steps {
+            let before = world.caches();
+            let mut told = BTreeSet::new();
+            let mut woken = Vec::new();
+            match step {
+                Hidden::Write(key, object) => {
+                    let (uid, version) = world.write(object, true).unwrap();
+                    under_way.push_back(Written { key, object, uid, version });
+                }
+                Hidden::Foreign(object, there) => drop(world.write(object, there)),
+                Hidden::Answer => {
+                    let Some(one) = under_way.pop_front() else { continue };
+                    let demand = Demand::at(Some(&one.uid.to_string()), &one.version.to_string());
+                    core.demand(&one.key, (0, 0), &one.object, demand, &before, now);
+                    written.retain(|other| (other.key, other.object) != (one.key, one.object));
+                    written.push(one);
+                }
+                Hidden::Follow => {
+                    let Some((version, object, uid, there)) = world.history.get(world.seen).copied() else {
+                        continue;
+                    };
+                    world.seen += 1;
+                    shown.insert(uid, version);
+                    let (version, uid) = (version.to_string(), uid.to_string());
+                    let change = if there { Change::Seen(Some(&uid), &version) } else { Change::Deleted(&uid) };
+                    core.heard(0, &object, change);
+                    woken = core.wake(0, false, &world.caches(), now);
+                }
+                Hidden::List => {
+                    world.seen = world.history.len();
+                    let after = world.caches();
+                    for (object, (uid, version)) in &after.0[0].objects {
+                        shown.insert(uid.parse().unwrap(), version.parse().unwrap());
+                        core.heard(0, object, Change::Seen(Some(uid), version));
+                    }
+                    for (object, (uid, _)) in &before.0[0].objects {
+                        if after.0[0].objects.get(object).is_none_or(|(other, _)| other != uid) {
+                            core.heard(0, object, Change::Deleted(uid));
+                            // Whatever its version was, all are told that it is gone.
+                            shown.insert(uid.parse().unwrap(), world.version);
+                        }
+                    }
+                    woken = core.wake(0, true, &after, now);
+                }
+                Hidden::Ask(key) => match ask_of(&mut core, key, &before, now) {
+                    true => drop((parked.remove(&key), told.insert(key))),
+                    false => drop(parked.insert(key)),
+                },
+                Hidden::Settle(after) => {
+                    now += after;
+                    for ask in core.take_due(now) {
+                        let last = world.history.iter().rev().find(|(_, one, ..)| *one == ask.object);
+                        let there = last.filter(|(.., there)| *there);
+                        let there = there.map(|(version, _, uid, _)| (uid.to_string(), version.to_string()));
+                        let found = match &there {
+                            Some((uid, version)) => Found::Object {
+                                uid: Some(uid),
+                                version: Some(version),
+                                fits: &|_| true,
+                            },
+                            None => Found::Nothing,
+                        };
+                        if there.is_none() {
+                            written.retain(|one| (one.key, one.object) != (ask.key, ask.object));
+                        }
+                        let (settled, some) = core.settle(&ask, found, &before, now);
+                        prop_assert_eq!(settled.went_back.len(), 0);
+                        woken.extend(some);
+                    }
+                }
+            }
+            for woken in woken {
+                prop_assert!(parked.remove(&woken.key));
+                told.insert(woken.key);
+            }
+            told.extend(core.take_missing());
+            let reached = world.seen.checked_sub(1).map_or(0, |last| world.history[last].0);
+            for one in written.extract_if(.., |one| {
+                reached >= one.version || shown.get(&one.uid) >= Some(&one.version)
+            }) {
+                let was_shown = shown.get(&one.uid) >= Some(&one.version);
+                prop_assert!(
+                    was_shown || told.contains(&one.key) || parked.contains(&one.key),
+                    "nobody tells {} that {} is gone", one.key, one.object
+                );
+            }
+        }
+        world.seen = world.history.len();
+        let caches = world.caches();
+        core.wake(0, true, &caches, now);
         for key in 0..3u8 {
             prop_assert!(ask_of(&mut core, key, &caches, now));
         }

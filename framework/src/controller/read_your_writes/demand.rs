@@ -22,6 +22,15 @@ pub(super) enum Demand {
     Unknown,
 }
 
+/// Whether a cache has what is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Met {
+    Not,
+    There,
+    /// It is past it, and the object is not there, or another one of that name is: what was written is gone.
+    Missing,
+}
+
 /// What a cache has of one object, and of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct View<'a> {
@@ -40,8 +49,8 @@ pub(super) struct Held<'a> {
 /// What happened to an object in a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change<'a> {
-    /// It is there at this version.
-    Seen(&'a str),
+    /// It is there, with this UID and version.
+    Seen(Option<&'a str>, &'a str),
     /// The object with this UID is gone.
     Deleted(&'a str),
 }
@@ -78,20 +87,29 @@ impl Demand {
     }
 
     /// Whether the cache has what is asked for.
-    pub(super) fn is_met(&mut self, view: View<'_>) -> bool {
+    pub(super) fn is_met(&mut self, view: View<'_>) -> Met {
         let reached = |version: &str| {
             let collection = view.collection.and_then(|seen| compare(seen, version));
             collection.is_some_and(Ordering::is_ge)
         };
         match self {
-            Self::At { version, whole, .. } => {
-                let held = view.held.filter(|_| !*whole).and_then(|held| held.version);
-                held.is_some_and(|held| is_at(held, version)) || reached(version)
+            Self::At {
+                uid,
+                version,
+                whole,
+            } => {
+                let held = view.held.filter(|_| !*whole);
+                let later = held.filter(|held| held.version.is_some_and(|at| is_at(at, version)));
+                match later {
+                    Some(held) => one_of(uid.as_deref(), held.uid),
+                    None if reached(version) => Met::Missing,
+                    None => Met::Not,
+                }
             }
             Self::Gone { uid, existed, seen } => {
                 if view.held.is_some_and(|held| held.uid == Some(uid)) {
                     *seen = true;
-                    return false;
+                    return Met::Not;
                 }
                 // One of the same name that is there may be its successor, or its predecessor.
                 let held = view.held.and_then(|held| held.version);
@@ -99,21 +117,47 @@ impl Demand {
                     let order = held.and_then(|held| compare(held, existed));
                     order.is_some_and(Ordering::is_gt) || reached(existed)
                 };
-                *seen || existed.as_deref().is_some_and(is_later)
+                match *seen || existed.as_deref().is_some_and(is_later) {
+                    true => Met::There,
+                    false => Met::Not,
+                }
             }
-            Self::Unknown => false,
+            Self::Unknown => Met::Not,
         }
     }
 
     /// Whether `change` is what is asked for, or what makes it void.
-    pub(super) fn is_met_by(&self, change: Change<'_>) -> bool {
-        match (self, change) {
-            (Self::At { version, whole, .. }, Change::Seen(seen)) => !whole && is_at(seen, version),
-            (Self::At { uid, whole, .. }, Change::Deleted(gone)) => {
-                !whole && uid.as_deref() == Some(gone)
-            }
+    pub(super) fn is_met_by(&self, change: Change<'_>) -> Met {
+        let is_met = match (self, change) {
+            (
+                Self::At {
+                    uid,
+                    version,
+                    whole: false,
+                },
+                Change::Seen(seen, at),
+            ) if is_at(at, version) => return one_of(uid.as_deref(), seen),
+            // Whoever cares hears of the deletion itself.
+            (
+                Self::At {
+                    uid, whole: false, ..
+                },
+                Change::Deleted(gone),
+            ) => uid.as_deref() == Some(gone),
             (Self::Gone { uid, .. }, Change::Deleted(gone)) => **uid == *gone,
             _ => false,
+        };
+        if is_met { Met::There } else { Met::Not }
+    }
+
+    /// Asks for the object at any version instead, if it can be at one.
+    pub(super) fn at_any_version(&mut self) -> bool {
+        match self {
+            Self::At { version, .. } => {
+                *version = "0".into();
+                true
+            }
+            Self::Gone { .. } | Self::Unknown => false,
         }
     }
 
@@ -171,6 +215,14 @@ impl Demand {
             Self::At { version, .. } if is_number(version) => Some(version),
             _ => None,
         }
+    }
+}
+
+/// Whether what was asked for is there, if an object of that name is.
+fn one_of(asked: Option<&str>, held: Option<&str>) -> Met {
+    match (asked, held) {
+        (Some(asked), Some(held)) if asked != held => Met::Missing,
+        _ => Met::There,
     }
 }
 

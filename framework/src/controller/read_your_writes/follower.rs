@@ -2,7 +2,7 @@ use std::sync::Weak;
 
 use super::{demand::Change, writes::Inner};
 use crate::{
-    cache::{Event, Follow, Snapshot},
+    cache::{Event, Follow, Reached, Snapshot},
     queue::Note,
     resource::{Object, ObjectKey},
 };
@@ -26,7 +26,7 @@ impl<C: Object, N: Note> Follow<C> for Follower<N> {
             |key: &ObjectKey, change: Change<'_>| writes.shared.heard(self.informer, key, change);
         let seen = |object: &C| {
             if let Some(version) = object.resource_version() {
-                tell(&object.key(), Change::Seen(version));
+                tell(&object.key(), Change::Seen(object.uid(), version));
             }
         };
         let deleted = |object: &C| {
@@ -43,7 +43,8 @@ impl<C: Object, N: Note> Follow<C> for Follower<N> {
             Event::Deleted { object, .. } => deleted(object),
             Event::Undecodable { object, .. } => {
                 if let Some(version) = &object.resource_version {
-                    tell(&object.key, Change::Seen(version));
+                    let uid = object.uid.as_deref();
+                    tell(&object.key, Change::Seen(uid, version));
                 }
             }
             Event::UndecodableDeleted { object } => {
@@ -55,9 +56,9 @@ impl<C: Object, N: Note> Follow<C> for Follower<N> {
         }
     }
 
-    fn reached(&mut self, _: &Snapshot<C>, went_back: bool) {
+    fn reached(&mut self, _: &Snapshot<C>, how: Reached) {
         if let Some(writes) = self.writes.upgrade() {
-            writes.reached(self.informer, went_back);
+            writes.reached(self.informer, how);
         }
     }
 }

@@ -90,6 +90,7 @@ impl<N: Note> Inner<N> {
             self.caches.relist(&settled.went_back);
         }
         self.wake(woken);
+        self.add_missing();
     }
 }
 

@@ -1,4 +1,4 @@
-use std::hash::Hash;
+use std::{collections::BTreeSet, hash::Hash};
 
 use super::{
     core::{Ask, Caches, Core, Found, Gate, Settled, Waiting, Woken},
@@ -67,10 +67,16 @@ impl<K: Clone + Eq + Hash + Ord, N> Shared<K, N> {
     pub(super) fn wake(
         &self,
         informer: usize,
+        listed: bool,
         caches: &impl Caches<K>,
         now: u64,
     ) -> Vec<Woken<K, N>> {
-        self.lock().wake(informer, caches, now)
+        self.lock().wake(informer, listed, caches, now)
+    }
+
+    /// As [`Core::take_missing`].
+    pub(super) fn take_missing(&self) -> BTreeSet<K> {
+        self.lock().take_missing()
     }
 
     /// As [`Core::went_back`].

@@ -50,9 +50,9 @@ fn a_cache_matters_as_long_as_somebody_asks_something_of_it() {
     demand(&writes, 2, 5, "30", 0);
     demand(&writes, 2, 6, "30", 0);
     assert_eq!((writes.wants(0), writes.wants(1)), (true, false));
-    writes.heard(0, &5, Change::Seen("30"));
+    writes.heard(0, &5, Change::Seen(Some("uid"), "30"));
     assert!(writes.wants(0));
-    writes.heard(0, &6, Change::Seen("30"));
+    writes.heard(0, &6, Change::Seen(Some("uid"), "30"));
     assert_eq!((writes.wants(0), writes.len()), (false, 0));
 }
 
@@ -63,12 +63,12 @@ fn what_is_heard_of_an_object_is_for_each_key_that_asks_for_it_and_for_no_other_
     demand(&writes, 1, 6, "20", 0);
     demand(&writes, 2, 5, "30", 0);
     assert!(!is_open(&writes, 1, 0) && !is_open(&writes, 2, 0));
-    writes.heard(0, &5, Change::Seen("20"));
-    assert_eq!(writes.wake(0, &NOTHING, 10), []);
-    writes.heard(0, &5, Change::Seen("30"));
-    assert_eq!(writes.wake(0, &NOTHING, 20), [woken(2, 20)]);
-    writes.heard(0, &6, Change::Seen("20"));
-    assert_eq!(writes.wake(0, &NOTHING, 30), [woken(1, 30)]);
+    writes.heard(0, &5, Change::Seen(Some("uid"), "20"));
+    assert_eq!(writes.wake(0, false, &NOTHING, 10), []);
+    writes.heard(0, &5, Change::Seen(Some("uid"), "30"));
+    assert_eq!(writes.wake(0, false, &NOTHING, 20), [woken(2, 20)]);
+    writes.heard(0, &6, Change::Seen(Some("uid"), "20"));
+    assert_eq!(writes.wake(0, false, &NOTHING, 30), [woken(1, 30)]);
     assert_eq!(writes.len(), 0);
 }
 
@@ -116,8 +116,8 @@ fn a_collection_that_is_far_enough_answers_for_all_its_objects() {
     demand(&writes, 1, 5, "20", 0);
     demand(&writes, 1, 6, "21", 0);
     assert!(!is_open(&writes, 1, 0));
-    assert_eq!(writes.wake(0, &Empty(Some("20")), 7), []);
-    assert_eq!(writes.wake(0, &Empty(Some("21")), 9), [woken(1, 9)]);
+    assert_eq!(writes.wake(0, false, &Empty(Some("20")), 7), []);
+    assert_eq!(writes.wake(0, false, &Empty(Some("21")), 9), [woken(1, 9)]);
 }
 
 #[test]
@@ -132,8 +132,8 @@ fn what_was_put_together_is_waited_for_when_the_object_that_stands_for_it_is_wri
     }
     let last = TOKENS - 1;
     write(last, 20_000);
-    writes.heard(0, &TOKENS, Change::Seen("20000"));
-    writes.heard(0, &last, Change::Seen("20000"));
+    writes.heard(0, &TOKENS, Change::Seen(Some("uid"), "20000"));
+    writes.heard(0, &last, Change::Seen(Some("uid"), "20000"));
     let ask = |version| writes.ask(&0, (), |(), ()| (), &Empty(Some(version)), 0);
     assert_eq!(ask("11022"), Gate::Closed { first: true });
     assert_eq!(ask("11023"), Gate::Open((), Some(0)));

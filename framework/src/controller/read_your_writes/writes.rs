@@ -11,7 +11,7 @@ use super::{
     shared::Shared,
 };
 use crate::{
-    cache::{Field, SharedInformer},
+    cache::{Field, Reached, SharedInformer},
     client::Client,
     controller::report::Parked,
     metrics::ReadYourWritesMetrics,
@@ -29,6 +29,8 @@ pub(super) struct Inner<N: Note> {
     pub(super) caches: Informers,
     queue: WorkQueue<ObjectKey, N>,
     pub(super) metrics: ReadYourWritesMetrics,
+    /// What a key is told of which something is gone that it wrote.
+    missing: fn() -> N,
     epoch: Instant,
     /// The API server has to be asked earlier than was known.
     pub(super) due: Notify,
@@ -38,10 +40,11 @@ pub(super) struct Inner<N: Note> {
 pub(in crate::controller) struct Before(Vec<(usize, Option<String>)>);
 
 impl<N: Note> ReadYourWrites<N> {
-    /// Keys that wait no longer go to `queue`.
+    /// Keys that wait no longer go to `queue`, and with `missing` those of which something is gone that they wrote.
     pub(in crate::controller) fn new(
         queue: WorkQueue<ObjectKey, N>,
         metrics: ReadYourWritesMetrics,
+        missing: fn() -> N,
     ) -> Self {
         Self {
             inner: Arc::new(Inner {
@@ -49,6 +52,7 @@ impl<N: Note> ReadYourWrites<N> {
                 caches: Informers::default(),
                 queue,
                 metrics,
+                missing,
                 epoch: Instant::now(),
                 due: Notify::new(),
             }),
@@ -78,7 +82,7 @@ impl<N: Note> ReadYourWrites<N> {
     pub(in crate::controller) async fn unfollow(&self, Followed(number): Followed) {
         if let Some(subscription) = self.inner.caches.unfollow(number) {
             // Who waits for it waits no longer.
-            self.inner.reached(number, false);
+            self.inner.reached(number, Reached::default());
             subscription.remove().await;
         }
     }
@@ -226,6 +230,7 @@ impl<N: Note> ReadYourWrites<N> {
             .shared
             .demand(key, object, demands, &inner.caches, inner.now());
         inner.count_dropped();
+        inner.add_missing();
     }
 
     /// How many keys there are of which something is asked.
@@ -246,14 +251,24 @@ impl<N: Note> Inner<N> {
     }
 
     /// The cache of `informer` has changed.
-    pub(super) fn reached(&self, informer: usize, went_back: bool) {
-        if went_back {
+    pub(super) fn reached(&self, informer: usize, how: Reached) {
+        if how.went_back {
             let woken = self.shared.went_back(informer, self.now());
             self.count_dropped();
             self.wake(woken);
         }
-        let woken = self.shared.wake(informer, &self.caches, self.now());
+        let woken = self
+            .shared
+            .wake(informer, how.listed, &self.caches, self.now());
         self.wake(woken);
+        self.add_missing();
+    }
+
+    /// Gives keys to the queue that do not wait and wrote what is gone.
+    pub(super) fn add_missing(&self) {
+        for key in self.shared.take_missing() {
+            self.queue.add_with(key, Priority::Normal, (self.missing)());
+        }
     }
 
     /// Gives keys back to the queue.

@@ -34,7 +34,7 @@ impl Selected {
             .of_source(resource, scope, move |_| source.clone());
         let queue = WorkQueue::new();
         let metrics = world.metrics.read_your_writes("test");
-        let writes = ReadYourWrites::new(queue.clone(), metrics);
+        let writes = ReadYourWrites::new(queue.clone(), metrics, || ());
         writes.follow(&informer);
         settle().await;
         server.delay_for(Duration::from_secs(5));

@@ -64,7 +64,8 @@ async fn a_leader_that_stops_hands_over_at_once_and_its_last_request_is_the_rele
     assert_eq!(b.holder().await, "");
     // What it has to say about it came before.
     assert!(last.iter().any(|one| one.resource == "events"), "{last:?}");
-    sleep(seconds(5)).await;
+    // At most 4.4 s until it looks at the lease, and a second until its caches are known to be up to date.
+    sleep(seconds(10)).await;
     assert_eq!(b.holder().await, "b");
     assert!(count(&scribe.done) > 0);
     standby.stop().await;
