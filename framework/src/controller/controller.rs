@@ -315,7 +315,11 @@ impl<R: Reconciler> Controller<R> {
     }
 
     /// Names it otherwise than after the kind, in logs and metrics. Needed for two controllers of
-    /// one kind.
+    /// one kind: an operator with two of one name does not start.
+    ///
+    /// Such two have a queue, backoff and finalizers each, and share the caches. They write under one name, the
+    /// operator's, so that each field and each child has to be the business of one of them: a field of
+    /// the status that only the other one applies is removed.
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self.status = ControllerStatus::new(&self.name);

@@ -47,6 +47,16 @@ pub enum OperatorError {
         /// What it said.
         reason: String,
     },
+    /// Two controllers have one name: that of their kind, unless they are named.
+    #[error(
+        "two controllers are named {name}, and nobody could tell their metrics, logs and Events apart: \
+         name one of them otherwise, with `.named(\"..\")` in `wire`"
+    )]
+    #[non_exhaustive]
+    SameName {
+        /// Their name.
+        name: String,
+    },
     /// The settings of the election contradict each other.
     #[error(transparent)]
     Election(#[from] ElectionError),

@@ -154,6 +154,11 @@ impl Running {
         let mut kinds = BTreeSet::new();
         for registered in operator.registered {
             let built = registered.build(surroundings.clone()).await?;
+            let mut others = running.readiness.controllers.iter();
+            if others.any(|other| other.name() == built.status.name()) {
+                let name = built.status.name().to_owned();
+                return Err(OperatorError::SameName { name });
+            }
             running.readiness.controllers.push(built.status.clone());
             running.access.push((built.access, built.access_use));
             kinds.extend(built.wired);

@@ -31,6 +31,7 @@ mod finalizers;
 mod handing;
 mod pruning;
 mod script;
+mod twins;
 mod verbs;
 
 const FIRST: &str = "copies.example.com/first";

@@ -2,6 +2,7 @@
 //! events a test holds back, and what the controller does meanwhile. One test per clause of the promise.
 
 mod backwards;
+mod deletions;
 mod missing;
 mod opaque;
 mod questions;

@@ -86,6 +86,8 @@ pub(crate) enum Does {
     Patches,
     Updates,
     Deletes,
+    /// Deletes the child, and writes it anew.
+    Recreates,
     /// Writes, and is dropped while it does.
     TimesOut,
 }
@@ -157,6 +159,8 @@ impl Reconciler for Writer {
         let name = secret.name();
         let cached = cx.get::<ConfigMap>(name)?;
         let saw = cached.as_deref().and_then(value);
+        let going = cached.as_ref().is_some_and(|child| child.is_deleting());
+        let saw = saw.map(|value| if going { value + ", going" } else { value });
         self.calls.lock().unwrap().push(Call {
             name: name.to_owned(),
             at: Instant::now(),
@@ -181,6 +185,10 @@ impl Reconciler for Writer {
                 drop(cx.update(&new).await?);
             }
             Does::Deletes => cx.delete(cached.as_deref().unwrap()).await?,
+            Does::Recreates => {
+                cx.delete(cached.as_deref().unwrap()).await?;
+                drop(cx.apply(child(name, number)).await?);
+            }
             Does::TimesOut => {
                 let write = cx.apply(child(name, number));
                 let mut write = std::pin::pin!(write);
