@@ -44,8 +44,8 @@ impl Cache {
     /// What an informer does with a change: first it can be read, then it is told.
     fn reach(&self, version: usize, writes: &Writes) -> usize {
         self.0.store(version, Ordering::Release);
-        writes.heard(0, &1, Change::Seen(&version.to_string()));
-        writes.wake(0, self, 0).len()
+        writes.heard(0, &1, Change::Seen(None, &version.to_string()));
+        writes.wake(0, false, self, 0).len()
     }
 }
 
@@ -123,7 +123,7 @@ fn no_note_is_lost_when_a_key_asks_again_while_it_is_given_back() {
             let (writes, cache) = (writes.clone(), cache.clone());
             move || {
                 cache.0.store(1, Ordering::Release);
-                let woken = writes.wake(0, &cache, 0);
+                let woken = writes.wake(0, false, &cache, 0);
                 woken.into_iter().map(|one| one.note).sum::<u8>()
             }
         });
