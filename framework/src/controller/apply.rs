@@ -204,34 +204,40 @@ impl<K: Resource> Context<K> {
         let snapshot = cache.snapshot();
         let cached = snapshot.get(&id.1).ok()?;
         let child = cached.as_ref().and_then(|child| child.resource_version());
+        let hub = &self.shared.hub;
+        // The cache has not come to our write yet. If something happened to the child after it, and as long as
+        // the cache is to tell of it, another reconcile follows.
+        let mut still_to_come = false;
         let with = |state: &mut super::key_states::KeyState| {
             let applied = state.applied.get_mut(id)?;
             if applied.written.body != body {
                 return None;
             }
-            applied.run = self.run;
             let version = &applied.written.version;
-            match &cached {
+            let known = match &cached {
                 Some(cached) if child == Some(version) => {
-                    let cached: Arc<dyn Any + Send + Sync> = cached.clone();
-                    match cached.downcast() {
-                        Ok(whole) => {
-                            applied.answer = None;
-                            Some(whole)
-                        }
+                    let whole: Arc<dyn Any + Send + Sync> = cached.clone();
+                    if whole.is::<C>() {
+                        applied.answer = None;
+                        whole
+                    } else {
                         // Of a kind of which only the metadata is cached the answer is all there is.
-                        Err(_) => applied.answer.clone()?.downcast().ok(),
+                        applied.answer.clone()?
                     }
                 }
-                // The cache has not come to our write yet. If something happened to the child after it,
-                // the event is still to come and leads to another reconcile.
                 _ if is_behind(snapshot.resource_version(), child, version) => {
-                    applied.answer.clone()?.downcast().ok()
+                    still_to_come = true;
+                    applied.answer.clone()?
                 }
-                _ => None,
-            }
+                _ => return None,
+            };
+            applied.run = self.run;
+            known.downcast().ok()
         };
-        self.shared.hub.states.with(&self.key, with).flatten()
+        let known = hub.states.with(&self.key, with).flatten();
+        known.filter(|_| {
+            !still_to_come || hub.writes.awaits(&self.key, &ApiResource::of::<C>(), &id.1)
+        })
     }
 
     fn remember<C: Resource>(&self, id: (TypeId, ObjectKey), body: u128, answer: &C) {

@@ -50,3 +50,14 @@ async fn so_is_one_that_was_let_through_without_the_cache() {
     let child = world.cluster.get::<ConfigMap>("web").await.unwrap();
     assert_eq!(child.as_ref().and_then(value).as_deref(), Some("same"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_the_server_says_is_gone_is_written_again_at_once() {
+    let world = unheard().await;
+    world.cluster.delete::<ConfigMap>("web").await.unwrap();
+    world.touch("web").await;
+    pass(11_000).await;
+    assert_eq!(world.writer.saw("web"), seen(&["", ""]));
+    let child = world.cluster.get::<ConfigMap>("web").await.unwrap();
+    assert_eq!(child.as_ref().and_then(value).as_deref(), Some("same"));
+}

@@ -255,6 +255,14 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
         }
     }
 
+    /// Whether the cache of one of `informers` is still to tell `key` what became of `object`, which it wrote.
+    pub(super) fn awaits(&self, key: &K, informers: &[usize], object: &K) -> bool {
+        let tokens = self.keys.get(key).map_or(&[][..], |one| &one.tokens);
+        tokens
+            .iter()
+            .any(|token| informers.contains(&token.informer) && token.stands_for(object))
+    }
+
     /// Whether what happens in the cache of `informer` matters to anybody.
     pub(super) fn wants(&self, informer: usize) -> bool {
         self.wanted.contains_key(&informer)
@@ -658,6 +666,12 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
 impl<K, N> Pending<K, N> {
     fn waits_for_caches(&self) -> bool {
         self.tokens.iter().any(|token| !token.settled)
+    }
+}
+
+impl<K: PartialEq> Token<K> {
+    fn stands_for(&self, object: &K) -> bool {
+        self.object == *object || self.demand.is_whole()
     }
 }
 

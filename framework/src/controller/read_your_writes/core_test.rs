@@ -376,6 +376,24 @@ fn an_object_of_the_same_name_that_came_after_what_was_written_is_another_one() 
 }
 
 #[test]
+fn what_a_key_wrote_is_awaited_until_the_cache_has_come_to_it_or_it_is_gone() {
+    let awaits = |core: &Core<u8, Vec<u8>>| core.awaits(&KEY, &[1, 0], &1);
+    let settled = |found| {
+        let mut core = after(at("20"));
+        assert!(awaits(&core) && !core.awaits(&KEY, &[1], &1) && !core.awaits(&KEY, &[0], &2));
+        ask(&mut core, 0, &Hand::new(), 0);
+        let asks = core.take_due(PATIENCE);
+        core.settle(&asks[0], found, &Hand::new(), PATIENCE);
+        core
+    };
+    let mut core = settled(object("uid", "20", &|_| true));
+    assert!(awaits(&core));
+    core.heard(0, &1, Change::Seen(Some("uid"), "20"));
+    assert!(!awaits(&core));
+    assert!(!awaits(&settled(Found::Nothing)));
+}
+
+#[test]
 fn of_a_key_that_nobody_reconciles_any_more_nothing_is_missing() {
     let list = Hand::new().at("30");
     let mut core = after(at("20"));

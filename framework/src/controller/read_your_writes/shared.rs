@@ -53,6 +53,11 @@ impl<K: Clone + Eq + Hash + Ord, N> Shared<K, N> {
         self.lock().forget(key);
     }
 
+    /// As [`Core::awaits`].
+    pub(super) fn awaits(&self, key: &K, informers: &[usize], object: &K) -> bool {
+        self.lock().awaits(key, informers, object)
+    }
+
     /// As [`Core::wants`].
     pub(super) fn wants(&self, informer: usize) -> bool {
         self.lock().wants(informer)

@@ -143,6 +143,18 @@ impl<N: Note> ReadYourWrites<N> {
         self.demand(key, &object.key(), fit.into_iter().map(demand));
     }
 
+    /// Whether a cache is still to tell `key` what became of `object`, which it wrote.
+    pub(in crate::controller) fn awaits(
+        &self,
+        key: &ObjectKey,
+        resource: &ApiResource,
+        object: &ObjectKey,
+    ) -> bool {
+        let all = self.inner.caches.of(resource, |_| true);
+        let informers: Vec<_> = all.into_iter().map(|(informer, _)| informer).collect();
+        self.inner.shared.awaits(key, &informers, object)
+    }
+
     /// What the caches hold of `object`, to be told when it was [deleted](Self::deleted).
     pub(in crate::controller) fn before(
         &self,
