@@ -95,6 +95,10 @@ fn what_keeps_it_from_starting_is_told_in_one_line() {
             format!("cannot listen on 127.0.0.1:{taken} for metrics and health: {in_use}: choose another address with --metrics-address, or 0 for none"),
         ),
         (
+            "--kubeconfig ~/good --metrics-address 127.0.0.1:0 --metrics-secure --metrics-cert-path ~/certs".into(),
+            "cannot serve metrics and health over HTTPS: cannot read ~/certs/tls.crt: No such file or directory (os error 2)".into(),
+        ),
+        (
             format!("dev --port {taken}"),
             format!("cannot start the embedded API server on port {taken}: the port is taken: choose another with --port, or 0 for a free one"),
         ),
@@ -119,8 +123,13 @@ fn a_wrong_setting_is_told_in_one_line_with_where_it_stands() {
     fs::write(folder.join("wrong.yaml"), "log: info\nport: hunter2\n").unwrap();
     fs::write(folder.join("none.yaml"), "log info").unwrap();
     fs::write(folder.join("odd.yaml"), "log:\n  level: info\n").unwrap();
-    let names = "context, kubeconfig, log, log-format, metrics-address, namespace, port";
-    let table: [(&str, Variables, String); 6] = [
+    fs::write(
+        folder.join("site.yaml"),
+        "renew-deadline: 15s\nmetrics-cert-path: /c\n",
+    )
+    .unwrap();
+    let names = "context, debug-page, kubeconfig, leader-elect, lease-duration, lease-name, lease-namespace, log, log-format, metrics-address, metrics-auth, metrics-cert-key, metrics-cert-name, metrics-cert-path, metrics-secure, namespace, port, renew-deadline, retry-period";
+    let table: [(&str, Variables, String); 12] = [
         (
             "--config ~/unknown.yaml",
             &[],
@@ -151,6 +160,36 @@ fn a_wrong_setting_is_told_in_one_line_with_where_it_stands() {
             &[],
             "settings ~/gone.yaml do not exist: check --config".into(),
         ),
+        (
+            "--config ~/site.yaml",
+            &[],
+            "--lease-duration (15s: default) has to be longer than --renew-deadline (15s: ~/site.yaml:1): otherwise two could lead at once".into(),
+        ),
+        (
+            "dev --config ~/site.yaml",
+            &[],
+            "--metrics-cert-path (~/site.yaml:2) says nothing without --metrics-secure".into(),
+        ),
+        (
+            "run",
+            &[("WEBSITE_LEASE_NAMESPACE", "Operators")],
+            "WEBSITE_LEASE_NAMESPACE: invalid value 'Operators' for lease-namespace: the name of a namespace has to be a DNS label: at most 63 lower-case letters, digits and `-`, with a letter or digit at both ends".into(),
+        ),
+        (
+            "run",
+            &[("WEBSITE_RETRY_PERIOD", "2")],
+            "WEBSITE_RETRY_PERIOD: invalid value '2' for retry-period: `2` is no time: write `15s`, `500ms` or `1m30s`".into(),
+        ),
+        (
+            "--metrics-secure --metrics-cert-key site.key",
+            &[],
+            "--metrics-cert-key (command line) says nothing without --metrics-cert-path".into(),
+        ),
+        (
+            "dev --debug-page --metrics-address 0",
+            &[],
+            "--debug-page (command line) says nothing as --metrics-address is 0 (command line)".into(),
+        ),
     ];
     for (line, environment, expected) in table {
         let (code, text) = website_in(&folder, line, environment);
@@ -180,7 +219,19 @@ fn settings_are_shown_with_where_they_come_from() {
 # kubeconfig: is not set
 # context: is not set
 namespace: [shop, web] # ~/site.yaml:1
+leader-elect: true # default
+lease-name: website # default
+# lease-namespace: is not set
+lease-duration: 15s # default
+renew-deadline: 10s # default
+retry-period: 2s # default
 metrics-address: \":2\" # WEBSITE_METRICS_ADDRESS
+metrics-secure: false # default
+# metrics-cert-path: is not set
+# metrics-cert-name: is not set
+# metrics-cert-key: is not set
+metrics-auth: false # default
+debug-page: false # default
 log: error # RUST_LOG
 log-format: text # command line
 ";

@@ -40,7 +40,7 @@ fn told(shell: &str, script: &str) -> Option<String> {
 fn bash_completes_subcommands_flags_and_values() {
     let table = [
         ("website co", "completions"),
-        ("website run --metr", "--metrics-address"),
+        ("website run --metrics-ad", "--metrics-address"),
         ("website dev --po", "--port"),
         ("website --log-format j", "json"),
         ("website completions z", "zsh"),

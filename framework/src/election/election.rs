@@ -6,6 +6,7 @@ use super::{
     ElectionError, ElectionSettings, ElectionStatus, Leading,
     ballot::{Ballot, Vote},
     clock::{Clock, SystemClock},
+    settings::JITTER,
     term::Term,
     watchman::{Overdue, Watchman},
 };
@@ -34,7 +35,7 @@ impl Election {
     /// `client` can delay a renewal.
     ///
     /// # Errors
-    /// The settings contradict each other.
+    /// The settings are wrong: names that DNS does not know, or times that contradict each other.
     pub fn new(
         client: &Client,
         settings: ElectionSettings,
@@ -152,7 +153,7 @@ impl Election {
     /// As client-go: the retry period times 1 to 2.2.
     fn pause(&mut self) -> Duration {
         let period = self.ballot.settings.retry_period;
-        period + period.mul_f64(1.2 * self.jitter.fraction())
+        period + period.mul_f64(JITTER * self.jitter.fraction())
     }
 }
 

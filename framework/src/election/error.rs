@@ -6,7 +6,7 @@ use crate::client;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ElectionError {
-    /// The settings contradict each other.
+    /// The settings are wrong: names that DNS does not know, or times that contradict each other.
     #[error("leader election: {0}")]
     Settings(String),
     /// The Lease could not be given back; it passes on when it expires.

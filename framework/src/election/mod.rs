@@ -54,5 +54,6 @@ pub use error::{ElectionError, NotLeading};
 pub use leading::{Leading, Permit};
 pub use phase::Phase;
 pub use settings::ElectionSettings;
+pub(crate) use settings::Part;
 pub use status::ElectionStatus;
 pub use turn::Turn;

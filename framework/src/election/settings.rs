@@ -1,7 +1,12 @@
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use super::ElectionError;
-use crate::queue::Jitter;
+use crate::{queue::Jitter, resource::dns};
+
+/// By how much of itself a retry period may be longer; client-go's `JitterFactor`.
+pub(super) const JITTER: f64 = 1.2;
+/// The API has 32 bits for the seconds.
+const LONGEST: Duration = Duration::from_secs(0x7fff_ffff);
 
 /// Which Lease decides who leads, and in what times.
 ///
@@ -83,35 +88,53 @@ impl ElectionSettings {
 
     /// As client-go: each time has to leave room for the one that depends on it.
     pub(super) fn check(&self) -> Result<(), ElectionError> {
-        let wrong = |what: String| Err(ElectionError::Settings(what));
-        if self.name.is_empty() {
-            return wrong("the name of the Lease is empty".into());
+        let called = |part: Part, value: &str| format!("{part} ({value})");
+        self.check_as(called).map_err(ElectionError::Settings)
+    }
+
+    /// The same for who has names of his own for the settings: `called` gives what a part with its value is called.
+    pub(crate) fn check_as(&self, called: impl Fn(Part, &str) -> String) -> Result<(), String> {
+        let text = |part: Part, name: &str| called(part, &format!("`{name}`"));
+        if let Err(has_to) = dns::check_subdomain(&self.name) {
+            return Err(format!("{} {has_to}", text(Part::Name, &self.name)));
+        }
+        if let Some(namespace) = &self.namespace
+            && let Err(has_to) = dns::check_label(namespace)
+        {
+            return Err(format!("{} {has_to}", text(Part::Namespace, namespace)));
         }
         if self.identity.is_empty() {
-            return wrong("the identity is empty: every candidate needs one of its own".into());
+            return Err("the identity is empty: every candidate needs one of its own".into());
         }
+        let time = |part: Part, time: Duration| called(part, &format!("{time:?}"));
+        let lease = || time(Part::LeaseDuration, self.lease_duration);
+        let renew = || time(Part::RenewDeadline, self.renew_deadline);
+        let retry = || time(Part::RetryPeriod, self.retry_period);
         if self.lease_duration.subsec_nanos() != 0 {
-            let is = self.lease_duration;
-            return wrong(format!(
-                "the lease duration is {is:?}: it has to be whole seconds, as the Lease tells it"
+            let lease = lease();
+            return Err(format!(
+                "{lease} has to be whole seconds, as the Lease tells it"
             ));
+        }
+        if self.lease_duration > LONGEST {
+            return Err(format!("{} is more than the Lease can tell", lease()));
         }
         if self.lease_duration <= self.renew_deadline {
-            return wrong(format!(
-                "the lease duration ({:?}) has to be longer than the renew deadline ({:?}): \
-                 otherwise two could lead at once",
-                self.lease_duration, self.renew_deadline
+            return Err(format!(
+                "{} has to be longer than {}: otherwise two could lead at once",
+                lease(),
+                renew()
             ));
         }
-        if self.renew_deadline <= self.retry_period.mul_f64(1.2) {
-            return wrong(format!(
-                "the renew deadline ({:?}) has to be longer than 1.2 retry periods ({:?}): \
-                 otherwise one failed renewal ends leadership",
-                self.renew_deadline, self.retry_period
+        if self.renew_deadline.as_secs_f64() <= JITTER * self.retry_period.as_secs_f64() {
+            return Err(format!(
+                "{} has to be longer than {JITTER} times {}: otherwise one failed renewal ends leadership",
+                renew(),
+                retry()
             ));
         }
         if self.retry_period.is_zero() {
-            return wrong("the retry period is zero".into());
+            return Err(format!("{} has to be longer than nothing", retry()));
         }
         Ok(())
     }
@@ -129,6 +152,28 @@ impl ElectionSettings {
     }
 }
 
+/// One of the settings that may be wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Name,
+    Namespace,
+    LeaseDuration,
+    RenewDeadline,
+    RetryPeriod,
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Name => "the name of the Lease",
+            Self::Namespace => "the namespace of the Lease",
+            Self::LeaseDuration => "the lease duration",
+            Self::RenewDeadline => "the renew deadline",
+            Self::RetryPeriod => "the retry period",
+        })
+    }
+}
+
 fn identity() -> String {
     let uname = rustix::system::uname();
     let host = uname.nodename().to_string_lossy();
@@ -143,33 +188,77 @@ fn identity() -> String {
 mod tests {
     use super::*;
 
+    /// What is wrong with them.
+    fn told(settings: ElectionSettings) -> String {
+        let wrong = settings.check().err();
+        wrong.map_or(String::new(), |error| error.to_string())
+    }
+
     #[test]
     fn times_that_let_two_lead_or_none_are_refused() {
         let seconds = Duration::from_secs;
         let with = |lease, renew, retry| {
-            ElectionSettings::new("a")
-                .times(seconds(lease), seconds(renew), seconds(retry))
-                .check()
-                .map_err(|error| error.to_string())
+            told(ElectionSettings::new("a").times(seconds(lease), seconds(renew), seconds(retry)))
         };
-        assert_eq!(with(15, 10, 2), Ok(()));
-        assert!(with(10, 10, 2).unwrap_err().contains("two could lead"));
-        assert!(with(15, 2, 2).unwrap_err().contains("1.2 retry periods"));
-        assert!(
-            with(15, 10, 0)
-                .unwrap_err()
-                .contains("retry period is zero")
-        );
-        let odd =
-            ElectionSettings::new("a").times(Duration::from_millis(1500), seconds(1), seconds(0));
-        assert!(
-            odd.check()
-                .unwrap_err()
-                .to_string()
-                .contains("whole seconds")
-        );
-        assert!(ElectionSettings::new("").check().is_err());
-        assert!(ElectionSettings::new("a").identity("").check().is_err());
+        let table = [
+            (
+                with(10, 10, 2),
+                "the lease duration (10s) has to be longer than the renew deadline (10s): otherwise two could lead at once",
+            ),
+            (
+                with(15, 12, 10),
+                "the renew deadline (12s) has to be longer than 1.2 times the retry period (10s): otherwise one failed renewal ends leadership",
+            ),
+            (
+                with(15, 10, u64::MAX),
+                "the renew deadline (10s) has to be longer than 1.2 times the retry period (18446744073709551615s): otherwise one failed renewal ends leadership",
+            ),
+            (
+                with(15, 10, 0),
+                "the retry period (0ns) has to be longer than nothing",
+            ),
+            (
+                with(1 << 31, 10, 2),
+                "the lease duration (2147483648s) is more than the Lease can tell",
+            ),
+            (
+                told(ElectionSettings::new("a").times(
+                    Duration::from_millis(1500),
+                    seconds(1),
+                    seconds(0),
+                )),
+                "the lease duration (1.5s) has to be whole seconds, as the Lease tells it",
+            ),
+            (
+                told(ElectionSettings::new("a").identity("")),
+                "the identity is empty: every candidate needs one of its own",
+            ),
+        ];
+        assert_eq!(with(15, 10, 2), "");
+        assert_eq!(with((1 << 31) - 1, 10, 2), "");
+        for (told, expected) in table {
+            assert_eq!(told.trim_start_matches("leader election: "), expected);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_the_name_of_a_lease_or_of_a_namespace_is_refused() {
+        let fine = ElectionSettings::new("web.example.com").namespace("operators");
+        assert_eq!(told(fine), "");
+        let of_lease = "has to be a DNS name: at most 253 lower-case letters, digits, `-` and `.`, with a letter or digit at both ends and around each `.`";
+        for name in ["", "Website", "web_site", "web/site", "-"] {
+            assert_eq!(
+                told(ElectionSettings::new(name)),
+                format!("leader election: the name of the Lease (`{name}`) {of_lease}")
+            );
+        }
+        let of_namespace = "has to be a DNS label: at most 63 lower-case letters, digits and `-`, with a letter or digit at both ends";
+        for name in ["", "Operators", "a.b", "../default"] {
+            assert_eq!(
+                told(ElectionSettings::new("a").namespace(name)),
+                format!("leader election: the namespace of the Lease (`{name}`) {of_namespace}")
+            );
+        }
     }
 
     #[test]

@@ -1,11 +1,14 @@
 use std::{collections::BTreeSet, ffi::OsString, path::PathBuf};
 
-use clap::{ArgMatches, Args, Command};
+use clap::{Args, Command};
 use clap_complete::Shell;
 
 use super::{
     logs::{Filter, LogFormat},
-    settings::{Defaults, Environment, MetricsAddress, Settings, command, print},
+    settings::{
+        Defaults, ElectionFlags, Environment, MetricsAddress, ServingFlags, Settings, command,
+        print,
+    },
 };
 use crate::{client::KubeconfigOptions, server::Address};
 
@@ -36,7 +39,9 @@ pub(super) enum CommandAction {
 #[derive(Debug, PartialEq)]
 pub(super) struct Shared {
     pub(super) namespaces: BTreeSet<String>,
+    pub(super) election: Option<ElectionFlags>,
     pub(super) metrics_address: Option<Address>,
+    pub(super) serving: ServingFlags,
     pub(super) log: Filter,
     pub(super) log_format: LogFormat,
 }
@@ -56,16 +61,21 @@ impl CommandLine {
         let line = line.into_iter().map(Into::into).collect();
         let settings = Settings::resolve(name, grammar.clone(), line, environment)?;
         let matches = &settings.matches;
+        let shared = || Shared::read(name, defaults, &settings);
         let action = match settings.subcommand.as_deref() {
             Some("crd") => CommandAction::Crd,
             Some("completions") => {
                 let shell = matches.get_one::<Shell>("shell");
                 CommandAction::Print(completions(shell.copied(), grammar))
             }
-            _ if matches.get_flag("print-settings") => CommandAction::Print(print(&settings.shown)),
+            _ if matches.get_flag("print-settings") => {
+                // What would not run is told here, too.
+                shared()?;
+                CommandAction::Print(print(&settings.shown))
+            }
             Some("dev") => CommandAction::Dev {
                 port: matches.get_one("port").copied().unwrap_or_default(),
-                shared: Shared::from(matches),
+                shared: shared()?,
             },
             _ => CommandAction::Run {
                 kubeconfig: KubeconfigOptions {
@@ -73,7 +83,7 @@ impl CommandLine {
                     context: matches.get_one::<String>("context").cloned(),
                     ..KubeconfigOptions::default()
                 },
-                shared: Shared::from(matches),
+                shared: shared()?,
             },
         };
         Ok(Self { action, settings })
@@ -93,27 +103,32 @@ fn completions(shell: Option<Shell>, mut command: Command) -> String {
     String::from_utf8_lossy(&script).into_owned()
 }
 
-impl From<&ArgMatches> for Shared {
-    fn from(matches: &ArgMatches) -> Self {
+impl Shared {
+    fn read(operator: &str, defaults: &Defaults, settings: &Settings) -> Result<Self, clap::Error> {
+        let matches = &settings.matches;
         let names = matches.get_many::<String>("namespace");
         let metrics_address = matches.get_one::<MetricsAddress>("metrics-address");
         let json = matches.get_one::<String>("log-format");
-        Self {
+        Ok(Self {
             namespaces: names.into_iter().flatten().cloned().collect(),
+            election: ElectionFlags::read(operator, defaults, settings)?,
             metrics_address: metrics_address.and_then(|address| address.0),
+            serving: ServingFlags::read(defaults, settings)?,
             log: matches.get_one("log").cloned().unwrap_or_default(),
             log_format: match json.map(String::as_str) {
                 Some("json") => LogFormat::Json,
                 _ => LogFormat::Text,
             },
-        }
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
-    use crate::operator::NoFlags;
+    use crate::operator::{NoFlags, Serving};
 
     fn parse(line: &str) -> Result<CommandLine, clap::Error> {
         let line = format!("website {line}");
@@ -121,10 +136,30 @@ mod tests {
         CommandLine::parse::<NoFlags>("website", &Defaults::default(), line, &|_| None)
     }
 
-    fn shared(address: &str) -> Shared {
+    /// What a cluster has unless somebody says otherwise.
+    fn elected() -> Option<ElectionFlags> {
+        Some(ElectionFlags {
+            name: "website".into(),
+            namespace: None,
+            lease_duration: Duration::from_secs(15),
+            renew_deadline: Duration::from_secs(10),
+            retry_period: Duration::from_secs(2),
+        })
+    }
+
+    fn open() -> ServingFlags {
+        ServingFlags {
+            serving: Serving::http(),
+            debug_page: false,
+        }
+    }
+
+    fn shared(address: &str, election: Option<ElectionFlags>) -> Shared {
         Shared {
             namespaces: BTreeSet::new(),
+            election,
             metrics_address: address.parse().ok(),
+            serving: open(),
             log: "info".parse().unwrap(),
             log_format: LogFormat::Text,
         }
@@ -134,7 +169,7 @@ mod tests {
     fn run_is_what_happens_without_a_subcommand() {
         let run = |address: &str| CommandAction::Run {
             kubeconfig: KubeconfigOptions::default(),
-            shared: shared(address),
+            shared: shared(address, elected()),
         };
         for line in ["", "run"] {
             assert_eq!(parse(line).unwrap().action, run(":8080"), "{line}");
@@ -153,7 +188,9 @@ mod tests {
             },
             shared: Shared {
                 namespaces: ["apps".into(), "web".into()].into(),
+                election: elected(),
                 metrics_address: Some(Address::loopback(9)),
+                serving: open(),
                 log: "debug".parse().unwrap(),
                 log_format: LogFormat::Json,
             },
@@ -166,7 +203,7 @@ mod tests {
     fn dev_takes_free_ports_on_loopback_unless_told() {
         let dev = |port| CommandAction::Dev {
             port,
-            shared: shared("127.0.0.1:0"),
+            shared: shared("127.0.0.1:0", None),
         };
         assert_eq!(parse("dev").unwrap().action, dev(0));
         assert_eq!(parse("dev --port 6443").unwrap().action, dev(6443));

@@ -35,7 +35,7 @@ pub enum OperatorError {
     /// A certificate of the operator's own was asked for and cannot be made in this build.
     #[error(
         "this binary was built without certificates of its own: build it with the feature `self-signed` of \
-         pilothouse, or name a certificate and a key"
+         pilothouse, or name a certificate and a key (--metrics-cert-path)"
     )]
     NoSelfSigned,
     /// The function that builds a reconciler failed.
@@ -57,7 +57,7 @@ pub enum OperatorError {
         /// Their name.
         name: String,
     },
-    /// The settings of the election contradict each other.
+    /// The settings of the election are wrong.
     #[error(transparent)]
     Election(#[from] ElectionError),
     /// The lease was lost; all work was cancelled, and has ended.

@@ -37,6 +37,10 @@ impl Operator {
         let defaults = Defaults {
             metrics_address: self.metrics_address,
             namespaces: self.namespaces.clone(),
+            elects: self.elects,
+            election: self.election.clone(),
+            serving: self.serving.clone(),
+            debug_page: self.debug_page,
         };
         let environment = |name: &str| env::var_os(name);
         match CommandLine::parse::<F>(&self.name, &defaults, env::args_os(), &environment) {
@@ -68,8 +72,6 @@ impl Operator {
                 })
             }
             CommandAction::Dev { port, shared } => {
-                // Nobody else works there.
-                self.election = None;
                 supervised(self.stopping.clone(), |cancel| async move {
                     let (operator, observed) = self.observed(shared, followed)?;
                     observed.until(operator.develop(port, cancel)).await
@@ -94,7 +96,10 @@ impl Operator {
         };
         let operator = Self {
             namespaces: shared.namespaces,
+            election: shared.election.map(|flags| flags.onto(self.election)),
             metrics_address: shared.metrics_address,
+            serving: shared.serving.serving,
+            debug_page: shared.serving.debug_page,
             ..self
         };
         Ok((operator, observed))
@@ -144,6 +149,7 @@ impl Operator {
             api_server: cluster.address(),
             kubeconfig: cluster.kubeconfig().to_owned(),
             http: None,
+            serving: self.serving.clone(),
             example: self.example.clone(),
             definitions: self.definitions()?,
         };

@@ -49,6 +49,8 @@ pub struct Operator {
     pub(super) log: LogHandle,
     pub(super) registered: Vec<Box<dyn Registration>>,
     pub(super) runnables: Vec<Runnable>,
+    /// Whether it elects; `None` when that is left to who starts it.
+    pub(super) elects: Option<bool>,
     pub(super) election: Option<ElectionSettings>,
     /// Cancelled when it begins to stop, for whatever reason.
     pub(super) stopping: CancellationToken,
@@ -73,6 +75,7 @@ impl Operator {
             log: LogHandle::default(),
             registered: Vec::new(),
             runnables: Vec::new(),
+            elects: None,
             election: None,
             stopping: CancellationToken::new(),
         }
@@ -96,8 +99,13 @@ impl Operator {
     }
 
     /// Of several processes with this operator, one works: the one that holds the Lease. The others keep their caches
-    /// full, are ready, and take over when it stops or is gone. Without this, [`run`](Self::run) and
-    /// [`start`](Self::start) elect nobody; `dev` never does.
+    /// full, are ready, and take over when it stops or is gone.
+    ///
+    /// The command line decides when there is one: `run` elects by the Lease of the operator's name unless `--leader-elect=false` is
+    /// said, and `--lease-name`, `--lease-namespace`, `--lease-duration`, `--renew-deadline` and `--retry-period` come
+    /// before what is said here; `dev` elects only when it is told to. `None` makes `run` elect nobody
+    /// by default. Without a command line, [`run`](Self::run) and [`start`](Self::start) elect only by
+    /// what is said here.
     ///
     /// A leader's requests, those of [`Setup::client`] included, go out only while it leads; before, they pass. When
     /// leadership is lost all reconciles are cancelled at once, and the operator ends with
@@ -108,8 +116,9 @@ impl Operator {
     /// let operator = Operator::new("website").election(ElectionSettings::new("website").namespace("operators"));
     /// # drop(operator);
     /// ```
-    pub fn election(mut self, settings: ElectionSettings) -> Self {
-        self.election = Some(settings);
+    pub fn election(mut self, settings: impl Into<Option<ElectionSettings>>) -> Self {
+        self.election = settings.into();
+        self.elects = Some(self.election.is_some());
         self
     }
 
@@ -193,7 +202,8 @@ impl Operator {
     }
 
     /// Says how metrics and health are served where they are: over HTTPS, metrics to those only who may read them.
-    /// Without it both are served over HTTP to everybody.
+    /// Without it both are served over HTTP to everybody. `--metrics-secure`, `--metrics-cert-path` and `--metrics-auth` come
+    /// before it.
     pub fn serving(mut self, serving: Serving) -> Self {
         self.serving = serving;
         self
@@ -202,6 +212,7 @@ impl Operator {
     /// Serves a page at `/debug`, beside the metrics, that shows what the operator does just now: its controllers,
     /// the keys in their queues with state, deadline and last failure, caches, and objects that cannot be decoded;
     /// as JSON at `/debug/state.json`. It names objects and repeats the texts of errors: show it to who may see those.
+    /// `--debug-page` comes before it.
     pub fn debug_page(mut self) -> Self {
         self.debug_page = true;
         self

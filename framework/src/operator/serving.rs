@@ -66,6 +66,15 @@ impl Serving {
         self
     }
 
+    pub(super) fn authorized_if(self, authorized: bool) -> Self {
+        Self { authorized, ..self }
+    }
+
+    /// Whether it is HTTPS.
+    pub(super) fn is_secure(&self) -> bool {
+        self.certificate != Certificate::None
+    }
+
     pub(super) fn is_authorized(&self) -> bool {
         self.authorized
     }
@@ -88,9 +97,6 @@ impl Serving {
 
 impl fmt::Display for Serving {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.certificate {
-            Certificate::None => "http",
-            Certificate::Files { .. } | Certificate::SelfSigned => "https",
-        })
+        f.write_str(if self.is_secure() { "https" } else { "http" })
     }
 }

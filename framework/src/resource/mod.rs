@@ -29,6 +29,7 @@ mod access;
 mod api_resource;
 mod condition;
 mod crd_error;
+pub(crate) mod dns;
 mod dynamic;
 mod field_selector;
 mod key;

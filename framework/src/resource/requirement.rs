@@ -3,6 +3,8 @@ use std::{
     fmt,
 };
 
+use super::dns::is_subdomain;
+
 /// One condition of a [`Selector`](super::Selector): a label's key, an operator and values.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Requirement {
@@ -131,7 +133,9 @@ pub(crate) fn check_key(key: &str) -> Result<(), &'static str> {
     match key.split_once('/') {
         None => check_name(key, false),
         Some((prefix, name)) => {
-            check_subdomain(prefix)?;
+            if !is_subdomain(prefix) {
+                return Err("must have a DNS name in lower case before the `/`");
+            }
             check_name(name, false)
         }
     }
@@ -155,21 +159,5 @@ fn check_name(name: &str, may_be_empty: bool) -> Result<(), &'static str> {
         Ok(())
     } else {
         Err("must be of letters, digits, `-`, `_` and `.`, with a letter or digit at both ends")
-    }
-}
-
-fn check_subdomain(prefix: &str) -> Result<(), &'static str> {
-    let inner = |letter: u8| letter.is_ascii_lowercase() || letter.is_ascii_digit();
-    let outer = |letter: Option<&u8>| letter.is_some_and(|letter| inner(*letter));
-    let label = |label: &str| {
-        let bytes = label.as_bytes();
-        bytes.iter().all(|letter| inner(*letter) || *letter == b'-')
-            && outer(bytes.first())
-            && outer(bytes.last())
-    };
-    if prefix.len() <= 253 && prefix.split('.').all(label) {
-        Ok(())
-    } else {
-        Err("must have a DNS name in lower case before the `/`")
     }
 }

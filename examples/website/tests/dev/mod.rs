@@ -74,6 +74,7 @@ impl Dev {
         dev.kubeconfig = dev.told("kubeconfig").into();
         let metrics = dev.told("metrics");
         let metrics = metrics
+            .trim_start_matches("https://")
             .trim_start_matches("http://")
             .trim_end_matches("/metrics");
         dev.metrics = metrics.parse().unwrap();

@@ -1,6 +1,6 @@
 use std::{fmt, net::SocketAddr, path::PathBuf};
 
-use crate::crd::CustomResourceDefinition;
+use crate::{crd::CustomResourceDefinition, operator::Serving};
 
 /// What `dev` says once everything runs: where things are and what to try.
 #[derive(Debug)]
@@ -9,6 +9,7 @@ pub(in crate::operator) struct Banner {
     pub(in crate::operator) api_server: SocketAddr,
     pub(in crate::operator) kubeconfig: PathBuf,
     pub(in crate::operator) http: Option<SocketAddr>,
+    pub(in crate::operator) serving: Serving,
     pub(in crate::operator) example: Option<String>,
     pub(in crate::operator) definitions: Vec<CustomResourceDefinition>,
 }
@@ -20,8 +21,9 @@ impl fmt::Display for Banner {
         writeln!(f, "  API server  https://{}", self.api_server)?;
         writeln!(f, "  kubeconfig  {kubeconfig}")?;
         if let Some(http) = self.http {
-            writeln!(f, "  metrics     http://{http}/metrics")?;
-            writeln!(f, "  health      http://{http}/readyz?verbose")?;
+            let serving = &self.serving;
+            writeln!(f, "  metrics     {serving}://{http}/metrics")?;
+            writeln!(f, "  health      {serving}://{http}/readyz?verbose")?;
         }
         writeln!(f, "\nTry in another terminal:\n")?;
         writeln!(f, "  export KUBECONFIG={}", quoted(&kubeconfig.to_string()))?;
@@ -51,6 +53,30 @@ fn quoted(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn metrics_and_health_are_where_they_are_served_and_as_they_are() {
+        for (serving, expected) in [
+            (Serving::http(), "http"),
+            (Serving::self_signed(), "https"),
+            (Serving::https("a", "b").authorized(), "https"),
+        ] {
+            let banner = Banner {
+                operator: "website".into(),
+                api_server: ([127, 0, 0, 1], 1).into(),
+                kubeconfig: "/k".into(),
+                http: Some(([127, 0, 0, 1], 2).into()),
+                serving,
+                example: None,
+                definitions: Vec::new(),
+            };
+            let text = banner.to_string();
+            for path in ["metrics", "readyz?verbose"] {
+                let url = format!(" {expected}://127.0.0.1:2/{path}\n");
+                assert!(text.contains(&url), "{text}");
+            }
+        }
+    }
 
     #[test]
     fn a_path_is_one_word_of_a_shell() {

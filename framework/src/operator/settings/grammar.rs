@@ -4,7 +4,12 @@ use clap::{Arg, ArgAction, Args, Command, builder::Str, value_parser};
 
 use clap_complete::Shell;
 
-use crate::{operator::logs, server::Address};
+use super::{election, serving};
+use crate::{
+    election::ElectionSettings,
+    operator::{Serving, logs},
+    server::Address,
+};
 
 /// Where metrics and health are served unless somebody says otherwise.
 const METRICS_ADDRESS: &str = ":8080";
@@ -17,11 +22,16 @@ const DEV_METRICS_ADDRESS: &str = "127.0.0.1:0";
 pub(in crate::operator) struct Defaults {
     pub(in crate::operator) metrics_address: Option<Address>,
     pub(in crate::operator) namespaces: BTreeSet<String>,
+    /// Whether it elects; `None` when it does not say.
+    pub(in crate::operator) elects: Option<bool>,
+    pub(in crate::operator) election: Option<ElectionSettings>,
+    pub(in crate::operator) serving: Serving,
+    pub(in crate::operator) debug_page: bool,
 }
 
 /// Headings of the help.
 const CLUSTER: &str = "Cluster";
-const ENDPOINTS: &str = "Metrics and health";
+pub(super) const ENDPOINTS: &str = "Metrics and health";
 const LOG: &str = "Log";
 const SETTINGS: &str = "Settings";
 
@@ -59,18 +69,20 @@ pub(in crate::operator) fn command<F: Args>(name: &str, defaults: &Defaults) -> 
                 .value_parser(value_parser!(Shell))
                 .help("The shell that is to complete"),
         );
-    let finished = |command, metrics_address| {
-        let command = shared(command, defaults, metrics_address);
+    let finished = |command, metrics_address, elects| {
+        let command = shared(command, name, defaults, metrics_address, elects);
         with_flags::<F>(command, name)
     };
-    finished(command, METRICS_ADDRESS)
+    let elects = defaults.elects.unwrap_or(true);
+    finished(command, METRICS_ADDRESS, elects)
         .about(about)
         .subcommand(
-            finished(run, METRICS_ADDRESS)
+            finished(run, METRICS_ADDRESS, elects)
                 .about("Run against a cluster; what happens without a subcommand"),
         )
         .subcommand(
-            finished(dev, DEV_METRICS_ADDRESS).about(
+            // Nobody else works there.
+            finished(dev, DEV_METRICS_ADDRESS, false).about(
                 "Run against an API server in this process, for trying things out with kubectl",
             ),
         )
@@ -104,7 +116,13 @@ fn cluster() -> [Arg; 2] {
 }
 
 /// What `run` and `dev` have both.
-fn shared(command: Command, defaults: &Defaults, metrics_address: &'static str) -> Command {
+fn shared(
+    command: Command,
+    name: &str,
+    defaults: &Defaults,
+    metrics_address: &'static str,
+    elects: bool,
+) -> Command {
     let metrics_address = match &defaults.metrics_address {
         Some(address) => address.to_string(),
         None => metrics_address.to_owned(),
@@ -124,6 +142,7 @@ fn shared(command: Command, defaults: &Defaults, metrics_address: &'static str) 
     };
     command
         .arg(namespace)
+        .args(election::args(name, defaults, elects))
         .arg(
             Arg::new("metrics-address")
                 .long("metrics-address")
@@ -133,6 +152,7 @@ fn shared(command: Command, defaults: &Defaults, metrics_address: &'static str) 
                 .help_heading(ENDPOINTS)
                 .help("Serve /metrics, /healthz and /readyz there; 0 for nowhere"),
         )
+        .args(serving::args(defaults))
         .arg(
             Arg::new("log")
                 .long("log")
@@ -166,6 +186,20 @@ fn shared(command: Command, defaults: &Defaults, metrics_address: &'static str) 
                 .help_heading(SETTINGS)
                 .help("Print all settings with where each comes from, as such a file, and end"),
         )
+}
+
+/// A flag that is on or off: `--name` turns it on, `--name=false` off.
+pub(super) fn switch(name: &'static str, default: bool, heading: &'static str) -> Arg {
+    Arg::new(name)
+        .long(name)
+        .value_name("true|false")
+        .num_args(0..=1)
+        .require_equals(true)
+        .default_missing_value("true")
+        .default_value(if default { "true" } else { "false" })
+        .value_parser(value_parser!(bool))
+        .hide_possible_values(true)
+        .help_heading(heading)
 }
 
 /// An address, or none.

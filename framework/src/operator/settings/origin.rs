@@ -13,6 +13,26 @@ pub(in crate::operator) enum Origin {
     Default,
 }
 
+impl Origin {
+    pub(in crate::operator) fn is_default(&self) -> bool {
+        *self == Self::Default
+    }
+
+    /// Whether a value there counts though there is one at `other`, too.
+    pub(in crate::operator) fn comes_before(&self, other: &Self) -> bool {
+        self.rank() < other.rank()
+    }
+
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Flag => 0,
+            Self::Variable(_) => 1,
+            Self::File { .. } => 2,
+            Self::Default => 3,
+        }
+    }
+}
+
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

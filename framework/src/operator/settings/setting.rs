@@ -22,6 +22,9 @@ const SECRETS: [&str; 8] = [
     "secrets",
 ];
 
+/// What is called so and names a file.
+const NO_SECRETS: [&str; 1] = ["metrics-cert-key"];
+
 /// A flag as a setting that the environment and the file may give, too.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setting<'a> {
@@ -42,7 +45,8 @@ impl<'a> Setting<'a> {
     /// Whether its value is never shown.
     pub(super) fn is_secret(&self) -> bool {
         let last = self.name.rsplit('-').next().unwrap_or_default();
-        self.arg.is_hide_env_values_set() || SECRETS.contains(&last)
+        let is_called_so = SECRETS.contains(&last) && !NO_SECRETS.contains(&self.name);
+        self.arg.is_hide_env_values_set() || is_called_so
     }
 
     /// The arguments that say the same on the command line.

@@ -1,0 +1,59 @@
+//! Metrics, health and the debug page, served as flags say.
+
+mod dev;
+mod run;
+
+use std::io::{Read, Write};
+
+use dev::Dev;
+use run::{World, get};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn metrics_asked_for_over_https_are_shown_to_those_only_who_may_read_them() {
+    let world = World::new().await;
+    let flags = [
+        "--leader-elect=false",
+        "--metrics-secure",
+        "--metrics-auth",
+        "--debug-page",
+    ];
+    let website = world.run(&flags);
+    assert!(website.url.starts_with("https://"), "{}", website.url);
+    website.ready("readyz check passed").await;
+    let metrics = get(&website.url, "/metrics", "prom").await;
+    assert_eq!(metrics.0, 200);
+    assert!(metrics.1.contains("controller_runtime_active_workers"));
+    let denied = |user: &str| (403, format!("Authorization denied for user {user}\n"));
+    assert_eq!(get(&website.url, "/metrics", "ann").await, denied("ann"));
+    assert_eq!(
+        get(&website.url, "/debug", "prom").await,
+        denied("prometheus")
+    );
+    for (path, token) in [("/metrics", ""), ("/metrics", "nobody"), ("/debug", "")] {
+        assert_eq!(get(&website.url, path, token).await.0, 401, "{path}");
+    }
+    for path in ["/healthz", "/livez", "/readyz"] {
+        assert_eq!(get(&website.url, path, "").await, (200, "ok".into()));
+    }
+    // Over plain HTTP nothing is said.
+    let mut plain = std::net::TcpStream::connect(website.address()).unwrap();
+    plain.write_all(b"GET /healthz HTTP/1.0\r\n\r\n").unwrap();
+    let mut answer = Vec::new();
+    // The connection may be reset.
+    let _ = plain.read_to_end(&mut answer);
+    assert!(!answer.starts_with(b"HTTP"), "{answer:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_dev_says_it_serves_over_https_it_does() {
+    let dev = Dev::start_with(&["--metrics-secure", "--debug-page"], &[]);
+    let url = format!("https://{}", dev.metrics);
+    assert!(
+        dev.banner.contains(&format!("{url}/metrics\n")),
+        "{}",
+        dev.banner
+    );
+    for path in ["/metrics", "/readyz", "/debug"] {
+        assert_eq!(get(&url, path, "").await.0, 200, "{path}");
+    }
+}

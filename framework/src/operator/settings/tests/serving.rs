@@ -1,0 +1,203 @@
+//! The flags of metrics, health and the debug page.
+
+use super::{Start, Variables, told};
+use crate::operator::{
+    Serving,
+    command_line::CommandAction,
+    settings::{Defaults, ServingFlags},
+};
+
+fn served(start: &Start<'_>) -> ServingFlags {
+    match start.parse().unwrap().action {
+        CommandAction::Run { shared, .. } | CommandAction::Dev { shared, .. } => shared.serving,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn metrics_are_served_as_the_settings_say_wherever_they_stand() {
+    let certificate = Serving::https("/c/tls.crt", "/c/tls.key");
+    let all = [
+        ("WEB_SITE_METRICS_SECURE", "true"),
+        ("WEB_SITE_METRICS_CERT_PATH", "/c"),
+        ("WEB_SITE_METRICS_CERT_NAME", "one.pem"),
+        ("WEB_SITE_METRICS_CERT_KEY", "other.pem"),
+        ("WEB_SITE_METRICS_AUTH", "true"),
+    ];
+    let in_file = "metrics-secure: true\nmetrics-cert-path: /c\nmetrics-auth: true";
+    let table: [(&str, Variables<'_>, &str, Serving); 10] = [
+        ("", &[], "", Serving::http()),
+        ("--metrics-secure", &[], "", Serving::self_signed()),
+        ("--metrics-auth", &[], "", Serving::http().authorized()),
+        (
+            "--metrics-secure --metrics-cert-path /c",
+            &[],
+            "",
+            certificate.clone(),
+        ),
+        (
+            "--metrics-secure=true --metrics-cert-path /c --metrics-cert-name a --metrics-cert-key b",
+            &[],
+            "",
+            Serving::https("/c/a", "/c/b"),
+        ),
+        (
+            "",
+            &all,
+            "",
+            Serving::https("/c/one.pem", "/c/other.pem").authorized(),
+        ),
+        ("", &[], in_file, certificate.clone().authorized()),
+        ("--metrics-auth=false", &[], in_file, certificate),
+        // Who turns it off overrules what is said of it further down.
+        (
+            "--metrics-secure=false",
+            &[],
+            in_file,
+            Serving::http().authorized(),
+        ),
+        (
+            "--metrics-address 0",
+            &[],
+            in_file,
+            Serving::https("/c/tls.crt", "/c/tls.key").authorized(),
+        ),
+    ];
+    for (line, environment, file, expected) in table {
+        for subcommand in ["run", "dev"] {
+            let line = format!("{subcommand} --image x {line}");
+            let start = Start::of(&line, environment, file);
+            assert_eq!(served(&start).serving, expected, "{line} {file}");
+        }
+    }
+}
+
+#[test]
+fn a_flag_comes_before_what_the_program_says_of_its_serving() {
+    let program = Serving::https("/p/one", "/q/two").authorized();
+    let mut start = Start::of("--image x", &[], "");
+    start.defaults = Defaults {
+        serving: program.clone(),
+        debug_page: true,
+        ..Defaults::default()
+    };
+    let both = |start: &Start<'_>| {
+        let ServingFlags {
+            serving,
+            debug_page,
+        } = served(start);
+        (serving, debug_page)
+    };
+    assert_eq!(both(&start), (program.clone(), true));
+    assert_eq!(
+        start.printed("metrics-secure"),
+        "metrics-secure: true # default"
+    );
+    start.line = "--image x --metrics-auth=false --debug-page=false";
+    let open = Serving::https("/p/one", "/q/two");
+    assert_eq!(both(&start), (open, false));
+    start.line = "--image x --metrics-secure=false";
+    assert_eq!(both(&start), (Serving::http().authorized(), true));
+    start.line = "--image x --metrics-cert-path /c";
+    let other = Serving::https("/c/tls.crt", "/c/tls.key").authorized();
+    assert_eq!(both(&start), (other, true));
+    // What the program says is no mistake of who starts it.
+    start.line = "--image x --metrics-address 0";
+    assert_eq!(both(&start), (program, true));
+}
+
+#[test]
+fn the_debug_page_is_there_for_who_asks_for_it() {
+    for (line, environment, file, expected) in [
+        ("", &[][..], "", false),
+        ("--debug-page", &[], "", true),
+        ("", &[("WEB_SITE_DEBUG_PAGE", "true")], "", true),
+        ("", &[], "debug-page: true", true),
+        ("--debug-page=false", &[], "debug-page: true", false),
+    ] {
+        let line = format!("--image x {line}");
+        let start = Start::of(&line, environment, file);
+        assert_eq!(served(&start).debug_page, expected, "{line} {file}");
+    }
+}
+
+#[test]
+fn a_setting_that_says_nothing_because_of_another_is_told_with_where_both_stand() {
+    let table: [(&str, Variables<'_>, &str, &str); 9] = [
+        (
+            "--metrics-cert-path /c",
+            &[],
+            "",
+            "--metrics-cert-path (command line) says nothing without --metrics-secure",
+        ),
+        (
+            "",
+            &[],
+            "metrics-secure: false\nmetrics-cert-path: /c",
+            "--metrics-cert-path (~/site.yaml:2) says nothing without --metrics-secure",
+        ),
+        (
+            "--metrics-cert-path /c",
+            &[("WEB_SITE_METRICS_SECURE", "false")],
+            "",
+            "--metrics-cert-path (command line) says nothing without --metrics-secure",
+        ),
+        (
+            "",
+            &[("WEB_SITE_METRICS_CERT_KEY", "tls.key")],
+            "",
+            "--metrics-cert-key (WEB_SITE_METRICS_CERT_KEY) says nothing without --metrics-secure",
+        ),
+        (
+            "--metrics-secure --metrics-cert-name a",
+            &[],
+            "",
+            "--metrics-cert-name (command line) says nothing without --metrics-cert-path",
+        ),
+        (
+            "--metrics-secure --metrics-address 0",
+            &[],
+            "",
+            "--metrics-secure (command line) says nothing as --metrics-address is 0 (command line)",
+        ),
+        (
+            "--metrics-auth",
+            &[("WEB_SITE_METRICS_ADDRESS", "0")],
+            "",
+            "--metrics-auth (command line) says nothing as --metrics-address is 0 (WEB_SITE_METRICS_ADDRESS)",
+        ),
+        (
+            "",
+            &[],
+            "debug-page: true\nmetrics-address: 0",
+            "--debug-page (~/site.yaml:1) says nothing as --metrics-address is 0 (~/site.yaml:2)",
+        ),
+        (
+            "--metrics-secure=yes",
+            &[],
+            "",
+            "invalid value 'yes' for '--metrics-secure[=<true|false>]'",
+        ),
+    ];
+    for (line, environment, file, expected) in table {
+        let line = format!("--image x {line}");
+        assert_eq!(
+            told(&line, environment, file),
+            format!("error: {expected}"),
+            "{line} {file}"
+        );
+    }
+}
+
+#[test]
+fn the_name_of_the_keys_file_is_no_secret() {
+    let start = Start::of(
+        "--image x --metrics-secure --metrics-cert-path /c --metrics-cert-key site.key",
+        &[],
+        "",
+    );
+    assert_eq!(
+        start.printed("metrics-cert-key"),
+        "metrics-cert-key: site.key # command line"
+    );
+}
