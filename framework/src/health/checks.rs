@@ -54,12 +54,11 @@ impl Checks {
     /// Runs every check that is not excluded, in the order in which they were added.
     pub fn report(&self, query: &Query) -> Report {
         let checks = self.snapshot();
-        let unknown = query
-            .exclude
-            .iter()
-            .filter(|excluded| !checks.iter().any(|(name, _)| name == *excluded))
-            .cloned()
-            .collect();
+        let is_known = |excluded: &String| checks.iter().any(|(name, _)| name == excluded);
+        let mut unknown = query.exclude.clone();
+        unknown.retain(|excluded| !is_known(excluded));
+        unknown.sort();
+        unknown.dedup();
         let entries = checks
             .into_iter()
             .map(|(name, check)| Entry {
@@ -172,7 +171,22 @@ mod tests {
         assert_eq!(text(&checks(), "exclude=informers"), "ok");
         assert_eq!(
             text(&checks(), "verbose&exclude=informers&exclude=etcd"),
-            "[+]ping ok\n[+]informers excluded: ok\nwarn: no check to exclude is named etcd\nreadyz check passed\n"
+            "[+]ping ok\n[+]informers excluded: ok\nwarn: some health checks cannot be excluded: no matches for \"etcd\"\nreadyz check passed\n"
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_excluded_is_told_in_the_api_servers_words() {
+        // Once for each name, whatever it holds, and nothing at all to who only asks whether all is well.
+        let exclude = "exclude=informers&exclude=b&exclude=a%22%0Ax&exclude=b";
+        assert_eq!(text(&checks(), exclude), "ok");
+        assert_eq!(
+            text(&checks(), &format!("verbose&{exclude}")),
+            "[+]ping ok\n[+]informers excluded: ok\nwarn: some health checks cannot be excluded: no matches for \"a\\\"\\nx\",\"b\"\nreadyz check passed\n"
+        );
+        assert_eq!(
+            text(&checks(), "exclude=etcd"),
+            "[+]ping ok\n[-]informers failed: not synced\nwarn: some health checks cannot be excluded: no matches for \"etcd\"\nreadyz check failed\n"
         );
     }
 

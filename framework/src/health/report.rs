@@ -66,8 +66,17 @@ impl fmt::Display for Report {
             }
         }
         if !self.unknown.is_empty() {
-            let names = self.unknown.join(", ");
-            writeln!(f, "warn: no check to exclude is named {names}")?;
+            // Quoted, they stay on one line whatever they hold.
+            let names: Vec<String> = self
+                .unknown
+                .iter()
+                .map(|name| format!("{name:?}"))
+                .collect();
+            let names = names.join(",");
+            writeln!(
+                f,
+                "warn: some health checks cannot be excluded: no matches for {names}"
+            )?;
         }
         let verdict = if healthy { "passed" } else { "failed" };
         writeln!(f, "{} check {verdict}", self.endpoint)
