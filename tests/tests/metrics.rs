@@ -7,15 +7,18 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     env,
     ffi::OsString,
+    fs,
     io::{self, Write},
     process::{Command, Stdio},
     time::Duration,
 };
 
 use pilothouse::{
+    election::ElectionSettings,
     metrics::{CaReload, ExecOutcome, Metrics},
-    operator::Operator,
+    operator::{Operator, Serving},
     prelude::*,
+    server::Address,
     testing::Cluster,
 };
 use probe::{Probe, widget};
@@ -234,6 +237,31 @@ const TABLE: &[(&str, &str, &[&str], &[&str])] = &[
     ("workqueue_retries_total", "counter", WORKQUEUE, &[]),
 ];
 
+/// What controller-runtime has of an election and of the certificate that is shown, ours of an election after it.
+const SERVED: &[(&str, &str, &[&str], &[&str])] = &[
+    ("leader_election_master_status", "gauge", &["name"], &[]),
+    ("leader_election_slowpath_total", "counter", &["name"], &[]),
+    ("certwatcher_read_certificate_total", "counter", &[], &[]),
+    (
+        "certwatcher_read_certificate_errors_total",
+        "counter",
+        &[],
+        &[],
+    ),
+    (
+        "leader_election_renew_duration_seconds",
+        "histogram",
+        &["name"],
+        REQUEST,
+    ),
+    (
+        "leader_election_fence_refusals_total",
+        "counter",
+        &["name"],
+        &[],
+    ),
+];
+
 /// Seconds of work in an informer.
 const INFORMER: &[&str] = &[
     "0.001", "0.0025", "0.005", "0.01", "0.025", "0.05", "0.1", "0.25", "0.5", "1", "2.5", "5",
@@ -256,6 +284,11 @@ const INFORMERS: &[(&str, &str, &[&str], &[&str])] = &[
 
 /// The metrics of an operator whose reconciles succeeded, failed, panicked, came back and still run.
 async fn after_some_work() -> String {
+    after_work_of(|operator| operator).await
+}
+
+/// The same of an operator that was made more of.
+async fn after_work_of(more: impl FnOnce(Operator) -> Operator) -> String {
     let probe = Probe::new(async |widget, call| match widget.name() {
         "fails" if call < 3 => Err(Failure::new("not yet")),
         "never" => Err(Failure::new("no").terminal()),
@@ -266,7 +299,7 @@ async fn after_some_work() -> String {
     });
     let seen = probe.seen();
     let cluster = Cluster::start().unwrap();
-    let operator = Operator::new("metrics").controller(probe);
+    let operator = more(Operator::new("metrics").controller(probe));
     let running = cluster.run(operator).await.unwrap();
     for (name, calls) in [
         ("fails", 3),
@@ -479,6 +512,38 @@ async fn caches_tell_of_the_size_of_their_objects_and_name_the_controllers_that_
 #[tokio::test(start_paused = true)]
 async fn promtool_has_nothing_to_say() {
     promtool(&after_some_work().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_elected_operator_that_serves_https_has_all_series_and_promtool_nothing_to_say() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    fs::write(file("tls.crt"), made.cert.pem()).unwrap();
+    fs::write(file("tls.key"), made.signing_key.serialize_pem()).unwrap();
+    let serving = Serving::https(file("tls.crt"), file("tls.key")).authorized();
+    let text = after_work_of(|operator| {
+        operator
+            .election(ElectionSettings::new("sites"))
+            .metrics_address(Address::loopback(0))
+            .serving(serving)
+    })
+    .await;
+    let metrics = Exposition::parse(&text);
+    metrics.has(TABLE);
+    metrics.has(SERVED);
+    let served =
+        |name: &&String| name.starts_with("leader_election_") || name.starts_with("certwatcher_");
+    let found: BTreeSet<&str> = metrics
+        .types
+        .keys()
+        .filter(served)
+        .map(|name| &**name)
+        .collect();
+    assert_eq!(found, SERVED.iter().map(|(name, ..)| *name).collect());
+    let status = "leader_election_master_status";
+    assert_eq!(metrics.value(status, "name", "sites"), "1");
+    promtool(&text);
 }
 
 /// Lets promtool look at the metrics, where there is one.
