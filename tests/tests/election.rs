@@ -406,3 +406,18 @@ async fn client_gos_elector_and_ours_take_turns() {
     let spec = world.lease().await.unwrap().spec.unwrap();
     assert_eq!(spec.lease_transitions, Some(3));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_second_signal_ends_a_leader_at_once_and_its_lease_runs_out() {
+    let world = World::new(1).await;
+    let mut a = world.contender("a", "waits", USUAL);
+    world.led_by("a").await;
+    a.says("reconciling one", 1);
+    a.signal("TERM");
+    a.says("stopping; another signal stops at once", 1);
+    a.signal("TERM");
+    assert_eq!(a.end(), Some(130), "{}", a.said());
+    // Nobody hands over what may still be used.
+    let spec = world.lease().await.and_then(|lease| lease.spec).unwrap();
+    assert_eq!(spec.holder_identity.as_deref(), Some("a"));
+}

@@ -11,7 +11,7 @@ use super::{
     term::Term,
     watchman::Watchman,
 };
-use crate::{client::Client, metrics::ElectionMetrics, resource::ObjectRef};
+use crate::{client::Client, health::Lifeline, metrics::ElectionMetrics, resource::ObjectRef};
 
 /// This process leads: the guard of all work that only a leader may do.
 ///
@@ -32,7 +32,9 @@ pub struct Leading {
     object: ObjectRef,
     metrics: ElectionMetrics,
     status: ElectionStatus,
-    renewing: Option<JoinHandle<Ballot>>,
+    /// Nothing comes of a renewal that panicked.
+    renewing: Option<JoinHandle<Option<Ballot>>>,
+    lifeline: Lifeline,
     stop: CancellationToken,
     watchman: Option<Watchman>,
 }
@@ -52,15 +54,21 @@ impl Leading {
             identity = ballot.settings.identity,
             "leading"
         );
+        let (lease, object) = (ballot.lease.clone(), ballot.reference());
+        let lifeline = Lifeline::new();
+        let renewing = {
+            let (term, status, stop) = (term.clone(), status.clone(), stop.clone());
+            let lifeline = lifeline.clone();
+            async move {
+                let renewing = renew(ballot, term, status, stop);
+                lifeline.guard("lease renewal", renewing).await
+            }
+        };
         Self {
-            lease: ballot.lease.clone(),
-            object: ballot.reference(),
-            renewing: Some(tokio::spawn(renew(
-                ballot,
-                term.clone(),
-                status.clone(),
-                stop.clone(),
-            ))),
+            lease,
+            object,
+            renewing: Some(tokio::spawn(renewing)),
+            lifeline,
             term,
             metrics,
             status,
@@ -93,6 +101,12 @@ impl Leading {
         }
     }
 
+    /// Cut when the task that renews the lease has panicked. Leadership then lasts until the renew deadline: who hears of
+    /// it stops in the time that is left.
+    pub fn lifeline(&self) -> &Lifeline {
+        &self.lifeline
+    }
+
     /// The Lease that is held, as the server gave it, for Events about it.
     pub fn lease(&self) -> &ObjectRef {
         &self.object
@@ -119,7 +133,7 @@ impl Leading {
         let Some(renewing) = self.renewing.take() else {
             return Ok(());
         };
-        let Ok(mut ballot) = renewing.await else {
+        let Ok(Some(mut ballot)) = renewing.await else {
             // Panicked, and said so where that happened: the lease runs out.
             return Ok(());
         };

@@ -105,6 +105,11 @@ impl Leadership {
             let became = Event::normal("LeaderElection", "BecomeLeader");
             let became = became.note(format!("{identity} became leader"));
             led.events.event_on(leading.lease(), became);
+            // Nobody renews any more: the rest stops in order while the lease lasts.
+            let (renewals, end) = (leading.lifeline().clone(), led.all.clone());
+            let watching = TaskTracker::new();
+            led.trouble
+                .watch(&watching, "leader-election", renewals, end);
             turn.begin(&leading);
             let dropped = async {
                 led.all.cancelled().await;

@@ -20,8 +20,9 @@
 //! its `wire` names have synced. A kind that is not served or forbidden holds back only the controllers that need
 //! it, and `/readyz?verbose` names it with verb, resource and namespace. Liveness never depends on the API server.
 //!
-//! With an [election](Operator::election) a process that has full caches is ready and stands by: `/readyz?verbose` says
-//! who leads. Once it leads, its caches catch up with what the leader of before wrote; then its controllers begin.
+//! `run` elects unless `--leader-elect=false` is said, the other forms with an [election](Operator::election) only.
+//! Then a process that has full caches is ready and stands by: `/readyz?verbose` says who leads. Once it leads, its caches
+//! catch up with what the leader of before wrote; then its controllers begin.
 //!
 //! # Stop
 //! On SIGTERM or Ctrl-C readiness fails, no new reconcile begins, and those that run get 25 s, in which the lease is
@@ -30,7 +31,7 @@
 //! signal ends it at once.
 //!
 //! When leadership is lost, all of it is cancelled at once, and nothing is sent any more. A background task that
-//! panics, or a [runnable](Operator::runnable) that fails, leads to an orderly stop.
+//! panics, the renewal of the lease among them, or a [runnable](Operator::runnable) that fails, leads to an orderly stop.
 //!
 //! # Exit codes
 //! | code | why |

@@ -71,42 +71,56 @@ impl Server {
 
     /// Serves until `stop`; see the module's page for how it ends.
     pub async fn run(self, routes: Routes, stop: CancellationToken) {
-        let routes = Arc::new(routes);
-        let tracker = TaskTracker::new();
-        let abort = CancellationToken::new();
-        let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         let acceptor = self.tls.as_ref().map(Tls::acceptor);
-        if let Some(tls) = self.tls {
-            tracker.spawn(tls.follow(stop.clone()));
-        }
-        loop {
-            let accepted = tokio::select! {
-                () = stop.cancelled() => break,
-                // Losing it is safe: the slot goes back, the connection stays in the backlog.
-                accepted = accept(&self.listener, &slots) => accepted,
-            };
-            let Some((stream, slot)) = accepted else {
-                tokio::time::sleep(ACCEPT_PAUSE).await;
-                continue;
-            };
-            let tasks = Tasks {
-                tracker: tracker.clone(),
-                ended: abort.child_token(),
-            };
-            let (routes, stop, abort) = (routes.clone(), stop.clone(), abort.clone());
-            let acceptor = acceptor.clone();
-            tracker.spawn(async move {
-                let work = secured(stream, acceptor, routes, tasks, stop);
-                abort.run_until_cancelled(work).await;
-                drop(slot);
-            });
-        }
-        drop(self.listener);
-        tracker.close();
-        if tokio::time::timeout(GRACE, tracker.wait()).await.is_err() {
-            abort.cancel();
-            tracker.wait().await;
-        }
+        let tls = self.tls;
+        // Not a task of its own: who runs the server hears of its panic.
+        let followed = async {
+            if let Some(tls) = tls {
+                tls.follow(stop.clone()).await;
+            }
+        };
+        let served = serve_all(self.listener, acceptor, routes, stop.clone());
+        tokio::join!(served, followed);
+    }
+}
+
+async fn serve_all(
+    listener: TcpListener,
+    acceptor: Option<TlsAcceptor>,
+    routes: Routes,
+    stop: CancellationToken,
+) {
+    let routes = Arc::new(routes);
+    let tracker = TaskTracker::new();
+    let abort = CancellationToken::new();
+    let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    loop {
+        let accepted = tokio::select! {
+            () = stop.cancelled() => break,
+            // Losing it is safe: the slot goes back, the connection stays in the backlog.
+            accepted = accept(&listener, &slots) => accepted,
+        };
+        let Some((stream, slot)) = accepted else {
+            tokio::time::sleep(ACCEPT_PAUSE).await;
+            continue;
+        };
+        let tasks = Tasks {
+            tracker: tracker.clone(),
+            ended: abort.child_token(),
+        };
+        let (routes, stop, abort) = (routes.clone(), stop.clone(), abort.clone());
+        let acceptor = acceptor.clone();
+        tracker.spawn(async move {
+            let work = secured(stream, acceptor, routes, tasks, stop);
+            abort.run_until_cancelled(work).await;
+            drop(slot);
+        });
+    }
+    drop(listener);
+    tracker.close();
+    if tokio::time::timeout(GRACE, tracker.wait()).await.is_err() {
+        abort.cancel();
+        tracker.wait().await;
     }
 }
 

@@ -67,6 +67,8 @@ async fn a_leader_that_stops_hands_over_at_once_and_its_last_request_is_the_rele
     // At most 4.4 s until it looks at the lease, and a second until its caches are known to be up to date.
     sleep(seconds(10)).await;
     assert_eq!(b.holder().await, "b");
+    // Its caches catch up first.
+    sleep(seconds(5)).await;
     assert!(count(&scribe.done) > 0);
     standby.stop().await;
 }

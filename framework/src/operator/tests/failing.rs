@@ -6,54 +6,14 @@ use std::sync::{
 };
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::world::*;
 use crate::{
     controller::{Action, Context, Controller, Failure, Reconciler, Result},
-    metrics::Metrics,
     operator::{Operator, OperatorError},
 };
-
-/// Runs an elected operator until it ends by itself.
-async fn ends(process: &Process, on: &'static str) -> (OperatorError, Metrics) {
-    process.create("one").await;
-    let operator = process.operator(&Scribe::quick());
-    let metrics = operator.metrics().clone();
-    let running = operator.run(process.client.clone(), CancellationToken::new());
-    let running = tokio::spawn(running);
-    process.sky.panics(on);
-    let ended = timeout(seconds(60), running).await;
-    (ended.expect(on).unwrap().unwrap_err(), metrics)
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_background_task_that_panics_ends_the_operator_in_order() {
-    let table = [
-        ("/events", "events", "events panicked: on purpose"),
-        (
-            "/leases",
-            "leader-election",
-            "leader election panicked: on purpose",
-        ),
-    ];
-    for (path, task, reason) in table {
-        let sandbox = sandbox();
-        let a = Process::of(&sandbox, "a");
-        let (error, metrics) = ends(&a, path).await;
-        assert_eq!(
-            error.to_string(),
-            format!("the operator cannot go on: {reason}")
-        );
-        assert_eq!(error.code(), 1);
-        let line = format!("operator_task_panics_total{{task=\"{task}\"}} 1\n");
-        assert!(metrics.encode().contains(&line), "{line}");
-        if task != "leader-election" {
-            assert_eq!(a.holder().await, "", "{task}: the lease is given back");
-        }
-    }
-}
 
 #[tokio::test(start_paused = true)]
 async fn a_runnable_that_fails_or_panics_ends_the_operator_and_is_named() {

@@ -1,5 +1,6 @@
 mod elected;
 mod failing;
+mod panics;
 mod runnables;
 mod stopping;
 mod world;
