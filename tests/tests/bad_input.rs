@@ -15,6 +15,7 @@ use std::{
 use pilothouse::{
     client::{Api, Client, Config, PostParams},
     crd::{CustomResource, CustomResourceDefinition, install},
+    election::ElectionSettings,
     operator::{Operator, Running},
     prelude::*,
     resource::{ApiResource, DynamicObject},
@@ -141,6 +142,61 @@ async fn an_expired_token_is_told_once_and_a_renewed_one_is_enough() {
     cluster.faults().clear();
     seen.until_calls("a", 1).await;
     running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_is_forbidden_is_told_once_with_what_allows_it() {
+    let (log, _guard) = Log::start();
+    let cluster = cluster().await;
+    let leases = RequestMatcher::any().resource("leases");
+    let forbidden = Answer::status(403, "Forbidden");
+    cluster.faults().answer(leases, forbidden, usize::MAX);
+    let probe = Probe::idle();
+    let seen = probe.seen();
+    let operator = Operator::new("widgets")
+        .controller(probe)
+        .election(ElectionSettings::new("widgets"));
+    let running = cluster.run(operator).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    assert_eq!(
+        log.lines(),
+        [
+            "cannot take part in the election: a Role has to allow get, create and update of leases.coordination.k8s.io there"
+        ]
+    );
+    cluster.faults().clear();
+    seen.until_calls("a", 1).await;
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_election_that_cannot_be_is_refused_before_anything_is_asked_of_the_server() {
+    let cluster = cluster().await;
+    cluster.forget_requests();
+    let named = |name: &str| ElectionSettings::new(name);
+    let seconds = Duration::from_secs;
+    let table = [
+        (
+            named("Widgets"),
+            "the name of the Lease (`Widgets`) has to be a DNS name: at most 253 lower-case letters, digits, `-` and `.`, with a letter or digit at both ends and around each `.`",
+        ),
+        (
+            named("widgets").namespace("a/b"),
+            "the namespace of the Lease (`a/b`) has to be a DNS label: at most 63 lower-case letters, digits and `-`, with a letter or digit at both ends",
+        ),
+        (
+            named("widgets").times(seconds(10), seconds(15), seconds(2)),
+            "the lease duration (10s) has to be longer than the renew deadline (15s): otherwise two could lead at once",
+        ),
+    ];
+    for (settings, expected) in table {
+        let operator = Operator::new("widgets")
+            .controller(Probe::idle())
+            .election(settings);
+        let refused = operator.start(cluster.client().clone()).await.unwrap_err();
+        assert_eq!(refused.to_string(), format!("leader election: {expected}"));
+    }
+    assert_eq!(cluster.requests().len(), 0);
 }
 
 #[tokio::test(start_paused = true)]

@@ -112,16 +112,19 @@ impl Election {
                     tracing::debug!(lease = self.ballot.lease, %error, "another was faster");
                 }
                 Err(error) => {
-                    self.status.troubled(&error);
                     let lease = &self.ballot.lease;
-                    match error.is_forbidden() {
-                        true => tracing::warn!(
+                    // It is tried again every few seconds.
+                    if !self.status.troubled(&error) {
+                        tracing::debug!(lease, %error, "still cannot take part in the election");
+                    } else if error.is_forbidden() {
+                        tracing::warn!(
                             lease,
                             %error,
                             "cannot take part in the election: a Role has to allow get, create and \
                              update of leases.coordination.k8s.io there"
-                        ),
-                        false => tracing::warn!(lease, %error, "cannot take part in the election"),
+                        );
+                    } else {
+                        tracing::warn!(lease, %error, "cannot take part in the election");
                     }
                 }
             }

@@ -57,8 +57,11 @@ impl ElectionStatus {
         self.lock().trouble = None;
     }
 
-    pub(super) fn troubled(&self, error: &Error) {
-        self.lock().trouble = Some(error.to_string());
+    /// Whether it is another trouble than before, or the first.
+    pub(super) fn troubled(&self, error: &Error) -> bool {
+        let text = error.to_string();
+        let before = self.lock().trouble.replace(text.clone());
+        before.is_none_or(|before| before != text)
     }
 
     pub(super) fn ended(&self) {
