@@ -98,10 +98,17 @@ async fn each_key_is_shown_with_what_it_does_and_waits_for() {
     assert_eq!(report["notReady"], json!([]));
     let controller = &report["controllers"][0];
     let shown = [
-        "name", "kind", "status", "workers", "running", "waiting", "paused",
+        "name",
+        "kind",
+        "status",
+        "workers",
+        "running",
+        "waiting",
+        "paused",
+        "remembered",
     ];
     let shown = shown.map(|name| controller[name].clone());
-    let expected = json!(["widget", "Widget", "working", 2, 1, 0, 1]);
+    let expected = json!(["widget", "Widget", "working", 2, 1, 0, 1, 6]);
     assert_eq!(json!(shown), expected);
 
     let keys = controller["keys"].as_array().unwrap();

@@ -120,7 +120,7 @@ impl KeyStates {
         failed.take(limit).collect()
     }
 
-    #[cfg(test)]
+    /// Of how many keys anything is remembered.
     pub(super) fn len(&self) -> usize {
         self.lock().len()
     }

@@ -29,6 +29,8 @@ pub struct ControllerReport {
     pub waiting: usize,
     /// How many objects are left alone, by their annotation.
     pub paused: usize,
+    /// Of how many objects it remembers what it did with them. Nothing is remembered of one that is gone.
+    pub remembered: usize,
     /// The keys with which something is the matter: those with a worker first, then those that failed.
     pub keys: Vec<KeyReport>,
     /// How many more keys are in the queue.
@@ -127,6 +129,7 @@ impl<K: Resource> Hub<K> {
             let order = |one: &KeyReport| (one.state, one.failures == 0);
             order(a).cmp(&order(b)).then_with(|| a.key.cmp(&b.key))
         });
+        let known = self.states.len();
         ControllerReport {
             name: self.name.clone(),
             kind: K::KIND.into(),
@@ -135,6 +138,7 @@ impl<K: Resource> Hub<K> {
             running: self.metrics.active_workers.get() as usize,
             waiting: self.queue.len(),
             paused: self.paused.len(),
+            remembered: known.max(self.queue.remembered()).max(self.writes.len()),
             keys,
             more_keys,
         }

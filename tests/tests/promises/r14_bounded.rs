@@ -35,6 +35,11 @@ async fn when_all_is_deleted_after_a_storm_nothing_waits_and_no_metric_knows_a_n
             let depth = line.starts_with("workqueue_depth{");
             assert!(!depth || line.ends_with(" 0"), "seed {seed}: {line}");
         }
+        let report = storm.running.debug_report();
+        for controller in &report.controllers {
+            let kept = (controller.remembered, controller.paused, &controller.keys);
+            assert!(matches!(kept, (0, 0, [])), "seed {seed}: {kept:?}");
+        }
         storm.end().await;
     }
 }

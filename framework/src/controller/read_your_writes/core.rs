@@ -479,7 +479,6 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
     }
 
     /// How many keys have something to ask.
-    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.keys.len()
     }

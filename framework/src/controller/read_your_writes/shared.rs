@@ -118,7 +118,6 @@ impl<K: Clone + Eq + Hash + Ord, N> Shared<K, N> {
     }
 
     /// As [`Core::len`].
-    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.lock().len()
     }

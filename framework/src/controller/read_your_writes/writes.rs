@@ -246,7 +246,6 @@ impl<N: Note> ReadYourWrites<N> {
     }
 
     /// How many keys there are of which something is asked.
-    #[cfg(test)]
     pub(in crate::controller) fn len(&self) -> usize {
         self.inner.shared.len()
     }
