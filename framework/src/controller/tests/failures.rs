@@ -50,21 +50,28 @@ async fn the_backoff_ends_at_300_s_and_varies_by_a_tenth() {
     let world = World::new();
     let webs = world.kind::<Deployment>();
     webs.put(named("a"));
-    let probe = Probe::new().does(|_: Call<Deployment>| async { Err(Failure::new("on purpose")) });
+    let probe = Probe::new().does(|call: Call<Deployment>| async move {
+        match call.number {
+            25 => Ok(Action::requeue_after(Duration::from_millis(1000))),
+            _ => Err(Failure::new("on purpose")),
+        }
+    });
     let calls = probe.calls.clone();
     world.start(Controller::new(probe));
-    pass(3_600_000).await;
+    pass(10_000_000).await;
     let times = calls.times();
-    for (number, pair) in times.windows(2).enumerate() {
-        let least = (5_u128 << number).min(300_000);
-        let waited = pair[1] - pair[0];
-        // The clock has a grain of 1 ms.
-        assert!(
-            (least..=least * 11 / 10 + 2).contains(&waited),
-            "{number}: {waited}"
-        );
+    let pauses: Vec<_> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    // A success begins a new series.
+    let (before, after) = (&pauses[..24], &pauses[25..]);
+    assert!(after.len() > 20);
+    for series in [before, after] {
+        for (number, waited) in series.iter().enumerate() {
+            let least = (5_u128 << number).min(300_000);
+            // The clock has a grain of 1 ms.
+            let range = least..=least * 11 / 10 + 2;
+            assert!(range.contains(waited), "{number}: {waited} of {series:?}");
+        }
     }
-    assert!(times.len() > 20);
 }
 
 #[tokio::test(start_paused = true)]
