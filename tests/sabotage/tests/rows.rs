@@ -156,7 +156,7 @@ fn holds(path: &Path, module: &str, test: &str) -> bool {
 fn elsewhere(path: &Path, text: &str, module: &str, test: &str) -> bool {
     text.split("#[path = \"").skip(1).any(|after| {
         let mut parts = after.split(['"', ';']);
-        let (file, declared) = (parts.next(), parts.nth(0));
+        let (file, declared) = (parts.next(), parts.next());
         let name = declared.and_then(|declared| declared.split("mod ").nth(1));
         let (Some(file), Some(name)) = (file, name) else {
             return false;
