@@ -15,7 +15,7 @@ use pilothouse::{
     controller::{Action, Cleanup, Context, Controller, Reconciler, Result},
     k8s::api::apps::v1::Deployment,
     resource::ObjectKey,
-    testing::Cluster,
+    testing::{Answer, Cluster, RequestMatcher},
 };
 use serde_json::{Value, json};
 
@@ -103,6 +103,25 @@ async fn an_object_that_goes_without_our_finalizers_is_not_cleaned_up() {
     world.cluster.delete::<Deployment>("web").await.unwrap();
     world.restart(&copies).await;
     assert!(copies.told().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_an_object_that_goes_before_the_finalizers_stand_nothing_is_told() {
+    let copies = Copies::default();
+    let world = World::start(&copies).await;
+    let deployments = RequestMatcher::any().resource("deployments");
+    let faults = world.cluster.faults();
+    let refused = Answer::status(500, "InternalError");
+    faults.answer(deployments.clone().verb("patch"), refused, 8);
+    world.cluster.create(&deployment("web")).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    faults.hold_watches(deployments.verb("watch"));
+    world.cluster.delete::<Deployment>("web").await.unwrap();
+    // The next try finds no object.
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    faults.release_watches();
+    world.cluster.settle().await;
+    assert_eq!(copies.told(), [""; 0]);
 }
 
 #[tokio::test(start_paused = true)]

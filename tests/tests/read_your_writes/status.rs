@@ -7,7 +7,7 @@ use std::{
 
 use pilothouse::{
     k8s::api::apps::v1::Deployment,
-    operator::Operator,
+    operator::{Operator, Running},
     prelude::*,
     resource::AccessRule,
     testing::{Cluster, RequestMatcher, Sandbox},
@@ -37,10 +37,9 @@ impl Reconciler for Counter {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_reconcile_sees_the_status_that_the_last_one_wrote() {
+/// A cluster with a Deployment whose calls are counted.
+async fn counting(saw: &Arc<Mutex<Vec<i32>>>) -> (Cluster, Running) {
     let cluster = Cluster::with(Sandbox::builder().seed(1).simulator(false)).unwrap();
-    let saw = Arc::<Mutex<Vec<i32>>>::default();
     let operator = Operator::new("test").controller(Counter(saw.clone()));
     let running = cluster.run(operator).await.unwrap();
     let deployment = json!({
@@ -55,6 +54,13 @@ async fn a_reconcile_sees_the_status_that_the_last_one_wrote() {
     });
     let deployment: Deployment = serde_json::from_value(deployment).unwrap();
     cluster.create(&deployment).await.unwrap();
+    (cluster, running)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reconcile_sees_the_status_that_the_last_one_wrote() {
+    let saw = Arc::<Mutex<Vec<i32>>>::default();
+    let (cluster, running) = counting(&saw).await;
     pass(500).await;
     let deployments = RequestMatcher::any().resource("deployments");
     cluster.faults().hold_watches(deployments);
@@ -63,5 +69,27 @@ async fn a_reconcile_sees_the_status_that_the_last_one_wrote() {
     cluster.faults().release_watches();
     pass(2500).await;
     assert_eq!(*saw.lock().unwrap(), [0, 1, 2, 3, 4]);
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_status_for_an_object_that_is_gone_is_no_failure() {
+    let saw = Arc::<Mutex<Vec<i32>>>::default();
+    let (cluster, running) = counting(&saw).await;
+    pass(500).await;
+    let deployments = RequestMatcher::any().resource("deployments");
+    cluster.faults().hold_watches(deployments);
+    cluster.delete::<Deployment>("web").await.unwrap();
+    pass(15_000).await;
+    let calls = saw.lock().unwrap().len();
+    assert!(calls > 2, "{calls}");
+    let metrics = running.metrics().encode();
+    let failures = "controller_runtime_reconcile_errors_total{controller=\"deployment\"} 0\n";
+    assert!(metrics.contains(failures), "{metrics}");
+    cluster.faults().release_watches();
+    cluster.settle().await;
+    let calls = saw.lock().unwrap().len();
+    pass(60_000).await;
+    assert_eq!(saw.lock().unwrap().len(), calls);
     running.stop().await;
 }
