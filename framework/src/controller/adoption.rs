@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     client::Patch,
-    resource::{CanOwn, Resource, Selector, controller_of, set_controller},
+    resource::{ApiResource, CanOwn, Resource, Selector, controller_of, set_controller},
 };
 
 /// Taking over what is there, and letting it go: as client-go's controllers do.
@@ -36,7 +36,7 @@ impl<K: Resource> Context<K> {
         let ours = controller.map(|one| Some(&*one.uid) == owner.uid());
         let changed = match (ours, is_meant) {
             (Some(true), true) => {
-                self.wanted.note::<C>(&object.key());
+                self.wanted.note(&ApiResource::of::<C>(), &object.key());
                 return Ok(Some(object.clone()));
             }
             _ if owner.is_deleting() => return Ok(None),
@@ -68,14 +68,15 @@ impl<K: Resource> Context<K> {
     {
         let verb = "adopt";
         let owner = self.owner(verb)?;
-        self.check_namespace(verb, object)?;
-        self.check_owner::<C>(verb, &**owner, object)?;
+        let resource = ApiResource::of::<C>();
+        self.check_namespace(verb, &resource, object)?;
+        self.check_owner(verb, &resource, &**owner, object)?;
         let mut adopted = object.clone();
         set_controller(&**owner, &mut adopted).map_err(|source| Error::Owner {
-            kind: C::KIND,
+            kind: C::KIND.into(),
             source,
         })?;
-        self.wanted.note::<C>(&object.key());
+        self.wanted.note(&ApiResource::of::<C>(), &object.key());
         if adopted.metadata().owner_references == object.metadata().owner_references {
             return Ok(adopted);
         }

@@ -1,13 +1,11 @@
-use std::{
-    any::{Any, TypeId},
-    sync::Arc,
-};
+use std::{any::Any, sync::Arc};
 
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::{
     Context, Error,
-    key_states::{Applied, Written},
+    key_states::{Applied, ChildId, Written, child_id},
     owner_mark::OwnerMark,
 };
 use crate::{
@@ -15,7 +13,7 @@ use crate::{
     client::{Api, Patch, PatchParams},
     resource::{
         ApiResource, CanOwn, Object, ObjectKey, OwnerReference, PartialObject, Resource, Scope,
-        controller_of, set_controller,
+        control, controller_of,
     },
 };
 
@@ -40,12 +38,13 @@ impl<K: Resource> Context<K> {
     where
         K::Scope: CanOwn<C::Scope>,
     {
+        let resource = ApiResource::of::<C>();
         if let Some(cache) = self.cache::<C>() {
-            return self.apply_owned(&cache, child).await;
+            return self.apply_owned("apply", &resource, &cache, child).await;
         }
         // To know whose it is and at which version the metadata is enough.
         if let Some(cache) = self.cache::<PartialObject<C>>() {
-            return self.apply_owned(&cache, child).await;
+            return self.apply_owned("apply", &resource, &cache, child).await;
         }
         Err(Error::NotWired {
             verb: "apply",
@@ -54,87 +53,134 @@ impl<K: Resource> Context<K> {
         })
     }
 
-    async fn apply_owned<C: Resource, P: Object>(
+    /// As [`apply`](Self::apply), of a kind known only at run time. `apiVersion` and `kind` may be left empty.
+    ///
+    /// ```
+    /// # use pilothouse::{controller::{Context, Error}, k8s::api::apps::v1::Deployment};
+    /// use pilothouse::resource::{ApiResource, DynamicObject};
+    /// use serde_json::json;
+    ///
+    /// # async fn example(cx: &Context<Deployment>, widgets: &ApiResource) -> Result<(), Error> {
+    /// // With `.owns_of::<DynamicObject>(widgets)` in `wire`.
+    /// let mut widget = DynamicObject::new(widgets, "a");
+    /// widget.data.insert("spec".into(), json!({"size": 3}));
+    /// let applied = cx.apply_of(widgets, widget).await?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NotWiredOf`] if `wire` does not say `.owns_of(..)`; [`Error::OtherKind`] if the object says that it is
+    /// of another kind; [`Error::OtherScope`] if it is cluster-scoped and the reconciled object is not;
+    /// else as [`apply`](Self::apply).
+    pub async fn apply_of<C>(&self, resource: &ApiResource, child: C) -> Result<C, Error>
+    where
+        C: Object + Serialize + DeserializeOwned + Clone,
+    {
+        let verb = "apply_of";
+        let readers = &self.shared.hub.readers;
+        if let Some(cache) = readers.get::<C>(resource) {
+            return self.apply_owned(verb, resource, &cache, child).await;
+        }
+        if let Some(cache) = readers.get::<PartialObject>(resource) {
+            return self.apply_owned(verb, resource, &cache, child).await;
+        }
+        Err(Error::not_wired_of::<C>(verb, resource, "owns_of"))
+    }
+
+    async fn apply_owned<C, P: Object>(
         &self,
+        verb: &'static str,
+        resource: &ApiResource,
         cache: &Lister<P>,
         mut child: C,
     ) -> Result<C, Error>
     where
-        K::Scope: CanOwn<C::Scope>,
+        C: Object + Serialize + DeserializeOwned + Clone,
     {
-        let owner = self.owner("apply")?;
-        let key = self.place("apply", &mut child)?;
-        self.check_namespace("apply", &child)?;
-        set_controller(&**owner, &mut child).map_err(|source| Error::Owner {
-            kind: C::KIND,
+        let owner = self.owner(verb)?;
+        let key = self.place(verb, resource, &mut child)?;
+        self.check_namespace(verb, resource, &child)?;
+        control(&**owner, &mut child).map_err(|source| Error::Owner {
+            kind: resource.kind.clone(),
             source,
         })?;
         let present = cache.get(&key).ok().flatten();
         if let Some(present) = &present {
-            self.check_owner::<C>("apply", &**owner, &**present)?;
+            self.check_owner(verb, resource, &**owner, &**present)?;
         }
         if owner.is_deleting() && is_let_go(&**owner, present.as_deref()) {
             return Err(Error::BeingDeleted {
-                verb: "apply",
+                verb,
                 kind: K::KIND,
                 key: self.key.clone(),
             });
         }
-        self.apply_as("apply", cache, child, key, None).await
+        self.apply_as(verb, resource, cache, child, key, None).await
     }
 
     /// Applies a child that is ready for it, unless it is known to be so already. With `version`
     /// only if that is the version which the server has.
-    pub(super) async fn apply_as<C: Resource, P: Object>(
+    pub(super) async fn apply_as<C, P: Object>(
         &self,
         verb: &'static str,
+        resource: &ApiResource,
         cache: &Lister<P>,
         child: C,
         key: ObjectKey,
         version: Option<String>,
-    ) -> Result<C, Error> {
-        self.wanted.note::<C>(&key);
-        let resource = ApiResource::of::<C>();
-        let failed = |source| Error::serialize(verb, &resource, &key, source);
+    ) -> Result<C, Error>
+    where
+        C: Object + Serialize + DeserializeOwned + Clone,
+    {
+        self.wanted.note(resource, &key);
+        let failed = |source| Error::serialize(verb, resource, &key, source);
         let body = serde_json::to_vec(&child).map_err(failed)?;
         let body = self.shared.fingerprints.of(&body);
 
-        let id = (TypeId::of::<C>(), key.clone());
-        if let Some(present) = self.unchanged::<C, P>(&id, body, cache) {
+        let id = child_id::<C>(resource, &key);
+        if let Some(present) = self.unchanged::<C, P>(resource, &id, body, cache) {
             self.shared.hub.metrics.writes_skipped.inc();
             return Ok(Arc::unwrap_or_clone(present));
         }
-        let mut wanted = typed(verb, &child, &resource, &key)?;
+        let mut wanted = typed(verb, &child, resource, &key)?;
         if let Some(version) = version {
             wanted["metadata"]["resourceVersion"] = version.into();
         }
         let patch = Patch::apply(&wanted).map_err(failed)?;
-        let api = self.api_of::<C>(&key);
+        let api = self.api_in::<C>(resource, &key);
         let params = self.forced();
         let send = api.patch(key.name(), &params, &patch);
-        let answer = self.write(verb, &resource, &key, send).await?;
+        let answer = self.write(verb, resource, &key, send).await?;
         self.remember(id, body, &answer);
         Ok(answer)
     }
 
     /// The objects where `key` is.
     pub(super) fn api_of<C: Resource>(&self, key: &ObjectKey) -> Api<C> {
-        let resource = ApiResource::of::<C>();
-        Api::of(&self.shared.client, resource, key.namespace())
+        self.api_in(&ApiResource::of::<C>(), key)
+    }
+
+    /// The same of any kind.
+    pub(super) fn api_in<C>(&self, resource: &ApiResource, key: &ObjectKey) -> Api<C> {
+        Api::of(&self.shared.client, resource.clone(), key.namespace())
     }
 
     /// Gives a child its place beside the reconciled object unless it has one, takes away what only
     /// the server writes, and gives its key.
-    pub(super) fn place<C: Resource>(
+    pub(super) fn place<C: Object>(
         &self,
         verb: &'static str,
+        resource: &ApiResource,
         child: &mut C,
     ) -> Result<ObjectKey, Error> {
+        child.fill_types(resource);
         if child.name().is_empty() {
-            return Err(Error::NoName { kind: C::KIND });
+            return Err(Error::NoName {
+                kind: resource.kind.clone(),
+            });
         }
-        if C::Scope::NAMESPACED && child.namespace().is_none() {
-            let key = self.beside::<C>(verb, child.name())?;
+        if resource.namespaced && child.namespace().is_none() {
+            let key = self.beside(verb, resource, child.name())?;
             child.metadata_mut().namespace = key.namespace().map(str::to_owned);
         }
         let metadata = child.metadata_mut();
@@ -147,16 +193,24 @@ impl<K: Resource> Context<K> {
     }
 
     /// A namespaced object owns only what is in its own namespace.
-    pub(super) fn check_namespace<C: Resource>(
+    pub(super) fn check_namespace<C: Object>(
         &self,
         verb: &'static str,
+        resource: &ApiResource,
         child: &C,
     ) -> Result<(), Error> {
-        let both = K::Scope::NAMESPACED && C::Scope::NAMESPACED;
-        if both && child.namespace() != self.key.namespace() {
+        if K::Scope::NAMESPACED && !resource.namespaced {
+            return Err(Error::OtherScope {
+                verb,
+                kind: resource.kind.clone(),
+                child: child.key(),
+                owner: self.key.clone(),
+            });
+        }
+        if K::Scope::NAMESPACED && child.namespace() != self.key.namespace() {
             return Err(Error::OtherNamespace {
                 verb,
-                kind: C::KIND,
+                kind: resource.kind.clone(),
                 child: child.key(),
                 owner: self.key.clone(),
             });
@@ -165,9 +219,10 @@ impl<K: Resource> Context<K> {
     }
 
     /// Refuses an object that somebody else controls, or that is another one's detached child.
-    pub(super) fn check_owner<C: Resource>(
+    pub(super) fn check_owner(
         &self,
         verb: &'static str,
+        resource: &ApiResource,
         owner: &K,
         present: &impl Object,
     ) -> Result<(), Error> {
@@ -175,7 +230,7 @@ impl<K: Resource> Context<K> {
             .filter(|controller| Some(&*controller.uid) != owner.uid())
             .map(|controller| format!("{} {}", controller.kind, controller.name));
         let ours = OwnerMark::of(owner).map_err(|source| Error::Owner {
-            kind: C::KIND,
+            kind: resource.kind.clone(),
             source,
         })?;
         // One that was here before bore the same name, and is gone.
@@ -186,7 +241,7 @@ impl<K: Resource> Context<K> {
             None => Ok(()),
             Some(owner) => Err(Error::OwnedByAnother {
                 verb,
-                kind: C::KIND,
+                kind: resource.kind.clone(),
                 child: present.key(),
                 owner,
             }),
@@ -194,15 +249,16 @@ impl<K: Resource> Context<K> {
     }
 
     /// The child as it is, if this body was applied already and nothing happened to it since.
-    fn unchanged<C: Resource, P: Object>(
+    fn unchanged<C: Object, P: Object>(
         &self,
-        id: &(TypeId, ObjectKey),
+        resource: &ApiResource,
+        id: &ChildId,
         body: u128,
         cache: &Lister<P>,
     ) -> Option<Arc<C>> {
         // One snapshot: the child and the collection's version have to fit together.
         let snapshot = cache.snapshot();
-        let cached = snapshot.get(&id.1).ok()?;
+        let cached = snapshot.get(&id.3).ok()?;
         let child = cached.as_ref().and_then(|child| child.resource_version());
         let hub = &self.shared.hub;
         // The cache has not come to our write yet. If something happened to the child after it, and as long as
@@ -235,12 +291,10 @@ impl<K: Resource> Context<K> {
             known.downcast().ok()
         };
         let known = hub.states.with(&self.key, with).flatten();
-        known.filter(|_| {
-            !still_to_come || hub.writes.awaits(&self.key, &ApiResource::of::<C>(), &id.1)
-        })
+        known.filter(|_| !still_to_come || hub.writes.awaits(&self.key, resource, &id.3))
     }
 
-    fn remember<C: Resource>(&self, id: (TypeId, ObjectKey), body: u128, answer: &C) {
+    fn remember<C: Object + Clone>(&self, id: ChildId, body: u128, answer: &C) {
         let Some(version) = answer.resource_version() else {
             return;
         };
@@ -276,7 +330,7 @@ fn is_let_go<K: Object, C: Object>(owner: &K, child: Option<&C>) -> bool {
 }
 
 /// The body with `apiVersion` and `kind`, which server-side apply needs and not every type writes.
-fn typed<C: Resource>(
+fn typed<C: Object + Serialize>(
     verb: &'static str,
     child: &C,
     resource: &ApiResource,
@@ -287,8 +341,25 @@ fn typed<C: Resource>(
     if let Value::Object(fields) = &mut body {
         // Its own subresource where there is one, and never ours.
         fields.remove("status");
+        let of = |field: &str| fields.get(field).and_then(Value::as_str);
+        let found = (
+            of("apiVersion").unwrap_or_default(),
+            of("kind").unwrap_or_default(),
+        );
+        // What holds only metadata says only that.
+        if !C::METADATA_ONLY
+            && !found.1.is_empty()
+            && found != (&*resource.api_version(), &*resource.kind)
+        {
+            return Err(Error::OtherKind {
+                verb,
+                kind: resource.kind.clone(),
+                child: key.clone(),
+                found: format!("{} {}", found.0, found.1),
+            });
+        }
         fields.insert("apiVersion".into(), resource.api_version().into());
-        fields.insert("kind".into(), C::KIND.into());
+        fields.insert("kind".into(), (&*resource.kind).into());
     }
     Ok(body)
 }

@@ -1,11 +1,20 @@
 use std::{
-    any::TypeId,
     collections::HashSet,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use super::{Context, Error, owner_mark::OwnerMark, write::told};
-use crate::resource::{ApiResource, ObjectKey, Resource};
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::{
+    Context, Error,
+    key_states::{ChildId, child_id},
+    owner_mark::OwnerMark,
+    write::told,
+};
+use crate::{
+    cache::Lister,
+    resource::{ApiResource, Object, PartialObject, Resource},
+};
 
 impl<K: Resource> Context<K> {
     /// Makes a `child` be as it is written here that no owner reference can reach: in another
@@ -15,7 +24,10 @@ impl<K: Resource> Context<K> {
     /// As [`apply`](Self::apply), but instead of a reference the child bears its owner in the label
     /// [`OWNER_UID_LABEL`](super::OWNER_UID_LABEL) and the annotation
     /// [`OWNER_ANNOTATION`](super::OWNER_ANNOTATION). Its changes lead to reconciles of the owner;
-    /// when that is deleted, the finalizer deletes the child and waits until it is gone.
+    /// when that is deleted, the finalizer deletes the child and waits until it is gone. Where somebody
+    /// removed the finalizer by force, the child stays, until an object of the owner's name is reconciled; it is
+    /// deleted if the controller [prunes](super::Controller::prunes) the kind, at the next event of
+    /// the child or the next start, once the server says that its owner does not exist.
     ///
     /// An object of that name that nobody owns is taken over. Before the first apply the server is asked
     /// whether there is one, since two owners may want the same and the cache can be behind.
@@ -23,21 +35,54 @@ impl<K: Resource> Context<K> {
     /// # Errors
     /// [`Error::NotWired`] if `wire` does not say `.owns_detached::<C>()`; [`Error::NoFinalizer`] if it
     /// asks for no finalizer; [`Error::OwnedByAnother`]; else as [`apply`](Self::apply).
-    pub async fn apply_detached<C: Resource>(&self, mut child: C) -> Result<C, Error> {
-        let verb = "apply_detached";
-        let declared = self.shared.children.of::<C>().filter(|one| one.detached);
-        let cache = declared.and_then(|_| self.cache::<C>());
-        let cache = cache.ok_or(Error::NotWired {
+    pub async fn apply_detached<C: Resource>(&self, child: C) -> Result<C, Error> {
+        let (verb, resource) = ("apply_detached", ApiResource::of::<C>());
+        let cache = self.detached_cache::<C>(&resource).ok_or(Error::NotWired {
             verb,
             kind: C::KIND,
             line: "owns_detached",
         })?;
+        self.apply_marked(verb, &resource, &cache, child).await
+    }
+
+    /// As [`apply_detached`](Self::apply_detached), of a kind known only at run time.
+    ///
+    /// # Errors
+    /// [`Error::NotWiredOf`] if `wire` does not say `.owns_detached_of(..)`; [`Error::OtherKind`] if the object says
+    /// that it is of another kind; else as [`apply_detached`](Self::apply_detached).
+    pub async fn apply_detached_of<C>(&self, resource: &ApiResource, child: C) -> Result<C, Error>
+    where
+        C: Object + Serialize + DeserializeOwned + Clone,
+    {
+        let verb = "apply_detached_of";
+        let cache = self.detached_cache::<C>(resource);
+        let cache =
+            cache.ok_or_else(|| Error::not_wired_of::<C>(verb, resource, "owns_detached_of"))?;
+        self.apply_marked(verb, resource, &cache, child).await
+    }
+
+    fn detached_cache<C: Object>(&self, resource: &ApiResource) -> Option<Lister<C>> {
+        let declared = self.shared.children.of::<C>(resource)?;
+        let readers = &self.shared.hub.readers;
+        declared.detached.then(|| readers.get(resource)).flatten()
+    }
+
+    async fn apply_marked<C>(
+        &self,
+        verb: &'static str,
+        resource: &ApiResource,
+        cache: &Lister<C>,
+        mut child: C,
+    ) -> Result<C, Error>
+    where
+        C: Object + Serialize + DeserializeOwned + Clone,
+    {
         let owner = self.owner(verb)?;
-        let key = self.place(verb, &mut child)?;
+        let key = self.place(verb, resource, &mut child)?;
         if self.shared.finalizers.is_empty() {
             let group = Some(K::GROUP).filter(|group| !group.is_empty());
             return Err(Error::NoFinalizer {
-                kind: C::KIND,
+                kind: resource.kind.clone(),
                 child: key,
                 finalizer: format!(
                     "{}/{}",
@@ -52,47 +97,47 @@ impl<K: Resource> Context<K> {
             && !watched.contains(namespace)
         {
             return Err(Error::NotWatched {
-                kind: C::KIND,
+                kind: resource.kind.clone(),
                 child: key,
                 watched: watched.iter().cloned().collect::<Vec<_>>().join(", "),
             });
         }
         let mark = OwnerMark::of(&**owner).map_err(|source| Error::Owner {
-            kind: C::KIND,
+            kind: resource.kind.clone(),
             source,
         })?;
         let written = mark.put(child.metadata_mut());
-        let resource = ApiResource::of::<C>();
-        written.map_err(|source| Error::serialize(verb, &resource, &key, source))?;
+        written.map_err(|source| Error::serialize(verb, resource, &key, source))?;
 
         let ours = |present: &C| OwnerMark::on(present.metadata()).as_ref() == Some(&mark);
         let cached = cache.get(&key).ok().flatten();
-        if cached.is_some_and(|present| ours(&present)) || self.has_applied::<C>(&key) {
-            return self.apply_as(verb, &cache, child, key, None).await;
+        let id = child_id::<C>(resource, &key);
+        if cached.is_some_and(|present| ours(&present)) || self.has_applied(&id) {
+            return self.apply_as(verb, resource, cache, child, key, None).await;
         }
-        let id = (TypeId::of::<C>(), key.clone());
         let Some(_claim) = self.shared.claims.claim(id) else {
             return Err(Error::OwnedByAnother {
                 verb,
-                kind: C::KIND,
+                kind: resource.kind.clone(),
                 child: key,
                 owner: "an object whose reconcile applies it just now".into(),
             });
         };
-        let present = self.api_of::<C>(&key).metadata().get_opt(key.name()).await;
+        let api = self.api_in::<PartialObject>(resource, &key);
+        let present = api.get_opt(key.name()).await;
         let present = present.map_err(|error| told(verb, error))?;
         if let Some(present) = &present {
-            self.check_owner::<C>(verb, &**owner, present)?;
+            self.check_owner(verb, resource, &**owner, present)?;
         }
         let version = present.and_then(|present| present.metadata.resource_version);
-        self.apply_as(verb, &cache, child, key, version).await
+        self.apply_as(verb, resource, cache, child, key, version)
+            .await
     }
 
     /// Whether this process has applied that child for the reconciled object.
-    fn has_applied<C: Resource>(&self, key: &ObjectKey) -> bool {
-        let id = (TypeId::of::<C>(), key.clone());
+    fn has_applied(&self, id: &ChildId) -> bool {
         let states = &self.shared.hub.states;
-        let known = states.with(&self.key, |state| state.applied.contains_key(&id));
+        let known = states.with(&self.key, |state| state.applied.contains_key(id));
         known.unwrap_or(false)
     }
 }
@@ -101,23 +146,23 @@ impl<K: Resource> Context<K> {
 /// the server only one goes on.
 #[derive(Debug, Default)]
 pub(super) struct Claims {
-    children: Mutex<HashSet<(TypeId, ObjectKey)>>,
+    children: Mutex<HashSet<ChildId>>,
 }
 
 /// A claim, until it is dropped.
 struct Claim<'a> {
     claims: &'a Claims,
-    child: (TypeId, ObjectKey),
+    child: ChildId,
 }
 
 impl Claims {
-    fn claim(&self, child: (TypeId, ObjectKey)) -> Option<Claim<'_>> {
+    fn claim(&self, child: ChildId) -> Option<Claim<'_>> {
         let claims = self;
         let free = self.lock().insert(child.clone());
         free.then_some(Claim { claims, child })
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashSet<(TypeId, ObjectKey)>> {
+    fn lock(&self) -> MutexGuard<'_, HashSet<ChildId>> {
         self.children.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -17,6 +17,17 @@ pub(super) enum Outcome {
     Outdated,
 }
 
+/// What a key whose object is gone gets. First what may have to be tried again: `deleted` comes once.
+async fn gone<R: Reconciler>(reconciler: &R, context: &Context<R::Resource>) -> super::Result<()> {
+    context.remove_orphans().await?;
+    // It may be here for its orphans alone.
+    let states = &context.shared.hub.states;
+    if states.with(&context.key, |state| state.called) != Some(true) {
+        return Ok(());
+    }
+    Box::pin(reconciler.deleted(&context.key, context)).await
+}
+
 /// Calls the user's code. When this returns the call is over: nothing of it runs any more.
 pub(super) async fn call<R: Reconciler>(
     reconciler: &R,
@@ -31,10 +42,7 @@ pub(super) async fn call<R: Reconciler>(
                 let ended = finalizers::reconcile(reconciler, object, context).await;
                 ended.map(Outcome::Done)
             }
-            None => {
-                let ended = Box::pin(reconciler.deleted(&context.key, context)).await;
-                ended.map(|()| Outcome::Gone)
-            }
+            None => gone(reconciler, context).await.map(|()| Outcome::Gone),
         };
         // The error is the user's code, too: here a panic of its text is caught.
         ended.unwrap_or_else(|failure| Outcome::Failed(failure.told()))

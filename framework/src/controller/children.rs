@@ -4,19 +4,21 @@ use std::{
 };
 
 use futures_util::future::BoxFuture;
+use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
     Context, Controller, Environment, Error, Reconciler,
-    owner_mark::{OWNER_UID_LABEL, OwnerMark, is_detached_child, is_left_child},
+    owner_mark::{OWNER_UID_LABEL, OwnerMark, is_child_at, is_detached_child, is_left_child},
+    readers::Readers,
     sources::informer,
     write::told,
 };
 use crate::{
-    cache::{Index, IndexHandle},
+    cache::{Index, IndexHandle, Lister},
     client::{DeleteParams, Preconditions},
     resource::{
-        AccessRule, Object, ObjectKey, ObjectMeta, PartialObject, Resource, Undecodable,
-        controller_of,
+        AccessRule, ApiResource, Object, ObjectKey, ObjectMeta, PartialObject, Resource,
+        Undecodable, controller_of,
     },
 };
 
@@ -36,19 +38,24 @@ pub(super) struct Declared<K> {
 
 /// What is done with the children of one kind, whatever their type.
 pub(super) trait ChildKind<K>: Send + Sync {
-    fn id(&self) -> TypeId;
+    fn is(&self, id: TypeId, resource: &ApiResource) -> bool;
     /// Makes detached children be found by their owner.
     fn connect(&self, environment: &Environment);
     /// The same without a server.
     #[cfg(feature = "dev")]
-    fn connect_offline(&self, readers: &super::readers::Readers);
+    fn connect_offline(&self, readers: &Readers);
     /// Deletes the children that the reconcile of `cx` did not ask for.
     fn prune<'a>(&'a self, cx: &'a Context<K>) -> BoxFuture<'a, Result<(), Error>>;
+    /// Whether there are detached children of an object of that name, which is gone.
+    fn has_orphans(&self, readers: &Readers, owner: &ObjectKey) -> bool;
+    /// Deletes them.
+    fn remove_orphans<'a>(&'a self, cx: &'a Context<K>) -> BoxFuture<'a, Result<(), Error>>;
     /// Deletes all detached children, and says how many there still are.
     fn remove_detached<'a>(&'a self, cx: &'a Context<K>) -> BoxFuture<'a, Result<usize, Error>>;
 }
 
 struct Kind<C> {
+    resource: ApiResource,
     detached: OnceLock<Detached<C>>,
 }
 
@@ -65,10 +72,19 @@ impl<R: Reconciler> Controller<R> {
     /// namespaces than the reconciled object, or cluster-scoped while that is not. Every change of one
     /// leads to a reconcile of its owner. They are deleted by the finalizer, so one has to be
     /// [asked for](Self::finalizer).
-    pub fn owns_detached<C: Resource>(mut self) -> Self {
-        self.children.declare::<C>().detached = true;
-        let writes = AccessRule::of::<C>(["create", "patch", "delete"]);
-        self.access(writes).watches(|child: &C| {
+    pub fn owns_detached<C: Resource>(self) -> Self {
+        self.owns_detached_of::<C>(ApiResource::of::<C>())
+    }
+
+    /// As [`owns_detached`](Self::owns_detached), for a kind known only at run time, whose objects are written as
+    /// `C`s by [`apply_detached_of`](Context::apply_detached_of).
+    pub fn owns_detached_of<C>(mut self, resource: ApiResource) -> Self
+    where
+        C: Object + Serialize + DeserializeOwned,
+    {
+        self.children.declare::<C>(&resource).detached = true;
+        let writes = AccessRule::of_resource(&resource, ["create", "patch", "delete"]);
+        self.access(writes).watches_of(resource, |child: &C| {
             let mark = OwnerMark::on(child.metadata());
             let owner = mark.and_then(|mark| mark.key::<R::Resource>());
             owner.into_iter().collect()
@@ -80,33 +96,52 @@ impl<R: Reconciler> Controller<R> {
     /// deleted. So every reconcile has to apply all the children that are wanted, or to fail.
     ///
     /// Children are the cached objects whose controller is the reconciled object and that nobody else owns,
-    /// and its detached ones, with those that a former object of its name left behind; a restart forgets none. They are deleted only as they were seen, by UID and
+    /// and its detached ones, with those that a former object of its name left behind; a restart forgets none.
+    /// Detached ones of an object that is gone without its finalizers having done their work, because somebody removed
+    /// them by force, are deleted, too, when the server says that there is no such object. They are deleted only as they were seen, by UID and
     /// resource version. A kind that is not owned any more can be pruned alone, to remove what
     /// a former version of the program made. Of two controllers of one kind that own the same kind
     /// of children neither may prune it: each would delete the other's.
     ///
     /// A kind that is owned by its metadata alone is pruned so, too: `prunes::<PartialObject<C>>()`.
-    pub fn prunes<C: Resource>(mut self) -> Self {
-        self.children.declare::<C>().pruned = true;
+    pub fn prunes<C: Resource>(self) -> Self {
+        self.prunes_of::<C>(ApiResource::of::<C>())
+    }
+
+    /// As [`prunes`](Self::prunes), for a kind known only at run time, whose objects are read as `C`s.
+    pub fn prunes_of<C>(mut self, resource: ApiResource) -> Self
+    where
+        C: Object + Serialize + DeserializeOwned,
+    {
+        self.children.declare::<C>(&resource).pruned = true;
         let id = TypeId::of::<C>();
         let mut wirings = self.wirings.iter();
-        let is_read = wirings.any(|one| one.read_as() == Some(id));
+        let is_read = wirings.any(|one| {
+            let wired = one.wired().filter(|_| one.read_as() == Some(id));
+            wired.is_some_and(|wired| wired.resource == resource)
+        });
+        let deletes = AccessRule::of_resource(&resource, ["delete"]);
         match is_read || id == TypeId::of::<R::Resource>() {
             true => self,
-            false => self.reads::<C>(),
+            false => self.reads_of::<C>(resource),
         }
-        .deletes::<C>()
+        .access(deletes)
     }
 }
 
 impl<K: Resource> Children<K> {
-    /// What is declared of kind `C`, to be added to.
-    pub(super) fn declare<C: Resource>(&mut self) -> &mut Declared<K> {
+    /// What is declared of a kind that is read as `C`s, to be added to.
+    fn declare<C>(&mut self, resource: &ApiResource) -> &mut Declared<K>
+    where
+        C: Object + Serialize + DeserializeOwned,
+    {
         let id = TypeId::of::<C>();
-        let at = self.kinds.iter().position(|one| one.kind.id() == id);
+        let mut kinds = self.kinds.iter();
+        let at = kinds.position(|one| one.kind.is(id, resource));
         let at = at.unwrap_or_else(|| {
             self.kinds.push(Declared {
                 kind: Arc::new(Kind::<C> {
+                    resource: resource.clone(),
                     detached: OnceLock::new(),
                 }),
                 detached: false,
@@ -117,10 +152,10 @@ impl<K: Resource> Children<K> {
         &mut self.kinds[at]
     }
 
-    /// What is declared of kind `C`.
-    pub(super) fn of<C: Resource>(&self) -> Option<&Declared<K>> {
+    /// What is declared of a kind that is read as `C`s.
+    pub(super) fn of<C: Object>(&self, resource: &ApiResource) -> Option<&Declared<K>> {
         let id = TypeId::of::<C>();
-        self.kinds.iter().find(|one| one.kind.id() == id)
+        self.kinds.iter().find(|one| one.kind.is(id, resource))
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Declared<K>> {
@@ -132,9 +167,19 @@ impl<K: Resource> Children<K> {
     }
 
     #[cfg(feature = "dev")]
-    pub(super) fn connect_offline(&self, readers: &super::readers::Readers) {
+    pub(super) fn connect_offline(&self, readers: &Readers) {
         self.found()
             .for_each(|one| one.kind.connect_offline(readers));
+    }
+
+    /// Whether the cache has detached children of an object of that name, which is gone, that are ours to prune.
+    pub(super) fn has_orphans(&self, readers: &Readers, owner: &ObjectKey) -> bool {
+        self.swept().any(|one| one.kind.has_orphans(readers, owner))
+    }
+
+    /// Those of which nothing may be left when the owner is gone, however it went.
+    fn swept(&self) -> impl Iterator<Item = &Declared<K>> {
+        self.iter().filter(|one| one.detached && one.pruned)
     }
 
     /// Those of which the children have to be found.
@@ -149,14 +194,18 @@ impl<K> Default for Children<K> {
     }
 }
 
-impl<K: Resource, C: Resource> ChildKind<K> for Kind<C> {
-    fn id(&self) -> TypeId {
-        TypeId::of::<C>()
+impl<K, C> ChildKind<K> for Kind<C>
+where
+    K: Resource,
+    C: Object + Serialize + DeserializeOwned,
+{
+    fn is(&self, id: TypeId, resource: &ApiResource) -> bool {
+        id == TypeId::of::<C>() && self.resource == *resource
     }
 
     fn connect(&self, environment: &Environment) {
         self.detached.get_or_init(|| {
-            let informer = informer::<C>(environment);
+            let informer = informer::<C>(environment, &self.resource);
             Detached {
                 by_uid: informer.add_index(Index::label(OWNER_UID_LABEL)),
                 by_place: informer.add_index(by_place()),
@@ -165,8 +214,8 @@ impl<K: Resource, C: Resource> ChildKind<K> for Kind<C> {
     }
 
     #[cfg(feature = "dev")]
-    fn connect_offline(&self, readers: &super::readers::Readers) {
-        if let Some(cache) = readers.get::<C>(&crate::resource::ApiResource::of::<C>()) {
+    fn connect_offline(&self, readers: &Readers) {
+        if let Some(cache) = readers.get::<C>(&self.resource) {
             self.detached.get_or_init(|| Detached {
                 by_uid: cache.add_index(Index::label(OWNER_UID_LABEL)),
                 by_place: cache.add_index(by_place()),
@@ -180,11 +229,31 @@ impl<K: Resource, C: Resource> ChildKind<K> for Kind<C> {
             let still = |child: &ObjectMeta| {
                 is_controlled_child(&**owner, child) || is_detached_child(&**owner, child)
             };
-            let unwanted = |child: &Child| !child.deleting && !cx.wanted.contains::<C>(&child.key);
+            let unwanted =
+                |child: &Child| !child.deleting && !cx.wanted.contains(&self.resource, &child.key);
             for child in self.all(cx, still)?.iter().filter(|one| unwanted(one)) {
-                remove::<K, C>(cx, "prune", child, &still).await?;
+                remove(cx, "prune", &self.resource, child, &still).await?;
             }
             self.remove_left(cx, "prune", unwanted).await?;
+            Ok(())
+        })
+    }
+
+    fn has_orphans(&self, readers: &Readers, owner: &ObjectKey) -> bool {
+        !self.orphans::<K>(readers, owner).is_empty()
+    }
+
+    fn remove_orphans<'a>(&'a self, cx: &'a Context<K>) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(async move {
+            let still = |child: &ObjectMeta| is_child_at::<K>(&cx.key, child);
+            for child in self.orphans::<K>(&cx.shared.hub.readers, &cx.key) {
+                let uid = child.owner.clone();
+                // Of an owner that came meanwhile it bears another mark.
+                let same = |child: &ObjectMeta| still(child) && Child::of(child).owner == uid;
+                if !child.deleting {
+                    remove(cx, "delete", &self.resource, &child, same).await?;
+                }
+            }
             Ok(())
         })
     }
@@ -197,7 +266,7 @@ impl<K: Resource, C: Resource> ChildKind<K> for Kind<C> {
             children.extend(self.undecodable(cx)?);
             for child in &children {
                 if !child.deleting {
-                    remove::<K, C>(cx, "delete", child, &still).await?;
+                    remove(cx, "delete", &self.resource, child, &still).await?;
                 }
             }
             let left = self.remove_left(cx, "delete", |child| !child.deleting);
@@ -206,14 +275,31 @@ impl<K: Resource, C: Resource> ChildKind<K> for Kind<C> {
     }
 }
 
-impl<C: Resource> Kind<C> {
+impl<C: Object> Kind<C> {
+    fn cache<K>(&self, cx: &Context<K>) -> Option<Lister<C>> {
+        cx.shared.hub.readers.get(&self.resource)
+    }
+
+    /// The cached detached children of an object of that name.
+    fn orphans<K: Resource>(&self, readers: &Readers, owner: &ObjectKey) -> Vec<Child> {
+        let cache = readers.get::<C>(&self.resource);
+        let (Some(cache), Some(index)) = (cache, self.detached.get()) else {
+            return Vec::new();
+        };
+        let place = OwnerMark::place_at::<K>(owner).unwrap_or_default();
+        let found = cache.by(&index.by_place, &*place).items;
+        let found = found.iter().map(|child| child.metadata());
+        let ours = found.filter(|child| is_child_at::<K>(owner, child));
+        ours.map(Child::of).collect()
+    }
+
     /// The cached children of the reconciled object that are `ours`.
     fn all<K: Resource>(
         &self,
         cx: &Context<K>,
         ours: impl Fn(&ObjectMeta) -> bool,
     ) -> Result<Vec<Child>, Error> {
-        let (Some(cache), uid) = (cx.cache::<C>(), cx.owner("list")?.uid()) else {
+        let (Some(cache), uid) = (self.cache(cx), cx.owner("list")?.uid()) else {
             return Ok(Vec::new());
         };
         let uid = uid.unwrap_or_default();
@@ -238,7 +324,7 @@ impl<C: Resource> Kind<C> {
         goes: impl Fn(&Child) -> bool,
     ) -> Result<usize, Error> {
         let owner = cx.owner(verb)?;
-        let (Some(cache), Some(index)) = (cx.cache::<C>(), self.detached.get()) else {
+        let (Some(cache), Some(index)) = (self.cache(cx), self.detached.get()) else {
             return Ok(0);
         };
         let place = OwnerMark::of(&**owner).ok().and_then(|mark| mark.place());
@@ -251,14 +337,14 @@ impl<C: Resource> Kind<C> {
             return Ok(0);
         }
         for child in left.iter().filter(|child| goes(child)) {
-            remove::<K, C>(cx, verb, child, &still).await?;
+            remove(cx, verb, &self.resource, child, &still).await?;
         }
         Ok(left.len())
     }
 
     /// The cached detached children that do not decode; their label is read leniently.
     fn undecodable<K: Resource>(&self, cx: &Context<K>) -> Result<Vec<Child>, Error> {
-        let (Some(cache), uid) = (cx.cache::<C>(), cx.owner("list")?.uid()) else {
+        let (Some(cache), uid) = (self.cache(cx), cx.owner("list")?.uid()) else {
             return Ok(Vec::new());
         };
         let found = self.detached.get().map(|index| {
@@ -274,11 +360,34 @@ impl<C: Resource> Kind<C> {
     }
 }
 
-fn by_place<C: Resource>() -> Index<C, Arc<str>> {
+fn by_place<C: Object>() -> Index<C, Arc<str>> {
     Index::by(|child: &C| Some(OwnerMark::on(child.metadata())?.place()?.into()))
 }
 
 impl<K: Resource> Context<K> {
+    /// Deletes the detached children of an object that is gone without having been cleaned up, of the kinds that are
+    /// pruned: as the garbage collector does with what an owner reference leads to, and like it only when the
+    /// server says that there is no such object, whatever the cache says.
+    pub(super) async fn remove_orphans(&self) -> Result<(), Error> {
+        let (children, watched) = (&self.shared.children, &self.shared.namespaces);
+        // An owner that is not watched is nobody's business here.
+        let is_watched = |name: &str| watched.is_empty() || watched.contains(name);
+        if !self.key.namespace().is_none_or(is_watched)
+            || !children.has_orphans(&self.shared.hub.readers, &self.key)
+        {
+            return Ok(());
+        }
+        let api = self.api_of::<K>(&self.key).metadata();
+        let present = api.get_opt(self.key.name()).await;
+        if present.map_err(|error| told("delete", error))?.is_some() {
+            return Ok(());
+        }
+        for declared in children.swept() {
+            declared.kind.remove_orphans(self).await?;
+        }
+        Ok(())
+    }
+
     /// Whether the server has the reconciled object itself, not another one of its name.
     async fn is_the_one_there(&self, verb: &'static str) -> Result<bool, Error> {
         let owner = self.owner(verb)?;
@@ -300,6 +409,8 @@ fn is_controlled_child<K: Object>(owner: &K, child: &ObjectMeta) -> bool {
 /// A child to delete.
 struct Child {
     key: ObjectKey,
+    /// The UID of the owner of a detached one.
+    owner: Option<String>,
     uid: Option<String>,
     version: Option<String>,
     deleting: bool,
@@ -310,6 +421,7 @@ impl Child {
         let name = metadata.name.as_deref().unwrap_or_default();
         Self {
             key: ObjectKey::new(metadata.namespace.as_deref(), name),
+            owner: OwnerMark::on(metadata).map(|mark| mark.uid),
             uid: metadata.uid.clone(),
             version: metadata.resource_version.clone(),
             deleting: metadata.deletion_timestamp.is_some(),
@@ -319,6 +431,7 @@ impl Child {
     fn of_undecodable(object: &Arc<Undecodable>) -> Self {
         Self {
             key: object.key.clone(),
+            owner: None,
             uid: object.uid.clone(),
             version: object.resource_version.clone(),
             deleting: false,
@@ -336,9 +449,10 @@ const ATTEMPTS: usize = 4;
 
 /// Deletes `child` as it was seen. If it was changed since and is `still` ours, it is deleted all
 /// the same; one that is not, or that bears only its name, is left alone.
-async fn remove<K: Resource, C: Resource>(
+async fn remove<K: Resource>(
     cx: &Context<K>,
     verb: &'static str,
+    resource: &ApiResource,
     child: &Child,
     still: impl Fn(&ObjectMeta) -> bool,
 ) -> Result<(), Error> {
@@ -350,14 +464,14 @@ async fn remove<K: Resource, C: Resource>(
             resource_version: version,
         });
         match cx
-            .send_delete::<PartialObject<C>>(verb, &child.key, &params)
+            .send_delete::<PartialObject>(verb, resource, &child.key, &params)
             .await
         {
             Err(error) if conflicts(&error) && attempt < ATTEMPTS => {}
             Err(error) => return Err(error),
             Ok(()) => return Ok(()),
         }
-        let api = cx.api_of::<PartialObject<C>>(&child.key);
+        let api = cx.api_in::<PartialObject>(resource, &child.key);
         let present = api.get_opt(child.key.name()).await;
         let present = present.map_err(|error| told(verb, error))?;
         let Some(present) = present.filter(|present| {

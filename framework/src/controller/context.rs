@@ -104,7 +104,7 @@ impl<K: Resource> Context<K> {
     /// [`Error::NotWired`]; [`Error::Undecodable`]; [`Error::NoNamespace`] for a namespaced kind
     /// when the reconciled one is cluster-scoped.
     pub fn get<C: Resource>(&self, name: &str) -> Result<Option<Arc<C>>, Error> {
-        let key = self.beside::<C>("get", name)?;
+        let key = self.beside("get", &ApiResource::of::<C>(), name)?;
         self.lookup(&key)
     }
 
@@ -201,7 +201,7 @@ impl<K: Resource> Context<K> {
         resource: &ApiResource,
     ) -> Result<Lister<C>, Error> {
         let lister = self.shared.hub.readers.get(resource);
-        lister.ok_or_else(|| Error::not_wired_of::<C>(verb, resource))
+        lister.ok_or_else(|| Error::not_wired_of::<C>(verb, resource, "reads_of"))
     }
 
     fn lookup<C: Resource>(&self, key: &ObjectKey) -> Result<Option<Arc<C>>, Error> {
@@ -221,19 +221,20 @@ impl<K: Resource> Context<K> {
     }
 
     /// The key of `name` beside the reconciled object.
-    pub(super) fn beside<C: Resource>(
+    pub(super) fn beside(
         &self,
         verb: &'static str,
+        resource: &ApiResource,
         name: &str,
     ) -> Result<ObjectKey, Error> {
-        if !C::Scope::NAMESPACED {
+        if !resource.namespaced {
             return Ok(ObjectKey::cluster(name));
         }
         match self.key.namespace() {
             Some(namespace) => Ok(ObjectKey::namespaced(namespace, name)),
             None => Err(Error::NoNamespace {
                 verb,
-                kind: C::KIND,
+                kind: resource.kind.clone(),
                 name: name.to_owned(),
             }),
         }

@@ -5,8 +5,8 @@ use serde::{Serialize, de::DeserializeOwned};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    AccessUse, Change, ControllerStatus, Environment, Lookup, Predicate, Reconciler, Request,
-    Result, Sources, Wired,
+    AccessUse, Change, ControllerStatus, Environment, Error, Lookup, Predicate, Reconciler,
+    Request, Result, Sources, Wired,
     children::Children,
     finalizers::Finalizers,
     owner_map::References,
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     queue::{ExponentialBackoff, RateLimiter},
-    resource::{Access, ApiResource, CanOwn, Object, ObjectKey, Resource},
+    resource::{Access, ApiResource, CanOwn, Object, ObjectKey, Resource, Scope},
 };
 
 /// A [`Reconciler`] with all that belongs to it: which kinds it watches and how it works.
@@ -39,6 +39,8 @@ pub struct Controller<R: Reconciler> {
     pub(super) access_use: AccessUse,
     pub(super) children: Children<R::Resource>,
     pub(super) finalizers: Finalizers<R::Resource>,
+    /// What it says that it owns and cannot own.
+    cannot_own: Option<ApiResource>,
 }
 
 impl<R: Reconciler> Controller<R> {
@@ -70,6 +72,7 @@ impl<R: Reconciler> Controller<R> {
             access_use: AccessUse::default(),
             children: Children::default(),
             finalizers: Finalizers::default(),
+            cannot_own: None,
         };
         reconciler.wire(bare)
     }
@@ -110,11 +113,14 @@ impl<R: Reconciler> Controller<R> {
     /// [`DynamicObject`](crate::resource::DynamicObject)s, or
     /// [`PartialObject`](crate::resource::PartialObject)s where the metadata is enough.
     ///
-    /// Whether the reconciled kind can own it is not checked: a namespaced object owns only what is in its namespace.
-    pub fn owns_of<C>(self, resource: ApiResource) -> Self
+    /// A namespaced object owns nothing that is cluster-scoped: such a controller [does not start](Self::check).
+    pub fn owns_of<C>(mut self, resource: ApiResource) -> Self
     where
         C: Object + Serialize + DeserializeOwned,
     {
+        if <R::Resource as Resource>::Scope::NAMESPACED && !resource.namespaced {
+            self.cannot_own.get_or_insert_with(|| resource.clone());
+        }
         self.with(Owned::<C> {
             kind: Kind::of(resource),
             predicate: None,
@@ -341,6 +347,19 @@ impl<R: Reconciler> Controller<R> {
         let others = self.wirings.iter().map(|wiring| wiring.wired());
         let all = [self.own.wired()].into_iter().chain(others);
         all.flatten().collect()
+    }
+
+    /// Whether it can work as it is wired; one that cannot logs why and ends at once. What is known at compile
+    /// time does not compile then.
+    ///
+    /// # Errors
+    /// [`Error::CannotOwn`].
+    pub fn check(&self) -> std::result::Result<(), Error> {
+        let cannot = self.cannot_own.iter().map(|resource| Error::CannotOwn {
+            owner: R::Resource::KIND,
+            resource: Box::new(resource.clone()),
+        });
+        cannot.map(Err).collect()
     }
 
     /// How it is doing, now and while it [runs](Self::run).

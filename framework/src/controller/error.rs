@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use crate::{
     client,
@@ -21,11 +21,13 @@ pub enum Error {
     },
     /// The kind, known only at run time, is not named in `wire`, or not read as this type.
     #[error(
-        "{verb} {resource}: `wire` does not name this kind, read as {read_as}: add `.reads_of::<{read_as}>(..)` there, with its `ApiResource`"
+        "{verb} {resource}: `wire` does not name this kind, read as {read_as}: add `.{line}::<{read_as}>(..)` there, with its `ApiResource`"
     )]
     NotWiredOf {
         /// What was tried.
         verb: &'static str,
+        /// The method to add.
+        line: &'static str,
         /// The kind.
         resource: Box<ApiResource>,
         /// The type that its objects were to be read as.
@@ -42,7 +44,7 @@ pub enum Error {
         /// What was tried.
         verb: &'static str,
         /// The kind.
-        kind: &'static str,
+        kind: Cow<'static, str>,
         /// The object's name.
         name: String,
     },
@@ -50,7 +52,7 @@ pub enum Error {
     #[error("apply {kind}: the object has no name: set `metadata.name`")]
     NoName {
         /// Kind of the child.
-        kind: &'static str,
+        kind: Cow<'static, str>,
     },
     /// A child is in another namespace than its owner.
     #[error(
@@ -60,11 +62,49 @@ pub enum Error {
         /// What was tried.
         verb: &'static str,
         /// Kind of the child.
-        kind: &'static str,
+        kind: Cow<'static, str>,
         /// The child.
         child: ObjectKey,
         /// The owner.
         owner: ObjectKey,
+    },
+    /// A child is cluster-scoped and its owner is not, which is not known before its kind is.
+    #[error(
+        "{verb} {kind} {child}: it is cluster-scoped and its owner {owner} is not, so that no owner reference reaches it: use `apply_detached_of`, and add `.owns_detached_of(..)` to `wire`"
+    )]
+    OtherScope {
+        /// What was tried.
+        verb: &'static str,
+        /// Kind of the child.
+        kind: Cow<'static, str>,
+        /// The child.
+        child: ObjectKey,
+        /// The owner.
+        owner: ObjectKey,
+    },
+    /// A controller says that it owns a kind that its own cannot own.
+    #[error(
+        "owns_of {resource}: it is cluster-scoped and {owner} is not, so that no owner reference reaches it: use `owns_detached_of` in `wire`, and `apply_detached_of`"
+    )]
+    CannotOwn {
+        /// The reconciled kind.
+        owner: &'static str,
+        /// The kind that was to be owned.
+        resource: Box<ApiResource>,
+    },
+    /// A child says that it is of another kind than the one it is to be written as.
+    #[error(
+        "{verb} {kind} {child}: it says that it is {found}: give it with the `ApiResource` of its own kind"
+    )]
+    OtherKind {
+        /// What was tried.
+        verb: &'static str,
+        /// The kind it was to be.
+        kind: Cow<'static, str>,
+        /// The child.
+        child: ObjectKey,
+        /// The kind that it says.
+        found: String,
     },
     /// An object belongs to somebody else, and is not taken over.
     #[error(
@@ -74,7 +114,7 @@ pub enum Error {
         /// What was tried.
         verb: &'static str,
         /// Kind of the child.
-        kind: &'static str,
+        kind: Cow<'static, str>,
         /// The child.
         child: ObjectKey,
         /// Kind and name of its owner.
@@ -108,7 +148,7 @@ pub enum Error {
     )]
     NoFinalizer {
         /// Kind of the child.
-        kind: &'static str,
+        kind: Cow<'static, str>,
         /// The child.
         child: ObjectKey,
         /// A name that would do.
@@ -120,7 +160,7 @@ pub enum Error {
     )]
     NotWatched {
         /// Kind of the child.
-        kind: &'static str,
+        kind: Cow<'static, str>,
         /// The child.
         child: ObjectKey,
         /// The namespaces that are watched.
@@ -140,7 +180,7 @@ pub enum Error {
     #[error("apply {kind}: {source}")]
     Owner {
         /// Kind of the child.
-        kind: &'static str,
+        kind: Cow<'static, str>,
         /// Why.
         source: OwnerError,
     },
@@ -168,12 +208,17 @@ impl Error {
         }
     }
 
-    pub(super) fn not_wired_of<C>(verb: &'static str, resource: &ApiResource) -> Self {
+    pub(super) fn not_wired_of<C>(
+        verb: &'static str,
+        resource: &ApiResource,
+        line: &'static str,
+    ) -> Self {
         let path = std::any::type_name::<C>();
         // `PartialObject<..>` of whatever is no less clear without the module it is in.
         let path = path.split('<').next().unwrap_or(path);
         Self::NotWiredOf {
             verb,
+            line,
             resource: Box::new(resource.clone()),
             read_as: path.rsplit("::").next().unwrap_or(path),
         }

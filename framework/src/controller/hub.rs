@@ -23,7 +23,7 @@ use crate::{
     cache::Lister,
     metrics::ControllerMetrics,
     queue::{Priority, RateLimiter, WorkQueue},
-    resource::{ObjectKey, Resource},
+    resource::{ApiResource, ObjectKey, Resource},
 };
 
 /// Where events become keys: shared by the listeners, the workers and the contexts of a controller.
@@ -62,7 +62,7 @@ impl<K: Resource> Hub<K> {
             writes: ReadYourWrites::new(queue.clone(), writes, || Cause::Missing.into()),
             queue,
             states: KeyStates::default(),
-            own: informer::<K>(environment).lister(),
+            own: informer::<K>(environment, &ApiResource::of::<K>()).lister(),
             readers: Readers::default(),
             paused: Paused::new(&metrics.paused),
             generations: None,

@@ -1,5 +1,6 @@
 use std::{
     any::{Any, TypeId},
+    borrow::Cow,
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -7,7 +8,7 @@ use std::{
 use tokio::time::Instant;
 
 use super::{Failure, finalizers::Cleaned, own_writes::OwnWrites};
-use crate::resource::ObjectKey;
+use crate::resource::{ApiResource, ObjectKey};
 
 /// What a controller remembers of each object it has reconciled, until the object is gone.
 #[derive(Debug, Default)]
@@ -20,8 +21,8 @@ pub(super) struct KeyStates {
 pub(super) struct KeyState {
     /// The user's code was called for it.
     pub(super) called: bool,
-    /// What was applied, by type and key of the child.
-    pub(super) applied: HashMap<(TypeId, ObjectKey), Applied>,
+    /// What was applied.
+    pub(super) applied: HashMap<ChildId, Applied>,
     /// The last status that was written.
     pub(super) status: Option<WrittenStatus>,
     /// The last successful cleanup.
@@ -39,6 +40,14 @@ pub(super) struct KeyState {
 pub(super) struct LastFailure {
     pub(super) text: Box<str>,
     pub(super) at: Instant,
+}
+
+/// A child: the type that it was written as, its group and plural, and its key.
+pub(super) type ChildId = (TypeId, Cow<'static, str>, Cow<'static, str>, ObjectKey);
+
+pub(super) fn child_id<C: 'static>(resource: &ApiResource, key: &ObjectKey) -> ChildId {
+    let (group, plural) = (resource.group.clone(), resource.plural.clone());
+    (TypeId::of::<C>(), group, plural, key.clone())
 }
 
 /// The last apply of a child.

@@ -76,6 +76,18 @@ impl OwnerMark {
             .then(|| ObjectKey::new(self.namespace.as_deref(), &self.name))
     }
 
+    /// [`place`](Self::place) of the object of kind `K` that is named `key`.
+    pub(super) fn place_at<K: Resource>(key: &ObjectKey) -> Option<String> {
+        let mark = Self {
+            group: K::GROUP.to_owned(),
+            kind: K::KIND.to_owned(),
+            namespace: key.namespace().map(str::to_owned),
+            name: key.name().to_owned(),
+            uid: String::new(),
+        };
+        mark.place()
+    }
+
     /// Whether both name one place, where only one object can be at a time.
     pub(super) fn is_at_the_place_of(&self, other: &Self) -> bool {
         let place = self.place();
@@ -125,6 +137,15 @@ pub(super) fn is_left_child<K: Resource>(owner: &K, child: &ObjectMeta) -> bool 
         return false;
     };
     owners.is_empty() && mark.uid != ours.uid && mark.is_at_the_place_of(&ours)
+}
+
+/// Whether `child` is a detached one of the object that bears, or bore, the name `owner`, and of nobody else.
+pub(super) fn is_child_at<K: Resource>(owner: &ObjectKey, child: &ObjectMeta) -> bool {
+    let owners = child.owner_references.as_deref().unwrap_or_default();
+    let labels = child.labels.as_ref();
+    let label = labels.and_then(|all| all.get(OWNER_UID_LABEL));
+    let mark = OwnerMark::on(child).filter(|mark| Some(&mark.uid) == label);
+    owners.is_empty() && mark.is_some_and(|mark| mark.key::<K>().as_ref() == Some(owner))
 }
 
 #[cfg(test)]

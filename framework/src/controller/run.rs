@@ -133,6 +133,7 @@ impl<R: Reconciler> Worker<R> {
         match &object {
             Some(_) => hub.states.begin(key),
             None if hub.states.with(key, |state| state.called) == Some(true) => {}
+            None if self.shared.children.has_orphans(&hub.readers, key) => {}
             None => {
                 hub.states.remove(key);
                 hub.writes.forget(key);

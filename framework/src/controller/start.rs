@@ -26,6 +26,11 @@ pub(super) async fn run<R: Reconciler>(
     environment: Environment,
     cancel: CancellationToken,
 ) {
+    if let Err(error) = controller.check() {
+        tracing::error!(controller = controller.name, "not started: {error}");
+        controller.status.stopped();
+        return;
+    }
     let (client, guard) =
         controller
             .access_use

@@ -1,9 +1,10 @@
 use std::{
+    borrow::Cow,
     collections::HashSet,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use crate::resource::{ObjectKey, Resource};
+use crate::resource::{ApiResource, ObjectKey};
 
 /// The children that one reconcile asked for, noted before anything is sent: a child of which the write
 /// failed is wanted all the same. Clones share it.
@@ -13,15 +14,15 @@ pub(super) struct Wanted {
 }
 
 /// Group and plural, whatever the Rust type: one kind may be written through several.
-type Child = (&'static str, &'static str, ObjectKey);
+type Child = (Cow<'static, str>, Cow<'static, str>, ObjectKey);
 
 impl Wanted {
-    pub(super) fn note<C: Resource>(&self, key: &ObjectKey) {
-        self.lock().insert(child::<C>(key));
+    pub(super) fn note(&self, resource: &ApiResource, key: &ObjectKey) {
+        self.lock().insert(child(resource, key));
     }
 
-    pub(super) fn contains<C: Resource>(&self, key: &ObjectKey) -> bool {
-        self.lock().contains(&child::<C>(key))
+    pub(super) fn contains(&self, resource: &ApiResource, key: &ObjectKey) -> bool {
+        self.lock().contains(&child(resource, key))
     }
 
     fn lock(&self) -> MutexGuard<'_, HashSet<Child>> {
@@ -29,6 +30,6 @@ impl Wanted {
     }
 }
 
-fn child<C: Resource>(key: &ObjectKey) -> Child {
-    (C::GROUP, C::PLURAL, key.clone())
+fn child(resource: &ApiResource, key: &ObjectKey) -> Child {
+    (resource.group.clone(), resource.plural.clone(), key.clone())
 }

@@ -88,14 +88,16 @@ where
                 environment,
                 closing,
             } = surroundings;
-            let reconciler =
-                (self.build)(setup)
-                    .await
-                    .map_err(|failure| OperatorError::Reconciler {
-                        kind: R::Resource::KIND.into(),
-                        reason: failure.to_string(),
-                    })?;
+            let failed = |reason: String| OperatorError::Reconciler {
+                kind: R::Resource::KIND.into(),
+                reason,
+            };
+            let reconciler = (self.build)(setup).await;
+            let reconciler = reconciler.map_err(|failure| failed(failure.to_string()))?;
             let controller = Controller::new(reconciler);
+            controller
+                .check()
+                .map_err(|error| failed(error.to_string()))?;
             Ok(Built {
                 status: controller.status(),
                 access: controller.needs(),

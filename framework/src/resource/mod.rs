@@ -62,6 +62,7 @@ pub use key::ObjectKey;
 pub use labels::Labels;
 pub(crate) use misfit::misfit;
 pub use object::Object;
+pub(crate) use owner::control;
 pub use owner::{OwnerError, controller_of, controller_reference, owner_reference, set_controller};
 pub use partial::PartialObject;
 pub use reach::{AllNamespaces, ByName, Located, Reach};

@@ -1,4 +1,4 @@
-use super::{ApiResource, CanOwn, ObjectKey, ObjectMeta, OwnerReference, Resource};
+use super::{ApiResource, CanOwn, Object, ObjectKey, ObjectMeta, OwnerReference, Resource};
 
 /// Why an owner reference could not be set.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -82,6 +82,11 @@ where
     C: Resource,
     K::Scope: CanOwn<C::Scope>,
 {
+    control(owner, child)
+}
+
+/// As [`set_controller`], of a child whose scope is known only at run time.
+pub(crate) fn control<K: Resource, C: Object>(owner: &K, child: &mut C) -> Result<(), OwnerError> {
     let reference = controller_reference(owner)?;
     if let Some(present) = controller_of(child.metadata())
         && present.uid != reference.uid

@@ -27,8 +27,10 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 mod detached;
+mod dynamic;
 mod finalizers;
 mod handing;
+mod orphans;
 mod pruning;
 mod script;
 mod twins;

@@ -55,6 +55,6 @@ impl<'a> Lookup<'a> {
     /// [`Error::NotWiredOf`] if `wire` does not name the kind, read as this type.
     pub fn lister_of<C: Object>(&self, resource: &ApiResource) -> Result<Lister<C>, Error> {
         let lister = self.readers.get(resource);
-        lister.ok_or_else(|| Error::not_wired_of::<C>("look up", resource))
+        lister.ok_or_else(|| Error::not_wired_of::<C>("look up", resource, "reads_of"))
     }
 }

@@ -1,12 +1,13 @@
 use std::{any::TypeId, future::ready, sync::Arc};
 
 use futures_util::future::BoxFuture;
+use serde::{Serialize, de::DeserializeOwned};
 
 use super::Inlet;
 use crate::{
     cache::{InformerClaim, InformerScope, InformerStatus, SharedInformer, Subscription},
     controller::{Environment, Wired, hub::Hub, read_your_writes::Followed, readers::Readers},
-    resource::{Object, Resource},
+    resource::{ApiResource, Object, Resource},
 };
 
 /// One source of a controller, whatever its kind.
@@ -125,8 +126,14 @@ impl Connection {
 }
 
 /// The informer of a kind for good.
-pub(in crate::controller) fn informer<C: Resource>(environment: &Environment) -> SharedInformer<C> {
+pub(in crate::controller) fn informer<C>(
+    environment: &Environment,
+    resource: &ApiResource,
+) -> SharedInformer<C>
+where
+    C: Object + Serialize + DeserializeOwned,
+{
     let namespaces = environment.namespaces.iter();
     let scope = InformerScope::all().namespaces(namespaces);
-    environment.informers.informer(scope)
+    environment.informers.of(resource.clone(), scope)
 }
