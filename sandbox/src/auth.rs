@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-
+use std::fmt;
 use std::sync::{PoisonError, RwLock};
 
 use http::header::AUTHORIZATION;
@@ -24,6 +24,34 @@ pub(crate) struct User {
     pub(crate) uid: String,
     pub(crate) groups: Vec<String>,
     pub(crate) extra: BTreeMap<String, Vec<String>>,
+}
+
+/// Why a token is not taken, in a real server's words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum BadToken {
+    Nobodys,
+    ForOthers {
+        audiences: Vec<String>,
+        wanted: Vec<String>,
+    },
+}
+
+impl fmt::Display for BadToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let texts = |texts: &[String]| {
+            let texts: Vec<String> = texts.iter().map(|text| format!("{text:?}")).collect();
+            format!("[{}]", texts.join(" "))
+        };
+        match self {
+            Self::Nobodys => f.write_str("invalid bearer token"),
+            Self::ForOthers { audiences, wanted } => write!(
+                f,
+                "[invalid bearer token, token audiences {} is invalid for the target audiences {}]",
+                texts(audiences),
+                texts(wanted)
+            ),
+        }
+    }
 }
 
 impl User {
@@ -112,26 +140,33 @@ impl Tokens {
         all.insert(token, issued);
     }
 
-    /// Whose a token is, and for which of `wanted` it is; none of them is the API server itself.
+    /// Whose a token is, and for which of `wanted` it is, in their order; none of them is the API server itself.
     pub(crate) fn review(
         &self,
         token: &str,
         wanted: &[String],
         now: Timestamp,
-    ) -> Option<(User, Vec<String>)> {
+    ) -> Result<(User, Vec<String>), BadToken> {
         let itself = [ISSUER.to_owned()];
         let wanted = if wanted.is_empty() { &itself } else { wanted };
         let (user, audiences) = match self.users.get(token) {
             Some(user) => (user.clone(), itself.to_vec()),
             None => {
                 let issued = self.issued.read().unwrap_or_else(PoisonError::into_inner);
-                let issued = issued.get(token).filter(|issued| now < issued.expires)?;
+                let issued = issued.get(token).filter(|issued| now < issued.expires);
+                let issued = issued.ok_or(BadToken::Nobodys)?;
                 (issued.user.clone(), issued.audiences.clone())
             }
         };
-        let mut both = audiences;
-        both.retain(|audience| wanted.contains(audience));
-        (!both.is_empty()).then_some((user, both))
+        let mut both = wanted.to_vec();
+        both.retain(|audience| audiences.contains(audience));
+        match both.is_empty() {
+            false => Ok((user, both)),
+            true => Err(BadToken::ForOthers {
+                audiences,
+                wanted: wanted.to_vec(),
+            }),
+        }
     }
 
     fn authenticate(
@@ -155,6 +190,7 @@ impl Tokens {
         known
             .or_else(|| {
                 self.review(token, &[], now)
+                    .ok()
                     .map(|(user, _)| Cow::Owned(user))
             })
             .ok_or_else(ApiError::unauthorized)

@@ -7,6 +7,7 @@ use http_body::Body as HttpBody;
 use super::negotiate::{Form, negotiate};
 use super::query::Query;
 use super::respond::{self, Body};
+use super::reviews::Review;
 use super::route::ResourceRoute;
 use super::service::Incoming;
 use super::{body, cbor, pods, read, write};
@@ -95,6 +96,9 @@ fn unserved(registry: &Registry, route: &ResourceRoute) -> Result<Response<Body>
         "policy",
         "autoscaling",
     ];
+    if let Some(refused) = Review::refused(route) {
+        return Err(refused);
+    }
     if REVIEWS.contains(&route.group.as_str()) {
         let feature = format!("{} of {}/{}", route.resource, route.group, route.version);
         return Err(ApiError::not_implemented(feature));

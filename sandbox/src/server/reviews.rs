@@ -49,6 +49,21 @@ impl Review {
         (route.namespace.is_some() == (review == Self::LocalAccess)).then_some(review)
     }
 
+    /// What is said of a path that asks a review for something else than an answer; `None` for all other paths.
+    pub(super) fn refused(route: &ResourceRoute) -> Option<ApiError> {
+        let asked = ResourceRoute {
+            verb: "create",
+            name: None,
+            ..route.clone()
+        };
+        Self::of(&asked)?;
+        Some(match (&route.name, route.verb) {
+            (None, "create") => return None,
+            (None, _) => ApiError::method_not_allowed(),
+            (Some(_), _) => ApiError::no_such_resource(),
+        })
+    }
+
     fn group(self) -> &'static str {
         match self {
             Self::OwnSubject | Self::Token => AUTHENTICATION,
@@ -168,11 +183,14 @@ fn of_token(core: &Core, spec: &Value) -> Result<Value, ApiError> {
         ));
     }
     let audiences = texts(spec, "audiences");
-    let Some((user, audiences)) = core.tokens.review(token, &audiences, core.clock.now()) else {
-        let error = "[invalid bearer token, unknown]";
-        return Ok(json!({"user": {}, "error": error}));
-    };
-    Ok(json!({"authenticated": true, "user": shown(&user), "audiences": audiences}))
+    Ok(
+        match core.tokens.review(token, &audiences, core.clock.now()) {
+            Ok((user, audiences)) => {
+                json!({"authenticated": true, "user": shown(&user), "audiences": audiences})
+            }
+            Err(bad) => json!({"user": {}, "error": bad.to_string()}),
+        },
+    )
 }
 
 fn of_access(decision: &Decision) -> Value {
@@ -191,7 +209,9 @@ fn check(review: Review, asked: &Value, spec: &Value) -> Result<(), ApiError> {
     let mut causes = Vec::new();
     if let (Some(_), Some(path)) = (resource, path) {
         let detail = "cannot be specified in combination with resourceAttributes";
-        causes.push(Cause::invalid("spec.nonResourceAttributes", path, detail));
+        // As a real server shows its own type.
+        let path = json!({"Path": text(path, "path"), "Verb": text(path, "verb")});
+        causes.push(Cause::invalid("spec.nonResourceAttributes", &path, detail));
     }
     if resource.is_none() && path.is_none() {
         let detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
@@ -229,12 +249,8 @@ fn check(review: Review, asked: &Value, spec: &Value) -> Result<(), ApiError> {
     if causes.is_empty() {
         return Ok(());
     }
-    Err(ApiError::invalid_kind(
-        AUTHORIZATION,
-        review.kind(),
-        "",
-        causes,
-    ))
+    // A real server forgets the kind here.
+    Err(ApiError::invalid_kind(AUTHORIZATION, "", "", causes))
 }
 
 fn check_namespace(spec: &Value, namespace: &str) -> Result<(), ApiError> {

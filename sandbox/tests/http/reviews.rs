@@ -134,6 +134,44 @@ async fn a_service_accounts_token_is_for_its_audience_and_time() {
 }
 
 #[tokio::test]
+async fn a_token_that_is_not_taken_is_told_why_and_one_that_is_in_the_order_asked_for() {
+    let client = guarded().await;
+    let accounts = "/api/v1/namespaces/default/serviceaccounts";
+    let robot = json!({"metadata": {"name": "robot"}});
+    client.post(accounts, &robot).await.object();
+    let spec = json!({"spec": {"audiences": ["one", "two"]}});
+    let issued = client.post(&format!("{accounts}/robot/token"), &spec).await;
+    let token = issued.object()["status"]["token"].clone();
+    let of = async |token: &Value, audiences: Value| {
+        let spec = json!({"token": token, "audiences": audiences});
+        review(&client, "TokenReview", spec).await
+    };
+    let nobody = of(&json!("nobody"), json!([])).await;
+    assert_eq!(nobody["error"], "invalid bearer token");
+    let others = of(&token, json!(["three"])).await;
+    assert_eq!(
+        others["error"],
+        "[invalid bearer token, token audiences [\"one\" \"two\"] is invalid for the target audiences [\"three\"]]"
+    );
+    let both = of(&token, json!(["two", "three", "one"])).await;
+    assert_eq!(both["audiences"], json!(["two", "one"]));
+}
+
+#[tokio::test]
+async fn reviews_are_asked_for_and_neither_listed_nor_kept() {
+    let client = guarded().await;
+    for kind in [
+        "authentication.k8s.io/v1/tokenreviews",
+        "authorization.k8s.io/v1/subjectaccessreviews",
+        "authorization.k8s.io/v1/selfsubjectaccessreviews",
+    ] {
+        let path = format!("/apis/{kind}");
+        assert_eq!(client.get(&path).await.code, 405, "{kind}");
+        assert_eq!(client.get(&format!("{path}/a")).await.code, 404, "{kind}");
+    }
+}
+
+#[tokio::test]
 async fn roles_and_bindings_decide() {
     let client = guarded().await;
     let rules = json!([{"verbs": ["get", "list"], "apiGroups": [""], "resources": ["configmaps"]}]);

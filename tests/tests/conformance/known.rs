@@ -25,6 +25,21 @@ const KNOWN: &[(&str, &str, &str)] = &[
         "regular expressions are read by another parser, which has words of its own",
     ),
     (
+        "token-reviews: a token that is none",
+        "/body/message",
+        "reviews are read without the types of Go",
+    ),
+    (
+        "access-reviews: SelfSubjectAccessReview: another kind",
+        "/body/message",
+        "reviews are read without the types of Go",
+    ),
+    (
+        "access-reviews: SubjectAccessReview: another kind",
+        "/body/message",
+        "reviews are read without the types of Go",
+    ),
+    (
         "apply-deployment: no YAML",
         "/body/message",
         "YAML is read by another parser, which has words of its own",

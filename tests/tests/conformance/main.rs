@@ -33,7 +33,7 @@ use scenarios::Scenario;
 #[tokio::test(flavor = "multi_thread")]
 async fn the_sandbox_answers_as_a_real_api_server() {
     let mut real = None;
-    let sandbox = Cluster::with(Sandbox::builder()).unwrap();
+    let sandbox = Cluster::with(Sandbox::builder().rbac(true)).unwrap();
     let only = std::env::var("PILOTHOUSE_SCENARIO").unwrap_or_default();
     let mut differences = Vec::new();
     let mut broken = Vec::new();

@@ -9,6 +9,7 @@ mod gadget;
 mod lists;
 mod patches;
 mod refusals;
+mod reviews;
 mod status;
 mod subresources;
 mod validation;
@@ -47,6 +48,8 @@ scenarios! {
     "pods" => subresources::pods,
     "evictions" => subresources::evictions,
     "tokens" => subresources::tokens,
+    "token-reviews" => reviews::of_tokens,
+    "access-reviews" => reviews::of_access,
     "crud" => crud::objects,
     "finalizers" => crud::finalizers,
     "preconditions" => crud::preconditions,

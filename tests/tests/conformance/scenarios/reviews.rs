@@ -1,0 +1,146 @@
+//! Reviews: whose a token is, and who may do what.
+
+use serde_json::{Value, json};
+
+use crate::run::{Answer, Ask, Run};
+
+const AUTHENTICATION: &str = "authentication.k8s.io";
+const AUTHORIZATION: &str = "authorization.k8s.io";
+
+fn path(kind: &str) -> String {
+    let group = match kind {
+        "TokenReview" => AUTHENTICATION,
+        _ => AUTHORIZATION,
+    };
+    format!("/apis/{group}/v1/{}s", kind.to_lowercase())
+}
+
+fn review(kind: &str, spec: Value) -> Ask {
+    let path = path(kind);
+    let group = path.split('/').nth(2).unwrap_or_default();
+    let body = json!({"apiVersion": format!("{group}/v1"), "kind": kind, "spec": spec});
+    Ask::post(path, body)
+}
+
+pub(crate) async fn of_tokens(run: &mut Run) {
+    let kind = "TokenReview";
+    for (step, spec) in [
+        ("nobody's", json!({"token": "nobody"})),
+        (
+            "nobody's, for somebody",
+            json!({"token": "nobody", "audiences": ["me"]}),
+        ),
+        ("empty", json!({"token": ""})),
+        ("none", json!({})),
+    ] {
+        run.step(step, review(kind, spec)).await;
+    }
+    run.step("no spec", Ask::post(path(kind), json!({"metadata": {}})))
+        .await;
+    run.step("a token that is none", review(kind, json!({"token": 7})))
+        .await;
+    run.step("list", Ask::get(path(kind))).await;
+    run.step("get", Ask::get(format!("{}/a", path(kind)))).await;
+
+    let accounts = run.path("v1/serviceaccounts");
+    run.quietly(Ask::post(&accounts, json!({"metadata": {"name": "robot"}})))
+        .await;
+    let usual = token(run, json!({})).await;
+    of_token(run, "an account's", &usual, json!({"token": usual.clone()})).await;
+    let for_others = json!({"token": usual.clone(), "audiences": ["me"]});
+    of_token(run, "an account's, for others", &usual, for_others).await;
+    let mine = token(run, json!({"audiences": ["me", "you"]})).await;
+    of_token(run, "for others", &mine, json!({"token": mine.clone()})).await;
+    let for_me = json!({"token": mine.clone(), "audiences": ["me"]});
+    of_token(run, "for me", &mine, for_me).await;
+    let all = json!({"token": mine.clone(), "audiences": ["they", "you", "me"]});
+    of_token(run, "for some of them", &mine, all).await;
+}
+
+/// A token of the account.
+async fn token(run: &mut Run, spec: Value) -> String {
+    let path = run.path("v1/serviceaccounts/robot/token");
+    let answer = run.quietly(Ask::post(path, json!({"spec": spec}))).await;
+    let token = answer.body["status"]["token"].as_str();
+    token.unwrap_or_default().to_owned()
+}
+
+/// Who issues tokens, here and there; the longer name first.
+const ISSUERS: [&str; 2] = [
+    "https://kubernetes.default.svc.cluster.local",
+    "https://kubernetes.default.svc",
+];
+
+/// Writes down what is said of a token, without the token and its issuer: no two servers have the same.
+async fn of_token(run: &mut Run, step: &str, token: &str, spec: Value) {
+    let Answer { code, body, .. } = run.quietly(review("TokenReview", spec)).await;
+    let text = body.to_string().replace(token, "(token)");
+    let text = ISSUERS
+        .iter()
+        .fold(text, |text, issuer| text.replace(issuer, "(issuer)"));
+    let body: Value = serde_json::from_str(&text).unwrap();
+    run.note(step, json!({"code": code, "body": body}));
+}
+
+/// What is asked about: the same of oneself as of others.
+fn questions() -> Vec<(&'static str, Value)> {
+    let resource = json!({"verb": "get", "resource": "pods", "namespace": "default"});
+    let url = json!({"verb": "get", "path": "/metrics"});
+    vec![
+        ("resource", json!({"resourceAttributes": resource})),
+        (
+            "every word of a resource",
+            json!({"resourceAttributes": {"verb": "update", "group": "apps", "version": "v1", "resource": "deployments",
+                "subresource": "scale", "name": "web", "namespace": "default"}}),
+        ),
+        ("url", json!({"nonResourceAttributes": url})),
+        (
+            "both",
+            json!({"resourceAttributes": resource, "nonResourceAttributes": url}),
+        ),
+        ("neither", json!({})),
+    ]
+}
+
+pub(crate) async fn of_access(run: &mut Run) {
+    for (step, spec) in questions() {
+        let step = format!("own: {step}");
+        run.step(step, review("SelfSubjectAccessReview", spec))
+            .await;
+    }
+    let kind = "SubjectAccessReview";
+    for (step, mut spec) in questions() {
+        spec["user"] = "ann".into();
+        run.step(format!("user: {step}"), review(kind, spec)).await;
+    }
+    let (_, question) = questions().remove(0);
+    let somebody = [
+        ("groups", json!({"groups": ["staff", "others"]})),
+        (
+            "all that is known",
+            json!({"user": "ann", "groups": ["staff"], "uid": "7", "extra": {"from": ["here", "there"]}}),
+        ),
+        ("nobody", json!({})),
+        ("an empty user", json!({"user": "", "groups": []})),
+    ];
+    for (step, mut spec) in somebody {
+        spec["resourceAttributes"] = question["resourceAttributes"].clone();
+        run.step(step, review(kind, spec)).await;
+    }
+    run.step("nobody and nothing", review(kind, json!({})))
+        .await;
+    for kind in ["SelfSubjectAccessReview", kind] {
+        run.step(
+            format!("{kind}: another kind"),
+            Ask::post(path(kind), json!({"apiVersion": "v1", "kind": "ConfigMap"})),
+        )
+        .await;
+        run.step(format!("{kind}: list"), Ask::get(path(kind)))
+            .await;
+        run.step(
+            format!("{kind}: delete"),
+            Ask::delete(format!("{}/a", path(kind))),
+        )
+        .await;
+    }
+}
