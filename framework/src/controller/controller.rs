@@ -355,11 +355,13 @@ impl<R: Reconciler> Controller<R> {
     /// # Errors
     /// [`Error::CannotOwn`].
     pub fn check(&self) -> std::result::Result<(), Error> {
-        let cannot = self.cannot_own.iter().map(|resource| Error::CannotOwn {
-            owner: R::Resource::KIND,
-            resource: Box::new(resource.clone()),
-        });
-        cannot.map(Err).collect()
+        match &self.cannot_own {
+            None => Ok(()),
+            Some(resource) => Err(Error::CannotOwn {
+                owner: R::Resource::KIND,
+                resource: Box::new(resource.clone()),
+            }),
+        }
     }
 
     /// How it is doing, now and while it [runs](Self::run).
