@@ -1,10 +1,23 @@
 //! R11: of several processes one works, and R5: after a takeover on what the others wrote.
 
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::world::*;
-use crate::{election::Phase, operator::OperatorError, resource::AccessRule};
+use crate::{
+    election::{ElectionSettings, Phase},
+    health::Query,
+    operator::{Operator, OperatorError},
+    resource::AccessRule,
+};
 
 #[tokio::test(start_paused = true)]
 async fn a_standby_with_full_caches_is_ready_says_who_leads_and_reconciles_nothing() {
@@ -203,6 +216,60 @@ async fn who_cannot_take_part_is_not_ready_and_one_kind_that_is_forbidden_does_n
     sleep(seconds(20)).await;
     assert_eq!(running.election().unwrap().phase(), Phase::Leading);
     running.stop().await;
+}
+
+struct Frees(Arc<AtomicBool>);
+
+impl Drop for Frees {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+/// On the real clock: what blocks its thread would hold up a paused one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn liveness_fails_while_work_outlives_leadership_and_only_then() {
+    let sandbox = sandbox();
+    let a = Process::of(&sandbox, "a");
+    let (blocks, free) = (
+        Arc::new(AtomicBool::new(false)),
+        Arc::new(AtomicBool::new(false)),
+    );
+    let stone = (blocks.clone(), free.clone());
+    // Also when the test fails: its runtime waits for the thread.
+    let free = Frees(free);
+    let settings = ElectionSettings::new("scribe").identity("a");
+    let operator = Operator::new("scribe")
+        .election(settings.times(seconds(120), seconds(2), seconds(1)))
+        .leader_runnable("stone", |_, _| async move {
+            stone.0.store(true, Ordering::SeqCst);
+            while !stone.1.load(Ordering::SeqCst) {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            Ok(())
+        });
+    let running = operator.start(a.client.clone()).await.unwrap();
+    let live = running.live().clone();
+    let report = move || live.report(&Query::default());
+    let until = async |done: &(dyn Fn() -> bool + Sync)| {
+        let begun = Instant::now();
+        while !done() {
+            assert!(begun.elapsed() < seconds(60));
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    until(&|| blocks.load(Ordering::SeqCst)).await;
+    assert!(report().healthy());
+    a.sky.outage(true);
+    let running = tokio::spawn(running.run_until(CancellationToken::new()));
+    until(&|| !report().healthy()).await;
+    let text = report().to_string();
+    let line = "[-]leader-election failed: leadership was lost, and work still runs";
+    assert!(text.contains(line), "{text}");
+    drop(free);
+    let ended = running.await.unwrap().unwrap_err();
+    assert!(matches!(ended, OperatorError::LeadershipLost { .. }));
+    assert!(report().healthy());
 }
 
 #[tokio::test(start_paused = true)]
