@@ -1,6 +1,6 @@
 //! Whether memory stays flat while a listener stands still: events without end on a few objects.
 //!
-//! `cargo run --release -p pilothouse-bench --bin stopped [events]`, ten million unless said. The source is in the process
+//! `cargo run --release -p pilothouse-bench --features framework --bin stopped [events]`, ten million unless said. The source is in the process
 //! and hands out events as fast as they are taken; the stream of the informer is never read.
 
 use std::{env, error::Error, fs, time::Instant};

@@ -1,0 +1,205 @@
+//! Builds the peers, runs them in turn, and writes the table.
+//!
+//! * In each round every peer runs once, so that what the machine does slowly over an hour meets all of them.
+//! * A run during which more than 6 % of the machine went to others does not count and is repeated, at most
+//!   [`TRIES`] times.
+//! * A run in which a peer did not see every object and every event is an error.
+//! * Memory is taken once before: a virtual machine's host gives it slowly the first time, and whoever needs most
+//!   would pay for it.
+
+mod machine;
+mod peer;
+mod report;
+mod run;
+mod server;
+mod settings;
+mod stats;
+mod table;
+mod trial;
+mod workload;
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    error::Error,
+    fs,
+    path::PathBuf,
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use clap::{Arg, ArgMatches, value_parser};
+
+use crate::reader;
+use peer::{Peer, Place};
+use run::{Run, Runs};
+use server::Server;
+use settings::Settings;
+pub use settings::arguments;
+use table::Row;
+use trial::Trial;
+use workload::Workload;
+
+/// How often a peer may be disturbed in one round.
+const TRIES: usize = 5;
+
+/// What `touch` takes.
+pub fn touch_arguments() -> Vec<Arg> {
+    vec![
+        Arg::new("MiB")
+            .required(true)
+            .value_parser(value_parser!(usize))
+            .help("how much"),
+    ]
+}
+
+/// Writes to so much memory, and ends.
+pub fn touch(matches: &ArgMatches) {
+    let mut memory = vec![0_u8; matches.get_one::<usize>("MiB").copied().unwrap_or(0) << 20];
+    memory.iter_mut().step_by(4096).for_each(|byte| *byte = 1);
+    std::hint::black_box(&memory);
+}
+
+/// Does it all.
+pub fn main(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
+    let settings = Settings::new(matches)?;
+    let start = Instant::now();
+    let programs = build(&settings)?;
+    let folder = tempfile::tempdir()?;
+    let kubeconfig = folder.path().join("kubeconfig");
+    let mut report = report::head(&settings);
+    for objects in settings.objects.iter().copied() {
+        touch_apart(settings.touch)?;
+        eprintln!("server: {objects} Pods");
+        let mut server = Server::start(settings.seed, objects, settings.tls, &kubeconfig)?;
+        if !settings.tls {
+            report.push_str(&raw(&mut server, objects, settings.events)?);
+        }
+        let trial = Trial {
+            objects,
+            events: if settings.only.contains(&Workload::Modified) {
+                settings.events
+            } else {
+                0
+            },
+        };
+        let mut rows: Vec<_> = programs
+            .iter()
+            .map(|(peer, _)| Row {
+                peer: peer.name.to_owned(),
+                ours: peer.is_ours(),
+                runs: Runs::default(),
+            })
+            .collect();
+        for round in 1..=settings.rounds {
+            for ((peer, program), row) in programs.iter().zip(&mut rows) {
+                for _ in 0..TRIES {
+                    let run = trial.run(peer, program, &mut server, &kubeconfig)?;
+                    progress(
+                        start.elapsed(),
+                        objects,
+                        (round, settings.rounds),
+                        peer,
+                        &run,
+                    );
+                    // What a smoke run takes does not matter, so nothing disturbs it.
+                    if row.runs.take(if settings.quick {
+                        Run {
+                            foreign: 0.0,
+                            ..run
+                        }
+                    } else {
+                        run
+                    }) {
+                        break;
+                    }
+                }
+            }
+        }
+        report.push_str(&report::tables(&settings.only, objects, &rows));
+    }
+    report.push_str(&report::peers(&settings.peers));
+    print!("{report}");
+    if let Some(file) = &settings.output {
+        fs::write(file, report).map_err(|error| format!("{}: {error}", file.display()))?;
+    }
+    Ok(())
+}
+
+fn build(settings: &Settings) -> Result<Vec<(Peer, PathBuf)>, Box<dyn Error>> {
+    let place = Place::new(!settings.quick);
+    let mut programs = Vec::new();
+    for peer in &settings.peers {
+        eprintln!("building {}", peer.name);
+        programs.push((*peer, peer.build(&place)?));
+    }
+    Ok(programs)
+}
+
+/// In another process, which gives it back by ending.
+fn touch_apart(mebibytes: u64) -> Result<(), Box<dyn Error>> {
+    if mebibytes > 0 {
+        eprintln!("touching {mebibytes} MiB");
+        let status = Command::new(std::env::current_exe()?)
+            .args(["touch", &mebibytes.to_string()])
+            .status()?;
+        if !status.success() {
+            return Err(format!(
+                "{mebibytes} MiB of memory could not be taken ({status}); say less with --touch"
+            )
+            .into());
+        }
+    }
+    Ok(())
+}
+
+/// What the server gives to a reader that does nothing with it, from a process apart.
+fn raw(server: &mut Server, objects: u64, events: u64) -> Result<String, Box<dyn Error>> {
+    let read = |path: &str, events: Option<u64>| -> Result<reader::Reading, Box<dyn Error>> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(["read", server.address(), path]);
+        if let Some(events) = events {
+            command.args(["--events", &events.to_string()]);
+        }
+        let output = command.output()?;
+        if !output.status.success() {
+            return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
+        }
+        Ok(serde_json::from_slice(&output.stdout)?)
+    };
+    let list = read("/api/v1/pods?resourceVersion=0", None)?;
+    // With its bookmark.
+    let streamed = read(
+        "/api/v1/pods?watch=true&sendInitialEvents=true",
+        Some(objects + 1),
+    )?;
+    server.modify(events)?;
+    let first = crate::generator::FIRST_VERSION + objects;
+    let read = {
+        let path = format!("/api/v1/pods?watch=true&resourceVersion={first}");
+        reader::read(server.address(), &path, Some(events))?
+    };
+    server.reset()?;
+    Ok(report::raw(objects, &list, &streamed, &read))
+}
+
+fn progress(since: Duration, objects: u64, round: (usize, usize), peer: &Peer, run: &Run) {
+    let results = &run.results;
+    eprintln!(
+        "{:5.0} s  {objects} objects, round {} of {}: {:<28} sync {:.2} s, {:.0} events/s, server {:.2} s CPU, others {:.1} %{}",
+        since.as_secs_f64(),
+        round.0,
+        round.1,
+        peer.name,
+        results.sync_seconds,
+        results.events as f64 / results.events_seconds.max(1e-9),
+        run.server_cpu,
+        run.foreign * 100.0,
+        if run.is_disturbed() {
+            ", disturbed"
+        } else {
+            ""
+        }
+    );
+}

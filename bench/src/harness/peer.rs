@@ -1,0 +1,192 @@
+//! Who is measured, and how each is built.
+
+use std::{
+    error::Error,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// A peer in one of its settings.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Peer {
+    /// In tables, and for `--without`.
+    pub(super) name: &'static str,
+    /// Its folder in `bench/peers`.
+    folder: &'static str,
+    /// The feature it is built with.
+    jemalloc: bool,
+    /// What is set in its environment.
+    pub(super) environment: &'static [(&'static str, &'static str)],
+    /// What its settings are, and where they come from.
+    pub(super) settings: &'static str,
+}
+
+const fn rust(
+    name: &'static str,
+    folder: &'static str,
+    jemalloc: bool,
+    settings: &'static str,
+) -> Peer {
+    Peer {
+        name,
+        folder,
+        jemalloc,
+        environment: &[],
+        settings,
+    }
+}
+
+const OURS: &str = "`Client::new(Config::infer())` and `Informers::new`: nothing set. Streamed list, managed fields left out, JSON. One listener";
+const KUBE: &str = "`Client::try_default`, `watcher::Config::default` (kube-runtime `watcher.rs`: pages of 500, then a watch), `reflector`. JSON. Managed fields kept";
+
+/// Everyone.
+pub(super) const PEERS: [Peer; 6] = [
+    rust("pilothouse", "pilothouse", false, OURS),
+    rust(
+        "pilothouse jemalloc",
+        "pilothouse",
+        true,
+        "the same, with tikv-jemallocator",
+    ),
+    rust("kube-rs", "kube-rs", false, KUBE),
+    rust(
+        "kube-rs jemalloc",
+        "kube-rs",
+        true,
+        "the same, with tikv-jemallocator",
+    ),
+    Peer {
+        environment: &[("BENCH_STREAMING", "1")],
+        ..rust(
+            "kube-rs jemalloc streaming",
+            "kube-rs",
+            true,
+            "the same, and `streaming_lists`, which is not the default",
+        )
+    },
+    Peer {
+        name: "client-go JSON",
+        folder: "client-go",
+        jemalloc: false,
+        environment: &[],
+        settings: "typed clientset and shared informer factory, WatchListClient on (client-go `features/known_features.go`), QPS -1 (controller-runtime `pkg/client/config/config.go`), JSON instead of protobuf, one handler. Managed fields kept",
+    },
+];
+
+impl Peer {
+    /// Whether it is Pilothouse.
+    pub(super) fn is_ours(&self) -> bool {
+        self.folder == "pilothouse"
+    }
+
+    /// Whether it is written in Go.
+    pub(super) fn is_go(&self) -> bool {
+        self.folder == "client-go"
+    }
+
+    /// Whether it has the system's allocator.
+    pub(super) fn is_plain(&self) -> bool {
+        !self.jemalloc
+    }
+
+    /// Builds it, and gives the program. What is up to date is not built again.
+    pub(super) fn build(&self, place: &Place) -> Result<PathBuf, Box<dyn Error>> {
+        let source = place.repository.join("bench/peers").join(self.folder);
+        let program = place.programs().join(self.name.replace(' ', "-"));
+        fs::create_dir_all(place.programs())?;
+        if self.is_go() {
+            let mut go = Command::new("go");
+            go.arg("build")
+                .arg("-trimpath")
+                .arg("-o")
+                .arg(&program)
+                .arg(".")
+                .current_dir(source)
+                .env("CGO_ENABLED", "0");
+            run(go)?;
+            return Ok(program);
+        }
+        if self.is_ours() {
+            // The versions that the workspace is tested with.
+            fs::copy(
+                place.repository.join("Cargo.lock"),
+                source.join("Cargo.lock"),
+            )?;
+        }
+        let mut cargo = Command::new(option_env!("CARGO").unwrap_or("cargo"));
+        cargo
+            .arg("build")
+            .arg("--quiet")
+            .current_dir(&source)
+            .env("CARGO_TARGET_DIR", place.built());
+        if !self.is_ours() {
+            cargo.arg("--locked");
+        }
+        if place.release {
+            cargo.arg("--release");
+        } else {
+            // Nobody looks into a smoke run with a debugger.
+            cargo
+                .env("CARGO_PROFILE_DEV_DEBUG", "0")
+                .env("CARGO_INCREMENTAL", "0");
+        }
+        if self.jemalloc {
+            cargo.args(["--features", "jemalloc"]);
+        }
+        run(cargo)?;
+        let profile = if place.release { "release" } else { "debug" };
+        // Both variants bear one name, and a copy must not be written while it runs.
+        let built = place
+            .built()
+            .join(profile)
+            .join(format!("peer-{}", self.folder));
+        let _ = fs::remove_file(&program);
+        fs::copy(built, &program)?;
+        Ok(program)
+    }
+}
+
+fn run(mut command: Command) -> Result<(), Box<dyn Error>> {
+    let status = command
+        .status()
+        .map_err(|error| format!("{}: {error}", command.get_program().display()))?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("{command:?}: {status}").into())
+    }
+}
+
+/// Where the sources are, and where what is built goes.
+pub(super) struct Place {
+    pub(super) repository: PathBuf,
+    pub(super) target: PathBuf,
+    pub(super) release: bool,
+}
+
+impl Place {
+    /// That of this program.
+    pub(super) fn new(release: bool) -> Self {
+        let repository = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .parent()
+            .map_or_else(PathBuf::new, Path::to_owned);
+        let target = std::env::var_os("CARGO_TARGET_DIR")
+            .map_or_else(|| repository.join("target"), PathBuf::from);
+        Self {
+            repository,
+            target,
+            release,
+        }
+    }
+
+    fn built(&self) -> PathBuf {
+        self.target.join("peers")
+    }
+
+    fn programs(&self) -> PathBuf {
+        self.target
+            .join("peers/programs")
+            .join(if self.release { "release" } else { "debug" })
+    }
+}

@@ -1,0 +1,92 @@
+//! What is written down.
+
+use std::{fmt::Write, process::Command};
+
+use super::{
+    machine,
+    peer::Peer,
+    settings::Settings,
+    table::{self, Row},
+    workload::Workload,
+};
+use crate::reader::Reading;
+
+/// Machine, versions and settings.
+pub(super) fn head(settings: &Settings) -> String {
+    let mut text = String::from("# Side by side with the peers\n\n");
+    if settings.quick {
+        text.push_str("A smoke run, built without optimisation: its times mean nothing.\n\n");
+    }
+    let transport = if settings.tls {
+        "TLS; HTTP/2 or HTTP/1.1, as each peer asks for"
+    } else {
+        "cleartext, HTTP/1.1"
+    };
+    let _ = writeln!(
+        text,
+        "* Machine: {}\n* Versions: {}, {}; crates and modules as in the peers' lock files\n* Server: the bench's own, {transport}, JSON, no compression; \
+         objects of seed {}\n* Rounds: {}; a cell is the median (smallest–largest) and ×ratio to the best peer's median; Pilothouse is not its own peer\n\
+         * Modifications: {}\n* A run does not count if more than {:.0} % of the machine went to others\n",
+        machine::describe(),
+        version("rustc", "--version"),
+        version("go", "version"),
+        settings.seed,
+        settings.rounds,
+        settings.events,
+        super::run::DISTURBED * 100.0
+    );
+    text
+}
+
+fn version(program: &str, argument: &str) -> String {
+    let output = Command::new(program).arg(argument).output();
+    output.map_or_else(
+        |_| format!("no {program}"),
+        |output| String::from_utf8_lossy(&output.stdout).trim().to_owned(),
+    )
+}
+
+/// What the server gave to a reader that did nothing with it.
+pub(super) fn raw(objects: u64, list: &Reading, streamed: &Reading, events: &Reading) -> String {
+    let rate = |count: u64, reading: &Reading| count as f64 / reading.seconds.max(1e-9);
+    format!(
+        "## {objects} Pods\n\nThe server alone, to a reader that looks at nothing: {:.0} objects/s of a list ({} bytes each), {:.0} objects/s of a streamed list, \
+         {:.0} modifications/s.\n\n",
+        rate(objects, list),
+        list.bytes / objects.max(1),
+        rate(objects, streamed),
+        rate(events.events, events)
+    )
+}
+
+/// The tables of one number of objects.
+pub(super) fn tables(workloads: &[Workload], objects: u64, rows: &[Row]) -> String {
+    let mut text = String::new();
+    for workload in workloads {
+        let _ = writeln!(
+            text,
+            "### {}, {objects} objects\n\n{}",
+            workload.title(),
+            table::table(workload.measures(), rows)
+        );
+    }
+    text
+}
+
+/// What each peer is set to.
+pub(super) fn peers(peers: &[Peer]) -> String {
+    let mut text = String::from("## Settings\n\n");
+    for peer in peers {
+        let allocator = match (peer.is_go(), peer.is_plain()) {
+            (true, _) => "Go's memory, GOGC as it is",
+            (false, true) => "the system's allocator",
+            (false, false) => "jemalloc",
+        };
+        let _ = writeln!(
+            text,
+            "* **{}** ({allocator}): {}.",
+            peer.name, peer.settings
+        );
+    }
+    text
+}

@@ -1,0 +1,143 @@
+//! What the command line asks for.
+
+use std::path::PathBuf;
+
+use clap::{Arg, ArgAction, ArgMatches, value_parser};
+
+use super::{
+    peer::{PEERS, Peer},
+    workload::Workload,
+};
+
+/// What is measured, of whom and how often.
+#[derive(Clone, Debug)]
+pub(super) struct Settings {
+    pub(super) quick: bool,
+    pub(super) rounds: usize,
+    pub(super) objects: Vec<u64>,
+    pub(super) events: u64,
+    pub(super) only: Vec<Workload>,
+    pub(super) peers: Vec<Peer>,
+    pub(super) seed: u64,
+    pub(super) tls: bool,
+    pub(super) touch: u64,
+    pub(super) output: Option<PathBuf>,
+}
+
+/// What the bench takes.
+pub fn arguments() -> Vec<Arg> {
+    let workloads: Vec<_> = Workload::ALL
+        .iter()
+        .map(|workload| workload.name())
+        .collect();
+    let number = |name: &'static str, help: &'static str| {
+        Arg::new(name)
+            .long(name)
+            .value_parser(value_parser!(u64))
+            .help(help)
+    };
+    vec![
+        Arg::new("quick").long("quick").action(ArgAction::SetTrue)
+            .help("A smoke run: few objects, one round, peers in Rust with the system's allocator and without optimisation. Its times mean nothing"),
+        number("rounds", "How often each peer runs [default: 5, or 1 if quick]"),
+        number("objects", "How many Pods, several with commas [default: 10000,50000, or 1000 if quick]").value_delimiter(','),
+        number("events", "How many modifications [default: 200000, or 5000 if quick]"),
+        Arg::new("only").long("only").value_delimiter(',').value_parser(workloads).help("Only these workloads"),
+        Arg::new("without").long("without").value_delimiter(',').help("Without these peers: go, jemalloc, or a name"),
+        number("seed", "Of the objects").default_value("1"),
+        number("touch", "MiB of memory to take once before each number of objects, so that the host has backed it [default: what the largest peer may need]"),
+        Arg::new("tls").long("tls").action(ArgAction::SetTrue).help("HTTPS, and HTTP/2 for who wants it"),
+        Arg::new("output").long("output").short('o').value_name("FILE").value_parser(value_parser!(PathBuf)).help("Where to write the table [default: only to the standard output]"),
+    ]
+}
+
+impl Settings {
+    pub(super) fn new(matches: &ArgMatches) -> Result<Self, String> {
+        let quick = matches.get_flag("quick");
+        let number = |name: &str, usual: u64, in_quick: u64| {
+            matches
+                .get_one(name)
+                .copied()
+                .unwrap_or(if quick { in_quick } else { usual })
+        };
+        let texts = |name: &str| {
+            matches
+                .get_many::<String>(name)
+                .into_iter()
+                .flatten()
+                .cloned()
+                .collect::<Vec<_>>()
+        };
+        let mut objects: Vec<u64> = matches
+            .get_many("objects")
+            .into_iter()
+            .flatten()
+            .copied()
+            .collect();
+        if objects.is_empty() {
+            objects = if quick {
+                vec![1_000]
+            } else {
+                vec![10_000, 50_000]
+            };
+        }
+        if let Some(count) = objects
+            .iter()
+            .find(|count| !(1..=1_000_000).contains(*count))
+        {
+            return Err(format!("--objects {count}: from 1 to 1000000"));
+        }
+        let (rounds, events) = (number("rounds", 5, 1), number("events", 200_000, 5_000));
+        if rounds == 0 {
+            return Err("--rounds 0: at least 1".to_owned());
+        }
+        // Resource versions keep their number of digits, and a peer is told of a first and of a last event.
+        if !(2..=50_000_000).contains(&events) {
+            return Err(format!("--events {events}: from 2 to 50000000"));
+        }
+        let only = texts("only");
+        let only = Workload::ALL
+            .into_iter()
+            .filter(|workload| only.is_empty() || only.iter().any(|name| name == workload.name()))
+            .collect();
+        let most = objects.iter().max().copied().unwrap_or(0);
+        Ok(Self {
+            quick,
+            rounds: rounds as usize,
+            only,
+            peers: peers(&texts("without"), quick)?,
+            seed: number("seed", 1, 1),
+            tls: matches.get_flag("tls"),
+            // 45 KB of a Pod in the largest peer, twice that with what changes leave behind.
+            touch: number("touch", 1024 + most * 90_000 / (1 << 20), 0),
+            output: matches.get_one("output").cloned(),
+            objects,
+            events,
+        })
+    }
+}
+
+/// Those that are left.
+pub(super) fn peers(without: &[String], quick: bool) -> Result<Vec<Peer>, String> {
+    let is = |peer: &Peer, name: &str| match name {
+        "go" => peer.is_go(),
+        "jemalloc" => !peer.is_plain(),
+        name => peer.name == name,
+    };
+    for name in without {
+        if !PEERS.iter().any(|peer| is(peer, name)) {
+            let names = PEERS.map(|peer| peer.name).join(", ");
+            return Err(format!("--without {name}: go, jemalloc, or one of {names}"));
+        }
+    }
+    let left: Vec<_> = PEERS
+        .into_iter()
+        .filter(|peer| !quick || (peer.is_plain() && !peer.is_go()))
+        .filter(|peer| !without.iter().any(|name| is(peer, name)))
+        .collect();
+    if left.is_empty() {
+        Err("--without: nobody is left".to_owned())
+    } else {
+        Ok(left)
+    }
+}

@@ -1,0 +1,111 @@
+//! From a request to its answer.
+
+use std::{
+    collections::VecDeque,
+    convert::Infallible,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use http_body_util::{BodyExt, combinators::BoxBody};
+use hyper::{Method, Response, StatusCode, header};
+use serde_json::json;
+
+use super::{Served, Stock, discovery, events::Events, query::Query};
+
+/// As much of a list as is handed to the connection at once.
+const PART: usize = 256 * 1024;
+
+pub(super) type Answer = Response<BoxBody<Bytes, Infallible>>;
+
+/// Answers; what is not there is told on the standard error, since a peer may need it.
+pub(super) fn answer(served: &Arc<Served>, method: &Method, path: &str, query: &str) -> Answer {
+    if method != Method::GET {
+        return failure(
+            StatusCode::METHOD_NOT_ALLOWED,
+            &format!("{method} {path}: this server is only read"),
+        );
+    }
+    let Some(stock) = served.stock(path) else {
+        return match discovery::answer(path) {
+            Some(value) => json(StatusCode::OK, Parts::new([value.to_string().into()])),
+            None => failure(
+                StatusCode::NOT_FOUND,
+                &format!("{path}: the bench's server does not have it"),
+            ),
+        };
+    };
+    match Query::read(query) {
+        Ok(query) if query.watch => {
+            let events = Events::new(served.clone(), stock, query.initial_events, query.version);
+            json(StatusCode::OK, events)
+        }
+        Ok(query) => json(StatusCode::OK, list(stock, &query)),
+        Err(wrong) => failure(StatusCode::BAD_REQUEST, &wrong),
+    }
+}
+
+fn list(stock: &Stock, query: &Query) -> Parts {
+    let page = query.page(stock.len());
+    let rest = stock.len() - page.end;
+    let head = stock.head((rest > 0).then_some((page.end, rest)));
+    Parts::new([head.into(), stock.page(page), Bytes::from_static(b"]}\n")])
+}
+
+fn failure(code: StatusCode, message: &str) -> Answer {
+    eprintln!("{message}");
+    let status = json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": message,
+        "reason": code.canonical_reason().unwrap_or_default().replace(' ', ""), "code": code.as_u16(),
+    });
+    json(code, Parts::new([status.to_string().into()]))
+}
+
+fn json(
+    code: StatusCode,
+    body: impl Body<Data = Bytes, Error = Infallible> + Send + Sync + 'static,
+) -> Answer {
+    let mut response = Response::new(body.boxed());
+    *response.status_mut() = code;
+    response.headers_mut().insert(
+        header::CONTENT_TYPE,
+        header::HeaderValue::from_static("application/json"),
+    );
+    response
+}
+
+/// Bytes that are there already, in parts that a connection can take.
+struct Parts(VecDeque<Bytes>);
+
+impl Parts {
+    fn new(parts: impl IntoIterator<Item = Bytes>) -> Self {
+        Self(parts.into_iter().filter(|part| !part.is_empty()).collect())
+    }
+}
+
+impl Body for Parts {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let part = match self.0.front_mut() {
+            Some(large) if large.len() > PART => Some(large.split_to(PART)),
+            _ => self.0.pop_front(),
+        };
+        Poll::Ready(part.map(|part| Ok(Frame::data(part))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.0.iter().map(|part| part.len() as u64).sum())
+    }
+}
