@@ -394,6 +394,26 @@ fn what_a_key_wrote_is_awaited_until_the_cache_has_come_to_it_or_it_is_gone() {
 }
 
 #[test]
+fn a_key_that_waits_is_shown_with_what_it_waits_for() {
+    let mut core = after(at("20"));
+    core.demand(&KEY, (1, 0), &2, at("30"), &Hand::new(), 5);
+    ask(&mut core, 0, &Hand::new(), 7);
+    let asks = core.take_due(PATIENCE);
+    // What the server has settled is not waited for.
+    core.settle(
+        &asks[0],
+        object("uid", "20", &|_| true),
+        &Hand::new(),
+        PATIENCE,
+    );
+    let shown = core.parked(9);
+    let asked: Vec<_> = shown.iter().flat_map(|one| one.asked.clone()).collect();
+    assert_eq!((shown[0].key, shown[0].since), (KEY, 7));
+    assert_eq!(asked, [(1, 2, at("30"))]);
+    assert!(core.parked(0).is_empty());
+}
+
+#[test]
 fn of_a_key_that_nobody_reconciles_any_more_nothing_is_missing() {
     let list = Hand::new().at("30");
     let mut core = after(at("20"));
@@ -422,6 +442,13 @@ fn what_a_key_without_an_object_asks_for_ends_by_itself() {
     assert_eq!(core.next_due(), Some(PATIENCE));
     let asks = core.take_due(PATIENCE);
     core.settle(&asks[0], Found::Unavailable, &Hand::new(), PATIENCE);
+    assert_eq!((core.len(), core.next_due()), (0, None));
+
+    let mut core = after(at("20"));
+    core.forget(&KEY);
+    let asks = core.take_due(PATIENCE);
+    let there = object("uid", "20", &|_| true);
+    core.settle(&asks[0], there, &Hand::new(), PATIENCE);
     assert_eq!((core.len(), core.next_due()), (0, None));
 
     let mut core = after(at("20"));
@@ -528,7 +555,25 @@ fn too_much_of_one_key_is_put_together_and_still_waited_for() {
     assert!(matches!(core.ask(&0, (), just, &now, 0), Gate::Open(..)));
     assert_eq!(core.len(), 0);
 
+    // Together with one that the server has settled the others are waited for.
+    let mut core = Core::<u32, ()>::new();
+    demand(&mut core, 0, "99999");
+    core.ask(&0, (), just, &before, 0);
+    let asks = core.take_due(PATIENCE);
+    let there = object("uid", "99999", &|_| true);
+    assert_eq!(core.settle(&asks[0], there, &before, PATIENCE).1.len(), 1);
+    for object in 1..=TOKENS as u32 {
+        demand(&mut core, object, &(20_000 + object).to_string());
+    }
+    assert_eq!(core.tokens(), 2);
+    core.heard(0, &(TOKENS as u32), Change::Seen(None, "30000"));
+    assert_eq!(
+        core.ask(&0, (), just, &before, 0),
+        Gate::Closed { first: true }
+    );
+
     // What cannot be put together goes, the oldest first, and is counted.
+    let mut core = Core::<u32, ()>::new();
     for object in 0..=TOKENS as u32 {
         demand(&mut core, object, "b");
     }

@@ -121,6 +121,21 @@ fn a_collection_that_is_far_enough_answers_for_all_its_objects() {
 }
 
 #[test]
+fn what_is_gone_from_a_list_is_told_of_once_and_awaited_no_longer() {
+    let writes = Writes::new();
+    demand(&writes, 1, 5, "20", 0);
+    demand(&writes, 2, 6, "30", 0);
+    assert!(!is_open(&writes, 2, 4));
+    assert_eq!((writes.len(), writes.parked(9).len()), (2, 1));
+    assert!(writes.awaits(&1, &[0], &5) && !writes.awaits(&1, &[0], &6));
+    assert_eq!(writes.wake(0, true, &Empty(Some("30")), 7), [woken(2, 3)]);
+    assert_eq!(writes.take_missing(), [1].into());
+    assert_eq!(writes.take_missing(), [].into());
+    assert!(!writes.awaits(&1, &[0], &5));
+    assert_eq!(writes.len(), 0);
+}
+
+#[test]
 fn what_was_put_together_is_waited_for_when_the_object_that_stands_for_it_is_written_again() {
     let writes = Shared::<usize, ()>::new();
     let write = |object, version: usize| {
