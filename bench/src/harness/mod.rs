@@ -1,8 +1,8 @@
 //! Builds the peers, runs them in turn, and writes the table.
 //!
 //! * In each round every peer runs once, so that what the machine does slowly over an hour meets all of them.
-//! * A run during which more than 6 % of the machine went to others does not count and is repeated, at most
-//!   [`TRIES`] times.
+//! * A run during which more than 6 % of the machine went to others does not count and is repeated, up to four
+//!   times.
 //! * A run in which a peer did not see every object and every event is an error.
 //! * Memory is taken once before: a virtual machine's host gives it slowly the first time, and whoever needs most
 //!   would pay for it.
