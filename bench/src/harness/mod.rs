@@ -3,11 +3,12 @@
 //! * In each round every peer runs once, so that what the machine does slowly over an hour meets all of them.
 //! * A run during which more than 6 % of the machine went to others does not count and is repeated, up to four
 //!   times.
-//! * A run in which a peer did not see every object and every event is an error.
+//! * A run in which a peer did not see all that there was is an error.
 //! * Memory is taken once before: a virtual machine's host gives it slowly the first time, and whoever needs most
 //!   would pay for it.
 
 mod machine;
+mod part;
 mod peer;
 mod report;
 mod run;
@@ -21,13 +22,7 @@ mod workload;
 #[cfg(test)]
 mod tests;
 
-use std::{
-    error::Error,
-    fs,
-    path::PathBuf,
-    process::Command,
-    time::{Duration, Instant},
-};
+use std::{error::Error, fmt::Write, fs, path::PathBuf, process::Command, time::Instant};
 
 use clap::{Arg, ArgMatches, value_parser};
 
@@ -64,26 +59,72 @@ pub fn touch(matches: &ArgMatches) {
 /// Does it all.
 pub fn main(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
     let settings = Settings::new(matches)?;
-    let start = Instant::now();
     let programs = build(&settings)?;
     let folder = tempfile::tempdir()?;
-    let kubeconfig = folder.path().join("kubeconfig");
+    let bench = Bench {
+        settings: &settings,
+        programs,
+        kubeconfig: folder.path().join("kubeconfig"),
+        start: Instant::now(),
+    };
     let mut report = report::head(&settings);
-    for objects in settings.objects.iter().copied() {
-        touch_apart(settings.touch)?;
-        eprintln!("server: {objects} Pods");
-        let mut server = Server::start(settings.seed, objects, settings.tls, &kubeconfig)?;
-        if !settings.tls {
-            report.push_str(&raw(&mut server, objects, settings.events)?);
+    let mut touched = 0;
+    for trial in settings.trials() {
+        if !bench
+            .programs
+            .iter()
+            .any(|(peer, _)| peer.can(trial.workload))
+        {
+            eprintln!("nobody can {}", trial.workload.name());
+            continue;
         }
-        let trial = Trial {
-            objects,
-            events: if settings.only.contains(&Workload::Modified) {
-                settings.events
-            } else {
-                0
-            },
+        if touched != trial.objects {
+            touched = trial.objects;
+            touch_apart(settings.touch)?;
+        }
+        let measured = bench.measure(trial)?;
+        report.push_str(&measured.raw);
+        report.push_str(&report::tables(&settings.only, &trial, &measured.rows));
+    }
+    report.push_str(&report::peers(&settings.peers));
+    print!("{report}");
+    if let Some(file) = &settings.output {
+        fs::write(file, report).map_err(|error| format!("{}: {error}", file.display()))?;
+    }
+    Ok(())
+}
+
+/// All that is the same for each trial.
+struct Bench<'a> {
+    settings: &'a Settings,
+    programs: Vec<(Peer, PathBuf)>,
+    kubeconfig: PathBuf,
+    start: Instant,
+}
+
+/// What a trial gave.
+struct Measured {
+    /// A row for each peer that can do it.
+    rows: Vec<Row>,
+    /// What is said of the server alone.
+    raw: String,
+}
+
+impl Bench<'_> {
+    /// Has everyone who can do a trial, in turn and in rounds, against one server.
+    fn measure(&self, trial: Trial) -> Result<Measured, Box<dyn Error>> {
+        let settings = self.settings;
+        eprintln!("server: {} {}", trial.objects, trial.workload.objects());
+        let mut server = Server::start(settings.seed, &trial, settings.tls, &self.kubeconfig)?;
+        let raw = if trial.workload == Workload::Cache && !settings.tls {
+            raw(&mut server, trial.objects, settings.events)?
+        } else {
+            String::new()
         };
+        let programs = self.programs.iter();
+        let programs: Vec<_> = programs
+            .filter(|(peer, _)| peer.can(trial.workload))
+            .collect();
         let mut rows: Vec<_> = programs
             .iter()
             .map(|(peer, _)| Row {
@@ -95,36 +136,47 @@ pub fn main(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
         for round in 1..=settings.rounds {
             for ((peer, program), row) in programs.iter().zip(&mut rows) {
                 for _ in 0..TRIES {
-                    let run = trial.run(peer, program, &mut server, &kubeconfig)?;
-                    progress(
-                        start.elapsed(),
-                        objects,
-                        (round, settings.rounds),
-                        peer,
-                        &run,
-                    );
+                    let mut run = trial.run(peer, program, &mut server, &self.kubeconfig)?;
+                    self.progress(&trial, round, peer, &run);
                     // What a smoke run takes does not matter, so nothing disturbs it.
-                    if row.runs.take(if settings.quick {
-                        Run {
-                            foreign: 0.0,
-                            ..run
-                        }
-                    } else {
-                        run
-                    }) {
+                    if settings.quick {
+                        run.foreign = 0.0;
+                    }
+                    if row.runs.take(run) {
                         break;
                     }
                 }
             }
         }
-        report.push_str(&report::tables(&settings.only, objects, &rows));
+        Ok(Measured { rows, raw })
     }
-    report.push_str(&report::peers(&settings.peers));
-    print!("{report}");
-    if let Some(file) = &settings.output {
-        fs::write(file, report).map_err(|error| format!("{}: {error}", file.display()))?;
+
+    fn progress(&self, trial: &Trial, round: usize, peer: &Peer, run: &Run) {
+        let mut measures = String::new();
+        for part in &self.settings.only {
+            if part.workload() == trial.workload {
+                for measure in part.measures().iter().take(2) {
+                    let (name, value) = (measure.name, (measure.value)(run));
+                    let _ = write!(measures, "{name} {value:.0$}; ", measure.digits);
+                }
+            }
+        }
+        eprintln!(
+            "{:5.0} s  {}, {} objects, round {round} of {}: {:<28} {measures}server {:.2} s CPU, others {:.1} %{}",
+            self.start.elapsed().as_secs_f64(),
+            trial.workload.name(),
+            trial.objects,
+            self.settings.rounds,
+            peer.name,
+            run.server_cpu,
+            run.foreign * 100.0,
+            if run.is_disturbed() {
+                ", disturbed"
+            } else {
+                ""
+            }
+        );
     }
-    Ok(())
 }
 
 fn build(settings: &Settings) -> Result<Vec<(Peer, PathBuf)>, Box<dyn Error>> {
@@ -182,24 +234,4 @@ fn raw(server: &mut Server, objects: u64, events: u64) -> Result<String, Box<dyn
     };
     server.reset()?;
     Ok(report::raw(objects, &list, &streamed, &read))
-}
-
-fn progress(since: Duration, objects: u64, round: (usize, usize), peer: &Peer, run: &Run) {
-    let results = &run.results;
-    eprintln!(
-        "{:5.0} s  {objects} objects, round {} of {}: {:<28} sync {:.2} s, {:.0} events/s, server {:.2} s CPU, others {:.1} %{}",
-        since.as_secs_f64(),
-        round.0,
-        round.1,
-        peer.name,
-        results.sync_seconds,
-        results.events as f64 / results.events_seconds.max(1e-9),
-        run.server_cpu,
-        run.foreign * 100.0,
-        if run.is_disturbed() {
-            ", disturbed"
-        } else {
-            ""
-        }
-    );
 }

@@ -7,6 +7,8 @@ use std::{
     process::Command,
 };
 
+use super::workload::Workload;
+
 /// A peer in one of its settings.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Peer {
@@ -16,6 +18,8 @@ pub(super) struct Peer {
     folder: &'static str,
     /// The feature it is built with.
     jemalloc: bool,
+    /// What it can do.
+    workloads: &'static [Workload],
     /// What is set in its environment.
     pub(super) environment: &'static [(&'static str, &'static str)],
     /// What its settings are, and where they come from.
@@ -32,6 +36,7 @@ const fn rust(
         name,
         folder,
         jemalloc,
+        workloads: &[Workload::Cache],
         environment: &[],
         settings,
     }
@@ -69,6 +74,7 @@ pub(super) const PEERS: [Peer; 6] = [
         name: "client-go JSON",
         folder: "client-go",
         jemalloc: false,
+        workloads: &[Workload::Cache],
         environment: &[],
         settings: "typed clientset and shared informer factory, WatchListClient on (client-go `features/known_features.go`), QPS -1 (controller-runtime `pkg/client/config/config.go`), JSON instead of protobuf, one handler. Managed fields kept",
     },
@@ -78,6 +84,11 @@ impl Peer {
     /// Whether it is Pilothouse.
     pub(super) fn is_ours(&self) -> bool {
         self.folder == "pilothouse"
+    }
+
+    /// Whether it has this workload.
+    pub(super) fn can(&self, workload: Workload) -> bool {
+        self.workloads.contains(&workload)
     }
 
     /// Whether it is written in Go.

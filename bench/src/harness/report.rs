@@ -4,10 +4,11 @@ use std::{fmt::Write, process::Command};
 
 use super::{
     machine,
+    part::Part,
     peer::Peer,
     settings::Settings,
     table::{self, Row},
-    workload::Workload,
+    trial::Trial,
 };
 use crate::reader::Reading;
 
@@ -26,13 +27,14 @@ pub(super) fn head(settings: &Settings) -> String {
         text,
         "* Machine: {}\n* Versions: {}, {}; crates and modules as in the peers' lock files\n* Server: the bench's own, {transport}, JSON, no compression; \
          objects of seed {}\n* Rounds: {}; a cell is the median (smallest–largest) and ×ratio to the best peer's median; Pilothouse is not its own peer\n\
-         * Modifications: {}\n* A run does not count if more than {:.0} % of the machine went to others\n",
+         * Modifications: {}; with stamps, for latency: {}\n* A run does not count if more than {:.0} % of the machine went to others\n",
         machine::describe(),
         version("rustc", "--version"),
         version("go", "version"),
         settings.seed,
         settings.rounds,
         settings.events,
+        settings.paced,
         super::run::DISTURBED * 100.0
     );
     text
@@ -50,7 +52,7 @@ fn version(program: &str, argument: &str) -> String {
 pub(super) fn raw(objects: u64, list: &Reading, streamed: &Reading, events: &Reading) -> String {
     let rate = |count: u64, reading: &Reading| count as f64 / reading.seconds.max(1e-9);
     format!(
-        "## {objects} Pods\n\nThe server alone, to a reader that looks at nothing: {:.0} objects/s of a list ({} bytes each), {:.0} objects/s of a streamed list, \
+        "## The server alone, {objects} Pods\n\nTo a reader that looks at nothing: {:.0} objects/s of a list ({} bytes each), {:.0} objects/s of a streamed list, \
          {:.0} modifications/s.\n\n",
         rate(objects, list),
         list.bytes / objects.max(1),
@@ -59,15 +61,19 @@ pub(super) fn raw(objects: u64, list: &Reading, streamed: &Reading, events: &Rea
     )
 }
 
-/// The tables of one number of objects.
-pub(super) fn tables(workloads: &[Workload], objects: u64, rows: &[Row]) -> String {
+/// The tables of what was run.
+pub(super) fn tables(parts: &[Part], trial: &Trial, rows: &[Row]) -> String {
     let mut text = String::new();
-    for workload in workloads {
+    for part in parts
+        .iter()
+        .filter(|part| part.workload() == trial.workload)
+    {
         let _ = writeln!(
             text,
-            "### {}, {objects} objects\n\n{}",
-            workload.title(),
-            table::table(workload.measures(), rows)
+            "## {}, {} objects\n\n{}",
+            part.title(trial),
+            trial.objects,
+            table::table(part.measures(), rows)
         );
     }
     text

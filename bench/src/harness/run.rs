@@ -5,9 +5,10 @@ use serde::Deserialize;
 /// More of the machine than this must not go to others during a run.
 pub(super) const DISTURBED: f64 = 0.06;
 
-/// The line that a peer ends with. Seconds and bytes.
+/// The line that a peer ends with. Seconds, bytes, and microseconds where it is told how long something waited. A peer
+/// leaves out what its workload does not have.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 #[allow(missing_docs)]
 pub(super) struct Results {
     pub(super) objects: u64,
@@ -21,6 +22,29 @@ pub(super) struct Results {
     pub(super) events_cpu: f64,
     pub(super) rss_events: u64,
     pub(super) peak: u64,
+    /// Of how many objects there was a reconcile; each once.
+    pub(super) reconciles: u64,
+    /// From the start to the last of them.
+    pub(super) reconciled_seconds: f64,
+    /// From the first to the last of them.
+    pub(super) drain_seconds: f64,
+    pub(super) drain_cpu: f64,
+    pub(super) rss_drained: u64,
+    /// How many stamps were seen in reconciles, each counted once.
+    pub(super) stamps: u64,
+    pub(super) latency_p50: f64,
+    pub(super) latency_p99: f64,
+    pub(super) latency_max: f64,
+    pub(super) latency_cpu: f64,
+    /// The most that was resident from before the relist until it was done.
+    pub(super) peak_relist: u64,
+    /// How many cached objects had another resource version then.
+    pub(super) changed: u64,
+    pub(super) reads: u64,
+    pub(super) read_p50: f64,
+    pub(super) read_p99: f64,
+    pub(super) read_p9999: f64,
+    pub(super) read_max: f64,
 }
 
 /// A run, and what else the machine did meanwhile.
@@ -32,6 +56,17 @@ pub(super) struct Run {
     pub(super) foreign: f64,
     /// Processor seconds of the server.
     pub(super) server_cpu: f64,
+    /// What the server saw of it.
+    pub(super) served: Counts,
+}
+
+/// What the server counts since its last reset.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
+pub(super) struct Counts {
+    /// Connections that it accepted.
+    pub(super) connections: u64,
+    /// Objects that were applied.
+    pub(super) applies: u64,
 }
 
 impl Run {

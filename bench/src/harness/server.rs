@@ -7,6 +7,8 @@ use std::{
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
 };
 
+use super::{run::Counts, trial::Trial};
+
 /// Runs until it is dropped.
 pub(super) struct Server {
     child: Child,
@@ -16,16 +18,18 @@ pub(super) struct Server {
 }
 
 impl Server {
+    /// With the objects that this is done with, and no others.
     pub(super) fn start(
         seed: u64,
-        objects: u64,
+        trial: &Trial,
         tls: bool,
         kubeconfig: &Path,
     ) -> Result<Self, Box<dyn Error>> {
         let mut command = Command::new(std::env::current_exe()?);
         command
             .arg("serve")
-            .args(["--seed", &seed.to_string(), "--pods", &objects.to_string()]);
+            .args(["--seed", &seed.to_string(), "--pods", "0"])
+            .args([trial.workload.argument(), &trial.objects.to_string()]);
         command.arg("--kubeconfig").arg(kubeconfig);
         if tls {
             command.arg("--tls");
@@ -64,16 +68,38 @@ impl Server {
         self.tell(&format!("modify {events}"))
     }
 
+    /// From now on every watch sends so many stamped events, at this rate.
+    pub(super) fn pace(&mut self, rate: u64, events: u64) -> Result<(), Box<dyn Error>> {
+        self.tell(&format!("pace {rate} {events}"))
+    }
+
+    /// Has everyone list again, so many percent of the objects changed.
+    pub(super) fn relist(&mut self, percent: u64) -> Result<(), Box<dyn Error>> {
+        self.tell(&format!("relist {percent}"))
+    }
+
     pub(super) fn reset(&mut self) -> Result<(), Box<dyn Error>> {
         self.tell("reset")
     }
 
+    /// What there was since the reset.
+    pub(super) fn counts(&mut self) -> Result<Counts, Box<dyn Error>> {
+        let text = self.ask("counts")?;
+        serde_json::from_str(&text)
+            .map_err(|error| format!("counts: the server said {text:?}: {error}").into())
+    }
+
     fn tell(&mut self, command: &str) -> Result<(), Box<dyn Error>> {
+        self.ask(command).map(drop)
+    }
+
+    fn ask(&mut self, command: &str) -> Result<String, Box<dyn Error>> {
         writeln!(self.input, "{command}")?;
         self.input.flush()?;
-        match self.line()?.as_str() {
-            "ok" => Ok(()),
-            other => Err(format!("{command}: the server said {other:?}").into()),
+        let line = self.line()?;
+        match line.strip_prefix("ok") {
+            Some(answer) => Ok(answer.trim_start().to_owned()),
+            None => Err(format!("{command}: the server said {line:?}").into()),
         }
     }
 

@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use clap::{Arg, ArgAction, ArgMatches, value_parser};
 
 use super::{
+    part::Part,
     peer::{PEERS, Peer},
-    workload::Workload,
+    trial::Trial,
+    workload::{PACED_OBJECTS, Workload},
 };
 
 /// What is measured, of whom and how often.
@@ -16,7 +18,9 @@ pub(super) struct Settings {
     pub(super) rounds: usize,
     pub(super) objects: Vec<u64>,
     pub(super) events: u64,
-    pub(super) only: Vec<Workload>,
+    /// How many modifications have stamps.
+    pub(super) paced: u64,
+    pub(super) only: Vec<Part>,
     pub(super) peers: Vec<Peer>,
     pub(super) seed: u64,
     pub(super) tls: bool,
@@ -26,10 +30,7 @@ pub(super) struct Settings {
 
 /// What the bench takes.
 pub fn arguments() -> Vec<Arg> {
-    let workloads: Vec<_> = Workload::ALL
-        .iter()
-        .map(|workload| workload.name())
-        .collect();
+    let parts: Vec<_> = Part::ALL.iter().map(|part| part.name()).collect();
     let number = |name: &'static str, help: &'static str| {
         Arg::new(name)
             .long(name)
@@ -40,9 +41,9 @@ pub fn arguments() -> Vec<Arg> {
         Arg::new("quick").long("quick").action(ArgAction::SetTrue)
             .help("A smoke run: few objects, one round, peers in Rust with the system's allocator and without optimisation. Its times mean nothing"),
         number("rounds", "How often each peer runs [default: 5, or 1 if quick]"),
-        number("objects", "How many Pods, several with commas [default: 10000,50000, or 1000 if quick]").value_delimiter(','),
+        number("objects", "How many Pods or ConfigMaps, several with commas; latency always has 1000 [default: 10000,50000, or 1000 if quick]").value_delimiter(','),
         number("events", "How many modifications [default: 200000, or 5000 if quick]"),
-        Arg::new("only").long("only").value_delimiter(',').value_parser(workloads).help("Only these workloads"),
+        Arg::new("only").long("only").value_delimiter(',').value_parser(parts).help("Only these tables"),
         Arg::new("without").long("without").value_delimiter(',').help("Without these peers: go, jemalloc, or a name"),
         number("seed", "Of the objects").default_value("1"),
         number("touch", "MiB of memory to take once before each number of objects, so that the host has backed it [default: what the largest peer may need]"),
@@ -96,9 +97,9 @@ impl Settings {
             return Err(format!("--events {events}: from 2 to 50000000"));
         }
         let only = texts("only");
-        let only = Workload::ALL
+        let only = Part::ALL
             .into_iter()
-            .filter(|workload| only.is_empty() || only.iter().any(|name| name == workload.name()))
+            .filter(|part| only.is_empty() || only.iter().any(|name| name == part.name()))
             .collect();
         let most = objects.iter().max().copied().unwrap_or(0);
         Ok(Self {
@@ -113,7 +114,40 @@ impl Settings {
             output: matches.get_one("output").cloned(),
             objects,
             events,
+            paced: if quick { 1_000 } else { 5_000 },
         })
+    }
+
+    /// What is run, in this order: for each number of objects, and then what has a number of its own.
+    pub(super) fn trials(&self) -> Vec<Trial> {
+        let mut trials = Vec::new();
+        let wants = |workload| self.only.iter().any(|part| part.workload() == workload);
+        let mut add = |workload, objects, events, percent| {
+            if wants(workload) {
+                trials.push(Trial {
+                    workload,
+                    objects,
+                    events,
+                    percent,
+                });
+            }
+        };
+        let modified = self.only.contains(&Part::Modified);
+        for objects in self.objects.iter().copied() {
+            add(
+                Workload::Cache,
+                objects,
+                if modified { self.events } else { 0 },
+                0,
+            );
+            add(Workload::Reconcile, objects, 0, 0);
+            add(Workload::Apply, objects, 0, 0);
+            for percent in [0, 10, 100] {
+                add(Workload::Relist, objects, 0, percent);
+            }
+        }
+        add(Workload::Latency, PACED_OBJECTS, self.paced, 0);
+        trials
     }
 }
 

@@ -1,11 +1,12 @@
 use super::{
     machine,
     peer::PEERS,
-    run::{Results, Run, Runs},
-    settings::peers,
+    run::{Counts, Results, Run, Runs},
+    settings::{Settings, arguments, peers},
     stats::Spread,
     table::{Measure, Row, table},
     trial::Trial,
+    workload::Workload,
 };
 
 fn run(seconds: f64, foreign: f64) -> Run {
@@ -16,7 +17,7 @@ fn run(seconds: f64, foreign: f64) -> Run {
     Run {
         results,
         foreign,
-        server_cpu: 0.0,
+        ..Run::default()
     }
 }
 
@@ -113,25 +114,167 @@ fn a_table_without_a_run_or_a_peer_has_no_ratio() {
     );
 }
 
-#[test]
-fn a_peer_that_did_not_see_everything_is_an_error_that_says_so() {
+/// What a peer says when all went well.
+fn complete(workload: Workload) -> (Trial, Run) {
     let trial = Trial {
-        objects: 10,
+        workload,
+        objects: 20,
         events: 5,
+        percent: 10,
     };
-    let results = |objects, events| Results {
-        objects,
-        events,
+    let results = Results {
+        objects: 20,
+        events: 5,
+        sync_seconds: 1.0,
+        rss_sync: 1,
+        reconciles: 20,
+        reconciled_seconds: 1.0,
+        drain_seconds: 1.0,
+        rss_drained: 1,
+        stamps: 5,
+        latency_p50: 1.0,
+        latency_p99: 1.0,
+        latency_max: 1.0,
+        peak_relist: 1,
+        changed: 2,
+        reads: 1,
+        read_max: 1.0,
         ..Results::default()
     };
-    assert_eq!(trial.check("peer", &results(10, 5)), Ok(()));
+    let served = Counts {
+        connections: 2,
+        applies: if workload == Workload::Apply { 20 } else { 0 },
+    };
+    let run = Run {
+        results,
+        served,
+        ..Run::default()
+    };
+    (trial, run)
+}
+
+#[test]
+fn a_peer_that_did_not_see_everything_is_an_error_that_says_so() {
+    type Spoil = fn(&mut Run);
+    let cases: [(Workload, Spoil, &str); 11] = [
+        (
+            Workload::Cache,
+            |run| run.results.objects = 19,
+            "peer has not all objects of 20: 19",
+        ),
+        (
+            Workload::Cache,
+            |run| run.results.events = 6,
+            "peer was not told of all events of 5: 6",
+        ),
+        (
+            Workload::Cache,
+            |run| run.results.sync_seconds = 0.0,
+            "peer did not measure sync_seconds: 0",
+        ),
+        (
+            Workload::Reconcile,
+            |run| run.results.reconciles = 21,
+            "peer has not reconciled each object once of 20: 21",
+        ),
+        (
+            Workload::Reconcile,
+            |run| run.served.applies = 1,
+            "peer has not applied all of 0: 1",
+        ),
+        (
+            Workload::Apply,
+            |run| run.served.applies = 19,
+            "peer has not applied all of 20: 19",
+        ),
+        (
+            Workload::Apply,
+            |run| run.results.drain_seconds = 0.0,
+            "peer did not measure drain_seconds: 0",
+        ),
+        (
+            Workload::Latency,
+            |run| run.results.stamps = 4,
+            "peer has not reconciled all events of 5: 4",
+        ),
+        (
+            Workload::Latency,
+            |run| run.results.latency_p99 = 0.0,
+            "peer did not measure latency_p99: 0",
+        ),
+        (
+            Workload::Relist,
+            |run| run.results.changed = 0,
+            "peer has not got all changes of 2: 0",
+        ),
+        (
+            Workload::Relist,
+            |run| run.results.reads = 0,
+            "peer did not measure reads: 0",
+        ),
+    ];
+    for (workload, spoil, expected) in cases {
+        let (trial, mut run) = complete(workload);
+        assert_eq!(trial.check("peer", &run), Ok(()));
+        spoil(&mut run);
+        assert_eq!(trial.check("peer", &run), Err(expected.to_owned()));
+    }
+}
+
+#[test]
+fn a_relist_without_changes_has_the_one_that_tells_of_its_end() {
+    let (trial, mut run) = complete(Workload::Relist);
+    run.results.changed = 1;
+    let unchanged = Trial {
+        percent: 0,
+        ..trial
+    };
+    assert_eq!(unchanged.check("peer", &run), Ok(()));
+}
+
+#[test]
+fn a_peer_leaves_out_what_it_does_not_measure_and_invents_nothing() {
+    let read = serde_json::from_str::<Results>;
+    let results = read(r#"{"reconciles":3}"#).expect("the others are 0");
+    assert_eq!((results.reconciles, results.objects), (3, 0));
+    assert!(read(r#"{"reconcile":3}"#).is_err());
+}
+
+fn trials(line: &[&str]) -> Vec<(&'static str, u64, u64, u64)> {
+    let command = clap::Command::new("bench").args(arguments());
+    let matches = command.get_matches_from([&["bench"], line].concat());
+    let settings = Settings::new(&matches).expect("settings");
+    let trials = settings.trials();
+    let told = |trial: &Trial| {
+        let name = trial.workload.name();
+        (name, trial.objects, trial.events, trial.percent)
+    };
+    trials.iter().map(told).collect()
+}
+
+#[test]
+fn each_workload_is_run_once_for_each_number_of_objects_and_a_paced_one_once() {
     assert_eq!(
-        trial.check("peer", &results(9, 5)),
-        Err("peer has 9 objects of 10".to_owned())
+        trials(&["--objects", "10,20", "--events", "7"]),
+        [
+            ("cache", 10, 7, 0),
+            ("reconcile", 10, 0, 0),
+            ("apply", 10, 0, 0),
+            ("relist", 10, 0, 0),
+            ("relist", 10, 0, 10),
+            ("relist", 10, 0, 100),
+            ("cache", 20, 7, 0),
+            ("reconcile", 20, 0, 0),
+            ("apply", 20, 0, 0),
+            ("relist", 20, 0, 0),
+            ("relist", 20, 0, 10),
+            ("relist", 20, 0, 100),
+            ("latency", 1_000, 5_000, 0),
+        ]
     );
     assert_eq!(
-        trial.check("peer", &results(10, 6)),
-        Err("peer was told of 6 events of 5".to_owned())
+        trials(&["--only", "sync,reconcile", "--objects", "10"]),
+        [("cache", 10, 0, 0), ("reconcile", 10, 0, 0)]
     );
 }
 

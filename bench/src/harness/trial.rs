@@ -15,17 +15,21 @@ use super::{
     peer::Peer,
     run::{Results, Run},
     server::Server,
+    workload::{PACE, Workload},
 };
 
 /// No peer takes so long.
 const LIMIT: Duration = Duration::from_secs(900);
 
 /// What a run is to do.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Trial {
+    pub(super) workload: Workload,
     pub(super) objects: u64,
     /// 0 ends after the sync.
     pub(super) events: u64,
+    /// How many percent of the objects change before all are listed again.
+    pub(super) percent: u64,
 }
 
 impl Trial {
@@ -41,6 +45,8 @@ impl Trial {
         let before = Moment::now(server.id())?;
         let mut child = Command::new(program)
             .env("KUBECONFIG", kubeconfig)
+            .env("BENCH_WORKLOAD", self.workload.name())
+            .env("BENCH_OBJECTS", self.objects.to_string())
             .env("BENCH_EVENTS", self.events.to_string())
             .envs(peer.environment.iter().copied())
             .stdout(Stdio::piped())
@@ -52,7 +58,12 @@ impl Trial {
         for line in BufReader::new(output).lines() {
             let line = line?;
             if line == "synced" {
-                server.modify(self.events)?;
+                match self.workload {
+                    Workload::Cache => server.modify(self.events)?,
+                    Workload::Latency => server.pace(PACE, self.events)?,
+                    Workload::Relist => server.relist(self.percent)?,
+                    Workload::Reconcile | Workload::Apply => {}
+                }
             } else {
                 results = Some(
                     serde_json::from_str(&line)
@@ -64,29 +75,90 @@ impl Trial {
         let after = Moment::now(server.id())?;
         let results: Results =
             results.ok_or_else(|| format!("{} ended without a result", peer.name))?;
-        self.check(peer.name, &results)?;
-        Ok(Run {
+        let run = Run {
             results,
             foreign: after.foreign_since(&before, machine::cores()),
             server_cpu: after.server_since(&before),
-        })
+            served: server.counts()?,
+        };
+        self.check(peer.name, &run)?;
+        Ok(run)
     }
 
-    /// Whether a peer saw everything.
-    pub(super) fn check(self, peer: &str, results: &Results) -> Result<(), String> {
-        if results.objects != self.objects {
-            return Err(format!(
-                "{peer} has {} objects of {}",
-                results.objects, self.objects
-            ));
+    /// Whether a peer saw everything, and measured what its workload is for.
+    pub(super) fn check(&self, peer: &str, run: &Run) -> Result<(), String> {
+        let results = &run.results;
+        let count = |what: &str, found: u64, wanted: u64| {
+            if found == wanted {
+                Ok(())
+            } else {
+                Err(format!("{peer} {what} {wanted}: {found}"))
+            }
+        };
+        let measured = |values: &[(&str, f64)]| {
+            let missing = values.iter().find(|(_, value)| *value <= 0.0);
+            missing.map_or(Ok(()), |(name, value)| {
+                Err(format!("{peer} did not measure {name}: {value}"))
+            })
+        };
+        match self.workload {
+            Workload::Cache => {
+                count("has not all objects of", results.objects, self.objects)?;
+                count("was not told of all events of", results.events, self.events)?;
+                measured(&[
+                    ("sync_seconds", results.sync_seconds),
+                    ("rss_sync", results.rss_sync as f64),
+                ])
+            }
+            Workload::Reconcile | Workload::Apply => {
+                count(
+                    "has not reconciled each object once of",
+                    results.reconciles,
+                    self.objects,
+                )?;
+                let applies = match self.workload {
+                    Workload::Apply => self.objects,
+                    _ => 0,
+                };
+                count("has not applied all of", run.served.applies, applies)?;
+                measured(&[
+                    ("reconciled_seconds", results.reconciled_seconds),
+                    ("drain_seconds", results.drain_seconds),
+                    ("rss_drained", results.rss_drained as f64),
+                ])
+            }
+            Workload::Latency => {
+                count(
+                    "has not reconciled all events of",
+                    results.stamps,
+                    self.events,
+                )?;
+                measured(&[
+                    ("latency_p50", results.latency_p50),
+                    ("latency_p99", results.latency_p99),
+                    ("latency_max", results.latency_max),
+                ])
+            }
+            Workload::Relist => {
+                count("has not all objects of", results.objects, self.objects)?;
+                count(
+                    "has not got all changes of",
+                    results.changed,
+                    self.changed(),
+                )?;
+                measured(&[
+                    ("rss_sync", results.rss_sync as f64),
+                    ("peak_relist", results.peak_relist as f64),
+                    ("reads", results.reads as f64),
+                    ("read_max", results.read_max),
+                ])
+            }
         }
-        if results.events != self.events {
-            return Err(format!(
-                "{peer} was told of {} events of {}",
-                results.events, self.events
-            ));
-        }
-        Ok(())
+    }
+
+    /// How many objects have another resource version after the relist. The one that tells of its end is among them.
+    fn changed(&self) -> u64 {
+        (self.objects * self.percent / 100).max(1)
     }
 }
 

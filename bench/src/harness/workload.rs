@@ -1,103 +1,51 @@
-//! What is measured.
+//! What a peer is asked to do.
 
-use super::{run::Run, table::Measure};
+/// How many modifications there are in a second of `latency`.
+pub(super) const PACE: u64 = 1_000;
 
-const MIB: f64 = 1024.0 * 1024.0;
+/// How many objects `latency` has.
+pub(super) const PACED_OBJECTS: u64 = 1_000;
 
-/// A row of the design's targets.
+/// A program that every peer has; `BENCH_WORKLOAD` names it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Workload {
-    /// A cache that is filled from nothing.
-    Sync,
-    /// Changes that come into a full cache.
-    Modified,
+    /// A cache of Pods, into which modifications come.
+    Cache,
+    /// A controller of ConfigMaps that does nothing.
+    Reconcile,
+    /// A controller of ConfigMaps that applies a child of each.
+    Apply,
+    /// A controller of ConfigMaps, of which a few change, one after the other.
+    Latency,
+    /// A cache of Pods that is read while all are listed again.
+    Relist,
 }
 
 impl Workload {
-    /// All.
-    pub(super) const ALL: [Self; 2] = [Self::Sync, Self::Modified];
-
-    /// What `--only` calls it.
+    /// What peers are told.
     pub(super) fn name(self) -> &'static str {
         match self {
-            Self::Sync => "sync",
-            Self::Modified => "modified",
+            Self::Cache => "cache",
+            Self::Reconcile => "reconcile",
+            Self::Apply => "apply",
+            Self::Latency => "latency",
+            Self::Relist => "relist",
         }
     }
 
-    pub(super) fn title(self) -> &'static str {
+    /// What the server has.
+    pub(super) fn objects(self) -> &'static str {
         match self {
-            Self::Sync => "Cold sync of Pods",
-            Self::Modified => "Modifications into the cache",
+            Self::Cache | Self::Relist => "Pods",
+            Self::Reconcile | Self::Apply | Self::Latency => "ConfigMaps",
         }
     }
 
-    pub(super) fn measures(self) -> &'static [Measure] {
+    /// The server's argument that says how many.
+    pub(super) fn argument(self) -> &'static str {
         match self {
-            Self::Sync => &SYNC,
-            Self::Modified => &MODIFIED,
+            Self::Cache | Self::Relist => "--pods",
+            Self::Reconcile | Self::Apply | Self::Latency => "--config-maps",
         }
     }
-}
-
-const SYNC: [Measure; 4] = [
-    Measure {
-        name: "sync, s",
-        more: false,
-        digits: 2,
-        value: |run| run.results.sync_seconds,
-    },
-    Measure {
-        name: "CPU per object, µs",
-        more: false,
-        digits: 1,
-        value: |run| per(run.results.sync_cpu * 1e6, run.results.objects),
-    },
-    Measure {
-        name: "memory per object, KB",
-        more: false,
-        digits: 1,
-        value: |run| per(grown(run.results.rss_sync, run) / 1e3, run.results.objects),
-    },
-    Measure {
-        name: "peak, MiB",
-        more: false,
-        digits: 0,
-        value: |run| run.results.peak_sync as f64 / MIB,
-    },
-];
-
-const MODIFIED: [Measure; 4] = [
-    Measure {
-        name: "events/s",
-        more: true,
-        digits: 0,
-        value: |run| run.results.events as f64 / run.results.events_seconds.max(1e-9),
-    },
-    Measure {
-        name: "CPU per event, µs",
-        more: false,
-        digits: 1,
-        value: |run| per(run.results.events_cpu * 1e6, run.results.events),
-    },
-    Measure {
-        name: "memory after over after sync",
-        more: false,
-        digits: 2,
-        value: |run| run.results.rss_events as f64 / (run.results.rss_sync as f64).max(1.0),
-    },
-    Measure {
-        name: "memory after, MiB",
-        more: false,
-        digits: 0,
-        value: |run| run.results.rss_events as f64 / MIB,
-    },
-];
-
-fn grown(memory: u64, run: &Run) -> f64 {
-    memory.saturating_sub(run.results.rss_start) as f64
-}
-
-fn per(value: f64, count: u64) -> f64 {
-    value / count.max(1) as f64
 }

@@ -89,7 +89,10 @@ impl Listener {
         let acceptor = self.tls.map(|tls| tls.acceptor);
         loop {
             let stream = match self.listener.accept().await {
-                Ok((stream, _)) => stream,
+                Ok((stream, _)) => {
+                    served.counts.connection();
+                    stream
+                }
                 Err(error) => {
                     eprintln!("accept: {error}");
                     continue;

@@ -13,9 +13,11 @@
 //! It looks at no selector, no field and no namespace, compresses nothing, and never ends a watch.
 //!
 //! It is a process of its own, `pilothouse-bench serve`. It prints `ready <address>` and then takes commands on its
-//! standard input: `modify <count>` and `reset`; each is answered with `ok`. It ends with its input.
+//! standard input: `modify <count>` and `reset`, which are answered with `ok`, and `counts`, which is answered with `ok` and
+//! what was counted since the last reset. It ends with its input.
 
 mod answer;
+mod counts;
 mod discovery;
 mod events;
 mod listener;
@@ -36,6 +38,7 @@ use clap::{Arg, ArgAction, ArgMatches, value_parser};
 use tokio::sync::watch;
 
 use crate::generator::{Generator, Kind};
+use counts::Counts;
 pub use stock::Stock;
 
 /// What there is to serve, and what has been asked for.
@@ -45,6 +48,7 @@ pub struct Served {
     widgets: Stock,
     /// How many events each watch is to have.
     target: watch::Sender<u64>,
+    counts: Counts,
 }
 
 impl Served {
@@ -56,12 +60,19 @@ impl Served {
             config_maps: Stock::new(&generator, Kind::ConfigMap, config_maps),
             widgets: Stock::new(&generator, Kind::Widget, widgets),
             target: watch::Sender::new(0),
+            counts: Counts::default(),
         }
     }
 
     /// Has every watch send events until it has sent so many; 0 begins anew.
     pub fn modify(&self, events: u64) {
         self.target.send_replace(events);
+    }
+
+    /// Begins anew.
+    fn reset(&self) {
+        self.modify(0);
+        self.counts.reset();
     }
 
     /// What a path lists.
@@ -126,8 +137,13 @@ pub fn main(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
         let line = line?;
         match line.split_once(' ') {
             Some(("modify", count)) => served.modify(count.parse()?),
-            None if line == "reset" => served.modify(0),
-            _ => return Err(format!("modify <count> or reset, not {line:?}").into()),
+            None if line == "reset" => served.reset(),
+            None if line == "counts" => {
+                writeln!(output, "ok {}", served.counts.json())?;
+                output.flush()?;
+                continue;
+            }
+            _ => return Err(format!("modify <count>, counts or reset, not {line:?}").into()),
         }
         writeln!(output, "ok")?;
         output.flush()?;

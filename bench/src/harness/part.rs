@@ -1,0 +1,236 @@
+//! What `--only` names, and what is written of it.
+
+use super::{run::Run, table::Measure, trial::Trial, workload::Workload};
+
+const MIB: f64 = 1024.0 * 1024.0;
+
+/// A table.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Part {
+    /// A cache that is filled from nothing.
+    Sync,
+    /// Changes that come into a full cache.
+    Modified,
+    /// Reconciles that do nothing.
+    Reconcile,
+    /// Reconciles that apply a child.
+    Apply,
+    /// From an event to its reconcile.
+    Latency,
+    /// All is listed again.
+    Relist,
+}
+
+impl Part {
+    /// All.
+    pub(super) const ALL: [Self; 6] = [
+        Self::Sync,
+        Self::Modified,
+        Self::Reconcile,
+        Self::Apply,
+        Self::Latency,
+        Self::Relist,
+    ];
+
+    /// What `--only` calls it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Sync => "sync",
+            Self::Modified => "modified",
+            Self::Reconcile => "reconcile",
+            Self::Apply => "apply",
+            Self::Latency => "latency",
+            Self::Relist => "relist",
+        }
+    }
+
+    /// What a peer does for it.
+    pub(super) fn workload(self) -> Workload {
+        match self {
+            Self::Sync | Self::Modified => Workload::Cache,
+            Self::Reconcile => Workload::Reconcile,
+            Self::Apply => Workload::Apply,
+            Self::Latency => Workload::Latency,
+            Self::Relist => Workload::Relist,
+        }
+    }
+
+    /// Above its table.
+    pub(super) fn title(self, trial: &Trial) -> String {
+        match self {
+            Self::Sync => "Cold sync of Pods".to_owned(),
+            Self::Modified => "Modifications into the cache".to_owned(),
+            Self::Reconcile => "Reconciles that do nothing".to_owned(),
+            Self::Apply => "Reconciles with a server-side apply each".to_owned(),
+            Self::Latency => "From event to reconcile at 1000 events/s".to_owned(),
+            Self::Relist => format!("Relist with {} % changed", trial.percent),
+        }
+    }
+
+    pub(super) fn measures(self) -> &'static [Measure] {
+        match self {
+            Self::Sync => &SYNC,
+            Self::Modified => &MODIFIED,
+            Self::Reconcile | Self::Apply => &RECONCILE,
+            Self::Latency => &LATENCY,
+            Self::Relist => &RELIST,
+        }
+    }
+}
+
+const SYNC: [Measure; 4] = [
+    Measure {
+        name: "sync, s",
+        more: false,
+        digits: 2,
+        value: |run| run.results.sync_seconds,
+    },
+    Measure {
+        name: "CPU per object, µs",
+        more: false,
+        digits: 1,
+        value: |run| per(run.results.sync_cpu * 1e6, run.results.objects),
+    },
+    Measure {
+        name: "memory per object, KB",
+        more: false,
+        digits: 1,
+        value: |run| per(grown(run.results.rss_sync, run) / 1e3, run.results.objects),
+    },
+    Measure {
+        name: "peak, MiB",
+        more: false,
+        digits: 0,
+        value: |run| run.results.peak_sync as f64 / MIB,
+    },
+];
+
+const MODIFIED: [Measure; 4] = [
+    Measure {
+        name: "events/s",
+        more: true,
+        digits: 0,
+        value: |run| run.results.events as f64 / run.results.events_seconds.max(1e-9),
+    },
+    Measure {
+        name: "CPU per event, µs",
+        more: false,
+        digits: 1,
+        value: |run| per(run.results.events_cpu * 1e6, run.results.events),
+    },
+    Measure {
+        name: "memory after over after sync",
+        more: false,
+        digits: 2,
+        value: |run| run.results.rss_events as f64 / (run.results.rss_sync as f64).max(1.0),
+    },
+    Measure {
+        name: "memory after, MiB",
+        more: false,
+        digits: 0,
+        value: |run| run.results.rss_events as f64 / MIB,
+    },
+];
+
+const RECONCILE: [Measure; 4] = [
+    Measure {
+        name: "reconciles/s",
+        more: true,
+        digits: 0,
+        value: |run| {
+            run.results.reconciles.saturating_sub(1) as f64 / run.results.drain_seconds.max(1e-9)
+        },
+    },
+    Measure {
+        name: "CPU per reconcile, µs",
+        more: false,
+        digits: 1,
+        value: |run| per(run.results.drain_cpu * 1e6, run.results.reconciles),
+    },
+    Measure {
+        name: "start to last, s",
+        more: false,
+        digits: 2,
+        value: |run| run.results.reconciled_seconds,
+    },
+    Measure {
+        name: "memory after, MiB",
+        more: false,
+        digits: 0,
+        value: |run| run.results.rss_drained as f64 / MIB,
+    },
+];
+
+const LATENCY: [Measure; 4] = [
+    Measure {
+        name: "p50, µs",
+        more: false,
+        digits: 0,
+        value: |run| run.results.latency_p50,
+    },
+    Measure {
+        name: "p99, µs",
+        more: false,
+        digits: 0,
+        value: |run| run.results.latency_p99,
+    },
+    Measure {
+        name: "longest, µs",
+        more: false,
+        digits: 0,
+        value: |run| run.results.latency_max,
+    },
+    Measure {
+        name: "CPU for all, s",
+        more: false,
+        digits: 2,
+        value: |run| run.results.latency_cpu,
+    },
+];
+
+const RELIST: [Measure; 6] = [
+    Measure {
+        name: "peak over steady memory",
+        more: false,
+        digits: 2,
+        value: |run| run.results.peak_relist as f64 / (run.results.rss_sync as f64).max(1.0),
+    },
+    Measure {
+        name: "peak, MiB",
+        more: false,
+        digits: 0,
+        value: |run| run.results.peak_relist as f64 / MIB,
+    },
+    Measure {
+        name: "read p50, µs",
+        more: false,
+        digits: 2,
+        value: |run| run.results.read_p50,
+    },
+    Measure {
+        name: "read p99, µs",
+        more: false,
+        digits: 2,
+        value: |run| run.results.read_p99,
+    },
+    Measure {
+        name: "read p99.99, µs",
+        more: false,
+        digits: 2,
+        value: |run| run.results.read_p9999,
+    },
+    Measure {
+        name: "longest read, µs",
+        more: false,
+        digits: 0,
+        value: |run| run.results.read_max,
+    },
+];
+
+fn grown(memory: u64, run: &Run) -> f64 {
+    memory.saturating_sub(run.results.rss_start) as f64
+}
+
+fn per(value: f64, count: u64) -> f64 {
+    value / count.max(1) as f64
+}

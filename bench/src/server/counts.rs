@@ -1,0 +1,31 @@
+//! What the server counts.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Since the last reset.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    connections: AtomicU64,
+    applies: AtomicU64,
+}
+
+impl Counts {
+    /// Somebody has connected.
+    pub(super) fn connection(&self) {
+        self.connections.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn reset(&self) {
+        self.connections.store(0, Ordering::Relaxed);
+        self.applies.store(0, Ordering::Relaxed);
+    }
+
+    /// As the harness reads it.
+    pub(super) fn json(&self) -> String {
+        format!(
+            "{{\"connections\":{},\"applies\":{}}}",
+            self.connections.load(Ordering::Relaxed),
+            self.applies.load(Ordering::Relaxed)
+        )
+    }
+}
