@@ -26,7 +26,7 @@ pub(super) fn answer(served: &Arc<Served>, method: &Method, path: &str, query: &
     if method != Method::GET {
         return failure(
             StatusCode::METHOD_NOT_ALLOWED,
-            &format!("{method} {path}: this server is only read"),
+            &format!("{method} {path}: this server is only read, but for applies"),
         );
     }
     let Some(stock) = served.stock(path) else {
@@ -40,10 +40,10 @@ pub(super) fn answer(served: &Arc<Served>, method: &Method, path: &str, query: &
     };
     match Query::read(query) {
         Ok(query) if query.watch => {
-            let events = Events::new(served.clone(), stock, query.initial_events, query.version);
+            let events = Events::new(served, stock, query.initial_events, query.version);
             json(StatusCode::OK, events)
         }
-        Ok(query) => json(StatusCode::OK, list(stock, &query)),
+        Ok(query) => json(StatusCode::OK, list(&stock, &query)),
         Err(wrong) => failure(StatusCode::BAD_REQUEST, &wrong),
     }
 }
@@ -55,7 +55,7 @@ fn list(stock: &Stock, query: &Query) -> Parts {
     Parts::new([head.into(), stock.page(page), Bytes::from_static(b"]}\n")])
 }
 
-fn failure(code: StatusCode, message: &str) -> Answer {
+pub(super) fn failure(code: StatusCode, message: &str) -> Answer {
     eprintln!("{message}");
     let status = json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": message,
@@ -64,7 +64,7 @@ fn failure(code: StatusCode, message: &str) -> Answer {
     json(code, Parts::new([status.to_string().into()]))
 }
 
-fn json(
+pub(super) fn json(
     code: StatusCode,
     body: impl Body<Data = Bytes, Error = Infallible> + Send + Sync + 'static,
 ) -> Answer {
@@ -78,10 +78,10 @@ fn json(
 }
 
 /// Bytes that are there already, in parts that a connection can take.
-struct Parts(VecDeque<Bytes>);
+pub(super) struct Parts(VecDeque<Bytes>);
 
 impl Parts {
-    fn new(parts: impl IntoIterator<Item = Bytes>) -> Self {
+    pub(super) fn new(parts: impl IntoIterator<Item = Bytes>) -> Self {
         Self(parts.into_iter().filter(|part| !part.is_empty()).collect())
     }
 }

@@ -1,6 +1,6 @@
 //! All objects of a kind, written.
 
-use std::ops::Range;
+use std::{ops::Range, sync::Arc};
 
 use bytes::{Bytes, BytesMut};
 
@@ -15,17 +15,31 @@ pub struct Stock {
     kind: Kind,
     items: Bytes,
     /// Where each begins, and where the last ends.
-    starts: Vec<usize>,
+    starts: Arc<[usize]>,
     /// Where in each its resource version is.
-    versions: Vec<u32>,
+    versions: Arc<[u32]>,
+    /// Where in each another annotation can be put, first of all, or annotations if there are none.
+    annotations: Arc<[u32]>,
+    version: u64,
+    epoch: u64,
 }
 
 impl Stock {
     /// The first `count` objects of a generator.
     pub fn new(generator: &Generator, kind: Kind, count: u64) -> Self {
         let (mut items, mut starts, mut versions) = (Vec::new(), vec![0], Vec::new());
+        let mut annotations = Vec::new();
         for number in 0..count {
-            let object = generator.object(kind, number).to_string();
+            let object = generator.object(kind, number);
+            let opening = match object["metadata"]["annotations"].is_object() {
+                true => ANNOTATIONS,
+                false => "\"metadata\":{",
+            };
+            let object = object.to_string();
+            let place = object
+                .find(opening)
+                .map_or(0, |place| place + opening.len());
+            annotations.push(place as u32);
             let version = format!("\"resourceVersion\":\"{}\"", FIRST_VERSION + number);
             let place = object
                 .find(&version)
@@ -38,9 +52,45 @@ impl Stock {
         Self {
             kind,
             items: items.into(),
-            starts,
-            versions,
+            starts: starts.into(),
+            versions: versions.into(),
+            annotations: annotations.into(),
+            version: FIRST_VERSION + count,
+            epoch: 0,
         }
+    }
+
+    /// The same later: so many percent of the objects have other resource versions, and what was before is forgotten.
+    pub(super) fn changed(&self, percent: u64) -> Self {
+        let mut items = BytesMut::from(&self.items[..]);
+        let (len, mut version) = (self.len() as u64, self.version);
+        for number in 0..len {
+            if number * STRIDE % len < len * percent / 100 {
+                version += 1;
+                let place = self.starts[number as usize] + self.versions[number as usize] as usize;
+                items[place..place + DIGITS].copy_from_slice(version.to_string().as_bytes());
+            }
+        }
+        Self {
+            kind: self.kind,
+            items: items.freeze(),
+            starts: self.starts.clone(),
+            versions: self.versions.clone(),
+            annotations: self.annotations.clone(),
+            // Later than before also when nothing changed, as if something else had.
+            version: version + 1,
+            epoch: self.epoch + 1,
+        }
+    }
+
+    /// How often all was changed.
+    pub(super) fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// The first resource version that a watch can begin with.
+    pub(super) fn oldest(&self) -> u64 {
+        if self.epoch == 0 { 0 } else { self.version }
     }
 
     /// How many there are.
@@ -55,7 +105,7 @@ impl Stock {
 
     /// The resource version of the collection as long as nothing was modified.
     pub fn version(&self) -> u64 {
-        FIRST_VERSION + self.len() as u64
+        self.version
     }
 
     /// The items of a page, with commas between them; the range is one of those that exist.
@@ -74,13 +124,29 @@ impl Stock {
         buffer.extend_from_slice(b"}\n");
     }
 
-    /// Appends the event of this number after the start.
-    pub(super) fn modified(&self, event: u64, buffer: &mut BytesMut) {
+    /// Appends the event of this number after the start, with the annotation `bench/stamp` if there is a stamp.
+    pub(super) fn modified(&self, event: u64, stamp: Option<u64>, buffer: &mut BytesMut) {
         let number = (event * STRIDE % self.len() as u64) as usize;
         self.begin("MODIFIED", buffer);
-        let begin = buffer.len();
-        buffer.extend_from_slice(&self.object(number)[1..]);
-        let place = begin + self.versions[number] as usize - 1;
+        let object = self.object(number);
+        let mut place = buffer.len() - 1 + self.versions[number] as usize;
+        if let Some(stamp) = stamp {
+            let middle = self.annotations[number] as usize;
+            let (before, after) = object.split_at(middle);
+            let text = if before.ends_with(ANNOTATIONS.as_bytes()) {
+                format!("\"bench/stamp\":\"{stamp}\",")
+            } else {
+                format!("{ANNOTATIONS}\"bench/stamp\":\"{stamp}\"}},")
+            };
+            buffer.extend_from_slice(&before[1..]);
+            buffer.extend_from_slice(text.as_bytes());
+            buffer.extend_from_slice(after);
+            if self.versions[number] as usize >= middle {
+                place += text.len();
+            }
+        } else {
+            buffer.extend_from_slice(&object[1..]);
+        }
         let version = (self.version() + 1 + event).to_string();
         buffer[place..place + DIGITS].copy_from_slice(version.as_bytes());
         buffer.extend_from_slice(b"}\n");
@@ -98,6 +164,15 @@ impl Stock {
             buffer.extend_from_slice(b",\"spec\":{\"containers\":null},\"status\":{}");
         }
         buffer.extend_from_slice(b"}}\n");
+    }
+
+    /// Appends the event that ends a watch of what is forgotten.
+    pub(super) fn expired(&self, buffer: &mut BytesMut) {
+        buffer.extend_from_slice(
+            b"{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\
+            \"status\":\"Failure\",\"message\":\"The resourceVersion for the provided watch is too old.\",\
+            \"reason\":\"Expired\",\"code\":410}}\n",
+        );
     }
 
     /// What is before the items of a list: all of it but the `{` of an item.
@@ -157,6 +232,9 @@ impl Stock {
         }
     }
 }
+
+/// What an object's annotations begin with.
+const ANNOTATIONS: &str = "\"annotations\":{";
 
 /// How many digits a resource version has.
 const DIGITS: usize = 8;
