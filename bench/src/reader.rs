@@ -1,16 +1,18 @@
 //! What the server could give to a peer that did nothing with it.
 //!
-//! One connection in cleartext, read into one buffer. Lines are counted in a watch, nothing else is looked at. If this
-//! is many times faster than every peer, the server holds none of them back.
+//! One connection in cleartext, read into one buffer. The ends of lines are counted in a watch, in protobuf the beginnings
+//! of envelopes, and nothing else is looked at. If this is many times faster than every peer, the server holds none of
+//! them back.
 
 use std::{
     error::Error,
-    io::{Read, Write},
+    io::{self, Read, Write},
     net::TcpStream,
     time::Instant,
 };
 
-use clap::{Arg, ArgMatches, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, value_parser};
+use memchr::memmem;
 use serde::{Deserialize, Serialize};
 
 /// What was read, and how long it took.
@@ -37,6 +39,10 @@ pub fn arguments() -> Vec<Arg> {
             .long("events")
             .value_parser(value_parser!(u64))
             .help("how many events a watch has; a list ends itself"),
+        Arg::new("protobuf")
+            .long("protobuf")
+            .action(ArgAction::SetTrue)
+            .help("in protobuf instead of JSON"),
     ]
 }
 
@@ -47,49 +53,104 @@ pub fn main(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
         text("address"),
         text("path"),
         matches.get_one("events").copied(),
+        matches.get_flag("protobuf"),
     )?;
     println!("{}", serde_json::to_string(&read)?);
     Ok(())
 }
 
 /// Reads until the answer ends, or until it had so many events.
-pub fn read(address: &str, path: &str, events: Option<u64>) -> Result<Reading, Box<dyn Error>> {
+pub fn read(
+    address: &str,
+    path: &str,
+    events: Option<u64>,
+    protobuf: bool,
+) -> Result<Reading, Box<dyn Error>> {
     let start = Instant::now();
     let mut stream = TcpStream::connect(address)?;
+    // A transfer's chunks begin and end with events, so neither mark is ever torn by what is between chunks.
+    let (accept, mark) = if protobuf {
+        ("application/vnd.kubernetes.protobuf", &b"k8s\0"[..])
+    } else {
+        ("application/json", &b"}\n"[..])
+    };
     write!(
         stream,
-        "GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n"
+        "GET {path} HTTP/1.1\r\nhost: {address}\r\naccept: {accept}\r\nconnection: close\r\n\r\n"
     )?;
-    let mut buffer = vec![0; 1 << 18];
-    let mut done = Reading {
-        bytes: 0,
-        events: 0,
-        seconds: 0.0,
-    };
-    loop {
-        let count = stream.read(&mut buffer)?;
-        done.bytes += count as u64;
-        if let Some(wanted) = events {
-            done.events += ends(&buffer[..count]);
-            if done.events >= wanted {
-                break;
-            }
-        }
-        if count == 0 {
-            break;
-        }
+    let (bytes, found) = take(&mut stream, events, mark)?;
+    if events.is_some_and(|wanted| found < wanted) {
+        return Err(format!("{path}: {found} events and then the end").into());
     }
-    if events.is_some_and(|wanted| done.events < wanted) {
-        return Err(format!("{path}: {} events and then the end", done.events).into());
-    }
-    done.seconds = start.elapsed().as_secs_f64();
-    Ok(done)
+    Ok(Reading {
+        bytes,
+        events: found,
+        seconds: start.elapsed().as_secs_f64(),
+    })
 }
 
-/// How many events end here. Those of the transfer's chunks and of the headers end in `\r\n`.
-fn ends(bytes: &[u8]) -> u64 {
-    bytes
-        .windows(2)
-        .filter(|pair| pair[0] == b'}' && pair[1] == b'\n')
-        .count() as u64
+/// Reads to the end, or until a mark was there as often as is wanted: how many bytes, and how many marks.
+fn take(input: &mut impl Read, wanted: Option<u64>, mark: &[u8]) -> io::Result<(u64, u64)> {
+    let mut buffer = vec![0; 1 << 18];
+    let (mut bytes, mut found) = (0, 0);
+    // What was at the end of the last piece may be the first half of a mark.
+    let mut kept = 0;
+    loop {
+        let count = input.read(&mut buffer[kept..])?;
+        bytes += count as u64;
+        let end = kept + count;
+        if let Some(wanted) = wanted {
+            found += marks(&buffer[..end], mark);
+            if found >= wanted {
+                return Ok((bytes, found));
+            }
+            kept = end.min(mark.len() - 1);
+            buffer.copy_within(end - kept..end, 0);
+        }
+        if count == 0 {
+            return Ok((bytes, found));
+        }
+    }
+}
+
+/// How often a mark is there. JSON ends an event with `}` and a new line, which no chunk and no header has; in protobuf
+/// each event has an envelope, and no text has a zero.
+fn marks(bytes: &[u8], mark: &[u8]) -> u64 {
+    memmem::find_iter(bytes, mark).count() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{self, Read};
+
+    use super::take;
+
+    /// Gives a byte at a time.
+    struct Slow<'a>(&'a [u8]);
+
+    impl Read for Slow<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let count = self.0.len().min(1);
+            buffer[..count].copy_from_slice(&self.0[..count]);
+            self.0 = &self.0[count..];
+            Ok(count)
+        }
+    }
+
+    #[test]
+    fn events_are_counted_wherever_the_pieces_are_cut_until_there_are_enough() {
+        for (mark, text) in [
+            (&b"}\n"[..], &b"{}\n{}\r\n{}\n}\n}"[..]),
+            (b"k8s\0", b"k8s\0ak8k8s\0bk8s\0ck8s"),
+        ] {
+            let whole = text.len() as u64;
+            for input in [&mut Slow(text) as &mut dyn Read, &mut &*text] {
+                assert_eq!(take(&mut &mut *input, Some(4), mark).ok(), Some((whole, 3)));
+            }
+            let first = text.iter().position(|byte| *byte == mark[mark.len() - 1]);
+            let first = first.map(|place| (place as u64 + 1, 1));
+            assert_eq!(take(&mut Slow(text), Some(1), mark).ok(), first);
+            assert_eq!(take(&mut Slow(text), None, mark).ok(), Some((whole, 0)));
+        }
+    }
 }

@@ -10,6 +10,7 @@
 mod machine;
 mod part;
 mod peer;
+mod protobuf;
 mod report;
 mod run;
 mod server;
@@ -114,17 +115,28 @@ impl Bench<'_> {
     /// Has everyone who can do a trial, in turn and in rounds, against one server.
     fn measure(&self, trial: Trial) -> Result<Measured, Box<dyn Error>> {
         let settings = self.settings;
-        eprintln!("server: {} {}", trial.objects, trial.workload.objects());
-        let mut server = Server::start(settings.seed, &trial, settings.tls, &self.kubeconfig)?;
-        let raw = if trial.workload == Workload::Cache && !settings.tls {
-            raw(&mut server, trial.objects, settings.events)?
-        } else {
-            String::new()
-        };
         let programs = self.programs.iter();
         let programs: Vec<_> = programs
             .filter(|(peer, _)| peer.can(trial.workload))
             .collect();
+        let kind = trial.workload.kind();
+        let protobuf = if programs.iter().any(|(peer, _)| peer.protobuf) {
+            let place = Place::new(!settings.quick);
+            Some(protobuf::file(&place, settings.seed, kind, trial.objects)?)
+        } else {
+            None
+        };
+        eprintln!("server: {} {}s", trial.objects, kind.name());
+        let file = protobuf.as_deref();
+        let mut server =
+            Server::start(settings.seed, &trial, file, settings.tls, &self.kubeconfig)?;
+        let mut raws = String::new();
+        if trial.workload == Workload::Cache && !settings.tls {
+            raws.push_str(&raw(&mut server, trial.objects, settings.events, false)?);
+            if file.is_some() {
+                raws.push_str(&raw(&mut server, trial.objects, settings.events, true)?);
+            }
+        }
         let mut rows: Vec<_> = programs
             .iter()
             .map(|(peer, _)| Row {
@@ -148,7 +160,7 @@ impl Bench<'_> {
                 }
             }
         }
-        Ok(Measured { rows, raw })
+        Ok(Measured { rows, raw: raws })
     }
 
     fn progress(&self, trial: &Trial, round: usize, peer: &Peer, run: &Run) {
@@ -207,12 +219,20 @@ fn touch_apart(mebibytes: u64) -> Result<(), Box<dyn Error>> {
 }
 
 /// What the server gives to a reader that does nothing with it, from a process apart.
-fn raw(server: &mut Server, objects: u64, events: u64) -> Result<String, Box<dyn Error>> {
+fn raw(
+    server: &mut Server,
+    objects: u64,
+    events: u64,
+    protobuf: bool,
+) -> Result<String, Box<dyn Error>> {
     let read = |path: &str, events: Option<u64>| -> Result<reader::Reading, Box<dyn Error>> {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["read", server.address(), path]);
         if let Some(events) = events {
             command.args(["--events", &events.to_string()]);
+        }
+        if protobuf {
+            command.arg("--protobuf");
         }
         let output = command.output()?;
         if !output.status.success() {
@@ -230,8 +250,8 @@ fn raw(server: &mut Server, objects: u64, events: u64) -> Result<String, Box<dyn
     let first = crate::generator::FIRST_VERSION + objects;
     let read = {
         let path = format!("/api/v1/pods?watch=true&resourceVersion={first}");
-        reader::read(server.address(), &path, Some(events))?
+        reader::read(server.address(), &path, Some(events), protobuf)?
     };
     server.reset()?;
-    Ok(report::raw(objects, &list, &streamed, &read))
+    Ok(report::raw(objects, protobuf, &list, &streamed, &read))
 }

@@ -14,10 +14,14 @@ use super::workload::Workload;
 pub(super) struct Peer {
     /// In tables, and for `--without`.
     pub(super) name: &'static str,
-    /// Its folder in `bench/peers`.
+    /// Whether it is written in Go.
+    go: bool,
+    /// Its folder in `bench/peers`, or in `bench/peers/go`.
     folder: &'static str,
     /// The feature it is built with.
     jemalloc: bool,
+    /// Whether it asks for protobuf.
+    pub(super) protobuf: bool,
     /// What it can do.
     workloads: &'static [Workload],
     /// What is set in its environment.
@@ -34,19 +38,30 @@ const fn rust(
 ) -> Peer {
     Peer {
         name,
+        go: false,
         folder,
         jemalloc,
+        protobuf: false,
         workloads: &[Workload::Cache],
         environment: &[],
         settings,
     }
 }
 
+const fn go(name: &'static str, folder: &'static str, settings: &'static str) -> Peer {
+    Peer {
+        go: true,
+        ..rust(name, folder, false, settings)
+    }
+}
+
 const OURS: &str = "`Client::new(Config::infer())` and `Informers::new`: nothing set. Streamed list, managed fields left out, JSON. One listener";
 const KUBE: &str = "`Client::try_default`, `watcher::Config::default` (kube-runtime `watcher.rs`: pages of 500, then a watch), `reflector`. JSON. Managed fields kept";
 
+const CLIENT_GO: &str = "typed clientset and shared informer factory. Protobuf, the typed clients' default for built-in kinds (client-go `rest/request.go` `UseProtobufAsDefault`) as controller-runtime's (`pkg/client/apiutil/apimachinery.go` `createRestConfig`). WatchListClient on (client-go `features/known_features.go`), QPS -1 (controller-runtime `pkg/client/config/config.go`), one handler. Managed fields kept";
+
 /// Everyone.
-pub(super) const PEERS: [Peer; 6] = [
+pub(super) const PEERS: [Peer; 7] = [
     rust("pilothouse", "pilothouse", false, OURS),
     rust(
         "pilothouse jemalloc",
@@ -71,12 +86,16 @@ pub(super) const PEERS: [Peer; 6] = [
         )
     },
     Peer {
-        name: "client-go JSON",
-        folder: "client-go",
-        jemalloc: false,
-        workloads: &[Workload::Cache],
-        environment: &[],
-        settings: "typed clientset and shared informer factory, WatchListClient on (client-go `features/known_features.go`), QPS -1 (controller-runtime `pkg/client/config/config.go`), JSON instead of protobuf, one handler. Managed fields kept",
+        protobuf: true,
+        ..go("client-go protobuf", "client-go", CLIENT_GO)
+    },
+    Peer {
+        environment: &[("BENCH_JSON", "1")],
+        ..go(
+            "client-go JSON",
+            "client-go",
+            "the same, in JSON, which is what it has for custom resources",
+        )
     },
 ];
 
@@ -93,7 +112,7 @@ impl Peer {
 
     /// Whether it is written in Go.
     pub(super) fn is_go(&self) -> bool {
-        self.folder == "client-go"
+        self.go
     }
 
     /// Whether it has the system's allocator.
@@ -103,21 +122,13 @@ impl Peer {
 
     /// Builds it, and gives the program. What is up to date is not built again.
     pub(super) fn build(&self, place: &Place) -> Result<PathBuf, Box<dyn Error>> {
-        let source = place.repository.join("bench/peers").join(self.folder);
         let program = place.programs().join(self.name.replace(' ', "-"));
         fs::create_dir_all(place.programs())?;
         if self.is_go() {
-            let mut go = Command::new("go");
-            go.arg("build")
-                .arg("-trimpath")
-                .arg("-o")
-                .arg(&program)
-                .arg(".")
-                .current_dir(source)
-                .env("CGO_ENABLED", "0");
-            run(go)?;
+            build_go(place, self.folder, &program)?;
             return Ok(program);
         }
+        let source = place.peers().join(self.folder);
         if self.is_ours() {
             // The versions that the workspace is tested with.
             fs::copy(
@@ -158,7 +169,20 @@ impl Peer {
     }
 }
 
-fn run(mut command: Command) -> Result<(), Box<dyn Error>> {
+/// Builds a program of `bench/peers/go`.
+pub(super) fn build_go(place: &Place, folder: &str, program: &Path) -> Result<(), Box<dyn Error>> {
+    let mut go = Command::new("go");
+    go.arg("build")
+        .arg("-trimpath")
+        .arg("-o")
+        .arg(program)
+        .arg(format!("./{folder}"))
+        .current_dir(place.peers().join("go"))
+        .env("CGO_ENABLED", "0");
+    run(go)
+}
+
+pub(super) fn run(mut command: Command) -> Result<(), Box<dyn Error>> {
     let status = command
         .status()
         .map_err(|error| format!("{}: {error}", command.get_program().display()))?;
@@ -191,7 +215,13 @@ impl Place {
         }
     }
 
-    fn built(&self) -> PathBuf {
+    /// The sources of the peers.
+    pub(super) fn peers(&self) -> PathBuf {
+        self.repository.join("bench/peers")
+    }
+
+    /// Where what belongs to the peers goes.
+    pub(super) fn built(&self) -> PathBuf {
         self.target.join("peers")
     }
 

@@ -25,7 +25,7 @@ pub(super) fn head(settings: &Settings) -> String {
     };
     let _ = writeln!(
         text,
-        "* Machine: {}\n* Versions: {}, {}; crates and modules as in the peers' lock files\n* Server: the bench's own, {transport}, JSON, no compression; \
+        "* Machine: {}\n* Versions: {}, {}; crates and modules as in the peers' lock files\n* Server: the bench's own, {transport}, JSON or protobuf as each peer asks for, no compression; \
          objects of seed {}\n* Rounds: {}; a cell is the median (smallest–largest) and ×ratio to the best peer's median; Pilothouse is not its own peer\n\
          * Modifications: {}; with stamps, for latency: {}\n* A run does not count if more than {:.0} % of the machine went to others\n",
         machine::describe(),
@@ -49,11 +49,18 @@ fn version(program: &str, argument: &str) -> String {
 }
 
 /// What the server gave to a reader that did nothing with it.
-pub(super) fn raw(objects: u64, list: &Reading, streamed: &Reading, events: &Reading) -> String {
+pub(super) fn raw(
+    objects: u64,
+    protobuf: bool,
+    list: &Reading,
+    streamed: &Reading,
+    events: &Reading,
+) -> String {
     let rate = |count: u64, reading: &Reading| count as f64 / reading.seconds.max(1e-9);
     format!(
-        "## The server alone, {objects} Pods\n\nTo a reader that looks at nothing: {:.0} objects/s of a list ({} bytes each), {:.0} objects/s of a streamed list, \
+        "## The server alone, {objects} Pods, {}\n\nTo a reader that looks at nothing: {:.0} objects/s of a list ({} bytes each), {:.0} objects/s of a streamed list, \
          {:.0} modifications/s.\n\n",
+        if protobuf { "protobuf" } else { "JSON" },
         rate(objects, list),
         list.bytes / objects.max(1),
         rate(objects, streamed),

@@ -8,6 +8,7 @@ use std::{
 };
 
 use super::{run::Counts, trial::Trial};
+use crate::generator::Kind;
 
 /// Runs until it is dropped.
 pub(super) struct Server {
@@ -18,19 +19,29 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// With the objects that this is done with, and no others.
+    /// With the objects that this is done with, and no others; in protobuf, too, if there is a file of them.
     pub(super) fn start(
         seed: u64,
         trial: &Trial,
+        protobuf: Option<&Path>,
         tls: bool,
         kubeconfig: &Path,
     ) -> Result<Self, Box<dyn Error>> {
         let mut command = Command::new(std::env::current_exe()?);
         command
             .arg("serve")
-            .args(["--seed", &seed.to_string(), "--pods", "0"])
+            .args(["--seed", &seed.to_string()])
             .args([trial.workload.argument(), &trial.objects.to_string()]);
+        if trial.workload.kind() != Kind::Pod {
+            command.args(["--pods", "0"]);
+        }
         command.arg("--kubeconfig").arg(kubeconfig);
+        if let Some(file) = protobuf {
+            let kind = trial.workload.kind().name();
+            command
+                .arg("--protobuf")
+                .arg(format!("{kind}={}", file.display()));
+        }
         if tls {
             command.arg("--tls");
         }

@@ -1,6 +1,7 @@
 use super::{
     machine,
     peer::PEERS,
+    protobuf,
     run::{Counts, Results, Run, Runs},
     settings::{Settings, arguments, peers},
     stats::Spread,
@@ -8,6 +9,7 @@ use super::{
     trial::Trial,
     workload::Workload,
 };
+use crate::generator::{Generator, Kind};
 
 fn run(seconds: f64, foreign: f64) -> Run {
     let results = Results {
@@ -306,4 +308,17 @@ fn peers_are_left_out_by_name_or_kind_and_a_name_that_nobody_has_is_an_error() {
         names(&["pilothouse", "kube-rs"], true),
         Err("--without: nobody is left".to_owned())
     );
+}
+
+#[test]
+fn objects_in_protobuf_are_written_anew_when_they_or_their_writer_change() {
+    let name = |seed, kind, count, source: &str| {
+        protobuf::name(&Generator::new(seed), 1, kind, count, &[source.to_owned()])
+    };
+    let first = name(1, Kind::Pod, 200, "writer");
+    assert_eq!(first, name(1, Kind::Pod, 200, "writer"));
+    assert_ne!(first, name(2, Kind::Pod, 200, "writer"), "the objects");
+    assert_ne!(first, name(1, Kind::ConfigMap, 200, "writer"));
+    assert_ne!(first, name(1, Kind::Pod, 201, "writer"));
+    assert_ne!(first, name(1, Kind::Pod, 200, "another writer"));
 }

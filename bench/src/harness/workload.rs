@@ -1,5 +1,7 @@
 //! What a peer is asked to do.
 
+use crate::generator::Kind;
+
 /// How many modifications there are in a second of `latency`.
 pub(super) const PACE: u64 = 1_000;
 
@@ -34,10 +36,10 @@ impl Workload {
     }
 
     /// What the server has.
-    pub(super) fn objects(self) -> &'static str {
+    pub(super) fn kind(self) -> Kind {
         match self {
-            Self::Cache | Self::Relist => "Pods",
-            Self::Reconcile | Self::Apply | Self::Latency => "ConfigMaps",
+            Self::Cache | Self::Relist => Kind::Pod,
+            Self::Reconcile | Self::Apply | Self::Latency => Kind::ConfigMap,
         }
     }
 

@@ -14,7 +14,12 @@ use http_body_util::{BodyExt, combinators::BoxBody};
 use hyper::{Method, Response, StatusCode, header};
 use serde_json::json;
 
-use super::{Served, Stock, discovery, events::Events, query::Query};
+use super::{
+    Served, discovery,
+    events::Events,
+    form::{Form, Format},
+    query::Query,
+};
 
 /// As much of a list as is handed to the connection at once.
 const PART: usize = 256 * 1024;
@@ -22,14 +27,20 @@ const PART: usize = 256 * 1024;
 pub(super) type Answer = Response<BoxBody<Bytes, Infallible>>;
 
 /// Answers; what is not there is told on the standard error, since a peer may need it.
-pub(super) fn answer(served: &Arc<Served>, method: &Method, path: &str, query: &str) -> Answer {
+pub(super) fn answer(
+    served: &Arc<Served>,
+    method: &Method,
+    path: &str,
+    query: &str,
+    accept: &str,
+) -> Answer {
     if method != Method::GET {
         return failure(
             StatusCode::METHOD_NOT_ALLOWED,
-            &format!("{method} {path}: this server is only read, but for applies"),
+            &format!("{method} {path}: this server is only read"),
         );
     }
-    let Some(stock) = served.stock(path) else {
+    let Some(stock) = served.at(path) else {
         return match discovery::answer(path) {
             Some(value) => json(StatusCode::OK, Parts::new([value.to_string().into()])),
             None => failure(
@@ -38,24 +49,34 @@ pub(super) fn answer(served: &Arc<Served>, method: &Method, path: &str, query: &
             ),
         };
     };
+    let format = Format::accepted(accept, served.messages(stock.kind()).is_some());
     match Query::read(query) {
         Ok(query) if query.watch => {
-            let events = Events::new(served, stock, query.initial_events, query.version);
-            json(StatusCode::OK, events)
+            let events = Events::new(
+                served.clone(),
+                stock,
+                format,
+                query.initial_events,
+                query.version,
+            );
+            written(StatusCode::OK, format.content_type(true), events)
         }
-        Ok(query) => json(StatusCode::OK, list(&stock, &query)),
+        Ok(query) => {
+            let form = served.form(stock.kind(), format);
+            let body = list(form, &query);
+            written(StatusCode::OK, format.content_type(false), body)
+        }
         Err(wrong) => failure(StatusCode::BAD_REQUEST, &wrong),
     }
 }
 
-fn list(stock: &Stock, query: &Query) -> Parts {
-    let page = query.page(stock.len());
-    let rest = stock.len() - page.end;
-    let head = stock.head((rest > 0).then_some((page.end, rest)));
-    Parts::new([head.into(), stock.page(page), Bytes::from_static(b"]}\n")])
+fn list(form: &dyn Form, query: &Query) -> Parts {
+    let page = query.page(form.len());
+    let (next, rest) = (page.end, form.len() - page.end);
+    Parts::new(form.list(page, (rest > 0).then_some((next, rest))))
 }
 
-pub(super) fn failure(code: StatusCode, message: &str) -> Answer {
+fn failure(code: StatusCode, message: &str) -> Answer {
     eprintln!("{message}");
     let status = json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": message,
@@ -64,24 +85,29 @@ pub(super) fn failure(code: StatusCode, message: &str) -> Answer {
     json(code, Parts::new([status.to_string().into()]))
 }
 
-pub(super) fn json(
+fn json(code: StatusCode, body: Parts) -> Answer {
+    written(code, Format::Json.content_type(false), body)
+}
+
+fn written(
     code: StatusCode,
+    content_type: &'static str,
     body: impl Body<Data = Bytes, Error = Infallible> + Send + Sync + 'static,
 ) -> Answer {
     let mut response = Response::new(body.boxed());
     *response.status_mut() = code;
     response.headers_mut().insert(
         header::CONTENT_TYPE,
-        header::HeaderValue::from_static("application/json"),
+        header::HeaderValue::from_static(content_type),
     );
     response
 }
 
 /// Bytes that are there already, in parts that a connection can take.
-pub(super) struct Parts(VecDeque<Bytes>);
+struct Parts(VecDeque<Bytes>);
 
 impl Parts {
-    pub(super) fn new(parts: impl IntoIterator<Item = Bytes>) -> Self {
+    fn new(parts: impl IntoIterator<Item = Bytes>) -> Self {
         Self(parts.into_iter().filter(|part| !part.is_empty()).collect())
     }
 }

@@ -3,8 +3,7 @@
 use std::{error::Error, io, net::SocketAddr, sync::Arc};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use http_body_util::BodyExt;
-use hyper::{Method, Request, body::Incoming, service::service_fn};
+use hyper::{Request, body::Incoming, header, service::service_fn};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo},
     server::conn::auto,
@@ -21,7 +20,7 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
-use super::{Served, answer, applied};
+use super::{Served, answer};
 
 /// A certificate for this run.
 pub(super) struct Tls {
@@ -133,16 +132,18 @@ async fn serve(
                 request.uri()
             );
         }
-        let served = served.clone();
-        async move {
-            let (head, body) = request.into_parts();
-            let (path, query) = (head.uri.path(), head.uri.query().unwrap_or_default());
-            if head.method == Method::PATCH {
-                let body = body.collect().await?.to_bytes();
-                return Ok::<_, hyper::Error>(applied::answer(&served, path, query, &body));
-            }
-            Ok(answer::answer(&served, &head.method, path, query))
-        }
+        let uri = request.uri();
+        let accept = request.headers().get(header::ACCEPT);
+        let answer = answer::answer(
+            &served,
+            request.method(),
+            uri.path(),
+            uri.query().unwrap_or_default(),
+            accept
+                .and_then(|value| value.to_str().ok())
+                .unwrap_or_default(),
+        );
+        async move { Ok::<_, std::convert::Infallible>(answer) }
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder

@@ -1,9 +1,10 @@
 //! All objects of a kind, written.
 
-use std::{ops::Range, sync::Arc};
+use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
 
+use super::form::Form;
 use crate::generator::{FIRST_VERSION, Generator, Kind};
 
 /// Larger than any number of objects that is not a multiple of it, and prime: `stride * event % count` comes to each
@@ -15,31 +16,17 @@ pub struct Stock {
     kind: Kind,
     items: Bytes,
     /// Where each begins, and where the last ends.
-    starts: Arc<[usize]>,
+    starts: Vec<usize>,
     /// Where in each its resource version is.
-    versions: Arc<[u32]>,
-    /// Where in each another annotation can be put, first of all, or annotations if there are none.
-    annotations: Arc<[u32]>,
-    version: u64,
-    epoch: u64,
+    versions: Vec<u32>,
 }
 
 impl Stock {
     /// The first `count` objects of a generator.
     pub fn new(generator: &Generator, kind: Kind, count: u64) -> Self {
         let (mut items, mut starts, mut versions) = (Vec::new(), vec![0], Vec::new());
-        let mut annotations = Vec::new();
         for number in 0..count {
-            let object = generator.object(kind, number);
-            let opening = match object["metadata"]["annotations"].is_object() {
-                true => ANNOTATIONS,
-                false => "\"metadata\":{",
-            };
-            let object = object.to_string();
-            let place = object
-                .find(opening)
-                .map_or(0, |place| place + opening.len());
-            annotations.push(place as u32);
+            let object = generator.object(kind, number).to_string();
             let version = format!("\"resourceVersion\":\"{}\"", FIRST_VERSION + number);
             let place = object
                 .find(&version)
@@ -52,64 +39,23 @@ impl Stock {
         Self {
             kind,
             items: items.into(),
-            starts: starts.into(),
-            versions: versions.into(),
-            annotations: annotations.into(),
-            version: FIRST_VERSION + count,
-            epoch: 0,
+            starts,
+            versions,
         }
-    }
-
-    /// The same later: so many percent of the objects have other resource versions, and what was before is forgotten.
-    pub(super) fn changed(&self, percent: u64) -> Self {
-        let mut items = BytesMut::from(&self.items[..]);
-        let (len, mut version) = (self.len() as u64, self.version);
-        for number in 0..len {
-            if number * STRIDE % len < len * percent / 100 {
-                version += 1;
-                let place = self.starts[number as usize] + self.versions[number as usize] as usize;
-                items[place..place + DIGITS].copy_from_slice(version.to_string().as_bytes());
-            }
-        }
-        Self {
-            kind: self.kind,
-            items: items.freeze(),
-            starts: self.starts.clone(),
-            versions: self.versions.clone(),
-            annotations: self.annotations.clone(),
-            // Later than before also when nothing changed, as if something else had.
-            version: version + 1,
-            epoch: self.epoch + 1,
-        }
-    }
-
-    /// How often all was changed.
-    pub(super) fn epoch(&self) -> u64 {
-        self.epoch
-    }
-
-    /// The first resource version that a watch can begin with.
-    pub(super) fn oldest(&self) -> u64 {
-        if self.epoch == 0 { 0 } else { self.version }
-    }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.versions.len()
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.versions.is_empty()
     }
 
     /// The resource version of the collection as long as nothing was modified.
     pub fn version(&self) -> u64 {
-        self.version
+        FIRST_VERSION + self.len() as u64
+    }
+
+    /// Of which kind they are.
+    pub(super) fn kind(&self) -> Kind {
+        self.kind
     }
 
     /// The items of a page, with commas between them; the range is one of those that exist.
-    pub(super) fn page(&self, range: Range<usize>) -> Bytes {
+    fn page(&self, range: Range<usize>) -> Bytes {
         if range.is_empty() {
             return Bytes::new();
         }
@@ -117,79 +63,21 @@ impl Stock {
             .slice(self.starts[range.start]..self.starts[range.end] - 1)
     }
 
-    /// Appends the event by which a watch tells of an object that was there from the start.
-    pub(super) fn added(&self, number: usize, buffer: &mut BytesMut) {
-        self.begin("ADDED", buffer);
-        buffer.extend_from_slice(&self.object(number)[1..]);
-        buffer.extend_from_slice(b"}\n");
-    }
-
-    /// Appends the event of this number after the start, with the annotation `bench/stamp` if there is a stamp.
-    pub(super) fn modified(&self, event: u64, stamp: Option<u64>, buffer: &mut BytesMut) {
-        let number = (event * STRIDE % self.len() as u64) as usize;
-        self.begin("MODIFIED", buffer);
-        let object = self.object(number);
-        let mut place = buffer.len() - 1 + self.versions[number] as usize;
-        if let Some(stamp) = stamp {
-            let middle = self.annotations[number] as usize;
-            let (before, after) = object.split_at(middle);
-            let text = if before.ends_with(ANNOTATIONS.as_bytes()) {
-                format!("\"bench/stamp\":\"{stamp}\",")
-            } else {
-                format!("{ANNOTATIONS}\"bench/stamp\":\"{stamp}\"}},")
-            };
-            buffer.extend_from_slice(&before[1..]);
-            buffer.extend_from_slice(text.as_bytes());
-            buffer.extend_from_slice(after);
-            if self.versions[number] as usize >= middle {
-                place += text.len();
-            }
-        } else {
-            buffer.extend_from_slice(&object[1..]);
-        }
-        let version = (self.version() + 1 + event).to_string();
-        buffer[place..place + DIGITS].copy_from_slice(version.as_bytes());
-        buffer.extend_from_slice(b"}\n");
-    }
-
-    /// Appends the bookmark that ends the objects that were there from the start.
-    pub(super) fn end_of_list(&self, buffer: &mut BytesMut) {
-        self.begin("BOOKMARK", buffer);
-        let metadata = format!(
-            "\"metadata\":{{\"resourceVersion\":\"{}\",\"creationTimestamp\":null,\"annotations\":{{\"k8s.io/initial-events-end\":\"true\"}}}}",
-            self.version()
-        );
-        buffer.extend_from_slice(metadata.as_bytes());
-        if self.kind == Kind::Pod {
-            buffer.extend_from_slice(b",\"spec\":{\"containers\":null},\"status\":{}");
-        }
-        buffer.extend_from_slice(b"}}\n");
-    }
-
-    /// Appends the event that ends a watch of what is forgotten.
-    pub(super) fn expired(&self, buffer: &mut BytesMut) {
-        buffer.extend_from_slice(
-            b"{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\
-            \"status\":\"Failure\",\"message\":\"The resourceVersion for the provided watch is too old.\",\
-            \"reason\":\"Expired\",\"code\":410}}\n",
-        );
-    }
-
     /// What is before the items of a list: all of it but the `{` of an item.
-    pub(super) fn head(&self, continues: Option<(usize, usize)>) -> String {
+    fn head(&self, continues: Option<(usize, usize)>) -> String {
         let more = continues.map_or_else(String::new, |(next, rest)| {
             format!(",\"continue\":\"{next}\",\"remainingItemCount\":{rest}")
         });
         format!(
             "{{\"kind\":\"{}List\",\"apiVersion\":\"{}\",\"metadata\":{{\"resourceVersion\":\"{}\"{more}}},\"items\":[",
-            self.name(),
-            self.api_version(),
+            self.kind.name(),
+            self.kind.api_version(),
             self.version()
         )
     }
 
     fn begin(&self, what: &str, buffer: &mut BytesMut) {
-        let (kind, version) = (self.name(), self.api_version());
+        let (kind, version) = (self.kind.name(), self.kind.api_version());
         let parts = [
             "{\"type\":\"",
             what,
@@ -207,34 +95,56 @@ impl Stock {
     fn object(&self, number: usize) -> &[u8] {
         &self.items[self.starts[number]..self.starts[number + 1] - 1]
     }
+}
 
-    fn name(&self) -> &'static str {
-        match self.kind {
-            Kind::Pod => "Pod",
-            Kind::ConfigMap => "ConfigMap",
-            Kind::Widget => "Widget",
-        }
+impl Form for Stock {
+    fn len(&self) -> usize {
+        self.versions.len()
     }
 
-    fn api_version(&self) -> &'static str {
-        match self.kind {
-            Kind::Pod | Kind::ConfigMap => "v1",
-            Kind::Widget => "bench.pilothouse.dev/v1",
-        }
+    fn list(&self, page: Range<usize>, continues: Option<(usize, usize)>) -> [Bytes; 3] {
+        [
+            self.head(continues).into(),
+            self.page(page),
+            Bytes::from_static(b"]}\n"),
+        ]
     }
 
-    /// Where it is listed.
-    pub(super) fn path(&self) -> &'static str {
-        match self.kind {
-            Kind::Pod => "/api/v1/pods",
-            Kind::ConfigMap => "/api/v1/configmaps",
-            Kind::Widget => "/apis/bench.pilothouse.dev/v1/widgets",
+    fn added(&self, number: usize, buffer: &mut BytesMut) {
+        self.begin("ADDED", buffer);
+        buffer.extend_from_slice(&self.object(number)[1..]);
+        buffer.extend_from_slice(b"}\n");
+    }
+
+    fn modified(&self, event: u64, buffer: &mut BytesMut) {
+        let number = number_of(event, self.len());
+        self.begin("MODIFIED", buffer);
+        let begin = buffer.len();
+        buffer.extend_from_slice(&self.object(number)[1..]);
+        let place = begin + self.versions[number] as usize - 1;
+        let version = (self.version() + 1 + event).to_string();
+        buffer[place..place + DIGITS].copy_from_slice(version.as_bytes());
+        buffer.extend_from_slice(b"}\n");
+    }
+
+    fn end_of_list(&self, buffer: &mut BytesMut) {
+        self.begin("BOOKMARK", buffer);
+        let metadata = format!(
+            "\"metadata\":{{\"resourceVersion\":\"{}\",\"creationTimestamp\":null,\"annotations\":{{\"k8s.io/initial-events-end\":\"true\"}}}}",
+            self.version()
+        );
+        buffer.extend_from_slice(metadata.as_bytes());
+        if self.kind == Kind::Pod {
+            buffer.extend_from_slice(b",\"spec\":{\"containers\":null},\"status\":{}");
         }
+        buffer.extend_from_slice(b"}}\n");
     }
 }
 
-/// What an object's annotations begin with.
-const ANNOTATIONS: &str = "\"annotations\":{";
-
 /// How many digits a resource version has.
-const DIGITS: usize = 8;
+pub(super) const DIGITS: usize = 8;
+
+/// Which object the event of this number after the start is of.
+pub(super) fn number_of(event: u64, count: usize) -> usize {
+    (event * STRIDE % count as u64) as usize
+}

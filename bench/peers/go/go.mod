@@ -1,4 +1,4 @@
-module pilothouse.dev/bench/client-go
+module pilothouse.dev/bench/peers
 
 go 1.26.0
 

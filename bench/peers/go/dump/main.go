@@ -1,0 +1,56 @@
+// dump writes objects in protobuf, for the bench's server: Go has the definitions.
+//
+// It reads objects of the kind that it is told, as JSON, one after the other, and writes each as its length, four
+// bytes with the highest first, and its message, without the envelope that says of which kind it is.
+package main
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+type message interface{ Marshal() ([]byte, error) }
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "dump:", err)
+		os.Exit(1)
+	}
+}
+
+func run(arguments []string) error {
+	kinds := map[string]func() message{
+		"Pod":       func() message { return &corev1.Pod{} },
+		"ConfigMap": func() message { return &corev1.ConfigMap{} },
+	}
+	if len(arguments) != 1 || kinds[arguments[0]] == nil {
+		return errors.New("say Pod or ConfigMap")
+	}
+	input := json.NewDecoder(bufio.NewReaderSize(os.Stdin, 1<<20))
+	output := bufio.NewWriterSize(os.Stdout, 1<<20)
+	for {
+		object := kinds[arguments[0]]()
+		if err := input.Decode(object); err == io.EOF {
+			return output.Flush()
+		} else if err != nil {
+			return err
+		}
+		bytes, err := object.Marshal()
+		if err != nil {
+			return err
+		}
+		if err := binary.Write(output, binary.BigEndian, uint32(len(bytes))); err != nil {
+			return err
+		}
+		if _, err := output.Write(bytes); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,56 @@
+//! In which form objects are handed out.
+
+use std::ops::Range;
+
+use bytes::{Bytes, BytesMut};
+
+/// A form, as requests and answers name it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Format {
+    Json,
+    Protobuf,
+}
+
+impl Format {
+    /// The first of those that `accept` names; JSON for who names none.
+    pub(super) fn accepted(accept: &str, protobuf: bool) -> Self {
+        accept
+            .split(',')
+            .find_map(|kind| {
+                let name = kind.split(';').next().unwrap_or_default().trim();
+                match name {
+                    "application/json" => Some(Self::Json),
+                    "application/vnd.kubernetes.protobuf" if protobuf => Some(Self::Protobuf),
+                    _ => None,
+                }
+            })
+            .unwrap_or(Self::Json)
+    }
+
+    /// What an answer says that it is.
+    pub(super) fn content_type(self, watch: bool) -> &'static str {
+        match (self, watch) {
+            (Self::Json, _) => "application/json",
+            (Self::Protobuf, false) => "application/vnd.kubernetes.protobuf",
+            (Self::Protobuf, true) => "application/vnd.kubernetes.protobuf;stream=watch",
+        }
+    }
+}
+
+/// All objects of a kind in one form.
+pub(super) trait Form: Send + Sync {
+    /// How many there are.
+    fn len(&self) -> usize;
+
+    /// A page of the list, with the item that the next begins with and how many are left.
+    fn list(&self, page: Range<usize>, continues: Option<(usize, usize)>) -> [Bytes; 3];
+
+    /// Appends the event by which a watch tells of an object that was there from the start.
+    fn added(&self, number: usize, buffer: &mut BytesMut);
+
+    /// Appends the event of this number after the start. There is at least one object.
+    fn modified(&self, event: u64, buffer: &mut BytesMut);
+
+    /// Appends the bookmark that ends the objects that were there from the start.
+    fn end_of_list(&self, buffer: &mut BytesMut);
+}

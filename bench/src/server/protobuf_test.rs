@@ -1,0 +1,258 @@
+use std::sync::Arc;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use http_body_util::BodyExt;
+use hyper::{Method, header};
+
+use super::{Served, answer::answer};
+use crate::generator::{FIRST_VERSION, Kind};
+
+const PODS: u64 = 5;
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf,application/json";
+
+/// A field whose length is below 128.
+fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
+    let mut all = vec![number << 3 | 2, bytes.len() as u8];
+    all.extend_from_slice(bytes);
+    all
+}
+
+/// What `dump` would have written: a name, a version, and something else after them.
+fn file(count: u64) -> Vec<u8> {
+    let mut file = Vec::new();
+    for number in 0..count {
+        let version = (FIRST_VERSION + number).to_string();
+        let name = format!("pod-{version}");
+        let metadata = [field(1, name.as_bytes()), field(6, version.as_bytes())].concat();
+        let object = [field(1, &metadata), field(2, b"the rest")].concat();
+        file.put_u32(object.len() as u32);
+        file.extend(object);
+    }
+    file
+}
+
+fn served() -> Arc<Served> {
+    let mut served = Served::new(1, PODS, 3, 0);
+    served
+        .add_protobuf(Kind::Pod, &file(PODS))
+        .expect("messages");
+    Arc::new(served)
+}
+
+/// The fields of a message, numbers as bytes.
+fn fields(mut bytes: &[u8]) -> Vec<(u8, Vec<u8>)> {
+    let number = |bytes: &mut &[u8]| {
+        let (mut value, mut shift) = (0, 0);
+        loop {
+            let (first, rest) = bytes.split_first().expect("a byte");
+            *bytes = rest;
+            value |= usize::from(first & 0x7f) << shift;
+            shift += 7;
+            if *first < 0x80 {
+                return value;
+            }
+        }
+    };
+    let mut found = Vec::new();
+    while !bytes.is_empty() {
+        let tag = number(&mut bytes);
+        let length = number(&mut bytes);
+        if tag & 7 == 0 {
+            found.push(((tag >> 3) as u8, length.to_string().into_bytes()));
+            continue;
+        }
+        assert_eq!(tag & 7, 2);
+        found.push(((tag >> 3) as u8, bytes[..length].to_vec()));
+        bytes = &bytes[length..];
+    }
+    found
+}
+
+fn one(fields: &[(u8, Vec<u8>)], number: u8) -> &[u8] {
+    let (_, bytes) = fields
+        .iter()
+        .find(|field| field.0 == number)
+        .expect("the field");
+    bytes
+}
+
+/// What is in an envelope of this kind.
+fn opened(kind: &str, bytes: &[u8]) -> Vec<u8> {
+    let unknown = fields(bytes.strip_prefix(b"k8s\0").expect("the magic"));
+    let of_kind = fields(one(&unknown, 1));
+    assert_eq!(
+        (one(&of_kind, 1), one(&of_kind, 2)),
+        (&b"v1"[..], kind.as_bytes())
+    );
+    one(&unknown, 2).to_vec()
+}
+
+async fn list(served: &Arc<Served>, query: &str) -> Vec<(u8, Vec<u8>)> {
+    let answer = answer(served, &Method::GET, "/api/v1/pods", query, PROTOBUF);
+    assert_eq!(
+        answer.headers()[header::CONTENT_TYPE],
+        "application/vnd.kubernetes.protobuf"
+    );
+    let body = answer
+        .into_body()
+        .collect()
+        .await
+        .unwrap_or_else(|never| match never {})
+        .to_bytes();
+    fields(&opened("PodList", &body))
+}
+
+/// The next events: their types and messages.
+async fn watch(served: &Arc<Served>, query: &str, count: usize) -> Vec<(String, Vec<u8>)> {
+    let answer = answer(served, &Method::GET, "/api/v1/pods", query, PROTOBUF);
+    assert_eq!(
+        answer.headers()[header::CONTENT_TYPE],
+        "application/vnd.kubernetes.protobuf;stream=watch"
+    );
+    let mut body = answer.into_body();
+    let (mut events, mut bytes) = (Vec::new(), BytesMut::new());
+    while events.len() < count {
+        let frame: Bytes = body
+            .frame()
+            .await
+            .expect("no end")
+            .unwrap_or_else(|never| match never {})
+            .into_data()
+            .expect("data");
+        bytes.extend_from_slice(&frame);
+        while !bytes.is_empty() {
+            let length = u32::from_be_bytes(bytes.split_to(4)[..].try_into().expect("four bytes"));
+            let event = fields(&bytes.split_to(length as usize));
+            let what = String::from_utf8(one(&event, 1).to_vec()).expect("text");
+            events.push((what, opened("Pod", one(&fields(one(&event, 2)), 1))));
+        }
+    }
+    assert_eq!(events.len(), count);
+    events
+}
+
+fn metadata(object: &[u8]) -> Vec<(u8, Vec<u8>)> {
+    fields(one(&fields(object), 1))
+}
+
+#[tokio::test]
+async fn pages_of_a_list_are_messages_in_one_envelope_each() {
+    let served = served();
+    let mut items = Vec::new();
+    let mut token = String::new();
+    for left in [Some("2"), None] {
+        let page = list(&served, &format!("limit=3&continue={token}")).await;
+        let metadata = fields(one(&page, 1));
+        assert_eq!(
+            one(&metadata, 2),
+            (FIRST_VERSION + PODS).to_string().as_bytes()
+        );
+        let rest = metadata.iter().find(|field| field.0 == 4);
+        assert_eq!(rest.map(|field| &field.1[..]), left.map(str::as_bytes));
+        token = String::from_utf8_lossy(one(&metadata, 3)).into_owned();
+        items.extend(page.into_iter().filter(|field| field.0 == 2));
+    }
+    let whole = list(&served, "").await;
+    assert_eq!(items, whole[1..]);
+    assert_eq!(items.len() as u64, PODS);
+    assert_eq!(one(&metadata(&items[4].1), 1), b"pod-10000004");
+}
+
+#[tokio::test]
+async fn a_streamed_list_in_protobuf_has_each_object_and_then_the_bookmark() {
+    let served = served();
+    let events = watch(
+        &served,
+        "watch=true&sendInitialEvents=true",
+        PODS as usize + 1,
+    )
+    .await;
+    let (bookmark, added) = events.split_last().expect("events");
+    let items = list(&served, "").await;
+    for ((what, object), item) in added.iter().zip(&items[1..]) {
+        assert_eq!((what.as_str(), object), ("ADDED", &item.1));
+    }
+    assert_eq!(bookmark.0, "BOOKMARK");
+    let metadata = metadata(&bookmark.1);
+    assert_eq!(
+        one(&metadata, 6),
+        (FIRST_VERSION + PODS).to_string().as_bytes()
+    );
+    let annotation = fields(one(&metadata, 12));
+    assert_eq!(one(&annotation, 1), b"k8s.io/initial-events-end");
+    assert_eq!(one(&annotation, 2), b"true");
+}
+
+#[tokio::test]
+async fn modifications_in_protobuf_have_a_new_version_and_nothing_else_changed() {
+    let served = served();
+    served.modify(2 * PODS);
+    let start = FIRST_VERSION + PODS;
+    let events = watch(
+        &served,
+        &format!("watch=1&resourceVersion={start}"),
+        2 * PODS as usize,
+    )
+    .await;
+    let items = list(&served, "").await;
+    for (number, (what, object)) in events.iter().enumerate() {
+        let metadata = metadata(object);
+        let version = (start + 1 + number as u64).to_string();
+        assert_eq!(
+            (what.as_str(), one(&metadata, 6)),
+            ("MODIFIED", version.as_bytes())
+        );
+        let name = String::from_utf8_lossy(one(&metadata, 1)).into_owned();
+        let number: u64 = name["pod-".len()..].parse().expect("a number");
+        let mut before = items[1 + (number - FIRST_VERSION) as usize].1.clone();
+        let place = before.len() - b"the rest".len() - 2 - 8;
+        before[place..place + 8].copy_from_slice(version.as_bytes());
+        assert_eq!(*object, before, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn who_does_not_accept_protobuf_or_asks_for_what_is_not_there_in_it_gets_json() {
+    let served = served();
+    for (path, accept) in [
+        ("/api/v1/pods", ""),
+        ("/api/v1/pods", "application/json"),
+        (
+            "/api/v1/pods",
+            "application/json;q=1,application/vnd.kubernetes.protobuf",
+        ),
+        ("/api/v1/configmaps", PROTOBUF),
+    ] {
+        let answer = answer(&served, &Method::GET, path, "", accept);
+        let kind = &answer.headers()[header::CONTENT_TYPE];
+        assert_eq!(kind, "application/json", "{path} {accept}");
+        let body = answer
+            .into_body()
+            .collect()
+            .await
+            .unwrap_or_else(|never| match never {})
+            .to_bytes();
+        assert_eq!(body[0], b'{');
+    }
+}
+
+#[test]
+fn messages_of_other_objects_are_an_error_that_says_so() {
+    let mut served = Served::new(1, PODS, 0, 0);
+    let mut read = |file: &[u8]| {
+        served
+            .add_protobuf(Kind::Pod, file)
+            .expect_err("a wrong file")
+    };
+    assert_eq!(read(&file(4)), "4 objects instead of 5");
+    let whole = file(5);
+    assert_eq!(read(&whole[..whole.len() - 1]), "object 4 is cut off");
+    let mut trailing = whole.clone();
+    trailing.push(0);
+    assert!(read(&trailing).contains("instead of 5"));
+    let second = whole.len() / 5;
+    assert_eq!(
+        read(&whole[second..]),
+        "object 0 has not the resource version of that number"
+    );
+}
