@@ -10,11 +10,13 @@
 mod machine;
 mod part;
 mod peer;
+mod plot;
 mod protobuf;
 mod report;
 mod run;
 mod server;
 mod settings;
+mod slopes;
 mod stats;
 mod table;
 mod trial;
@@ -69,7 +71,7 @@ pub fn main(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
         start: Instant::now(),
     };
     let mut report = report::head(&settings);
-    let mut touched = 0;
+    let (mut touched, mut all) = (0, Vec::new());
     for trial in settings.trials() {
         if !bench
             .programs
@@ -86,10 +88,16 @@ pub fn main(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
         let measured = bench.measure(trial)?;
         report.push_str(&measured.raw);
         report.push_str(&report::tables(&settings.only, &trial, &measured.rows));
+        all.push((trial, measured.rows));
     }
-    report.push_str(&report::peers(&settings.peers));
-    print!("{report}");
+    let peers = report::peers(&settings.peers);
+    print!("{report}{peers}");
     if let Some(file) = &settings.output {
+        report.push_str(&slopes::write(
+            &slopes::pictures(&settings.only, &all),
+            file,
+        )?);
+        report.push_str(&peers);
         fs::write(file, report).map_err(|error| format!("{}: {error}", file.display()))?;
     }
     Ok(())

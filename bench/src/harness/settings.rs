@@ -48,7 +48,7 @@ pub fn arguments() -> Vec<Arg> {
         number("seed", "Of the objects").default_value("1"),
         number("touch", "MiB of memory to take once before each number of objects, so that the host has backed it [default: what the largest peer may need]"),
         Arg::new("tls").long("tls").action(ArgAction::SetTrue).help("HTTPS, and HTTP/2 for who wants it"),
-        Arg::new("output").long("output").short('o').value_name("FILE").value_parser(value_parser!(PathBuf)).help("Where to write the table [default: only to the standard output]"),
+        Arg::new("output").long("output").short('o').value_name("FILE").value_parser(value_parser!(PathBuf)).help("Where to write the tables, and beside it pictures of them over several numbers of objects [default: only to the standard output]"),
     ]
 }
 

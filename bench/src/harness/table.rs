@@ -79,6 +79,7 @@ fn best(measure: &Measure, rows: &[Row]) -> Option<f64> {
     }
 }
 
-fn spread(measure: &Measure, row: &Row) -> Option<Spread> {
+/// What was measured of a peer; nothing, if no run counts.
+pub(super) fn spread(measure: &Measure, row: &Row) -> Option<Spread> {
     Spread::of(row.runs.counted.iter().map(measure.value))
 }
