@@ -37,10 +37,10 @@ pub(super) fn answer(
     if method != Method::GET {
         return failure(
             StatusCode::METHOD_NOT_ALLOWED,
-            &format!("{method} {path}: this server is only read"),
+            &format!("{method} {path}: this server is only read, but for applies"),
         );
     }
-    let Some(stock) = served.at(path) else {
+    let Some(stock) = served.stock(path) else {
         return match discovery::answer(path) {
             Some(value) => json(StatusCode::OK, Parts::new([value.to_string().into()])),
             None => failure(
@@ -49,21 +49,14 @@ pub(super) fn answer(
             ),
         };
     };
-    let format = Format::accepted(accept, served.messages(stock.kind()).is_some());
+    let format = stock.format(accept);
     match Query::read(query) {
         Ok(query) if query.watch => {
-            let events = Events::new(
-                served.clone(),
-                stock,
-                format,
-                query.initial_events,
-                query.version,
-            );
+            let events = Events::new(served, stock, format, query.initial_events, query.version);
             written(StatusCode::OK, format.content_type(true), events)
         }
         Ok(query) => {
-            let form = served.form(stock.kind(), format);
-            let body = list(form, &query);
+            let body = list(stock.form(format), &query);
             written(StatusCode::OK, format.content_type(false), body)
         }
         Err(wrong) => failure(StatusCode::BAD_REQUEST, &wrong),
@@ -76,7 +69,7 @@ fn list(form: &dyn Form, query: &Query) -> Parts {
     Parts::new(form.list(page, (rest > 0).then_some((next, rest))))
 }
 
-fn failure(code: StatusCode, message: &str) -> Answer {
+pub(super) fn failure(code: StatusCode, message: &str) -> Answer {
     eprintln!("{message}");
     let status = json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": message,
@@ -85,11 +78,11 @@ fn failure(code: StatusCode, message: &str) -> Answer {
     json(code, Parts::new([status.to_string().into()]))
 }
 
-fn json(code: StatusCode, body: Parts) -> Answer {
+pub(super) fn json(code: StatusCode, body: Parts) -> Answer {
     written(code, Format::Json.content_type(false), body)
 }
 
-fn written(
+pub(super) fn written(
     code: StatusCode,
     content_type: &'static str,
     body: impl Body<Data = Bytes, Error = Infallible> + Send + Sync + 'static,
@@ -104,10 +97,10 @@ fn written(
 }
 
 /// Bytes that are there already, in parts that a connection can take.
-struct Parts(VecDeque<Bytes>);
+pub(super) struct Parts(VecDeque<Bytes>);
 
 impl Parts {
-    fn new(parts: impl IntoIterator<Item = Bytes>) -> Self {
+    pub(super) fn new(parts: impl IntoIterator<Item = Bytes>) -> Self {
         Self(parts.into_iter().filter(|part| !part.is_empty()).collect())
     }
 }

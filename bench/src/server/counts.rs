@@ -15,6 +15,11 @@ impl Counts {
         self.connections.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Something is applied: the how-manieth it is, from 1.
+    pub(super) fn apply(&self) -> u64 {
+        self.applies.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
     pub(super) fn reset(&self) {
         self.connections.store(0, Ordering::Relaxed);
         self.applies.store(0, Ordering::Relaxed);

@@ -11,7 +11,7 @@ pub(super) fn answer(path: &str) -> Option<Value> {
     });
     let resource = |name: &str, kind: &str| {
         json!({
-            "name": name, "singularName": kind.to_lowercase(), "namespaced": true, "kind": kind, "verbs": ["get", "list", "watch"],
+            "name": name, "singularName": kind.to_lowercase(), "namespaced": true, "kind": kind, "verbs": ["get", "list", "watch", "patch"],
         })
     };
     let resources = |version: &str, resources: Value| {

@@ -10,30 +10,31 @@ use bytes::{Bytes, BytesMut};
 use http_body::{Body, Frame};
 use tokio::sync::watch;
 
-use super::{Served, Stock, form::Format};
-use crate::generator::Kind;
+use super::{Served, Stock, Target, form::Format, target::now};
 
 /// As much as is written at once. A frame ends with an event's end.
 const CHUNK: usize = 128 * 1024;
 
 /// Events, made when the connection asks for more.
 pub(super) struct Events {
-    served: Arc<Served>,
-    kind: Kind,
+    stock: Arc<Stock>,
     format: Format,
     /// The objects that are told of first, as far as they were.
     initial: Option<usize>,
     /// How many modifications were told of.
     sent: u64,
-    wanted: u64,
-    target: Pin<Box<dyn Future<Output = watch::Receiver<u64>> + Send + Sync>>,
+    wanted: Target,
+    /// What it was to begin with is not known any more.
+    is_too_old: bool,
+    is_over: bool,
+    target: Pin<Box<dyn Future<Output = watch::Receiver<Target>> + Send + Sync>>,
 }
 
 impl Events {
     /// Those after a resource version, or all objects first.
     pub(super) fn new(
-        served: Arc<Served>,
-        stock: &Stock,
+        served: &Served,
+        stock: Arc<Stock>,
         format: Format,
         initial: bool,
         version: Option<u64>,
@@ -42,21 +43,29 @@ impl Events {
         let wanted = *target.borrow_and_update();
         let sent = version.map_or(0, |version| version.saturating_sub(stock.version()));
         Self {
-            kind: stock.kind(),
-            format,
             initial: initial.then_some(0),
             sent: if initial { 0 } else { sent },
             wanted,
+            is_too_old: !initial && version.is_some_and(|version| version < stock.oldest()),
+            is_over: false,
             target: Box::pin(changed(target)),
-            served,
+            stock,
+            format,
         }
     }
 
+    /// Whether all has been listed anew since.
+    fn is_expired(&self) -> bool {
+        self.is_too_old || self.wanted.epoch != self.stock.epoch()
+    }
+
     fn chunk(&mut self) -> Option<Bytes> {
-        let served = self.served.clone();
-        let form = served.form(self.kind, self.format);
+        let form = self.stock.form(self.format);
         let mut buffer = BytesMut::new();
-        if let Some(next) = &mut self.initial {
+        if self.is_expired() {
+            form.expired(&mut buffer);
+            self.is_over = true;
+        } else if let Some(next) = &mut self.initial {
             buffer.reserve(CHUNK + CHUNK / 4);
             while *next < form.len() && buffer.len() < CHUNK {
                 form.added(*next, &mut buffer);
@@ -66,10 +75,11 @@ impl Events {
                 form.end_of_list(&mut buffer);
                 self.initial = None;
             }
-        } else if self.sent < self.wanted && form.len() > 0 {
+        } else if self.sent < self.wanted.events && form.len() > 0 {
             buffer.reserve(CHUNK + CHUNK / 4);
-            while self.sent < self.wanted && buffer.len() < CHUNK {
-                form.modified(self.sent, &mut buffer);
+            while self.sent < self.wanted.events && buffer.len() < CHUNK {
+                let stamp = self.wanted.stamped.then(now);
+                form.modified(self.sent, stamp, &mut buffer);
                 self.sent += 1;
             }
         }
@@ -77,8 +87,8 @@ impl Events {
     }
 }
 
-/// Ends when there is another number of events to send; never, if there will be none.
-async fn changed(mut target: watch::Receiver<u64>) -> watch::Receiver<u64> {
+/// Ends when there is something else to send; never, if there will be nothing.
+async fn changed(mut target: watch::Receiver<Target>) -> watch::Receiver<Target> {
     if target.changed().await.is_err() {
         std::future::pending::<()>().await;
     }
@@ -94,6 +104,9 @@ impl Body for Events {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         let events = self.get_mut();
+        if events.is_over {
+            return Poll::Ready(None);
+        }
         loop {
             if let Some(chunk) = events.chunk() {
                 return Poll::Ready(Some(Ok(Frame::data(chunk))));

@@ -13,14 +13,14 @@ pub(super) enum Format {
 
 impl Format {
     /// The first of those that `accept` names; JSON for who names none.
-    pub(super) fn accepted(accept: &str, protobuf: bool) -> Self {
+    pub(super) fn accepted(accept: &str) -> Self {
         accept
             .split(',')
             .find_map(|kind| {
                 let name = kind.split(';').next().unwrap_or_default().trim();
                 match name {
                     "application/json" => Some(Self::Json),
-                    "application/vnd.kubernetes.protobuf" if protobuf => Some(Self::Protobuf),
+                    "application/vnd.kubernetes.protobuf" => Some(Self::Protobuf),
                     _ => None,
                 }
             })
@@ -48,9 +48,13 @@ pub(super) trait Form: Send + Sync {
     /// Appends the event by which a watch tells of an object that was there from the start.
     fn added(&self, number: usize, buffer: &mut BytesMut);
 
-    /// Appends the event of this number after the start. There is at least one object.
-    fn modified(&self, event: u64, buffer: &mut BytesMut);
+    /// Appends the event of this number after the start, with the annotation `bench/stamp` if there is a stamp. There is
+    /// at least one object.
+    fn modified(&self, event: u64, stamp: Option<u64>, buffer: &mut BytesMut);
 
     /// Appends the bookmark that ends the objects that were there from the start.
     fn end_of_list(&self, buffer: &mut BytesMut);
+
+    /// Appends the event that ends a watch of what is forgotten.
+    fn expired(&self, buffer: &mut BytesMut);
 }

@@ -3,7 +3,8 @@
 use std::{error::Error, io, net::SocketAddr, sync::Arc};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use hyper::{Request, body::Incoming, header, service::service_fn};
+use http_body_util::BodyExt;
+use hyper::{Method, Request, body::Incoming, header, service::service_fn};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo},
     server::conn::auto,
@@ -20,7 +21,7 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
-use super::{Served, answer};
+use super::{Served, answer, applied};
 
 /// A certificate for this run.
 pub(super) struct Tls {
@@ -132,18 +133,20 @@ async fn serve(
                 request.uri()
             );
         }
-        let uri = request.uri();
-        let accept = request.headers().get(header::ACCEPT);
-        let answer = answer::answer(
-            &served,
-            request.method(),
-            uri.path(),
-            uri.query().unwrap_or_default(),
-            accept
+        let served = served.clone();
+        async move {
+            let (head, body) = request.into_parts();
+            let (path, query) = (head.uri.path(), head.uri.query().unwrap_or_default());
+            let accept = head.headers.get(header::ACCEPT);
+            let accept = accept
                 .and_then(|value| value.to_str().ok())
-                .unwrap_or_default(),
-        );
-        async move { Ok::<_, std::convert::Infallible>(answer) }
+                .unwrap_or_default();
+            if head.method == Method::PATCH {
+                let body = body.collect().await?.to_bytes();
+                return Ok::<_, hyper::Error>(applied::answer(&served, path, query, accept, &body));
+            }
+            Ok(answer::answer(&served, &head.method, path, query, accept))
+        }
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder

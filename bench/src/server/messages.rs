@@ -4,13 +4,14 @@
 //! bytes and a bare `WatchEvent`, whose object has an envelope (apimachinery `runtime/serializer/codec_factory.go`: the
 //! stream's serializer is the raw one).
 
-use std::ops::Range;
+use std::{ops::Range, sync::Arc};
 
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::{
     form::Form,
-    stock::{DIGITS, number_of},
+    stock::{DIGITS, is_changed, number_of},
+    wire::{field, field_size, head, nested, number, read_varint},
 };
 use crate::generator::{FIRST_VERSION, Kind};
 
@@ -21,175 +22,239 @@ const MAGIC: &[u8] = b"k8s\0";
 const END: &[u8] = &[0x1a, 0, 0x22, 0];
 
 /// The objects of a kind, each as an item of a list: a tag, its length, its message.
+#[derive(Clone)]
 pub(super) struct Messages {
     kind: Kind,
     /// What an envelope says of each.
     of_kind: Bytes,
     items: Bytes,
-    /// Where each begins, and where the last ends.
-    starts: Vec<usize>,
-    /// Where in each message its resource version is.
-    versions: Vec<u32>,
+    /// Where each item begins, and where the last ends.
+    starts: Arc<[usize]>,
+    /// Where in each item its message is.
+    places: Arc<[Place]>,
+    version: u64,
+}
+
+/// What is where in an item.
+#[derive(Clone, Copy)]
+struct Place {
+    /// The message.
+    message: u32,
+    /// In the message, the metadata, which are its first field.
+    metadata: u32,
+    /// In the message, the end of the metadata.
+    rest: u32,
+    /// In the message, the digits of the resource version.
+    version: u32,
 }
 
 impl Messages {
     /// Those of a file that the peers' `dump` has written, or what is wrong with it.
     pub(super) fn read(kind: Kind, count: usize, mut file: &[u8]) -> Result<Self, String> {
-        let mut items = BytesMut::with_capacity(file.len());
-        let (mut starts, mut versions) = (vec![0], Vec::with_capacity(count));
+        let mut items = BytesMut::with_capacity(file.len() + count);
+        let (mut starts, mut places) = (vec![0], Vec::with_capacity(count));
         while let Some((length, rest)) = file.split_first_chunk::<4>() {
-            let number = versions.len();
-            let length = u32::from_be_bytes(*length) as usize;
+            let number = places.len();
             let (message, rest) = rest
-                .split_at_checked(length)
+                .split_at_checked(u32::from_be_bytes(*length) as usize)
                 .ok_or_else(|| format!("object {number} is cut off"))?;
             file = rest;
-            // The field's number and length stand before it: another text of the same digits is another field.
-            let version = format!("2\u{8}{}", FIRST_VERSION + number as u64);
-            let place = message
-                .windows(version.len())
-                .position(|bytes| bytes == version.as_bytes())
-                .ok_or_else(|| {
-                    format!("object {number} has not the resource version of that number")
-                })?;
-            versions.push((place + version.len() - DIGITS) as u32);
-            items.put_u8(0x12);
-            varint(length, &mut items);
+            let begin = items.len();
+            head(2, message.len(), &mut items);
+            let place = Place {
+                message: (items.len() - begin) as u32,
+                ..Place::find(message, number as u64)
+                    .ok_or_else(|| format!("object {number} is not the one of that number"))?
+            };
+            places.push(place);
             items.put_slice(message);
             starts.push(items.len());
         }
-        if versions.len() != count || !file.is_empty() {
-            return Err(format!("{} objects instead of {count}", versions.len()));
+        if places.len() != count || !file.is_empty() {
+            return Err(format!("{} objects instead of {count}", places.len()));
         }
         Ok(Self {
             kind,
-            of_kind: of_kind(kind, ""),
+            of_kind: of_kind(kind.api_version(), kind.name()),
             items: items.freeze(),
-            starts,
-            versions,
+            starts: starts.into(),
+            places: places.into(),
+            version: FIRST_VERSION + count as u64,
         })
     }
 
-    /// Of which kind they are.
-    pub(super) fn kind(&self) -> Kind {
-        self.kind
+    /// The same later, as the stock in JSON is.
+    pub(super) fn changed(&self, percent: u64) -> Self {
+        let mut items = BytesMut::from(&self.items[..]);
+        let mut version = self.version;
+        for (number, place) in self.places.iter().enumerate() {
+            if is_changed(number, self.len(), percent) {
+                version += 1;
+                let place = self.starts[number] + (place.message + place.version) as usize;
+                items[place..place + DIGITS].copy_from_slice(version.to_string().as_bytes());
+            }
+        }
+        Self {
+            items: items.freeze(),
+            version: version + 1,
+            ..self.clone()
+        }
     }
 
     fn message(&self, number: usize) -> &[u8] {
-        let item = &self.items[self.starts[number]..self.starts[number + 1]];
-        let length = 1 + item[1..].iter().take_while(|byte| **byte >= 0x80).count() + 1;
-        &item[length..]
+        let begin = self.starts[number] + self.places[number].message as usize;
+        &self.items[begin..self.starts[number + 1]]
     }
 
-    /// The resource version of the collection as long as nothing was modified.
-    fn version(&self) -> u64 {
-        FIRST_VERSION + self.len() as u64
+    fn event(&self, what: &str, message: &[&[u8]], buffer: &mut BytesMut) {
+        event(what, &self.of_kind, message, buffer);
     }
+}
 
-    /// Appends an event; says where its object's message begins.
-    fn event(&self, what: &str, message: &[u8], buffer: &mut BytesMut) -> usize {
-        let unknown = MAGIC.len() + self.of_kind.len() + field_size(message.len()) + END.len();
-        let extension = field_size(unknown);
-        let whole = field_size(what.len()) + field_size(extension);
-        buffer.put_u32(whole as u32);
-        field(1, what.as_bytes(), buffer);
-        head(2, extension, buffer);
-        head(1, unknown, buffer);
-        buffer.put_slice(MAGIC);
-        buffer.put_slice(&self.of_kind);
-        head(2, message.len(), buffer);
-        let begin = buffer.len();
-        buffer.put_slice(message);
-        buffer.put_slice(END);
-        begin
+impl Place {
+    fn find(message: &[u8], number: u64) -> Option<Self> {
+        let (length, digits) = message.strip_prefix(&[1 << 3 | 2]).and_then(read_varint)?;
+        let begin = 1 + digits;
+        let metadata = message.get(begin..begin + length)?;
+        // The field's number and length stand before it: other text of the same digits is another field.
+        let version = format!("2\u{8}{}", FIRST_VERSION + number);
+        let place = metadata
+            .windows(version.len())
+            .position(|bytes| bytes == version.as_bytes())?;
+        Some(Self {
+            message: 0,
+            metadata: begin as u32,
+            rest: (begin + length) as u32,
+            version: (begin + place + version.len() - DIGITS) as u32,
+        })
     }
 }
 
 impl Form for Messages {
     fn len(&self) -> usize {
-        self.versions.len()
+        self.places.len()
     }
 
     fn list(&self, page: Range<usize>, continues: Option<(usize, usize)>) -> [Bytes; 3] {
-        let mut inner = BytesMut::new();
-        field(1, b"", &mut inner);
-        field(2, self.version().to_string().as_bytes(), &mut inner);
-        let token = continues.map_or_else(String::new, |(next, _)| next.to_string());
-        field(3, token.as_bytes(), &mut inner);
-        if let Some((_, rest)) = continues {
-            inner.put_u8(4 << 3);
-            varint(rest, &mut inner);
-        }
         let mut metadata = BytesMut::new();
-        field(1, &inner, &mut metadata);
+        nested(1, &mut metadata, |inner| {
+            field(1, b"", inner);
+            field(2, self.version.to_string().as_bytes(), inner);
+            let token = continues.map_or_else(String::new, |(next, _)| next.to_string());
+            field(3, token.as_bytes(), inner);
+            if let Some((_, rest)) = continues {
+                number(4, rest as u64, inner);
+            }
+        });
         let items = self
             .items
             .slice(self.starts[page.start]..self.starts[page.end]);
         let mut begin = BytesMut::new();
         begin.put_slice(MAGIC);
-        begin.put_slice(&of_kind(self.kind, "List"));
+        let name = format!("{}List", self.kind.name());
+        begin.put_slice(&of_kind(self.kind.api_version(), &name));
         head(2, metadata.len() + items.len(), &mut begin);
         begin.put_slice(&metadata);
         [begin.freeze(), items, Bytes::from_static(END)]
     }
 
     fn added(&self, number: usize, buffer: &mut BytesMut) {
-        self.event("ADDED", self.message(number), buffer);
+        self.event("ADDED", &[self.message(number)], buffer);
     }
 
-    fn modified(&self, event: u64, buffer: &mut BytesMut) {
+    fn modified(&self, event: u64, stamp: Option<u64>, buffer: &mut BytesMut) {
         let number = number_of(event, self.len());
-        let begin = self.event("MODIFIED", self.message(number), buffer);
-        let place = begin + self.versions[number] as usize;
-        let version = (self.version() + 1 + event).to_string();
+        let (message, place) = (self.message(number), self.places[number]);
+        let mut from_end = message.len() - place.version as usize;
+        if let Some(stamp) = stamp {
+            let mut annotation = BytesMut::new();
+            nested(12, &mut annotation, |entry| {
+                field(1, b"bench/stamp", entry);
+                field(2, stamp.to_string().as_bytes(), entry);
+            });
+            let metadata = &message[place.metadata as usize..place.rest as usize];
+            let mut begin = BytesMut::new();
+            head(1, metadata.len() + annotation.len(), &mut begin);
+            let parts = [
+                &begin[..],
+                metadata,
+                &annotation,
+                &message[place.rest as usize..],
+            ];
+            self.event("MODIFIED", &parts, buffer);
+            from_end += annotation.len();
+        } else {
+            self.event("MODIFIED", &[message], buffer);
+        }
+        let place = buffer.len() - END.len() - from_end;
+        let version = (self.version + 1 + event).to_string();
         buffer[place..place + DIGITS].copy_from_slice(version.as_bytes());
     }
 
     fn end_of_list(&self, buffer: &mut BytesMut) {
-        let mut annotation = BytesMut::new();
-        field(1, b"k8s.io/initial-events-end", &mut annotation);
-        field(2, b"true", &mut annotation);
-        let mut metadata = BytesMut::new();
-        field(6, self.version().to_string().as_bytes(), &mut metadata);
-        field(12, &annotation, &mut metadata);
         let mut object = BytesMut::new();
-        field(1, &metadata, &mut object);
-        self.event("BOOKMARK", &object, buffer);
+        nested(1, &mut object, |metadata| {
+            field(6, self.version.to_string().as_bytes(), metadata);
+            nested(12, metadata, |annotation| {
+                field(1, b"k8s.io/initial-events-end", annotation);
+                field(2, b"true", annotation);
+            });
+        });
+        self.event("BOOKMARK", &[&object], buffer);
+    }
+
+    fn expired(&self, buffer: &mut BytesMut) {
+        let mut status = BytesMut::new();
+        field(1, b"", &mut status);
+        field(2, b"Failure", &mut status);
+        let message = b"The resourceVersion for the provided watch is too old.";
+        field(3, message, &mut status);
+        field(4, b"Expired", &mut status);
+        number(6, 410, &mut status);
+        event("ERROR", &of_kind("v1", "Status"), &[&status], buffer);
     }
 }
 
-fn field(number: u8, bytes: &[u8], buffer: &mut BytesMut) {
-    head(number, bytes.len(), buffer);
-    buffer.put_slice(bytes);
+/// Appends an event with an object whose message is in parts.
+fn event(what: &str, of_kind: &[u8], message: &[&[u8]], buffer: &mut BytesMut) {
+    let length = message.iter().map(|part| part.len()).sum();
+    let unknown = MAGIC.len() + of_kind.len() + field_size(length) + END.len();
+    let extension = field_size(unknown);
+    buffer.put_u32((field_size(what.len()) + field_size(extension)) as u32);
+    field(1, what.as_bytes(), buffer);
+    head(2, extension, buffer);
+    head(1, unknown, buffer);
+    envelope(of_kind, length, message, buffer);
 }
 
-/// What stands before a field with a length.
-fn head(number: u8, length: usize, buffer: &mut BytesMut) {
-    buffer.put_u8(number << 3 | 2);
-    varint(length, buffer);
-}
-
-/// How much a field takes whose number is below 16.
-fn field_size(length: usize) -> usize {
-    let groups = (usize::BITS - (length | 1).leading_zeros()).div_ceil(7);
-    1 + groups as usize + length
-}
-
-fn varint(mut value: usize, buffer: &mut BytesMut) {
-    while value >= 0x80 {
-        buffer.put_u8(value as u8 | 0x80);
-        value >>= 7;
+fn envelope(of_kind: &[u8], length: usize, message: &[&[u8]], buffer: &mut BytesMut) {
+    buffer.put_slice(MAGIC);
+    buffer.put_slice(of_kind);
+    head(2, length, buffer);
+    for part in message {
+        buffer.put_slice(part);
     }
-    buffer.put_u8(value as u8);
+    buffer.put_slice(END);
+}
+
+/// An object of its own, as an answer.
+pub(super) fn alone(api_version: &str, kind: &str, message: &[u8]) -> Bytes {
+    let mut buffer = BytesMut::with_capacity(message.len() + 64);
+    envelope(
+        &of_kind(api_version, kind),
+        message.len(),
+        &[message],
+        &mut buffer,
+    );
+    buffer.freeze()
 }
 
 /// The part of an envelope that says what is in it.
-fn of_kind(kind: Kind, suffix: &str) -> Bytes {
-    let mut inner = BytesMut::new();
-    field(1, kind.api_version().as_bytes(), &mut inner);
-    let name = format!("{}{suffix}", kind.name());
-    field(2, name.as_bytes(), &mut inner);
-    let mut outer = BytesMut::new();
-    field(1, &inner, &mut outer);
-    outer.freeze()
+fn of_kind(api_version: &str, kind: &str) -> Bytes {
+    let mut buffer = BytesMut::new();
+    nested(1, &mut buffer, |inner| {
+        field(1, api_version.as_bytes(), inner);
+        field(2, kind.as_bytes(), inner);
+    });
+    buffer.freeze()
 }

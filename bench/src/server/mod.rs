@@ -8,16 +8,24 @@
 //! * `MODIFIED` events as many as it is told to, to every watch, as fast as that watch takes them: the body is asked for
 //!   more only when the connection has room. Object follows object with a large stride, so that neighbours in memory
 //!   are not neighbours in time, and each event has a new resource version. Nothing else in the object changes;
-//! * Pods and ConfigMaps in protobuf for who accepts it, if it was given the messages;
+//! * the same at a pace, each event with the annotation `bench/stamp`: the monotonic clock's nanoseconds when it was
+//!   written into the answer;
+//! * server-side apply of any ConfigMap: with what was sent and a UID, a resource version and managed fields in it. It is
+//!   not kept, and no watch tells of it;
+//! * all of this in protobuf for who accepts it, of kinds of which it was given the messages;
 //! * discovery of what there is.
 //!
-//! It looks at no selector, no field and no namespace, compresses nothing, and never ends a watch.
+//! On `relist` some objects get another resource version and every watch ends with the error 410, as do those that would begin
+//! before it. When a client has listed again, its watch sends one stamped event: then it has got all.
+//!
+//! It looks at no selector, no field and no namespace, compresses nothing, and ends no watch but for a relist.
 //!
 //! It is a process of its own, `pilothouse-bench serve`. It prints `ready <address>` and then takes commands on its
-//! standard input: `modify <count>` and `reset`, which are answered with `ok`, and `counts`, which is answered with `ok` and
-//! what was counted since the last reset. It ends with its input.
+//! standard input: `modify <count>`, `pace <rate> <count>`, `relist <percent>` and `reset`, which are answered with `ok`, and
+//! `counts`, which is answered with `ok` and what was counted since the last reset. It ends with its input.
 
 mod answer;
+mod applied;
 mod counts;
 mod discovery;
 mod events;
@@ -27,6 +35,8 @@ mod listener;
 mod messages;
 mod query;
 mod stock;
+mod target;
+mod wire;
 
 #[cfg(test)]
 mod protobuf_test;
@@ -37,7 +47,9 @@ use std::{
     error::Error,
     io::{self, BufRead, Write},
     path::PathBuf,
-    sync::Arc,
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
+    thread,
+    time::{Duration, Instant},
 };
 
 use clap::{Arg, ArgAction, ArgMatches, value_parser};
@@ -45,19 +57,17 @@ use tokio::sync::watch;
 
 use crate::generator::{Generator, Kind};
 use counts::Counts;
-use form::{Form, Format};
-use messages::Messages;
 pub use stock::Stock;
+use target::Target;
 
 /// What there is to serve, and what has been asked for.
 pub struct Served {
-    pods: Stock,
-    config_maps: Stock,
-    widgets: Stock,
-    /// What is there in protobuf, too.
-    messages: Vec<Messages>,
-    /// How many events each watch is to have.
-    target: watch::Sender<u64>,
+    /// As they were made.
+    first: [Arc<Stock>; 3],
+    /// As they are.
+    present: RwLock<[Arc<Stock>; 3]>,
+    /// What each watch is to send.
+    target: watch::Sender<Target>,
     counts: Counts,
 }
 
@@ -65,61 +75,141 @@ impl Served {
     /// Makes the objects.
     pub fn new(seed: u64, pods: u64, config_maps: u64, widgets: u64) -> Self {
         let generator = Generator::new(seed);
+        let first = [
+            (Kind::Pod, pods),
+            (Kind::ConfigMap, config_maps),
+            (Kind::Widget, widgets),
+        ];
+        let first = first.map(|(kind, count)| Arc::new(Stock::new(&generator, kind, count)));
         Self {
-            pods: Stock::new(&generator, Kind::Pod, pods),
-            config_maps: Stock::new(&generator, Kind::ConfigMap, config_maps),
-            widgets: Stock::new(&generator, Kind::Widget, widgets),
-            messages: Vec::new(),
-            target: watch::Sender::new(0),
+            present: RwLock::new(first.clone()),
+            first,
+            target: watch::Sender::new(Target::default()),
             counts: Counts::default(),
         }
     }
 
+    /// Has the objects of a kind in protobuf as well, out of what the peers' `dump` has written of the same objects.
+    pub fn add_protobuf(&mut self, kind: Kind, file: &[u8]) -> Result<(), String> {
+        for stock in &mut self.first {
+            if stock.kind() == kind {
+                *stock = Arc::new(stock.with_protobuf(file)?);
+            }
+        }
+        self.reset();
+        Ok(())
+    }
+
     /// Has every watch send events until it has sent so many; 0 begins anew.
     pub fn modify(&self, events: u64) {
-        self.target.send_replace(events);
+        self.command(|target| (target.events, target.stamped) = (events, false));
+    }
+
+    /// Has every watch send so many events, each with the time at which it is written, at a rate per second. What
+    /// comes too late is sent at once.
+    fn pace(self: &Arc<Self>, rate: u64, events: u64) {
+        let command = self.command(|target| (target.events, target.stamped) = (0, true));
+        let (served, start) = (self.clone(), Instant::now());
+        thread::spawn(move || {
+            for event in 1..=events {
+                let due = Duration::from_nanos(1_000_000_000 * event / rate.max(1));
+                thread::sleep(due.saturating_sub(start.elapsed()));
+                let is_wanted = served.target.send_if_modified(|target| {
+                    let is_wanted = target.command == command;
+                    if is_wanted {
+                        target.events = event;
+                    }
+                    is_wanted
+                });
+                if !is_wanted {
+                    return;
+                }
+            }
+        });
+    }
+
+    /// Changes so many percent of all objects and ends all watches: everyone has to list again. Then one stamped event
+    /// comes, of an object that has changed if there is one. To be asked of objects that were not modified.
+    fn relist(&self, percent: u64) {
+        let changed = self
+            .stocks()
+            .clone()
+            .map(|stock| Arc::new(stock.changed(percent)));
+        let epoch = changed[0].epoch();
+        *self.present.write().unwrap_or_else(PoisonError::into_inner) = changed;
+        self.command(|target| {
+            *target = Target {
+                events: 1,
+                stamped: true,
+                epoch,
+                ..*target
+            }
+        });
     }
 
     /// Begins anew.
     fn reset(&self) {
-        self.modify(0);
+        *self.present.write().unwrap_or_else(PoisonError::into_inner) = self.first.clone();
+        self.command(|target| {
+            *target = Target {
+                command: target.command,
+                ..Target::default()
+            }
+        });
         self.counts.reset();
     }
 
-    /// Has the objects of a kind in protobuf as well, out of what the peers' `dump` has written of the same objects.
-    pub fn add_protobuf(&mut self, kind: Kind, file: &[u8]) -> Result<(), String> {
-        let messages = Messages::read(kind, self.stock(kind).len(), file)?;
-        self.messages.push(messages);
-        Ok(())
+    /// Has something else sent. The number of this command.
+    fn command(&self, change: impl FnOnce(&mut Target)) -> u64 {
+        let mut command = 0;
+        self.target.send_modify(|target| {
+            change(target);
+            target.command += 1;
+            command = target.command;
+        });
+        command
     }
 
-    fn stock(&self, kind: Kind) -> &Stock {
-        match kind {
-            Kind::Pod => &self.pods,
-            Kind::ConfigMap => &self.config_maps,
-            Kind::Widget => &self.widgets,
-        }
+    fn stocks(&self) -> RwLockReadGuard<'_, [Arc<Stock>; 3]> {
+        self.present.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What a path lists.
-    fn at(&self, path: &str) -> Option<&Stock> {
-        [&self.pods, &self.config_maps, &self.widgets]
-            .into_iter()
-            .find(|stock| stock.kind().path() == path)
-    }
-
-    fn messages(&self, kind: Kind) -> Option<&Messages> {
-        self.messages
+    fn stock(&self, path: &str) -> Option<Arc<Stock>> {
+        let stocks = self.stocks();
+        stocks
             .iter()
-            .find(|messages| messages.kind() == kind)
+            .find(|stock| stock.kind().path() == path)
+            .cloned()
     }
 
-    /// The objects of a kind in a format; in JSON if they are not there in it.
-    fn form(&self, kind: Kind, format: Format) -> &dyn Form {
-        match (format, self.messages(kind)) {
-            (Format::Protobuf, Some(messages)) => messages,
-            _ => self.stock(kind),
+    /// Nothing that is listed is newer.
+    fn last_version(&self) -> u64 {
+        let stocks = self.stocks();
+        stocks
+            .iter()
+            .map(|stock| stock.version())
+            .max()
+            .unwrap_or_default()
+    }
+
+    /// Does what a line of the input says. What is to be told besides that it is done.
+    fn obey(self: &Arc<Self>, line: &str) -> Result<Option<String>, Box<dyn Error>> {
+        let words: Vec<_> = line.split(' ').collect();
+        match words[..] {
+            ["modify", events] => self.modify(events.parse()?),
+            ["pace", rate, events] => self.pace(rate.parse()?, events.parse()?),
+            ["relist", percent] => self.relist(percent.parse()?),
+            ["reset"] => self.reset(),
+            ["counts"] => return Ok(Some(self.counts.json())),
+            _ => {
+                return Err(format!(
+                    "modify <count>, pace <rate> <count>, relist <percent>, reset or counts, not {line:?}"
+                )
+                .into());
+            }
         }
+        Ok(None)
     }
 }
 
@@ -196,17 +286,10 @@ pub fn main(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
     runtime.spawn(listener.run(served.clone()));
     for line in io::stdin().lock().lines() {
         let line = line?;
-        match line.split_once(' ') {
-            Some(("modify", count)) => served.modify(count.parse()?),
-            None if line == "reset" => served.reset(),
-            None if line == "counts" => {
-                writeln!(output, "ok {}", served.counts.json())?;
-                output.flush()?;
-                continue;
-            }
-            _ => return Err(format!("modify <count>, counts or reset, not {line:?}").into()),
+        match served.obey(&line)? {
+            None => writeln!(output, "ok")?,
+            Some(answer) => writeln!(output, "ok {answer}")?,
         }
-        writeln!(output, "ok")?;
         output.flush()?;
     }
     runtime.shutdown_background();

@@ -3,8 +3,9 @@ use std::sync::Arc;
 use bytes::{BufMut, Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::{Method, header};
+use serde_json::{Value, json};
 
-use super::{Served, answer::answer};
+use super::{Served, answer::answer, applied, form::Form, target::now};
 use crate::generator::{FIRST_VERSION, Kind};
 
 const PODS: u64 = 5;
@@ -212,6 +213,103 @@ async fn modifications_in_protobuf_have_a_new_version_and_nothing_else_changed()
 }
 
 #[tokio::test]
+async fn a_stamp_in_protobuf_is_an_annotation_and_nothing_else_differs() {
+    let served = served();
+    let query = format!("watch=1&resourceVersion={}", FIRST_VERSION + PODS);
+    served.modify(PODS);
+    let plain = watch(&served, &query, PODS as usize).await;
+    served.command(|target| target.stamped = true);
+    let stamped = watch(&served, &query, PODS as usize).await;
+    for ((_, plain), (_, stamped)) in plain.iter().zip(&stamped) {
+        let mut metadata = metadata(stamped);
+        let (number, annotation) = metadata.pop().expect("an annotation");
+        assert_eq!(number, 12);
+        let annotation = fields(&annotation);
+        assert_eq!(one(&annotation, 1), b"bench/stamp");
+        let stamp = String::from_utf8_lossy(one(&annotation, 2)).into_owned();
+        assert!(stamp.parse().is_ok_and(|stamp: u64| stamp <= now()));
+        assert_eq!(metadata, self::metadata(plain));
+        assert_eq!(fields(stamped)[1..], fields(plain)[1..]);
+    }
+}
+
+#[tokio::test]
+async fn a_relist_in_protobuf_changes_the_same_objects_and_ends_watches() {
+    let served = served();
+    let query = format!("watch=1&resourceVersion={}", FIRST_VERSION + PODS);
+    served.relist(40);
+    let answer = answer(&served, &Method::GET, "/api/v1/pods", &query, PROTOBUF);
+    let body = answer
+        .into_body()
+        .collect()
+        .await
+        .unwrap_or_else(|never| match never {})
+        .to_bytes();
+    let event = fields(&body[4..]);
+    assert_eq!(one(&event, 1), b"ERROR");
+    let status = fields(&opened("Status", one(&fields(one(&event, 2)), 1)));
+    assert_eq!(
+        (one(&status, 4), one(&status, 6)),
+        (&b"Expired"[..], &b"410"[..])
+    );
+
+    let list = list(&served, "").await;
+    let stock = served.stock("/api/v1/pods").expect("Pods");
+    let [_, json, _] = stock.list(0..PODS as usize, None);
+    let json: Vec<Value> = serde_json::from_slice(&[b"[", &json[..], b"]"].concat()).expect("JSON");
+    let mut changed = 0;
+    for (number, (item, json)) in list[1..].iter().zip(&json).enumerate() {
+        let version = String::from_utf8_lossy(one(&metadata(&item.1), 6)).into_owned();
+        assert_eq!(json["metadata"]["resourceVersion"], version);
+        changed += usize::from(version != (FIRST_VERSION + number as u64).to_string());
+    }
+    assert_eq!(changed, 2);
+    assert_eq!(
+        one(&fields(one(&list, 1)), 2),
+        stock.version().to_string().as_bytes()
+    );
+}
+
+#[tokio::test]
+async fn what_is_applied_comes_back_in_protobuf() {
+    let body = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "data": {"text": "hello"},
+        "metadata": {"name": "child", "namespace": "here", "labels": {"a": "b"}},
+    });
+    let path = "/api/v1/namespaces/here/configmaps/child";
+    let answer =
+        |body: String| applied::answer(&served(), path, "force=true", PROTOBUF, &Bytes::from(body));
+    let taken = answer(body.to_string());
+    assert_eq!(
+        taken.headers()[header::CONTENT_TYPE],
+        "application/vnd.kubernetes.protobuf"
+    );
+    let bytes = taken
+        .into_body()
+        .collect()
+        .await
+        .unwrap_or_else(|never| match never {})
+        .to_bytes();
+    let object = opened("ConfigMap", &bytes);
+    let metadata = metadata(&object);
+    assert_eq!(
+        (one(&metadata, 1), one(&metadata, 3)),
+        (&b"child"[..], &b"here"[..])
+    );
+    assert_eq!(one(&metadata, 6).len(), 8);
+    let label = fields(one(&metadata, 11));
+    assert_eq!((one(&label, 1), one(&label, 2)), (&b"a"[..], &b"b"[..]));
+    assert_eq!(one(&fields(one(&metadata, 17)), 2), b"Apply");
+    let data = fields(one(&fields(&object), 2));
+    assert_eq!(
+        (one(&data, 1), one(&data, 2)),
+        (&b"text"[..], &b"hello"[..])
+    );
+    let broken = answer(body.to_string().replace("hello\"", "hello"));
+    assert_eq!(broken.status(), 400);
+}
+
+#[tokio::test]
 async fn who_does_not_accept_protobuf_or_asks_for_what_is_not_there_in_it_gets_json() {
     let served = served();
     for (path, accept) in [
@@ -253,6 +351,6 @@ fn messages_of_other_objects_are_an_error_that_says_so() {
     let second = whole.len() / 5;
     assert_eq!(
         read(&whole[second..]),
-        "object 0 has not the resource version of that number"
+        "object 0 is not the one of that number"
     );
 }

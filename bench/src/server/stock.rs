@@ -1,32 +1,51 @@
 //! All objects of a kind, written.
 
-use std::ops::Range;
+use std::{ops::Range, sync::Arc};
 
 use bytes::{Bytes, BytesMut};
 
-use super::form::Form;
+use super::{
+    form::{Form, Format},
+    messages::Messages,
+};
 use crate::generator::{FIRST_VERSION, Generator, Kind};
 
 /// Larger than any number of objects that is not a multiple of it, and prime: `stride * event % count` comes to each
 /// object once before it comes to one again.
 const STRIDE: u64 = 1_000_003;
 
-/// The objects of a kind, as JSON, one after the other with a comma after each.
+/// The objects of a kind, as JSON, one after the other with a comma after each; also in protobuf, if they were given.
+#[derive(Clone)]
 pub struct Stock {
     kind: Kind,
     items: Bytes,
     /// Where each begins, and where the last ends.
-    starts: Vec<usize>,
+    starts: Arc<[usize]>,
     /// Where in each its resource version is.
-    versions: Vec<u32>,
+    versions: Arc<[u32]>,
+    /// Where in each another annotation can be put, first of all, or annotations if there are none.
+    annotations: Arc<[u32]>,
+    version: u64,
+    epoch: u64,
+    messages: Option<Messages>,
 }
 
 impl Stock {
     /// The first `count` objects of a generator.
     pub fn new(generator: &Generator, kind: Kind, count: u64) -> Self {
         let (mut items, mut starts, mut versions) = (Vec::new(), vec![0], Vec::new());
+        let mut annotations = Vec::new();
         for number in 0..count {
-            let object = generator.object(kind, number).to_string();
+            let object = generator.object(kind, number);
+            let opening = match object["metadata"]["annotations"].is_object() {
+                true => ANNOTATIONS,
+                false => "\"metadata\":{",
+            };
+            let object = object.to_string();
+            let place = object
+                .find(opening)
+                .map_or(0, |place| place + opening.len());
+            annotations.push(place as u32);
             let version = format!("\"resourceVersion\":\"{}\"", FIRST_VERSION + number);
             let place = object
                 .find(&version)
@@ -39,19 +58,82 @@ impl Stock {
         Self {
             kind,
             items: items.into(),
-            starts,
-            versions,
+            starts: starts.into(),
+            versions: versions.into(),
+            annotations: annotations.into(),
+            version: FIRST_VERSION + count,
+            epoch: 0,
+            messages: None,
         }
     }
 
-    /// The resource version of the collection as long as nothing was modified.
-    pub fn version(&self) -> u64 {
-        FIRST_VERSION + self.len() as u64
+    /// With the same objects in protobuf as well, out of what the peers' `dump` has written.
+    pub(super) fn with_protobuf(&self, file: &[u8]) -> Result<Self, String> {
+        let messages = Messages::read(self.kind, self.len(), file)?;
+        Ok(Self {
+            messages: Some(messages),
+            ..self.clone()
+        })
+    }
+
+    /// The format that somebody gets. JSON is always there.
+    pub(super) fn format(&self, accept: &str) -> Format {
+        match Format::accepted(accept) {
+            Format::Protobuf if self.messages.is_some() => Format::Protobuf,
+            _ => Format::Json,
+        }
+    }
+
+    /// The objects in such a format.
+    pub(super) fn form(&self, format: Format) -> &dyn Form {
+        match (format, &self.messages) {
+            (Format::Protobuf, Some(messages)) => messages,
+            _ => self,
+        }
     }
 
     /// Of which kind they are.
     pub(super) fn kind(&self) -> Kind {
         self.kind
+    }
+
+    /// The same later: so many percent of the objects have other resource versions, and what was before is forgotten.
+    pub(super) fn changed(&self, percent: u64) -> Self {
+        let mut items = BytesMut::from(&self.items[..]);
+        let mut version = self.version;
+        for number in 0..self.len() {
+            if is_changed(number, self.len(), percent) {
+                version += 1;
+                let place = self.starts[number] + self.versions[number] as usize;
+                items[place..place + DIGITS].copy_from_slice(version.to_string().as_bytes());
+            }
+        }
+        Self {
+            items: items.freeze(),
+            messages: self
+                .messages
+                .as_ref()
+                .map(|messages| messages.changed(percent)),
+            // Later than before also when nothing changed, as if something else had.
+            version: version + 1,
+            epoch: self.epoch + 1,
+            ..self.clone()
+        }
+    }
+
+    /// How often all was changed.
+    pub(super) fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// The first resource version that a watch can begin with.
+    pub(super) fn oldest(&self) -> u64 {
+        if self.epoch == 0 { 0 } else { self.version }
+    }
+
+    /// The resource version of the collection as long as nothing was modified.
+    pub fn version(&self) -> u64 {
+        self.version
     }
 
     /// The items of a page, with commas between them; the range is one of those that exist.
@@ -116,12 +198,28 @@ impl Form for Stock {
         buffer.extend_from_slice(b"}\n");
     }
 
-    fn modified(&self, event: u64, buffer: &mut BytesMut) {
+    fn modified(&self, event: u64, stamp: Option<u64>, buffer: &mut BytesMut) {
         let number = number_of(event, self.len());
         self.begin("MODIFIED", buffer);
-        let begin = buffer.len();
-        buffer.extend_from_slice(&self.object(number)[1..]);
-        let place = begin + self.versions[number] as usize - 1;
+        let object = self.object(number);
+        let mut place = buffer.len() - 1 + self.versions[number] as usize;
+        if let Some(stamp) = stamp {
+            let middle = self.annotations[number] as usize;
+            let (before, after) = object.split_at(middle);
+            let text = if before.ends_with(ANNOTATIONS.as_bytes()) {
+                format!("\"bench/stamp\":\"{stamp}\",")
+            } else {
+                format!("{ANNOTATIONS}\"bench/stamp\":\"{stamp}\"}},")
+            };
+            buffer.extend_from_slice(&before[1..]);
+            buffer.extend_from_slice(text.as_bytes());
+            buffer.extend_from_slice(after);
+            if self.versions[number] as usize >= middle {
+                place += text.len();
+            }
+        } else {
+            buffer.extend_from_slice(&object[1..]);
+        }
         let version = (self.version() + 1 + event).to_string();
         buffer[place..place + DIGITS].copy_from_slice(version.as_bytes());
         buffer.extend_from_slice(b"}\n");
@@ -139,7 +237,18 @@ impl Form for Stock {
         }
         buffer.extend_from_slice(b"}}\n");
     }
+
+    fn expired(&self, buffer: &mut BytesMut) {
+        buffer.extend_from_slice(
+            b"{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\
+            \"status\":\"Failure\",\"message\":\"The resourceVersion for the provided watch is too old.\",\
+            \"reason\":\"Expired\",\"code\":410}}\n",
+        );
+    }
 }
+
+/// What an object's annotations begin with.
+const ANNOTATIONS: &str = "\"annotations\":{";
 
 /// How many digits a resource version has.
 pub(super) const DIGITS: usize = 8;
@@ -147,4 +256,10 @@ pub(super) const DIGITS: usize = 8;
 /// Which object the event of this number after the start is of.
 pub(super) fn number_of(event: u64, count: usize) -> usize {
     (event * STRIDE % count as u64) as usize
+}
+
+/// Whether an object is among so many percent of all.
+pub(super) fn is_changed(number: usize, count: usize, percent: u64) -> bool {
+    let count = count as u64;
+    number as u64 * STRIDE % count < count * percent / 100
 }

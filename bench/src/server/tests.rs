@@ -5,7 +5,7 @@ use http_body_util::BodyExt;
 use hyper::Method;
 use serde_json::Value;
 
-use super::{Served, answer::answer};
+use super::{Served, answer::answer, applied, target::now};
 use crate::generator::FIRST_VERSION;
 
 const PODS: u64 = 25;
@@ -15,7 +15,11 @@ fn served() -> Arc<Served> {
 }
 
 async fn get(served: &Arc<Served>, path: &str, query: &str) -> Value {
-    let body = answer(served, &Method::GET, path, query, "").into_body();
+    read(answer(served, &Method::GET, path, query, "")).await
+}
+
+async fn read(answer: super::answer::Answer) -> Value {
+    let body = answer.into_body();
     let size = body.size_hint_exact();
     let bytes = body
         .collect()
@@ -46,7 +50,18 @@ fn names(list: &Value) -> Vec<String> {
 
 /// The next lines of a watch, `count` of them.
 async fn watch(served: &Arc<Served>, query: &str, count: usize) -> Vec<Value> {
-    let mut body = answer(served, &Method::GET, "/api/v1/pods", query, "").into_body();
+    watch_of(served, "/api/v1/pods", query, count).await
+}
+
+async fn watch_of(served: &Arc<Served>, path: &str, query: &str, count: usize) -> Vec<Value> {
+    let mut body = answer(served, &Method::GET, path, query, "").into_body();
+    lines(&mut body, count).await
+}
+
+async fn lines(
+    body: &mut (impl http_body::Body<Data = Bytes, Error = std::convert::Infallible> + Unpin),
+    count: usize,
+) -> Vec<Value> {
     let mut lines = Vec::new();
     while lines.len() < count {
         let frame: Bytes = body
@@ -255,4 +270,169 @@ async fn what_is_not_served_is_named() {
             .is_some_and(|text| text.contains("limit=ten")),
         "{status}"
     );
+}
+
+#[tokio::test]
+async fn a_stamp_is_an_annotation_beside_the_others_and_nothing_else_differs() {
+    let served = served();
+    for (path, count) in [("/api/v1/pods", PODS), ("/api/v1/configmaps", 3)] {
+        let query = format!("watch=1&resourceVersion={}", FIRST_VERSION + count);
+        served.modify(count);
+        let plain = watch_of(&served, path, &query, count as usize).await;
+        served.reset();
+        let before = now();
+        served.pace(1_000_000, count);
+        let stamped = watch_of(&served, path, &query, count as usize).await;
+        for (mut stamped, plain) in stamped.into_iter().zip(plain) {
+            let metadata = stamped["object"]["metadata"]
+                .as_object_mut()
+                .expect("metadata");
+            let annotations = metadata["annotations"].as_object_mut().expect("some");
+            let stamp = annotations.remove("bench/stamp").expect("a stamp");
+            let stamp: u64 = stamp.as_str().expect("text").parse().expect("a number");
+            assert!(before <= stamp && stamp <= now());
+            if plain["object"]["metadata"]["annotations"].is_null() {
+                assert!(annotations.is_empty());
+                metadata.remove("annotations");
+            }
+            assert_eq!(stamped, plain);
+        }
+        served.reset();
+    }
+}
+
+#[tokio::test]
+async fn a_pace_sends_its_number_of_events_and_ends_with_the_next_command() {
+    let served = served();
+    let target = served.target.subscribe();
+    served.pace(1_000_000, 30);
+    let mut waiting = target.clone();
+    waiting
+        .wait_for(|target| target.events == 30)
+        .await
+        .expect("it comes to all");
+    served.pace(20, 1_000_000);
+    waiting
+        .wait_for(|target| target.events == 1)
+        .await
+        .expect("it begins anew");
+    served.reset();
+    waiting.mark_unchanged();
+    let more = tokio::time::timeout(std::time::Duration::from_millis(150), waiting.changed()).await;
+    assert!(more.is_err(), "{:?}", *target.borrow());
+}
+
+#[tokio::test]
+async fn what_is_applied_comes_back_with_what_a_server_adds_and_is_counted() {
+    let served = served();
+    let path = "/api/v1/namespaces/a/configmaps/child-b";
+    let sent = serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "child-b"}, "data": {"text": "c"}});
+    let body = Bytes::from(sent.to_string());
+    for count in 1..=2 {
+        let answer = applied::answer(&served, path, "fieldManager=d&force=true", "", &body);
+        assert_eq!(answer.status(), 201);
+        let object = read(answer).await;
+        assert_eq!(object["data"], sent["data"]);
+        assert_eq!(object["metadata"]["name"], "child-b");
+        assert_eq!(object["metadata"]["managedFields"][0]["operation"], "Apply");
+        let version = object["metadata"]["resourceVersion"].as_str();
+        let version: u64 = version.expect("text").parse().expect("a number");
+        assert_eq!(version, FIRST_VERSION + PODS + count);
+        assert!(
+            served
+                .counts
+                .json()
+                .contains(&format!("\"applies\":{count}"))
+        );
+    }
+    for (path, query, body) in [
+        (path, "fieldManager=d", body.clone()),
+        ("/api/v1/namespaces/a/pods/b", "force=true", body),
+        (path, "force=true", Bytes::from("metadata: {}")),
+    ] {
+        let answer = applied::answer(&served, path, query, "", &body);
+        assert!(answer.status().is_client_error(), "{path} {query}");
+    }
+    assert!(served.counts.json().contains("\"applies\":2"));
+    served.reset();
+    assert!(served.counts.json().contains("\"applies\":0"));
+}
+
+#[tokio::test]
+async fn a_relist_changes_its_share_and_ends_all_watches_and_then_a_stamped_event_comes() {
+    for (percent, changed) in [(0, 0), (20, 5), (100, 25)] {
+        let served = served();
+        let before = get(&served, "/api/v1/pods", "").await;
+        let old = format!("watch=1&resourceVersion={}", FIRST_VERSION + PODS);
+        let mut open = answer(&served, &Method::GET, "/api/v1/pods", &old, "").into_body();
+        served.relist(percent);
+        let told = lines(&mut open, 1).await;
+        assert_eq!(
+            (&told[0]["type"], &told[0]["object"]["code"]),
+            (&Value::from("ERROR"), &Value::from(410))
+        );
+        assert!(open.frame().await.is_none(), "it has ended");
+        assert_eq!(watch(&served, &old, 1).await[0]["type"], "ERROR");
+
+        let list = get(&served, "/api/v1/pods", "").await;
+        let versions = |list: &Value| -> Vec<u64> {
+            let items = list["items"].as_array().expect("items").iter();
+            let version = |item: &Value| {
+                let version = item["metadata"]["resourceVersion"].as_str();
+                version.expect("text").parse().expect("a number")
+            };
+            items.map(version).collect()
+        };
+        let (before, after) = (versions(&before), versions(&list));
+        let newer = before.iter().zip(&after).filter(|(old, new)| old < new);
+        assert_eq!(newer.count(), changed);
+        let same = before.iter().zip(&after).filter(|(old, new)| old == new);
+        assert_eq!(same.count(), PODS as usize - changed);
+        let version = list["metadata"]["resourceVersion"].as_str().expect("text");
+        assert!(
+            after
+                .iter()
+                .all(|one| *one < version.parse().expect("a number"))
+        );
+
+        for query in [
+            format!("watch=1&resourceVersion={version}"),
+            "watch=1&sendInitialEvents=true".to_owned(),
+        ] {
+            let skipped = if query.contains("Initial") {
+                PODS as usize + 1
+            } else {
+                0
+            };
+            let mut body = answer(&served, &Method::GET, "/api/v1/pods", &query, "").into_body();
+            lines(&mut body, skipped).await;
+            let event = lines(&mut body, 1).await.remove(0);
+            assert_eq!(event["type"], "MODIFIED");
+            assert!(event["object"]["metadata"]["annotations"]["bench/stamp"].is_string());
+            let name = event["object"]["metadata"]["name"].to_string();
+            let place = names(&list).iter().position(|one| *one == name);
+            let place = place.expect("it is listed");
+            assert!(changed == 0 || before[place] < after[place]);
+        }
+        served.reset();
+        assert_eq!(
+            get(&served, "/api/v1/pods", "").await["metadata"]["resourceVersion"]
+                .as_str()
+                .expect("text"),
+            (FIRST_VERSION + PODS).to_string()
+        );
+    }
+}
+
+#[test]
+fn a_command_that_nobody_knows_is_an_error_that_names_those_there_are() {
+    let served = served();
+    assert_eq!(
+        served.obey("counts").expect("a command").as_deref(),
+        Some("{\"connections\":0,\"applies\":0}")
+    );
+    for wrong in ["modifi 3", "pace 3", "relist", ""] {
+        let error = served.obey(wrong).expect_err(wrong).to_string();
+        assert!(error.contains("pace <rate> <count>"), "{error}");
+    }
 }

@@ -1,0 +1,54 @@
+//! Protobuf's wire format, as far as it is written here.
+
+use bytes::{BufMut, BytesMut};
+
+/// A field with bytes.
+pub(super) fn field(number: u32, bytes: &[u8], buffer: &mut BytesMut) {
+    head(number, bytes.len(), buffer);
+    buffer.put_slice(bytes);
+}
+
+/// A field with a number.
+pub(super) fn number(number: u32, value: u64, buffer: &mut BytesMut) {
+    varint(u64::from(number << 3), buffer);
+    varint(value, buffer);
+}
+
+/// A field with what `write` writes.
+pub(super) fn nested(number: u32, buffer: &mut BytesMut, write: impl FnOnce(&mut BytesMut)) {
+    let mut inner = BytesMut::new();
+    write(&mut inner);
+    field(number, &inner, buffer);
+}
+
+/// What stands before the bytes of a field.
+pub(super) fn head(number: u32, length: usize, buffer: &mut BytesMut) {
+    varint(u64::from(number << 3 | 2), buffer);
+    varint(length as u64, buffer);
+}
+
+/// How much a field takes whose number is below 16.
+pub(super) fn field_size(length: usize) -> usize {
+    let digits = (usize::BITS - (length | 1).leading_zeros()).div_ceil(7);
+    1 + digits as usize + length
+}
+
+fn varint(mut value: u64, buffer: &mut BytesMut) {
+    while value >= 0x80 {
+        buffer.put_u8(value as u8 | 0x80);
+        value >>= 7;
+    }
+    buffer.put_u8(value as u8);
+}
+
+/// A number at the beginning, and how much it takes.
+pub(super) fn read_varint(bytes: &[u8]) -> Option<(usize, usize)> {
+    let mut value = 0;
+    for (place, byte) in bytes.iter().enumerate().take(9) {
+        value |= usize::from(byte & 0x7f) << (7 * place);
+        if *byte < 0x80 {
+            return Some((value, place + 1));
+        }
+    }
+    None
+}
