@@ -42,7 +42,7 @@ const fn rust(
         folder,
         jemalloc,
         protobuf: false,
-        workloads: &[Workload::Cache],
+        workloads: &Workload::ALL,
         environment: &[],
         settings,
     }
@@ -51,12 +51,17 @@ const fn rust(
 const fn go(name: &'static str, folder: &'static str, settings: &'static str) -> Peer {
     Peer {
         go: true,
+        workloads: &[Workload::Cache],
         ..rust(name, folder, false, settings)
     }
 }
 
-const OURS: &str = "`Client::new(Config::infer())` and `Informers::new`: nothing set. Streamed list, managed fields left out, JSON. One listener";
-const KUBE: &str = "`Client::try_default`, `watcher::Config::default` (kube-runtime `watcher.rs`: pages of 500, then a watch), `reflector`. JSON. Managed fields kept";
+const OURS: &str = "`Client::new(Config::infer())` and `Informers::new`: nothing set. Streamed list, managed fields left out, JSON. One listener. \
+    Controllers: `Operator::start` without an election, metrics counted and not served, a `Reconciler` with `concurrency(16)`; a child by `owns` and `Context::apply`. \
+    Nobody subscribes to its logs";
+const KUBE: &str = "`Client::try_default`, `watcher::Config::default` (kube-runtime `watcher.rs`: pages of 500, then a watch), `reflector`. JSON. Managed fields kept. \
+    Controllers: `Controller::new` with `Config::default().concurrency(16)`; a child by `Api::patch` with a forced `Patch::Apply`, without `owns`. \
+    Nobody subscribes to its logs";
 
 const CLIENT_GO: &str = "typed clientset and shared informer factory. Protobuf, the typed clients' default for built-in kinds (client-go `rest/request.go` `UseProtobufAsDefault`) as controller-runtime's (`pkg/client/apiutil/apimachinery.go` `createRestConfig`). WatchListClient on (client-go `features/known_features.go`), QPS -1 (controller-runtime `pkg/client/config/config.go`), one handler. Managed fields kept";
 

@@ -8,7 +8,6 @@ use std::{
 };
 
 use super::{run::Counts, trial::Trial};
-use crate::generator::Kind;
 
 /// Runs until it is dropped.
 pub(super) struct Server {
@@ -28,13 +27,7 @@ impl Server {
         kubeconfig: &Path,
     ) -> Result<Self, Box<dyn Error>> {
         let mut command = Command::new(std::env::current_exe()?);
-        command
-            .arg("serve")
-            .args(["--seed", &seed.to_string()])
-            .args([trial.workload.argument(), &trial.objects.to_string()]);
-        if trial.workload.kind() != Kind::Pod {
-            command.args(["--pods", "0"]);
-        }
+        command.arg("serve").args(arguments(seed, trial));
         command.arg("--kubeconfig").arg(kubeconfig);
         if let Some(file) = protobuf {
             let kind = trial.workload.kind().name();
@@ -119,6 +112,17 @@ impl Server {
         self.output.read_line(&mut line)?;
         Ok(line.trim_end().to_owned())
     }
+}
+
+/// What the server is to have.
+pub(super) fn arguments(seed: u64, trial: &Trial) -> [String; 4] {
+    let objects = trial.workload.argument();
+    [
+        "--seed".to_owned(),
+        seed.to_string(),
+        objects.to_owned(),
+        trial.objects.to_string(),
+    ]
 }
 
 impl Drop for Server {

@@ -124,19 +124,19 @@ fn complete(workload: Workload) -> (Trial, Run) {
     let trial = Trial {
         workload,
         objects: 20,
-        events: 5,
+        events: 200,
         percent: 10,
     };
     let results = Results {
         objects: 20,
-        events: 5,
+        events: 200,
         sync_seconds: 1.0,
         rss_sync: 1,
         reconciles: 20,
         reconciled_seconds: 1.0,
         drain_seconds: 1.0,
         rss_drained: 1,
-        stamps: 5,
+        stamps: 198,
         latency_p50: 1.0,
         latency_p99: 1.0,
         latency_max: 1.0,
@@ -161,7 +161,7 @@ fn complete(workload: Workload) -> (Trial, Run) {
 #[test]
 fn a_peer_that_did_not_see_everything_is_an_error_that_says_so() {
     type Spoil = fn(&mut Run);
-    let cases: [(Workload, Spoil, &str); 11] = [
+    let cases: [(Workload, Spoil, &str); 12] = [
         (
             Workload::Cache,
             |run| run.results.objects = 19,
@@ -169,8 +169,8 @@ fn a_peer_that_did_not_see_everything_is_an_error_that_says_so() {
         ),
         (
             Workload::Cache,
-            |run| run.results.events = 6,
-            "peer was not told of all events of 5: 6",
+            |run| run.results.events = 201,
+            "peer was not told of all events of 200: 201",
         ),
         (
             Workload::Cache,
@@ -199,8 +199,13 @@ fn a_peer_that_did_not_see_everything_is_an_error_that_says_so() {
         ),
         (
             Workload::Latency,
-            |run| run.results.stamps = 4,
-            "peer has not reconciled all events of 5: 4",
+            |run| run.results.stamps = 197,
+            "peer has reconciled 197 events of 200",
+        ),
+        (
+            Workload::Latency,
+            |run| run.results.stamps = 201,
+            "peer has reconciled 201 events of 200",
         ),
         (
             Workload::Latency,
@@ -243,6 +248,25 @@ fn a_peer_leaves_out_what_it_does_not_measure_and_invents_nothing() {
     let results = read(r#"{"reconciles":3}"#).expect("the others are 0");
     assert_eq!((results.reconciles, results.objects), (3, 0));
     assert!(read(r#"{"reconcile":3}"#).is_err());
+}
+
+#[test]
+fn the_server_has_the_objects_of_the_workload_and_no_others() {
+    for workload in Workload::ALL {
+        let (trial, _) = complete(workload);
+        let line = super::server::arguments(7, &trial);
+        let command = clap::Command::new("serve")
+            .no_binary_name(true)
+            .args(crate::server::arguments());
+        let matches = command.try_get_matches_from(line).expect("arguments");
+        let number = |name| matches.get_one::<u64>(name).copied();
+        let pods = matches!(workload, Workload::Cache | Workload::Relist);
+        let (pods, config_maps) = if pods { (20, 0) } else { (0, 20) };
+        assert_eq!(
+            (number("seed"), number("pods"), number("config-maps")),
+            (Some(7), Some(pods), Some(config_maps))
+        );
+    }
 }
 
 fn trials(line: &[&str]) -> Vec<(&'static str, u64, u64, u64)> {
@@ -311,6 +335,40 @@ fn peers_are_left_out_by_name_or_kind_and_a_name_that_nobody_has_is_an_error() {
         names(&["pilothouse", "kube-rs"], true),
         Err("--without: nobody is left".to_owned())
     );
+}
+
+/// What the peers in Rust measure with; they have no tests of their own.
+#[path = "../../peers/shared/histogram.rs"]
+#[allow(unreachable_pub)]
+mod histogram;
+
+#[test]
+fn a_histogram_knows_times_to_a_64th_and_the_longest_exactly() {
+    let mut one = histogram::Histogram::default();
+    assert_eq!((one.count(), one.microseconds(0.5)), (0, 0.0));
+    let mut time = 1_u64;
+    while time < u64::MAX / 3 {
+        let mut single = histogram::Histogram::default();
+        single.add(time);
+        single.add(u64::MAX);
+        let found = single.microseconds(0.5) * 1e3;
+        let error = (found - time as f64) / time as f64;
+        assert!((-1e-9..1.0 / 64.0).contains(&error), "{time}: {found}");
+        time += time / 8 + 1;
+    }
+    for time in 1..=10_000 {
+        one.add(time);
+    }
+    one.add(77_777_777);
+    assert_eq!(one.count(), 10_001);
+    assert_eq!(one.microseconds(1.0), 77_777.777);
+    for (share, expected) in [(0.5, 5.0), (0.99, 9.9), (0.9999, 10.0)] {
+        let found = one.microseconds(share);
+        assert!(
+            (expected..expected * 1.016).contains(&found),
+            "{share}: {found}"
+        );
+    }
 }
 
 #[test]

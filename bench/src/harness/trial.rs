@@ -128,11 +128,13 @@ impl Trial {
                 ])
             }
             Workload::Latency => {
-                count(
-                    "has not reconciled all events of",
-                    results.stamps,
-                    self.events,
-                )?;
+                // Two changes of one object may meet in one reconcile, if it waits for a second.
+                if results.stamps > self.events || results.stamps < self.events * 99 / 100 {
+                    return Err(format!(
+                        "{peer} has reconciled {} events of {}",
+                        results.stamps, self.events
+                    ));
+                }
                 measured(&[
                     ("latency_p50", results.latency_p50),
                     ("latency_p99", results.latency_p99),

@@ -24,6 +24,15 @@ pub(super) enum Workload {
 }
 
 impl Workload {
+    /// All.
+    pub(super) const ALL: [Self; 5] = [
+        Self::Cache,
+        Self::Reconcile,
+        Self::Apply,
+        Self::Latency,
+        Self::Relist,
+    ];
+
     /// What peers are told.
     pub(super) fn name(self) -> &'static str {
         match self {

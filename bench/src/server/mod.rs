@@ -224,7 +224,7 @@ pub fn arguments() -> Vec<Arg> {
     };
     vec![
         number("seed", "1", "of the objects"),
-        number("pods", "10000", "how many Pods"),
+        number("pods", "0", "how many Pods"),
         number("config-maps", "0", "how many ConfigMaps"),
         number("widgets", "0", "how many objects of a custom resource"),
         Arg::new("protobuf")

@@ -1,84 +1,36 @@
-//! Pilothouse with what its users get by default: an informer of all Pods with one listener.
+//! Pilothouse with what its users get by default.
 //!
-//! * `Config::infer`, `Client::new`, `Informers::new`: nothing is set.
+//! * `Config::infer` and the clients that come of it: nothing is set.
+//! * Caches: `Informers::new`, one informer of all Pods.
+//! * Controllers: an `Operator` without an election and without an HTTP listener, and a `Controller` of ConfigMaps with
+//!   16 workers, started from the user's own `main`. Nobody subscribes to its logs.
 //! * `#[tokio::main]`: several threads, as `Operator::main` has.
 //! * The system's allocator, or jemalloc with the feature of that name.
-//!
-//! An event counts when the listener is told, which is after it was stored.
 
-use std::{
-    error::Error,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::{Duration, Instant},
-};
+use std::error::Error;
 
-use pilothouse::{
-    cache::{Event, InformerScope, Informers},
-    client::{Client, Config},
-    k8s::api::core::v1::Pod,
-    metrics::Metrics,
-};
-use tokio::sync::Notify;
-use tokio_util::sync::CancellationToken;
+#[path = "../../shared/mod.rs"]
+mod shared;
 
-#[path = "../../process.rs"]
-mod process;
+mod cache;
+mod controllers;
+mod relist;
 
 #[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-#[derive(Default)]
-struct Seen {
-    updates: AtomicU64,
-    first: Notify,
-    last: Notify,
-}
-
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let mut results = process::Results::begin();
-    let wanted = process::setting("BENCH_EVENTS");
-    let start = Instant::now();
-    let client = Client::new(Config::infer().await?)?;
-    let informers = Informers::new(client, Metrics::new());
-    let pods = informers.informer::<Pod>(InformerScope::all());
-    let seen = Arc::new(Seen::default());
-    pods.add_listener({
-        let seen = seen.clone();
-        move |event: &Event<Pod>| {
-            if let Event::Updated { .. } = event {
-                match seen.updates.fetch_add(1, Ordering::Relaxed) + 1 {
-                    1 => seen.first.notify_one(),
-                    count if count == wanted => seen.last.notify_one(),
-                    _ => {}
-                }
-            }
-        }
-    });
-    informers.start(&CancellationToken::new());
-    if !pods.synced().await {
-        return Err("the informer has ended".into());
+    let mut results = shared::process::Results::begin();
+    match std::env::var("BENCH_WORKLOAD").as_deref() {
+        Err(_) | Ok("cache") => cache::run(&mut results).await?,
+        Ok("reconcile") => controllers::nothing(&mut results).await?,
+        Ok("apply") => controllers::children(&mut results).await?,
+        Ok("latency") => controllers::stamps(&mut results).await?,
+        Ok("relist") => relist::run(&mut results).await?,
+        Ok(other) => return Err(format!("BENCH_WORKLOAD: {other} is not known here").into()),
     }
-    let (time, cpu) = (start.elapsed(), process::cpu());
-    tokio::time::sleep(Duration::from_secs(1)).await;
-    results.synced(pods.lister().len(), time, cpu);
-
-    if wanted > 0 {
-        let cpu = process::cpu();
-        seen.first.notified().await;
-        let first = Instant::now();
-        if wanted > 1 {
-            seen.last.notified().await;
-        }
-        results.events_seconds = first.elapsed().as_secs_f64();
-        results.events_cpu = process::cpu() - cpu;
-        tokio::time::sleep(Duration::from_secs(1)).await;
-    }
-    results.events = seen.updates.load(Ordering::Relaxed);
     results.print();
     Ok(())
 }

@@ -1,0 +1,49 @@
+//! A reflector of all Pods. An event counts when it comes out of `reflector`, which has stored it then.
+
+use std::{
+    error::Error,
+    time::{Duration, Instant},
+};
+
+use futures::StreamExt;
+use k8s_openapi::api::core::v1::Pod;
+use kube::{
+    Api, Client,
+    runtime::{reflector, watcher},
+};
+
+use crate::shared::process::{Results, cpu, memory, setting};
+
+pub async fn run(results: &mut Results) -> Result<(), Box<dyn Error>> {
+    let wanted = setting("BENCH_EVENTS");
+    let start = Instant::now();
+    let pods: Api<Pod> = Api::all(Client::try_default().await?);
+    let (reader, writer) = reflector::store();
+    let mut events = Box::pin(reflector(writer, watcher(pods, crate::config())));
+    while let Some(event) = events.next().await {
+        if matches!(event?, watcher::Event::InitDone) {
+            break;
+        }
+    }
+    let (time, used) = (start.elapsed(), cpu());
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    results.synced(reader.len(), time, used);
+    println!("synced");
+
+    let (mut first, mut seen, used) = (None, 0, cpu());
+    while seen < wanted {
+        match events.next().await.ok_or("the watch has ended")?? {
+            watcher::Event::Apply(_) => seen += 1,
+            other => return Err(format!("not a modification: {other:?}").into()),
+        }
+        first.get_or_insert_with(Instant::now);
+    }
+    if let Some(first) = first {
+        results.set("events_seconds", first.elapsed().as_secs_f64());
+        results.set("events_cpu", cpu() - used);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    results.set("events", seen as f64);
+    results.set("rss_events", memory("VmRSS"));
+    Ok(())
+}

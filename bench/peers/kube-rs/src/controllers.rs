@@ -1,0 +1,118 @@
+//! Controllers of ConfigMaps, as their users write them.
+
+use std::{error::Error, sync::Arc, time::Duration};
+
+use futures::StreamExt;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::{
+    Api, Client, Resource, ResourceExt,
+    api::{ObjectMeta, Patch, PatchParams},
+    runtime::{
+        Controller,
+        controller::{Action, Config},
+    },
+};
+
+use crate::shared::{
+    drain::Drain,
+    process::{Results, setting},
+    stamps::Stamps,
+};
+
+/// As many as every peer has.
+const WORKERS: u16 = 16;
+
+/// What a reconcile works with.
+struct Context {
+    client: Client,
+    drain: Drain,
+    stamps: Stamps,
+}
+
+/// Does nothing.
+async fn nothing_of(_: Arc<ConfigMap>, context: Arc<Context>) -> Result<Action, kube::Error> {
+    context.drain.reconciled();
+    Ok(Action::await_change())
+}
+
+/// Applies a child of each.
+async fn child_of(object: Arc<ConfigMap>, context: Arc<Context>) -> Result<Action, kube::Error> {
+    let child = ConfigMap {
+        metadata: ObjectMeta {
+            name: Some(format!("child-{}", object.name_any())),
+            owner_references: object.controller_owner_ref(&()).map(|owner| vec![owner]),
+            ..ObjectMeta::default()
+        },
+        data: Some([("text".to_owned(), object.name_any())].into()),
+        ..ConfigMap::default()
+    };
+    let namespace = object.namespace().unwrap_or_default();
+    let api = Api::<ConfigMap>::namespaced(context.client.clone(), &namespace);
+    api.patch(
+        &child.name_any(),
+        &PatchParams::apply("bench").force(),
+        &Patch::Apply(&child),
+    )
+    .await?;
+    context.drain.reconciled();
+    Ok(Action::await_change())
+}
+
+/// Looks at the stamp of each.
+async fn stamp_of(object: Arc<ConfigMap>, context: Arc<Context>) -> Result<Action, kube::Error> {
+    match object.annotations().get("bench/stamp") {
+        Some(stamp) => context.stamps.reconciled(stamp),
+        None => context.drain.reconciled(),
+    }
+    Ok(Action::await_change())
+}
+
+pub async fn nothing(results: &mut Results) -> Result<(), Box<dyn Error>> {
+    let context = start(nothing_of, 0).await?;
+    context.drain.measure(results).await;
+    Ok(())
+}
+
+pub async fn children(results: &mut Results) -> Result<(), Box<dyn Error>> {
+    let context = start(child_of, 0).await?;
+    context.drain.measure(results).await;
+    Ok(())
+}
+
+pub async fn stamps(results: &mut Results) -> Result<(), Box<dyn Error>> {
+    let context = start(stamp_of, setting("BENCH_EVENTS")).await?;
+    context.drain.measure(results).await;
+    println!("synced");
+    context.stamps.measure(results).await;
+    Ok(())
+}
+
+/// Runs a controller beside what is measured.
+async fn start<F>(
+    reconcile: fn(Arc<ConfigMap>, Arc<Context>) -> F,
+    stamps: u64,
+) -> Result<Arc<Context>, Box<dyn Error>>
+where
+    F: Future<Output = Result<Action, kube::Error>> + Send + 'static,
+{
+    let drain = Drain::new(setting("BENCH_OBJECTS"));
+    let client = Client::try_default().await?;
+    let context = Arc::new(Context {
+        client: client.clone(),
+        drain,
+        stamps: Stamps::new(stamps),
+    });
+    let controller = Controller::new(Api::<ConfigMap>::all(client), crate::config())
+        .with_config(Config::default().concurrency(WORKERS))
+        .run(
+            reconcile,
+            |_, error, _| {
+                eprintln!("{error}");
+                Action::requeue(Duration::from_secs(5))
+            },
+            context.clone(),
+        )
+        .for_each(|_| async {});
+    tokio::spawn(controller);
+    Ok(context)
+}

@@ -1,0 +1,66 @@
+//! A reflector of all Pods, and somebody who reads from it while all are listed again.
+
+use std::{
+    error::Error,
+    time::{Duration, Instant},
+};
+
+use futures::StreamExt;
+use k8s_openapi::api::core::v1::Pod;
+use kube::{
+    Api, Client, ResourceExt,
+    runtime::{
+        reflector::{self, ObjectRef, reflector},
+        watcher,
+    },
+};
+
+use crate::shared::{
+    process::{Results, cpu},
+    readers::{Reader, version},
+};
+
+pub async fn run(results: &mut Results) -> Result<(), Box<dyn Error>> {
+    let start = Instant::now();
+    let pods: Api<Pod> = Api::all(Client::try_default().await?);
+    let (store, writer) = reflector::store();
+    // Without a backoff, though the end of a watch is an error: what is read while nothing happens tells nothing.
+    let mut events = Box::pin(reflector(writer, watcher(pods, crate::config())));
+    while let Some(event) = events.next().await {
+        if matches!(event?, watcher::Event::InitDone) {
+            break;
+        }
+    }
+    let (time, used) = (start.elapsed(), cpu());
+    let pods = store.state();
+    let keys: Vec<_> = pods.iter().map(|pod| ObjectRef::from_obj(&**pod)).collect();
+    let versions = || -> Vec<u64> {
+        let pods = store.state();
+        let version = |pod: &std::sync::Arc<Pod>| version(pod.resource_version().as_deref());
+        pods.iter().map(version).collect()
+    };
+    let before = versions().into_iter().max().unwrap_or_default();
+    drop(pods);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    results.synced(store.len(), time, used);
+    let reader = Reader::start(keys, {
+        let store = store.clone();
+        move |key| store.get(key).is_some()
+    })?;
+    println!("synced");
+    loop {
+        // The end of the watch is told as an error.
+        if let Ok(watcher::Event::Apply(pod)) = events.next().await.ok_or("the watch has ended")?
+            && pod.annotations().contains_key("bench/stamp")
+        {
+            break;
+        }
+    }
+    reader.end(results)?;
+    let changed = versions()
+        .iter()
+        .filter(|version| **version > before)
+        .count();
+    results.set("changed", changed as f64);
+    Ok(())
+}

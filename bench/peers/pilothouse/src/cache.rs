@@ -1,0 +1,72 @@
+//! An informer of all Pods with one listener. An event counts when the listener is told, which is after it was stored.
+
+use std::{
+    error::Error,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use pilothouse::{
+    cache::{Event, InformerScope, Informers},
+    client::{Client, Config},
+    k8s::api::core::v1::Pod,
+    metrics::Metrics,
+};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use crate::shared::process::{Results, cpu, memory, setting};
+
+#[derive(Default)]
+struct Seen {
+    updates: AtomicU64,
+    first: Notify,
+    last: Notify,
+}
+
+pub async fn run(results: &mut Results) -> Result<(), Box<dyn Error>> {
+    let wanted = setting("BENCH_EVENTS");
+    let start = Instant::now();
+    let client = Client::new(Config::infer().await?)?;
+    let informers = Informers::new(client, Metrics::new());
+    let pods = informers.informer::<Pod>(InformerScope::all());
+    let seen = Arc::new(Seen::default());
+    pods.add_listener({
+        let seen = seen.clone();
+        move |event: &Event<Pod>| {
+            if let Event::Updated { .. } = event {
+                match seen.updates.fetch_add(1, Ordering::Relaxed) + 1 {
+                    1 => seen.first.notify_one(),
+                    count if count == wanted => seen.last.notify_one(),
+                    _ => {}
+                }
+            }
+        }
+    });
+    informers.start(&CancellationToken::new());
+    if !pods.synced().await {
+        return Err("the informer has ended".into());
+    }
+    let (time, used) = (start.elapsed(), cpu());
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    results.synced(pods.lister().len(), time, used);
+    println!("synced");
+
+    if wanted > 0 {
+        let used = cpu();
+        seen.first.notified().await;
+        let first = Instant::now();
+        if wanted > 1 {
+            seen.last.notified().await;
+        }
+        results.set("events_seconds", first.elapsed().as_secs_f64());
+        results.set("events_cpu", cpu() - used);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    results.set("events", seen.updates.load(Ordering::Relaxed) as f64);
+    results.set("rss_events", memory("VmRSS"));
+    Ok(())
+}

@@ -1,0 +1,7 @@
+//! What the peers in Rust share: how they measure themselves, and the line that they end with.
+
+pub mod drain;
+pub mod histogram;
+pub mod process;
+pub mod readers;
+pub mod stamps;
