@@ -48,10 +48,15 @@ const fn rust(
     }
 }
 
-const fn go(name: &'static str, folder: &'static str, settings: &'static str) -> Peer {
+const fn go(
+    name: &'static str,
+    folder: &'static str,
+    workloads: &'static [Workload],
+    settings: &'static str,
+) -> Peer {
     Peer {
         go: true,
-        workloads: &[Workload::Cache],
+        workloads,
         ..rust(name, folder, false, settings)
     }
 }
@@ -65,8 +70,16 @@ const KUBE: &str = "`Client::try_default`, `watcher::Config::default` (kube-runt
 
 const CLIENT_GO: &str = "typed clientset and shared informer factory. Protobuf, the typed clients' default for built-in kinds (client-go `rest/request.go` `UseProtobufAsDefault`) as controller-runtime's (`pkg/client/apiutil/apimachinery.go` `createRestConfig`). WatchListClient on (client-go `features/known_features.go`), QPS -1 (controller-runtime `pkg/client/config/config.go`), one handler. Managed fields kept";
 
+const CONTROLLER_RUNTIME: &str = "`ctrl.GetConfig`, `ctrl.NewManager`, `For(&corev1.ConfigMap{})`: protobuf for built-in kinds (`pkg/client/apiutil/apimachinery.go` `createRestConfig`), QPS -1 (`pkg/client/config/config.go`), the priority queue on, reads from the cache as copies, reading one's own writes off, no leader election; metrics server off, which is not the default. 16 workers, of which the default is 1; a child by `client.Apply` with `ForceOwnership`, without `Owns`. Its logger from errors on";
+
+/// What a program without a controller can do.
+const CACHES: [Workload; 2] = [Workload::Cache, Workload::Relist];
+
+/// What a program with a controller is for.
+const CONTROLLERS: [Workload; 3] = [Workload::Reconcile, Workload::Apply, Workload::Latency];
+
 /// Everyone.
-pub(super) const PEERS: [Peer; 7] = [
+pub(super) const PEERS: [Peer; 9] = [
     rust("pilothouse", "pilothouse", false, OURS),
     rust(
         "pilothouse jemalloc",
@@ -92,13 +105,32 @@ pub(super) const PEERS: [Peer; 7] = [
     },
     Peer {
         protobuf: true,
-        ..go("client-go protobuf", "client-go", CLIENT_GO)
+        ..go("client-go protobuf", "client-go", &CACHES, CLIENT_GO)
     },
     Peer {
         environment: &[("BENCH_JSON", "1")],
         ..go(
             "client-go JSON",
             "client-go",
+            &CACHES,
+            "the same, in JSON, which is what it has for custom resources",
+        )
+    },
+    Peer {
+        protobuf: true,
+        ..go(
+            "controller-runtime protobuf",
+            "controller-runtime",
+            &CONTROLLERS,
+            CONTROLLER_RUNTIME,
+        )
+    },
+    Peer {
+        environment: &[("BENCH_JSON", "1")],
+        ..go(
+            "controller-runtime JSON",
+            "controller-runtime",
+            &CONTROLLERS,
             "the same, in JSON, which is what it has for custom resources",
         )
     },

@@ -66,7 +66,7 @@ pub(super) fn answer(
     json(StatusCode::CREATED, Parts::new([object.freeze()]))
 }
 
-/// The same in protobuf, of what an application of ours consists of: names, labels and data.
+/// The same in protobuf, as far as a peer sends it: names, labels, owners and data.
 fn message(body: &[u8], uid: &str, version: u64) -> Option<BytesMut> {
     let object: Value = serde_json::from_slice(body).ok()?;
     let sent = &object["metadata"];
@@ -78,6 +78,21 @@ fn message(body: &[u8], uid: &str, version: u64) -> Option<BytesMut> {
         field(5, uid.as_bytes(), metadata);
         field(6, version.to_string().as_bytes(), metadata);
         map(11, &sent["labels"], metadata);
+        for owner in sent["ownerReferences"].as_array().into_iter().flatten() {
+            nested(13, metadata, |reference| {
+                for (number, name) in [(1, "kind"), (3, "name"), (4, "uid"), (5, "apiVersion")] {
+                    let text = owner[name].as_str().unwrap_or_default();
+                    field(number, text.as_bytes(), reference);
+                }
+                for (place, name) in [(6, "controller"), (7, "blockOwnerDeletion")] {
+                    number(
+                        place,
+                        owner[name].as_bool().unwrap_or_default().into(),
+                        reference,
+                    );
+                }
+            });
+        }
         nested(17, metadata, |entry| {
             field(1, b"bench", entry);
             field(2, b"Apply", entry);

@@ -274,7 +274,9 @@ async fn a_relist_in_protobuf_changes_the_same_objects_and_ends_watches() {
 async fn what_is_applied_comes_back_in_protobuf() {
     let body = json!({
         "apiVersion": "v1", "kind": "ConfigMap", "data": {"text": "hello"},
-        "metadata": {"name": "child", "namespace": "here", "labels": {"a": "b"}},
+        "metadata": {"name": "child", "namespace": "here", "labels": {"a": "b"}, "ownerReferences": [
+            {"apiVersion": "v1", "kind": "ConfigMap", "name": "parent", "uid": "u-1", "controller": true},
+        ]},
     });
     let path = "/api/v1/namespaces/here/configmaps/child";
     let answer =
@@ -299,6 +301,23 @@ async fn what_is_applied_comes_back_in_protobuf() {
     assert_eq!(one(&metadata, 6).len(), 8);
     let label = fields(one(&metadata, 11));
     assert_eq!((one(&label, 1), one(&label, 2)), (&b"a"[..], &b"b"[..]));
+    let owner = fields(one(&metadata, 13));
+    let owner: Vec<_> = owner
+        .iter()
+        .map(|(number, bytes)| (*number, String::from_utf8_lossy(bytes)))
+        .collect();
+    assert_eq!(
+        owner,
+        [
+            (1, "ConfigMap"),
+            (3, "parent"),
+            (4, "u-1"),
+            (5, "v1"),
+            (6, "1"),
+            (7, "0")
+        ]
+        .map(|(number, text)| (number, text.into()))
+    );
     assert_eq!(one(&fields(one(&metadata, 17)), 2), b"Apply");
     let data = fields(one(&fields(&object), 2));
     assert_eq!(

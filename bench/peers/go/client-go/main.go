@@ -12,13 +12,9 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
 	"os"
 	"strconv"
-	"strings"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -26,40 +22,21 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"pilothouse.dev/bench/peers/process"
 )
 
-type results struct {
-	Objects       int     `json:"objects"`
-	SyncSeconds   float64 `json:"sync_seconds"`
-	SyncCPU       float64 `json:"sync_cpu"`
-	RSSStart      uint64  `json:"rss_start"`
-	RSSSync       uint64  `json:"rss_sync"`
-	PeakSync      uint64  `json:"peak_sync"`
-	Events        uint64  `json:"events"`
-	EventsSeconds float64 `json:"events_seconds"`
-	EventsCPU     float64 `json:"events_cpu"`
-	RSSEvents     uint64  `json:"rss_events"`
-	Peak          uint64  `json:"peak"`
-}
-
 func main() {
-	if err := run(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	process.Run(map[string]func(process.Results) error{"cache": modifications, "relist": relist})
 }
 
-func run() error {
-	r := results{RSSStart: memory("VmRSS:")}
-	wanted, err := strconv.ParseUint(os.Getenv("BENCH_EVENTS"), 10, 64)
-	if err != nil {
-		return fmt.Errorf("BENCH_EVENTS: %w", err)
-	}
+// start is a cache that is told of updates, when it is full and has rested.
+func start(results process.Results, updated func(pod *corev1.Pod)) (cache.Store, error) {
 	start := time.Now()
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
 		clientcmd.NewDefaultClientConfigLoadingRules(), nil).ClientConfig()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	config.QPS = -1
 	if os.Getenv("BENCH_JSON") != "" {
@@ -68,16 +45,36 @@ func run() error {
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	factory := informers.NewSharedInformerFactory(client, 0)
 	informer := factory.Core().V1().Pods().Informer()
+	handler := cache.ResourceEventHandlerDetailedFuncs{UpdateFunc: func(before, after any) {
+		if pod := after.(*corev1.Pod); before.(*corev1.Pod).ResourceVersion != pod.ResourceVersion {
+			updated(pod)
+		}
+	}}
+	if _, err := informer.AddEventHandler(handler); err != nil {
+		return nil, err
+	}
+	factory.Start(make(chan struct{}))
+	for !informer.HasSynced() {
+		time.Sleep(time.Millisecond)
+	}
+	after, cpu := time.Since(start), process.CPU()
+	time.Sleep(time.Second)
+	results.Synced(len(informer.GetStore().ListKeys()), after, cpu)
+	return informer.GetStore(), nil
+}
+
+func modifications(results process.Results) error {
+	wanted, err := process.Setting("BENCH_EVENTS")
+	if err != nil {
+		return err
+	}
 	var updates atomic.Uint64
 	first, last := make(chan struct{}), make(chan struct{})
-	handler := cache.ResourceEventHandlerDetailedFuncs{UpdateFunc: func(before, after any) {
-		if before.(*corev1.Pod).ResourceVersion == after.(*corev1.Pod).ResourceVersion {
-			return
-		}
+	if _, err := start(results, func(*corev1.Pod) {
 		count := updates.Add(1)
 		if count == 1 {
 			close(first)
@@ -85,60 +82,68 @@ func run() error {
 		if count == wanted {
 			close(last)
 		}
-	}}
-	if _, err := informer.AddEventHandler(handler); err != nil {
+	}); err != nil {
 		return err
 	}
-	stop := make(chan struct{})
-	factory.Start(stop)
-	for !informer.HasSynced() {
-		time.Sleep(time.Millisecond)
-	}
-	r.SyncSeconds, r.SyncCPU = time.Since(start).Seconds(), cpu()
-	time.Sleep(time.Second)
-	r.Objects = len(informer.GetStore().ListKeys())
-	r.RSSSync, r.PeakSync = memory("VmRSS:"), memory("VmHWM:")
-	fmt.Println("synced")
-
+	before := process.CPU()
+	os.Stdout.WriteString("synced\n")
 	if wanted > 0 {
-		before := cpu()
 		<-first
 		begin := time.Now()
 		<-last
-		r.EventsSeconds, r.EventsCPU = time.Since(begin).Seconds(), cpu()-before
+		results["events_seconds"], results["events_cpu"] = time.Since(begin).Seconds(), process.CPU()-before
 		time.Sleep(time.Second)
 	}
-	r.Events = updates.Load()
-	r.RSSEvents, r.Peak = memory("VmRSS:"), memory("VmHWM:")
-	line, err := json.Marshal(r)
+	results["events"] = float64(updates.Load())
+	results["rss_events"] = process.Memory("VmRSS")
+	return nil
+}
+
+// relist reads from the cache with one goroutine while all Pods are listed again.
+func relist(results process.Results) error {
+	listed := make(chan struct{}, 1)
+	store, err := start(results, func(pod *corev1.Pod) {
+		if _, stamped := pod.Annotations["bench/stamp"]; stamped {
+			listed <- struct{}{}
+		}
+	})
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Println(string(line))
-	return err
-}
-
-// cpu is the processor time of user and system, in seconds.
-func cpu() float64 {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		return 0
+	before := uint64(0)
+	for _, version := range versions(store) {
+		before = max(before, version)
 	}
-	seconds := func(t syscall.Timeval) float64 { return float64(t.Sec) + float64(t.Usec)/1e6 }
-	return seconds(usage.Utime) + seconds(usage.Stime)
-}
-
-// memory is a line of /proc/self/status, in bytes.
-func memory(line string) uint64 {
-	status, err := os.ReadFile("/proc/self/status")
+	reader, err := process.StartReader(store.ListKeys(), func(key string) bool {
+		_, found, err := store.GetByKey(key)
+		return found && err == nil
+	})
 	if err != nil {
-		return 0
+		return err
 	}
-	for text := range strings.Lines(string(status)) {
-		if rest, found := strings.CutPrefix(text, line); found {
-			number, _ := strconv.ParseUint(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
-			return number * 1024
+	os.Stdout.WriteString("synced\n")
+	<-listed
+	if err := reader.End(results); err != nil {
+		return err
+	}
+	changed := 0
+	for _, version := range versions(store) {
+		if version > before {
+			changed++
 		}
 	}
-	return 0
+	results["changed"] = float64(changed)
+	return nil
+}
+
+func versions(store cache.Store) []uint64 {
+	var versions []uint64
+	for _, object := range store.List() {
+		version, err := strconv.ParseUint(object.(*corev1.Pod).ResourceVersion, 10, 64)
+		if err != nil {
+			panic(err)
+		}
+		versions = append(versions, version)
+	}
+	return versions
 }

@@ -1,0 +1,150 @@
+// controller-runtime with what its users get by default: a manager with one controller for ConfigMaps.
+//
+//   - config.GetConfig, manager.New: QPS -1 (pkg/client/config/config.go), leader election off, health probes off. The
+//     metrics server is off as well, which is not the default (":8080"): the metrics are counted all the same.
+//   - Protobuf, its default for built-in kinds (pkg/client/apiutil/apimachinery.go, createRestConfig). BENCH_JSON=1 asks
+//     for JSON, which is what custom resources have.
+//   - A client that reads from the cache, which copies each object (pkg/cache: UnsafeDisableDeepCopy is off). The priority
+//     queue is on, and reading one's own writes off, as it has them.
+//   - 16 workers (MaxConcurrentReconciles), as every peer has here; the default is 1.
+//   - A logger as its examples have (zap.New), from errors on.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"go.uber.org/zap/zapcore"
+	corev1 "k8s.io/api/core/v1"
+	apply "k8s.io/client-go/applyconfigurations/core/v1"
+	meta "k8s.io/client-go/applyconfigurations/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"pilothouse.dev/bench/peers/process"
+)
+
+// As many as every peer has.
+const workers = 16
+
+func main() {
+	process.Run(map[string]func(process.Results) error{
+		"reconcile": nothing,
+		"apply":     children,
+		"latency":   latency,
+	})
+}
+
+// reconciler is what a user writes, but for the lookup, which is the same for all.
+type reconciler func(ctx context.Context, c client.Client, object *corev1.ConfigMap) error
+
+// start runs a controller beside what is measured.
+func start(reconciler reconciler) error {
+	ctrl.SetLogger(zap.New(zap.Level(zapcore.ErrorLevel)))
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return err
+	}
+	if os.Getenv("BENCH_JSON") != "" {
+		config.ContentType = "application/json"
+	}
+	mgr, err := ctrl.NewManager(config, manager.Options{Metrics: server.Options{BindAddress: "0"}})
+	if err != nil {
+		return err
+	}
+	c := mgr.GetClient()
+	err = ctrl.NewControllerManagedBy(mgr).
+		For(&corev1.ConfigMap{}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		Complete(reconcile.Func(func(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+			object := &corev1.ConfigMap{}
+			if err := c.Get(ctx, request.NamespacedName, object); err != nil {
+				return ctrl.Result{}, client.IgnoreNotFound(err)
+			}
+			return ctrl.Result{}, reconciler(ctx, c, object)
+		}))
+	if err != nil {
+		return err
+	}
+	go func() {
+		// It never ends but by an error.
+		fmt.Fprintln(os.Stderr, mgr.Start(context.Background()))
+		os.Exit(1)
+	}()
+	return nil
+}
+
+// nothing is done.
+func nothing(results process.Results) error {
+	return drained(results, func(context.Context, client.Client, *corev1.ConfigMap) error { return nil })
+}
+
+// children are applied, one of each.
+func children(results process.Results) error {
+	return drained(results, func(ctx context.Context, c client.Client, object *corev1.ConfigMap) error {
+		owner := meta.OwnerReference().
+			WithAPIVersion("v1").
+			WithKind("ConfigMap").
+			WithName(object.Name).
+			WithUID(object.UID).
+			WithController(true).
+			WithBlockOwnerDeletion(true)
+		child := apply.ConfigMap("child-"+object.Name, object.Namespace).
+			WithOwnerReferences(owner).
+			WithData(map[string]string{"text": object.Name})
+		return c.Apply(ctx, child, client.FieldOwner("bench"), client.ForceOwnership)
+	})
+}
+
+func drained(results process.Results, reconciler reconciler) error {
+	objects, err := process.Setting("BENCH_OBJECTS")
+	if err != nil {
+		return err
+	}
+	drain := process.NewDrain(objects)
+	err = start(func(ctx context.Context, c client.Client, object *corev1.ConfigMap) error {
+		if err := reconciler(ctx, c, object); err != nil {
+			return err
+		}
+		drain.Reconciled()
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	drain.Measure(results)
+	return nil
+}
+
+// latency looks at the stamp of each.
+func latency(results process.Results) error {
+	objects, err := process.Setting("BENCH_OBJECTS")
+	if err != nil {
+		return err
+	}
+	events, err := process.Setting("BENCH_EVENTS")
+	if err != nil {
+		return err
+	}
+	drain, stamps := process.NewDrain(objects), process.NewStamps(events)
+	err = start(func(_ context.Context, _ client.Client, object *corev1.ConfigMap) error {
+		if stamp, found := object.Annotations["bench/stamp"]; found {
+			return stamps.Reconciled(stamp)
+		}
+		drain.Reconciled()
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	drain.Measure(results)
+	os.Stdout.WriteString("synced\n")
+	stamps.Measure(results)
+	return nil
+}

@@ -1,0 +1,98 @@
+// Package process is what the peers in Go share: what a process has used so far, how the workloads measure themselves,
+// and the line that a peer ends with.
+package process
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// CPU is the processor time of user and system, of all threads, in seconds.
+func CPU() float64 {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return 0
+	}
+	seconds := func(t syscall.Timeval) float64 { return float64(t.Sec) + float64(t.Usec)/1e6 }
+	return seconds(usage.Utime) + seconds(usage.Stime)
+}
+
+// Now is the monotonic clock in nanoseconds: the same for all processes of the machine.
+func Now() int64 {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		panic(err)
+	}
+	return now.Nano()
+}
+
+// Memory is a line of /proc/self/status, in bytes.
+func Memory(line string) float64 {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	for text := range strings.Lines(string(status)) {
+		if rest, found := strings.CutPrefix(text, line+":"); found {
+			number, _ := strconv.ParseUint(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
+			return float64(number * 1024)
+		}
+	}
+	return 0
+}
+
+// ForgetPeak makes the peak of memory that of what follows.
+func ForgetPeak() error {
+	return os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)
+}
+
+// Setting is a number that the harness has set.
+func Setting(name string) (uint64, error) {
+	value, err := strconv.ParseUint(os.Getenv(name), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", name, err)
+	}
+	return value, nil
+}
+
+// Workload is what is to be done.
+func Workload() string {
+	if name := os.Getenv("BENCH_WORKLOAD"); name != "" {
+		return name
+	}
+	return "cache"
+}
+
+// Results are what is measured, under the names by which the harness reads it.
+type Results map[string]float64
+
+// Run does a workload and prints the line that says it all, or what went wrong.
+func Run(workloads map[string]func(Results) error) {
+	results := Results{"rss_start": Memory("VmRSS")}
+	err := fmt.Errorf("no workload %q", Workload())
+	if workload := workloads[Workload()]; workload != nil {
+		err = workload(results)
+	}
+	if err == nil {
+		results["peak"] = Memory("VmHWM")
+		err = json.NewEncoder(os.Stdout).Encode(results)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// Synced says that everything is in the cache, after a time, and the peer has rested. The harness is to be told next.
+func (r Results) Synced(objects int, after time.Duration, cpu float64) {
+	r["objects"] = float64(objects)
+	r["sync_seconds"], r["sync_cpu"] = after.Seconds(), cpu
+	r["rss_sync"], r["peak_sync"] = Memory("VmRSS"), Memory("VmHWM")
+}

@@ -1,0 +1,71 @@
+package process
+
+import (
+	"strconv"
+	"sync"
+	"time"
+)
+
+// No event takes so long.
+const limit = 10 * time.Second
+
+// Stamps are those that reconciles have seen, and how old each was when it was seen first.
+type Stamps struct {
+	wanted int
+	lock   sync.Mutex
+	seen   map[int64]int64
+	more   chan struct{}
+}
+
+// NewStamps waits for so many.
+func NewStamps(wanted uint64) *Stamps {
+	return &Stamps{wanted: int(wanted), seen: make(map[int64]int64), more: make(chan struct{}, 1)}
+}
+
+// Reconciled says that a reconcile has an object with this annotation.
+func (s *Stamps) Reconciled(text string) error {
+	now := Now()
+	stamp, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return err
+	}
+	s.lock.Lock()
+	if _, found := s.seen[stamp]; !found {
+		s.seen[stamp] = now - stamp
+	}
+	s.lock.Unlock()
+	select {
+	case s.more <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// Measure waits until all were seen, or none came for long; tells what it took. To be called before the first comes.
+func (s *Stamps) Measure(results Results) {
+	before := CPU()
+	for waiting := true; waiting && s.count() < s.wanted; {
+		select {
+		case <-s.more:
+		case <-time.After(limit):
+			waiting = false
+		}
+	}
+	results["latency_cpu"] = CPU() - before
+	var waits Histogram
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	for _, wait := range s.seen {
+		waits.Add(wait)
+	}
+	results["stamps"] = float64(len(s.seen))
+	results["latency_p50"] = waits.Microseconds(0.5)
+	results["latency_p99"] = waits.Microseconds(0.99)
+	results["latency_max"] = waits.Microseconds(1)
+}
+
+func (s *Stamps) count() int {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	return len(s.seen)
+}
