@@ -202,7 +202,9 @@ impl Bench<'_> {
 fn build(settings: &Settings) -> Result<Vec<(Peer, PathBuf)>, Box<dyn Error>> {
     let place = Place::new(!settings.quick);
     let mut programs = Vec::new();
-    for peer in &settings.peers {
+    let trials = settings.trials();
+    let is_needed = |peer: &&Peer| trials.iter().any(|trial| peer.can(trial.workload));
+    for peer in settings.peers.iter().filter(is_needed) {
         eprintln!("building {}", peer.name);
         programs.push((*peer, peer.build(&place)?));
     }

@@ -19,17 +19,26 @@ pub(super) enum Part {
     Latency,
     /// All is listed again.
     Relist,
+    /// Objects are deleted and created again.
+    Churn,
+    /// What is allocated for a change.
+    Allocations,
+    /// What is kept for a reconcile that is to come.
+    Parked,
 }
 
 impl Part {
     /// All.
-    pub(super) const ALL: [Self; 6] = [
+    pub(super) const ALL: [Self; 9] = [
         Self::Sync,
         Self::Modified,
         Self::Reconcile,
         Self::Apply,
         Self::Latency,
         Self::Relist,
+        Self::Churn,
+        Self::Allocations,
+        Self::Parked,
     ];
 
     /// What `--only` calls it.
@@ -41,6 +50,9 @@ impl Part {
             Self::Apply => "apply",
             Self::Latency => "latency",
             Self::Relist => "relist",
+            Self::Churn => "churn",
+            Self::Allocations => "allocations",
+            Self::Parked => "parked",
         }
     }
 
@@ -52,6 +64,9 @@ impl Part {
             Self::Apply => Workload::Apply,
             Self::Latency => Workload::Latency,
             Self::Relist => Workload::Relist,
+            Self::Churn => Workload::Churn,
+            Self::Allocations => Workload::Allocations,
+            Self::Parked => Workload::Parked,
         }
     }
 
@@ -64,21 +79,26 @@ impl Part {
             Self::Apply => "Reconciles with a server-side apply each".to_owned(),
             Self::Latency => "From event to reconcile at 1000 events/s".to_owned(),
             Self::Relist => format!("Relist with {} % changed", trial.percent),
+            Self::Churn => "Deletions and creations into the cache".to_owned(),
+            Self::Allocations => "Allocations for a modification".to_owned(),
+            Self::Parked => "Memory of keys that wait for an hour".to_owned(),
         }
     }
 
     pub(super) fn measures(self) -> &'static [Measure] {
         match self {
             Self::Sync => &SYNC,
-            Self::Modified => &MODIFIED,
+            Self::Modified | Self::Churn => &MODIFIED,
             Self::Reconcile | Self::Apply => &RECONCILE,
             Self::Latency => &LATENCY,
             Self::Relist => &RELIST,
+            Self::Allocations => &ALLOCATIONS,
+            Self::Parked => &PARKED,
         }
     }
 }
 
-const SYNC: [Measure; 4] = [
+const SYNC: [Measure; 5] = [
     Measure {
         name: "sync, s",
         more: false,
@@ -103,6 +123,7 @@ const SYNC: [Measure; 4] = [
         digits: 0,
         value: |run| run.results.peak_sync as f64 / MIB,
     },
+    CONNECTIONS,
 ];
 
 const MODIFIED: [Measure; 4] = [
@@ -132,7 +153,7 @@ const MODIFIED: [Measure; 4] = [
     },
 ];
 
-const RECONCILE: [Measure; 4] = [
+const RECONCILE: [Measure; 5] = [
     Measure {
         name: "reconciles/s",
         more: true,
@@ -159,9 +180,10 @@ const RECONCILE: [Measure; 4] = [
         digits: 0,
         value: |run| run.results.rss_drained as f64 / MIB,
     },
+    CONNECTIONS,
 ];
 
-const LATENCY: [Measure; 4] = [
+const LATENCY: [Measure; 5] = [
     Measure {
         name: "p50, µs",
         more: false,
@@ -186,6 +208,7 @@ const LATENCY: [Measure; 4] = [
         digits: 2,
         value: |run| run.results.latency_cpu,
     },
+    CONNECTIONS,
 ];
 
 const RELIST: [Measure; 6] = [
@@ -226,6 +249,47 @@ const RELIST: [Measure; 6] = [
         value: |run| run.results.read_max,
     },
 ];
+
+const ALLOCATIONS: [Measure; 2] = [
+    Measure {
+        name: "allocations per event",
+        more: false,
+        digits: 1,
+        value: |run| per(run.results.allocations as f64, run.results.events),
+    },
+    Measure {
+        name: "allocated per event, KB",
+        more: false,
+        digits: 2,
+        value: |run| per(run.results.allocated as f64 / 1e3, run.results.events),
+    },
+];
+
+const PARKED: [Measure; 2] = [
+    Measure {
+        name: "bytes per key that waits",
+        more: false,
+        digits: 0,
+        value: |run| {
+            let (parked, idle) = (run.results.parked_bytes, run.results.idle_bytes);
+            per(parked.saturating_sub(idle) as f64, run.results.objects)
+        },
+    },
+    Measure {
+        name: "all in use per object, bytes",
+        more: false,
+        digits: 0,
+        value: |run| per(run.results.idle_bytes as f64, run.results.objects),
+    },
+];
+
+/// How many connections it took.
+const CONNECTIONS: Measure = Measure {
+    name: "connections",
+    more: false,
+    digits: 0,
+    value: |run| run.served.connections as f64,
+};
 
 fn grown(memory: u64, run: &Run) -> f64 {
     memory.saturating_sub(run.results.rss_start) as f64

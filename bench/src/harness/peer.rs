@@ -18,8 +18,8 @@ pub(super) struct Peer {
     go: bool,
     /// Its folder in `bench/peers`, or in `bench/peers/go`.
     folder: &'static str,
-    /// The feature it is built with.
-    jemalloc: bool,
+    /// The feature it is built with: `jemalloc` or `count`.
+    feature: Option<&'static str>,
     /// Whether it asks for protobuf.
     pub(super) protobuf: bool,
     /// What it can do.
@@ -33,18 +33,30 @@ pub(super) struct Peer {
 const fn rust(
     name: &'static str,
     folder: &'static str,
-    jemalloc: bool,
+    feature: Option<&'static str>,
     settings: &'static str,
 ) -> Peer {
     Peer {
         name,
         go: false,
         folder,
-        jemalloc,
+        feature,
         protobuf: false,
-        workloads: &Workload::ALL,
+        workloads: &Workload::USUAL,
         environment: &[],
         settings,
+    }
+}
+
+const fn counting(name: &'static str, folder: &'static str) -> Peer {
+    Peer {
+        workloads: &Workload::COUNTED,
+        ..rust(
+            name,
+            folder,
+            Some("count"),
+            "as the one that does not count, with the system's allocator in `stats_alloc`",
+        )
     }
 }
 
@@ -57,7 +69,7 @@ const fn go(
     Peer {
         go: true,
         workloads,
-        ..rust(name, folder, false, settings)
+        ..rust(name, folder, None, settings)
     }
 }
 
@@ -79,27 +91,29 @@ const CACHES: [Workload; 2] = [Workload::Cache, Workload::Relist];
 const CONTROLLERS: [Workload; 3] = [Workload::Reconcile, Workload::Apply, Workload::Latency];
 
 /// Everyone.
-pub(super) const PEERS: [Peer; 9] = [
-    rust("pilothouse", "pilothouse", false, OURS),
+pub(super) const PEERS: [Peer; 11] = [
+    rust("pilothouse", "pilothouse", None, OURS),
     rust(
         "pilothouse jemalloc",
         "pilothouse",
-        true,
+        Some("jemalloc"),
         "the same, with tikv-jemallocator",
     ),
-    rust("kube-rs", "kube-rs", false, KUBE),
+    rust("kube-rs", "kube-rs", None, KUBE),
     rust(
         "kube-rs jemalloc",
         "kube-rs",
-        true,
+        Some("jemalloc"),
         "the same, with tikv-jemallocator",
     ),
+    counting("pilothouse counting", "pilothouse"),
+    counting("kube-rs counting", "kube-rs"),
     Peer {
         environment: &[("BENCH_STREAMING", "1")],
         ..rust(
             "kube-rs jemalloc streaming",
             "kube-rs",
-            true,
+            Some("jemalloc"),
             "the same, and `streaming_lists`, which is not the default",
         )
     },
@@ -154,7 +168,7 @@ impl Peer {
 
     /// Whether it has the system's allocator.
     pub(super) fn is_plain(&self) -> bool {
-        !self.jemalloc
+        self.feature != Some("jemalloc")
     }
 
     /// Builds it, and gives the program. What is up to date is not built again.
@@ -190,12 +204,12 @@ impl Peer {
                 .env("CARGO_PROFILE_DEV_DEBUG", "0")
                 .env("CARGO_INCREMENTAL", "0");
         }
-        if self.jemalloc {
-            cargo.args(["--features", "jemalloc"]);
+        if let Some(feature) = self.feature {
+            cargo.args(["--features", feature]);
         }
         run(cargo)?;
         let profile = if place.release { "release" } else { "debug" };
-        // Both variants bear one name, and a copy must not be written while it runs.
+        // All variants bear one name, and a copy must not be written while it runs.
         let built = place
             .built()
             .join(profile)

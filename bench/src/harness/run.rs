@@ -45,6 +45,13 @@ pub(super) struct Results {
     pub(super) read_p99: f64,
     pub(super) read_p9999: f64,
     pub(super) read_max: f64,
+    /// How often memory was asked for during the events, larger memory included, and how much.
+    pub(super) allocations: u64,
+    pub(super) allocated: u64,
+    /// What is in use, of what was asked for: when all were reconciled and nothing is to come, and when all are to be
+    /// reconciled again later.
+    pub(super) idle_bytes: u64,
+    pub(super) parked_bytes: u64,
 }
 
 /// A run, and what else the machine did meanwhile.

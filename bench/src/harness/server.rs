@@ -72,6 +72,11 @@ impl Server {
         self.tell(&format!("modify {events}"))
     }
 
+    /// The same with deletions and creations in turn.
+    pub(super) fn churn(&mut self, events: u64) -> Result<(), Box<dyn Error>> {
+        self.tell(&format!("churn {events}"))
+    }
+
     /// From now on every watch sends so many stamped events, at this rate.
     pub(super) fn pace(&mut self, rate: u64, events: u64) -> Result<(), Box<dyn Error>> {
         self.tell(&format!("pace {rate} {events}"))

@@ -8,7 +8,7 @@ use super::{
     part::Part,
     peer::{PEERS, Peer},
     trial::Trial,
-    workload::{PACED_OBJECTS, Workload},
+    workload::{PACED_OBJECTS, PARKED_OBJECTS, Workload},
 };
 
 /// What is measured, of whom and how often.
@@ -20,6 +20,8 @@ pub(super) struct Settings {
     pub(super) events: u64,
     /// How many modifications have stamps.
     pub(super) paced: u64,
+    /// How many objects are reconciled again later.
+    pub(super) parked: u64,
     pub(super) only: Vec<Part>,
     pub(super) peers: Vec<Peer>,
     pub(super) seed: u64,
@@ -41,7 +43,7 @@ pub fn arguments() -> Vec<Arg> {
         Arg::new("quick").long("quick").action(ArgAction::SetTrue)
             .help("A smoke run: few objects, one round, peers in Rust with the system's allocator and without optimisation. Its times mean nothing"),
         number("rounds", "How often each peer runs [default: 5, or 1 if quick]"),
-        number("objects", "How many Pods or ConfigMaps, several with commas; latency always has 1000 [default: 10000,50000, or 1000 if quick]").value_delimiter(','),
+        number("objects", "How many Pods or ConfigMaps, several with commas; latency and parked have numbers of their own [default: 10000,50000, or 1000 if quick]").value_delimiter(','),
         number("events", "How many modifications [default: 200000, or 5000 if quick]"),
         Arg::new("only").long("only").value_delimiter(',').value_parser(parts).help("Only these tables"),
         Arg::new("without").long("without").value_delimiter(',').help("Without these peers: go, jemalloc, or a name"),
@@ -115,6 +117,7 @@ impl Settings {
             objects,
             events,
             paced: if quick { 1_000 } else { 5_000 },
+            parked: if quick { 1_000 } else { PARKED_OBJECTS },
         })
     }
 
@@ -145,8 +148,12 @@ impl Settings {
             for percent in [0, 10, 100] {
                 add(Workload::Relist, objects, 0, percent);
             }
+            add(Workload::Churn, objects, self.events, 0);
         }
         add(Workload::Latency, PACED_OBJECTS, self.paced, 0);
+        let fewest = self.objects.iter().min().copied().unwrap_or(1);
+        add(Workload::Allocations, fewest, self.events, 0);
+        add(Workload::Parked, self.parked, 0, 0);
         trials
     }
 }

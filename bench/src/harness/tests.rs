@@ -132,7 +132,7 @@ fn complete(workload: Workload) -> (Trial, Run) {
         events: 200,
         sync_seconds: 1.0,
         rss_sync: 1,
-        reconciles: 20,
+        reconciles: if workload == Workload::Parked { 60 } else { 20 },
         reconciled_seconds: 1.0,
         drain_seconds: 1.0,
         rss_drained: 1,
@@ -144,6 +144,10 @@ fn complete(workload: Workload) -> (Trial, Run) {
         changed: 2,
         reads: 1,
         read_max: 1.0,
+        allocations: 1,
+        allocated: 1,
+        idle_bytes: 1,
+        parked_bytes: 1,
         ..Results::default()
     };
     let served = Counts {
@@ -161,7 +165,7 @@ fn complete(workload: Workload) -> (Trial, Run) {
 #[test]
 fn a_peer_that_did_not_see_everything_is_an_error_that_says_so() {
     type Spoil = fn(&mut Run);
-    let cases: [(Workload, Spoil, &str); 12] = [
+    let cases: [(Workload, Spoil, &str); 15] = [
         (
             Workload::Cache,
             |run| run.results.objects = 19,
@@ -222,6 +226,21 @@ fn a_peer_that_did_not_see_everything_is_an_error_that_says_so() {
             |run| run.results.reads = 0,
             "peer did not measure reads: 0",
         ),
+        (
+            Workload::Churn,
+            |run| run.results.events = 199,
+            "peer was not told of all events of 200: 199",
+        ),
+        (
+            Workload::Allocations,
+            |run| run.results.allocations = 0,
+            "peer did not measure allocations: 0",
+        ),
+        (
+            Workload::Parked,
+            |run| run.results.reconciles = 59,
+            "peer has not reconciled each object three times, in all 60: 59",
+        ),
     ];
     for (workload, spoil, expected) in cases {
         let (trial, mut run) = complete(workload);
@@ -252,7 +271,7 @@ fn a_peer_leaves_out_what_it_does_not_measure_and_invents_nothing() {
 
 #[test]
 fn the_server_has_the_objects_of_the_workload_and_no_others() {
-    for workload in Workload::ALL {
+    for workload in Workload::USUAL.into_iter().chain(Workload::COUNTED) {
         let (trial, _) = complete(workload);
         let line = super::server::arguments(7, &trial);
         let command = clap::Command::new("serve")
@@ -260,7 +279,10 @@ fn the_server_has_the_objects_of_the_workload_and_no_others() {
             .args(crate::server::arguments());
         let matches = command.try_get_matches_from(line).expect("arguments");
         let number = |name| matches.get_one::<u64>(name).copied();
-        let pods = matches!(workload, Workload::Cache | Workload::Relist);
+        let pods = matches!(
+            workload,
+            Workload::Cache | Workload::Relist | Workload::Churn | Workload::Allocations
+        );
         let (pods, config_maps) = if pods { (20, 0) } else { (0, 20) };
         assert_eq!(
             (number("seed"), number("pods"), number("config-maps")),
@@ -292,13 +314,17 @@ fn each_workload_is_run_once_for_each_number_of_objects_and_a_paced_one_once() {
             ("relist", 10, 0, 0),
             ("relist", 10, 0, 10),
             ("relist", 10, 0, 100),
+            ("churn", 10, 7, 0),
             ("cache", 20, 7, 0),
             ("reconcile", 20, 0, 0),
             ("apply", 20, 0, 0),
             ("relist", 20, 0, 0),
             ("relist", 20, 0, 10),
             ("relist", 20, 0, 100),
+            ("churn", 20, 7, 0),
             ("latency", 1_000, 5_000, 0),
+            ("allocations", 10, 7, 0),
+            ("parked", 100_000, 0, 0),
         ]
     );
     assert_eq!(
@@ -325,14 +351,39 @@ fn peers_are_left_out_by_name_or_kind_and_a_name_that_nobody_has_is_an_error() {
         peers(&without, quick).map(|peers| peers.iter().map(|peer| peer.name).collect::<Vec<_>>())
     };
     assert_eq!(names(&[], false).map(|names| names.len()), Ok(PEERS.len()));
-    assert_eq!(names(&[], true), Ok(vec!["pilothouse", "kube-rs"]));
     assert_eq!(
-        names(&["go", "jemalloc", "kube-rs"], false),
+        names(&[], true),
+        Ok(vec![
+            "pilothouse",
+            "kube-rs",
+            "pilothouse counting",
+            "kube-rs counting"
+        ])
+    );
+    assert_eq!(
+        names(
+            &[
+                "go",
+                "jemalloc",
+                "kube-rs",
+                "pilothouse counting",
+                "kube-rs counting"
+            ],
+            false
+        ),
         Ok(vec!["pilothouse"])
     );
     assert!(names(&["unknown"], false).is_err_and(|text| text.contains("client-go JSON")));
     assert_eq!(
-        names(&["pilothouse", "kube-rs"], true),
+        names(
+            &[
+                "pilothouse",
+                "kube-rs",
+                "pilothouse counting",
+                "kube-rs counting"
+            ],
+            true
+        ),
         Err("--without: nobody is left".to_owned())
     );
 }

@@ -54,12 +54,15 @@ impl Trial {
             .map_err(|error| format!("{}: {error}", program.display()))?;
         let output = child.stdout.take().ok_or("a peer has no output")?;
         let child = Guard::new(child);
-        let mut results = None;
+        let (mut results, mut synced) = (None, 0);
         for line in BufReader::new(output).lines() {
             let line = line?;
             if line == "synced" {
+                synced += 1;
                 match self.workload {
-                    Workload::Cache => server.modify(self.events)?,
+                    Workload::Cache | Workload::Allocations => server.modify(self.events)?,
+                    Workload::Churn => server.churn(self.events)?,
+                    Workload::Parked => server.modify(synced * self.objects)?,
                     Workload::Latency => server.pace(PACE, self.events)?,
                     Workload::Relist => server.relist(self.percent)?,
                     Workload::Reconcile | Workload::Apply => {}
@@ -102,12 +105,32 @@ impl Trial {
             })
         };
         match self.workload {
-            Workload::Cache => {
+            Workload::Cache | Workload::Churn => {
                 count("has not all objects of", results.objects, self.objects)?;
                 count("was not told of all events of", results.events, self.events)?;
                 measured(&[
                     ("sync_seconds", results.sync_seconds),
                     ("rss_sync", results.rss_sync as f64),
+                ])
+            }
+            Workload::Allocations => {
+                count("has not all objects of", results.objects, self.objects)?;
+                count("was not told of all events of", results.events, self.events)?;
+                measured(&[
+                    ("allocations", results.allocations as f64),
+                    ("allocated", results.allocated as f64),
+                ])
+            }
+            Workload::Parked => {
+                count("has not all objects of", results.objects, self.objects)?;
+                count(
+                    "has not reconciled each object three times, in all",
+                    results.reconciles,
+                    3 * self.objects,
+                )?;
+                measured(&[
+                    ("idle_bytes", results.idle_bytes as f64),
+                    ("parked_bytes", results.parked_bytes as f64),
                 ])
             }
             Workload::Reconcile | Workload::Apply => {

@@ -8,6 +8,9 @@ pub(super) const PACE: u64 = 1_000;
 /// How many objects `latency` has.
 pub(super) const PACED_OBJECTS: u64 = 1_000;
 
+/// How many objects `parked` has, unless it is quick.
+pub(super) const PARKED_OBJECTS: u64 = 100_000;
+
 /// A program that every peer has; `BENCH_WORKLOAD` names it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Workload {
@@ -21,17 +24,27 @@ pub(super) enum Workload {
     Latency,
     /// A cache of Pods that is read while all are listed again.
     Relist,
+    /// A cache of Pods, some of which are always just gone.
+    Churn,
+    /// As `Cache`; allocations are counted.
+    Allocations,
+    /// A controller of ConfigMaps that wants to see each again in an hour; memory is counted.
+    Parked,
 }
 
 impl Workload {
-    /// All.
-    pub(super) const ALL: [Self; 5] = [
+    /// Those that are measured by time and by what is resident.
+    pub(super) const USUAL: [Self; 6] = [
         Self::Cache,
         Self::Reconcile,
         Self::Apply,
         Self::Latency,
         Self::Relist,
+        Self::Churn,
     ];
+
+    /// Those in which allocations are counted, which takes time.
+    pub(super) const COUNTED: [Self; 2] = [Self::Allocations, Self::Parked];
 
     /// What peers are told.
     pub(super) fn name(self) -> &'static str {
@@ -41,22 +54,25 @@ impl Workload {
             Self::Apply => "apply",
             Self::Latency => "latency",
             Self::Relist => "relist",
+            Self::Churn => "churn",
+            Self::Allocations => "allocations",
+            Self::Parked => "parked",
         }
     }
 
     /// What the server has.
     pub(super) fn kind(self) -> Kind {
         match self {
-            Self::Cache | Self::Relist => Kind::Pod,
-            Self::Reconcile | Self::Apply | Self::Latency => Kind::ConfigMap,
+            Self::Cache | Self::Relist | Self::Churn | Self::Allocations => Kind::Pod,
+            Self::Reconcile | Self::Apply | Self::Latency | Self::Parked => Kind::ConfigMap,
         }
     }
 
     /// The server's argument that says how many.
     pub(super) fn argument(self) -> &'static str {
         match self {
-            Self::Cache | Self::Relist => "--pods",
-            Self::Reconcile | Self::Apply | Self::Latency => "--config-maps",
+            Self::Cache | Self::Relist | Self::Churn | Self::Allocations => "--pods",
+            Self::Reconcile | Self::Apply | Self::Latency | Self::Parked => "--config-maps",
         }
     }
 }

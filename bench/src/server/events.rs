@@ -10,7 +10,12 @@ use bytes::{Bytes, BytesMut};
 use http_body::{Body, Frame};
 use tokio::sync::watch;
 
-use super::{Served, Stock, Target, form::Format, target::now};
+use super::{
+    Served, Stock, Target,
+    form::{Format, Told},
+    stock::number_of,
+    target::now,
+};
 
 /// As much as is written at once. A frame ends with an event's end.
 const CHUNK: usize = 128 * 1024;
@@ -79,11 +84,26 @@ impl Events {
             buffer.reserve(CHUNK + CHUNK / 4);
             while self.sent < self.wanted.events && buffer.len() < CHUNK {
                 let stamp = self.wanted.stamped.then(now);
-                form.modified(self.sent, stamp, &mut buffer);
+                form.told(told(self.sent, self.wanted, form.len(), stamp), &mut buffer);
                 self.sent += 1;
             }
         }
         (!buffer.is_empty()).then(|| buffer.freeze())
+    }
+}
+
+/// What the event of this number after the start tells.
+fn told(event: u64, target: Target, count: usize, stamp: Option<u64>) -> Told {
+    let (what, turn) = match (target.churned, event % 2) {
+        (false, _) => ("MODIFIED", event),
+        (true, 0) => ("DELETED", event / 2),
+        (true, _) => ("ADDED", event / 2),
+    };
+    Told {
+        what,
+        object: number_of(turn, count),
+        event,
+        stamp,
     }
 }
 

@@ -37,6 +37,19 @@ impl Format {
     }
 }
 
+/// What an event tells.
+#[derive(Clone, Copy)]
+pub(super) struct Told {
+    /// Its type.
+    pub(super) what: &'static str,
+    /// Of which object.
+    pub(super) object: usize,
+    /// Which event after the start it is, from 0.
+    pub(super) event: u64,
+    /// When it was written.
+    pub(super) stamp: Option<u64>,
+}
+
 /// All objects of a kind in one form.
 pub(super) trait Form: Send + Sync {
     /// How many there are.
@@ -48,9 +61,9 @@ pub(super) trait Form: Send + Sync {
     /// Appends the event by which a watch tells of an object that was there from the start.
     fn added(&self, number: usize, buffer: &mut BytesMut);
 
-    /// Appends the event of this number after the start, with the annotation `bench/stamp` if there is a stamp. There is
-    /// at least one object.
-    fn modified(&self, event: u64, stamp: Option<u64>, buffer: &mut BytesMut);
+    /// Appends an event after the start, with the annotation `bench/stamp` if there is a stamp. There is at least one
+    /// object.
+    fn told(&self, told: Told, buffer: &mut BytesMut);
 
     /// Appends the bookmark that ends the objects that were there from the start.
     fn end_of_list(&self, buffer: &mut BytesMut);

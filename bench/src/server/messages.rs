@@ -9,8 +9,8 @@ use std::{ops::Range, sync::Arc};
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::{
-    form::Form,
-    stock::{DIGITS, is_changed, number_of},
+    form::{Form, Told},
+    stock::{DIGITS, is_changed},
     wire::{field, field_size, head, nested, number, read_varint},
 };
 use crate::generator::{FIRST_VERSION, Kind};
@@ -162,11 +162,11 @@ impl Form for Messages {
         self.event("ADDED", &[self.message(number)], buffer);
     }
 
-    fn modified(&self, event: u64, stamp: Option<u64>, buffer: &mut BytesMut) {
-        let number = number_of(event, self.len());
+    fn told(&self, told: Told, buffer: &mut BytesMut) {
+        let (number, event) = (told.object, told.event);
         let (message, place) = (self.message(number), self.places[number]);
         let mut from_end = message.len() - place.version as usize;
-        if let Some(stamp) = stamp {
+        if let Some(stamp) = told.stamp {
             let mut annotation = BytesMut::new();
             nested(12, &mut annotation, |entry| {
                 field(1, b"bench/stamp", entry);
@@ -181,10 +181,10 @@ impl Form for Messages {
                 &annotation,
                 &message[place.rest as usize..],
             ];
-            self.event("MODIFIED", &parts, buffer);
+            self.event(told.what, &parts, buffer);
             from_end += annotation.len();
         } else {
-            self.event("MODIFIED", &[message], buffer);
+            self.event(told.what, &[message], buffer);
         }
         let place = buffer.len() - END.len() - from_end;
         let version = (self.version + 1 + event).to_string();

@@ -8,7 +8,8 @@
 //! * `MODIFIED` events as many as it is told to, to every watch, as fast as that watch takes them: the body is asked for
 //!   more only when the connection has room. Object follows object with a large stride, so that neighbours in memory
 //!   are not neighbours in time, and each event has a new resource version. Nothing else in the object changes;
-//! * the same at a pace, each event with the annotation `bench/stamp`: the monotonic clock's nanoseconds when it was
+//! * `DELETED` and then `ADDED` events of the same objects in place of these, if it is told to;
+//! * modifications at a pace, each event with the annotation `bench/stamp`: the monotonic clock's nanoseconds when it was
 //!   written into the answer;
 //! * server-side apply of any ConfigMap: with what was sent and a UID, a resource version and managed fields in it. It is
 //!   not kept, and no watch tells of it;
@@ -21,7 +22,7 @@
 //! It looks at no selector, no field and no namespace, compresses nothing, and ends no watch but for a relist.
 //!
 //! It is a process of its own, `pilothouse-bench serve`. It prints `ready <address>` and then takes commands on its
-//! standard input: `modify <count>`, `pace <rate> <count>`, `relist <percent>` and `reset`, which are answered with `ok`, and
+//! standard input: `modify <count>`, `churn <count>`, `pace <rate> <count>`, `relist <percent>` and `reset`, which are answered with `ok`, and
 //! `counts`, which is answered with `ok` and what was counted since the last reset. It ends with its input.
 
 mod answer;
@@ -102,13 +103,29 @@ impl Served {
 
     /// Has every watch send events until it has sent so many; 0 begins anew.
     pub fn modify(&self, events: u64) {
-        self.command(|target| (target.events, target.stamped) = (events, false));
+        self.tell(events, false, false);
+    }
+
+    /// The same, but of two events the first deletes an object and the second creates it again.
+    fn churn(&self, events: u64) {
+        self.tell(events, false, true);
+    }
+
+    fn tell(&self, events: u64, stamped: bool, churned: bool) -> u64 {
+        self.command(|target| {
+            *target = Target {
+                events,
+                stamped,
+                churned,
+                ..*target
+            }
+        })
     }
 
     /// Has every watch send so many events, each with the time at which it is written, at a rate per second. What
     /// comes too late is sent at once.
     fn pace(self: &Arc<Self>, rate: u64, events: u64) {
-        let command = self.command(|target| (target.events, target.stamped) = (0, true));
+        let command = self.tell(0, true, false);
         let (served, start) = (self.clone(), Instant::now());
         thread::spawn(move || {
             for event in 1..=events {
@@ -141,6 +158,7 @@ impl Served {
             *target = Target {
                 events: 1,
                 stamped: true,
+                churned: false,
                 epoch,
                 ..*target
             }
@@ -198,13 +216,14 @@ impl Served {
         let words: Vec<_> = line.split(' ').collect();
         match words[..] {
             ["modify", events] => self.modify(events.parse()?),
+            ["churn", events] => self.churn(events.parse()?),
             ["pace", rate, events] => self.pace(rate.parse()?, events.parse()?),
             ["relist", percent] => self.relist(percent.parse()?),
             ["reset"] => self.reset(),
             ["counts"] => return Ok(Some(self.counts.json())),
             _ => {
                 return Err(format!(
-                    "modify <count>, pace <rate> <count>, relist <percent>, reset or counts, not {line:?}"
+                    "modify <count>, churn <count>, pace <rate> <count>, relist <percent>, reset or counts, not {line:?}"
                 )
                 .into());
             }

@@ -5,7 +5,7 @@ use std::{ops::Range, sync::Arc};
 use bytes::{Bytes, BytesMut};
 
 use super::{
-    form::{Form, Format},
+    form::{Form, Format, Told},
     messages::Messages,
 };
 use crate::generator::{FIRST_VERSION, Generator, Kind};
@@ -198,12 +198,12 @@ impl Form for Stock {
         buffer.extend_from_slice(b"}\n");
     }
 
-    fn modified(&self, event: u64, stamp: Option<u64>, buffer: &mut BytesMut) {
-        let number = number_of(event, self.len());
-        self.begin("MODIFIED", buffer);
+    fn told(&self, told: Told, buffer: &mut BytesMut) {
+        let (number, event) = (told.object, told.event);
+        self.begin(told.what, buffer);
         let object = self.object(number);
         let mut place = buffer.len() - 1 + self.versions[number] as usize;
-        if let Some(stamp) = stamp {
+        if let Some(stamp) = told.stamp {
             let middle = self.annotations[number] as usize;
             let (before, after) = object.split_at(middle);
             let text = if before.ends_with(ANNOTATIONS.as_bytes()) {

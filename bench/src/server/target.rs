@@ -7,6 +7,8 @@ pub(super) struct Target {
     pub(super) events: u64,
     /// Whether each bears the time at which it is written.
     pub(super) stamped: bool,
+    /// Whether objects are deleted and created again, in place of being modified.
+    pub(super) churned: bool,
     /// The stock that is told of; watches of another one are over.
     pub(super) epoch: u64,
     /// The command that asked for it; a pace ends with the next one.

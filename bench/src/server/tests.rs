@@ -436,3 +436,29 @@ fn a_command_that_nobody_knows_is_an_error_that_names_those_there_are() {
         assert!(error.contains("pace <rate> <count>"), "{error}");
     }
 }
+
+#[tokio::test]
+async fn churn_deletes_each_object_in_turn_and_creates_it_again() {
+    let served = served();
+    served
+        .obey(&format!("churn {}", 2 * PODS))
+        .expect("a command");
+    let start = FIRST_VERSION + PODS;
+    let query = format!("watch=1&resourceVersion={start}");
+    let events = watch(&served, &query, 2 * PODS as usize).await;
+    let mut seen = std::collections::BTreeSet::new();
+    for (number, pair) in events.chunks(2).enumerate() {
+        assert_eq!(
+            (&pair[0]["type"], &pair[1]["type"]),
+            (&Value::from("DELETED"), &Value::from("ADDED"))
+        );
+        assert_eq!(version(&pair[0]), start + 1 + 2 * number as u64);
+        assert_eq!(version(&pair[1]), version(&pair[0]) + 1);
+        let name = |event: &Value| event["object"]["metadata"]["name"].to_string();
+        assert_eq!(name(&pair[0]), name(&pair[1]));
+        seen.insert(name(&pair[0]));
+    }
+    assert_eq!(seen.len() as u64, PODS);
+    served.modify(1);
+    assert_eq!(watch(&served, &query, 1).await[0]["type"], "MODIFIED");
+}

@@ -12,7 +12,10 @@ use kube::{
     runtime::{reflector, watcher},
 };
 
-use crate::shared::process::{Results, cpu, memory, setting};
+use crate::shared::{
+    allocations::Allocations,
+    process::{Results, cpu, memory, setting},
+};
 
 pub async fn run(results: &mut Results) -> Result<(), Box<dyn Error>> {
     let wanted = setting("BENCH_EVENTS");
@@ -31,16 +34,21 @@ pub async fn run(results: &mut Results) -> Result<(), Box<dyn Error>> {
     println!("synced");
 
     let (mut first, mut seen, used) = (None, 0, cpu());
+    let asked = Allocations::now();
     while seen < wanted {
         match events.next().await.ok_or("the watch has ended")?? {
-            watcher::Event::Apply(_) => seen += 1,
-            other => return Err(format!("not a modification: {other:?}").into()),
+            watcher::Event::Apply(_) | watcher::Event::Delete(_) => seen += 1,
+            other => return Err(format!("not a change: {other:?}").into()),
         }
         first.get_or_insert_with(Instant::now);
     }
     if let Some(first) = first {
         results.set("events_seconds", first.elapsed().as_secs_f64());
         results.set("events_cpu", cpu() - used);
+        if let (Some(asked), Some(now)) = (asked, Allocations::now()) {
+            results.set("allocations", (now.count - asked.count) as f64);
+            results.set("allocated", (now.bytes - asked.bytes) as f64);
+        }
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
     results.set("events", seen as f64);

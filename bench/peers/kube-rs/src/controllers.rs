@@ -15,6 +15,7 @@ use kube::{
 
 use crate::shared::{
     drain::Drain,
+    phases::{LATER, Phases},
     process::{Results, setting},
     stamps::Stamps,
 };
@@ -27,6 +28,7 @@ struct Context {
     client: Client,
     drain: Drain,
     stamps: Stamps,
+    phases: Phases,
 }
 
 /// Does nothing.
@@ -67,6 +69,19 @@ async fn stamp_of(object: Arc<ConfigMap>, context: Arc<Context>) -> Result<Actio
     Ok(Action::await_change())
 }
 
+/// Wants to see each again later, in the end.
+async fn later_of(_: Arc<ConfigMap>, context: Arc<Context>) -> Result<Action, kube::Error> {
+    Ok(match context.phases.reconciled() {
+        true => Action::requeue(LATER),
+        false => Action::await_change(),
+    })
+}
+
+pub async fn parked(results: &mut Results) -> Result<(), Box<dyn Error>> {
+    let context = start(later_of, 0).await?;
+    Ok(context.phases.measure(results).await?)
+}
+
 pub async fn nothing(results: &mut Results) -> Result<(), Box<dyn Error>> {
     let context = start(nothing_of, 0).await?;
     context.drain.measure(results).await;
@@ -101,6 +116,7 @@ where
         client: client.clone(),
         drain,
         stamps: Stamps::new(stamps),
+        phases: Phases::new(setting("BENCH_OBJECTS")),
     });
     let controller = Controller::new(Api::<ConfigMap>::all(client), crate::config())
         .with_config(Config::default().concurrency(WORKERS))

@@ -8,7 +8,7 @@
 //! * Controllers: `Controller::new` of ConfigMaps with `Config::default().concurrency(16)`; the default is without a limit
 //!   (kube-runtime `controller/mod.rs`). Nobody subscribes to its logs.
 //! * `#[tokio::main]`: several threads.
-//! * glibc's allocator, or jemalloc with the feature of that name.
+//! * The system's allocator, with the feature `count` in one that counts, or jemalloc with the feature of that name.
 
 use std::error::Error;
 
@@ -29,10 +29,11 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 async fn main() -> Result<(), Box<dyn Error>> {
     let mut results = shared::process::Results::begin();
     match std::env::var("BENCH_WORKLOAD").as_deref() {
-        Err(_) | Ok("cache") => cache::run(&mut results).await?,
+        Err(_) | Ok("cache" | "churn" | "allocations") => cache::run(&mut results).await?,
         Ok("reconcile") => controllers::nothing(&mut results).await?,
         Ok("apply") => controllers::children(&mut results).await?,
         Ok("latency") => controllers::stamps(&mut results).await?,
+        Ok("parked") => controllers::parked(&mut results).await?,
         Ok("relist") => relist::run(&mut results).await?,
         Ok(other) => return Err(format!("BENCH_WORKLOAD: {other} is not known here").into()),
     }

@@ -18,11 +18,14 @@ use pilothouse::{
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::shared::process::{Results, cpu, memory, setting};
+use crate::shared::{
+    allocations::Allocations,
+    process::{Results, cpu, memory, setting},
+};
 
 #[derive(Default)]
 struct Seen {
-    updates: AtomicU64,
+    events: AtomicU64,
     first: Notify,
     last: Notify,
 }
@@ -37,8 +40,8 @@ pub async fn run(results: &mut Results) -> Result<(), Box<dyn Error>> {
     pods.add_listener({
         let seen = seen.clone();
         move |event: &Event<Pod>| {
-            if let Event::Updated { .. } = event {
-                match seen.updates.fetch_add(1, Ordering::Relaxed) + 1 {
+            if !matches!(event, Event::Added { initial: true, .. }) {
+                match seen.events.fetch_add(1, Ordering::Relaxed) + 1 {
                     1 => seen.first.notify_one(),
                     count if count == wanted => seen.last.notify_one(),
                     _ => {}
@@ -56,7 +59,7 @@ pub async fn run(results: &mut Results) -> Result<(), Box<dyn Error>> {
     println!("synced");
 
     if wanted > 0 {
-        let used = cpu();
+        let (used, asked) = (cpu(), Allocations::now());
         seen.first.notified().await;
         let first = Instant::now();
         if wanted > 1 {
@@ -64,9 +67,13 @@ pub async fn run(results: &mut Results) -> Result<(), Box<dyn Error>> {
         }
         results.set("events_seconds", first.elapsed().as_secs_f64());
         results.set("events_cpu", cpu() - used);
+        if let (Some(asked), Some(now)) = (asked, Allocations::now()) {
+            results.set("allocations", (now.count - asked.count) as f64);
+            results.set("allocated", (now.bytes - asked.bytes) as f64);
+        }
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
-    results.set("events", seen.updates.load(Ordering::Relaxed) as f64);
+    results.set("events", seen.events.load(Ordering::Relaxed) as f64);
     results.set("rss_events", memory("VmRSS"));
     Ok(())
 }

@@ -9,6 +9,7 @@ use pilothouse::{
 
 use crate::shared::{
     drain::Drain,
+    phases::{LATER, Phases},
     process::{Results, setting},
     stamps::Stamps,
 };
@@ -70,6 +71,30 @@ impl Reconciler for Stamped {
         }
         Ok(Action::wait())
     }
+}
+
+/// Wants to see each again later, in the end.
+struct Parked(Arc<Phases>);
+
+impl Reconciler for Parked {
+    type Resource = ConfigMap;
+
+    fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
+        controller.concurrency(WORKERS)
+    }
+
+    async fn reconcile(&self, _: Arc<ConfigMap>, _: &Context<ConfigMap>) -> Result<Action> {
+        Ok(match self.0.reconciled() {
+            true => Action::requeue_after(LATER),
+            false => Action::wait(),
+        })
+    }
+}
+
+pub async fn parked(results: &mut Results) -> std::result::Result<(), Box<dyn Error>> {
+    let phases = Arc::new(Phases::new(setting("BENCH_OBJECTS")));
+    let _running = start(Parked(phases.clone())).await?;
+    Ok(phases.measure(results).await?)
 }
 
 pub async fn nothing(results: &mut Results) -> std::result::Result<(), Box<dyn Error>> {
