@@ -156,7 +156,8 @@ impl Bench<'_> {
         for round in 1..=settings.rounds {
             for ((peer, program), row) in programs.iter().zip(&mut rows) {
                 for _ in 0..TRIES {
-                    let mut run = trial.run(peer, program, &mut server, &self.kubeconfig)?;
+                    let mut run =
+                        trial.run(peer, program, &mut server, &self.kubeconfig, settings.limit)?;
                     self.progress(&trial, round, peer, &run);
                     // What a smoke run takes does not matter, so nothing disturbs it.
                     if settings.quick {

@@ -85,7 +85,7 @@ const CLIENT_GO: &str = "typed clientset and shared informer factory. Protobuf, 
 const CONTROLLER_RUNTIME: &str = "`ctrl.GetConfig`, `ctrl.NewManager`, `For(&corev1.ConfigMap{})`: protobuf for built-in kinds (`pkg/client/apiutil/apimachinery.go` `createRestConfig`), QPS -1 (`pkg/client/config/config.go`), the priority queue on, reads from the cache as copies, reading one's own writes off, no leader election; metrics server off, which is not the default. 16 workers, of which the default is 1; a child by `client.Apply` with `ForceOwnership`, without `Owns`. Its logger from errors on";
 
 /// What a program without a controller can do.
-const CACHES: [Workload; 2] = [Workload::Cache, Workload::Relist];
+const CACHES: [Workload; 3] = [Workload::Cache, Workload::Relist, Workload::Churn];
 
 /// What a program with a controller is for.
 const CONTROLLERS: [Workload; 3] = [Workload::Reconcile, Workload::Apply, Workload::Latency];
@@ -199,7 +199,7 @@ impl Peer {
         if place.release {
             cargo.arg("--release");
         } else {
-            // Nobody looks into a smoke run with a debugger.
+            // As the workspace builds what it depends on. Nobody looks into a smoke run with a debugger.
             cargo
                 .env("CARGO_PROFILE_DEV_DEBUG", "0")
                 .env("CARGO_INCREMENTAL", "0");
@@ -271,14 +271,22 @@ impl Place {
         self.repository.join("bench/peers")
     }
 
-    /// Where what belongs to the peers goes.
-    pub(super) fn built(&self) -> PathBuf {
+    /// Where cargo builds. What a smoke run and the workspace have in common is built once.
+    fn built(&self) -> PathBuf {
+        if self.release {
+            self.kept()
+        } else {
+            self.target.clone()
+        }
+    }
+
+    /// Where what belongs to the peers is kept.
+    pub(super) fn kept(&self) -> PathBuf {
         self.target.join("peers")
     }
 
     fn programs(&self) -> PathBuf {
-        self.target
-            .join("peers/programs")
-            .join(if self.release { "release" } else { "debug" })
+        let profile = if self.release { "release" } else { "debug" };
+        self.kept().join("programs").join(profile)
     }
 }

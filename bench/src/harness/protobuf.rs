@@ -22,7 +22,7 @@ pub(super) fn file(
     kind: Kind,
     count: u64,
 ) -> Result<PathBuf, Box<dyn Error>> {
-    let folder = place.built().join("objects");
+    let folder = place.kept().join("objects");
     fs::create_dir_all(&folder)?;
     let go = place.peers().join("go");
     let sources = [
@@ -38,6 +38,17 @@ pub(super) fn file(
         // Under its own name only when it is whole.
         let partial = file.with_extension("partial");
         write(&dump, &generator, kind, count, &partial)?;
+        // What another state of the generator has left is large, and of no use.
+        for old in fs::read_dir(&folder)?.flatten() {
+            if old
+                .file_name()
+                .to_string_lossy()
+                .starts_with(&stem(seed, kind, count))
+                && old.path() != partial
+            {
+                fs::remove_file(old.path())?;
+            }
+        }
         fs::rename(&partial, &file)?;
     }
     Ok(file)
@@ -57,10 +68,15 @@ pub(super) fn name(
         generator.object(kind, number).to_string().hash(&mut hasher);
     }
     format!(
-        "{}-{seed}-{count}-{:016x}.protobuf",
-        kind.name(),
+        "{}{:016x}.protobuf",
+        stem(seed, kind, count),
         hasher.finish()
     )
+}
+
+/// What the names of these objects begin with.
+fn stem(seed: u64, kind: Kind, count: u64) -> String {
+    format!("{}-{seed}-{count}-", kind.name())
 }
 
 fn write(

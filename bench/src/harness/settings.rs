@@ -1,6 +1,6 @@
 //! What the command line asks for.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use clap::{Arg, ArgAction, ArgMatches, value_parser};
 
@@ -15,6 +15,8 @@ use super::{
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub(super) quick: bool,
+    /// No peer takes so long.
+    pub(super) limit: Duration,
     pub(super) rounds: usize,
     pub(super) objects: Vec<u64>,
     pub(super) events: u64,
@@ -106,6 +108,7 @@ impl Settings {
         let most = objects.iter().max().copied().unwrap_or(0);
         Ok(Self {
             quick,
+            limit: Duration::from_secs(if quick { 120 } else { 900 }),
             rounds: rounds as usize,
             only,
             peers: peers(&texts("without"), quick)?,
@@ -145,7 +148,9 @@ impl Settings {
             );
             add(Workload::Reconcile, objects, 0, 0);
             add(Workload::Apply, objects, 0, 0);
-            for percent in [0, 10, 100] {
+            // A smoke run is to tell that it works, and that in a short time.
+            let percents: &[u64] = if self.quick { &[10] } else { &[0, 10, 100] };
+            for percent in percents.iter().copied() {
                 add(Workload::Relist, objects, 0, percent);
             }
             add(Workload::Churn, objects, self.events, 0);

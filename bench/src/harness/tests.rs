@@ -1,3 +1,9 @@
+use std::{
+    io::Read,
+    process::{Command, Stdio},
+    time::Duration,
+};
+
 use super::{
     machine,
     part::Part,
@@ -9,7 +15,7 @@ use super::{
     slopes,
     stats::Spread,
     table::{Measure, Row, table},
-    trial::Trial,
+    trial::{Guard, Trial},
     workload::Workload,
 };
 use crate::generator::{Generator, Kind};
@@ -501,5 +507,34 @@ fn ticks_are_round_numbers() {
     assert_eq!(
         [0.0, 0.25, 12.5, 999.0, 10_000.0, 316_420.0, 2.5e6].map(short),
         ["0", "0.25", "12.5", "999", "10k", "316k", "2.5M"]
+    );
+}
+
+#[test]
+fn a_peer_that_waits_for_ever_is_ended_and_one_that_fails_is_told() {
+    let end = |program: &str, argument: &str, limit| {
+        let mut command = Command::new(program);
+        let mut child = command
+            .arg(argument)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect(program);
+        let mut output = child.stdout.take().expect("output");
+        let guard = Guard::new(child, limit);
+        output.read_to_end(&mut Vec::new()).expect("an end");
+        guard.end("peer").map_err(|error| error.to_string())
+    };
+    let (short, long) = (Duration::from_millis(300), Duration::from_secs(600));
+    assert_eq!(
+        end("sleep", "1000", short),
+        Err(
+            "peer was not done after 0 s: it waits for what does not come, or it is slow"
+                .to_owned()
+        )
+    );
+    assert_eq!(end("true", "", long), Ok(()));
+    assert_eq!(
+        end("false", "", long),
+        Err("peer: exit status: 1".to_owned())
     );
 }

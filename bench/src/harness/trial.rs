@@ -5,7 +5,10 @@ use std::{
     io::{BufRead, BufReader},
     path::Path,
     process::{Child, Command, Stdio},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -17,9 +20,6 @@ use super::{
     server::Server,
     workload::{PACE, Workload},
 };
-
-/// No peer takes so long.
-const LIMIT: Duration = Duration::from_secs(900);
 
 /// What a run is to do.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -40,6 +40,7 @@ impl Trial {
         program: &Path,
         server: &mut Server,
         kubeconfig: &Path,
+        limit: Duration,
     ) -> Result<Run, Box<dyn Error>> {
         server.reset()?;
         let before = Moment::now(server.id())?;
@@ -53,7 +54,7 @@ impl Trial {
             .spawn()
             .map_err(|error| format!("{}: {error}", program.display()))?;
         let output = child.stdout.take().ok_or("a peer has no output")?;
-        let child = Guard::new(child);
+        let child = Guard::new(child, limit);
         let (mut results, mut synced) = (None, 0);
         for line in BufReader::new(output).lines() {
             let line = line?;
@@ -74,7 +75,7 @@ impl Trial {
                 );
             }
         }
-        child.end(peer)?;
+        child.end(peer.name)?;
         let after = Moment::now(server.id())?;
         let results: Results =
             results.ok_or_else(|| format!("{} ended without a result", peer.name))?;
@@ -188,44 +189,62 @@ impl Trial {
 }
 
 /// A peer that runs, and is killed when it takes too long or nobody waits for it.
-struct Guard(Arc<Mutex<Child>>);
+pub(super) struct Guard {
+    child: Arc<Mutex<Child>>,
+    limit: Duration,
+    is_late: Arc<AtomicBool>,
+}
 
 impl Guard {
-    fn new(child: Child) -> Self {
+    /// Of a peer whose output is read to its end before anything else.
+    pub(super) fn new(child: Child, limit: Duration) -> Self {
         let child = Arc::new(Mutex::new(child));
-        let weak = Arc::downgrade(&child);
+        let is_late = Arc::new(AtomicBool::new(false));
+        let (weak, late) = (Arc::downgrade(&child), is_late.clone());
         thread::spawn(move || {
             let start = Instant::now();
-            while start.elapsed() < LIMIT {
+            while start.elapsed() < limit {
                 thread::sleep(Duration::from_millis(200));
                 if weak.strong_count() == 0 {
                     return;
                 }
             }
             if let Some(child) = weak.upgrade() {
+                late.store(true, Ordering::Relaxed);
                 let _ = child.lock().unwrap_or_else(PoisonError::into_inner).kill();
             }
         });
-        Self(child)
+        Self {
+            child,
+            limit,
+            is_late,
+        }
     }
 
-    fn end(&self, peer: &Peer) -> Result<(), Box<dyn Error>> {
+    /// Waits for it; an error unless it ended well.
+    pub(super) fn end(&self, peer: &str) -> Result<(), Box<dyn Error>> {
         let status = self
-            .0
+            .child
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .wait()?;
         if status.success() {
             Ok(())
+        } else if self.is_late.load(Ordering::Relaxed) {
+            let seconds = self.limit.as_secs();
+            Err(format!(
+                "{peer} was not done after {seconds} s: it waits for what does not come, or it is slow"
+            )
+            .into())
         } else {
-            Err(format!("{}: {status}", peer.name).into())
+            Err(format!("{peer}: {status}").into())
         }
     }
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        let mut child = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = child.kill();
         let _ = child.wait();
     }

@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use bytes::{BufMut, Bytes, BytesMut};
 use http_body_util::BodyExt;
@@ -113,9 +113,9 @@ async fn watch(served: &Arc<Served>, query: &str, count: usize) -> Vec<(String, 
     let mut body = answer.into_body();
     let (mut events, mut bytes) = (Vec::new(), BytesMut::new());
     while events.len() < count {
-        let frame: Bytes = body
-            .frame()
+        let frame: Bytes = tokio::time::timeout(Duration::from_secs(10), body.frame())
             .await
+            .expect("an event")
             .expect("no end")
             .unwrap_or_else(|never| match never {})
             .into_data()

@@ -9,6 +9,8 @@ use super::{Served, answer::answer, applied, target::now};
 use crate::generator::FIRST_VERSION;
 
 const PODS: u64 = 25;
+/// No event is waited for longer.
+const LIMIT: std::time::Duration = std::time::Duration::from_secs(10);
 
 fn served() -> Arc<Served> {
     Arc::new(Served::new(1, PODS, 3, 3))
@@ -64,9 +66,9 @@ async fn lines(
 ) -> Vec<Value> {
     let mut lines = Vec::new();
     while lines.len() < count {
-        let frame: Bytes = body
-            .frame()
+        let frame: Bytes = tokio::time::timeout(LIMIT, body.frame())
             .await
+            .expect("an event")
             .expect("no end")
             .unwrap_or_else(|never| match never {})
             .into_data()

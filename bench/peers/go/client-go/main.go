@@ -8,7 +8,7 @@
 //     far from any limit.
 //   - informers.NewSharedInformerFactory without a resync; GOGC and GOMAXPROCS as Go has them.
 //
-// An event counts when the handler's UpdateFunc is called, which is after it was stored.
+// An event counts when the handler is called, which is after it was stored.
 package main
 
 import (
@@ -27,11 +27,11 @@ import (
 )
 
 func main() {
-	process.Run(map[string]func(process.Results) error{"cache": modifications, "relist": relist})
+	process.Run(map[string]func(process.Results) error{"cache": changes, "churn": changes, "relist": relist})
 }
 
-// start is a cache that is told of updates, when it is full and has rested.
-func start(results process.Results, updated func(pod *corev1.Pod)) (cache.Store, error) {
+// start is a cache that tells of changes, when it is full and has rested.
+func start(results process.Results, changed func(pod *corev1.Pod)) (cache.Store, error) {
 	start := time.Now()
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
 		clientcmd.NewDefaultClientConfigLoadingRules(), nil).ClientConfig()
@@ -49,11 +49,20 @@ func start(results process.Results, updated func(pod *corev1.Pod)) (cache.Store,
 	}
 	factory := informers.NewSharedInformerFactory(client, 0)
 	informer := factory.Core().V1().Pods().Informer()
-	handler := cache.ResourceEventHandlerDetailedFuncs{UpdateFunc: func(before, after any) {
-		if pod := after.(*corev1.Pod); before.(*corev1.Pod).ResourceVersion != pod.ResourceVersion {
-			updated(pod)
-		}
-	}}
+	handler := cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(object any, isInInitialList bool) {
+			if !isInInitialList {
+				changed(object.(*corev1.Pod))
+			}
+		},
+		UpdateFunc: func(before, after any) {
+			if pod := after.(*corev1.Pod); before.(*corev1.Pod).ResourceVersion != pod.ResourceVersion {
+				changed(pod)
+			}
+		},
+		// What is missing after all was listed again comes as another type, which would be an error here.
+		DeleteFunc: func(object any) { changed(object.(*corev1.Pod)) },
+	}
 	if _, err := informer.AddEventHandler(handler); err != nil {
 		return nil, err
 	}
@@ -67,15 +76,15 @@ func start(results process.Results, updated func(pod *corev1.Pod)) (cache.Store,
 	return informer.GetStore(), nil
 }
 
-func modifications(results process.Results) error {
+func changes(results process.Results) error {
 	wanted, err := process.Setting("BENCH_EVENTS")
 	if err != nil {
 		return err
 	}
-	var updates atomic.Uint64
+	var seen atomic.Uint64
 	first, last := make(chan struct{}), make(chan struct{})
 	if _, err := start(results, func(*corev1.Pod) {
-		count := updates.Add(1)
+		count := seen.Add(1)
 		if count == 1 {
 			close(first)
 		}
@@ -94,7 +103,7 @@ func modifications(results process.Results) error {
 		results["events_seconds"], results["events_cpu"] = time.Since(begin).Seconds(), process.CPU()-before
 		time.Sleep(time.Second)
 	}
-	results["events"] = float64(updates.Load())
+	results["events"] = float64(seen.Load())
 	results["rss_events"] = process.Memory("VmRSS")
 	return nil
 }
