@@ -10,10 +10,13 @@ use std::{
 
 use tokio::sync::Notify;
 
-use super::process::{Results, cpu, memory};
+use super::{
+    allocations::Allocations,
+    process::{Results, cpu, memory},
+};
 
 /// When, and what the process had used by then.
-type Moment = (Instant, f64);
+type Moment = (Instant, f64, Option<Allocations>);
 
 /// Counts reconciles; the first and the last of them are looked at.
 pub struct Drain {
@@ -42,10 +45,10 @@ impl Drain {
     pub fn reconciled(&self) {
         let count = self.count.fetch_add(1, Ordering::Relaxed) + 1;
         if count == 1 {
-            let _ = self.first.set((Instant::now(), cpu()));
+            let _ = self.first.set(moment());
         }
         if count == self.wanted {
-            let _ = self.last.set((Instant::now(), cpu()));
+            let _ = self.last.set(moment());
             self.done.notify_one();
         }
     }
@@ -61,6 +64,14 @@ impl Drain {
             results.set("reconciled_seconds", seconds(self.start));
             results.set("drain_seconds", seconds(first.0));
             results.set("drain_cpu", last.1 - first.1);
+            if let (Some(first), Some(last)) = (first.2, last.2) {
+                results.set("allocations", (last.count - first.count) as f64);
+                results.set("allocated", (last.bytes - first.bytes) as f64);
+            }
         }
     }
+}
+
+fn moment() -> Moment {
+    (Instant::now(), cpu(), Allocations::now())
 }
