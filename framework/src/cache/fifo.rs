@@ -46,7 +46,7 @@ enum Initial {
 
 impl<K> DeltaFifo<K> {
     /// So many deltas are taken out at once, at most.
-    pub const BATCH: usize = 1000;
+    pub const BATCH: usize = 128;
     /// From so many deltas on the producer has to wait.
     pub const BOUND: usize = 2 * Self::BATCH;
 

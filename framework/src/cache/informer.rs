@@ -32,6 +32,7 @@ use super::{
     transform::Transform,
 };
 use crate::{
+    client::drop_elsewhere,
     metrics::{InformerMetrics, Use},
     resource::{ApiResource, Object, Undecodable},
 };
@@ -437,7 +438,10 @@ impl<K: Object> Shared<K> {
             };
             let events = processor.process(part, batch);
             self.told(&mut processor, &mut listeners, &events, origin);
-            drop(events);
+            // The versions that were replaced go with them.
+            if events.len() > 16 {
+                drop_elsewhere(events);
+            }
             let took = taken.elapsed().as_secs_f64();
             self.metrics.processing.observe(took);
             if let Some(namespace) = parts.finish(part)

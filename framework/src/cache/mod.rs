@@ -144,6 +144,7 @@ mod origin;
 mod packed;
 mod packing;
 mod parts;
+mod persistent;
 mod position;
 mod processor;
 mod progress;

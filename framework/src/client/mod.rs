@@ -69,6 +69,7 @@ pub mod discovery;
 mod error;
 mod list;
 mod not_declared;
+mod offload;
 mod params;
 pub mod pods;
 mod raw;
@@ -99,6 +100,7 @@ pub use discovery::{Discovery, MappingError, RestMapper, ServedKind, ServerVersi
 pub use error::{BoxError, Error};
 pub use list::ObjectList;
 pub use not_declared::NotDeclared;
+pub(crate) use offload::drop_elsewhere;
 pub use params::{
     DeleteParams, FieldValidation, GetParams, ListParams, Patch, PatchParams, PostParams,
     Preconditions, Propagation, VersionMatch, WatchParams,

@@ -1,19 +1,25 @@
 use std::{
+    collections::VecDeque,
     fmt,
-    marker::PhantomData,
+    future::Future,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll, ready},
+    time::Duration,
 };
 
+use bytes::Bytes;
 use futures_core::Stream;
 use serde::de::DeserializeOwned;
+use tokio::time::Instant;
 
 use super::{
-    Body, Error, WatchEvent,
+    Body, BoxError, Error, WatchEvent,
     call::Call,
     client::failure,
     codec::{Encoded, Encoding, Frames},
     decode::{Event, decode_event},
+    offload::{Offloaded, offload},
 };
 use crate::resource::ApiResource;
 
@@ -44,14 +50,20 @@ impl<K: DeserializeOwned + Send + 'static> WatchStream<K> {
         (encoding, body): (Encoding, Body),
         managed_fields: bool,
     ) -> Self {
-        Self::new(Events::<K> {
-            frames: Frames::new(encoding, body),
+        let form = Form {
             encoding,
             resource: call.resource.clone(),
-            namespace: call.namespace.map(str::to_owned),
             managed_fields,
+        };
+        Self::new(Events::<K> {
+            frames: Frames::new(encoding, body),
+            form: Arc::new(form),
+            namespace: call.namespace.map(str::to_owned),
+            decoding: VecDeque::new(),
+            decoded: Vec::new().into_iter(),
+            end: None,
             ended: false,
-            kind: PhantomData,
+            looked: None,
         })
     }
 }
@@ -70,61 +82,147 @@ impl<K> fmt::Debug for WatchStream<K> {
     }
 }
 
+/// Frames are decoded one by one as they come. When many are there and their reader is quick, they are decoded by the
+/// dozen on [another thread](offload), the next dozens while the first is taken. For a slow reader nothing is read ahead:
+/// the connection has to notice it.
 struct Events<K> {
     frames: Frames,
-    encoding: Encoding,
-    resource: ApiResource,
+    form: Arc<Form>,
     namespace: Option<String>,
-    managed_fields: bool,
+    /// What is being decoded, oldest first.
+    decoding: VecDeque<Offloaded<Decoded<K>>>,
+    /// What comes before it.
+    decoded: std::vec::IntoIter<Result<Event<K>, String>>,
+    /// What the body ended with, which comes after it.
+    end: Option<Option<BoxError>>,
     ended: bool,
-    kind: PhantomData<fn() -> K>,
+    looked: Option<Instant>,
 }
 
-impl<K> Events<K> {
+type Decoded<K> = Vec<Result<Event<K>, String>>;
+
+/// What the frames are.
+struct Form {
+    encoding: Encoding,
+    resource: ApiResource,
+    managed_fields: bool,
+}
+
+impl Form {
+    fn decode<K: DeserializeOwned>(&self, frames: Vec<Bytes>) -> Decoded<K> {
+        let decode = |bytes| {
+            let encoding = self.encoding;
+            let frame = Encoded { encoding, bytes };
+            decode_event(&frame, &self.resource, self.managed_fields)
+        };
+        frames.into_iter().map(decode).collect()
+    }
+}
+
+impl<K: DeserializeOwned + Send + 'static> Events<K> {
+    /// So many are decoded at once, or as many as have so many bytes.
+    const BATCH: usize = 32;
+    const BYTES: usize = 256 * 1024;
+    /// So many batches are under way.
+    const AHEAD: usize = 2;
+    /// To pass on fewer bytes than these takes longer than to decode them: 0.1 ms.
+    const FEW: usize = 32 * 1024;
+    /// A reader is slow that comes back later than this.
+    const SLOW: Duration = Duration::from_secs(1);
+
     fn call(&self) -> Call<'_> {
         Call {
             verb: "watch",
-            resource: &self.resource,
+            resource: &self.form.resource,
             namespace: self.namespace.as_deref(),
             name: None,
             subresource: None,
             metadata_only: false,
         }
     }
+
+    /// Begins to decode what is there.
+    fn look_ahead(&mut self, cx: &mut Context<'_>) {
+        let now = Instant::now();
+        let last = self.looked.replace(now);
+        let is_quick = last.is_some_and(|last| now - last < Self::SLOW);
+        let most = if is_quick { Self::BATCH } else { 1 };
+        while self.decoding.len() < Self::AHEAD && self.end.is_none() {
+            let (mut frames, mut bytes) = (Vec::new(), 0);
+            let mut is_all = false;
+            while frames.len() < most && bytes < Self::BYTES && !is_all {
+                match self.frames.poll_frame(cx) {
+                    Poll::Ready(Some(Ok(frame))) => {
+                        bytes += frame.len();
+                        frames.push(frame);
+                    }
+                    Poll::Ready(Some(Err(error))) => self.end = Some(Some(error)),
+                    Poll::Ready(None) => self.end = Some(None),
+                    Poll::Pending => is_all = true,
+                }
+                is_all |= self.end.is_some();
+            }
+            if !frames.is_empty() {
+                let form = self.form.clone();
+                if bytes < Self::FEW && self.decoding.is_empty() {
+                    self.decoded = form.decode(frames).into_iter();
+                    return;
+                }
+                self.decoding
+                    .push_back(offload(move || form.decode(frames)));
+            }
+            if is_all {
+                return;
+            }
+        }
+    }
+
+    fn item(&self, decoded: Result<Event<K>, String>) -> Result<WatchEvent<K>, Error> {
+        match decoded.map_err(|reason| self.call().undecodable(reason))? {
+            Event::Event(event) => Ok(event),
+            Event::Error(status) => Err(Error::Api {
+                verb: "watch",
+                target: self.call().target(),
+                status,
+                advice: None,
+            }),
+        }
+    }
 }
 
-impl<K: DeserializeOwned> Stream for Events<K> {
+/// No object is pinned in it.
+impl<K> Unpin for Events<K> {}
+
+impl<K: DeserializeOwned + Send + 'static> Stream for Events<K> {
     type Item = Result<WatchEvent<K>, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        if self.ended {
-            return Poll::Ready(None);
+        let this = &mut *self;
+        while !this.ended {
+            if let Some(decoded) = this.decoded.next() {
+                let event = this.item(decoded);
+                // After an error nothing is known about what follows; whoever watches begins anew.
+                this.ended = event.is_err();
+                return Poll::Ready(Some(event));
+            }
+            this.look_ahead(cx);
+            if this.decoded.len() > 0 {
+                continue;
+            }
+            if let Some(oldest) = this.decoding.front_mut() {
+                this.decoded = ready!(Pin::new(oldest).poll(cx)).into_iter();
+                this.decoding.pop_front();
+                continue;
+            }
+            let Some(end) = this.end.take() else {
+                return Poll::Pending;
+            };
+            this.ended = true;
+            return Poll::Ready(end.map(|source| {
+                let call = this.call();
+                Err(failure(call.verb, call.target(), source))
+            }));
         }
-        let Some(frame) = ready!(self.frames.poll_frame(cx)) else {
-            self.ended = true;
-            return Poll::Ready(None);
-        };
-        let event = frame
-            .map_err(|source| {
-                let call = self.call();
-                failure(call.verb, call.target(), source)
-            })
-            .and_then(|bytes| {
-                let encoding = self.encoding;
-                let frame = Encoded { encoding, bytes };
-                let event = decode_event(&frame, &self.resource, self.managed_fields);
-                match event.map_err(|reason| self.call().undecodable(reason))? {
-                    Event::Event(event) => Ok(event),
-                    Event::Error(status) => Err(Error::Api {
-                        verb: "watch",
-                        target: self.call().target(),
-                        status,
-                        advice: None,
-                    }),
-                }
-            });
-        // After an error nothing is known about what follows; whoever watches begins anew.
-        self.ended = event.is_err();
-        Poll::Ready(Some(event))
+        Poll::Ready(None)
     }
 }

@@ -5,11 +5,12 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use rpds::HashTrieSetSync;
-
 use super::{Definition, IndexHandle, Inverted, definition::Filing};
 use crate::{
-    cache::incoming::Incoming,
+    cache::{
+        incoming::Incoming,
+        persistent::{self, Set},
+    },
     resource::{Object, ObjectKey},
 };
 
@@ -32,7 +33,7 @@ pub(in crate::cache) trait AnyIndex<K>: Any + Send + Sync {
 pub(in crate::cache) struct Filled<K, V> {
     definition: Weak<Definition<K, V>>,
     filed: Inverted<V>,
-    unknown: HashTrieSetSync<ObjectKey>,
+    unknown: Set<ObjectKey>,
 }
 
 impl<K: Object, V: Hash + Eq + Clone + Send + Sync + 'static> Filled<K, V> {
@@ -41,7 +42,7 @@ impl<K: Object, V: Hash + Eq + Clone + Send + Sync + 'static> Filled<K, V> {
         Self {
             definition: Arc::downgrade(definition),
             filed: Inverted::default(),
-            unknown: HashTrieSetSync::new_sync(),
+            unknown: persistent::set(),
         }
     }
 

@@ -2,6 +2,7 @@
 //! clock.
 
 mod apart;
+mod bursts;
 mod credentials;
 mod deadlines;
 mod discovery;

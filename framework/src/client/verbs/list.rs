@@ -1,14 +1,22 @@
+use std::ops::Range;
+
 use futures_core::Stream;
 use futures_util::StreamExt;
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
-    client::{Api, Error, ListParams, ObjectList, decode::decode_list, url::Query},
+    client::{
+        Api, Error, ListParams, ObjectList, decode::decode_list, offload::offload, url::Query,
+    },
     resource::{Object, Reach},
 };
 
 /// Objects in one page when nothing else is said, as in client-go's pager.
 const PAGE: u32 = 500;
+
+/// Lists of so many bytes are decoded on another thread: what is smaller takes no time, and what is larger would hold up
+/// the pages of others.
+const OFFLOADED: Range<usize> = 32 * 1024..16 * 1024 * 1024;
 
 /// Reading many objects.
 impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
@@ -30,7 +38,13 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
             .write(&mut query)
             .map_err(|wrong| call.invalid(wrong))?;
         let answer = self.client().fetch(&call, query.finish(), None).await?;
-        let list = decode_list(&answer, self.resource(), self.keeps_managed_fields());
+        let (resource, managed_fields) = (self.resource().clone(), self.keeps_managed_fields());
+        let size = answer.bytes.len();
+        let decode = move || decode_list(&answer, &resource, managed_fields);
+        let list = match OFFLOADED.contains(&size) {
+            true => offload(decode).await,
+            false => decode(),
+        };
         let mut list: ObjectList<K> = list.map_err(|reason| call.undecodable(reason))?;
         for object in &mut list.items {
             object.fill_types(self.resource());

@@ -1,0 +1,86 @@
+mod outline;
+mod reader;
+#[cfg(test)]
+mod tests;
+
+use std::cell::RefCell;
+
+use outline::Outline;
+use reader::Reader;
+use serde::{Deserialize, Serialize, de::DeserializeSeed};
+use serde_json::{error::Category, value::RawValue};
+
+use super::{Codec, Unwritable};
+use crate::resource::misfit;
+
+/// JSON: the text is checked for UTF-8 once, outlined, and read along the outline.
+///
+/// What comes out has no spare room: the lists of a Pod would have 5 KB of it otherwise, since a reader that sees a list
+/// for the first time has to let it grow. What has no outline is not JSON, or extreme: `serde_json` reads it, and says
+/// what is wrong.
+#[derive(Clone, Copy)]
+pub(crate) struct Json;
+
+#[derive(Deserialize)]
+#[serde(transparent)]
+pub(crate) struct JsonRaw<'a>(#[serde(borrow)] &'a RawValue);
+
+impl AsRef<[u8]> for JsonRaw<'_> {
+    fn as_ref(&self) -> &[u8] {
+        self.0.get().as_bytes()
+    }
+}
+
+impl Codec for Json {
+    type Raw<'de> = JsonRaw<'de>;
+
+    fn read<'de, S: DeserializeSeed<'de>>(
+        self,
+        bytes: &'de [u8],
+        seed: S,
+    ) -> Result<S::Value, String> {
+        let text = std::str::from_utf8(bytes).map_err(|_| "not UTF-8".to_owned())?;
+        let value = OUTLINE.with(|outline| match outline.try_borrow_mut() {
+            Ok(mut outline) => read(text, seed, &mut outline),
+            // A type that reads JSON while it is read.
+            Err(_) => read(text, seed, &mut Outline::default()),
+        });
+        value.map_err(|error| reason(&error))
+    }
+
+    fn write<T: Serialize + ?Sized>(self, value: &T) -> Result<Vec<u8>, Unwritable> {
+        serde_json::to_vec(value).map_err(|_| Unwritable)
+    }
+}
+
+thread_local! {
+    /// The memory of the last one.
+    static OUTLINE: RefCell<Outline> = RefCell::default();
+}
+
+fn read<'de, S: DeserializeSeed<'de>>(
+    text: &'de str,
+    seed: S,
+    outline: &mut Outline,
+) -> Result<S::Value, serde_json::Error> {
+    let value = match outline.of(text) {
+        Ok(marks) => seed.deserialize(&mut Reader::new(text, marks)),
+        Err(_) => {
+            let mut inner = serde_json::Deserializer::from_str(text);
+            let value = seed.deserialize(&mut inner);
+            value.and_then(|value| inner.end().map(|()| value))
+        }
+    };
+    outline.shrink();
+    value
+}
+
+fn reason(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match error.classify() {
+        Category::Data => misfit(&text),
+        Category::Eof => "the JSON ends too early".to_owned(),
+        // A syntax error's text is from serde_json itself and quotes nothing.
+        Category::Syntax | Category::Io => format!("not JSON: {text}"),
+    }
+}

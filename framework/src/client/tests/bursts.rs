@@ -1,0 +1,104 @@
+//! Many events at once, which are decoded on another thread.
+
+use std::convert::Infallible;
+
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use http::Response;
+use http_body::Frame;
+use http_body_util::{BodyExt, StreamBody};
+use k8s_openapi::api::core::v1::ConfigMap;
+
+use super::server::{Answer, Site, in_memory, json};
+use crate::{
+    client::{Api, Client, Config, Error, ListParams, WatchEvent, WatchParams},
+    resource::Object,
+};
+
+const EVENTS: usize = 1000;
+const BAD: usize = 700;
+
+fn object(number: usize) -> String {
+    let value = match number {
+        BAD => "[]".to_owned(),
+        // Long and short ones, so that some batches are decoded at once and others are not.
+        _ => format!("\"{}\"", "x".repeat(number % 7 * 1000)),
+    };
+    format!(
+        "{{\"metadata\":{{\"name\":\"o\",\"resourceVersion\":\"{number}\"}},\"data\":{{\"k\":{value}}}}}"
+    )
+}
+
+/// All events, then the server's error, then what must not be read any more; in pieces of that size.
+fn burst(piece: usize) -> Answer {
+    let mut all: String = (0..EVENTS)
+        .map(|number| format!("{{\"type\":\"MODIFIED\",\"object\":{}}}\n", object(number)))
+        .collect();
+    all += "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"status\":\"Failure\",\"code\":410}}\n";
+    all += "{\"type\":\"MODIFIED\",\"object\":{\"metadata\":{\"name\":\"late\"}}}\n";
+    let pieces: Vec<_> = all
+        .as_bytes()
+        .chunks(piece)
+        .map(Bytes::copy_from_slice)
+        .collect();
+    let pieces = stream::iter(pieces).map(|piece| Ok::<_, Infallible>(Frame::data(piece)));
+    Response::new(StreamBody::new(pieces).boxed_unsync())
+}
+
+fn maps(site: &Site) -> Api<ConfigMap> {
+    let config = Config::new("http://sandbox".parse().unwrap());
+    let client = Client::builder(config).connector(in_memory(site));
+    Api::namespaced(&client.build().unwrap(), "default")
+}
+
+async fn all_of_a_burst() {
+    for piece in [700, 60_000, 10_000_000] {
+        let site = Site::new(move |_| Some(burst(piece)));
+        let mut events = maps(&site).watch(&WatchParams::default()).await.unwrap();
+        for number in 0..EVENTS {
+            let version = match events.next().await.unwrap().unwrap() {
+                WatchEvent::Modified(object) if number != BAD => {
+                    object.resource_version().map(str::to_owned)
+                }
+                WatchEvent::Undecodable { object, .. } if number == BAD => object.resource_version,
+                other => panic!("{number}: {other:?}"),
+            };
+            assert_eq!(version, Some(number.to_string()));
+        }
+        let end = events.next().await.unwrap();
+        assert!(
+            matches!(&end, Err(Error::Api { status, .. }) if status.code == 410),
+            "{end:?}"
+        );
+        assert!(events.next().await.is_none());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_burst_comes_in_its_order_and_ends_with_its_error() {
+    all_of_a_burst().await;
+}
+
+#[tokio::test]
+async fn a_burst_comes_in_its_order_where_there_is_one_thread() {
+    all_of_a_burst().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_long_list_is_whole() {
+    let items: Vec<_> = (0..EVENTS).map(object).collect();
+    let list = format!(
+        "{{\"kind\":\"ConfigMapList\",\"metadata\":{{}},\"items\":[{}]}}",
+        items.join(",")
+    );
+    let site = Site::new(move |_| json(200, &list));
+    let list = maps(&site).list(&ListParams::default()).await.unwrap();
+    assert_eq!((list.items.len(), list.undecodable.len()), (EVENTS - 1, 1));
+    assert!(
+        list.items.is_sorted_by_key(|item| item
+            .resource_version()
+            .unwrap()
+            .parse::<u32>()
+            .unwrap())
+    );
+}
