@@ -46,7 +46,7 @@ pub fn arguments() -> Vec<Arg> {
             .help("A smoke run: few objects, one round, peers in Rust with the system's allocator and without optimisation. Its times mean nothing"),
         number("rounds", "How often each peer runs [default: 5, or 1 if quick]"),
         number("objects", "How many Pods or ConfigMaps, several with commas; latency and parked have numbers of their own [default: 10000,50000, or 1000 if quick]").value_delimiter(','),
-        number("events", "How many modifications [default: 200000, or 5000 if quick]"),
+        number("events", "How many modifications [default: 200000, or 2000 if quick]"),
         Arg::new("only").long("only").value_delimiter(',').value_parser(parts).help("Only these tables"),
         Arg::new("without").long("without").value_delimiter(',').help("Without these peers: go, jemalloc, or a name"),
         number("seed", "Of the objects").default_value("1"),
@@ -92,7 +92,7 @@ impl Settings {
         {
             return Err(format!("--objects {count}: from 1 to 1000000"));
         }
-        let (rounds, events) = (number("rounds", 5, 1), number("events", 200_000, 5_000));
+        let (rounds, events) = (number("rounds", 5, 1), number("events", 200_000, 2_000));
         if rounds == 0 {
             return Err("--rounds 0: at least 1".to_owned());
         }
