@@ -8,12 +8,15 @@ use std::{
     error::Error,
     io::{self, Read, Write},
     net::TcpStream,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use clap::{Arg, ArgAction, ArgMatches, value_parser};
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
+
+/// The server never pauses for so long.
+const LIMIT: Duration = Duration::from_secs(30);
 
 /// What was read, and how long it took.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
@@ -68,6 +71,7 @@ pub fn read(
 ) -> Result<Reading, Box<dyn Error>> {
     let start = Instant::now();
     let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(LIMIT))?;
     // A transfer's chunks begin and end with events, so neither mark is ever torn by what is between chunks.
     let (accept, mark) = if protobuf {
         ("application/vnd.kubernetes.protobuf", &b"k8s\0"[..])
@@ -78,7 +82,8 @@ pub fn read(
         stream,
         "GET {path} HTTP/1.1\r\nhost: {address}\r\naccept: {accept}\r\nconnection: close\r\n\r\n"
     )?;
-    let (bytes, found) = take(&mut stream, events, mark)?;
+    let (bytes, found) = take(&mut stream, events, mark)
+        .map_err(|error| format!("{path}: not all came, and then nothing more: {error}"))?;
     if events.is_some_and(|wanted| found < wanted) {
         return Err(format!("{path}: {found} events and then the end").into());
     }
