@@ -155,7 +155,7 @@ async fn clean_up<K: Resource>(mut object: Arc<K>, cx: &Context<K>) -> Result {
             finalizer: name.clone(),
         };
         let states = &cx.shared.hub.states;
-        let known = states.with(&cx.key, |state| state.cleaned.as_ref() == Some(&done));
+        let known = states.with(&cx.key, |state| state.cleaned.as_deref() == Some(&done));
         if !known.unwrap_or(false)
             && let Some(cleanup) = &finalizers.cleanup
         {
@@ -164,7 +164,7 @@ async fn clean_up<K: Resource>(mut object: Arc<K>, cx: &Context<K>) -> Result {
             if action != Action::wait() {
                 return Ok(action);
             }
-            states.with(&cx.key, |state| state.cleaned = Some(done));
+            states.with(&cx.key, |state| state.cleaned = Some(Box::new(done)));
         }
         if at + 1 == ours.len() {
             let mut left = 0;
@@ -220,7 +220,9 @@ async fn set<K: Resource>(
                 {
                     let (old, new) = (old.to_owned(), new.to_owned());
                     let states = &cx.shared.hub.states;
-                    states.with(&cx.key, |state| state.own_writes.wrote(old, new));
+                    states.with(&cx.key, |state| {
+                        state.own_writes.get_or_insert_default().wrote(old, new);
+                    });
                 }
                 return Ok(Some(Arc::new(answer)));
             }

@@ -97,10 +97,10 @@ impl<K: Resource> Hub<K> {
             return false;
         };
         let key = new.key();
-        let verdict = self
-            .states
-            .with(&key, |state| state.own_writes.judge(old, version));
-        match verdict.unwrap_or(Verdict::Foreign) {
+        let verdict = self.states.with(&key, |state| {
+            Some(state.own_writes.as_mut()?.judge(old, version))
+        });
+        match verdict.flatten().unwrap_or(Verdict::Foreign) {
             Verdict::Foreign => false,
             Verdict::Parked => true,
             Verdict::Echo => {
@@ -140,7 +140,9 @@ pub(super) struct WriteGuard<'a, K: Resource> {
 
 impl<'a, K: Resource> WriteGuard<'a, K> {
     pub(super) fn new(hub: &'a Hub<K>, key: &'a ObjectKey) -> Self {
-        hub.states.with(key, |state| state.own_writes.begin());
+        hub.states.with(key, |state| {
+            state.own_writes.get_or_insert_default().begin();
+        });
         Self { hub, key }
     }
 }
@@ -150,8 +152,8 @@ impl<K: Resource> Drop for WriteGuard<'_, K> {
         let ended = self
             .hub
             .states
-            .with(self.key, |state| state.own_writes.end());
-        let (echoes, foreign) = ended.unwrap_or_default();
+            .with(self.key, |state| Some(state.own_writes.as_mut()?.end()));
+        let (echoes, foreign) = ended.flatten().unwrap_or_default();
         self.hub.metrics.status_echoes.inc_by(echoes as u64);
         if foreign {
             let key = self.key.clone();

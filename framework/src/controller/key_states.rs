@@ -1,10 +1,11 @@
 use std::{
     any::{Any, TypeId},
     borrow::Cow,
-    collections::HashMap,
+    collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use hashbrown::HashMap;
 use tokio::time::Instant;
 
 use super::{Failure, finalizers::Cleaned, own_writes::OwnWrites};
@@ -16,21 +17,21 @@ pub(super) struct KeyStates {
     states: Mutex<HashMap<ObjectKey, KeyState>>,
 }
 
-/// What is remembered of one object.
+/// What is remembered of one object. Most objects have little of it, and there is one for each: what is rare is boxed.
 #[derive(Debug, Default)]
 pub(super) struct KeyState {
     /// The user's code was called for it.
     pub(super) called: bool,
     /// What was applied.
-    pub(super) applied: HashMap<ChildId, Applied>,
+    pub(super) applied: BTreeMap<ChildId, Applied>,
     /// The last status that was written.
-    pub(super) status: Option<WrittenStatus>,
+    pub(super) status: Option<Box<WrittenStatus>>,
     /// The last successful cleanup.
-    pub(super) cleaned: Option<Cleaned>,
+    pub(super) cleaned: Option<Box<Cleaned>>,
     /// The last run that succeeded.
     pub(super) succeeded: u64,
     /// Which versions of the object are our own doing.
-    pub(super) own_writes: OwnWrites,
+    pub(super) own_writes: Option<Box<OwnWrites>>,
     /// How the last call failed, if it did.
     pub(super) failure: Option<Arc<LastFailure>>,
 }

@@ -41,9 +41,11 @@ impl<K: Resource> Context<K> {
         let (version, last) = hub
             .states
             .with(&self.key, |state| {
-                (state.own_writes.newest(seen), state.status.clone())
+                let newest = state.own_writes.as_ref().map(|ours| ours.newest(seen));
+                (newest, state.status.clone())
             })
-            .unwrap_or_else(|| (seen.to_owned(), None));
+            .unwrap_or_default();
+        let version = version.unwrap_or_else(|| seen.to_owned());
         let written = Written {
             body,
             version: version.clone(),
@@ -58,7 +60,7 @@ impl<K: Resource> Context<K> {
             let as_kept = last.is_some_and(|last| last.written.body == body && last.kept == kept);
             if as_kept || present == status {
                 hub.states.with(&self.key, |state| {
-                    state.status = Some(WrittenStatus { written, kept });
+                    state.status = Some(Box::new(WrittenStatus { written, kept }));
                 });
                 hub.metrics.writes_skipped.inc();
                 return Ok(());
@@ -125,10 +127,11 @@ impl<K: Resource> Context<K> {
             let kept = self.fingerprint(&kept);
             hub.states.with(&self.key, |state| {
                 if let Some(base) = base {
-                    state.own_writes.wrote(base, version.clone());
+                    let ours = state.own_writes.get_or_insert_default();
+                    ours.wrote(base, version.clone());
                 }
                 let written = Written { body, version };
-                state.status = Some(WrittenStatus { written, kept });
+                state.status = Some(Box::new(WrittenStatus { written, kept }));
             });
         }
         Ok(())
