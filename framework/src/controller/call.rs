@@ -42,7 +42,10 @@ pub(super) async fn call<R: Reconciler>(
                 let ended = finalizers::reconcile(reconciler, object, context).await;
                 ended.map(Outcome::Done)
             }
-            None => gone(reconciler, context).await.map(|()| Outcome::Gone),
+            None => {
+                let ended = Box::pin(gone(reconciler, context)).await;
+                ended.map(|()| Outcome::Gone)
+            }
         };
         // The error is the user's code, too: here a panic of its text is caught.
         ended.unwrap_or_else(|failure| Outcome::Failed(failure.told()))

@@ -97,8 +97,9 @@ pub(super) async fn reconcile<R: Reconciler>(
         return reconcile_and_prune(reconciler, object, cx).await;
     }
     if finalizers.cleans_up(&object) {
-        // Without ours it was never worked on, or all is done.
-        return clean_up(object, cx).await;
+        // Without ours it was never worked on, or all is done. What is rare has a place of its own: each call copies
+        // what it might need on its way through the layers around it.
+        return Box::pin(clean_up(object, cx)).await;
     }
     let missing = finalizers.on(&object, false);
     if missing.is_empty() {
@@ -109,7 +110,7 @@ pub(super) async fn reconcile<R: Reconciler>(
         let new = new.filter(|name| !present.contains(name));
         present.iter().cloned().chain(new).collect()
     };
-    match set(object, cx, "add the finalizer to", false, change).await? {
+    match Box::pin(set(object, cx, "add the finalizer to", false, change)).await? {
         Some(object) => {
             let cx = cx.of(object.clone());
             reconcile_and_prune(reconciler, object, &cx).await
