@@ -137,16 +137,10 @@ impl Connection {
     }
 }
 
-/// What an HTTP/1.1 connection reads at once, and the longest head of an answer. A busy watch fills it each time; larger
-/// ones are given back to the system and asked for anew by most allocators.
-const MOST_BUFFERED: usize = 64 * 1024;
-
 async fn http1(dialled: Dialled, tasks: &Tasks) -> Result<Connection, ConnectProblem> {
     let generation = dialled.generation;
     let io = TokioIo::new(dialled.io);
-    let (sender, driver) = http1::Builder::new()
-        .max_buf_size(MOST_BUFFERED)
-        .handshake(io)
+    let (sender, driver) = http1::handshake(io)
         .await
         .map_err(ConnectProblem::Protocol)?;
     tasks.spawn(async move {
