@@ -144,7 +144,6 @@ mod origin;
 mod packed;
 mod packing;
 mod parts;
-mod persistent;
 mod position;
 mod processor;
 mod progress;

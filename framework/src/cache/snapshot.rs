@@ -1,10 +1,11 @@
 use std::{borrow::Borrow, fmt, hash::Hash, sync::Arc};
 
+use rpds::HashTrieMapSync;
+
 use super::{
     Entry, IndexHandle,
     incoming::Incoming,
     index::{AnyIndex, Filled, Inverted},
-    persistent::{self, Map},
 };
 use crate::resource::{Object, ObjectKey, Selector, Undecodable};
 
@@ -18,7 +19,7 @@ use crate::resource::{Object, ObjectKey, Selector, Undecodable};
 /// same each time the same snapshot is iterated over in the same way.
 pub struct Snapshot<K> {
     // By namespace first (`""` for cluster-scoped objects): this is the namespace index.
-    namespaces: Map<Arc<str>, Map<ObjectKey, Entry<K>>>,
+    namespaces: HashTrieMapSync<Arc<str>, HashTrieMapSync<ObjectKey, Entry<K>>>,
     owners: Inverted<Arc<str>>,
     // Those that users added.
     indexes: Vec<Arc<dyn AnyIndex<K>>>,
@@ -43,7 +44,7 @@ impl<K> Clone for Snapshot<K> {
 impl<K> Default for Snapshot<K> {
     fn default() -> Self {
         Self {
-            namespaces: persistent::map(),
+            namespaces: HashTrieMapSync::new_sync(),
             owners: Inverted::default(),
             indexes: Vec::new(),
             resource_version: None,
@@ -174,7 +175,7 @@ impl<K: Object> Snapshot<K> {
             objects.insert_mut(key, entry);
         } else {
             let namespace = namespace.into();
-            let mut objects = persistent::map();
+            let mut objects = HashTrieMapSync::new_sync();
             objects.insert_mut(key, entry);
             self.namespaces.insert_mut(namespace, objects);
         }

@@ -5,12 +5,11 @@ use std::{
     sync::{Arc, Weak},
 };
 
+use rpds::HashTrieSetSync;
+
 use super::{Definition, IndexHandle, Inverted, definition::Filing};
 use crate::{
-    cache::{
-        incoming::Incoming,
-        persistent::{self, Set},
-    },
+    cache::incoming::Incoming,
     resource::{Object, ObjectKey},
 };
 
@@ -33,7 +32,7 @@ pub(in crate::cache) trait AnyIndex<K>: Any + Send + Sync {
 pub(in crate::cache) struct Filled<K, V> {
     definition: Weak<Definition<K, V>>,
     filed: Inverted<V>,
-    unknown: Set<ObjectKey>,
+    unknown: HashTrieSetSync<ObjectKey>,
 }
 
 impl<K: Object, V: Hash + Eq + Clone + Send + Sync + 'static> Filled<K, V> {
@@ -42,7 +41,7 @@ impl<K: Object, V: Hash + Eq + Clone + Send + Sync + 'static> Filled<K, V> {
         Self {
             definition: Arc::downgrade(definition),
             filed: Inverted::default(),
-            unknown: persistent::set(),
+            unknown: HashTrieSetSync::new_sync(),
         }
     }
 

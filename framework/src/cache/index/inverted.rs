@@ -1,17 +1,16 @@
 use std::{borrow::Borrow, hash::Hash, slice};
 
-use crate::{
-    cache::persistent::{self, Map, Set},
-    resource::ObjectKey,
-};
+use rpds::{HashTrieMapSync, HashTrieSetSync};
+
+use crate::resource::ObjectKey;
 
 /// Which keys bear which values; clones share all but what differs.
 ///
 /// What a key was put under is kept, so that it is taken out from there whatever its object has
 /// become. Nothing is left of a key that was removed.
 pub(in crate::cache) struct Inverted<V> {
-    keys: Map<V, Set<ObjectKey>>,
-    values: Map<ObjectKey, Values<V>>,
+    keys: HashTrieMapSync<V, HashTrieSetSync<ObjectKey>>,
+    values: HashTrieMapSync<ObjectKey, Values<V>>,
 }
 
 /// Most keys bear one value.
@@ -72,7 +71,7 @@ impl<V: Hash + Eq + Clone> Inverted<V> {
             if let Some(keys) = self.keys.get_mut(value) {
                 keys.insert_mut(key.clone());
             } else {
-                let keys = persistent::set().insert(key.clone());
+                let keys = HashTrieSetSync::new_sync().insert(key.clone());
                 self.keys.insert_mut(value.clone(), keys);
             }
         }
@@ -131,8 +130,8 @@ where
 impl<V: Hash + Eq> Default for Inverted<V> {
     fn default() -> Self {
         Self {
-            keys: persistent::map(),
-            values: persistent::map(),
+            keys: HashTrieMapSync::new_sync(),
+            values: HashTrieMapSync::new_sync(),
         }
     }
 }

@@ -16,8 +16,6 @@ mod listing;
 mod packed;
 #[path = "../../../../framework/src/cache/packing.rs"]
 mod packing;
-#[path = "../../../../framework/src/cache/persistent.rs"]
-mod persistent;
 #[path = "../../../../framework/src/cache/published.rs"]
 mod published;
 #[path = "../../../../framework/src/cache/readiness.rs"]
