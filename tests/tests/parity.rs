@@ -87,6 +87,7 @@ fn sources(words: &[&str]) -> PathBuf {
         "pilothouse" => "../framework".into(),
         "pilothouse-sandbox" => "../sandbox".into(),
         "pilothouse-macros" => "../macros".into(),
+        "pilothouse-bench" => "../bench".into(),
         "pilothouse-model" => "model".into(),
         "pilothouse-tests" => ".".into(),
         example => format!("../examples/{example}"),
