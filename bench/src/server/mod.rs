@@ -42,6 +42,8 @@ mod wire;
 #[cfg(test)]
 mod protobuf_test;
 #[cfg(test)]
+mod received;
+#[cfg(test)]
 mod tests;
 
 use std::{

@@ -1,11 +1,17 @@
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use http_body_util::BodyExt;
 use hyper::{Method, header};
 use serde_json::{Value, json};
 
-use super::{Served, answer::answer, applied, form::Form, target::now};
+use super::{
+    Served,
+    answer::answer,
+    applied,
+    form::Form,
+    received::{piece, whole},
+    target::now,
+};
 use crate::generator::{FIRST_VERSION, Kind};
 
 const PODS: u64 = 5;
@@ -94,12 +100,7 @@ async fn list(served: &Arc<Served>, query: &str) -> Vec<(u8, Vec<u8>)> {
         answer.headers()[header::CONTENT_TYPE],
         "application/vnd.kubernetes.protobuf"
     );
-    let body = answer
-        .into_body()
-        .collect()
-        .await
-        .unwrap_or_else(|never| match never {})
-        .to_bytes();
+    let body = whole(answer).await;
     fields(&opened("PodList", &body))
 }
 
@@ -113,14 +114,7 @@ async fn watch(served: &Arc<Served>, query: &str, count: usize) -> Vec<(String, 
     let mut body = answer.into_body();
     let (mut events, mut bytes) = (Vec::new(), BytesMut::new());
     while events.len() < count {
-        let frame: Bytes = tokio::time::timeout(Duration::from_secs(10), body.frame())
-            .await
-            .expect("an event")
-            .expect("no end")
-            .unwrap_or_else(|never| match never {})
-            .into_data()
-            .expect("data");
-        bytes.extend_from_slice(&frame);
+        bytes.extend_from_slice(&piece(&mut body).await);
         while !bytes.is_empty() {
             let length = u32::from_be_bytes(bytes.split_to(4)[..].try_into().expect("four bytes"));
             let event = fields(&bytes.split_to(length as usize));
@@ -239,12 +233,7 @@ async fn a_relist_in_protobuf_changes_the_same_objects_and_ends_watches() {
     let query = format!("watch=1&resourceVersion={}", FIRST_VERSION + PODS);
     served.relist(40);
     let answer = answer(&served, &Method::GET, "/api/v1/pods", &query, PROTOBUF);
-    let body = answer
-        .into_body()
-        .collect()
-        .await
-        .unwrap_or_else(|never| match never {})
-        .to_bytes();
+    let body = whole(answer).await;
     let event = fields(&body[4..]);
     assert_eq!(one(&event, 1), b"ERROR");
     let status = fields(&opened("Status", one(&fields(one(&event, 2)), 1)));
@@ -286,12 +275,7 @@ async fn what_is_applied_comes_back_in_protobuf() {
         taken.headers()[header::CONTENT_TYPE],
         "application/vnd.kubernetes.protobuf"
     );
-    let bytes = taken
-        .into_body()
-        .collect()
-        .await
-        .unwrap_or_else(|never| match never {})
-        .to_bytes();
+    let bytes = whole(taken).await;
     let object = opened("ConfigMap", &bytes);
     let metadata = metadata(&object);
     assert_eq!(
@@ -343,12 +327,7 @@ async fn who_does_not_accept_protobuf_or_asks_for_what_is_not_there_in_it_gets_j
         let answer = answer(&served, &Method::GET, path, "", accept);
         let kind = &answer.headers()[header::CONTENT_TYPE];
         assert_eq!(kind, "application/json", "{path} {accept}");
-        let body = answer
-            .into_body()
-            .collect()
-            .await
-            .unwrap_or_else(|never| match never {})
-            .to_bytes();
+        let body = whole(answer).await;
         assert_eq!(body[0], b'{');
     }
 }

@@ -1,16 +1,21 @@
-use std::sync::Arc;
+use std::{convert::Infallible, sync::Arc};
 
 use bytes::Bytes;
+use http_body::Body;
 use http_body_util::BodyExt;
 use hyper::Method;
 use serde_json::Value;
 
-use super::{Served, answer::answer, applied, target::now};
+use super::{
+    Served,
+    answer::{Answer, answer},
+    applied,
+    received::{piece, whole},
+    target::now,
+};
 use crate::generator::FIRST_VERSION;
 
 const PODS: u64 = 25;
-/// No event is waited for longer.
-const LIMIT: std::time::Duration = std::time::Duration::from_secs(10);
 
 fn served() -> Arc<Served> {
     Arc::new(Served::new(1, PODS, 3, 3))
@@ -20,26 +25,11 @@ async fn get(served: &Arc<Served>, path: &str, query: &str) -> Value {
     read(answer(served, &Method::GET, path, query, "")).await
 }
 
-async fn read(answer: super::answer::Answer) -> Value {
-    let body = answer.into_body();
-    let size = body.size_hint_exact();
-    let bytes = body
-        .collect()
-        .await
-        .unwrap_or_else(|never| match never {})
-        .to_bytes();
+async fn read(answer: Answer) -> Value {
+    let size = answer.body().size_hint().exact();
+    let bytes = whole(answer).await;
     assert_eq!(size, Some(bytes.len() as u64));
     serde_json::from_slice(&bytes).expect("JSON")
-}
-
-trait Exact {
-    fn size_hint_exact(&self) -> Option<u64>;
-}
-
-impl<B: http_body::Body> Exact for B {
-    fn size_hint_exact(&self) -> Option<u64> {
-        self.size_hint().exact()
-    }
 }
 
 fn names(list: &Value) -> Vec<String> {
@@ -61,18 +51,12 @@ async fn watch_of(served: &Arc<Served>, path: &str, query: &str, count: usize) -
 }
 
 async fn lines(
-    body: &mut (impl http_body::Body<Data = Bytes, Error = std::convert::Infallible> + Unpin),
+    body: &mut (impl Body<Data = Bytes, Error = Infallible> + Unpin),
     count: usize,
 ) -> Vec<Value> {
     let mut lines = Vec::new();
     while lines.len() < count {
-        let frame: Bytes = tokio::time::timeout(LIMIT, body.frame())
-            .await
-            .expect("an event")
-            .expect("no end")
-            .unwrap_or_else(|never| match never {})
-            .into_data()
-            .expect("data");
+        let frame = piece(body).await;
         assert_eq!(frame.last(), Some(&b'\n'));
         lines.extend(
             frame
