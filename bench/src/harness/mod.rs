@@ -20,10 +20,13 @@ mod slopes;
 mod stats;
 mod table;
 mod trial;
+mod versions;
 mod workload;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod versions_test;
 
 use std::{error::Error, fmt::Write, fs, path::PathBuf, process::Command, time::Instant};
 
@@ -70,7 +73,9 @@ pub fn main(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
         kubeconfig: folder.path().join("kubeconfig"),
         start: Instant::now(),
     };
-    let mut report = report::head(&settings);
+    let built = bench.programs.iter().map(|(peer, _)| peer);
+    let versions = versions::of(built, &Place::new(!settings.quick))?;
+    let mut report = report::head(&settings, &versions);
     let (mut touched, mut all) = (0, Vec::new());
     for trial in settings.trials() {
         if !bench

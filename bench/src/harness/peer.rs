@@ -17,7 +17,7 @@ pub(super) struct Peer {
     /// Whether it is written in Go.
     go: bool,
     /// Its folder in `bench/peers`, or in `bench/peers/go`.
-    folder: &'static str,
+    pub(super) folder: &'static str,
     /// The feature it is built with: `jemalloc` or `count`.
     feature: Option<&'static str>,
     /// Whether it asks for protobuf.

@@ -12,8 +12,8 @@ use super::{
 };
 use crate::reader::Reading;
 
-/// Machine, versions and settings.
-pub(super) fn head(settings: &Settings) -> String {
+/// Machine, versions and settings; `versions` are those of crates and modules.
+pub(super) fn head(settings: &Settings, versions: &str) -> String {
     let mut text = String::from("# Side by side with the peers\n\n");
     if settings.quick {
         text.push_str("A smoke run, built without optimisation: its times mean nothing.\n\n");
@@ -25,7 +25,7 @@ pub(super) fn head(settings: &Settings) -> String {
     };
     let _ = writeln!(
         text,
-        "* Machine: {}\n* Versions: {}, {}; crates and modules as in the peers' lock files\n* Server: the bench's own, {transport}, JSON or protobuf as each peer asks for, no compression; \
+        "* Machine: {}\n* Versions: {}, {}; {versions}\n* Server: the bench's own, {transport}, JSON or protobuf as each peer asks for, no compression; \
          objects of seed {}\n* Rounds: {}; a cell is the median (smallest–largest) and ×ratio to the best peer's median; Pilothouse is not its own peer\n\
          * Modifications: {}; with stamps, for latency: {}\n* A run does not count if more than {:.0} % of the machine went to others\n",
         machine::describe(),
