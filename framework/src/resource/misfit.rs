@@ -61,7 +61,7 @@ fn kind_of(found: &str) -> Option<&'static str> {
 }
 
 /// Without serde_json's ` at line 1 column 7`, which means nothing to the reader.
-fn strip_position(text: &str) -> &str {
+pub(crate) fn strip_position(text: &str) -> &str {
     match text.rfind(" at line ") {
         Some(at) => &text[..at],
         None => text,

@@ -60,7 +60,7 @@ pub use dynamic::{DynamicObject, TypeMeta};
 pub use field_selector::{FieldSelector, FieldTerm};
 pub use key::ObjectKey;
 pub use labels::Labels;
-pub(crate) use misfit::misfit;
+pub(crate) use misfit::{misfit, strip_position};
 pub use object::Object;
 pub(crate) use owner::control;
 pub use owner::{OwnerError, controller_of, controller_reference, owner_reference, set_controller};

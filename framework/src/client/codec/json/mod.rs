@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize, de::DeserializeSeed};
 use serde_json::{error::Category, value::RawValue};
 
 use super::{Codec, Unwritable};
-use crate::resource::misfit;
+use crate::resource::{misfit, strip_position};
 
 /// JSON: the text is checked for UTF-8 once, outlined, and read along the outline.
 ///
@@ -40,12 +40,11 @@ impl Codec for Json {
         seed: S,
     ) -> Result<S::Value, String> {
         let text = std::str::from_utf8(bytes).map_err(|_| "not UTF-8".to_owned())?;
-        let value = OUTLINE.with(|outline| match outline.try_borrow_mut() {
+        OUTLINE.with(|outline| match outline.try_borrow_mut() {
             Ok(mut outline) => read(text, seed, &mut outline),
             // A type that reads JSON while it is read.
             Err(_) => read(text, seed, &mut Outline::default()),
-        });
-        value.map_err(|error| reason(&error))
+        })
     }
 
     fn write<T: Serialize + ?Sized>(self, value: &T) -> Result<Vec<u8>, Unwritable> {
@@ -62,23 +61,27 @@ fn read<'de, S: DeserializeSeed<'de>>(
     text: &'de str,
     seed: S,
     outline: &mut Outline,
-) -> Result<S::Value, serde_json::Error> {
+) -> Result<S::Value, String> {
     let value = match outline.of(text) {
-        Ok(marks) => seed.deserialize(&mut Reader::new(text, marks)),
+        Ok(marks) => {
+            let value = seed.deserialize(&mut Reader::new(text, marks));
+            // Its position is one in a part of the text.
+            value.map_err(|error| reason(&error, strip_position(&error.to_string())))
+        }
         Err(_) => {
             let mut inner = serde_json::Deserializer::from_str(text);
             let value = seed.deserialize(&mut inner);
-            value.and_then(|value| inner.end().map(|()| value))
+            let value = value.and_then(|value| inner.end().map(|()| value));
+            value.map_err(|error| reason(&error, &error.to_string()))
         }
     };
     outline.shrink();
     value
 }
 
-fn reason(error: &serde_json::Error) -> String {
-    let text = error.to_string();
+fn reason(error: &serde_json::Error, text: &str) -> String {
     match error.classify() {
-        Category::Data => misfit(&text),
+        Category::Data => misfit(text),
         Category::Eof => "the JSON ends too early".to_owned(),
         // A syntax error's text is from serde_json itself and quotes nothing.
         Category::Syntax | Category::Io => format!("not JSON: {text}"),

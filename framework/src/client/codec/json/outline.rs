@@ -232,7 +232,7 @@ fn is_space(byte: u8) -> bool {
 }
 
 /// RFC 8259, section 6.
-fn is_number(text: &[u8]) -> bool {
+pub(super) fn is_number(text: &[u8]) -> bool {
     let unsigned = text.strip_prefix(b"-").unwrap_or(text);
     let whole = digits(unsigned);
     let has_zeros = whole > 1 && unsigned.starts_with(b"0");

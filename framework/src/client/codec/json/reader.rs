@@ -6,12 +6,12 @@
 
 use serde::{
     Deserializer,
-    de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor},
+    de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Unexpected, Visitor},
     forward_to_deserialize_any,
 };
 use serde_json::{Error, de::StrRead};
 
-use super::outline::{ESCAPED, Mark};
+use super::outline::{ESCAPED, Mark, is_number};
 
 /// By this name `serde_json` asks for the text of a value.
 const RAW: &str = "$serde_json::private::RawValue";
@@ -64,6 +64,17 @@ impl<'de, 'a> Reader<'de, 'a> {
         self.slice(mark.at, end)
     }
 
+    /// The next value, which is a string, without its quotes if what is in them fits. With them it is told of as a string
+    /// in the place of something else.
+    fn unquoted(&mut self, is_fit: fn(&[u8]) -> bool) -> Result<&'de str, Error> {
+        let quoted = self.raw()?;
+        let text = quoted
+            .strip_prefix('"')
+            .and_then(|rest| rest.strip_suffix('"'));
+        let fitting = text.filter(|text| is_fit(text.as_bytes()));
+        Ok(fitting.unwrap_or(quoted))
+    }
+
     /// The next value by `serde_json`.
     fn rare<T>(
         &mut self,
@@ -104,12 +115,15 @@ impl<'de, 'a> Reader<'de, 'a> {
         mark: Mark,
         visit: impl FnOnce(&mut Elements<'_, 'de, 'a>) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let left = self.extent()?.at;
+        let count = self.extent()?.at;
         self.next += 2;
-        let mut elements = Elements { left, reader: self };
+        let mut elements = Elements {
+            left: count,
+            reader: self,
+        };
         let value = visit(&mut elements)?;
         if elements.left > 0 {
-            return Err(Error::custom("there are more elements than expected"));
+            return Err(Error::invalid_length(count as usize, &"fewer elements"));
         }
         self.next = mark.end as usize;
         Ok(value)
@@ -142,7 +156,10 @@ fn whole<'de, T>(
 ) -> Result<T, Error> {
     let mut inner = Inner::from_str(text);
     let value = read(&mut inner)?;
-    inner.end()?;
+    // Only a wide integer takes less than the value, what stands before the point.
+    let float = Unexpected::Other("floating point number");
+    let rest = inner.end();
+    rest.map_err(|_| Error::invalid_type(float, &"an integer"))?;
     Ok(value)
 }
 
@@ -292,13 +309,9 @@ struct Key<'r, 'de, 'a>(&'r mut Reader<'de, 'a>);
 
 /// A key of another type, which is written in quotes.
 macro_rules! quoted {
-    ($($method:ident)*) => {$(
+    ($is_fit:expr => $($method:ident)*) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-            let quoted = self.0.raw()?;
-            let text = quoted.trim_start_matches('"').trim_end_matches('"');
-            if text.ends_with(|last: char| last.is_ascii_whitespace()) {
-                return whole(quoted, |inner| inner.$method(visitor));
-            }
+            let text = self.0.unquoted($is_fit)?;
             whole(text, |inner| inner.$method(visitor))
         }
     )*};
@@ -344,9 +357,14 @@ impl<'de> Deserializer<'de> for Key<'_, 'de, '_> {
     }
 
     quoted! {
-        deserialize_bool deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128
-        deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128 deserialize_f32
-        deserialize_f64
+        |text| matches!(text, b"true" | b"false") => deserialize_bool
+    }
+
+    quoted! {
+        is_number =>
+        deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128
+        deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128
+        deserialize_f32 deserialize_f64
     }
 
     forward_to_deserialize_any! {

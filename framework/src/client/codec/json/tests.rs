@@ -1,10 +1,17 @@
 //! This reader and `serde_json` read the same.
 
-use std::{borrow::Cow, collections::BTreeMap, fmt::Debug};
+use std::{
+    borrow::Cow,
+    collections::BTreeMap,
+    fmt::{self, Debug, Formatter},
+};
 
 use proptest::prelude::*;
-use serde::{Deserialize, de::IgnoredAny};
-use serde_json::{Value, value::RawValue};
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeOwned, IgnoredAny, SeqAccess, Visitor},
+};
+use serde_json::{Error, Value, error::Category, value::RawValue};
 
 use super::{Json, Outline, Reader};
 use crate::client::codec::Codec;
@@ -73,19 +80,83 @@ struct Kept<'a> {
     c: BTreeMap<String, Box<RawValue>>,
 }
 
-fn own<'de, T: Deserialize<'de>>(text: &'de str) -> Option<T> {
-    let mut outline = Outline::default();
-    let marks = outline.of(text).ok()?;
-    T::deserialize(&mut Reader::new(text, marks)).ok()
+/// Why a text cannot be read: what kind of fault it is, and its text without a position, which our reader counts from the
+/// beginning of a part.
+#[derive(Debug, PartialEq)]
+struct Wrong(Category, String);
+
+impl From<Error> for Wrong {
+    fn from(error: Error) -> Self {
+        let (line, column) = (error.line(), error.column());
+        let text = error.to_string();
+        let position = format!(" at line {line} column {column}");
+        let bare = text.strip_suffix(&position).unwrap_or(&text);
+        Self(error.classify(), bare.to_owned())
+    }
 }
 
-fn theirs<'de, T: Deserialize<'de>>(text: &'de str) -> Option<T> {
-    serde_json::from_str(text).ok()
+/// A text without an outline goes to `serde_json`; so what our reader makes of it is not told.
+fn own<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Option<Wrong>> {
+    let mut outline = Outline::default();
+    let marks = outline.of(text).map_err(|_| None)?;
+    T::deserialize(&mut Reader::new(text, marks)).map_err(|error| Some(error.into()))
+}
+
+fn theirs<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Wrong> {
+    serde_json::from_str(text).map_err(Wrong::from)
 }
 
 fn same<'de, T: Deserialize<'de> + PartialEq + Debug>(text: &'de str) -> Result<(), TestCaseError> {
-    prop_assert_eq!(own::<T>(text), theirs::<T>(text));
+    match (own::<T>(text), theirs::<T>(text)) {
+        (Err(None), Err(_)) => {}
+        (Err(Some(own)), Err(theirs)) if is_told_otherwise(&own, &theirs) => {}
+        (own, theirs) => prop_assert_eq!(own, theirs.map_err(Some)),
+    }
     Ok(())
+}
+
+/// Where ours tells more than `serde_json`, which takes for a fault of the syntax:
+///
+/// * a key that is to be a number or a boolean, and is not; or it reads the number that the key begins with, or quotes a
+///   part of the key or what stands behind it. Ours tells of it as of any string in the place of something else;
+/// * a number with a point where an integer of 128 bits is to be.
+fn is_told_otherwise(Wrong(_, own): &Wrong, Wrong(_, theirs): &Wrong) -> bool {
+    let is = |text: &str, begin: &str| {
+        let is_expected = |kind| text.ends_with(&format!(", expected {kind}"));
+        text.starts_with(begin) && (is_expected("i64") || is_expected("a boolean"))
+    };
+    const SYNTAX: [&str; 6] = [
+        "invalid value: expected key to be a number in quotes",
+        "invalid number",
+        "number out of range",
+        "expected `\"`",
+        "expected ident",
+        "EOF while parsing a string",
+    ];
+    let is_of_a_key = SYNTAX.contains(&theirs.as_str())
+        || is(theirs, "invalid type: string ")
+        || is(theirs, "invalid type: floating point ")
+        || is(theirs, "invalid value: ");
+    let key = is(own, "invalid type: string ") || is_surrogate(own);
+    let is_wide = own == "invalid type: floating point number, expected an integer";
+    (key && (is_of_a_key || is_surrogate(theirs)))
+        || (is_wide && theirs.starts_with("expected `,` or "))
+}
+
+/// Where a key is to be a boolean and begins with a character that is not ASCII, `serde_json` 1.0.154 takes its first byte
+/// away and reads the rest, which is no text any more: it panics.
+fn breaks_theirs(text: &str) -> bool {
+    let is_such = |pair: &[u8]| matches!(pair, [b'"', first] if !first.is_ascii());
+    text.contains("\"n\"") && text.as_bytes().windows(2).any(is_such)
+}
+
+/// Half of a surrogate pair, which both notice only when they read the string.
+fn is_surrogate(text: &str) -> bool {
+    [
+        "lone leading surrogate in hex escape",
+        "unexpected end of hex escape",
+    ]
+    .contains(&text)
 }
 
 fn value() -> impl Strategy<Value = Value> {
@@ -119,6 +190,7 @@ fn fitting() -> impl Strategy<Value = String> {
             .prop_map(|all| format!("\"c\": [{},null]", all.join(" , "))),
         "\"d\":(\"A\"|\\{\"B\":[0-9]{1,3}\\}|\\{\"C\":\\{\"a\":\"x\"\\}\\}|\\{\\}|\"B\"|\\{\"A\":null\\}|\\{\"B\":1,\"C\":2\\})",
         "\"e\":\\{(\"-?[0-9]{1,4} ?\":true,){0,2}\"[0-9]\":false\\}",
+        "\"e\":\\{\"( 1|0[0-9]|-|1[.]5|1e[0-9]{3}|[0-9]{20}x?|[0-9]x|true|[a-z]{0,2})\":true\\}",
         "\"f\":\\[[0-9]{1,3},\"x\"(,1)?\\]",
         text.prop_map(|text| format!("\"g\":{text}")),
         number.prop_map(|number| format!("\"h\":{number}")),
@@ -129,6 +201,7 @@ fn fitting() -> impl Strategy<Value = String> {
         "\"l\":\\{\"[AB]\":[0-9]{1,2}\\}",
         number.prop_map(|number| format!("\"m\":{number}")),
         "\"n\":\\{\"(true|false|1)\":\\{\"b\":1\\}\\}",
+        "\"n\":\\{\"(tru|truex|f|null|[a-z]?)\":\\{\"b\":(1|x|\"x\")\\}\\}",
         (text, number).prop_map(|(key, number)| format!("{key}:{{\"x\":[{number}]}}")),
     ];
     prop::collection::vec(field, 0..5).prop_map(|fields| format!("{{{}}}", fields.join(",\n ")))
@@ -166,13 +239,15 @@ proptest! {
     #[test]
     fn both_read_the_same_from_the_same_text(text in text()) {
         same::<Value>(&text)?;
-        same::<Everything<'_>>(&text)?;
+        if !breaks_theirs(&text) {
+            same::<Everything<'_>>(&text)?;
+        }
         same::<BTreeMap<String, Untagged>>(&text)?;
         same::<Vec<Value>>(&text)?;
         same::<String>(&text)?;
         same::<Option<f64>>(&text)?;
-        let ignored = own::<IgnoredAny>(&text).is_some();
-        prop_assert_eq!(ignored, theirs::<IgnoredAny>(&text).is_some());
+        same::<BTreeMap<i64, Option<bool>>>(&text)?;
+        same::<IgnoredAny>(&text)?;
     }
 
     #[test]
@@ -200,7 +275,7 @@ fn text_borrows_where_it_can() {
     let text = r#"{"a":"plain","b":"new\nline"}"#;
     let read: BTreeMap<&str, Cow<'_, str>> = own(r#"{"a":"plain"}"#).unwrap();
     assert_eq!(read["a"], "plain");
-    assert!(own::<BTreeMap<&str, &str>>(text).is_none());
+    assert!(own::<BTreeMap<&str, &str>>(text).is_err());
     let read: BTreeMap<&str, String> = own(text).unwrap();
     assert_eq!(read["b"], "new\nline");
 }
@@ -210,8 +285,71 @@ fn depth_has_the_same_end() {
     for depth in 120..135 {
         let text = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         let read = |text: &str| Json.read_owned::<Value>(text.as_bytes()).is_ok();
-        assert_eq!(read(&text), theirs::<Value>(&text).is_some(), "{depth}");
+        assert_eq!(read(&text), theirs::<Value>(&text).is_ok(), "{depth}");
         let deep = format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
-        assert_eq!(read(&deep), theirs::<Value>(&deep).is_some(), "{depth}");
+        assert_eq!(read(&deep), theirs::<Value>(&deep).is_ok(), "{depth}");
     }
+}
+
+/// Takes one item of a list, however long it is.
+#[derive(Debug)]
+struct First;
+
+impl<'de> Deserialize<'de> for First {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visit;
+
+        impl<'de> Visitor<'de> for Visit {
+            type Value = First;
+
+            fn expecting(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a list")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<First, A::Error> {
+                items.next_element::<IgnoredAny>().map(|_| First)
+            }
+        }
+
+        deserializer.deserialize_seq(Visit)
+    }
+}
+
+#[test]
+fn the_reason_tells_what_is_wrong() {
+    fn reason<T: DeserializeOwned + Debug>(text: &str) -> String {
+        Json.read_owned::<T>(text.as_bytes()).unwrap_err()
+    }
+    // The text is not JSON: `serde_json` says where.
+    assert_eq!(
+        reason::<Vec<u8>>("[1,\n x]"),
+        "not JSON: expected value at line 2 column 2"
+    );
+    assert_eq!(reason::<Vec<u8>>("[1"), "the JSON ends too early");
+    // It is, and of another type.
+    assert_eq!(
+        reason::<Vec<u8>>("[1, 300]"),
+        "expected u8, found an integer"
+    );
+    for key in ["x", "", "1 ", " 1", "01", "1x"] {
+        let text = format!("{{\"{key}\":0}}");
+        let found = reason::<BTreeMap<i64, u8>>(&text);
+        assert_eq!(found, "expected i64, found a string", "{key}");
+    }
+    for key in ["x", "", "tru", "truex", "true ", "1", "null"] {
+        let text = format!("{{\"{key}\":0}}");
+        let found = reason::<BTreeMap<bool, u8>>(&text);
+        assert_eq!(found, "expected a boolean, found a string", "{key}");
+    }
+    // `serde_json` calls the rest of the number, and of the list, trailing characters.
+    assert_eq!(
+        reason::<i128>("1.5"),
+        "expected an integer, found a floating point number"
+    );
+    assert_eq!(reason::<First>("[1, 2]"), "expected fewer elements");
+    // Only the string itself was looked at, so its place is not told.
+    assert_eq!(
+        reason::<Vec<String>>("[\"\",\n \"\\ud800\"]"),
+        "not JSON: unexpected end of hex escape"
+    );
 }
