@@ -35,12 +35,17 @@ impl Body {
         Self(Kind::Bytes(Bytes::new()))
     }
 
-    /// The same body once more, unless it comes piece by piece.
-    pub fn try_clone(&self) -> Option<Self> {
+    /// All of it, unless it comes piece by piece.
+    pub(super) fn whole(&self) -> Option<&Bytes> {
         match &self.0 {
-            Kind::Bytes(bytes) => Some(Self(Kind::Bytes(bytes.clone()))),
+            Kind::Bytes(bytes) => Some(bytes),
             Kind::Stream(_) => None,
         }
+    }
+
+    /// The same body once more, unless it comes piece by piece.
+    pub fn try_clone(&self) -> Option<Self> {
+        self.whole().cloned().map(Self::from)
     }
 }
 

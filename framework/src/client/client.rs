@@ -1,7 +1,7 @@
-use std::{fmt, future::Future, sync::Arc};
+use std::{borrow::Cow, fmt, future::Future, sync::Arc};
 
 use bytes::Bytes;
-use http::{Request, Response, StatusCode, header};
+use http::{HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tower::Service;
 
@@ -343,12 +343,16 @@ impl Client {
         uri: String,
         body: Option<(&'static str, Bytes)>,
     ) -> Result<(Encoding, Response<Body>), Error> {
-        let mut request = Request::builder()
-            .method(call.method())
-            .uri(uri)
-            .header(header::ACCEPT, call.accept(wanted).as_ref());
+        let mut request = Request::builder().method(call.method()).uri(uri);
+        request = match call.accept(wanted) {
+            Cow::Borrowed(accept) => {
+                request.header(header::ACCEPT, HeaderValue::from_static(accept))
+            }
+            Cow::Owned(accept) => request.header(header::ACCEPT, accept),
+        };
         if let Some((content_type, _)) = &body {
-            request = request.header(header::CONTENT_TYPE, *content_type);
+            let content_type = HeaderValue::from_static(content_type);
+            request = request.header(header::CONTENT_TYPE, content_type);
         }
         let body = body.map_or_else(Body::empty, |(_, bytes)| Body::from(bytes));
         let mut request = request
@@ -470,6 +474,9 @@ pub(super) async fn collect(
     target: impl Fn() -> String,
     response: Response<Body>,
 ) -> Result<Bytes, Error> {
+    if let Some(bytes) = response.body().whole() {
+        return Ok(bytes.clone());
+    }
     let deadline = response.extensions().get::<TotalDeadline>().copied();
     let body = Limited::new(response.into_body(), LONGEST_ANSWER);
     match within(deadline, body.collect()).await {

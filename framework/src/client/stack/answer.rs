@@ -6,7 +6,6 @@ use std::{
 };
 
 use http::Request;
-use http_body::Body as _;
 use pin_project_lite::pin_project;
 use tokio::time::{Timeout, timeout};
 use tower::{Layer, Service};
@@ -83,7 +82,7 @@ impl Then for Watch {
     fn then(self, outcome: Outcome) -> Outcome {
         let response = outcome?;
         Ok(match self.0 {
-            Some(limit) if !response.body().is_end_stream() => {
+            Some(limit) if response.body().whole().is_none() => {
                 response.map(|body| Body::new(IdleBody::new(body, limit)))
             }
             _ => response,

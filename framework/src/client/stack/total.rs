@@ -18,7 +18,8 @@ use crate::client::{Body, BoxError};
 const FAR: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 
 /// Bounds a request as a whole, all attempts and the answer's body included. Whoever reads the body
-/// finds the deadline among the answer's extensions; the events of a watch are read without it.
+/// finds the deadline among the answer's extensions, unless all of the body is there; the events of a watch are read
+/// without it.
 #[derive(Clone, Debug)]
 pub struct TotalLayer {
     limit: Duration,
@@ -77,7 +78,9 @@ pub struct Tell(TotalDeadline);
 impl Then for Tell {
     fn then(self, outcome: Outcome) -> Outcome {
         let mut response = outcome?;
-        response.extensions_mut().insert(self.0);
+        if response.body().whole().is_none() {
+            response.extensions_mut().insert(self.0);
+        }
         Ok(response)
     }
 }

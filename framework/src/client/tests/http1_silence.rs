@@ -2,7 +2,7 @@
 //! to ask whether the other side is still there: over real sockets, in real time.
 
 use std::{
-    net::SocketAddr,
+    net::{Shutdown, SocketAddr},
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -104,6 +104,24 @@ async fn when_the_machine_is_gone_a_watch_ends_a_read_is_done_and_a_write_is_tol
     let seen = machine.site.seen();
     assert_eq!(seen.iter().map(|seen| seen.connection).max(), Some(3));
     assert!(seen.iter().all(|seen| seen.method == http::Method::GET));
+}
+
+/// Nobody drives a connection that nobody uses; what happened to it comes out when it is to be used again.
+#[tokio::test]
+async fn a_connection_that_was_closed_while_nobody_used_it_gets_no_write() {
+    let machine = Machine::start().await;
+    let maps = machine.maps(Deadlines::default());
+    maps.get("a").await.unwrap();
+    for connection in &*machine.connections.lock().unwrap() {
+        connection.shutdown(Shutdown::Both).unwrap();
+    }
+    // The runtime hears of it when it has nothing else to do.
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    let (post, map) = (PostParams::default(), ConfigMap::default());
+    maps.create(&post, &map).await.unwrap();
+    let seen = machine.site.seen();
+    let used: Vec<_> = seen.iter().map(|seen| seen.connection).collect();
+    assert_eq!(used, [0, 1]);
 }
 
 /// The system finds nothing wrong with it, so a deadline ends a request. A watch on such a connection is

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use hyper::client::conn::{http1, http2};
+use hyper::client::conn::http2;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::time::Instant;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -17,6 +17,7 @@ use super::{
     ConnectProblem,
     dialer::{Dialled, of_protocol},
     heard::Heard,
+    http1::Http1,
 };
 use crate::client::{Body, class::Class};
 
@@ -35,12 +36,6 @@ const WATCH_WINDOW: u32 = 256 * 1024;
 pub(super) enum Connection {
     Http1(Http1),
     Http2(Arc<Http2>),
-}
-
-/// An HTTP/1.1 connection, for one request after the other.
-pub(super) struct Http1 {
-    pub(super) sender: http1::SendRequest<Body>,
-    pub(super) generation: u64,
 }
 
 /// An HTTP/2 connection that many requests share.
@@ -97,7 +92,7 @@ impl Http2 {
     }
 }
 
-/// The tasks that drive connections; they end with the pool.
+/// The tasks that drive connections, those of HTTP/2 and those that are upgraded; they end with the pool.
 #[derive(Clone)]
 pub(super) struct Tasks {
     pub(super) tracker: TaskTracker,
@@ -105,7 +100,7 @@ pub(super) struct Tasks {
 }
 
 impl Tasks {
-    fn spawn<F: Future<Output = ()> + Send + 'static>(&self, task: F) {
+    pub(super) fn spawn<F: Future<Output = ()> + Send + 'static>(&self, task: F) {
         let stop = self.stop.clone();
         self.tracker.spawn(async move {
             // Whichever ends first; a connection that is dropped is closed.
@@ -132,23 +127,9 @@ impl Connection {
         if dialled.http2 {
             http2(dialled, class, tasks).await
         } else {
-            http1(dialled, tasks).await
+            Http1::new(dialled).await.map(Self::Http1)
         }
     }
-}
-
-async fn http1(dialled: Dialled, tasks: &Tasks) -> Result<Connection, ConnectProblem> {
-    let generation = dialled.generation;
-    let io = TokioIo::new(dialled.io);
-    let (sender, driver) = http1::handshake(io)
-        .await
-        .map_err(ConnectProblem::Protocol)?;
-    tasks.spawn(async move {
-        if let Err(error) = driver.with_upgrades().await {
-            tracing::debug!(%error, "an HTTP/1.1 connection to the API server ended");
-        }
-    });
-    Ok(Connection::Http1(Http1 { sender, generation }))
 }
 
 async fn http2(

@@ -6,13 +6,13 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{HeaderValue, Request, Response, Uri, header};
-use http_body::{Body as _, Frame, SizeHint};
+use http::{Request, Response, header};
+use http_body::{Body as _, Frame};
 use hyper::{body::Incoming, client::conn::TrySendError};
 use tokio::time::Instant;
 
 use super::{
-    connection::Http1,
+    http1::{Http1, nobody},
     pool::Shared,
     shelf::{Stream, Taken},
     unread::Unread,
@@ -31,13 +31,13 @@ pub(super) struct Failed {
     pub(super) unsent: Option<Request<Body>>,
 }
 
-/// Sends `request`, whose URI is absolute, on a connection of the pool, which has it back when the
+/// Sends `request`, whose URI is only path and query, on a connection of the pool, which has it back when the
 /// answer was read to its end, or dropped.
 pub(super) async fn send(
     pool: &Arc<Shared>,
     class: Class,
     taken: Taken,
-    request: Request<Body>,
+    mut request: Request<Body>,
 ) -> Result<Response<Body>, Box<Failed>> {
     let (response, hold) = match taken {
         Taken::Http2(stream) => {
@@ -48,6 +48,8 @@ pub(super) async fn send(
                 stream: &stream,
                 since: Instant::now(),
             };
+            let uri = request.uri().clone();
+            *request.uri_mut() = pool.absolute(uri.clone());
             let outcome = sender.try_send_request(request).await;
             std::mem::forget(given_up);
             match outcome {
@@ -56,32 +58,29 @@ pub(super) async fn send(
                     (response, Hold::Http2(stream))
                 }
                 Err(error) => {
-                    let failed = failed(error);
-                    if failed.unsent.is_some() {
+                    let mut failed = failed(error);
+                    if let Some(request) = &mut failed.unsent {
+                        // What comes back has to fit a connection of the other kind, too.
+                        *request.uri_mut() = uri;
                         pool.forget(class, &stream);
                     }
                     return Err(failed);
                 }
             }
         }
-        Taken::Http1(Http1 {
-            mut sender,
-            generation,
-        }) => {
-            if let Err(error) = sender.ready().await {
+        Taken::Http1(mut connection) => {
+            if let Err(error) = connection.ready().await {
                 return Err(Box::new(Failed {
                     error,
                     unsent: Some(request),
                 }));
             }
-            let uri = request.uri().clone();
-            match sender.try_send_request(origin_form(request)).await {
-                Ok(response) => (response, Hold::Http1(Http1 { sender, generation })),
+            pool.name_host(&mut request);
+            match connection.send(request).await {
+                Ok(response) => (response, Hold::Http1(connection)),
                 Err(error) => {
                     let mut failed = failed(error);
                     if let Some(request) = &mut failed.unsent {
-                        // What comes back has to fit a connection of the other kind, too.
-                        *request.uri_mut() = uri;
                         request.headers_mut().remove(header::HOST);
                     }
                     return Err(failed);
@@ -92,17 +91,17 @@ pub(super) async fn send(
     Ok(response.map(|incoming| {
         let mut body = PooledBody {
             incoming,
+            ahead: None,
             hold: Some(hold),
             class,
             pool: pool.clone(),
         };
-        if body.incoming.is_end_stream() {
-            body.give_back();
-            return Body::empty();
-        }
         match class {
-            Class::Request | Class::Upgrade => Body::new(body),
             Class::Watch => Body::new(Unread::new(body)),
+            Class::Request | Class::Upgrade => match body.all() {
+                Some(bytes) => Body::from(bytes),
+                None => Body::new(body),
+            },
         }
     }))
 }
@@ -132,18 +131,6 @@ fn failed(mut error: TrySendError<Request<Body>>) -> Box<Failed> {
     })
 }
 
-/// HTTP/1.1 names the host in a header and only the path in the first line.
-pub(super) fn origin_form(mut request: Request<Body>) -> Request<Body> {
-    let uri = std::mem::take(request.uri_mut());
-    let host = uri.authority().map(|authority| authority.as_str());
-    if let Some(Ok(host)) = host.map(HeaderValue::from_str) {
-        request.headers_mut().entry(header::HOST).or_insert(host);
-    }
-    let path = uri.into_parts().path_and_query;
-    *request.uri_mut() = path.map_or_else(Uri::default, Uri::from);
-    request
-}
-
 /// What an answer holds on to while it is read.
 enum Hold {
     Http1(Http1),
@@ -153,12 +140,49 @@ enum Hold {
 /// The body of an answer.
 struct PooledBody {
     incoming: Incoming,
+    /// What came first, if that was not all.
+    ahead: Option<Result<Frame<Bytes>, BoxError>>,
     hold: Option<Hold>,
     class: Class,
     pool: Arc<Shared>,
 }
 
 impl PooledBody {
+    /// The whole body if it has come with the head, as short ones do: who reads it has nothing to wait for then.
+    fn all(&mut self) -> Option<Bytes> {
+        if self.incoming.is_end_stream() {
+            self.give_back();
+            return Some(Bytes::new());
+        }
+        let first = match Pin::new(&mut *self).poll_frame(&mut nobody()) {
+            Poll::Ready(Some(first)) => first,
+            Poll::Ready(None) => return Some(Bytes::new()),
+            Poll::Pending => return None,
+        };
+        let data = first.as_ref().ok().and_then(Frame::data_ref);
+        if let Some(data) = data.filter(|_| self.incoming.is_end_stream()) {
+            return Some(data.clone());
+        }
+        self.ahead = Some(first);
+        None
+    }
+
+    fn poll_incoming(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let Some(Hold::Http1(connection)) = &mut self.hold else {
+            return Pin::new(&mut self.incoming).poll_frame(cx);
+        };
+        // What comes is put there by driving the connection, so that is what to be woken for.
+        let polled = Pin::new(&mut self.incoming).poll_frame(&mut nobody());
+        if polled.is_ready() {
+            return polled;
+        }
+        connection.drive(cx);
+        Pin::new(&mut self.incoming).poll_frame(&mut nobody())
+    }
+
     fn give_back(&mut self) {
         match self.hold.take() {
             Some(Hold::Http1(connection)) => self.pool.put_http1(self.class, connection),
@@ -176,7 +200,10 @@ impl http_body::Body for PooledBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        let frame = ready!(Pin::new(&mut self.incoming).poll_frame(cx));
+        if let Some(first) = self.ahead.take() {
+            return Poll::Ready(Some(first));
+        }
+        let frame = ready!(self.poll_incoming(cx));
         match &frame {
             Some(Ok(_)) => {
                 if let Some(Hold::Http2(stream)) = &self.hold {
@@ -194,11 +221,7 @@ impl http_body::Body for PooledBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.incoming.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.incoming.size_hint()
+        self.ahead.is_none() && self.incoming.is_end_stream()
     }
 }
 

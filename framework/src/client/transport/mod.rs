@@ -6,6 +6,7 @@ mod connector;
 mod current_tls;
 mod dialer;
 mod heard;
+mod http1;
 mod lease;
 mod pool;
 mod proxy;

@@ -7,7 +7,7 @@ use std::{
 
 use futures_core::future::BoxFuture;
 use futures_util::{FutureExt, future::Shared as SharedFuture};
-use http::{Request, Response, Uri, uri};
+use http::{HeaderValue, Request, Response, Uri, header};
 use tokio_util::{
     sync::{CancellationToken, DropGuard},
     task::TaskTracker,
@@ -16,8 +16,10 @@ use tower::Service;
 
 use super::{
     ConnectError, ConnectProblem, Dialer,
-    connection::{Connection, Http1, Tasks},
-    dialer, lease,
+    connection::{Connection, Tasks},
+    dialer,
+    http1::Http1,
+    lease,
     shelf::{Dialling, MOST_IDLE, Shelf, Stream, Taken},
     tls::HTTP1,
     upgrade,
@@ -43,10 +45,12 @@ pub struct Pool(Arc<Shared>);
 
 pub(super) struct Shared {
     dialer: Arc<Dialer>,
+    /// What HTTP/1.1 calls the server.
+    host: Option<HeaderValue>,
     connect_deadline: Duration,
     requests: Mutex<Shelf>,
     watches: Mutex<Shelf>,
-    tasks: Tasks,
+    pub(super) tasks: Tasks,
     _stop: DropGuard,
 }
 
@@ -55,6 +59,7 @@ impl Pool {
     pub(crate) fn new(dialer: Arc<Dialer>, connect_deadline: Duration) -> Self {
         let stop = CancellationToken::new();
         Self(Arc::new(Shared {
+            host: HeaderValue::from_str(dialer.authority.as_str()).ok(),
             dialer,
             connect_deadline,
             requests: Mutex::default(),
@@ -89,10 +94,12 @@ impl Service<Request<Body>> for Pool {
 }
 
 impl Shared {
-    async fn send(self: Arc<Self>, request: Request<Body>) -> Result<Response<Body>, BoxError> {
+    async fn send(self: Arc<Self>, mut request: Request<Body>) -> Result<Response<Body>, BoxError> {
         let class = request.extensions().get::<Class>().copied();
         let class = class.unwrap_or(Class::Request);
-        let mut request = self.absolute(request)?;
+        if request.uri().authority().is_some() {
+            *request.uri_mut() = path_and_query(request.uri());
+        }
         self.dialer.refresh().await;
         if class == Class::Upgrade {
             return upgrade::send(&self, request).await;
@@ -116,13 +123,21 @@ impl Shared {
         }
     }
 
-    fn absolute(&self, mut request: Request<Body>) -> Result<Request<Body>, http::Error> {
-        let mut parts = uri::Parts::default();
+    /// `uri`, which is only path and query, as HTTP/2 has it.
+    pub(super) fn absolute(&self, uri: Uri) -> Uri {
+        let mut parts = uri.into_parts();
         parts.scheme = Some(self.dialer.scheme.clone());
         parts.authority = Some(self.dialer.authority.clone());
-        parts.path_and_query = request.uri().path_and_query().cloned();
-        *request.uri_mut() = Uri::from_parts(parts)?;
-        Ok(request)
+        // All three stood in valid URIs; together they do, too.
+        Uri::from_parts(parts).unwrap_or_default()
+    }
+
+    /// Says which host is asked as HTTP/1.1 does.
+    pub(super) fn name_host(&self, request: &mut Request<Body>) {
+        if let Some(host) = &self.host {
+            let headers = request.headers_mut();
+            headers.entry(header::HOST).or_insert_with(|| host.clone());
+        }
     }
 
     /// A connection with room, opened if there is none.
@@ -205,6 +220,12 @@ impl Shared {
     pub(super) fn forget(&self, class: Class, stream: &Stream) {
         self.shelf(class).forget(stream);
     }
+}
+
+/// Where a request goes is the pool's to say.
+fn path_and_query(uri: &Uri) -> Uri {
+    let path = uri.path_and_query().cloned();
+    path.map_or_else(Uri::default, Uri::from)
 }
 
 fn put(shelf: &mut Shelf, connection: Connection) {

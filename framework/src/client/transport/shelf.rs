@@ -5,10 +5,7 @@ use futures_util::future::WeakShared;
 use hyper::client::conn::http2;
 use tokio::time::Instant;
 
-use super::{
-    ConnectError,
-    connection::{Http1, Http2},
-};
+use super::{ConnectError, connection::Http2, http1::Http1};
 use crate::client::Body;
 
 /// How long a connection that nobody needs is kept.
@@ -76,8 +73,7 @@ impl Shelf {
             return Some(Taken::Http2(Stream(connection.clone())));
         }
         while let Some((connection, since)) = self.idle.pop_back() {
-            let lives = !connection.sender.is_closed() && since.elapsed() < KEPT;
-            if lives && connection.generation == generation {
+            if since.elapsed() < KEPT && connection.generation == generation {
                 return Some(Taken::Http1(connection));
             }
         }
@@ -91,10 +87,12 @@ impl Shelf {
 
     pub(super) fn put_http1(&mut self, connection: Http1) {
         self.speaks_http1 = true;
-        if connection.sender.is_closed() {
+        if connection.is_closed() {
             return;
         }
-        while self.idle.len() >= MOST_IDLE {
+        // The newest one is taken first, so that the oldest ones become too old, and are closed here.
+        let is_old = |(_, since): &(Http1, Instant)| since.elapsed() >= KEPT;
+        while self.idle.len() >= MOST_IDLE || self.idle.front().is_some_and(is_old) {
             self.idle.pop_front();
         }
         self.idle.push_back((connection, Instant::now()));
@@ -104,5 +102,36 @@ impl Shelf {
     pub(super) fn forget(&mut self, dead: &Stream) {
         self.http2
             .retain(|connection| !Arc::ptr_eq(connection, &dead.0));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::transport::dialer::Dialled;
+
+    async fn connection() -> (Http1, tokio::io::DuplexStream) {
+        let (near, far) = tokio::io::duplex(64);
+        let dialled = Dialled {
+            io: Box::new(near),
+            http2: false,
+            generation: 0,
+        };
+        (Http1::new(dialled).await.unwrap(), far)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn connections_that_nobody_needs_go_while_others_are_used() {
+        let mut shelf = Shelf::default();
+        let mut far = Vec::new();
+        for _ in 0..3 {
+            let (near, end) = connection().await;
+            shelf.put_http1(near);
+            far.push(end);
+        }
+        tokio::time::advance(KEPT).await;
+        let (near, _end) = connection().await;
+        shelf.put_http1(near);
+        assert_eq!(shelf.idle.len(), 1);
     }
 }

@@ -1,0 +1,102 @@
+use std::{
+    future::{Future, poll_fn},
+    pin::{Pin, pin},
+    task::{Context, Poll, Waker},
+};
+
+use http::{Request, Response};
+use hyper::{
+    body::Incoming,
+    client::conn::{TrySendError, http1},
+};
+use hyper_util::rt::TokioIo;
+use tokio::task::unconstrained;
+
+use super::{ConnectProblem, Io, dialer::Dialled};
+use crate::client::Body;
+
+/// An HTTP/1.1 connection, for one request after the other.
+///
+/// It has no task of its own: whoever waits for something on it drives it. So a request wakes nobody on its way to the
+/// socket, and the socket wakes the one who waits for the answer. Nobody drives it between two requests; whether the
+/// other side has closed it meanwhile comes out before the next one.
+pub(super) struct Http1 {
+    sender: http1::SendRequest<Body>,
+    /// `None` when it has ended.
+    driver: Option<Box<Driver>>,
+    pub(super) generation: u64,
+}
+
+type Driver = http1::Connection<TokioIo<Box<dyn Io>>, Body>;
+
+impl Http1 {
+    pub(super) async fn new(dialled: Dialled) -> Result<Self, ConnectProblem> {
+        let (sender, driver) = http1::handshake(TokioIo::new(dialled.io))
+            .await
+            .map_err(ConnectProblem::Protocol)?;
+        Ok(Self {
+            sender,
+            driver: Some(Box::new(driver)),
+            generation: dialled.generation,
+        })
+    }
+
+    /// Its two ends, for somebody else to drive.
+    pub(super) fn into_parts(self) -> (http1::SendRequest<Body>, Option<Box<Driver>>) {
+        (self.sender, self.driver)
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.sender.is_closed()
+    }
+
+    /// Waits until it takes a request.
+    ///
+    /// # Errors
+    /// When the other side has closed it.
+    pub(super) async fn ready(&mut self) -> hyper::Result<()> {
+        // Nobody has to be woken: it is driven again when the request is sent.
+        self.drive(&mut nobody());
+        if self.sender.is_ready() {
+            return Ok(());
+        }
+        poll_fn(|cx| {
+            self.drive(cx);
+            self.sender.poll_ready(cx)
+        })
+        .await
+    }
+
+    /// Sends `request`, whose URI is only path and query, and waits for the head of the answer.
+    pub(super) async fn send(
+        &mut self,
+        request: Request<Body>,
+    ) -> Result<Response<Incoming>, TrySendError<Request<Body>>> {
+        // It is the driver that answers, within `drive`: to be woken by that would only lead here once more.
+        let mut answer = pin!(unconstrained(self.sender.try_send_request(request)));
+        poll_fn(|cx| {
+            self.drive(cx);
+            answer.as_mut().poll(&mut nobody())
+        })
+        .await
+    }
+
+    /// Does what can be done without waiting. The task of `cx` is woken when there is more to do.
+    pub(super) fn drive(&mut self, cx: &mut Context<'_>) {
+        let Some(driver) = &mut self.driver else {
+            return;
+        };
+        if let Poll::Ready(outcome) = Pin::new(driver).poll(cx) {
+            // What it holds of a request is answered or given back when it is dropped.
+            self.driver = None;
+            if let Err(error) = outcome {
+                tracing::debug!(%error, "an HTTP/1.1 connection to the API server ended");
+            }
+        }
+    }
+}
+
+/// Where it is known that there is nothing to be woken for.
+pub(super) fn nobody() -> Context<'static> {
+    Context::from_waker(Waker::noop())
+}
