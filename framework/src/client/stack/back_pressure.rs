@@ -8,7 +8,7 @@ use tower::{Layer, Service};
 
 use super::{
     after::{After, Outcome, Then},
-    brake::{Brake, Flow},
+    brake::{Asked, Brake},
     counted::{CountLayer, Tally},
     held::{Clock, Held, call_after},
     retry_after,
@@ -82,18 +82,20 @@ where
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let BackPressureLayer { brake, tally } = &self.layer;
-        let flow = Flow::of(&request);
-        let wait = brake.slot(&flow).map(|slot| {
+        let asked = Asked::of(&request);
+        let flow = (!brake.is_idle()).then(|| asked.flow());
+        let wait = flow.and_then(|flow| {
+            let slot = brake.slot(&flow)?;
             let clock = Clock::start(tally, request.method());
-            let (brake, flow) = (brake.clone(), flow.clone());
-            Box::pin(async move {
+            let brake = brake.clone();
+            Some(Box::pin(async move {
                 brake.wait(&flow, slot).await;
                 drop(clock);
-            }) as _
+            }) as _)
         });
         let hear = Hear {
             brake: brake.clone(),
-            flow,
+            asked,
         };
         After::new(call_after(wait, &mut self.inner, request), hear)
     }
@@ -101,7 +103,7 @@ where
 
 pub struct Hear {
     brake: Arc<Brake>,
-    flow: Flow,
+    asked: Asked,
 }
 
 impl Then for Hear {
@@ -110,7 +112,7 @@ impl Then for Hear {
             && response.status() == StatusCode::TOO_MANY_REQUESTS
             && let Some(pause) = retry_after(response.headers())
         {
-            self.brake.hold(self.flow, pause);
+            self.brake.hold(self.asked.flow(), pause);
         }
         outcome
     }

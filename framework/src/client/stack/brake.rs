@@ -4,7 +4,7 @@ use std::{
     time::Duration,
 };
 
-use http::{Method, Request};
+use http::{Method, Request, Uri};
 use tokio::time::{Instant, sleep_until};
 
 use crate::client::{Body, class::Class};
@@ -26,12 +26,28 @@ pub(super) struct Flow {
     path: Box<str>,
 }
 
-impl Flow {
+/// What of a request tells its flow. Most requests are never asked for it.
+#[derive(Debug)]
+pub(super) struct Asked {
+    watch: bool,
+    method: Method,
+    uri: Uri,
+}
+
+impl Asked {
     pub(super) fn of(request: &Request<Body>) -> Self {
         Self {
             watch: request.extensions().get() == Some(&Class::Watch),
             method: request.method().clone(),
-            path: without_name(request.uri().path()).into(),
+            uri: request.uri().clone(),
+        }
+    }
+
+    pub(super) fn flow(&self) -> Flow {
+        Flow {
+            watch: self.watch,
+            method: self.method.clone(),
+            path: without_name(self.uri.path()).into(),
         }
     }
 }
@@ -81,6 +97,11 @@ impl Held {
 }
 
 impl Brake {
+    /// Whether it holds nothing back.
+    pub(super) fn is_idle(&self) -> bool {
+        self.flows().is_empty()
+    }
+
     /// When a request of `flow` may go, if not at once.
     pub(super) fn slot(&self, flow: &Flow) -> Option<Instant> {
         let mut flows = self.flows();

@@ -46,28 +46,39 @@ impl<S> Layer<S> for CountLayer {
     }
 }
 
-/// Where attempts are counted.
+/// Where is counted what is sent to one host, if anywhere. The layers hold one and are cloned for each request, so
+/// that costs no more than one pointer.
 #[derive(Clone, Debug)]
-pub(super) struct Tally {
-    pub(super) metrics: Option<ClientMetrics>,
-    pub(super) host: Arc<str>,
+pub(super) struct Tally(Option<Arc<Series>>);
+
+/// The metrics of one host.
+#[derive(Debug)]
+pub(super) struct Series {
+    pub(super) metrics: ClientMetrics,
+    pub(super) host: Box<str>,
 }
 
 impl Tally {
     pub(super) fn new(metrics: Option<ClientMetrics>, host: &str) -> Self {
-        Self {
+        let series = metrics.map(|metrics| Series {
             metrics,
             host: host.into(),
-        }
+        });
+        Self(series.map(Arc::new))
+    }
+
+    /// `None` if nothing is counted.
+    pub(super) fn series(&self) -> Option<&Arc<Series>> {
+        self.0.as_ref()
     }
 
     /// Counts an attempt whose answer had this code, if there was one.
     pub(super) fn count(&self, code: Option<u16>, method: &Method, attempts: Option<&Attempts>) {
         let earlier = attempts.map_or(0, |attempts| attempts.0.fetch_add(1, Ordering::Relaxed));
-        if let Some(metrics) = &self.metrics {
-            metrics.request(code, method.as_str(), &self.host);
+        if let Some(Series { metrics, host }) = self.series().map(|series| &**series) {
+            metrics.request(code, method.as_str(), host);
             if earlier > 0 {
-                metrics.retry(code, method.as_str(), &self.host);
+                metrics.retry(code, method.as_str(), host);
             }
         }
     }

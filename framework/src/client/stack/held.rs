@@ -54,9 +54,10 @@ impl Clock {
 
 impl Drop for Clock {
     fn drop(&mut self) {
-        if let Some(metrics) = &self.tally.metrics {
+        if let Some(series) = self.tally.series() {
             let method = self.method.as_str();
-            metrics.held_back(method, &self.tally.host, self.start.elapsed());
+            let waited = self.start.elapsed();
+            series.metrics.held_back(method, &series.host, waited);
         }
     }
 }

@@ -12,7 +12,7 @@ use tower::{Layer, Service};
 
 use super::{
     after::{After, Outcome, Then},
-    counted::{Attempts, Tally},
+    counted::{Attempts, Series, Tally},
 };
 use crate::{
     client::{Body, BoxError, class::Class},
@@ -68,11 +68,10 @@ where
     }
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
-        let begun = self.tally.metrics.clone().map(|metrics| {
+        let begun = self.tally.series().map(|series| {
             Attempts::of(request.extensions_mut());
             Begun {
-                metrics,
-                host: self.tally.host.clone(),
+                series: series.clone(),
                 method: request.method().clone(),
                 start: Instant::now(),
             }
@@ -82,8 +81,8 @@ where
         if let Some(begun) = &begun
             && let Some(size @ 1..) = request.body().size_hint().exact()
         {
-            let method = begun.method.as_str();
-            begun.metrics.request_size(method, &begun.host, size);
+            let Series { metrics, host } = &*begun.series;
+            metrics.request_size(begun.method.as_str(), host, size);
         }
         After::new(self.inner.call(request), Measure(begun.map(Running)))
     }
@@ -91,8 +90,7 @@ where
 
 /// A request under way.
 struct Begun {
-    metrics: ClientMetrics,
-    host: Arc<str>,
+    series: Arc<Series>,
     method: Method,
     start: Instant,
 }
@@ -103,12 +101,21 @@ struct Running(Begun);
 impl Drop for Running {
     fn drop(&mut self) {
         let Begun {
-            metrics,
-            host,
+            series,
             method,
             start,
         } = &self.0;
+        let Series { metrics, host } = &**series;
         metrics.duration(method.as_str(), host, start.elapsed());
+    }
+}
+
+impl Running {
+    /// The answer was read to its end, and was so long.
+    fn read(self, bytes: u64) {
+        let Begun { series, method, .. } = &self.0;
+        let Series { metrics, host } = &**series;
+        metrics.response_size(method.as_str(), host, bytes);
     }
 }
 
@@ -120,6 +127,10 @@ impl Then for Measure {
         let Some(running) = self.0 else {
             return Ok(response);
         };
+        if let Some(bytes) = response.body().whole() {
+            running.read(bytes.len() as u64);
+            return Ok(response);
+        }
         Ok(response.map(|body| {
             Body::new(MeasuredBody {
                 body,
@@ -172,11 +183,9 @@ impl http_body::Body for MeasuredBody {
 impl MeasuredBody {
     /// The body was read to its end.
     fn end(&mut self) {
-        if let Some(Running(begun)) = &self.running {
-            let method = begun.method.as_str();
-            begun.metrics.response_size(method, &begun.host, self.bytes);
+        if let Some(running) = self.running.take() {
+            running.read(self.bytes);
         }
-        self.running = None;
     }
 }
 
