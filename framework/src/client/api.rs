@@ -3,7 +3,7 @@ use std::{fmt, marker::PhantomData, sync::Arc};
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
-    Client, Error, Patch, PatchParams, PostParams,
+    Client, Error, Kept, Patch, PatchParams, PostParams,
     call::Call,
     codec::{Encoded, Encoding},
     decode::decode_object,
@@ -235,12 +235,37 @@ impl<K: Object, R> Api<K, R> {
         params: &PatchParams,
         patch: &Patch,
     ) -> Result<T, Error> {
+        let answer = self.submit_patch(&call, params, patch).await?;
+        self.decode(&call, &answer)
+    }
+
+    /// As [`patch`](Self::patch), with the answer as it came, too.
+    pub(crate) async fn patch_and_keep(
+        &self,
+        name: &str,
+        params: &PatchParams,
+        patch: &Patch,
+    ) -> Result<(K, Kept), Error>
+    where
+        K: DeserializeOwned,
+    {
+        let call = self.call("patch", Some(name), None);
+        let answer = self.submit_patch(&call, params, patch).await?;
+        let object = self.decode(&call, &answer)?;
+        Ok((object, Kept::of(&answer)))
+    }
+
+    async fn submit_patch(
+        &self,
+        call: &Call<'_>,
+        params: &PatchParams,
+        patch: &Patch,
+    ) -> Result<Encoded, Error> {
         let mut query = Query::new(call.path()?);
         let written = params.write(&mut query, patch);
         written.map_err(|wrong| call.invalid(wrong))?;
-        let write = |encoding| patch.body(encoding).map_err(|_| unwritable(&call));
-        let answer = self.client.submit(&call, query.finish(), write).await?;
-        self.decode(&call, &answer)
+        let write = |encoding| patch.body(encoding).map_err(|_| unwritable(call));
+        self.client.submit(call, query.finish(), write).await
     }
 
     pub(super) fn decode<T: DeserializeOwned>(

@@ -67,6 +67,7 @@ mod decode;
 mod deleted;
 pub mod discovery;
 mod error;
+mod kept;
 mod list;
 mod not_declared;
 mod offload;
@@ -98,6 +99,7 @@ pub use config::{
 pub use deleted::Deleted;
 pub use discovery::{Discovery, MappingError, RestMapper, ServedKind, ServerVersion};
 pub use error::{BoxError, Error};
+pub(crate) use kept::Kept;
 pub use list::ObjectList;
 pub use not_declared::NotDeclared;
 pub(crate) use offload::drop_elsewhere;

@@ -1,16 +1,17 @@
-use std::{any::Any, sync::Arc};
+use std::any::Any;
 
+use memchr::memmem;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::{
     Context, Error,
-    key_states::{Applied, ChildId, Written, child_id},
+    applied::{Applied, ChildId, Written, child_id},
     owner_mark::OwnerMark,
 };
 use crate::{
     cache::Lister,
-    client::{Api, Patch, PatchParams},
+    client::{Api, Kept, Patch, PatchParams},
     resource::{
         ApiResource, CanOwn, Object, ObjectKey, OwnerReference, PartialObject, Resource, Scope,
         control, controller_of,
@@ -133,25 +134,29 @@ impl<K: Resource> Context<K> {
         C: Object + Serialize + DeserializeOwned + Clone,
     {
         self.wanted.note(resource, &key);
-        let failed = |source| Error::serialize(verb, resource, &key, source);
-        let body = serde_json::to_vec(&child).map_err(failed)?;
-        let body = self.shared.fingerprints.of(&body);
+        let mut wanted = body(verb, &child, resource, &key)?;
+        let body = self.shared.fingerprints.of(&wanted);
 
         let id = child_id::<C>(resource, &key);
         if let Some(present) = self.unchanged::<C, P>(resource, &id, body, cache) {
             self.shared.hub.metrics.writes_skipped.inc();
-            return Ok(Arc::unwrap_or_clone(present));
+            return Ok(present);
         }
-        let mut wanted = typed(verb, &child, resource, &key)?;
         if let Some(version) = version {
-            wanted["metadata"]["resourceVersion"] = version.into();
+            wanted = at_version(&wanted, version)
+                .map_err(|source| Error::serialize(verb, resource, &key, source))?;
         }
-        let patch = Patch::apply(&wanted).map_err(failed)?;
+        let patch = Patch::ApplyBytes(wanted.into());
         let api = self.api_in::<C>(resource, &key);
         let params = self.forced();
-        let send = api.patch(key.name(), &params, &patch);
-        let answer = self.write(verb, resource, &key, send).await?;
-        self.remember(id, body, &answer);
+        let mut kept = None;
+        let send = async {
+            let (answer, as_it_came) = api.patch_and_keep(key.name(), &params, &patch).await?;
+            kept = Some(as_it_came);
+            Ok(answer)
+        };
+        let answer: C = self.write(verb, resource, &key, send).await?;
+        self.remember(id, body, &answer, kept);
         Ok(answer)
     }
 
@@ -249,13 +254,16 @@ impl<K: Resource> Context<K> {
     }
 
     /// The child as it is, if this body was applied already and nothing happened to it since.
-    fn unchanged<C: Object, P: Object>(
+    fn unchanged<C, P: Object>(
         &self,
         resource: &ApiResource,
         id: &ChildId,
         body: u128,
         cache: &Lister<P>,
-    ) -> Option<Arc<C>> {
+    ) -> Option<C>
+    where
+        C: Object + DeserializeOwned + Clone,
+    {
         // One snapshot: the child and the collection's version have to fit together.
         let snapshot = cache.snapshot();
         let cached = snapshot.get(&id.3).ok()?;
@@ -272,29 +280,35 @@ impl<K: Resource> Context<K> {
             let version = &applied.written.version;
             let known = match &cached {
                 Some(cached) if child == Some(version) => {
-                    let whole: Arc<dyn Any + Send + Sync> = cached.clone();
-                    if whole.is::<C>() {
+                    let whole: &dyn Any = &**cached;
+                    if let Some(whole) = whole.downcast_ref::<C>() {
                         applied.answer = None;
-                        whole
+                        Known::Cached(whole)
                     } else {
                         // Of a kind of which only the metadata is cached the answer is all there is.
-                        applied.answer.clone()?
+                        Known::Answered(applied.answer.clone()?)
                     }
                 }
                 _ if is_behind(snapshot.resource_version(), child, version) => {
                     still_to_come = true;
-                    applied.answer.clone()?
+                    Known::Answered(applied.answer.clone()?)
                 }
                 _ => return None,
             };
             applied.run = self.run;
-            known.downcast().ok()
+            Some(known)
         };
-        let known = hub.states.with(&self.key, with).flatten();
-        known.filter(|_| !still_to_come || hub.writes.awaits(&self.key, resource, &id.3))
+        let known = hub.states.with(&self.key, with).flatten()?;
+        if still_to_come && !hub.writes.awaits(&self.key, resource, &id.3) {
+            return None;
+        }
+        match known {
+            Known::Cached(whole) => Some(whole.clone()),
+            Known::Answered(answer) => answer.read(),
+        }
     }
 
-    fn remember<C: Object + Clone>(&self, id: ChildId, body: u128, answer: &C) {
+    fn remember<C: Object>(&self, id: ChildId, body: u128, answer: &C, kept: Option<Kept>) {
         let Some(version) = answer.resource_version() else {
             return;
         };
@@ -303,7 +317,7 @@ impl<K: Resource> Context<K> {
                 body,
                 version: version.to_owned(),
             },
-            answer: Some(Arc::new(answer.clone())),
+            answer: kept,
             run: self.run,
         };
         let states = &self.shared.hub.states;
@@ -327,6 +341,41 @@ fn is_let_go<K: Object, C: Object>(owner: &K, child: Option<&C>) -> bool {
     };
     finalizers.any(|one| one == "orphan" || one == "foregroundDeletion")
         || owners.is_some_and(|owners| !is_ours(owners))
+}
+
+/// What is known of a child that is as it was applied.
+enum Known<'a, C> {
+    Cached(&'a C),
+    Answered(Kept),
+}
+
+/// The body of an apply, as JSON.
+fn body<C: Object + Serialize>(
+    verb: &'static str,
+    child: &C,
+    resource: &ApiResource,
+    key: &ObjectKey,
+) -> Result<Vec<u8>, Error> {
+    let failed = |source| Error::serialize(verb, resource, key, source);
+    let body = serde_json::to_vec(child).map_err(failed)?;
+    if is_ready(&body, resource) {
+        return Ok(body);
+    }
+    serde_json::to_vec(&typed(verb, child, resource, key)?).map_err(failed)
+}
+
+/// Whether a body begins with its types, as most types are written, and can have no status.
+fn is_ready(body: &[u8], resource: &ApiResource) -> bool {
+    let (version, kind) = (resource.api_version(), &resource.kind);
+    let types = format!(r#"{{"apiVersion":"{version}","kind":"{kind}","#);
+    body.starts_with(types.as_bytes()) && memmem::find(body, br#""status":"#).is_none()
+}
+
+/// A body that is applied only if the server has the object at `version`.
+fn at_version(body: &[u8], version: String) -> Result<Vec<u8>, serde_json::Error> {
+    let mut body: Value = serde_json::from_slice(body)?;
+    body["metadata"]["resourceVersion"] = version.into();
+    serde_json::to_vec(&body)
 }
 
 /// The body with `apiVersion` and `kind`, which server-side apply needs and not every type writes.
@@ -383,6 +432,50 @@ fn is_older(version: Option<&str>, other: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
+
+    #[test]
+    fn a_body_that_needs_nothing_is_sent_as_it_is_written() {
+        let (maps, deployments) = (
+            ApiResource::of::<ConfigMap>(),
+            ApiResource::of::<Deployment>(),
+        );
+        for (resource, body, expected) in [
+            (
+                &maps,
+                r#"{"apiVersion":"v1","kind":"ConfigMap","data":{}}"#,
+                true,
+            ),
+            (
+                &deployments,
+                r#"{"apiVersion":"apps/v1","kind":"Deployment","spec":{}}"#,
+                true,
+            ),
+            // Other types, none, in another order, or with a status.
+            (
+                &maps,
+                r#"{"apiVersion":"v1","kind":"ConfigMapList","data":{}}"#,
+                false,
+            ),
+            (&maps, r#"{"apiVersion":"","kind":"","data":{}}"#, false),
+            (
+                &maps,
+                r#"{"kind":"ConfigMap","apiVersion":"v1","data":{}}"#,
+                false,
+            ),
+            (&maps, r#"{"metadata":{}}"#, false),
+            (
+                &deployments,
+                r#"{"apiVersion":"apps/v1","kind":"Deployment","status":{}}"#,
+                false,
+            ),
+        ] {
+            assert_eq!(is_ready(body.as_bytes(), resource), expected, "{body}");
+        }
+        let mut map = ConfigMap::default();
+        map.metadata.name = Some("a".into());
+        assert!(is_ready(&serde_json::to_vec(&map).unwrap(), &maps));
+    }
 
     #[test]
     fn a_cache_that_holds_a_later_version_of_the_child_is_not_behind() {

@@ -7,7 +7,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
     Context, Error,
-    key_states::{ChildId, child_id},
+    applied::{ChildId, child_id},
     owner_mark::OwnerMark,
     write::told,
 };
@@ -137,7 +137,7 @@ impl<K: Resource> Context<K> {
     /// Whether this process has applied that child for the reconciled object.
     fn has_applied(&self, id: &ChildId) -> bool {
         let states = &self.shared.hub.states;
-        let known = states.with(&self.key, |state| state.applied.contains_key(id));
+        let known = states.with(&self.key, |state| state.applied.contains(id));
         known.unwrap_or(false)
     }
 }

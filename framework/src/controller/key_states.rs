@@ -1,15 +1,15 @@
-use std::{
-    any::{Any, TypeId},
-    borrow::Cow,
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashMap;
 use tokio::time::Instant;
 
-use super::{Failure, finalizers::Cleaned, own_writes::OwnWrites};
-use crate::resource::{ApiResource, ObjectKey};
+use super::{
+    Failure,
+    applied::{AppliedChildren, Written},
+    finalizers::Cleaned,
+    own_writes::OwnWrites,
+};
+use crate::resource::ObjectKey;
 
 /// What a controller remembers of each object it has reconciled, until the object is gone.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ pub(super) struct KeyState {
     /// The user's code was called for it.
     pub(super) called: bool,
     /// What was applied.
-    pub(super) applied: BTreeMap<ChildId, Applied>,
+    pub(super) applied: AppliedChildren,
     /// The last status that was written.
     pub(super) status: Option<Box<WrittenStatus>>,
     /// The last successful cleanup.
@@ -41,31 +41,6 @@ pub(super) struct KeyState {
 pub(super) struct LastFailure {
     pub(super) text: Box<str>,
     pub(super) at: Instant,
-}
-
-/// A child: the type that it was written as, its group and plural, and its key.
-pub(super) type ChildId = (TypeId, Cow<'static, str>, Cow<'static, str>, ObjectKey);
-
-pub(super) fn child_id<C: 'static>(resource: &ApiResource, key: &ObjectKey) -> ChildId {
-    let (group, plural) = (resource.group.clone(), resource.plural.clone());
-    (TypeId::of::<C>(), group, plural, key.clone())
-}
-
-/// The last apply of a child.
-#[derive(Debug)]
-pub(super) struct Applied {
-    pub(super) written: Written,
-    /// The object in the answer, kept until the cache has it.
-    pub(super) answer: Option<Arc<dyn Any + Send + Sync>>,
-    /// The last run that asked for it.
-    pub(super) run: u64,
-}
-
-/// A body and the resource version it led to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Written {
-    pub(super) body: u128,
-    pub(super) version: String,
 }
 
 /// A status as it was written and as the server has kept it: it may leave out what is zero.

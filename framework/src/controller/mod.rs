@@ -66,6 +66,7 @@ mod access;
 mod action;
 mod adoption;
 pub mod annotations;
+mod applied;
 mod apply;
 mod apply_detached;
 mod call;

@@ -26,9 +26,7 @@ pub(super) fn settle<K: Resource>(
         Outcome::Done(action) => {
             // What an earlier run applied and this one did not is not ours to skip any more.
             hub.states.with(key, |state| {
-                state
-                    .applied
-                    .retain(|_, applied| applied.run == context.run);
+                state.applied.retain(|applied| applied.run == context.run);
                 state.succeeded = context.run;
                 state.failure = None;
             });
@@ -77,9 +75,7 @@ pub(super) fn settle<K: Resource>(
     // nothing is kept: a child that each of them names anew must not add up.
     hub.states.with(key, |state| {
         let runs = [state.succeeded, context.run];
-        state
-            .applied
-            .retain(|_, applied| runs.contains(&applied.run));
+        state.applied.retain(|applied| runs.contains(&applied.run));
         state.failure = Some(LastFailure::of(&failure));
     });
     hub.metrics.error.inc();

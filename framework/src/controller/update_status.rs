@@ -1,11 +1,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{
-    Context, Error,
-    hub::WriteGuard,
-    key_states::{Written, WrittenStatus},
-};
+use super::{Context, Error, applied::Written, hub::WriteGuard, key_states::WrittenStatus};
 use crate::{
     client::{Api, Patch},
     resource::{ApiResource, Resource, keep_transitions},

@@ -1,6 +1,6 @@
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{Context, Error, key_states::child_id};
+use super::{Context, Error, applied::child_id};
 use crate::{
     client::{DeleteParams, Patch, PatchParams, PostParams},
     resource::{ApiResource, Object, ObjectKey, Resource},
