@@ -1,8 +1,6 @@
-use std::{
-    cmp::Ordering,
-    collections::{BTreeSet, HashMap},
-    hash::Hash,
-};
+use std::{cmp::Ordering, collections::BTreeSet, hash::Hash};
+
+use hashbrown::HashMap;
 
 use super::demand::{Change, Demand, Met, View, compare};
 
@@ -575,11 +573,13 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
         if self.keys.get(key).is_some_and(is_full) {
             self.make_room(key, token.informer);
         }
+        // There may be one of each for every object, and one is mostly all.
         let wanted = self.wanted.entry(token.informer).or_default();
-        let keys = wanted.entry(token.object.clone()).or_default();
+        let keys = wanted.entry(token.object.clone());
+        let keys = keys.or_insert_with(|| Vec::with_capacity(1));
         keys.push(key.clone());
         let pending = self.keys.entry(key.clone()).or_insert_with(|| Pending {
-            tokens: Vec::new(),
+            tokens: Vec::with_capacity(1),
             parked: None,
             forgotten: false,
             due: None,
