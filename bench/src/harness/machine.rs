@@ -17,14 +17,23 @@ pub(super) struct Moment {
 }
 
 impl Moment {
-    /// Now.
-    pub(super) fn now(server: u32) -> io::Result<Self> {
+    /// Now; with the server, if there is one.
+    pub(super) fn now(server: Option<u32>) -> io::Result<Self> {
+        let server = match server {
+            Some(id) => used(&fs::read_to_string(format!("/proc/{id}/stat"))?, 2),
+            None => 0.0,
+        };
         Ok(Self {
             when: Instant::now(),
             all: busy(&fs::read_to_string("/proc/stat")?),
             own: used(&fs::read_to_string("/proc/self/stat")?, 4),
-            server: used(&fs::read_to_string(format!("/proc/{server}/stat"))?, 2),
+            server,
         })
+    }
+
+    /// Processor seconds of this process and of its children that have ended since then.
+    pub(super) fn own_since(&self, then: &Self) -> f64 {
+        self.own - then.own
     }
 
     /// Processor seconds of the server since then.
@@ -34,7 +43,7 @@ impl Moment {
 
     /// The share of `cores` that went to others since then.
     pub(super) fn foreign_since(&self, then: &Self, cores: usize) -> f64 {
-        let known = (self.own - then.own) + (self.server - then.server);
+        let known = self.own_since(then) + self.server_since(then);
         let foreign = (self.all - then.all - known).max(0.0);
         foreign / (self.when.duration_since(then.when).as_secs_f64() * cores as f64).max(1e-9)
     }

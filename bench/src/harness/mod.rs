@@ -7,6 +7,7 @@
 //! * Memory is taken once before: a virtual machine's host gives it slowly the first time, and whoever needs most
 //!   would pay for it.
 
+mod build;
 mod machine;
 mod part;
 mod peer;
@@ -32,7 +33,7 @@ use std::{error::Error, fmt::Write, fs, path::PathBuf, process::Command, time::I
 
 use clap::{Arg, ArgMatches, value_parser};
 
-use crate::reader;
+use crate::{generator::Kind, reader};
 use peer::{Peer, Place};
 use run::{Run, Runs};
 use server::Server;
@@ -40,6 +41,7 @@ use settings::Settings;
 pub use settings::arguments;
 use table::Row;
 use trial::Trial;
+use versions::Lock;
 use workload::Workload;
 
 /// How often a peer may be disturbed in one round.
@@ -73,20 +75,15 @@ pub fn main(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
         kubeconfig: folder.path().join("kubeconfig"),
         start: Instant::now(),
     };
-    let built = bench.programs.iter().map(|(peer, _)| peer);
-    let versions = versions::of(built, &Place::new(!settings.quick))?;
+    let versions = versions::of(bench.locks())?;
     let mut report = report::head(&settings, &versions);
     let (mut touched, mut all) = (0, Vec::new());
     for trial in settings.trials() {
-        if !bench
-            .programs
-            .iter()
-            .any(|(peer, _)| peer.can(trial.workload))
-        {
+        if !settings.peers.iter().any(|peer| peer.can(trial.workload)) {
             eprintln!("nobody can {}", trial.workload.name());
             continue;
         }
-        if touched != trial.objects {
+        if trial.workload.kind().is_some() && touched != trial.objects {
             touched = trial.objects;
             touch_apart(settings.touch)?;
         }
@@ -125,14 +122,36 @@ struct Measured {
 }
 
 impl Bench<'_> {
-    /// Has everyone who can do a trial, in turn and in rounds, against one server.
+    /// Of the programs that have been built, and of those that will be.
+    fn locks(&self) -> Vec<Lock> {
+        let place = Place::new(!self.settings.quick);
+        let built = self
+            .programs
+            .iter()
+            .map(|(peer, _)| Lock::new(peer, &place));
+        let peers = self.settings.peers.iter();
+        let smallest = peers
+            .filter(|peer| self.settings.builds(peer))
+            .map(|peer| Lock::of_smallest(peer, &place));
+        built.chain(smallest).collect()
+    }
+
+    /// Has everyone who can do a trial, in turn and in rounds.
     fn measure(&self, trial: Trial) -> Result<Measured, Box<dyn Error>> {
+        match trial.workload.kind() {
+            Some(kind) => self.measure_served(trial, kind),
+            None => self.measure_builds(trial),
+        }
+    }
+
+    /// Against one server.
+    fn measure_served(&self, trial: Trial, kind: Kind) -> Result<Measured, Box<dyn Error>> {
         let settings = self.settings;
         let programs = self.programs.iter();
         let programs: Vec<_> = programs
             .filter(|(peer, _)| peer.can(trial.workload))
+            .map(|(peer, program)| (peer, program.as_path()))
             .collect();
-        let kind = trial.workload.kind();
         let protobuf = if programs.iter().any(|(peer, _)| peer.protobuf) {
             let place = Place::new(!settings.quick);
             Some(protobuf::file(&place, settings.seed, kind, trial.objects)?)
@@ -141,8 +160,14 @@ impl Bench<'_> {
         };
         eprintln!("server: {} {}s", trial.objects, kind.name());
         let file = protobuf.as_deref();
-        let mut server =
-            Server::start(settings.seed, &trial, file, settings.tls, &self.kubeconfig)?;
+        let mut server = Server::start(
+            settings.seed,
+            kind,
+            trial.objects,
+            file,
+            settings.tls,
+            &self.kubeconfig,
+        )?;
         let mut raws = String::new();
         if trial.workload == Workload::Cache && !settings.tls {
             raws.push_str(&raw(&mut server, trial.objects, settings.events, false)?);
@@ -150,7 +175,37 @@ impl Bench<'_> {
                 raws.push_str(&raw(&mut server, trial.objects, settings.events, true)?);
             }
         }
-        let mut rows: Vec<_> = programs
+        let rows = self.rounds(&trial, &programs, |peer, program| {
+            trial.run(peer, program, &mut server, &self.kubeconfig, settings.limit)
+        })?;
+        Ok(Measured { rows, raw: raws })
+    }
+
+    /// Of the smallest operators, whose sources are there before.
+    fn measure_builds(&self, trial: Trial) -> Result<Measured, Box<dyn Error>> {
+        let place = Place::new(!self.settings.quick);
+        let peers = self.settings.peers.iter();
+        let peers: Vec<_> = peers
+            .filter(|peer| self.settings.builds(peer))
+            .map(|peer| (peer, ()))
+            .collect();
+        let rows = self.rounds(&trial, &peers, |peer, ()| {
+            let run = build::run(peer, &place)?;
+            trial.check(peer.name, &run)?;
+            Ok(run)
+        })?;
+        let raw = String::new();
+        Ok(Measured { rows, raw })
+    }
+
+    /// Each once in a round, and again when it was disturbed.
+    fn rounds<T: Copy>(
+        &self,
+        trial: &Trial,
+        peers: &[(&Peer, T)],
+        mut run: impl FnMut(&Peer, T) -> Result<Run, Box<dyn Error>>,
+    ) -> Result<Vec<Row>, Box<dyn Error>> {
+        let mut rows: Vec<_> = peers
             .iter()
             .map(|(peer, _)| Row {
                 peer: peer.name.to_owned(),
@@ -158,14 +213,13 @@ impl Bench<'_> {
                 runs: Runs::default(),
             })
             .collect();
-        for round in 1..=settings.rounds {
-            for ((peer, program), row) in programs.iter().zip(&mut rows) {
+        for round in 1..=self.settings.rounds {
+            for ((peer, with), row) in peers.iter().zip(&mut rows) {
                 for _ in 0..TRIES {
-                    let mut run =
-                        trial.run(peer, program, &mut server, &self.kubeconfig, settings.limit)?;
-                    self.progress(&trial, round, peer, &run);
+                    let mut run = run(peer, *with)?;
+                    self.progress(trial, round, peer, &run);
                     // What a smoke run takes does not matter, so nothing disturbs it.
-                    if settings.quick {
+                    if self.settings.quick {
                         run.foreign = 0.0;
                     }
                     if row.runs.take(run) {
@@ -174,7 +228,7 @@ impl Bench<'_> {
                 }
             }
         }
-        Ok(Measured { rows, raw: raws })
+        Ok(rows)
     }
 
     fn progress(&self, trial: &Trial, round: usize, peer: &Peer, run: &Run) {
@@ -188,10 +242,9 @@ impl Bench<'_> {
             }
         }
         eprintln!(
-            "{:5.0} s  {}, {} objects, round {round} of {}: {:<28} {measures}server {:.2} s CPU, others {:.1} %{}",
+            "{:5.0} s  {}, round {round} of {}: {:<28} {measures}server {:.2} s CPU, others {:.1} %{}",
             self.start.elapsed().as_secs_f64(),
-            trial.workload.name(),
-            trial.objects,
+            trial.name(),
             self.settings.rounds,
             peer.name,
             run.server_cpu,
@@ -209,10 +262,19 @@ fn build(settings: &Settings) -> Result<Vec<(Peer, PathBuf)>, Box<dyn Error>> {
     let place = Place::new(!settings.quick);
     let mut programs = Vec::new();
     let trials = settings.trials();
-    let is_needed = |peer: &&Peer| trials.iter().any(|trial| peer.can(trial.workload));
+    let is_needed = |peer: &&Peer| {
+        let of_peer = |trial: &Trial| peer.can(trial.workload);
+        trials
+            .iter()
+            .any(|trial| trial.workload.kind().is_some() && of_peer(trial))
+    };
     for peer in settings.peers.iter().filter(is_needed) {
         eprintln!("building {}", peer.name);
         programs.push((*peer, peer.build(&place)?));
+    }
+    for peer in settings.peers.iter().filter(|peer| settings.builds(peer)) {
+        eprintln!("fetching what the smallest operator on {} needs", peer.name);
+        build::fetch(peer, &place)?;
     }
     Ok(programs)
 }

@@ -25,11 +25,13 @@ pub(super) enum Part {
     Allocations,
     /// What is kept for a reconcile that is to come.
     Parked,
+    /// What it takes to build the smallest operator.
+    Build,
 }
 
 impl Part {
     /// All.
-    pub(super) const ALL: [Self; 9] = [
+    pub(super) const ALL: [Self; 10] = [
         Self::Sync,
         Self::Modified,
         Self::Reconcile,
@@ -39,6 +41,7 @@ impl Part {
         Self::Churn,
         Self::Allocations,
         Self::Parked,
+        Self::Build,
     ];
 
     /// What `--only` calls it.
@@ -53,6 +56,7 @@ impl Part {
             Self::Churn => "churn",
             Self::Allocations => "allocations",
             Self::Parked => "parked",
+            Self::Build => "build",
         }
     }
 
@@ -67,6 +71,7 @@ impl Part {
             Self::Churn => Workload::Churn,
             Self::Allocations => Workload::Allocations,
             Self::Parked => Workload::Parked,
+            Self::Build => Workload::Build,
         }
     }
 
@@ -82,6 +87,7 @@ impl Part {
             Self::Churn => "Deletions and creations into the cache".to_owned(),
             Self::Allocations => "Allocations for a modification".to_owned(),
             Self::Parked => "Memory of keys that wait for an hour".to_owned(),
+            Self::Build => "Clean release build of the smallest operator".to_owned(),
         }
     }
 
@@ -94,6 +100,7 @@ impl Part {
             Self::Relist => &RELIST,
             Self::Allocations => &ALLOCATIONS,
             Self::Parked => &PARKED,
+            Self::Build => &BUILD,
         }
     }
 }
@@ -280,6 +287,33 @@ const PARKED: [Measure; 2] = [
         more: false,
         digits: 0,
         value: |run| per(run.results.idle_bytes as f64, run.results.objects),
+    },
+];
+
+const BUILD: [Measure; 4] = [
+    Measure {
+        name: "build, s",
+        more: false,
+        digits: 1,
+        value: |run| run.results.build_seconds,
+    },
+    Measure {
+        name: "CPU, s",
+        more: false,
+        digits: 1,
+        value: |run| run.results.build_cpu,
+    },
+    Measure {
+        name: "crates",
+        more: false,
+        digits: 0,
+        value: |run| run.results.crates as f64,
+    },
+    Measure {
+        name: "program, MB",
+        more: false,
+        digits: 1,
+        value: |run| run.results.binary as f64 / 1e6,
     },
 ];
 

@@ -48,6 +48,14 @@ const fn rust(
     }
 }
 
+/// With the system's allocator, and the smallest operator on it.
+const fn plain(name: &'static str, settings: &'static str) -> Peer {
+    Peer {
+        workloads: &Workload::PLAIN,
+        ..rust(name, name, None, settings)
+    }
+}
+
 const fn counting(name: &'static str, folder: &'static str) -> Peer {
     Peer {
         workloads: &Workload::COUNTED,
@@ -75,10 +83,13 @@ const fn go(
 
 const OURS: &str = "`Client::new(Config::infer())` and `Informers::new`: nothing set. Streamed list, managed fields left out, JSON. One listener. \
     Controllers: `Operator::start` without an election, metrics counted and not served, a `Reconciler` with `concurrency(16)`; a child by `owns` and `Context::apply`. \
-    Nobody subscribes to its logs";
+    Nobody subscribes to its logs. \
+    The smallest operator: no features but the default ones, `serde`";
 const KUBE: &str = "`Client::try_default`, `watcher::Config::default` (kube-runtime `watcher.rs`: pages of 500, then a watch), `reflector`. JSON. Managed fields kept. \
     Controllers: `Controller::new` with `Config::default().concurrency(16)`; a child by `Api::patch` with a forced `Patch::Apply`, without `owns`. \
-    Nobody subscribes to its logs";
+    Nobody subscribes to its logs. \
+    The smallest operator: what its examples of a minimal controller ask for; `client`, `derive`, `runtime` and the default features, which are rustls with ring, \
+    and a subscriber for logs; no metrics, no health, no command line";
 
 const CLIENT_GO: &str = "typed clientset and shared informer factory. Protobuf, the typed clients' default for built-in kinds (client-go `rest/request.go` `UseProtobufAsDefault`) as controller-runtime's (`pkg/client/apiutil/apimachinery.go` `createRestConfig`). WatchListClient on (client-go `features/known_features.go`), QPS -1 (controller-runtime `pkg/client/config/config.go`), one handler. Managed fields kept";
 
@@ -92,14 +103,14 @@ const CONTROLLERS: [Workload; 3] = [Workload::Reconcile, Workload::Apply, Worklo
 
 /// Everyone.
 pub(super) const PEERS: [Peer; 11] = [
-    rust("pilothouse", "pilothouse", None, OURS),
+    plain("pilothouse", OURS),
     rust(
         "pilothouse jemalloc",
         "pilothouse",
         Some("jemalloc"),
         "the same, with tikv-jemallocator",
     ),
-    rust("kube-rs", "kube-rs", None, KUBE),
+    plain("kube-rs", KUBE),
     rust(
         "kube-rs jemalloc",
         "kube-rs",
@@ -181,11 +192,7 @@ impl Peer {
         }
         let source = place.peers().join(self.folder);
         if self.is_ours() {
-            // The versions that the workspace is tested with.
-            fs::copy(
-                place.repository.join("Cargo.lock"),
-                source.join("Cargo.lock"),
-            )?;
+            place.lock(&source)?;
         }
         let mut cargo = Command::new(option_env!("CARGO").unwrap_or("cargo"));
         cargo
@@ -269,6 +276,22 @@ impl Place {
     /// The sources of the peers.
     pub(super) fn peers(&self) -> PathBuf {
         self.repository.join("bench/peers")
+    }
+
+    /// The sources of the smallest operator on a peer.
+    pub(super) fn smallest(&self, peer: &Peer) -> PathBuf {
+        self.repository.join("bench/smallest").join(peer.folder)
+    }
+
+    /// Has a program of ours built with the versions that the workspace is tested with.
+    pub(super) fn lock(&self, folder: &Path) -> Result<(), String> {
+        let (from, to) = (
+            self.repository.join("Cargo.lock"),
+            folder.join("Cargo.lock"),
+        );
+        fs::copy(&from, &to)
+            .map(drop)
+            .map_err(|error| format!("{} to {}: {error}", from.display(), to.display()))
     }
 
     /// Where cargo builds. What a smoke run and the workspace have in common is built once.

@@ -75,11 +75,14 @@ pub(super) fn tables(parts: &[Part], trial: &Trial, rows: &[Row]) -> String {
         .iter()
         .filter(|part| part.workload() == trial.workload)
     {
+        let objects = match trial.workload.kind() {
+            Some(_) => format!(", {} objects", trial.objects),
+            None => String::new(),
+        };
         let _ = writeln!(
             text,
-            "## {}, {} objects\n\n{}",
+            "## {}{objects}\n\n{}",
             part.title(trial),
-            trial.objects,
             table::table(part.measures(), rows)
         );
     }

@@ -52,6 +52,12 @@ pub(super) struct Results {
     /// reconciled again later.
     pub(super) idle_bytes: u64,
     pub(super) parked_bytes: u64,
+    /// Of a clean build.
+    pub(super) build_seconds: f64,
+    pub(super) build_cpu: f64,
+    pub(super) crates: u64,
+    /// How large the program is.
+    pub(super) binary: u64,
 }
 
 /// A run, and what else the machine did meanwhile.

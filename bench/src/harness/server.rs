@@ -7,7 +7,8 @@ use std::{
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
 };
 
-use super::{run::Counts, trial::Trial};
+use super::run::Counts;
+use crate::generator::Kind;
 
 /// Runs until it is dropped.
 pub(super) struct Server {
@@ -18,22 +19,22 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// With the objects that this is done with, and no others; in protobuf, too, if there is a file of them.
+    /// With so many objects of a kind, and no others; in protobuf, too, if there is a file of them.
     pub(super) fn start(
         seed: u64,
-        trial: &Trial,
+        kind: Kind,
+        objects: u64,
         protobuf: Option<&Path>,
         tls: bool,
         kubeconfig: &Path,
     ) -> Result<Self, Box<dyn Error>> {
         let mut command = Command::new(std::env::current_exe()?);
-        command.arg("serve").args(arguments(seed, trial));
+        command.arg("serve").args(arguments(seed, kind, objects));
         command.arg("--kubeconfig").arg(kubeconfig);
         if let Some(file) = protobuf {
-            let kind = trial.workload.kind().name();
             command
                 .arg("--protobuf")
-                .arg(format!("{kind}={}", file.display()));
+                .arg(format!("{}={}", kind.name(), file.display()));
         }
         if tls {
             command.arg("--tls");
@@ -120,13 +121,17 @@ impl Server {
 }
 
 /// What the server is to have.
-pub(super) fn arguments(seed: u64, trial: &Trial) -> [String; 4] {
-    let objects = trial.workload.argument();
+pub(super) fn arguments(seed: u64, kind: Kind, objects: u64) -> [String; 4] {
+    let number = match kind {
+        Kind::Pod => "--pods",
+        Kind::ConfigMap => "--config-maps",
+        Kind::Widget => "--widgets",
+    };
     [
         "--seed".to_owned(),
         seed.to_string(),
-        objects.to_owned(),
-        trial.objects.to_string(),
+        number.to_owned(),
+        objects.to_string(),
     ]
 }
 

@@ -101,9 +101,16 @@ impl Settings {
             return Err(format!("--events {events}: from 2 to 50000000"));
         }
         let only = texts("only");
+        // In release, which is what takes its time.
+        if quick && only.iter().any(|name| name == Part::Build.name()) {
+            return Err("--only build: not in a smoke run, leave --quick out".to_owned());
+        }
         let only = Part::ALL
             .into_iter()
-            .filter(|part| only.is_empty() || only.iter().any(|name| name == part.name()))
+            .filter(|part| match only.is_empty() {
+                true => !quick || *part != Part::Build,
+                false => only.iter().any(|name| name == part.name()),
+            })
             .collect();
         let most = objects.iter().max().copied().unwrap_or(0);
         Ok(Self {
@@ -122,6 +129,11 @@ impl Settings {
             paced: if quick { 1_000 } else { 5_000 },
             parked: if quick { 1_000 } else { PARKED_OBJECTS },
         })
+    }
+
+    /// Whether the smallest operator on a peer is to be built.
+    pub(super) fn builds(&self, peer: &Peer) -> bool {
+        self.only.contains(&Part::Build) && peer.can(Workload::Build)
     }
 
     /// What is run, in this order: for each number of objects, and then what has a number of its own.
@@ -159,6 +171,7 @@ impl Settings {
         let fewest = self.objects.iter().min().copied().unwrap_or(1);
         add(Workload::Allocations, fewest, self.events, 0);
         add(Workload::Parked, self.parked, 0, 0);
+        add(Workload::Build, 0, 0, 0);
         trials
     }
 }

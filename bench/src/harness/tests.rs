@@ -5,9 +5,10 @@ use std::{
 };
 
 use super::{
+    build::Built,
     machine,
     part::Part,
-    peer::PEERS,
+    peer::{PEERS, Place},
     plot::{Line, Panel, short, step, svg},
     protobuf,
     run::{Counts, Results, Run, Runs},
@@ -154,6 +155,10 @@ fn complete(workload: Workload) -> (Trial, Run) {
         allocated: 1,
         idle_bytes: 1,
         parked_bytes: 1,
+        build_seconds: 1.0,
+        build_cpu: 1.0,
+        crates: 1,
+        binary: 1,
         ..Results::default()
     };
     let served = Counts {
@@ -171,7 +176,7 @@ fn complete(workload: Workload) -> (Trial, Run) {
 #[test]
 fn a_peer_that_did_not_see_everything_is_an_error_that_says_so() {
     type Spoil = fn(&mut Run);
-    let cases: [(Workload, Spoil, &str); 15] = [
+    let cases: [(Workload, Spoil, &str); 16] = [
         (
             Workload::Cache,
             |run| run.results.objects = 19,
@@ -247,6 +252,11 @@ fn a_peer_that_did_not_see_everything_is_an_error_that_says_so() {
             |run| run.results.reconciles = 59,
             "peer has not reconciled each object three times, in all 60: 59",
         ),
+        (
+            Workload::Build,
+            |run| run.results.crates = 0,
+            "peer did not measure crates: 0",
+        ),
     ];
     for (workload, spoil, expected) in cases {
         let (trial, mut run) = complete(workload);
@@ -278,8 +288,8 @@ fn a_peer_leaves_out_what_it_does_not_measure_and_invents_nothing() {
 #[test]
 fn the_server_has_the_objects_of_the_workload_and_no_others() {
     for workload in Workload::USUAL.into_iter().chain(Workload::COUNTED) {
-        let (trial, _) = complete(workload);
-        let line = super::server::arguments(7, &trial);
+        let kind = workload.kind().expect("a kind of objects");
+        let line = super::server::arguments(7, kind, 20);
         let command = clap::Command::new("serve")
             .no_binary_name(true)
             .args(crate::server::arguments());
@@ -297,10 +307,13 @@ fn the_server_has_the_objects_of_the_workload_and_no_others() {
     }
 }
 
-fn trials(line: &[&str]) -> Vec<(&'static str, u64, u64, u64)> {
+fn settings(line: &[&str]) -> Result<Settings, String> {
     let command = clap::Command::new("bench").args(arguments());
-    let matches = command.get_matches_from([&["bench"], line].concat());
-    let settings = Settings::new(&matches).expect("settings");
+    Settings::new(&command.get_matches_from([&["bench"], line].concat()))
+}
+
+fn trials(line: &[&str]) -> Vec<(&'static str, u64, u64, u64)> {
+    let settings = settings(line).expect("settings");
     let trials = settings.trials();
     let told = |trial: &Trial| {
         let name = trial.workload.name();
@@ -331,12 +344,62 @@ fn each_workload_is_run_once_for_each_number_of_objects_and_a_paced_one_once() {
             ("latency", 1_000, 5_000, 0),
             ("allocations", 10, 7, 0),
             ("parked", 100_000, 0, 0),
+            ("build", 0, 0, 0),
         ]
     );
     assert_eq!(
         trials(&["--only", "sync,reconcile", "--objects", "10"]),
         [("cache", 10, 0, 0), ("reconcile", 10, 0, 0)]
     );
+}
+
+#[test]
+fn a_smoke_run_builds_nothing_clean() {
+    assert!(trials(&["--quick"]).iter().all(|trial| trial.0 != "build"));
+    let asked = settings(&["--quick", "--only", "build"]);
+    assert!(asked.is_err_and(|text| text.starts_with("--only build: ")));
+}
+
+#[test]
+fn only_those_with_a_smallest_operator_build_it() {
+    let settings = settings(&["--only", "build"]).expect("settings");
+    let peers = PEERS.iter().filter(|peer| settings.builds(peer));
+    let names: Vec<_> = peers.map(|peer| peer.name).collect();
+    assert_eq!(names, ["pilothouse", "kube-rs"]);
+    for name in names {
+        let folder = Place::new(true)
+            .repository
+            .join("bench/smallest")
+            .join(name);
+        assert!(folder.join("Cargo.toml").exists(), "{name}");
+    }
+}
+
+#[test]
+fn a_crate_is_counted_once_and_the_program_is_the_operators() {
+    let artifact = |package: &str, kind: &str, executable: &str| {
+        format!(
+            "{{\"reason\":\"compiler-artifact\",\"package_id\":\"{package}\",\
+             \"target\":{{\"kind\":[\"{kind}\"]}},\"executable\":{executable}}}\n"
+        )
+    };
+    let other = "{\"reason\":\"build-script-executed\",\"package_id\":\"c\"}\n";
+    let end = "{\"reason\":\"build-finished\",\"success\":true}\n";
+    let lines = [
+        artifact("a", "custom-build", "\"/x/build-script-build\""),
+        artifact("a", "lib", "null"),
+        other.to_owned(),
+        artifact("b", "bin", "\"/x/smallest\""),
+        artifact("d", "proc-macro", "null"),
+        end.to_owned(),
+    ];
+    let built = Built {
+        crates: 3,
+        program: "/x/smallest".into(),
+    };
+    assert_eq!(Built::read(lines.concat().as_bytes()), Ok(built));
+    let library = Built::read(lines[..2].concat().as_bytes());
+    assert_eq!(library, Err("it built no program".to_owned()));
 }
 
 #[test]

@@ -43,7 +43,7 @@ impl Trial {
         limit: Duration,
     ) -> Result<Run, Box<dyn Error>> {
         server.reset()?;
-        let before = Moment::now(server.id())?;
+        let before = Moment::now(Some(server.id()))?;
         let mut child = Command::new(program)
             .env("KUBECONFIG", kubeconfig)
             .env("BENCH_WORKLOAD", self.workload.name())
@@ -66,7 +66,7 @@ impl Trial {
                     Workload::Parked => server.modify(synced * self.objects)?,
                     Workload::Latency => server.pace(PACE, self.events)?,
                     Workload::Relist => server.relist(self.percent)?,
-                    Workload::Reconcile | Workload::Apply => {}
+                    Workload::Reconcile | Workload::Apply | Workload::Build => {}
                 }
             } else {
                 results = Some(
@@ -76,7 +76,7 @@ impl Trial {
             }
         }
         child.end(peer.name)?;
-        let after = Moment::now(server.id())?;
+        let after = Moment::now(Some(server.id()))?;
         let results: Results =
             results.ok_or_else(|| format!("{} ended without a result", peer.name))?;
         let run = Run {
@@ -87,6 +87,14 @@ impl Trial {
         };
         self.check(peer.name, &run)?;
         Ok(run)
+    }
+
+    /// What it is called while it runs.
+    pub(super) fn name(&self) -> String {
+        match self.workload.kind() {
+            Some(_) => format!("{}, {} objects", self.workload.name(), self.objects),
+            None => self.workload.name().to_owned(),
+        }
     }
 
     /// Whether a peer saw everything, and measured what its workload is for.
@@ -134,6 +142,12 @@ impl Trial {
                     ("parked_bytes", results.parked_bytes as f64),
                 ])
             }
+            Workload::Build => measured(&[
+                ("build_seconds", results.build_seconds),
+                ("build_cpu", results.build_cpu),
+                ("crates", results.crates as f64),
+                ("binary", results.binary as f64),
+            ]),
             Workload::Reconcile | Workload::Apply => {
                 count(
                     "has not reconciled each object once of",

@@ -11,7 +11,7 @@ const MODULES: [&str; 2] = ["k8s.io/client-go", "sigs.k8s.io/controller-runtime"
 /// A file that says what one or several peers are built with.
 pub(super) struct Lock {
     /// Whose it is.
-    pub(super) who: &'static str,
+    pub(super) who: String,
     pub(super) file: PathBuf,
     /// What is named of it.
     pub(super) names: &'static [&'static str],
@@ -24,20 +24,35 @@ impl Lock {
     pub(super) fn new(peer: &Peer, place: &Place) -> Self {
         if peer.is_go() {
             return Self {
-                who: "Go",
+                who: "Go".to_owned(),
                 file: place.peers().join("go/go.mod"),
                 names: &MODULES,
                 versions: modules,
             };
         }
         Self {
-            who: peer.folder,
+            who: peer.folder.to_owned(),
             file: place.peers().join(peer.folder).join("Cargo.lock"),
             names: if peer.is_ours() {
                 &CRATES[1..]
             } else {
                 &CRATES
             },
+            versions: crates,
+        }
+    }
+
+    /// That of the smallest operator on a peer in Rust, which has no allocator of its own.
+    pub(super) fn of_smallest(peer: &Peer, place: &Place) -> Self {
+        let usual = Self::new(peer, place);
+        let names = usual
+            .names
+            .split_last()
+            .map_or(usual.names, |(_, names)| names);
+        Self {
+            who: format!("smallest operator on {}", peer.folder),
+            file: place.smallest(peer).join("Cargo.lock"),
+            names,
             versions: crates,
         }
     }
@@ -68,18 +83,15 @@ impl Lock {
     }
 }
 
-/// The versions that these peers, which have been built, are made of.
-pub(super) fn of<'a>(
-    peers: impl IntoIterator<Item = &'a Peer>,
-    place: &Place,
-) -> Result<String, String> {
-    let mut locks: Vec<Lock> = Vec::new();
-    for lock in peers.into_iter().map(|peer| Lock::new(peer, place)) {
-        if locks.iter().all(|known| known.file != lock.file) {
-            locks.push(lock);
+/// What all these files say, each told once.
+pub(super) fn of(locks: impl IntoIterator<Item = Lock>) -> Result<String, String> {
+    let mut each: Vec<Lock> = Vec::new();
+    for lock in locks {
+        if each.iter().all(|known| known.file != lock.file) {
+            each.push(lock);
         }
     }
-    let read: Result<Vec<_>, _> = locks.iter().map(Lock::read).collect();
+    let read: Result<Vec<_>, _> = each.iter().map(Lock::read).collect();
     read.map(|read| read.join("; "))
 }
 

@@ -1,6 +1,7 @@
 use super::{
     peer::{PEERS, Peer, Place},
     versions::{Lock, of},
+    workload::Workload,
 };
 
 const CARGO: &str = r#"version = 4
@@ -84,7 +85,8 @@ fn a_version_that_is_missing_is_an_error_that_names_the_file() {
         repository: "/nowhere".into(),
         ..Place::new(false)
     };
-    let missing = of(&PEERS, &nowhere).expect_err("there are no files");
+    let missing = of(PEERS.iter().map(|peer| Lock::new(peer, &nowhere)));
+    let missing = missing.expect_err("there are no files");
     assert!(
         missing.starts_with("/nowhere/bench/peers/pilothouse/Cargo.lock: "),
         "{missing}"
@@ -94,11 +96,19 @@ fn a_version_that_is_missing_is_an_error_that_names_the_file() {
 #[test]
 fn each_lock_file_is_named_once_and_those_of_the_repository_have_all() {
     // Those of Pilothouse are there when it has been built.
-    let peers = PEERS.iter().filter(|peer| !peer.is_ours());
-    let versions = of(peers, &Place::new(false)).expect("versions");
+    let peers = || PEERS.iter().filter(|peer| !peer.is_ours());
+    let place = Place::new(false);
+    let usual = peers().map(|peer| Lock::new(peer, &place));
+    let smallest = peers().filter(|peer| peer.can(Workload::Build));
+    let smallest = smallest.map(|peer| Lock::of_smallest(peer, &place));
+    let versions = of(usual.chain(smallest)).expect("versions");
     let whose: Vec<_> = versions
         .split("; ")
         .filter_map(|part| part.split_once(": ").map(|(who, _)| who))
         .collect();
-    assert_eq!(whose, ["kube-rs", "Go"], "{versions}");
+    assert_eq!(
+        whose,
+        ["kube-rs", "Go", "smallest operator on kube-rs"],
+        "{versions}"
+    );
 }

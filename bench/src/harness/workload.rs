@@ -11,7 +11,7 @@ pub(super) const PACED_OBJECTS: u64 = 1_000;
 /// How many objects `parked` has, unless it is quick.
 pub(super) const PARKED_OBJECTS: u64 = 100_000;
 
-/// A program that every peer has; `BENCH_WORKLOAD` names it.
+/// What a peer's program does, told by `BENCH_WORKLOAD`; or, of `Build`, what is done with another one.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Workload {
     /// A cache of Pods, into which modifications come.
@@ -30,6 +30,8 @@ pub(super) enum Workload {
     Allocations,
     /// A controller of ConfigMaps that wants to see each again in an hour; memory is counted.
     Parked,
+    /// The smallest operator is built, and not run.
+    Build,
 }
 
 impl Workload {
@@ -41,6 +43,17 @@ impl Workload {
         Self::Latency,
         Self::Relist,
         Self::Churn,
+    ];
+
+    /// The usual ones, and what does not depend on an allocator.
+    pub(super) const PLAIN: [Self; 7] = [
+        Self::Cache,
+        Self::Reconcile,
+        Self::Apply,
+        Self::Latency,
+        Self::Relist,
+        Self::Churn,
+        Self::Build,
     ];
 
     /// Those in which allocations are counted, which takes time.
@@ -57,22 +70,16 @@ impl Workload {
             Self::Churn => "churn",
             Self::Allocations => "allocations",
             Self::Parked => "parked",
+            Self::Build => "build",
         }
     }
 
-    /// What the server has.
-    pub(super) fn kind(self) -> Kind {
+    /// What the server has; nothing runs against it without.
+    pub(super) fn kind(self) -> Option<Kind> {
         match self {
-            Self::Cache | Self::Relist | Self::Churn | Self::Allocations => Kind::Pod,
-            Self::Reconcile | Self::Apply | Self::Latency | Self::Parked => Kind::ConfigMap,
-        }
-    }
-
-    /// The server's argument that says how many.
-    pub(super) fn argument(self) -> &'static str {
-        match self {
-            Self::Cache | Self::Relist | Self::Churn | Self::Allocations => "--pods",
-            Self::Reconcile | Self::Apply | Self::Latency | Self::Parked => "--config-maps",
+            Self::Cache | Self::Relist | Self::Churn | Self::Allocations => Some(Kind::Pod),
+            Self::Reconcile | Self::Apply | Self::Latency | Self::Parked => Some(Kind::ConfigMap),
+            Self::Build => None,
         }
     }
 }
