@@ -91,15 +91,25 @@ const KUBE: &str = "`Client::try_default`, `watcher::Config::default` (kube-runt
     The smallest operator: what its examples of a minimal controller ask for; `client`, `derive`, `runtime` and the default features, which are rustls with ring, \
     and a subscriber for logs; no metrics, no health, no command line";
 
-const CLIENT_GO: &str = "typed clientset and shared informer factory. Protobuf, the typed clients' default for built-in kinds (client-go `rest/request.go` `UseProtobufAsDefault`) as controller-runtime's (`pkg/client/apiutil/apimachinery.go` `createRestConfig`). WatchListClient on (client-go `features/known_features.go`), QPS -1 (controller-runtime `pkg/client/config/config.go`), one handler. Managed fields kept";
+const CLIENT_GO: &str = "typed clientset and shared informer factory. Protobuf, the typed clients' default for built-in kinds (client-go `rest/request.go` `UseProtobufAsDefault`) as controller-runtime's (`pkg/client/apiutil/apimachinery.go` `createRestConfig`). WatchListClient on (client-go `features/known_features.go`), QPS -1 (controller-runtime `pkg/client/config/config.go`), one handler. Managed fields kept. Allocations are `Mallocs` and `TotalAlloc` of `runtime.MemStats`, which Go always counts";
 
-const CONTROLLER_RUNTIME: &str = "`ctrl.GetConfig`, `ctrl.NewManager`, `For(&corev1.ConfigMap{})`: protobuf for built-in kinds (`pkg/client/apiutil/apimachinery.go` `createRestConfig`), QPS -1 (`pkg/client/config/config.go`), the priority queue on, reads from the cache as copies, reading one's own writes off, no leader election; metrics server off, which is not the default. 16 workers, of which the default is 1; a child by `client.Apply` with `ForceOwnership`, without `Owns`. Its logger from errors on";
+const CONTROLLER_RUNTIME: &str = "`ctrl.GetConfig`, `ctrl.NewManager`, `For(&corev1.ConfigMap{})`: protobuf for built-in kinds (`pkg/client/apiutil/apimachinery.go` `createRestConfig`), QPS -1 (`pkg/client/config/config.go`), the priority queue on, reads from the cache as copies, reading one's own writes off, no leader election; metrics server off, which is not the default. 16 workers, of which the default is 1; a child by `client.Apply` with `ForceOwnership`, without `Owns`. Its logger from errors on. Memory in use, for keys that wait, is `HeapAlloc` of `runtime.MemStats` after two collections";
 
 /// What a program without a controller can do.
-const CACHES: [Workload; 3] = [Workload::Cache, Workload::Relist, Workload::Churn];
+const CACHES: [Workload; 4] = [
+    Workload::Cache,
+    Workload::Relist,
+    Workload::Churn,
+    Workload::Allocations,
+];
 
 /// What a program with a controller is for.
-const CONTROLLERS: [Workload; 3] = [Workload::Reconcile, Workload::Apply, Workload::Latency];
+const CONTROLLERS: [Workload; 4] = [
+    Workload::Reconcile,
+    Workload::Apply,
+    Workload::Latency,
+    Workload::Parked,
+];
 
 /// Everyone.
 pub(super) const PEERS: [Peer; 11] = [

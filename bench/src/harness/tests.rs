@@ -8,7 +8,7 @@ use super::{
     build::Built,
     machine,
     part::Part,
-    peer::{PEERS, Place},
+    peer::{PEERS, Peer, Place},
     plot::{Line, Panel, short, step, svg},
     protobuf,
     run::{Counts, Results, Run, Runs},
@@ -400,6 +400,14 @@ fn a_crate_is_counted_once_and_the_program_is_the_operators() {
     assert_eq!(Built::read(lines.concat().as_bytes()), Ok(built));
     let library = Built::read(lines[..2].concat().as_bytes());
     assert_eq!(library, Err("it built no program".to_owned()));
+}
+
+#[test]
+fn those_in_go_have_each_workload_that_is_run() {
+    for part in Part::ALL.into_iter().filter(|part| *part != Part::Build) {
+        let can = |peer: &&Peer| peer.is_go() && peer.can(part.workload());
+        assert!(PEERS.iter().find(can).is_some(), "{part:?}");
+    }
 }
 
 #[test]

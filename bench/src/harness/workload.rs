@@ -56,7 +56,7 @@ impl Workload {
         Self::Build,
     ];
 
-    /// Those in which allocations are counted, which takes time.
+    /// Those in which allocations are counted, which takes time unless the runtime always does it.
     pub(super) const COUNTED: [Self; 2] = [Self::Allocations, Self::Parked];
 
     /// What peers are told.

@@ -27,7 +27,12 @@ import (
 )
 
 func main() {
-	process.Run(map[string]func(process.Results) error{"cache": changes, "churn": changes, "relist": relist})
+	process.Run(map[string]func(process.Results) error{
+		"cache":       changes,
+		"churn":       changes,
+		"allocations": changes,
+		"relist":      relist,
+	})
 }
 
 // start is a cache that tells of changes, when it is full and has rested.
@@ -94,13 +99,14 @@ func changes(results process.Results) error {
 	}); err != nil {
 		return err
 	}
-	before := process.CPU()
+	before, allocated := process.CPU(), process.NowAllocated()
 	os.Stdout.WriteString("synced\n")
 	if wanted > 0 {
 		<-first
 		begin := time.Now()
 		<-last
 		results["events_seconds"], results["events_cpu"] = time.Since(begin).Seconds(), process.CPU()-before
+		results.Allocated(allocated)
 		time.Sleep(time.Second)
 	}
 	results["events"] = float64(seen.Load())

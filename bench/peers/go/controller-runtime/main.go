@@ -38,11 +38,12 @@ func main() {
 		"reconcile": nothing,
 		"apply":     children,
 		"latency":   latency,
+		"parked":    parked,
 	})
 }
 
 // reconciler is what a user writes, but for the lookup, which is the same for all.
-type reconciler func(ctx context.Context, c client.Client, object *corev1.ConfigMap) error
+type reconciler func(ctx context.Context, c client.Client, object *corev1.ConfigMap) (ctrl.Result, error)
 
 // start runs a controller beside what is measured.
 func start(reconciler reconciler) error {
@@ -67,7 +68,7 @@ func start(reconciler reconciler) error {
 			if err := c.Get(ctx, request.NamespacedName, object); err != nil {
 				return ctrl.Result{}, client.IgnoreNotFound(err)
 			}
-			return ctrl.Result{}, reconciler(ctx, c, object)
+			return reconciler(ctx, c, object)
 		}))
 	if err != nil {
 		return err
@@ -82,12 +83,14 @@ func start(reconciler reconciler) error {
 
 // nothing is done.
 func nothing(results process.Results) error {
-	return drained(results, func(context.Context, client.Client, *corev1.ConfigMap) error { return nil })
+	return drained(results, func(context.Context, client.Client, *corev1.ConfigMap) (ctrl.Result, error) {
+		return ctrl.Result{}, nil
+	})
 }
 
 // children are applied, one of each.
 func children(results process.Results) error {
-	return drained(results, func(ctx context.Context, c client.Client, object *corev1.ConfigMap) error {
+	return drained(results, func(ctx context.Context, c client.Client, object *corev1.ConfigMap) (ctrl.Result, error) {
 		owner := meta.OwnerReference().
 			WithAPIVersion("v1").
 			WithKind("ConfigMap").
@@ -98,7 +101,7 @@ func children(results process.Results) error {
 		child := apply.ConfigMap("child-"+object.Name, object.Namespace).
 			WithOwnerReferences(owner).
 			WithData(map[string]string{"text": object.Name})
-		return c.Apply(ctx, child, client.FieldOwner("bench"), client.ForceOwnership)
+		return ctrl.Result{}, c.Apply(ctx, child, client.FieldOwner("bench"), client.ForceOwnership)
 	})
 }
 
@@ -108,12 +111,12 @@ func drained(results process.Results, reconciler reconciler) error {
 		return err
 	}
 	drain := process.NewDrain(objects)
-	err = start(func(ctx context.Context, c client.Client, object *corev1.ConfigMap) error {
-		if err := reconciler(ctx, c, object); err != nil {
-			return err
+	err = start(func(ctx context.Context, c client.Client, object *corev1.ConfigMap) (ctrl.Result, error) {
+		result, err := reconciler(ctx, c, object)
+		if err == nil {
+			drain.Reconciled()
 		}
-		drain.Reconciled()
-		return nil
+		return result, err
 	})
 	if err != nil {
 		return err
@@ -133,12 +136,12 @@ func latency(results process.Results) error {
 		return err
 	}
 	drain, stamps := process.NewDrain(objects), process.NewStamps(events)
-	err = start(func(_ context.Context, _ client.Client, object *corev1.ConfigMap) error {
+	err = start(func(_ context.Context, _ client.Client, object *corev1.ConfigMap) (ctrl.Result, error) {
 		if stamp, found := object.Annotations["bench/stamp"]; found {
-			return stamps.Reconciled(stamp)
+			return ctrl.Result{}, stamps.Reconciled(stamp)
 		}
 		drain.Reconciled()
-		return nil
+		return ctrl.Result{}, nil
 	})
 	if err != nil {
 		return err
@@ -146,5 +149,25 @@ func latency(results process.Results) error {
 	drain.Measure(results)
 	os.Stdout.WriteString("synced\n")
 	stamps.Measure(results)
+	return nil
+}
+
+// parked objects are to be seen again later, in the end.
+func parked(results process.Results) error {
+	objects, err := process.Setting("BENCH_OBJECTS")
+	if err != nil {
+		return err
+	}
+	phases := process.NewPhases(objects)
+	err = start(func(context.Context, client.Client, *corev1.ConfigMap) (ctrl.Result, error) {
+		if phases.Reconciled() {
+			return ctrl.Result{RequeueAfter: process.Later}, nil
+		}
+		return ctrl.Result{}, nil
+	})
+	if err != nil {
+		return err
+	}
+	phases.Measure(results)
 	return nil
 }

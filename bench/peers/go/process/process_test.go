@@ -42,3 +42,29 @@ func TestAStampCountsOnce(t *testing.T) {
 		t.Error(results)
 	}
 }
+
+func TestOnlyTheThirdReconcileOfAllIsForLater(t *testing.T) {
+	phases := NewPhases(2)
+	for count := range 6 {
+		if later := phases.Reconciled(); later != (count >= 4) {
+			t.Errorf("%d: %v", count, later)
+		}
+	}
+	results := Results{}
+	phases.Measure(results)
+	if results["reconciles"] != 6 || results["objects"] != 2 || results["idle_bytes"] <= 0 || results["parked_bytes"] <= 0 {
+		t.Error(results)
+	}
+}
+
+func TestAllocationsAreCountedSinceTheMoment(t *testing.T) {
+	before, results := NowAllocated(), Results{}
+	var kept [][]byte
+	for range 100 {
+		kept = append(kept, make([]byte, 1000))
+	}
+	results.Allocated(before)
+	if len(kept) != 100 || results["allocations"] < 100 || results["allocated"] < 100_000 {
+		t.Error(results)
+	}
+}
