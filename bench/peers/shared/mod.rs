@@ -7,3 +7,4 @@ pub mod phases;
 pub mod process;
 pub mod readers;
 pub mod stamps;
+pub mod watches;

@@ -165,7 +165,7 @@ impl Bench<'_> {
             kind,
             trial.objects,
             file,
-            settings.tls,
+            settings.tls || trial.workload.is_secure(),
             &self.kubeconfig,
         )?;
         let mut raws = String::new();

@@ -25,13 +25,15 @@ pub(super) enum Part {
     Allocations,
     /// What is kept for a reconcile that is to come.
     Parked,
+    /// How long a lease's renewal takes beside many watches.
+    Watches,
     /// What it takes to build the smallest operator.
     Build,
 }
 
 impl Part {
     /// All.
-    pub(super) const ALL: [Self; 10] = [
+    pub(super) const ALL: [Self; 11] = [
         Self::Sync,
         Self::Modified,
         Self::Reconcile,
@@ -41,6 +43,7 @@ impl Part {
         Self::Churn,
         Self::Allocations,
         Self::Parked,
+        Self::Watches,
         Self::Build,
     ];
 
@@ -56,6 +59,7 @@ impl Part {
             Self::Churn => "churn",
             Self::Allocations => "allocations",
             Self::Parked => "parked",
+            Self::Watches => "watches",
             Self::Build => "build",
         }
     }
@@ -71,6 +75,7 @@ impl Part {
             Self::Churn => Workload::Churn,
             Self::Allocations => Workload::Allocations,
             Self::Parked => Workload::Parked,
+            Self::Watches => Workload::Watches,
             Self::Build => Workload::Build,
         }
     }
@@ -87,6 +92,9 @@ impl Part {
             Self::Churn => "Deletions and creations into the cache".to_owned(),
             Self::Allocations => "Allocations for a modification".to_owned(),
             Self::Parked => "Memory of keys that wait for an hour".to_owned(),
+            Self::Watches => {
+                "Renewals of a lease beside 300 watches, 50 unread, over TLS".to_owned()
+            }
             Self::Build => "Clean release build of the smallest operator".to_owned(),
         }
     }
@@ -100,6 +108,7 @@ impl Part {
             Self::Relist => &RELIST,
             Self::Allocations => &ALLOCATIONS,
             Self::Parked => &PARKED,
+            Self::Watches => &WATCHES,
             Self::Build => &BUILD,
         }
     }
@@ -288,6 +297,40 @@ const PARKED: [Measure; 2] = [
         digits: 0,
         value: |run| per(run.results.idle_bytes as f64, run.results.objects),
     },
+];
+
+const WATCHES: [Measure; 6] = [
+    Measure {
+        name: "p50, µs",
+        more: false,
+        digits: 0,
+        value: |run| run.results.renewal_p50,
+    },
+    Measure {
+        name: "p99, µs",
+        more: false,
+        digits: 0,
+        value: |run| run.results.renewal_p99,
+    },
+    Measure {
+        name: "longest, µs",
+        more: false,
+        digits: 0,
+        value: |run| run.results.renewal_max,
+    },
+    Measure {
+        name: "p50 without watches, µs",
+        more: false,
+        digits: 0,
+        value: |run| run.results.alone_p50,
+    },
+    Measure {
+        name: "p99 without watches, µs",
+        more: false,
+        digits: 0,
+        value: |run| run.results.alone_p99,
+    },
+    CONNECTIONS,
 ];
 
 const BUILD: [Measure; 4] = [

@@ -83,11 +83,11 @@ const fn go(
 
 const OURS: &str = "`Client::new(Config::infer())` and `Informers::new`: nothing set. Streamed list, managed fields left out, JSON. One listener. \
     Controllers: `Operator::start` without an election, metrics counted and not served, a `Reconciler` with `concurrency(16)`; a child by `owns` and `Context::apply`. \
-    Nobody subscribes to its logs. \
+    Nobody subscribes to its logs. Over TLS HTTP/2. \
     The smallest operator: no features but the default ones, `serde`";
 const KUBE: &str = "`Client::try_default`, `watcher::Config::default` (kube-runtime `watcher.rs`: pages of 500, then a watch), `reflector`. JSON. Managed fields kept. \
     Controllers: `Controller::new` with `Config::default().concurrency(16)`; a child by `Api::patch` with a forced `Patch::Apply`, without `owns`. \
-    Nobody subscribes to its logs. \
+    Nobody subscribes to its logs. Over TLS HTTP/1.1, which has a connection for each watch (kube-client `client/config_ext.rs`: `enable_http1`). \
     The smallest operator: what its examples of a minimal controller ask for; `client`, `derive`, `runtime` and the default features, which are rustls with ring, \
     and a subscriber for logs; no metrics, no health, no command line";
 

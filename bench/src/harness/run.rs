@@ -52,6 +52,15 @@ pub(super) struct Results {
     /// reconciled again later.
     pub(super) idle_bytes: u64,
     pub(super) parked_bytes: u64,
+    /// How long a renewal of a lease took before there was a watch, and beside them.
+    pub(super) alone_p50: f64,
+    pub(super) alone_p99: f64,
+    pub(super) renewals: u64,
+    pub(super) renewal_p50: f64,
+    pub(super) renewal_p99: f64,
+    pub(super) renewal_max: f64,
+    /// How many watches were told of events meanwhile.
+    pub(super) watches: u64,
     /// Of a clean build.
     pub(super) build_seconds: f64,
     pub(super) build_cpu: f64,
@@ -80,6 +89,8 @@ pub(super) struct Counts {
     pub(super) connections: u64,
     /// Objects that were applied.
     pub(super) applies: u64,
+    /// Leases that were renewed.
+    pub(super) renewals: u64,
 }
 
 impl Run {

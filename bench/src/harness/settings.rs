@@ -8,7 +8,7 @@ use super::{
     part::Part,
     peer::{PEERS, Peer},
     trial::Trial,
-    workload::{PACED_OBJECTS, PARKED_OBJECTS, Workload},
+    workload::{PACED_OBJECTS, PARKED_OBJECTS, WATCHED_OBJECTS, Workload},
 };
 
 /// What is measured, of whom and how often.
@@ -22,6 +22,8 @@ pub(super) struct Settings {
     pub(super) events: u64,
     /// How many modifications have stamps.
     pub(super) paced: u64,
+    /// How many renewals of a lease there are, twice.
+    pub(super) renewals: u64,
     /// How many objects are reconciled again later.
     pub(super) parked: u64,
     pub(super) only: Vec<Part>,
@@ -101,15 +103,22 @@ impl Settings {
             return Err(format!("--events {events}: from 2 to 50000000"));
         }
         let only = texts("only");
-        // In release, which is what takes its time.
-        if quick && only.iter().any(|name| name == Part::Build.name()) {
-            return Err("--only build: not in a smoke run, leave --quick out".to_owned());
+        let is_long = |part: &Part| matches!(part, Part::Watches | Part::Build);
+        let is_asked = |part: &Part| only.iter().any(|name| name == part.name());
+        if let Some(part) = Part::ALL
+            .iter()
+            .find(|part| quick && is_long(part) && is_asked(part))
+        {
+            return Err(format!(
+                "--only {}: it takes too long for a smoke run, leave --quick out",
+                part.name()
+            ));
         }
         let only = Part::ALL
             .into_iter()
             .filter(|part| match only.is_empty() {
-                true => !quick || *part != Part::Build,
-                false => only.iter().any(|name| name == part.name()),
+                true => !quick || !is_long(part),
+                false => is_asked(part),
             })
             .collect();
         let most = objects.iter().max().copied().unwrap_or(0);
@@ -127,6 +136,7 @@ impl Settings {
             objects,
             events,
             paced: if quick { 1_000 } else { 5_000 },
+            renewals: 1_000,
             parked: if quick { 1_000 } else { PARKED_OBJECTS },
         })
     }
@@ -171,6 +181,7 @@ impl Settings {
         let fewest = self.objects.iter().min().copied().unwrap_or(1);
         add(Workload::Allocations, fewest, self.events, 0);
         add(Workload::Parked, self.parked, 0, 0);
+        add(Workload::Watches, WATCHED_OBJECTS, self.renewals, 0);
         add(Workload::Build, 0, 0, 0);
         trials
     }

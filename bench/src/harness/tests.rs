@@ -155,6 +155,12 @@ fn complete(workload: Workload) -> (Trial, Run) {
         allocated: 1,
         idle_bytes: 1,
         parked_bytes: 1,
+        alone_p99: 1.0,
+        renewals: 200,
+        renewal_p50: 1.0,
+        renewal_p99: 1.0,
+        renewal_max: 1.0,
+        watches: 250,
         build_seconds: 1.0,
         build_cpu: 1.0,
         crates: 1,
@@ -164,6 +170,7 @@ fn complete(workload: Workload) -> (Trial, Run) {
     let served = Counts {
         connections: 2,
         applies: if workload == Workload::Apply { 20 } else { 0 },
+        renewals: 400,
     };
     let run = Run {
         results,
@@ -176,7 +183,7 @@ fn complete(workload: Workload) -> (Trial, Run) {
 #[test]
 fn a_peer_that_did_not_see_everything_is_an_error_that_says_so() {
     type Spoil = fn(&mut Run);
-    let cases: [(Workload, Spoil, &str); 16] = [
+    let cases: [(Workload, Spoil, &str); 18] = [
         (
             Workload::Cache,
             |run| run.results.objects = 19,
@@ -251,6 +258,16 @@ fn a_peer_that_did_not_see_everything_is_an_error_that_says_so() {
             Workload::Parked,
             |run| run.results.reconciles = 59,
             "peer has not reconciled each object three times, in all 60: 59",
+        ),
+        (
+            Workload::Watches,
+            |run| run.results.watches = 249,
+            "peer has not all watches that are read, with events, of 250: 249",
+        ),
+        (
+            Workload::Watches,
+            |run| run.served.renewals = 200,
+            "peer has not sent all renewals of 400: 200",
         ),
         (
             Workload::Build,
@@ -344,6 +361,7 @@ fn each_workload_is_run_once_for_each_number_of_objects_and_a_paced_one_once() {
             ("latency", 1_000, 5_000, 0),
             ("allocations", 10, 7, 0),
             ("parked", 100_000, 0, 0),
+            ("watches", 100, 1_000, 0),
             ("build", 0, 0, 0),
         ]
     );
@@ -354,10 +372,12 @@ fn each_workload_is_run_once_for_each_number_of_objects_and_a_paced_one_once() {
 }
 
 #[test]
-fn a_smoke_run_builds_nothing_clean() {
-    assert!(trials(&["--quick"]).iter().all(|trial| trial.0 != "build"));
-    let asked = settings(&["--quick", "--only", "build"]);
-    assert!(asked.is_err_and(|text| text.starts_with("--only build: ")));
+fn a_smoke_run_does_nothing_that_takes_long() {
+    for long in ["watches", "build"] {
+        assert!(trials(&["--quick"]).iter().all(|trial| trial.0 != long));
+        let asked = settings(&["--quick", "--only", long]);
+        assert!(asked.is_err_and(|text| text.starts_with(&format!("--only {long}: "))));
+    }
 }
 
 #[test]
@@ -404,7 +424,10 @@ fn a_crate_is_counted_once_and_the_program_is_the_operators() {
 
 #[test]
 fn those_in_go_have_each_workload_that_is_run() {
-    for part in Part::ALL.into_iter().filter(|part| *part != Part::Build) {
+    for part in Part::ALL
+        .into_iter()
+        .filter(|part| !matches!(part, Part::Watches | Part::Build))
+    {
         let can = |peer: &&Peer| peer.is_go() && peer.can(part.workload());
         assert!(PEERS.iter().find(can).is_some(), "{part:?}");
     }

@@ -18,7 +18,7 @@ use super::{
     peer::Peer,
     run::{Results, Run},
     server::Server,
-    workload::{PACE, Workload},
+    workload::{PACE, READ_WATCHES, WATCHED_PACE, Workload},
 };
 
 /// What a run is to do.
@@ -65,6 +65,8 @@ impl Trial {
                     Workload::Churn => server.churn(self.events)?,
                     Workload::Parked => server.modify(synced * self.objects)?,
                     Workload::Latency => server.pace(PACE, self.events)?,
+                    // For as long as it takes.
+                    Workload::Watches => server.pace(WATCHED_PACE, u64::MAX >> 32)?,
                     Workload::Relist => server.relist(self.percent)?,
                     Workload::Reconcile | Workload::Apply | Workload::Build => {}
                 }
@@ -140,6 +142,22 @@ impl Trial {
                 measured(&[
                     ("idle_bytes", results.idle_bytes as f64),
                     ("parked_bytes", results.parked_bytes as f64),
+                ])
+            }
+            Workload::Watches => {
+                count(
+                    "has not all watches that are read, with events, of",
+                    results.watches,
+                    READ_WATCHES,
+                )?;
+                count("has not renewed as often as", results.renewals, self.events)?;
+                let renewals = run.served.renewals;
+                count("has not sent all renewals of", renewals, 2 * self.events)?;
+                measured(&[
+                    ("alone_p99", results.alone_p99),
+                    ("renewal_p50", results.renewal_p50),
+                    ("renewal_p99", results.renewal_p99),
+                    ("renewal_max", results.renewal_max),
                 ])
             }
             Workload::Build => measured(&[

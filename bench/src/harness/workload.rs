@@ -11,6 +11,13 @@ pub(super) const PACED_OBJECTS: u64 = 1_000;
 /// How many objects `parked` has, unless it is quick.
 pub(super) const PARKED_OBJECTS: u64 = 100_000;
 
+/// How many Pods `watches` has, and how many modifications of them in a second.
+pub(super) const WATCHED_OBJECTS: u64 = 100;
+pub(super) const WATCHED_PACE: u64 = 20;
+
+/// How many of its watches are read.
+pub(super) const READ_WATCHES: u64 = 250;
+
 /// What a peer's program does, told by `BENCH_WORKLOAD`; or, of `Build`, what is done with another one.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Workload {
@@ -30,6 +37,8 @@ pub(super) enum Workload {
     Allocations,
     /// A controller of ConfigMaps that wants to see each again in an hour; memory is counted.
     Parked,
+    /// A lease is renewed by a client that has 300 watches of Pods open, of which nobody reads 50.
+    Watches,
     /// The smallest operator is built, and not run.
     Build,
 }
@@ -45,14 +54,15 @@ impl Workload {
         Self::Churn,
     ];
 
-    /// The usual ones, and what does not depend on an allocator.
-    pub(super) const PLAIN: [Self; 7] = [
+    /// The usual ones, and what an allocator matters little for.
+    pub(super) const PLAIN: [Self; 8] = [
         Self::Cache,
         Self::Reconcile,
         Self::Apply,
         Self::Latency,
         Self::Relist,
         Self::Churn,
+        Self::Watches,
         Self::Build,
     ];
 
@@ -70,6 +80,7 @@ impl Workload {
             Self::Churn => "churn",
             Self::Allocations => "allocations",
             Self::Parked => "parked",
+            Self::Watches => "watches",
             Self::Build => "build",
         }
     }
@@ -77,9 +88,16 @@ impl Workload {
     /// What the server has; nothing runs against it without.
     pub(super) fn kind(self) -> Option<Kind> {
         match self {
-            Self::Cache | Self::Relist | Self::Churn | Self::Allocations => Some(Kind::Pod),
+            Self::Cache | Self::Relist | Self::Churn | Self::Allocations | Self::Watches => {
+                Some(Kind::Pod)
+            }
             Self::Reconcile | Self::Apply | Self::Latency | Self::Parked => Some(Kind::ConfigMap),
             Self::Build => None,
         }
+    }
+
+    /// Whether it is over TLS whatever is asked for: only then a peer may want HTTP/2.
+    pub(super) fn is_secure(self) -> bool {
+        self == Self::Watches
     }
 }

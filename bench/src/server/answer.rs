@@ -37,7 +37,7 @@ pub(super) fn answer(
     if method != Method::GET {
         return failure(
             StatusCode::METHOD_NOT_ALLOWED,
-            &format!("{method} {path}: this server is only read, but for applies"),
+            &format!("{method} {path}: this server is only read, but for applies and leases"),
         );
     }
     let Some(stock) = served.stock(path) else {

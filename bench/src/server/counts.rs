@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(super) struct Counts {
     connections: AtomicU64,
     applies: AtomicU64,
+    renewals: AtomicU64,
 }
 
 impl Counts {
@@ -20,17 +21,24 @@ impl Counts {
         self.applies.fetch_add(1, Ordering::Relaxed) + 1
     }
 
+    /// A lease is renewed: the how-manieth it is, from 1.
+    pub(super) fn renewal(&self) -> u64 {
+        self.renewals.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
     pub(super) fn reset(&self) {
         self.connections.store(0, Ordering::Relaxed);
         self.applies.store(0, Ordering::Relaxed);
+        self.renewals.store(0, Ordering::Relaxed);
     }
 
     /// As the harness reads it.
     pub(super) fn json(&self) -> String {
         format!(
-            "{{\"connections\":{},\"applies\":{}}}",
+            "{{\"connections\":{},\"applies\":{},\"renewals\":{}}}",
             self.connections.load(Ordering::Relaxed),
-            self.applies.load(Ordering::Relaxed)
+            self.applies.load(Ordering::Relaxed),
+            self.renewals.load(Ordering::Relaxed)
         )
     }
 }

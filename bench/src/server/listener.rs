@@ -21,7 +21,7 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
-use super::{Served, answer, applied};
+use super::{Served, answer, applied, renewed};
 
 /// A certificate for this run.
 pub(super) struct Tls {
@@ -145,12 +145,18 @@ async fn serve(
                 let body = body.collect().await?.to_bytes();
                 return Ok::<_, hyper::Error>(applied::answer(&served, path, query, accept, &body));
             }
+            if head.method == Method::PUT {
+                let body = body.collect().await?.to_bytes();
+                return Ok(renewed::answer(&served, path, &body));
+            }
             Ok(answer::answer(&served, &head.method, path, query, accept))
         }
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder
         .http2()
+        // As an API server since 1.29.
+        .max_concurrent_streams(100)
         .initial_stream_window_size(1 << 24)
         .initial_connection_window_size(1 << 24);
     builder

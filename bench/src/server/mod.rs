@@ -13,6 +13,7 @@
 //!   written into the answer;
 //! * server-side apply of any ConfigMap: with what was sent and a UID, a resource version and managed fields in it. It is
 //!   not kept, and no watch tells of it;
+//! * updates of any Lease: with what was sent and a resource version in it, in JSON; it is not kept either;
 //! * all of this in protobuf for who accepts it, of kinds of which it was given the messages;
 //! * discovery of what there is.
 //!
@@ -35,6 +36,7 @@ mod kind;
 mod listener;
 mod messages;
 mod query;
+mod renewed;
 mod stock;
 mod target;
 mod wire;

@@ -11,6 +11,7 @@ use super::{
     answer::{Answer, answer},
     applied,
     received::{piece, whole},
+    renewed,
     target::now,
 };
 use crate::generator::FIRST_VERSION;
@@ -259,6 +260,39 @@ async fn what_is_not_served_is_named() {
 }
 
 #[tokio::test]
+async fn an_updated_lease_comes_back_with_another_version_each_time() {
+    let served = served();
+    let path = "/apis/coordination.k8s.io/v1/namespaces/a/leases/leader";
+    let sent = serde_json::json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "leader"},
+        "spec": {"leaseTransitions": 7},
+    });
+    let mut before = 0;
+    for count in 1..=2 {
+        let answer = renewed::answer(&served, path, &Bytes::from(sent.to_string()));
+        let mut lease = read(answer).await;
+        let metadata = lease["metadata"].as_object_mut().expect("metadata");
+        let version = metadata.remove("resourceVersion");
+        let version = version.and_then(|version| version.as_str()?.parse::<u64>().ok());
+        assert!(
+            version.is_some_and(|version| version > before),
+            "{version:?}"
+        );
+        before = version.unwrap_or(before);
+        assert_eq!(lease, sent);
+        let counts: Value = serde_json::from_str(&served.counts.json()).expect("JSON");
+        assert_eq!(counts["renewals"], count);
+    }
+    for (path, body, code) in [
+        ("/api/v1/namespaces/a/pods/b", sent.to_string(), 404),
+        (path, "[]".to_owned(), 400),
+    ] {
+        let answer = renewed::answer(&served, path, &Bytes::from(body));
+        assert_eq!(answer.status(), code, "{path}");
+    }
+}
+
+#[tokio::test]
 async fn a_stamp_is_an_annotation_beside_the_others_and_nothing_else_differs() {
     let served = served();
     for (path, count) in [("/api/v1/pods", PODS), ("/api/v1/configmaps", 3)] {
@@ -415,7 +449,7 @@ fn a_command_that_nobody_knows_is_an_error_that_names_those_there_are() {
     let served = served();
     assert_eq!(
         served.obey("counts").expect("a command").as_deref(),
-        Some("{\"connections\":0,\"applies\":0}")
+        Some("{\"connections\":0,\"applies\":0,\"renewals\":0}")
     );
     for wrong in ["modifi 3", "pace 3", "relist", ""] {
         let error = served.obey(wrong).expect_err(wrong).to_string();

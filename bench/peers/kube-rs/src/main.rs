@@ -20,6 +20,7 @@ mod shared;
 mod cache;
 mod controllers;
 mod relist;
+mod watches;
 
 #[cfg(feature = "jemalloc")]
 #[global_allocator]
@@ -35,6 +36,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         Ok("latency") => controllers::stamps(&mut results).await?,
         Ok("parked") => controllers::parked(&mut results).await?,
         Ok("relist") => relist::run(&mut results).await?,
+        Ok("watches") => watches::run(&mut results).await?,
         Ok(other) => return Err(format!("BENCH_WORKLOAD: {other} is not known here").into()),
     }
     results.print();

@@ -15,6 +15,7 @@ mod shared;
 mod cache;
 mod controllers;
 mod relist;
+mod watches;
 
 #[cfg(feature = "jemalloc")]
 #[global_allocator]
@@ -30,6 +31,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         Ok("latency") => controllers::stamps(&mut results).await?,
         Ok("parked") => controllers::parked(&mut results).await?,
         Ok("relist") => relist::run(&mut results).await?,
+        Ok("watches") => watches::run(&mut results).await?,
         Ok(other) => return Err(format!("BENCH_WORKLOAD: {other} is not known here").into()),
     }
     results.print();
