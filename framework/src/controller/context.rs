@@ -26,7 +26,7 @@ pub struct Context<K> {
     /// Number of this run, to tell what it applied from what an earlier one did.
     pub(super) run: u64,
     pub(super) cancellation: Cancellation,
-    pub(super) shared: Arc<Shared<K>>,
+    pub(super) shared: OwnCount<Shared<K>>,
     /// What it writes is not waited for.
     pub(super) uncached: bool,
     /// The children that this run asked for.
@@ -36,6 +36,10 @@ pub struct Context<K> {
     /// The finalizer that is to go.
     pub(super) finalizer: Option<Arc<str>>,
 }
+
+/// What is shared by a count that is a worker's own: that of the inner one would be changed by all workers all the time.
+#[allow(clippy::redundant_allocation)]
+pub(super) type OwnCount<T> = Arc<Arc<T>>;
 
 /// What all contexts of a controller have in common.
 pub(super) struct Shared<K> {

@@ -94,6 +94,7 @@ pub(super) async fn reconcile<R: Reconciler>(
 ) -> Result {
     let finalizers = &cx.shared.finalizers;
     if finalizers.is_empty() {
+        // Noted when the run began.
         return reconcile_and_prune(reconciler, object, cx).await;
     }
     if finalizers.cleans_up(&object) {
@@ -103,6 +104,7 @@ pub(super) async fn reconcile<R: Reconciler>(
     }
     let missing = finalizers.on(&object, false);
     if missing.is_empty() {
+        is_called(cx);
         return reconcile_and_prune(reconciler, object, cx).await;
     }
     let change = |present: &[String]| {
@@ -113,6 +115,7 @@ pub(super) async fn reconcile<R: Reconciler>(
     match Box::pin(set(object, cx, "add the finalizer to", false, change)).await? {
         Some(object) => {
             let cx = cx.of(object.clone());
+            is_called(&cx);
             reconcile_and_prune(reconciler, object, &cx).await
         }
         // It goes or is gone; the event is still to come.
@@ -126,7 +129,6 @@ async fn reconcile_and_prune<R: Reconciler>(
     cx: &Context<R::Resource>,
 ) -> Result {
     let deleting = object.is_deleting();
-    is_called(cx);
     // What the user's code keeps may be large, and a build without optimisation copies it in each call on
     // the way: it has a place of its own.
     let action = Box::pin(reconciler.reconcile(object, cx)).await?;

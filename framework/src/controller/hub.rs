@@ -1,6 +1,7 @@
 use std::{
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
+    sync::atomic::{AtomicUsize, Ordering},
 };
 
 use tokio::sync::Notify;
@@ -43,7 +44,9 @@ pub(super) struct Hub<K> {
     /// If objects are reconciled again though nothing happened.
     pub(super) pace: Option<Pace>,
     /// A worker has taken a key.
-    pub(super) taken: Notify,
+    taken: Notify,
+    /// How many wait for that.
+    pressed: AtomicUsize,
 }
 
 /// So many keys may wait for a worker before sources of the user have to wait.
@@ -68,6 +71,7 @@ impl<K: Resource> Hub<K> {
             generations: None,
             pace: None,
             taken: Notify::new(),
+            pressed: AtomicUsize::new(0),
             metrics,
             name,
         }
@@ -80,6 +84,10 @@ impl<K: Resource> Hub<K> {
 
     /// Waits until there are not too many keys waiting for a worker.
     pub(super) async fn room(&self) {
+        if self.queue.len() < ROOM {
+            return;
+        }
+        let _pressed = Pressed::new(&self.pressed);
         loop {
             // Counts from here on, so that no worker goes by unseen.
             let taken = self.taken.notified();
@@ -87,6 +95,14 @@ impl<K: Resource> Hub<K> {
                 return;
             }
             taken.await;
+        }
+    }
+
+    /// Tells those who wait for room that a worker has taken a key.
+    pub(super) fn tell_room(&self) {
+        // Whoever waits counts itself before it looks at the queue, whose lock brings the two in order.
+        if self.pressed.load(Ordering::Relaxed) > 0 {
+            self.taken.notify_waiters();
         }
     }
 
@@ -129,6 +145,22 @@ impl<K: Resource> Hub<K> {
                 None
             }
         }
+    }
+}
+
+/// Somebody who waits for room, until it is dropped.
+struct Pressed<'a>(&'a AtomicUsize);
+
+impl<'a> Pressed<'a> {
+    fn new(pressed: &'a AtomicUsize) -> Self {
+        pressed.fetch_add(1, Ordering::Relaxed);
+        Self(pressed)
+    }
+}
+
+impl Drop for Pressed<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

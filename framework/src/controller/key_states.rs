@@ -1,6 +1,9 @@
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    hash::BuildHasher,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
-use hashbrown::HashMap;
+use hashbrown::{DefaultHashBuilder, HashMap};
 use tokio::time::Instant;
 
 use super::{
@@ -12,10 +15,21 @@ use super::{
 use crate::resource::ObjectKey;
 
 /// What a controller remembers of each object it has reconciled, until the object is gone.
+///
+/// In parts, each with a lock of its own: all workers come here several times for each key.
 #[derive(Debug, Default)]
 pub(super) struct KeyStates {
-    states: Mutex<HashMap<ObjectKey, KeyState>>,
+    parts: [Part; PARTS],
+    hasher: DefaultHashBuilder,
 }
+
+/// Enough that two workers seldom want the same one.
+const PARTS: usize = 32;
+
+/// In a cache line of its own.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Part(Mutex<HashMap<ObjectKey, KeyState>>);
 
 /// What is remembered of one object. Most objects have little of it, and there is one for each: what is rare is boxed.
 #[derive(Debug, Default)]
@@ -66,23 +80,21 @@ impl LastFailure {
 }
 
 impl KeyStates {
-    /// Remembers `key` from now on.
-    pub(super) fn begin(&self, key: &ObjectKey) {
-        let mut states = self.lock();
-        if !states.contains_key(key.as_str()) {
-            states.insert(key.clone(), KeyState::default());
-        }
+    /// Remembers `key` from now on, and that it was `called`, if it is.
+    pub(super) fn begin(&self, key: &ObjectKey, called: bool) {
+        let mut states = self.lock(key);
+        states.entry_ref(key).or_default().called |= called;
     }
 
     /// Whether `key` is remembered.
     pub(super) fn contains(&self, key: &ObjectKey) -> bool {
-        self.lock().contains_key(key.as_str())
+        self.lock(key).contains_key(key.as_str())
     }
 
     /// Forgets `key`.
     pub(super) fn remove(&self, key: &ObjectKey) {
         // Dropped outside of the lock: it may hold objects.
-        let removed = self.lock().remove(key.as_str());
+        let removed = self.lock(key).remove(key.as_str());
         drop(removed);
     }
 
@@ -92,25 +104,36 @@ impl KeyStates {
         key: &ObjectKey,
         change: impl FnOnce(&mut KeyState) -> T,
     ) -> Option<T> {
-        self.lock().get_mut(key.as_str()).map(change)
+        self.lock(key).get_mut(key.as_str()).map(change)
     }
 
     /// The keys whose last call failed, `limit` at most.
     pub(super) fn failures(&self, limit: usize) -> Vec<(ObjectKey, Arc<LastFailure>)> {
-        let states = self.lock();
-        let failed = states.iter().filter_map(|(key, state)| {
-            let failure = state.failure.clone()?;
-            Some((key.clone(), failure))
-        });
-        failed.take(limit).collect()
+        let mut all = Vec::new();
+        for part in &self.parts {
+            let states = part.lock();
+            let failed = states.iter().filter_map(|(key, state)| {
+                let failure = state.failure.clone()?;
+                Some((key.clone(), failure))
+            });
+            all.extend(failed.take(limit - all.len()));
+        }
+        all
     }
 
     /// Of how many keys anything is remembered.
     pub(super) fn len(&self) -> usize {
-        self.lock().len()
+        self.parts.iter().map(|part| part.lock().len()).sum()
     }
 
+    fn lock(&self, key: &ObjectKey) -> MutexGuard<'_, HashMap<ObjectKey, KeyState>> {
+        let hash = self.hasher.hash_one(key.as_str());
+        self.parts[hash as usize % PARTS].lock()
+    }
+}
+
+impl Part {
     fn lock(&self) -> MutexGuard<'_, HashMap<ObjectKey, KeyState>> {
-        self.states.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

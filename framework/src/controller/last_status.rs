@@ -1,22 +1,18 @@
-use std::sync::{Arc, Mutex, PoisonError};
-
 use serde_json::Value;
+
+use super::late::Late;
 
 /// The status that one reconcile wrote last, as the server keeps it: newer than the one in the object that
 /// the reconcile was given. Clones share it.
 #[derive(Clone, Default)]
-pub(super) struct LastStatus(Arc<Mutex<Option<Value>>>);
+pub(super) struct LastStatus(Late<Option<Value>>);
 
 impl LastStatus {
     pub(super) fn get(&self) -> Option<Value> {
-        self.lock().clone()
+        self.0.get()?.clone()
     }
 
     pub(super) fn set(&self, status: Value) {
-        *self.lock() = Some(status);
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Value>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.get_or_make() = Some(status);
     }
 }

@@ -87,6 +87,7 @@ mod generations;
 mod hub;
 mod key_states;
 mod last_status;
+mod late;
 #[cfg(feature = "dev")]
 mod offline;
 mod own_writes;

@@ -1,22 +1,24 @@
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::{pin::pin, sync::Arc, task::Poll, time::Duration};
 
+use futures_util::poll;
+use prometheus::Gauge;
 use tokio::{task::JoinSet, time::Instant};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::{
-    Context, Reconciler, annotations, call::call, cancellation::Cancellation, causes::Causes,
-    context::Shared, hub::Hub, last_status::LastStatus, settle::settle, wanted::Wanted,
+    Context, Reconciler, annotations,
+    call::call,
+    cancellation::Cancellation,
+    causes::Causes,
+    context::{OwnCount, Shared},
+    last_status::LastStatus,
+    settle::settle,
+    wanted::Wanted,
 };
 use crate::{
     election::Permit,
-    queue::Work,
+    queue::{Work, WorkQueue},
     resource::{ObjectKey, Resource},
 };
 
@@ -45,28 +47,45 @@ pub(super) async fn work<R: Reconciler>(
         cancel,
         abort,
     } = course;
-    let (runs, begun) = (Arc::new(AtomicU64::new(0)), Instant::now());
+    let begun = Instant::now();
     let mut workers = JoinSet::new();
-    for _ in 0..concurrency {
-        let worker = Worker {
+    for number in 0..concurrency {
+        let mut worker = Worker {
             reconciler: reconciler.clone(),
-            shared: shared.clone(),
-            runs: runs.clone(),
+            shared: Arc::new(shared.clone()),
+            run: number as u64,
+            workers: concurrency as u64,
+            active: None,
             timeout,
             begun,
         };
-        let (cancel, permit) = (cancel.clone(), permit.clone());
+        // A token of its own: each token has a lock.
+        let (cancel, permit) = (cancel.child_token(), permit.clone());
         workers.spawn(async move {
             let queue = worker.shared.hub.queue.clone();
-            // Cancelled between two keys, never within one. What is queued then stays undone.
-            while !cancel.is_cancelled()
-                && let Some(Some(work)) = cancel.run_until_cancelled(queue.get()).await
-            {
-                // By the clock, not by a task that tells: a process that was stopped and goes on runs this first.
-                if permit.as_ref().is_some_and(|permit| !permit.holds()) {
+            let mut done = None;
+            loop {
+                let mut next = pin!(next(&queue, done.take()));
+                let work = match poll!(next.as_mut()) {
+                    Poll::Ready(work) => work,
+                    // Only who has to wait looks at the token and the gauge, which all workers share.
+                    Poll::Pending => {
+                        worker.active = None;
+                        cancel.run_until_cancelled(next).await.flatten()
+                    }
+                };
+                let Some(work) = work else {
+                    break;
+                };
+                // Between two keys, never within one. What is queued then stays undone. The term by the clock, not by a
+                // task that tells: a process that was stopped and goes on runs this first.
+                let is_over = permit.as_ref().is_some_and(|permit| !permit.holds());
+                if is_over || cancel.is_cancelled() {
                     break;
                 }
-                worker.handle(work).await;
+                done = worker.handle(work).await;
+                // Reconciles that never wait leave the runtime's thread to others now and then.
+                tokio::task::coop::consume_budget().await;
             }
         });
     }
@@ -100,23 +119,41 @@ pub(super) async fn work<R: Reconciler>(
     }
 }
 
+/// The next key, after the work on the last one has ended.
+async fn next(
+    queue: &WorkQueue<ObjectKey, Causes>,
+    done: Option<Work<ObjectKey, Causes>>,
+) -> Option<Work<ObjectKey, Causes>> {
+    match done {
+        Some(work) => work.done_and_next().await,
+        None => queue.get().await,
+    }
+}
+
 struct Worker<R: Reconciler> {
     reconciler: Arc<R>,
-    shared: Arc<Shared<R::Resource>>,
-    runs: Arc<AtomicU64>,
+    shared: OwnCount<Shared<R::Resource>>,
+    /// The number of its last run, and what leads to the next: no two workers have the same.
+    run: u64,
+    workers: u64,
+    /// From the first key that it takes until it has to wait for one.
+    active: Option<Active>,
     timeout: Option<Duration>,
     /// What happened before did not have to wait for a worker, but for the caches or the lease.
     begun: Instant,
 }
 
 impl<R: Reconciler> Worker<R> {
-    /// However it ends, the key is given back: by `work`.
-    async fn handle(&self, mut work: Work<ObjectKey, Causes>) {
+    /// However it ends, the key is given back: by `work`, which is returned if all that is left is to say that it is done.
+    async fn handle(
+        &mut self,
+        mut work: Work<ObjectKey, Causes>,
+    ) -> Option<Work<ObjectKey, Causes>> {
         let hub = &self.shared.hub;
-        hub.taken.notify_waiters();
+        hub.tell_room();
         if !hub.writes.admits(&mut work) {
             // It comes again when the caches have what it wrote.
-            return;
+            return None;
         }
         let key = &work.key;
         let generations = hub.generations.as_ref();
@@ -125,22 +162,24 @@ impl<R: Reconciler> Worker<R> {
         let object = match hub.own.get(key) {
             Ok(object) => object,
             // Its cache has told why. The next version that decodes leads here again.
-            Err(_undecodable) => return,
+            Err(_undecodable) => return None,
         };
         if self.is_paused(key, object.as_deref()) {
-            return work.done();
+            return Some(work);
         }
         match &object {
-            Some(_) => hub.states.begin(key),
+            // Without finalizers nothing comes before the user's code.
+            Some(_) => hub.states.begin(key, self.shared.finalizers.is_empty()),
             None if hub.states.with(key, |state| state.called) == Some(true) => {}
             None if self.shared.children.has_orphans(&hub.readers, key) => {}
             None => {
                 hub.states.remove(key);
                 hub.writes.forget(key);
-                return work.done();
+                return Some(work);
             }
         }
-        let run = self.runs.fetch_add(1, Ordering::Relaxed) + 1;
+        self.run += self.workers;
+        let run = self.run;
         // Of the highest level, so that a filter that lets only warnings pass leaves them their fields.
         let span = tracing::error_span!(
             "reconcile",
@@ -172,13 +211,15 @@ impl<R: Reconciler> Worker<R> {
             None => "clean up after",
         };
 
-        let _active = Active::new(hub);
+        if self.active.is_none() {
+            self.active = Some(Active::new(&hub.metrics.active_workers));
+        }
         let start = Instant::now();
         let outdated = generation.as_ref().map(|generation| &generation.outdated);
         let call = call(&*self.reconciler, object, &context, self.timeout, outdated);
         let outcome = call.instrument(span.clone()).await;
         hub.metrics.seconds.observe(start.elapsed().as_secs_f64());
-        span.in_scope(|| settle(verb, &context, outcome, work));
+        span.in_scope(|| settle(verb, &context, outcome, work))
     }
 
     /// Whether nothing is to be done for the object, by its annotation.
@@ -199,18 +240,18 @@ impl<R: Reconciler> Worker<R> {
     }
 }
 
-/// Counts an active worker, however its work ends.
-struct Active<'a, K>(&'a Hub<K>);
+/// Counts an active worker, until it is dropped.
+struct Active(Gauge);
 
-impl<'a, K> Active<'a, K> {
-    fn new(hub: &'a Hub<K>) -> Self {
-        hub.metrics.active_workers.inc();
-        Self(hub)
+impl Active {
+    fn new(gauge: &Gauge) -> Self {
+        gauge.inc();
+        Self(gauge.clone())
     }
 }
 
-impl<K> Drop for Active<'_, K> {
+impl Drop for Active {
     fn drop(&mut self) {
-        self.0.metrics.active_workers.dec();
+        self.0.dec();
     }
 }

@@ -12,13 +12,13 @@ use crate::{
     resource::{ObjectKey, Resource},
 };
 
-/// What becomes of a key after its call.
+/// What becomes of a key after its call. The work is given back if all that is left is to say that it is done.
 pub(super) fn settle<K: Resource>(
     verb: &str,
     context: &Context<K>,
     outcome: Outcome,
     mut work: Work<ObjectKey, Causes>,
-) {
+) -> Option<Work<ObjectKey, Causes>> {
     let hub = &context.shared.hub;
     let key = &context.key;
     let mut reason = &hub.metrics.requeues.error;
@@ -36,7 +36,7 @@ pub(super) fn settle<K: Resource>(
             hub.metrics.success.inc();
             hub.states.remove(key);
             hub.writes.forget(key);
-            return work.done();
+            return Some(work);
         }
         // No failure either: the event that tells of it is on its way.
         Outcome::Failed(failure) if failure.is_gone() && context.object.is_some() => {
@@ -46,7 +46,7 @@ pub(super) fn settle<K: Resource>(
             work.note = Cause::Retry.into();
             work.retry(Duration::ZERO);
             tracing::debug!("{verb} {} {key} ended: {failure}", K::KIND);
-            return;
+            return None;
         }
         Outcome::Failed(failure) => {
             if failure.is_conflict() {
@@ -68,7 +68,7 @@ pub(super) fn settle<K: Resource>(
         Outcome::Outdated => {
             hub.metrics.requeue.inc();
             hub.metrics.requeues.outdated.inc();
-            return;
+            return None;
         }
     };
     // What it did not come to may still be as the last good run left it. Of the failed ones between
@@ -83,15 +83,13 @@ pub(super) fn settle<K: Resource>(
     let kind = K::KIND;
     if failure.is_terminal() {
         hub.metrics.terminal_errors.inc();
+        tracing::error!("{verb} {kind} {key} failed (not retried): {failure}");
         if context.object.is_none() {
             hub.states.remove(key);
             hub.writes.forget(key);
-            work.done();
-        } else {
-            rest(context, work, Priority::Low);
+            return Some(work);
         }
-        tracing::error!("{verb} {kind} {key} failed (not retried): {failure}");
-        return;
+        return rest(context, work, Priority::Low);
     }
     reason.inc();
     work.priority = work.priority.min(Priority::Normal);
@@ -102,10 +100,15 @@ pub(super) fn settle<K: Resource>(
         retry.attempt,
         Rounded(retry.delay),
     );
+    None
 }
 
 /// After a reconcile that went well.
-fn again<K: Resource>(context: &Context<K>, action: Action, mut work: Work<ObjectKey, Causes>) {
+fn again<K: Resource>(
+    context: &Context<K>,
+    action: Action,
+    mut work: Work<ObjectKey, Causes>,
+) -> Option<Work<ObjectKey, Causes>> {
     let hub = &context.shared.hub;
     let carried = work.priority.min(Priority::Normal);
     work.priority = action.priority.unwrap_or(carried);
@@ -113,32 +116,39 @@ fn again<K: Resource>(context: &Context<K>, action: Action, mut work: Work<Objec
     match action.next {
         Next::Change => {
             hub.metrics.success.inc();
-            rest(context, work, action.priority.unwrap_or(Priority::Low));
+            rest(context, work, action.priority.unwrap_or(Priority::Low))
         }
         Next::After(delay) => {
             hub.metrics.requeue_after.inc();
             hub.metrics.requeues.after.inc();
             let pace = hub.pace.as_ref().map(|pace| pace.next());
             work.requeue_after(pace.map_or(delay, |pace| pace.min(delay)));
+            None
         }
         Next::Backoff => {
             hub.metrics.requeue.inc();
             hub.metrics.requeues.backoff.inc();
             work.retry(Duration::ZERO);
+            None
         }
     }
 }
 
 /// Nothing until something changes, or until the controller's interval has passed.
-fn rest<K>(context: &Context<K>, mut work: Work<ObjectKey, Causes>, priority: Priority) {
+fn rest<K>(
+    context: &Context<K>,
+    mut work: Work<ObjectKey, Causes>,
+    priority: Priority,
+) -> Option<Work<ObjectKey, Causes>> {
     let hub = &context.shared.hub;
     let Some(pace) = &hub.pace else {
-        return work.done();
+        return Some(work);
     };
     hub.metrics.requeues.interval.inc();
     work.priority = priority;
     work.note = Cause::Resync.into();
     work.requeue_after(pace.next());
+    None
 }
 
 /// `20ms`, `1.3s`, `5m0s`: as precise as a reader needs.

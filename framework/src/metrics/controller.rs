@@ -1,9 +1,6 @@
-use prometheus::{
-    Gauge, GaugeVec, Histogram, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec,
-    Registry,
-};
+use prometheus::{Gauge, GaugeVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry};
 
-use super::{RequeueMetrics, buckets, metrics};
+use super::{Histogram, RequeueMetrics, buckets, histogram::HistogramFamily, metrics};
 
 /// What one controller does; the series bear its name in the label `controller`.
 ///
@@ -55,11 +52,11 @@ pub(super) struct ControllerFamilies {
     terminal_errors: IntCounterVec,
     panics: IntCounterVec,
     timeouts: IntCounterVec,
-    seconds: HistogramVec,
+    seconds: HistogramFamily,
     max_concurrent: GaugeVec,
     active_workers: GaugeVec,
     requeues: IntCounterVec,
-    event_seconds: HistogramVec,
+    event_seconds: HistogramFamily,
     paused: IntGaugeVec,
     handler_panics: IntCounterVec,
     writes: IntCounterVec,
@@ -100,7 +97,7 @@ impl ControllerFamilies {
                 "Total number of reconciliation timeouts per controller",
                 controller,
             ),
-            seconds: metrics::histogram(
+            seconds: metrics::striped(
                 registry,
                 "controller_runtime_reconcile_time_seconds",
                 "Length of time per reconciliation per controller",
@@ -125,7 +122,7 @@ impl ControllerFamilies {
                 "Reconciles that led to another one of their own accord, by reason",
                 &["controller", "reason"],
             ),
-            event_seconds: metrics::histogram(
+            event_seconds: metrics::striped(
                 registry,
                 "pilothouse_controller_event_to_reconcile_seconds",
                 "Time from a change seen by the cache to the start of the reconcile it led to",

@@ -2,14 +2,21 @@ use std::{fmt, sync::Arc};
 
 use prometheus::{
     GaugeVec, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGaugeVec, Opts, Registry,
-    core::Collector,
+    core::{Collector, MetricVec},
+    proto::MetricType,
 };
 
 use super::{
     CertificateMetrics, ClientMetrics, ControllerMetrics, ElectionMetrics, EventMetrics,
-    InformerMetrics, ReadYourWritesMetrics, WorkQueueMetrics, controller::ControllerFamilies,
-    election::ElectionFamilies, informer::InformerFamilies, process,
-    read_your_writes::ReadYourWritesFamilies, tasks::TaskFamilies, text,
+    InformerMetrics, ReadYourWritesMetrics, WorkQueueMetrics,
+    controller::ControllerFamilies,
+    election::ElectionFamilies,
+    histogram::{HistogramFamily, Striped},
+    informer::InformerFamilies,
+    process,
+    read_your_writes::ReadYourWritesFamilies,
+    tasks::TaskFamilies,
+    text,
     workqueue::WorkQueueFamilies,
 };
 
@@ -172,6 +179,26 @@ pub(super) fn histogram(
 ) -> HistogramVec {
     let options = HistogramOpts::new(name, help).buckets(buckets);
     let family = HistogramVec::new(options, labels).expect("a valid metric");
+    register(registry, family.clone());
+    family
+}
+
+/// As [`histogram`], for what happens many times a second on several threads.
+pub(super) fn striped(
+    registry: &Registry,
+    name: &str,
+    help: &str,
+    labels: &[&str],
+    buckets: Vec<f64>,
+) -> HistogramFamily {
+    let labels = labels.iter().map(|label| (*label).to_owned()).collect();
+    let options = HistogramOpts::new(name, help).buckets(buckets);
+    let family = MetricVec::create(
+        MetricType::HISTOGRAM,
+        Striped,
+        options.variable_labels(labels),
+    )
+    .expect("a valid metric");
     register(registry, family.clone());
     family
 }

@@ -5,12 +5,12 @@ use std::{
 };
 
 use prometheus::{
-    GaugeVec, Histogram, HistogramVec, IntCounter, IntCounterVec, Registry,
+    GaugeVec, IntCounter, IntCounterVec, Registry,
     core::{Collector, Desc},
     proto::MetricFamily,
 };
 
-use super::{buckets, metrics};
+use super::{Histogram, buckets, histogram::HistogramFamily, metrics};
 
 /// What one workqueue does; the series bear its name in the labels `name` and `controller`.
 ///
@@ -85,8 +85,8 @@ const PRIORITIES: [&str; 3] = ["-100", "0", "100"];
 #[derive(Debug)]
 pub(super) struct WorkQueueFamilies {
     adds: IntCounterVec,
-    queue_seconds: HistogramVec,
-    work_seconds: HistogramVec,
+    queue_seconds: HistogramFamily,
+    work_seconds: HistogramFamily,
     retries: IntCounterVec,
     live: LiveCollector,
 }
@@ -103,14 +103,14 @@ impl WorkQueueFamilies {
                 "Total number of adds handled by workqueue",
                 labels,
             ),
-            queue_seconds: metrics::histogram(
+            queue_seconds: metrics::striped(
                 registry,
                 "workqueue_queue_duration_seconds",
                 "How long in seconds an item stays in workqueue before being requested",
                 labels,
                 buckets::workqueue_seconds(),
             ),
-            work_seconds: metrics::histogram(
+            work_seconds: metrics::striped(
                 registry,
                 "workqueue_work_duration_seconds",
                 "How long in seconds processing an item from workqueue takes.",

@@ -82,12 +82,22 @@ impl<K: Clone + Eq + Hash, N: Note, O: Observe> Shared<K, N, O> {
         result
     }
 
-    /// Asks for work, as a worker whose place in the line is `ticket`.
-    pub(super) fn ask(&self, ticket: &mut Ticket, now: Duration, cx: &Context<'_>) -> Asked<K, N> {
+    /// Asks for work, as a worker whose place in the line is `ticket`, after the run in the seat of `last` has ended, if
+    /// there is one. Both under one lock: a busy worker takes it once for each key.
+    pub(super) fn ask(
+        &self,
+        ticket: &mut Ticket,
+        last: Option<(Seat, End)>,
+        now: Duration,
+        cx: &Context<'_>,
+    ) -> Asked<K, N> {
         let mut state = self.lock();
+        if let Some((seat, end)) = last {
+            let worked = state.core.end(seat, end, now);
+            state.observer.finished(worked);
+        }
         let next = state.core.next(now);
-        let added = state.core.take_added();
-        state.observer.added(added);
+        state.tell_added();
         match next {
             Next::Work(run) => {
                 state.observer.started(run.waited);
@@ -109,6 +119,10 @@ impl<K: Clone + Eq + Hash, N: Note, O: Observe> Shared<K, N, O> {
             }
             Next::Closed => {
                 state.workers.leave(ticket);
+                // It may be its own run that was the last.
+                let wake = state.call_at_end();
+                drop(state);
+                wake.wake();
                 Asked::Now(None)
             }
         }
@@ -191,10 +205,7 @@ impl<K: Clone + Eq + Hash, N: Note, O: Observe> Shared<K, N, O> {
 
 impl<K: Clone + Eq + Hash, N: Note, O: Observe> State<K, N, O> {
     fn changed(&mut self, (ready, deadline): (usize, Option<Duration>)) -> Wake {
-        let added = self.core.take_added();
-        if added > 0 {
-            self.observer.added(added);
-        }
+        self.tell_added();
         let earlier = match (self.core.next_deadline(), deadline) {
             (Some(now), Some(before)) => now < before,
             (now, before) => now.is_some() && before.is_none(),
@@ -207,11 +218,22 @@ impl<K: Clone + Eq + Hash, N: Note, O: Observe> State<K, N, O> {
             wake = wake.and(self.workers.call_keeper());
         }
         if !self.core.is_open() && self.core.is_drained() {
-            // Workers that waited for the last run to become dirty learn that it is over.
-            wake = wake.and(self.workers.call_all());
-            wake = wake.and(self.drainers.call_all());
+            wake = wake.and(self.call_at_end());
         }
         wake
+    }
+
+    /// Workers that waited for the last run to become dirty learn that it is over.
+    fn call_at_end(&mut self) -> Wake {
+        let workers = self.workers.call_all();
+        workers.and(self.drainers.call_all())
+    }
+
+    fn tell_added(&mut self) {
+        let added = self.core.take_added();
+        if added > 0 {
+            self.observer.added(added);
+        }
     }
 }
 

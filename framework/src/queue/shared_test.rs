@@ -58,8 +58,14 @@ struct Worker {
 
 impl Worker {
     fn ask(&mut self, queue: &Queue, now: Duration) -> Asked<u8, ()> {
+        self.goes_on(queue, None, now)
+    }
+
+    /// Ends its run, if it has one, and asks at once.
+    fn goes_on(&mut self, queue: &Queue, run: Option<Run<u8, ()>>, now: Duration) -> Asked<u8, ()> {
         let waker = Waker::from(self.calls.clone());
-        queue.ask(&mut self.ticket, now, &Context::from_waker(&waker))
+        let last = run.map(|run| (run.seat, End::Success));
+        queue.ask(&mut self.ticket, last, now, &Context::from_waker(&waker))
     }
 
     /// Falls asleep; until when at the latest.
@@ -181,6 +187,40 @@ fn a_shut_down_calls_everybody_and_so_does_the_end_of_the_last_work() {
     assert_eq!(calls(&workers), [0, 0]);
     queue.end(run.seat, End::Success, NOW, |_, _| ());
     assert_eq!(calls(&workers), [1, 1]);
+}
+
+#[test]
+fn the_end_of_the_last_work_by_one_that_asks_for_more_calls_everybody() {
+    let queue = queue();
+    add(&queue, 1);
+    let mut busy = Worker::default();
+    let run = busy.works(&queue, NOW);
+    queue.shut_down(false);
+    let workers = asleep::<2>(&queue);
+    let drain = Worker::default();
+    let waker = Waker::from(drain.calls.clone());
+    let drained = queue.poll_drained(&mut Ticket::default(), &Context::from_waker(&waker));
+    assert!(drained.is_pending());
+    assert!(matches!(
+        busy.goes_on(&queue, Some(run), NOW),
+        Asked::Now(None)
+    ));
+    assert_eq!((calls(&workers), calls(&[drain])), ([1, 1], [1]));
+}
+
+#[test]
+fn a_change_during_the_work_is_for_the_worker_that_goes_on_and_calls_nobody() {
+    let queue = queue();
+    add(&queue, 1);
+    let mut busy = Worker::default();
+    let run = busy.works(&queue, NOW);
+    let workers = asleep::<2>(&queue);
+    add(&queue, 1);
+    assert!(matches!(
+        busy.goes_on(&queue, Some(run), NOW),
+        Asked::Now(Some(Run { key: 1, .. }))
+    ));
+    assert_eq!(calls(&workers), [0, 0]);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::{
     Builder, Note, Priority, QueuedKey, RateLimiter, Retry, Work,
-    core::{End, GroupOf, Request, Seat},
+    core::{End, GroupOf, Request, Run, Seat},
     shared::{Asked, Observe, Shared, Ticket},
 };
 use crate::metrics::{LiveQueue, LiveState, WorkQueueMetrics};
@@ -135,22 +135,8 @@ impl<K: Clone + Eq + Hash + Send + 'static, N: Note> WorkQueue<K, N> {
     ///
     /// May be cancelled: a key is either returned or still in the queue.
     pub async fn get(&self) -> Option<Work<K, N>> {
-        let mut place = Place {
-            inner: &self.inner,
-            ticket: Ticket::default(),
-        };
-        loop {
-            let asked = poll_fn(|cx| {
-                let now = place.inner.now();
-                Poll::Ready(place.inner.shared.ask(&mut place.ticket, now, cx))
-            })
-            .await;
-            match asked {
-                Asked::Now(run) => return run.map(|run| Work::new(run, self.inner.clone())),
-                // Both branches only wait; whichever ends first, the state is asked again.
-                Asked::Sleep(deadline) => called(self.inner.epoch, deadline).await,
-            }
-        }
+        let run = self.inner.next(None).await?;
+        Some(Work::new(run, self.inner.clone()))
     }
 
     /// Takes no more keys and drops those with a deadline. What is ready is still handed out; then
@@ -202,6 +188,26 @@ impl<K: Clone + Eq + Hash + Send + 'static, N: Note> WorkQueue<K, N> {
 }
 
 impl<K: Clone + Eq + Hash, N: Note> Inner<K, N> {
+    /// Ends the run in the seat of `last`, if there is one, and waits for the next.
+    pub(super) async fn next(&self, mut last: Option<(Seat, End)>) -> Option<Run<K, N>> {
+        let mut place = Place {
+            inner: self,
+            ticket: Ticket::default(),
+        };
+        loop {
+            let asked = poll_fn(|cx| {
+                let (now, last) = (self.now(), last.take());
+                Poll::Ready(self.shared.ask(&mut place.ticket, last, now, cx))
+            })
+            .await;
+            match asked {
+                Asked::Now(run) => return run,
+                // Both branches only wait; whichever ends first, the state is asked again.
+                Asked::Sleep(deadline) => called(self.epoch, deadline).await,
+            }
+        }
+    }
+
     pub(super) fn end(&self, seat: Seat, end: End) {
         self.shared.end(seat, end, self.now(), |_, _| ());
     }

@@ -3,7 +3,7 @@ use std::{
     future::Future,
     hash::Hash,
     sync::Arc,
-    task::{Context, Wake, Waker},
+    task::{Context, Poll, Wake, Waker},
     time::Duration,
 };
 
@@ -168,6 +168,48 @@ async fn failures_back_off_and_success_resets() {
             delay: 900 * MS
         }
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_done_and_asks_for_the_next_gets_it_and_the_failures_are_forgotten() {
+    let queue = WorkQueue::builder().limiter(exact()).build::<()>();
+    queue.add("a");
+    take(&queue).unwrap().retry(Duration::ZERO);
+    let work = queue.get().await.unwrap();
+    assert_eq!((work.key, work.attempt), ("a", 2));
+    queue.add("a");
+    queue.add("b");
+    let work = work.done_and_next().now_or_never().flatten().unwrap();
+    assert_eq!((work.key, work.attempt), ("b", 1));
+    let mut next = Box::pin(work.done_and_next());
+    let work = poll!(&mut next);
+    assert!(matches!(
+        work,
+        Poll::Ready(Some(Work {
+            key: "a",
+            attempt: 1,
+            ..
+        }))
+    ));
+    drop(work);
+    assert_eq!(queue.remembered(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_done_and_is_cancelled_before_it_can_ask_is_done() {
+    let queue = WorkQueue::builder().limiter(exact()).build::<()>();
+    queue.add_rate_limited("a");
+    tokio::time::advance(5 * MS).await;
+    drop(take(&queue).unwrap().done_and_next());
+    assert_eq!((queue.failures(&"a"), queue.remembered()), (0, 0));
+    // One that sleeps for the next has ended its work.
+    queue.add("b");
+    let mut next = Box::pin(take(&queue).unwrap().done_and_next());
+    assert!(poll!(&mut next).is_pending());
+    assert_eq!(queue.remembered(), 0);
+    drop(next);
+    queue.add("c");
+    assert!(take(&queue).is_some());
 }
 
 #[tokio::test(start_paused = true)]

@@ -82,11 +82,17 @@ fn done(queue: &Queue, run: Run<u8, ()>) {
 
 /// What `WorkQueue::get` does; a deadline comes as soon as somebody sleeps for it.
 fn get(queue: &Queue) -> Option<Run<u8, ()>> {
+    next(queue, None)
+}
+
+/// What `Work::done_and_next` does, if there is work.
+fn next(queue: &Queue, done: Option<Run<u8, ()>>) -> Option<Run<u8, ()>> {
+    let mut last = done.map(|run| (run.seat, End::Success));
     let mut ticket = Ticket::default();
     let mut now = NOW;
     block_on(poll_fn(|cx| {
         loop {
-            match queue.ask(&mut ticket, now, cx) {
+            match queue.ask(&mut ticket, last.take(), now, cx) {
                 Asked::Now(run) => return Poll::Ready(run),
                 Asked::Sleep(Some(deadline)) => now = deadline,
                 Asked::Sleep(None) => return Poll::Pending,
@@ -123,7 +129,16 @@ fn no_key_is_lost_between_two_adders_and_two_workers() {
 
 #[test]
 fn a_change_during_the_work_leads_to_another_run_and_never_two_at_once() {
-    check(3, || {
+    a_change_during_the_work(false);
+}
+
+#[test]
+fn it_does_so_too_for_workers_that_end_their_work_and_ask_at_once() {
+    a_change_during_the_work(true);
+}
+
+fn a_change_during_the_work(goes_on: bool) {
+    check(3, move || {
         let queue = queue();
         let holders = Arc::new(AtomicUsize::new(0));
         let seen = Arc::new(AtomicUsize::new(0));
@@ -133,11 +148,15 @@ fn a_change_during_the_work_leads_to_another_run_and_never_two_at_once() {
                 let (queue, holders) = (queue.clone(), holders.clone());
                 let (seen, written) = (seen.clone(), written.clone());
                 thread::spawn(move || {
-                    while let Some(run) = get(&queue) {
+                    let mut done = None;
+                    while let Some(run) = next(&queue, done.take()) {
                         assert_eq!(holders.fetch_add(1, Ordering::SeqCst), 0);
                         seen.store(written.load(Ordering::SeqCst), Ordering::SeqCst);
                         holders.fetch_sub(1, Ordering::SeqCst);
-                        self::done(&queue, run);
+                        match goes_on {
+                            true => done = Some(run),
+                            false => self::done(&queue, run),
+                        }
                     }
                 })
             })
@@ -168,7 +187,7 @@ fn a_worker_that_gives_up_passes_its_call_on() {
             thread::spawn(move || {
                 let mut ticket = Ticket::default();
                 let got = block_on(poll_fn(|cx| {
-                    Poll::Ready(match queue.ask(&mut ticket, NOW, cx) {
+                    Poll::Ready(match queue.ask(&mut ticket, None, NOW, cx) {
                         Asked::Now(run) => run,
                         Asked::Sleep(_) => None,
                     })
@@ -207,23 +226,47 @@ fn a_deadline_is_always_watched_by_somebody_who_waits() {
 
 #[test]
 fn a_drain_ends_when_the_last_key_is_done_and_not_before() {
-    check(3, || {
+    a_drain(false);
+}
+
+#[test]
+fn a_drain_and_the_other_worker_end_when_the_last_work_ends_by_asking_for_more() {
+    a_drain(true);
+}
+
+fn a_drain(goes_on: bool) {
+    check(3, move || {
         let queue = queue();
         add(&queue, 1);
         let done = Arc::new(AtomicUsize::new(0));
         let worker = {
             let (queue, done) = (queue.clone(), done.clone());
             thread::spawn(move || {
-                while let Some(run) = get(&queue) {
+                let mut last = None;
+                while let Some(run) = next(&queue, last.take()) {
                     done.fetch_add(1, Ordering::SeqCst);
-                    self::done(&queue, run);
+                    match goes_on {
+                        true => last = Some(run),
+                        false => self::done(&queue, run),
+                    }
                 }
             })
         };
+        let other = goes_on.then(|| {
+            let queue = queue.clone();
+            let done = done.clone();
+            thread::spawn(move || {
+                if let Some(run) = get(&queue) {
+                    done.fetch_add(1, Ordering::SeqCst);
+                    assert!(next(&queue, Some(run)).is_none());
+                }
+            })
+        });
         queue.shut_down(false);
         let mut ticket = Ticket::default();
         block_on(poll_fn(|cx| queue.poll_drained(&mut ticket, cx)));
         assert_eq!(done.load(Ordering::SeqCst), 1);
         worker.join().unwrap();
+        other.into_iter().for_each(|other| other.join().unwrap());
     });
 }

@@ -21,8 +21,14 @@ use crate::{
     client::{Body, BoxError, Client},
     controller::{
         AccessUse, Action, Context, Controller, Environment, Failure, Reconciler, Result,
-        apply_detached::Claims, cancellation::Cancellation, context::Shared, finalizers,
-        fingerprints::Fingerprints, hub::Hub, last_status::LastStatus, readers::Readers,
+        apply_detached::Claims,
+        cancellation::Cancellation,
+        context::{OwnCount, Shared},
+        finalizers,
+        fingerprints::Fingerprints,
+        hub::Hub,
+        last_status::LastStatus,
+        readers::Readers,
         wanted::Wanted,
     },
     metrics::Metrics,
@@ -74,7 +80,7 @@ use crate::{
 /// ```
 pub struct Offline<R: Reconciler> {
     reconciler: Arc<R>,
-    shared: Arc<Shared<R::Resource>>,
+    shared: OwnCount<Shared<R::Resource>>,
     objects: Arc<Mutex<Objects>>,
     caches: Mutex<Vec<Refill>>,
     access_use: AccessUse,
@@ -111,7 +117,7 @@ impl<R: Reconciler> Offline<R> {
         (hub.own, hub.readers) = (own, readers);
         Self {
             reconciler: controller.reconciler,
-            shared: Arc::new(Shared {
+            shared: Arc::new(Arc::new(Shared {
                 hub: Arc::new(hub),
                 client,
                 events: environment.events,
@@ -123,7 +129,7 @@ impl<R: Reconciler> Offline<R> {
                 namespaces: environment.namespaces,
                 sources: controller.sources,
                 stop: CancellationToken::new(),
-            }),
+            })),
             objects,
             caches: Mutex::new(caches),
             access_use: controller.access_use,
@@ -161,7 +167,7 @@ impl<R: Reconciler> Offline<R> {
         let key = key::<R::Resource>(name);
         let object = self.shared.hub.own.get(&key).ok().flatten();
         if object.is_some() {
-            self.shared.hub.states.begin(&key);
+            self.shared.hub.states.begin(&key, false);
         }
         Context {
             key,

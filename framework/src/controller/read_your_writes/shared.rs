@@ -1,9 +1,13 @@
-use std::{collections::BTreeSet, hash::Hash};
+use std::{
+    collections::BTreeSet,
+    hash::Hash,
+    ops::{Deref, DerefMut},
+};
 
 use super::{
     core::{Ask, Caches, Core, Found, Gate, Settled, Waiting, Woken},
     demand::{Change, Demand},
-    sync::{Mutex, MutexGuard},
+    sync::{AtomicUsize, Mutex, MutexGuard, Ordering},
 };
 
 /// A [`Core`] under a lock, which the workers and the tasks of the informers share.
@@ -12,13 +16,22 @@ use super::{
 /// change can be read. Either the look sees the change, or what is told later meets the demand.
 pub(super) struct Shared<K, N> {
     core: Mutex<Core<K, N>>,
+    /// Of how many keys something is asked; changes under the lock.
+    keys: AtomicUsize,
 }
 
 impl<K: Clone + Eq + Hash + Ord, N> Shared<K, N> {
     pub(super) fn new() -> Self {
         Self {
             core: Mutex::new(Core::new()),
+            keys: AtomicUsize::new(0),
         }
+    }
+
+    /// Whether nothing is asked for any key: then every gate is open, without the lock. A key's own demands are seen by
+    /// whoever works on the key next, since that comes after.
+    pub(super) fn asks_nothing(&self) -> bool {
+        self.keys.load(Ordering::Acquire) == 0
     }
 
     /// As [`Core::demand`], of each informer.
@@ -123,9 +136,37 @@ impl<K: Clone + Eq + Hash + Ord, N> Shared<K, N> {
     }
 
     // Nothing panics under the lock but a lack of memory; what is left then is whole.
-    fn lock(&self) -> MutexGuard<'_, Core<K, N>> {
-        self.core
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    fn lock(&self) -> Locked<'_, K, N> {
+        let core = self.core.lock();
+        Locked {
+            core: core.unwrap_or_else(|poisoned| poisoned.into_inner()),
+            keys: &self.keys,
+        }
+    }
+}
+
+/// The core under its lock; how many keys there are is known when it is free again.
+struct Locked<'a, K: Clone + Eq + Hash + Ord, N> {
+    core: MutexGuard<'a, Core<K, N>>,
+    keys: &'a AtomicUsize,
+}
+
+impl<K: Clone + Eq + Hash + Ord, N> Deref for Locked<'_, K, N> {
+    type Target = Core<K, N>;
+
+    fn deref(&self) -> &Core<K, N> {
+        &self.core
+    }
+}
+
+impl<K: Clone + Eq + Hash + Ord, N> DerefMut for Locked<'_, K, N> {
+    fn deref_mut(&mut self) -> &mut Core<K, N> {
+        &mut self.core
+    }
+}
+
+impl<K: Clone + Eq + Hash + Ord, N> Drop for Locked<'_, K, N> {
+    fn drop(&mut self) {
+        self.keys.store(self.core.len(), Ordering::Release);
     }
 }

@@ -45,15 +45,16 @@ fn ask(object: u8) -> Ask<u8> {
 #[test]
 fn a_cache_matters_as_long_as_somebody_asks_something_of_it() {
     let writes = Writes::new();
-    assert!(!writes.wants(0));
+    assert!(!writes.wants(0) && writes.asks_nothing());
     demand(&writes, 1, 5, "20", 0);
     demand(&writes, 2, 5, "30", 0);
     demand(&writes, 2, 6, "30", 0);
     assert_eq!((writes.wants(0), writes.wants(1)), (true, false));
     writes.heard(0, &5, Change::Seen(Some("uid"), "30"));
-    assert!(writes.wants(0));
+    assert!(writes.wants(0) && !writes.asks_nothing());
     writes.heard(0, &6, Change::Seen(Some("uid"), "30"));
     assert_eq!((writes.wants(0), writes.len()), (false, 0));
+    assert!(writes.asks_nothing());
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! R1 to R3: one at a time, no lost wake-up, level and not edge.
 
-use std::{future::pending, time::Duration};
+use std::{future::pending, sync::Arc, time::Duration};
 
 use k8s_openapi::api::{
     apps::v1::Deployment,
     core::v1::{ConfigMap, Namespace},
 };
+
+use tokio::sync::Notify;
 
 use super::world::*;
 use crate::controller::{Action, Controller, Failure, Predicate};
@@ -273,4 +275,23 @@ async fn a_stop_waits_for_running_reconciles_and_starts_no_other() {
     assert_eq!(start.elapsed().as_millis(), 5);
     pass(1000).await;
     assert_eq!(calls.keys().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn reconciles_that_never_wait_leave_the_thread_to_others() {
+    let world = World::new();
+    let webs = world.kind::<Deployment>();
+    (0..1000).for_each(|number| webs.put(named(&format!("web-{number}"))));
+    let begun = Arc::new(Notify::new());
+    let begins = begun.clone();
+    let probe = Probe::new().does(move |_: Call<Deployment>| {
+        begins.notify_one();
+        async { Ok(Action::wait()) }
+    });
+    let calls = probe.calls.clone();
+    world.start(Controller::new(probe));
+    begun.notified().await;
+    assert!(calls.keys().len() < 1000, "nobody else had a turn");
+    settle().await;
+    assert_eq!(calls.keys().len(), 1000);
 }

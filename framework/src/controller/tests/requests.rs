@@ -304,7 +304,7 @@ async fn the_span_of_a_reconcile_says_whose_it_is_which_attempt_and_why() {
     webs.put(named("a"));
     children.put(owned_by::<Deployment, _>(named("child"), "a", "a"));
     let probe = Probe::new()
-        .wired(|wire| wire.named("webs").owns::<ConfigMap>())
+        .wired(|wire| wire.named("webs").owns::<ConfigMap>().concurrency(1))
         .does(|call: Call<Deployment>| async move {
             match call.number {
                 1 => Err(Failure::new("on purpose")),
