@@ -2,7 +2,10 @@ use std::{pin::pin, sync::Arc, task::Poll, time::Duration};
 
 use futures_util::poll;
 use prometheus::Gauge;
-use tokio::{task::JoinSet, time::Instant};
+use tokio::{
+    task::{JoinSet, coop},
+    time::Instant,
+};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
@@ -18,7 +21,7 @@ use super::{
 };
 use crate::{
     election::Permit,
-    queue::{Work, WorkQueue},
+    queue::Work,
     resource::{ObjectKey, Resource},
 };
 
@@ -63,15 +66,17 @@ pub(super) async fn work<R: Reconciler>(
         let (cancel, permit) = (cancel.child_token(), permit.clone());
         workers.spawn(async move {
             let queue = worker.shared.hub.queue.clone();
-            let mut done = None;
+            let mut hand = queue.hand();
             loop {
-                let mut next = pin!(next(&queue, done.take()));
-                let work = match poll!(next.as_mut()) {
-                    Poll::Ready(work) => work,
-                    // Only who has to wait looks at the token and the gauge, which all workers share.
-                    Poll::Pending => {
-                        worker.active = None;
-                        cancel.run_until_cancelled(next).await.flatten()
+                let work = {
+                    let mut next = pin!(hand.next());
+                    match poll!(next.as_mut()) {
+                        Poll::Ready(work) => work,
+                        // Only who has to wait looks at the token and the gauge, which all workers share.
+                        Poll::Pending => {
+                            worker.active = None;
+                            cancel.run_until_cancelled(next).await.flatten()
+                        }
                     }
                 };
                 let Some(work) = work else {
@@ -83,9 +88,24 @@ pub(super) async fn work<R: Reconciler>(
                 if is_over || cancel.is_cancelled() {
                     break;
                 }
-                done = worker.handle(work).await;
+                let done = {
+                    let mut handled = pin!(worker.handle(work));
+                    match poll!(handled.as_mut()) {
+                        Poll::Ready(done) => done,
+                        Poll::Pending => {
+                            hand.lay_down();
+                            handled.await
+                        }
+                    }
+                };
+                if let Some(work) = done {
+                    hand.done(work);
+                }
                 // Reconciles that never wait leave the runtime's thread to others now and then.
-                tokio::task::coop::consume_budget().await;
+                if !coop::has_budget_remaining() {
+                    hand.lay_down();
+                }
+                coop::consume_budget().await;
             }
         });
     }
@@ -116,17 +136,6 @@ pub(super) async fn work<R: Reconciler>(
     }
     if let Some(panic) = broken {
         std::panic::resume_unwind(panic);
-    }
-}
-
-/// The next key, after the work on the last one has ended.
-async fn next(
-    queue: &WorkQueue<ObjectKey, Causes>,
-    done: Option<Work<ObjectKey, Causes>>,
-) -> Option<Work<ObjectKey, Causes>> {
-    match done {
-        Some(work) => work.done_and_next().await,
-        None => queue.get().await,
     }
 }
 

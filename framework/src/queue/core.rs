@@ -374,7 +374,8 @@ impl<K: Clone + Eq + Hash, N: Note> Core<K, N> {
         }
     }
 
-    fn start(&mut self, now: Duration) -> Option<Run<K, N>> {
+    /// The key whose turn it is among those that are ready already.
+    pub(super) fn start(&mut self, now: Duration) -> Option<Run<K, N>> {
         let (place, priority, since) = self.ready.pop(now)?;
         let seat = self.free_seats.pop().unwrap_or(self.running.len());
         match self.running.get_mut(seat) {
@@ -396,6 +397,29 @@ impl<K: Clone + Eq + Hash, N: Note> Core<K, N> {
             waited: now.saturating_sub(since),
             failures: slot.failures,
         })
+    }
+
+    /// Takes back a run that has not begun: its key waits as before, the first of its group.
+    pub(super) fn put_back(&mut self, run: Run<K, N>) {
+        let Some(place) = self.running[run.seat.0].take() else {
+            return;
+        };
+        self.free_seats.push(run.seat.0);
+        // The run that it waits for covers whatever was asked for meanwhile.
+        self.deadlines.clear(place);
+        let Some(slot) = self.slot(place) else {
+            return;
+        };
+        let Phase::Running { since, .. } = slot.phase else {
+            return;
+        };
+        slot.phase = Phase::Waiting;
+        let later = std::mem::replace(&mut slot.note, run.note);
+        slot.note.merge(later);
+        slot.priority = slot.priority.max(run.priority);
+        let (group, priority) = (slot.group, slot.priority);
+        let since = since.saturating_sub(run.waited);
+        self.ready.push_front(place, group, priority, since);
     }
 
     /// Makes the keys ready whose deadline has come, in the order of their deadlines.

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::{
     Note, Priority,
-    core::{Core, End, Next, Request, Run, Seat},
+    core::{Core, End, Next, Request, Run},
 };
 
 #[derive(Clone, Debug)]
@@ -16,6 +16,8 @@ enum Step {
     Take,
     /// End the run that began first, second, ….
     End(usize, bool),
+    /// Give that run back instead.
+    PutBack(usize),
     AddAgain(usize, u64, Priority),
     FailAgain(usize, u64),
     Fail(u8, u64),
@@ -39,6 +41,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
             .prop_map(|(key, after, priority)| Step::AddAt(key, after, priority)),
         6 => Just(Step::Take),
         4 => (run.clone(), any::<bool>()).prop_map(|(run, success)| Step::End(run, success)),
+        1 => run.clone().prop_map(Step::PutBack),
         1 => (run.clone(), after.clone(), priority)
             .prop_map(|(run, after, priority)| Step::AddAgain(run, after, priority)),
         1 => (run, after.clone()).prop_map(|(run, after)| Step::FailAgain(run, after)),
@@ -91,13 +94,14 @@ fn group(key: u8) -> u8 {
 }
 
 impl Model {
-    fn line_up(&mut self, key: u8, priority: Priority) {
+    fn line_up(&mut self, key: u8, priority: Priority, first: bool) {
         let since = self.keys[&key].waits.unwrap();
         let ages = &mut self.ages[priority as usize];
         let older = ages.first().is_some_and(|(first, _)| since < *first);
         ages.insert(if older { 0 } else { ages.len() }, (since, key));
         let ring = &mut self.rings[priority as usize];
         match ring.iter_mut().find(|(other, _)| *other == group(key)) {
+            Some((_, keys)) if first => keys.insert(0, key),
             Some((_, keys)) => keys.push(key),
             None => ring.push((group(key), vec![key])),
         }
@@ -111,7 +115,7 @@ impl Model {
         } else if state.waits.is_none() {
             state.waits = Some(since);
             let priority = state.asked.unwrap();
-            self.line_up(key, priority);
+            self.line_up(key, priority, false);
         }
     }
 
@@ -134,7 +138,7 @@ impl Model {
                     ring.retain(|(_, keys)| !keys.is_empty());
                 }
                 self.forget_age(key);
-                self.line_up(key, asked);
+                self.line_up(key, asked, false);
             }
         } else if when <= self.now {
             self.wake(key, self.now);
@@ -181,6 +185,17 @@ impl Model {
         Some((key, priority, now - since, state.failures, note))
     }
 
+    fn put_back(&mut self, key: u8, waited: u64, priority: Priority, note: Adds) {
+        let state = self.keys.entry(key).or_default();
+        state.waits = state.runs.take().map(|since| since - waited);
+        (state.dirty, state.deadline) = (None, None);
+        let later = std::mem::replace(&mut state.note, note);
+        state.note.merge(later);
+        let asked = state.asked.unwrap_or(priority).max(priority);
+        state.asked = Some(asked);
+        self.line_up(key, asked, true);
+    }
+
     fn end(&mut self, key: u8, success: bool) -> u64 {
         let state = self.keys.entry(key).or_default();
         let since = state.runs.take().unwrap();
@@ -214,7 +229,7 @@ proptest! {
     fn the_queue_does_what_the_model_does(steps in steps()) {
         let mut core = Core::<u8, Adds>::new(Some(Box::new(|key| group(*key).into())));
         let mut model = Model::default();
-        let mut runs: Vec<(u8, Seat)> = Vec::new();
+        let mut runs: Vec<(u8, Run<u8, Adds>)> = Vec::new();
         for (number, step) in steps.into_iter().enumerate() {
             let now = Duration::from_millis(model.now);
             let note = Adds(vec![number as u32]);
@@ -231,13 +246,12 @@ proptest! {
                 }
                 Step::Take => match (core.next(now), model.take()) {
                     (Next::Work(run), Some((key, priority, waited, failures, note))) => {
-                        let Run { seat, .. } = run;
                         let waited = Duration::from_millis(waited);
                         prop_assert_eq!(
-                            (run.key, run.priority, run.waited, run.failures, run.note),
-                            (key, priority, waited, failures, note)
+                            (run.key, run.priority, run.waited, run.failures, &run.note),
+                            (key, priority, waited, failures, &note)
                         );
-                        runs.push((key, seat));
+                        runs.push((key, run));
                     }
                     (Next::Wait(deadline), None) => {
                         let expected = model.keys.values().filter_map(|key| key.deadline).min();
@@ -249,25 +263,31 @@ proptest! {
                     (next, expected) => prop_assert!(false, "{:?} for {:?}", next, expected),
                 },
                 Step::End(run, success) if run < runs.len() => {
-                    let (key, seat) = runs.remove(run);
+                    let (key, Run { seat, .. }) = runs.remove(run);
                     let end = if success { End::Success } else { End::Open };
                     let worked = Duration::from_millis(model.end(key, success));
                     prop_assert_eq!(core.end(seat, end, now), worked);
                 }
                 Step::AddAgain(run, delay, priority) if run < runs.len() => {
-                    let (key, seat) = &runs[run];
+                    let (key, Run { seat, .. }) = &runs[run];
                     let (at, when) = after(delay);
                     core.add_again(seat, at, Request { priority, note: note.clone() }, now);
                     model.ask(*key, when, priority, note);
                 }
                 Step::FailAgain(run, delay) if run < runs.len() => {
-                    let (key, seat) = &runs[run];
+                    let (key, Run { seat, .. }) = &runs[run];
                     let request = Request { priority: Priority::Low, note: note.clone() };
                     let retry = core.fail_again(seat, request, now, Duration::from_millis(delay));
                     prop_assert_eq!(retry.attempt, model.fail(*key));
                     model.ask(*key, model.now + delay, Priority::Low, note);
                 }
-                Step::End(..) | Step::AddAgain(..) | Step::FailAgain(..) => {}
+                Step::PutBack(run) if run < runs.len() => {
+                    let (key, run) = runs.remove(run);
+                    let waited = run.waited.as_millis() as u64;
+                    model.put_back(key, waited, run.priority, run.note.clone());
+                    core.put_back(run);
+                }
+                Step::PutBack(..) | Step::End(..) | Step::AddAgain(..) | Step::FailAgain(..) => {}
                 Step::Fail(key, delay) => {
                     let request = Request { priority: Priority::Low, note: note.clone() };
                     let retry = core.fail(key, request, now, |failures| {

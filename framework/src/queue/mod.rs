@@ -10,6 +10,7 @@
 //! * What is known of why a key waits goes with it: a [`Note`], merged whenever it is added again.
 //! * [`Work`] is a key in a worker's hands. It says how the work ended; a success forgets the
 //!   failures, and a key with nothing the matter takes no memory.
+//! * Workers whose work is quick take several keys at once, in a [`Hand`].
 //! * After failures a [`RateLimiter`] says how long a key waits: [`ExponentialBackoff`] from 5 ms
 //!   to 300 s unless told.
 //!
@@ -43,6 +44,8 @@ mod builder;
 mod chain;
 mod core;
 mod groups;
+mod hand;
+mod held;
 mod jitter;
 mod note;
 mod priority;
@@ -68,6 +71,7 @@ mod wheel_test;
 mod work_queue_test;
 
 pub use builder::Builder;
+pub use hand::Hand;
 pub use jitter::Jitter;
 pub use note::Note;
 pub use priority::Priority;

@@ -72,6 +72,30 @@ impl Ready {
 
     /// `place` is ready, and has waited since `since`.
     pub(super) fn push(&mut self, place: u32, group: u32, priority: Priority, since: Duration) {
+        let (lane, order) = self.enter(place, group, priority, since);
+        lane.group(group).push_back(order, place);
+    }
+
+    /// As [`push`](Self::push), but it is the first of its group, whose turn it had already.
+    pub(super) fn push_front(
+        &mut self,
+        place: u32,
+        group: u32,
+        priority: Priority,
+        since: Duration,
+    ) {
+        let (lane, order) = self.enter(place, group, priority, since);
+        lane.group(group).push_front(order, place);
+    }
+
+    /// All but its place in its group.
+    fn enter(
+        &mut self,
+        place: u32,
+        group: u32,
+        priority: Priority,
+        since: Duration,
+    ) -> (&mut Lane, &mut [Link]) {
         let key = Key {
             since,
             group,
@@ -86,7 +110,6 @@ impl Ready {
         self.keys[at] = key;
         let lane = &mut self.lanes[priority as usize];
         lane.len += 1;
-        lane.group(group).push_back(&mut self.order, place);
         // Of this order only the first counts. A key that waited before it came here, in a lower
         // priority or while it was worked on, is the first or, so that this stays quick, the last.
         match lane.by_age.first() {
@@ -95,6 +118,7 @@ impl Ready {
             }
             _ => lane.by_age.push_back(&mut self.age, place),
         }
+        (lane, &mut self.order)
     }
 
     /// A ready key has this priority from now on, if it is higher than its own.

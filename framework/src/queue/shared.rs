@@ -8,7 +8,8 @@ use std::{
 
 use super::{
     Note,
-    core::{Core, End, GroupOf, Next, Run, Seat},
+    core::{Core, End, GroupOf, Next, Seat},
+    held::Held,
     sync::{Mutex, MutexGuard},
 };
 
@@ -50,10 +51,13 @@ pub(super) struct Ticket {
     number: Option<u64>,
 }
 
+/// A worker takes several keys only of what is beyond one for so many workers.
+const SHARES: usize = 32;
+
 /// What a worker that asks for work is told.
-pub(super) enum Asked<K, N> {
-    /// Work on this key, or end: the queue is closed and empty.
-    Now(Option<Run<K, N>>),
+pub(super) enum Asked {
+    /// Work on what it holds now; if that is nothing, end: the queue is closed and empty.
+    Now,
     /// Sleep until the waker is called, or until the deadline if there is one.
     Sleep(Option<Duration>),
 }
@@ -82,25 +86,30 @@ impl<K: Clone + Eq + Hash, N: Note, O: Observe> Shared<K, N, O> {
         result
     }
 
-    /// Asks for work, as a worker whose place in the line is `ticket`, after the run in the seat of `last` has ended, if
-    /// there is one. Both under one lock: a busy worker takes it once for each key.
+    /// Asks for work, as a worker whose place in the line is `ticket`, after what it holds as done has ended. What it is
+    /// given it holds: as many keys as it likes, but no more than its share.
     pub(super) fn ask(
         &self,
         ticket: &mut Ticket,
-        last: Option<(Seat, End)>,
+        held: &mut Held<K, N>,
         now: Duration,
         cx: &Context<'_>,
-    ) -> Asked<K, N> {
+    ) -> Asked {
         let mut state = self.lock();
-        if let Some((seat, end)) = last {
-            let worked = state.core.end(seat, end, now);
-            state.observer.finished(worked);
+        for seat in held.done.drain(..) {
+            state.core.end(seat, End::Success, now);
         }
         let next = state.core.next(now);
         state.tell_added();
         match next {
             Next::Work(run) => {
-                state.observer.started(run.waited);
+                let share = 1 + state.core.len() / SHARES;
+                let more = held.size.min(share).saturating_sub(1);
+                held.runs.push_back(run);
+                held.runs
+                    .extend((0..more).map_while(|_| state.core.start(now)));
+                let waited = held.runs.iter().map(|run| run.waited);
+                waited.for_each(|waited| state.observer.started(waited));
                 state.workers.leave(ticket);
                 // This worker may have taken a key that another one was woken for, and deadlines
                 // may have made several keys ready at once: somebody else must look.
@@ -111,7 +120,7 @@ impl<K: Clone + Eq + Hash, N: Note, O: Observe> Shared<K, N, O> {
                 };
                 drop(state);
                 wake.wake();
-                Asked::Now(Some(run))
+                Asked::Now
             }
             Next::Wait(deadline) => {
                 state.workers.enter(ticket, cx.waker());
@@ -119,11 +128,11 @@ impl<K: Clone + Eq + Hash, N: Note, O: Observe> Shared<K, N, O> {
             }
             Next::Closed => {
                 state.workers.leave(ticket);
-                // It may be its own run that was the last.
+                // It may be its own work that was the last.
                 let wake = state.call_at_end();
                 drop(state);
                 wake.wake();
-                Asked::Now(None)
+                Asked::Now
             }
         }
     }
@@ -159,6 +168,22 @@ impl<K: Clone + Eq + Hash, N: Note, O: Observe> Shared<K, N, O> {
         drop(state);
         wake.wake();
         result
+    }
+
+    /// A worker ends what it holds as done, and gives back what it has not begun.
+    pub(super) fn lay_down(&self, held: &mut Held<K, N>, now: Duration) {
+        let mut state = self.lock();
+        let before = (state.core.len(), state.core.next_deadline());
+        for seat in held.done.drain(..) {
+            state.core.end(seat, End::Success, now);
+        }
+        // The last first, so that each is before the next again.
+        for run in held.runs.drain(..).rev() {
+            state.core.put_back(run);
+        }
+        let wake = state.changed(before);
+        drop(state);
+        wake.wake();
     }
 
     /// No more adds; everybody is woken to see it.

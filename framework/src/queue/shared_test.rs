@@ -11,6 +11,7 @@ use std::{
 
 use super::{
     core::{End, Run},
+    held::Held,
     shared::{Asked, Observe, Shared, Ticket},
 };
 
@@ -50,37 +51,47 @@ impl Wake for Calls {
     }
 }
 
-#[derive(Default)]
 struct Worker {
     ticket: Ticket,
+    held: Held<u8, ()>,
     calls: Arc<Calls>,
 }
 
-impl Worker {
-    fn ask(&mut self, queue: &Queue, now: Duration) -> Asked<u8, ()> {
-        self.goes_on(queue, None, now)
+impl Default for Worker {
+    fn default() -> Self {
+        Self {
+            ticket: Ticket::default(),
+            held: Held::one(),
+            calls: Arc::default(),
+        }
     }
+}
 
-    /// Ends its run, if it has one, and asks at once.
-    fn goes_on(&mut self, queue: &Queue, run: Option<Run<u8, ()>>, now: Duration) -> Asked<u8, ()> {
+impl Worker {
+    fn ask(&mut self, queue: &Queue, now: Duration) -> Asked {
         let waker = Waker::from(self.calls.clone());
-        let last = run.map(|run| (run.seat, End::Success));
-        queue.ask(&mut self.ticket, last, now, &Context::from_waker(&waker))
+        let cx = Context::from_waker(&waker);
+        queue.ask(&mut self.ticket, &mut self.held, now, &cx)
     }
 
     /// Falls asleep; until when at the latest.
     fn sleeps(&mut self, queue: &Queue) -> Option<Duration> {
         match self.ask(queue, NOW) {
             Asked::Sleep(deadline) => deadline,
-            Asked::Now(_) => panic!("there is something to do"),
+            Asked::Now => panic!("there is something to do"),
         }
     }
 
     fn works(&mut self, queue: &Queue, now: Duration) -> Run<u8, ()> {
         match self.ask(queue, now) {
-            Asked::Now(Some(run)) => run,
-            _ => panic!("there is nothing to do"),
+            Asked::Now => self.held.runs.pop_front().expect("work"),
+            Asked::Sleep(_) => panic!("there is nothing to do"),
         }
+    }
+
+    /// What it holds and has not begun.
+    fn holds(&self) -> Vec<u8> {
+        self.held.runs.iter().map(|run| run.key).collect()
     }
 }
 
@@ -201,10 +212,9 @@ fn the_end_of_the_last_work_by_one_that_asks_for_more_calls_everybody() {
     let waker = Waker::from(drain.calls.clone());
     let drained = queue.poll_drained(&mut Ticket::default(), &Context::from_waker(&waker));
     assert!(drained.is_pending());
-    assert!(matches!(
-        busy.goes_on(&queue, Some(run), NOW),
-        Asked::Now(None)
-    ));
+    busy.held.done.push(run.seat);
+    assert!(matches!(busy.ask(&queue, NOW), Asked::Now));
+    assert!(busy.holds().is_empty());
     assert_eq!((calls(&workers), calls(&[drain])), ([1, 1], [1]));
 }
 
@@ -216,11 +226,54 @@ fn a_change_during_the_work_is_for_the_worker_that_goes_on_and_calls_nobody() {
     let run = busy.works(&queue, NOW);
     let workers = asleep::<2>(&queue);
     add(&queue, 1);
-    assert!(matches!(
-        busy.goes_on(&queue, Some(run), NOW),
-        Asked::Now(Some(Run { key: 1, .. }))
-    ));
+    busy.held.done.push(run.seat);
+    assert_eq!(busy.works(&queue, NOW).key, 1);
     assert_eq!(calls(&workers), [0, 0]);
+}
+
+#[test]
+fn one_takes_several_only_of_what_is_more_than_one_for_each() {
+    let queue = queue();
+    (0..100).for_each(|key| add(&queue, key));
+    let mut busy = Worker::default();
+    busy.held.size = 16;
+    assert!(matches!(busy.ask(&queue, NOW), Asked::Now));
+    assert_eq!(busy.holds(), [0, 1, 2, 3]);
+    let mut last = Worker::default();
+    last.held.size = 16;
+    let taken = std::iter::from_fn(|| {
+        last.held.runs.clear();
+        matches!(last.ask(&queue, NOW), Asked::Now).then(|| last.held.runs.len())
+    });
+    let taken: Vec<_> = taken.collect();
+    assert_eq!(taken.iter().sum::<usize>(), 96);
+    assert!(taken.ends_with(&[1; 30]), "{taken:?}");
+}
+
+#[test]
+fn what_is_laid_down_has_its_turns_again_and_calls_a_worker() {
+    let queue = queue();
+    (0..97).for_each(|key| add(&queue, key));
+    let mut busy = Worker::default();
+    busy.held.size = 4;
+    let done = busy.works(&queue, NOW);
+    let run = busy.held.runs.pop_front().unwrap();
+    assert_eq!((done.key, run.key, busy.holds()), (0, 1, vec![2, 3]));
+    let others = (0..93).map(|_| Worker::default().works(&queue, NOW).key);
+    assert!(others.eq(4..97));
+    let mut workers = asleep::<2>(&queue);
+    busy.held.done.push(done.seat);
+    queue.lay_down(&mut busy.held, NOW);
+    assert_eq!(calls(&workers), [1, 0]);
+    assert_eq!(workers[0].works(&queue, NOW).key, 2);
+    assert_eq!(calls(&workers), [0, 1]);
+    assert_eq!(workers[1].works(&queue, NOW).key, 3);
+    // Of what it laid down nothing is its own any more; what it works on is.
+    add(&queue, 0);
+    add(&queue, 1);
+    assert_eq!(busy.works(&queue, NOW).key, 0);
+    queue.end(run.seat, End::Success, NOW, |_, _| ());
+    assert_eq!(busy.works(&queue, NOW).key, 1);
 }
 
 #[test]

@@ -1,9 +1,9 @@
-use std::{fmt, hash::Hash, sync::Arc, time::Duration};
+use std::{fmt, hash::Hash, time::Duration};
 
 use super::{
     Note, Priority, Retry,
     core::{End, Request, Run, Seat},
-    work_queue::Inner,
+    work_queue::{Inner, OwnCount},
 };
 
 /// A key that is worked on; nobody else is given it until this is gone.
@@ -26,14 +26,12 @@ pub struct Work<K: Clone + Eq + Hash, N: Note = ()> {
     /// One more than how often it failed in a row.
     pub attempt: u32,
     /// Taken when the work ends.
-    seat: Option<Seat>,
-    /// How it ends when it is dropped.
-    dropped: End,
-    inner: Arc<Inner<K, N>>,
+    pub(super) seat: Option<Seat>,
+    pub(super) inner: OwnCount<Inner<K, N>>,
 }
 
 impl<K: Clone + Eq + Hash, N: Note> Work<K, N> {
-    pub(super) fn new(run: Run<K, N>, inner: Arc<Inner<K, N>>) -> Self {
+    pub(super) fn new(run: Run<K, N>, inner: OwnCount<Inner<K, N>>) -> Self {
         Self {
             key: run.key,
             note: run.note,
@@ -41,42 +39,13 @@ impl<K: Clone + Eq + Hash, N: Note> Work<K, N> {
             waited: run.waited,
             attempt: run.failures.saturating_add(1),
             seat: Some(run.seat),
-            dropped: End::Open,
             inner,
         }
-    }
-
-    /// It is the work of `run` from now on; what it was before has ended.
-    fn begin(&mut self, run: Run<K, N>) {
-        self.key = run.key;
-        self.note = run.note;
-        self.priority = run.priority;
-        self.waited = run.waited;
-        self.attempt = run.failures.saturating_add(1);
-        self.seat = Some(run.seat);
-        self.dropped = End::Open;
     }
 
     /// It succeeded: its failures are forgotten. If the key was added meanwhile it is ready now.
     pub fn done(mut self) {
         self.end(End::Success);
-    }
-
-    /// As [`done`](Self::done), and waits for the next key as [`WorkQueue::get`](super::WorkQueue::get) does: for a worker that
-    /// goes on at once it takes half the time.
-    ///
-    /// May be cancelled: the next key is either returned or still in the queue, and the work is done in any case.
-    pub fn done_and_next(mut self) -> impl Future<Output = Option<Self>> + Send
-    where
-        K: Send,
-    {
-        self.dropped = End::Success;
-        async move {
-            let last = self.seat.take().map(|seat| (seat, End::Success));
-            let run = self.inner.next(last).await?;
-            self.begin(run);
-            Some(self)
-        }
     }
 
     /// It succeeded, and is to be done again after `delay`, or earlier if something else makes it
@@ -119,7 +88,7 @@ impl<K: Clone + Eq + Hash, N: Note> Work<K, N> {
 
 impl<K: Clone + Eq + Hash, N: Note> Drop for Work<K, N> {
     fn drop(&mut self) {
-        self.end(self.dropped);
+        self.end(End::Open);
     }
 }
 

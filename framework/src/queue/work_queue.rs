@@ -11,8 +11,9 @@ use std::{
 use tokio::time::{Instant, sleep_until};
 
 use super::{
-    Builder, Note, Priority, QueuedKey, RateLimiter, Retry, Work,
-    core::{End, GroupOf, Request, Run, Seat},
+    Builder, Hand, Note, Priority, QueuedKey, RateLimiter, Retry, Work,
+    core::{End, GroupOf, Request, Seat},
+    held::Held,
     shared::{Asked, Observe, Shared, Ticket},
 };
 use crate::metrics::{LiveQueue, LiveState, WorkQueueMetrics};
@@ -35,8 +36,12 @@ use crate::metrics::{LiveQueue, LiveState, WorkQueueMetrics};
 /// Adding never waits. Each operation takes the same short time, with one look-up of the key at
 /// most, however many keys there are.
 pub struct WorkQueue<K, N = ()> {
-    inner: Arc<Inner<K, N>>,
+    inner: OwnCount<Inner<K, N>>,
 }
+
+/// What is shared by a count that is a worker's own: that of the inner one would be changed by all workers all the time.
+#[allow(clippy::redundant_allocation)]
+pub(super) type OwnCount<T> = Arc<Arc<T>>;
 
 pub(super) struct Inner<K, N> {
     shared: Shared<K, N, Observer>,
@@ -74,7 +79,9 @@ impl<K: Clone + Eq + Hash + Send + 'static, N: Note> WorkQueue<K, N> {
             let weak = Arc::downgrade(&inner);
             metrics.watch(weak);
         }
-        Self { inner }
+        Self {
+            inner: Arc::new(inner),
+        }
     }
 
     /// Asks for a run of `key` that begins after now, with [`Priority::Normal`] and nothing noted.
@@ -135,8 +142,15 @@ impl<K: Clone + Eq + Hash + Send + 'static, N: Note> WorkQueue<K, N> {
     ///
     /// May be cancelled: a key is either returned or still in the queue.
     pub async fn get(&self) -> Option<Work<K, N>> {
-        let run = self.inner.next(None).await?;
+        let mut held = Held::one();
+        self.inner.take(&mut held).await;
+        let run = held.runs.pop_front()?;
         Some(Work::new(run, self.inner.clone()))
+    }
+
+    /// The hand of a worker that takes several keys at once while its work is quick.
+    pub fn hand(&self) -> Hand<K, N> {
+        Hand::new(&self.inner)
     }
 
     /// Takes no more keys and drops those with a deadline. What is ready is still handed out; then
@@ -188,23 +202,34 @@ impl<K: Clone + Eq + Hash + Send + 'static, N: Note> WorkQueue<K, N> {
 }
 
 impl<K: Clone + Eq + Hash, N: Note> Inner<K, N> {
-    /// Ends the run in the seat of `last`, if there is one, and waits for the next.
-    pub(super) async fn next(&self, mut last: Option<(Seat, End)>) -> Option<Run<K, N>> {
+    /// Ends what is held as done, and waits until there is more to hold; when that was.
+    pub(super) async fn take(&self, held: &mut Held<K, N>) -> Duration {
         let mut place = Place {
             inner: self,
             ticket: Ticket::default(),
         };
         loop {
+            let mut now = Duration::ZERO;
             let asked = poll_fn(|cx| {
-                let (now, last) = (self.now(), last.take());
-                Poll::Ready(self.shared.ask(&mut place.ticket, last, now, cx))
+                now = self.now();
+                Poll::Ready(self.shared.ask(&mut place.ticket, held, now, cx))
             })
             .await;
             match asked {
-                Asked::Now(run) => return run,
+                Asked::Now => return now,
                 // Both branches only wait; whichever ends first, the state is asked again.
                 Asked::Sleep(deadline) => called(self.epoch, deadline).await,
             }
+        }
+    }
+
+    pub(super) fn lay_down(&self, held: &mut Held<K, N>) {
+        self.shared.lay_down(held, self.now());
+    }
+
+    pub(super) fn finished(&self, worked: Duration) {
+        if let Some(metrics) = &self.metrics {
+            metrics.work_seconds.observe(worked.as_secs_f64());
         }
     }
 
@@ -288,7 +313,7 @@ impl<K: Clone + Eq + Hash, N: Note> Drop for Drain<'_, K, N> {
 }
 
 impl<K, N> Inner<K, N> {
-    fn now(&self) -> Duration {
+    pub(super) fn now(&self) -> Duration {
         self.epoch.elapsed()
     }
 

@@ -3,7 +3,7 @@ use std::{
     future::Future,
     hash::Hash,
     sync::Arc,
-    task::{Context, Poll, Wake, Waker},
+    task::{Context, Wake, Waker},
     time::Duration,
 };
 
@@ -170,46 +170,106 @@ async fn failures_back_off_and_success_resets() {
     );
 }
 
+/// What a hand is given at once.
+fn draw<N: Note>(hand: &mut Hand<u32, N>) -> Option<Work<u32, N>> {
+    hand.next().now_or_never().flatten()
+}
+
 #[tokio::test(start_paused = true)]
-async fn who_is_done_and_asks_for_the_next_gets_it_and_the_failures_are_forgotten() {
-    let queue = WorkQueue::builder().limiter(exact()).build::<()>();
-    queue.add("a");
-    take(&queue).unwrap().retry(Duration::ZERO);
-    let work = queue.get().await.unwrap();
-    assert_eq!((work.key, work.attempt), ("a", 2));
-    queue.add("a");
-    queue.add("b");
-    let work = work.done_and_next().now_or_never().flatten().unwrap();
-    assert_eq!((work.key, work.attempt), ("b", 1));
-    let mut next = Box::pin(work.done_and_next());
-    let work = poll!(&mut next);
-    assert!(matches!(
-        work,
-        Poll::Ready(Some(Work {
-            key: "a",
-            attempt: 1,
-            ..
-        }))
-    ));
-    drop(work);
+async fn a_hand_gives_each_key_once_in_turn_and_keeps_nothing() {
+    let queue = WorkQueue::new();
+    (0..1000).for_each(|key| queue.add(key));
+    let mut hands = [queue.hand(), queue.hand()];
+    let mut keys = BTreeSet::new();
+    let mut runs = 0;
+    for turn in 0.. {
+        let hand = &mut hands[turn % 2];
+        let Some(work) = draw(hand) else { break };
+        assert!(work.key >= runs / 2, "{} is too early", work.key);
+        keys.insert(work.key);
+        runs += 1;
+        hand.done(work);
+    }
+    assert_eq!((runs, keys.len()), (1000, 1000));
+    assert!(hands.iter_mut().all(|hand| draw(hand).is_none()));
     assert_eq!(queue.remembered(), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_is_done_and_is_cancelled_before_it_can_ask_is_done() {
-    let queue = WorkQueue::builder().limiter(exact()).build::<()>();
-    queue.add_rate_limited("a");
-    tokio::time::advance(5 * MS).await;
-    drop(take(&queue).unwrap().done_and_next());
-    assert_eq!((queue.failures(&"a"), queue.remembered()), (0, 0));
-    // One that sleeps for the next has ended its work.
-    queue.add("b");
-    let mut next = Box::pin(take(&queue).unwrap().done_and_next());
-    assert!(poll!(&mut next).is_pending());
+async fn a_key_in_a_hand_is_nobody_elses_and_a_change_leads_to_another_run() {
+    let queue = WorkQueue::<u32>::new();
+    (0..1000).for_each(|key| queue.add(key));
+    let mut hand = queue.hand();
+    for _ in 0..1 + 2 + 4 + 8 {
+        let work = draw(&mut hand).unwrap();
+        hand.done(work);
+    }
+    let work = draw(&mut hand).unwrap();
+    assert_eq!((work.key, queue.len()), (15, 1000 - 31), "it holds 16 now");
+    (0..1000).for_each(|key| queue.add(key));
+    let others = all(&queue);
+    assert!(others.into_iter().eq((0..15).chain(31..1000)));
+    hand.done(work);
+    hand.lay_down();
+    assert!(all(&queue).into_iter().eq(15..31));
     assert_eq!(queue.remembered(), 0);
-    drop(next);
-    queue.add("c");
-    assert!(take(&queue).is_some());
+}
+
+/// Every key that is ready, done.
+fn all(queue: &WorkQueue<u32>) -> BTreeSet<u32> {
+    let done = |work: Work<u32>| {
+        let key = work.key;
+        work.done();
+        key
+    };
+    std::iter::from_fn(|| take(queue).map(done)).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_or_works_long_takes_one_key_at_a_time() {
+    let queue = WorkQueue::<u32>::new();
+    (0..1000).for_each(|key| queue.add(key));
+    let mut hand = queue.hand();
+    for taken in 1..=20 {
+        let work = draw(&mut hand).unwrap();
+        hand.lay_down();
+        assert_eq!(queue.len(), 1000 - taken);
+        hand.done(work);
+    }
+    for taken in 21..=40 {
+        let work = draw(&mut hand).unwrap();
+        assert_eq!(queue.len(), 1000 - taken);
+        tokio::time::advance(MS).await;
+        hand.done(work);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hand_that_is_dropped_ends_what_is_done_and_gives_the_rest_back() {
+    let queue = WorkQueue::builder().limiter(exact()).build::<()>();
+    for key in 0..1000 {
+        queue.add_rate_limited(key);
+    }
+    tokio::time::advance(5 * MS).await;
+    let mut hand = queue.hand();
+    for _ in 0..50 {
+        let work = draw(&mut hand).unwrap();
+        assert_eq!(work.attempt, 2);
+        hand.done(work);
+    }
+    drop(hand);
+    assert_eq!((queue.len(), queue.remembered()), (950, 950));
+    let mut hand = queue.hand();
+    for _ in 0..1 + 2 + 4 + 8 {
+        let work = draw(&mut hand).unwrap();
+        hand.done(work);
+    }
+    // Of these none is done yet.
+    let work = draw(&mut hand).unwrap();
+    assert_eq!((work.key, work.attempt, queue.len()), (65, 2, 950 - 31));
+    drop(hand);
+    assert_eq!(queue.len(), 950 - 16);
+    assert_eq!(take(&queue).unwrap().key, 66);
 }
 
 #[tokio::test(start_paused = true)]

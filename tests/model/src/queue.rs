@@ -9,6 +9,9 @@ mod core;
 #[path = "../../../framework/src/queue/groups.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod groups;
+#[path = "../../../framework/src/queue/held.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod held;
 #[path = "../../../framework/src/queue/note.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod note;
@@ -48,6 +51,7 @@ use loom::{
 
 use self::{
     core::{End, Run},
+    held::Held,
     note::Note,
     priority::Priority,
     queued_key::{KeyState, QueuedKey},
@@ -85,20 +89,26 @@ fn get(queue: &Queue) -> Option<Run<u8, ()>> {
     next(queue, None)
 }
 
-/// What `Work::done_and_next` does, if there is work.
+/// What `Hand` does, if there is work, with one key at a time.
 fn next(queue: &Queue, done: Option<Run<u8, ()>>) -> Option<Run<u8, ()>> {
-    let mut last = done.map(|run| (run.seat, End::Success));
+    let mut held = Held::one();
+    held.done.extend(done.map(|run| run.seat));
+    take(queue, &mut held);
+    held.runs.pop_front()
+}
+
+fn take(queue: &Queue, held: &mut Held<u8, ()>) {
     let mut ticket = Ticket::default();
     let mut now = NOW;
     block_on(poll_fn(|cx| {
         loop {
-            match queue.ask(&mut ticket, last.take(), now, cx) {
-                Asked::Now(run) => return Poll::Ready(run),
+            match queue.ask(&mut ticket, held, now, cx) {
+                Asked::Now => return Poll::Ready(()),
                 Asked::Sleep(Some(deadline)) => now = deadline,
                 Asked::Sleep(None) => return Poll::Pending,
             }
         }
-    }))
+    }));
 }
 
 #[test]
@@ -186,12 +196,12 @@ fn a_worker_that_gives_up_passes_its_call_on() {
             let queue = queue.clone();
             thread::spawn(move || {
                 let mut ticket = Ticket::default();
-                let got = block_on(poll_fn(|cx| {
-                    Poll::Ready(match queue.ask(&mut ticket, None, NOW, cx) {
-                        Asked::Now(run) => run,
-                        Asked::Sleep(_) => None,
-                    })
+                let mut held = Held::one();
+                block_on(poll_fn(|cx| {
+                    queue.ask(&mut ticket, &mut held, NOW, cx);
+                    Poll::Ready(())
                 }));
+                let got = held.runs.pop_front();
                 queue.give_up(&mut ticket);
                 if let Some(run) = got {
                     let key = run.key;
@@ -268,5 +278,25 @@ fn a_drain(goes_on: bool) {
         assert_eq!(done.load(Ordering::SeqCst), 1);
         worker.join().unwrap();
         other.into_iter().for_each(|other| other.join().unwrap());
+    });
+}
+
+#[test]
+fn what_a_worker_lays_down_is_taken_by_another_one() {
+    check(3, || {
+        let queue = queue();
+        add(&queue, 1);
+        add(&queue, 2);
+        let mut held = Held::one();
+        take(&queue, &mut held);
+        let run = held.runs.pop_front().unwrap();
+        take(&queue, &mut held);
+        let other = {
+            let queue = queue.clone();
+            thread::spawn(move || next(&queue, None).map(|run| run.key))
+        };
+        held.done.push(run.seat);
+        queue.lay_down(&mut held, NOW);
+        assert_eq!(other.join().unwrap(), Some(2));
     });
 }

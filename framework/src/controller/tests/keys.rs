@@ -295,3 +295,22 @@ async fn reconciles_that_never_wait_leave_the_thread_to_others() {
     settle().await;
     assert_eq!(calls.keys().len(), 1000);
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_a_worker_holds_goes_to_another_one_when_its_call_waits() {
+    let world = World::new();
+    let webs = world.kind::<Deployment>();
+    (0..1000).for_each(|number| webs.put(named(&format!("web-{number}"))));
+    let probe = Probe::new()
+        .wired(|controller| controller.concurrency(2))
+        .does(|call: Call<Deployment>| async move {
+            match call.number {
+                50 => pending().await,
+                _ => Ok(Action::wait()),
+            }
+        });
+    let calls = probe.calls.clone();
+    world.start(Controller::new(probe));
+    settle().await;
+    assert_eq!(calls.keys().len(), 1000);
+}
