@@ -1,6 +1,13 @@
 //! R1 to R3: one at a time, no lost wake-up, level and not edge.
 
-use std::{future::pending, sync::Arc, time::Duration};
+use std::{
+    future::pending,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use k8s_openapi::api::{
     apps::v1::Deployment,
@@ -301,12 +308,16 @@ async fn what_a_worker_holds_goes_to_another_one_when_its_call_waits() {
     let world = World::new();
     let webs = world.kind::<Deployment>();
     (0..1000).for_each(|number| webs.put(named(&format!("web-{number}"))));
+    let number = AtomicUsize::new(0);
     let probe = Probe::new()
         .wired(|controller| controller.concurrency(2))
-        .does(|call: Call<Deployment>| async move {
-            match call.number {
-                50 => pending().await,
-                _ => Ok(Action::wait()),
+        .does(move |_: Call<Deployment>| {
+            let waits = number.fetch_add(1, Ordering::Relaxed) == 50;
+            async move {
+                match waits {
+                    true => pending().await,
+                    false => Ok(Action::wait()),
+                }
             }
         });
     let calls = probe.calls.clone();
