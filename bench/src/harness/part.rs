@@ -1,6 +1,11 @@
 //! What `--only` names, and what is written of it.
 
-use super::{run::Run, table::Measure, trial::Trial, workload::Workload};
+use super::{
+    run::Run,
+    table::{Measure, less, more},
+    trial::Trial,
+    workload::Workload,
+};
 
 const MIB: f64 = 1024.0 * 1024.0;
 
@@ -115,188 +120,82 @@ impl Part {
 }
 
 const SYNC: [Measure; 5] = [
-    Measure {
-        name: "sync, s",
-        more: false,
-        digits: 2,
-        value: |run| run.results.sync_seconds,
-    },
-    Measure {
-        name: "CPU per object, µs",
-        more: false,
-        digits: 1,
-        value: |run| per(run.results.sync_cpu * 1e6, run.results.objects),
-    },
-    Measure {
-        name: "memory per object, KB",
-        more: false,
-        digits: 1,
-        value: |run| per(grown(run.results.rss_sync, run) / 1e3, run.results.objects),
-    },
-    Measure {
-        name: "peak, MiB",
-        more: false,
-        digits: 0,
-        value: |run| run.results.peak_sync as f64 / MIB,
-    },
+    less("sync, s", 2, |run| run.results.sync_seconds),
+    less("CPU per object, µs", 1, |run| {
+        per(run.results.sync_cpu * 1e6, run.results.objects)
+    }),
+    less("memory per object, KB", 1, |run| {
+        per(grown(run.results.rss_sync, run) / 1e3, run.results.objects)
+    }),
+    less("peak, MiB", 0, |run| run.results.peak_sync as f64 / MIB),
     CONNECTIONS,
 ];
 
 const MODIFIED: [Measure; 4] = [
-    Measure {
-        name: "events/s",
-        more: true,
-        digits: 0,
-        value: |run| run.results.events as f64 / run.results.events_seconds.max(1e-9),
-    },
-    Measure {
-        name: "CPU per event, µs",
-        more: false,
-        digits: 1,
-        value: |run| per(run.results.events_cpu * 1e6, run.results.events),
-    },
-    Measure {
-        name: "memory after over after sync",
-        more: false,
-        digits: 2,
-        value: |run| run.results.rss_events as f64 / (run.results.rss_sync as f64).max(1.0),
-    },
-    Measure {
-        name: "memory after, MiB",
-        more: false,
-        digits: 0,
-        value: |run| run.results.rss_events as f64 / MIB,
-    },
+    more("events/s", 0, |run| {
+        run.results.events as f64 / run.results.events_seconds.max(1e-9)
+    }),
+    less("CPU per event, µs", 1, |run| {
+        per(run.results.events_cpu * 1e6, run.results.events)
+    }),
+    less("memory after over after sync", 2, |run| {
+        run.results.rss_events as f64 / (run.results.rss_sync as f64).max(1.0)
+    }),
+    less("memory after, MiB", 0, |run| {
+        run.results.rss_events as f64 / MIB
+    }),
 ];
 
 const RECONCILE: [Measure; 5] = [
-    Measure {
-        name: "reconciles/s",
-        more: true,
-        digits: 0,
-        value: |run| {
-            run.results.reconciles.saturating_sub(1) as f64 / run.results.drain_seconds.max(1e-9)
-        },
-    },
-    Measure {
-        name: "CPU per reconcile, µs",
-        more: false,
-        digits: 1,
-        value: |run| per(run.results.drain_cpu * 1e6, run.results.reconciles),
-    },
-    Measure {
-        name: "start to last, s",
-        more: false,
-        digits: 2,
-        value: |run| run.results.reconciled_seconds,
-    },
-    Measure {
-        name: "memory after, MiB",
-        more: false,
-        digits: 0,
-        value: |run| run.results.rss_drained as f64 / MIB,
-    },
+    more("reconciles/s", 0, |run| {
+        run.results.reconciles.saturating_sub(1) as f64 / run.results.drain_seconds.max(1e-9)
+    }),
+    less("CPU per reconcile, µs", 1, |run| {
+        per(run.results.drain_cpu * 1e6, run.results.reconciles)
+    }),
+    less("start to last, s", 2, |run| run.results.reconciled_seconds),
+    less("memory after, MiB", 0, |run| {
+        run.results.rss_drained as f64 / MIB
+    }),
     CONNECTIONS,
 ];
 
 const LATENCY: [Measure; 5] = [
-    Measure {
-        name: "p50, µs",
-        more: false,
-        digits: 0,
-        value: |run| run.results.latency_p50,
-    },
-    Measure {
-        name: "p99, µs",
-        more: false,
-        digits: 0,
-        value: |run| run.results.latency_p99,
-    },
-    Measure {
-        name: "longest, µs",
-        more: false,
-        digits: 0,
-        value: |run| run.results.latency_max,
-    },
-    Measure {
-        name: "CPU for all, s",
-        more: false,
-        digits: 2,
-        value: |run| run.results.latency_cpu,
-    },
+    less("p50, µs", 0, |run| run.results.latency_p50),
+    less("p99, µs", 0, |run| run.results.latency_p99),
+    less("longest, µs", 0, |run| run.results.latency_max),
+    less("CPU for all, s", 2, |run| run.results.latency_cpu),
     CONNECTIONS,
 ];
 
 const RELIST: [Measure; 6] = [
-    Measure {
-        name: "peak over steady memory",
-        more: false,
-        digits: 2,
-        value: |run| run.results.peak_relist as f64 / (run.results.rss_sync as f64).max(1.0),
-    },
-    Measure {
-        name: "peak, MiB",
-        more: false,
-        digits: 0,
-        value: |run| run.results.peak_relist as f64 / MIB,
-    },
-    Measure {
-        name: "read p50, µs",
-        more: false,
-        digits: 2,
-        value: |run| run.results.read_p50,
-    },
-    Measure {
-        name: "read p99, µs",
-        more: false,
-        digits: 2,
-        value: |run| run.results.read_p99,
-    },
-    Measure {
-        name: "read p99.99, µs",
-        more: false,
-        digits: 2,
-        value: |run| run.results.read_p9999,
-    },
-    Measure {
-        name: "longest read, µs",
-        more: false,
-        digits: 0,
-        value: |run| run.results.read_max,
-    },
+    less("peak over steady memory", 2, |run| {
+        run.results.peak_relist as f64 / (run.results.rss_sync as f64).max(1.0)
+    }),
+    less("peak, MiB", 0, |run| run.results.peak_relist as f64 / MIB),
+    less("read p50, µs", 2, |run| run.results.read_p50),
+    less("read p99, µs", 2, |run| run.results.read_p99),
+    less("read p99.99, µs", 2, |run| run.results.read_p9999),
+    less("longest read, µs", 0, |run| run.results.read_max),
 ];
 
 const ALLOCATIONS: [Measure; 2] = [
-    Measure {
-        name: "allocations per event",
-        more: false,
-        digits: 1,
-        value: |run| per(run.results.allocations as f64, run.results.events),
-    },
-    Measure {
-        name: "allocated per event, KB",
-        more: false,
-        digits: 2,
-        value: |run| per(run.results.allocated as f64 / 1e3, run.results.events),
-    },
+    less("allocations per event", 1, |run| {
+        per(run.results.allocations as f64, run.results.events)
+    }),
+    less("allocated per event, KB", 2, |run| {
+        per(run.results.allocated as f64 / 1e3, run.results.events)
+    }),
 ];
 
 const PARKED: [Measure; 2] = [
-    Measure {
-        name: "bytes per key that waits",
-        more: false,
-        digits: 0,
-        value: |run| {
-            let (parked, idle) = (run.results.parked_bytes, run.results.idle_bytes);
-            per(parked.saturating_sub(idle) as f64, run.results.objects)
-        },
-    },
-    Measure {
-        name: "all in use per object, bytes",
-        more: false,
-        digits: 0,
-        value: |run| per(run.results.idle_bytes as f64, run.results.objects),
-    },
+    less("bytes per key that waits", 0, |run| {
+        let (parked, idle) = (run.results.parked_bytes, run.results.idle_bytes);
+        per(parked.saturating_sub(idle) as f64, run.results.objects)
+    }),
+    less("all in use per object, bytes", 0, |run| {
+        per(run.results.idle_bytes as f64, run.results.objects)
+    }),
 ];
 
 const WATCHES: [Measure; 6] = [
@@ -361,12 +260,7 @@ const BUILD: [Measure; 4] = [
 ];
 
 /// How many connections it took.
-const CONNECTIONS: Measure = Measure {
-    name: "connections",
-    more: false,
-    digits: 0,
-    value: |run| run.served.connections as f64,
-};
+const CONNECTIONS: Measure = less("connections", 0, |run| run.served.connections as f64);
 
 fn grown(memory: u64, run: &Run) -> f64 {
     memory.saturating_sub(run.results.rss_start) as f64

@@ -20,6 +20,24 @@ pub(super) struct Measure {
     pub(super) value: fn(&Run) -> f64,
 }
 
+/// Less is better.
+pub(super) const fn less(name: &'static str, digits: usize, value: fn(&Run) -> f64) -> Measure {
+    Measure {
+        name,
+        more: false,
+        digits,
+        value,
+    }
+}
+
+/// More is better.
+pub(super) const fn more(name: &'static str, digits: usize, value: fn(&Run) -> f64) -> Measure {
+    Measure {
+        more: true,
+        ..less(name, digits, value)
+    }
+}
+
 /// A peer's rows.
 pub(super) struct Row {
     /// The peer.

@@ -15,7 +15,7 @@ use super::{
     settings::{Settings, arguments, peers},
     slopes,
     stats::Spread,
-    table::{Measure, Row, table},
+    table::{Measure, Row, less, more, table},
     trial::{Guard, Trial},
     workload::Workload,
 };
@@ -45,18 +45,8 @@ fn row(peer: &str, ours: bool, seconds: &[f64]) -> Row {
     }
 }
 
-const LESS: Measure = Measure {
-    name: "less",
-    more: false,
-    digits: 1,
-    value: |run| run.results.sync_seconds,
-};
-const MORE: Measure = Measure {
-    name: "more",
-    more: true,
-    digits: 1,
-    value: |run| run.results.sync_seconds,
-};
+const LESS: Measure = less("less", 1, |run| run.results.sync_seconds);
+const MORE: Measure = more("more", 1, |run| run.results.sync_seconds);
 
 #[test]
 fn the_median_is_in_the_middle_whatever_the_order() {
