@@ -37,6 +37,7 @@ fn object(number: u64, version: u64) -> ConfigMap {
 }
 
 impl ListerWatcher<ConfigMap> for Changes {
+    type Item = ConfigMap;
     type Watch = BoxStream<'static, Result<WatchEvent<ConfigMap>, client::Error>>;
 
     async fn list(&self, _: &ListParams) -> Result<ObjectList<ConfigMap>, client::Error> {

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::ListerWatcher;
@@ -8,14 +10,15 @@ use crate::{
 
 /// The API server itself.
 impl<K: Object + Serialize + DeserializeOwned, R: Reach> ListerWatcher<K> for Api<K, R> {
-    type Watch = WatchStream<K>;
+    type Item = Arc<K>;
+    type Watch = WatchStream<Arc<K>>;
 
-    async fn list(&self, params: &ListParams) -> Result<ObjectList<K>, Error> {
-        Api::list(self, params).await
+    async fn list(&self, params: &ListParams) -> Result<ObjectList<Arc<K>>, Error> {
+        self.list_shared(params).await
     }
 
-    async fn watch(&self, params: &WatchParams) -> Result<WatchStream<K>, Error> {
-        Api::watch(self, params).await
+    async fn watch(&self, params: &WatchParams) -> Result<Self::Watch, Error> {
+        self.watch_shared(params).await
     }
 
     fn streams_lists(&self) -> bool {

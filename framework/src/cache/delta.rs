@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use crate::resource::Undecodable;
+use crate::resource::{Object, Undecodable};
 
 /// One step from the server's state to the cache's, in the order in which the server took it.
 ///
@@ -26,4 +26,20 @@ pub enum Delta<K> {
         /// Resource version of the collection.
         resource_version: String,
     },
+}
+
+impl<K: Object> Delta<K> {
+    /// The version that the collection has after it; `None` where that cannot be told.
+    pub(super) fn resource_version(&self) -> Option<&str> {
+        match self {
+            Self::Set(object) | Self::Deleted(object) => object.resource_version(),
+            Self::SetUndecodable(object) | Self::DeletedUndecodable(object) => {
+                object.resource_version.as_deref()
+            }
+            Self::ListStarted => None,
+            Self::ListEnded { resource_version } | Self::Bookmark { resource_version } => {
+                Some(resource_version)
+            }
+        }
+    }
 }

@@ -541,6 +541,7 @@ fn event(stored: &Stored, change: Change) -> WatchEvent<ConfigMap> {
 }
 
 impl ListerWatcher<ConfigMap> for FakeServer {
+    type Item = ConfigMap;
     type Watch = WatchStream<ConfigMap>;
 
     async fn list(&self, params: &ListParams) -> Result<ObjectList<ConfigMap>, Error> {

@@ -22,7 +22,7 @@ pub struct DeltaFifo<K> {
 
 enum Slot<K> {
     One(Delta<K>),
-    Page(std::vec::IntoIter<K>),
+    Page(std::vec::IntoIter<Arc<K>>),
 }
 
 /// Deltas to be applied to the store at once.
@@ -67,7 +67,7 @@ impl<K> DeltaFifo<K> {
     }
 
     /// Appends a page of a list, as so many [`Delta::Set`]s.
-    pub fn push_page(&mut self, page: ObjectList<K>) {
+    pub fn push_page(&mut self, page: ObjectList<Arc<K>>) {
         for undecodable in page.undecodable {
             self.push(Delta::SetUndecodable(Box::new(undecodable)));
         }
@@ -112,8 +112,7 @@ impl<K> DeltaFifo<K> {
                 }
                 Some(Slot::Page(mut page)) => {
                     let room = Self::BATCH - deltas.len();
-                    let objects = page.by_ref().take(room).map(Arc::new);
-                    deltas.extend(objects.map(Delta::Set));
+                    deltas.extend(page.by_ref().take(room).map(Delta::Set));
                     if page.len() > 0 {
                         self.queue.push_front(Slot::Page(page));
                     }

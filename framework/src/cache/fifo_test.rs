@@ -7,9 +7,9 @@ use proptest::prelude::*;
 use super::{Delta, DeltaFifo};
 use crate::client::ObjectList;
 
-fn page(items: Vec<u32>) -> ObjectList<u32> {
+fn page(items: Vec<u32>) -> ObjectList<Arc<u32>> {
     ObjectList {
-        items,
+        items: items.into_iter().map(Arc::new).collect(),
         ..ObjectList::default()
     }
 }

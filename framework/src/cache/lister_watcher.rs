@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use futures_core::Stream;
 
 use crate::{
@@ -39,6 +41,7 @@ use crate::{
 /// }
 ///
 /// impl ListerWatcher<ConfigMap> for Settings {
+///     type Item = ConfigMap;
 ///     type Watch = BoxStream<'static, Result<WatchEvent<ConfigMap>, Error>>;
 ///
 ///     async fn list(&self, _: &ListParams) -> Result<ObjectList<ConfigMap>, Error> {
@@ -81,14 +84,17 @@ use crate::{
 /// # }
 /// ```
 pub trait ListerWatcher<K>: Send + Sync + 'static {
+    /// What answers are made of: `K`, or `Arc<K>` where objects are shared from the start.
+    type Item: Into<Arc<K>> + Send;
+
     /// The changes, as they come.
-    type Watch: Stream<Item = Result<WatchEvent<K>, Error>> + Send + Unpin;
+    type Watch: Stream<Item = Result<WatchEvent<Self::Item>, Error>> + Send + Unpin;
 
     /// Gives one page of the collection.
     fn list(
         &self,
         params: &ListParams,
-    ) -> impl Future<Output = Result<ObjectList<K>, Error>> + Send;
+    ) -> impl Future<Output = Result<ObjectList<Self::Item>, Error>> + Send;
 
     /// Opens a stream of changes.
     fn watch(

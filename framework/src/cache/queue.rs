@@ -1,6 +1,6 @@
 use std::{
     future::poll_fn,
-    sync::PoisonError,
+    sync::{Arc, PoisonError},
     task::{Context, Poll, Waker},
 };
 
@@ -43,7 +43,7 @@ impl<K> DeltaQueue<K> {
 
     /// Appends a page of a list; waits while the queue is full. Nothing is appended if the future
     /// is dropped before.
-    pub async fn push_page(&self, page: ObjectList<K>) {
+    pub async fn push_page(&self, page: ObjectList<Arc<K>>) {
         self.put(|fifo| fifo.push_page(page)).await;
     }
 

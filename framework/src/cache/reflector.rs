@@ -254,8 +254,7 @@ impl<L> Reflector<L> {
         loop {
             self.progress.heard();
             let token = page.continue_token().map(str::to_owned);
-            self.leave_out_misfits(&mut page);
-            queue.push_page(page).await;
+            queue.push_page(self.shared(page)).await;
             self.progress.queued(queue.len());
             if token.is_none() {
                 break;
@@ -273,11 +272,18 @@ impl<L> Reflector<L> {
         Ok(())
     }
 
-    fn leave_out_misfits<K: Object>(&self, page: &mut ObjectList<K>) {
+    /// The page as caches share it, without objects that have no name.
+    fn shared<K: Object>(&self, page: ObjectList<impl Into<Arc<K>>>) -> ObjectList<Arc<K>> {
         let all = page.items.len();
-        page.items.retain(has_name);
-        if page.items.len() < all {
-            self.progress.misfits(all - page.items.len());
+        let objects = page.items.into_iter().map(Into::into);
+        let items: Vec<_> = objects.filter(has_name).collect();
+        if items.len() < all {
+            self.progress.misfits(all - items.len());
+        }
+        ObjectList {
+            metadata: page.metadata,
+            items,
+            undecodable: page.undecodable,
         }
     }
 
@@ -361,13 +367,19 @@ impl<L> Reflector<L> {
             match watch.next(Instant::now() + Self::SILENCE).await {
                 Heard::Event(event) => {
                     self.progress.heard();
-                    if self.position.is_before(event.resource_version()) {
+                    let is_added = matches!(event, WatchEvent::Added(_));
+                    let Some(delta) = delta(event) else {
+                        self.progress.misfits(1);
+                        continue;
+                    };
+                    if self.position.is_before(delta.resource_version()) {
                         self.progress
                             .troubled("watch", "the server's versions went backwards");
                         self.position.restart();
                         break Ended::List(Pause::new("backwards", Failure::Server));
                     }
-                    self.take(event, queue).await;
+                    self.position.followed(delta.resource_version(), is_added);
+                    self.push(delta, queue).await;
                 }
                 Heard::Error(error) => break self.broken(&error, watch.was_short()),
                 Heard::Closed if watch.was_short() => {
@@ -423,16 +435,6 @@ impl<L> Reflector<L> {
                 Ended::List(pause)
             }
         }
-    }
-
-    async fn take<K: Object>(&mut self, event: WatchEvent<K>, queue: &DeltaQueue<K>) {
-        let is_added = matches!(event, WatchEvent::Added(_));
-        let version = event.resource_version().map(str::to_owned);
-        let Some(delta) = delta(event) else {
-            return self.progress.misfits(1);
-        };
-        self.position.followed(version.as_deref(), is_added);
-        self.push(delta, queue).await;
     }
 
     pub(super) async fn push<K>(&self, delta: Delta<K>, queue: &DeltaQueue<K>) {
@@ -494,14 +496,12 @@ impl Pause {
 }
 
 /// The step that an event means; `None` if its object has no name, which no object of the API has.
-pub(super) fn delta<K: Object>(event: WatchEvent<K>) -> Option<Delta<K>> {
-    Some(match event {
+pub(super) fn delta<K: Object>(event: WatchEvent<impl Into<Arc<K>>>) -> Option<Delta<K>> {
+    Some(match event.map(Into::into) {
         WatchEvent::Added(object) | WatchEvent::Modified(object) => {
-            Delta::Set(Arc::new(has_name(&object).then_some(object)?))
+            Delta::Set(has_name(&object).then_some(object)?)
         }
-        WatchEvent::Deleted(object) => {
-            Delta::Deleted(Arc::new(has_name(&object).then_some(object)?))
-        }
+        WatchEvent::Deleted(object) => Delta::Deleted(has_name(&object).then_some(object)?),
         WatchEvent::Undecodable {
             change: Change::Deleted,
             object,
@@ -513,7 +513,7 @@ pub(super) fn delta<K: Object>(event: WatchEvent<K>) -> Option<Delta<K>> {
     })
 }
 
-fn has_name<K: Object>(object: &K) -> bool {
+fn has_name<K: Object>(object: &Arc<K>) -> bool {
     let name = object.metadata().name.as_deref();
     name.is_some_and(|name| !name.is_empty())
 }

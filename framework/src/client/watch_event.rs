@@ -42,6 +42,25 @@ pub enum Change {
     Deleted,
 }
 
+impl<K> WatchEvent<K> {
+    /// The same event of what `f` makes of its object.
+    pub fn map<T>(self, f: impl FnOnce(K) -> T) -> WatchEvent<T> {
+        match self {
+            Self::Added(object) => WatchEvent::Added(f(object)),
+            Self::Modified(object) => WatchEvent::Modified(f(object)),
+            Self::Deleted(object) => WatchEvent::Deleted(f(object)),
+            Self::Bookmark {
+                resource_version,
+                initial_events_end,
+            } => WatchEvent::Bookmark {
+                resource_version,
+                initial_events_end,
+            },
+            Self::Undecodable { change, object } => WatchEvent::Undecodable { change, object },
+        }
+    }
+}
+
 impl<K: Object> WatchEvent<K> {
     /// The resource version after this event, where a next watch may begin.
     pub fn resource_version(&self) -> Option<&str> {

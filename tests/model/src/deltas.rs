@@ -46,9 +46,9 @@ fn set(number: u16) -> Delta<u16> {
     Delta::Set(number.into())
 }
 
-fn page(size: usize) -> ObjectList<u16> {
+fn page(size: usize) -> ObjectList<std::sync::Arc<u16>> {
     ObjectList {
-        items: vec![0; size],
+        items: vec![0.into(); size],
         undecodable: Vec::new(),
     }
 }

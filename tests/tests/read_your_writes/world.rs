@@ -34,6 +34,7 @@ pub(crate) struct Late {
 }
 
 impl ListerWatcher<ConfigMap> for Late {
+    type Item = ConfigMap;
     type Watch = BoxStream<'static, std::result::Result<WatchEvent<ConfigMap>, Error>>;
 
     async fn list(&self, params: &ListParams) -> std::result::Result<ObjectList<ConfigMap>, Error> {

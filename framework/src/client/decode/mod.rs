@@ -9,8 +9,10 @@ mod lenient;
 mod list;
 mod object;
 mod reason;
+mod shared;
 mod skip;
 
 pub(crate) use event::{Event, decode_event};
 pub(crate) use list::decode_list;
 pub(crate) use object::{decode_deleted, decode_object, decode_plain, decode_status};
+pub(crate) use shared::Shared;

@@ -1,4 +1,4 @@
-use std::ops::Range;
+use std::{ops::Range, sync::Arc};
 
 use futures_core::Stream;
 use futures_util::StreamExt;
@@ -6,7 +6,10 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     client::{
-        Api, Error, ListParams, ObjectList, decode::decode_list, offload::offload, url::Query,
+        Api, Error, ListParams, ObjectList,
+        decode::{Shared, decode_list},
+        offload::offload,
+        url::Query,
     },
     resource::{Object, Reach},
 };
@@ -32,6 +35,37 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
     /// # Ok(()) }
     /// ```
     pub async fn list(&self, params: &ListParams) -> Result<ObjectList<K>, Error> {
+        let mut list: ObjectList<K> = self.list_of(params).await?;
+        for object in &mut list.items {
+            object.fill_types(self.resource());
+        }
+        Ok(list)
+    }
+
+    /// As [`list`](Self::list), for those who share what they get.
+    pub(crate) async fn list_shared(
+        &self,
+        params: &ListParams,
+    ) -> Result<ObjectList<Arc<K>>, Error> {
+        let list: ObjectList<Shared<K>> = self.list_of(params).await?;
+        let filled = list.items.into_iter().map(|Shared(mut object)| {
+            // Nobody else has it yet.
+            if let Some(object) = Arc::get_mut(&mut object) {
+                object.fill_types(self.resource());
+            }
+            object
+        });
+        Ok(ObjectList {
+            metadata: list.metadata,
+            items: filled.collect(),
+            undecodable: list.undecodable,
+        })
+    }
+
+    async fn list_of<T>(&self, params: &ListParams) -> Result<ObjectList<T>, Error>
+    where
+        T: DeserializeOwned + Send + 'static,
+    {
         let call = self.call("list", None, None);
         let mut query = Query::new(call.path()?);
         params
@@ -45,11 +79,7 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
             true => offload(decode).await,
             false => decode(),
         };
-        let mut list: ObjectList<K> = list.map_err(|reason| call.undecodable(reason))?;
-        for object in &mut list.items {
-            object.fill_types(self.resource());
-        }
-        Ok(list)
+        list.map_err(|reason| call.undecodable(reason))
     }
 
     /// Everything that `params` asks for, fetched in pages of its limit, 500 when it sets none.

@@ -1,7 +1,10 @@
+use std::sync::Arc;
+
+use futures_util::TryStreamExt;
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
-    client::{Api, Error, WatchParams, WatchStream, url::Query},
+    client::{Api, Error, WatchEvent, WatchParams, WatchStream, decode::Shared, url::Query},
     resource::Object,
 };
 
@@ -29,6 +32,23 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
     /// # Ok(()) }
     /// ```
     pub async fn watch(&self, params: &WatchParams) -> Result<WatchStream<K>, Error> {
+        self.watch_of(params).await
+    }
+
+    /// As [`watch`](Self::watch), for those who share what they get.
+    pub(crate) async fn watch_shared(
+        &self,
+        params: &WatchParams,
+    ) -> Result<WatchStream<Arc<K>>, Error> {
+        let events: WatchStream<Shared<K>> = self.watch_of(params).await?;
+        let shared = |event: WatchEvent<Shared<K>>| event.map(|Shared(object)| object);
+        Ok(WatchStream::new(events.map_ok(shared)))
+    }
+
+    async fn watch_of<T>(&self, params: &WatchParams) -> Result<WatchStream<T>, Error>
+    where
+        T: DeserializeOwned + Send + 'static,
+    {
         let call = self.call("watch", None, None);
         let mut query = Query::new(call.path()?);
         params

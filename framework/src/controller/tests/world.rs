@@ -201,6 +201,7 @@ impl<K> Clone for Script<K> {
 }
 
 impl<K: Resource> ListerWatcher<K> for Script<K> {
+    type Item = K;
     type Watch = WatchStream<K>;
 
     async fn list(&self, _: &ListParams) -> std::result::Result<ObjectList<K>, Error> {

@@ -192,6 +192,7 @@ impl<K> Clone for Server<K> {
 }
 
 impl<K: Resource> ListerWatcher<K> for Server<K> {
+    type Item = K;
     type Watch = WatchStream<K>;
 
     async fn list(&self, _: &ListParams) -> Result<ObjectList<K>, Error> {

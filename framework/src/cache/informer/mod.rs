@@ -1,5 +1,7 @@
+mod work;
+
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     fmt,
     hash::Hash,
     panic::Location,
@@ -8,23 +10,18 @@ use std::{
 };
 
 use futures_util::future::BoxFuture;
-use tokio::{
-    sync::watch,
-    task::yield_now,
-    time::{Instant, sleep_until},
-};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     Event, EventStream, Index, IndexHandle, InformerMode, InformerScope, InformerStatus,
-    ListBudget, ListenerOptions, Lister, ListerWatcher, Namespaces, Readiness, Reflector, Store,
-    Subscription, event_stream,
-    follower::{Follow, Follower, Reached},
+    ListBudget, ListenerOptions, Lister, ListerWatcher, Namespaces, Readiness, Store, Subscription,
+    event_stream,
+    follower::{Follow, Follower},
     kind_options::KindOptions,
-    listener::{Listener, WithOrigin},
+    listener::WithOrigin,
     listeners::Listeners,
     origin::Origin,
-    parts::Parts,
     processor::Processor,
     progress::Progress,
     readiness::Ready,
@@ -32,7 +29,6 @@ use super::{
     transform::Transform,
 };
 use crate::{
-    client::drop_elsewhere,
     metrics::{InformerMetrics, Use},
     resource::{ApiResource, Object, Undecodable},
 };
@@ -384,159 +380,6 @@ impl<K: Object> SharedInformer<K> {
 
     pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
-    }
-}
-
-impl<K: Object> Shared<K> {
-    async fn work<L: ListerWatcher<K>>(
-        self: Arc<Self>,
-        mut source: impl FnMut(Option<&str>) -> Option<L> + Send,
-        mut processor: Processor<K>,
-        mut sizes: Option<Sizes<K>>,
-    ) {
-        let mut parts = Parts::new();
-        let mut listeners = Vec::new();
-        let mut changes = self.scope.namespaces.changes();
-        let mut follow = true;
-        let started = Instant::now();
-        loop {
-            if std::mem::take(&mut follow) {
-                let events = self.follow(&mut source, &mut parts, &mut processor);
-                self.told(&mut processor, &mut listeners, &events, Origin::Watch);
-            }
-            if parts.have_synced() && !self.has_synced() {
-                self.ready.send_replace(Ready::Yes);
-                self.metrics.synced(started.elapsed());
-                listeners.iter_mut().for_each(Listener::all_told);
-            }
-            processor.take_in_indexes();
-            let arrivals =
-                self.listeners
-                    .take_in(&mut listeners, processor.store(), self.has_synced());
-            arrivals.await;
-            let resync_due = listeners.iter().filter_map(Listener::resync_due).min();
-            // All branches are safe to lose: nothing is taken out before it is returned.
-            let (part, batch) = tokio::select! {
-                biased;
-                () = self.listeners.changed() => continue,
-                () = changed(&mut changes) => {
-                    follow = true;
-                    continue;
-                }
-                // Before the changes, which may not end; what is told at once is little.
-                () = reached(resync_due) => {
-                    self.listeners.resync(&mut listeners, processor.store().working());
-                    continue;
-                }
-                never = parts.reading.run() => match never {},
-                batch = parts.batches.next() => batch,
-            };
-            let taken = Instant::now();
-            let origin = match batch.listed {
-                true => Origin::List,
-                false => Origin::Watch,
-            };
-            let events = processor.process(part, batch);
-            self.told(&mut processor, &mut listeners, &events, origin);
-            // The versions that were replaced go with them.
-            if events.len() > 16 {
-                drop_elsewhere(events);
-            }
-            let took = taken.elapsed().as_secs_f64();
-            self.metrics.processing.observe(took);
-            if let Some(namespace) = parts.finish(part)
-                && let Some(progress) = self.parts().get(namespace)
-            {
-                progress.synced();
-            }
-            if let Some(sizes) = sizes.as_mut().filter(|_| parts.have_synced()) {
-                sizes.changed(processor.store().working());
-            }
-            // A batch is work for milliseconds: others come first.
-            yield_now().await;
-        }
-    }
-
-    /// Begins to read the namespaces that are new, and lets go of those that are no longer wanted:
-    /// gives the deletions that follow.
-    fn follow<L: ListerWatcher<K>>(
-        &self,
-        source: &mut impl FnMut(Option<&str>) -> Option<L>,
-        parts: &mut Parts<K>,
-        processor: &mut Processor<K>,
-    ) -> Vec<Event<K>> {
-        self.progress.enter(InformerMode::Watching);
-        let wanted: BTreeSet<Option<String>> = match self.scope.namespaces.names() {
-            None => BTreeSet::from([None]),
-            Some(names) => names.into_iter().map(Some).collect(),
-        };
-        let present: BTreeSet<_> = parts.namespaces().cloned().collect();
-        let mut events = Vec::new();
-        for namespace in present.difference(&wanted) {
-            let id = parts.remove(namespace);
-            self.parts().remove(namespace);
-            events.extend(id.into_iter().flat_map(|id| processor.remove(id)));
-        }
-        for namespace in wanted.difference(&present) {
-            let Some(source) = source(namespace.as_deref()) else {
-                continue;
-            };
-            let progress = Progress::new(
-                self.resource.clone(),
-                namespace.clone(),
-                self.metrics.clone(),
-            );
-            let progress = Arc::new(progress);
-            self.parts().insert(namespace.clone(), progress.clone());
-            let (scope, budget) = (self.scope.clone(), self.budget.clone());
-            let reflector = Reflector::with_progress(source, scope, progress, budget)
-                .relisting(self.relist.subscribe());
-            let id = parts.add(namespace.clone(), reflector);
-            processor.add(id, namespace.clone());
-        }
-        events
-    }
-
-    fn told(
-        &self,
-        processor: &mut Processor<K>,
-        listeners: &mut [Listener<K>],
-        events: &[Event<K>],
-        origin: Origin,
-    ) {
-        let how = Reached {
-            went_back: processor.take_went_back(),
-            listed: origin == Origin::List,
-        };
-        let snapshot = processor.store().working();
-        self.progress.processed(events, snapshot);
-        self.listeners.tell(listeners, events, origin);
-        for listener in listeners {
-            listener.batch_told(snapshot, how);
-        }
-    }
-
-    fn has_synced(&self) -> bool {
-        *self.ready.borrow() == Ready::Yes
-    }
-}
-
-/// Waits for a time; for ever if there is none.
-async fn reached(time: Option<Instant>) {
-    match time {
-        Some(time) => sleep_until(time).await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Waits until the namespaces change; for ever if they cannot.
-async fn changed(changes: &mut Option<watch::Receiver<BTreeSet<String>>>) {
-    let told = match changes {
-        Some(changes) => changes.changed().await.is_ok(),
-        None => false,
-    };
-    if !told {
-        std::future::pending().await
     }
 }
 
