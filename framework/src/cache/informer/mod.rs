@@ -35,7 +35,7 @@ use crate::{
 
 /// A cache of one kind that is kept up to date, and that tells listeners what changes.
 ///
-/// Everything of it happens in one task: a [`Reflector`] fills a [`DeltaQueue`](super::DeltaQueue); what comes out of
+/// Everything of it happens in one task: a [`Reflector`](super::Reflector) fills a [`DeltaQueue`](super::DeltaQueue); what comes out of
 /// it is written to the store, shown to the [`Lister`]s, and then told to the listeners, in this
 /// order. A listener is a plain function on that task: it should only pass on what it heard. A slow
 /// one delays its cache and, beyond the queue's bound, the reading from the network; never another
