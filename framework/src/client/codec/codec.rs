@@ -7,7 +7,7 @@ use crate::resource::ApiResource;
 
 /// Reading and writing of one encoding.
 ///
-/// Reasons name what was expected, never a value. What is nested deeper than a fixed number of
+/// Reasons name the path and what was expected there, never a value. What is nested deeper than a fixed number of
 /// levels, some hundred, is an error.
 pub(crate) trait Codec: Copy {
     /// A part of a document that is stepped over and read later.

@@ -21,6 +21,7 @@ mod json;
 mod test_codec;
 #[cfg(test)]
 mod tests;
+mod trail;
 
 pub(crate) use agreed::Agreed;
 #[cfg(feature = "cbor")]

@@ -1,7 +1,10 @@
 //! What every codec promises.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use proptest::prelude::*;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Codec, Encoded, Encoding, with_codec};
@@ -63,6 +66,59 @@ fn one_bad_item_spoils_only_itself() {
         assert_eq!((bad.uid.as_deref(), bad.labels.len()), (Some("1"), 1));
         assert_eq!(bad.owner_references.len(), 1);
         assert!(number.reason.contains("found an integer"), "{number}");
+    }
+}
+
+#[test]
+fn the_way_to_what_is_wrong_is_told() {
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[allow(dead_code)]
+    struct Probe {
+        all: Vec<BTreeMap<String, Choice>>,
+    }
+    #[derive(Debug, Deserialize)]
+    #[allow(dead_code)]
+    enum Choice {
+        One(u8),
+        Two { a: (u8, u8) },
+        Three(u8, u8),
+    }
+    for (value, expected) in [
+        (
+            json!({"all": {}}),
+            "all: expected a sequence, found an object",
+        ),
+        (
+            json!({"all": [{}, 3]}),
+            "all[1]: expected a map, found an integer",
+        ),
+        (
+            json!({"all": [{"k": {"One": 1}, "l\n": {"One": "hunter2"}}]}),
+            "all[0].l\n.One: expected u8, found a string",
+        ),
+        (
+            json!({"all": [{"k": {"Two": {"a": [1, null]}}}]}),
+            "all[0].k.Two.a[1]: expected u8, found null",
+        ),
+        (
+            json!({"all": [{"k": {"Three": [1, 300]}}]}),
+            "all[0].k.Three[1]: expected u8, found an integer",
+        ),
+        (
+            json!({"all": [{"k": {"hunter2": 1}}]}),
+            "all[0].k: expected one of `One`, `Two`, `Three`",
+        ),
+        (
+            json!({"all": [], "none": 1}),
+            "none: a field that the type does not know",
+        ),
+    ] {
+        for encoding in ALL {
+            let bytes = encoding.write(&value).unwrap();
+            let read = with_codec!(*encoding, codec => codec.read_owned::<Probe>(&bytes));
+            assert_eq!(read.unwrap_err(), expected, "{encoding:?}");
+        }
     }
 }
 

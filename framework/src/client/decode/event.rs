@@ -7,7 +7,7 @@ use serde::{
 
 use super::{
     lenient::undecodable,
-    object::{ItemSeed, object, why},
+    object::{ItemSeed, object},
 };
 use crate::{
     client::{
@@ -56,34 +56,25 @@ fn in_two_steps<C: Codec, K: DeserializeOwned>(
         r#type: String,
         object: R,
     }
-    #[derive(Deserialize)]
-    struct Shape {
-        #[serde(rename = "type")]
-        _type: String,
-        #[serde(rename = "object")]
-        _object: IgnoredAny,
-    }
     let raw = PhantomData::<RawEvent<C::Raw<'_>>>;
-    let raw = codec
-        .read(frame, raw)
-        .map_err(|_| why::<Shape>(codec, frame, true))?;
+    let raw = codec.read(frame, raw)?;
     let body = raw.object.as_ref();
     let at_object = |reason| format!("object: {reason}");
     match Type::of(&raw.r#type) {
         Some(Type::Change(change)) => Ok(Event::Event(match object(codec, body, managed_fields) {
             Ok(object) => changed(change, object),
-            Err(_) => WatchEvent::Undecodable {
+            Err(reason) => WatchEvent::Undecodable {
                 change,
-                object: undecodable::<K>(codec, body, resource, managed_fields),
+                object: undecodable(codec, body, resource, reason),
             },
         })),
         Some(Type::Bookmark) => {
             let bookmark = codec.read_owned::<Bookmark>(body).map(Bookmark::event);
-            bookmark.map_err(|_| at_object(why::<Bookmark>(codec, body, true)))
+            bookmark.map_err(at_object)
         }
         Some(Type::Error) => {
             let status = codec.read_owned(body).map(Event::Error);
-            status.map_err(|_| at_object(why::<Status>(codec, body, true)))
+            status.map_err(at_object)
         }
         None => Err("type: not one of the known values".to_owned()),
     }

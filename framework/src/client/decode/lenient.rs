@@ -3,18 +3,17 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::object::why;
 use crate::{
     client::codec::Codec,
     resource::{ApiResource, ObjectKey, OwnerReference, Undecodable},
 };
 
 /// What can be read of an object that does not fit its type; a name that cannot be read is empty.
-pub(super) fn undecodable<K: serde::de::DeserializeOwned>(
+pub(super) fn undecodable(
     codec: impl Codec,
     body: &[u8],
     resource: &ApiResource,
-    managed_fields: bool,
+    reason: String,
 ) -> Undecodable {
     #[derive(Deserialize, Default)]
     struct Lenient {
@@ -43,6 +42,6 @@ pub(super) fn undecodable<K: serde::de::DeserializeOwned>(
             .flatten()
             .filter_map(|owner| OwnerReference::deserialize(owner).ok())
             .collect(),
-        reason: why::<K>(codec, body, managed_fields),
+        reason,
     }
 }

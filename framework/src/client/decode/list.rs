@@ -7,7 +7,7 @@ use serde::{
 
 use super::{
     lenient::undecodable,
-    object::{ItemSeed, object, why},
+    object::{ItemSeed, object},
 };
 use crate::{
     client::{
@@ -50,22 +50,11 @@ fn item_by_item<C: Codec, K: DeserializeOwned>(
         #[serde(default)]
         items: Option<Vec<R>>,
     }
-    #[derive(Deserialize)]
-    struct Shape {
-        #[serde(default, rename = "metadata")]
-        _metadata: Option<ListMeta>,
-        #[serde(default, rename = "items")]
-        _items: Option<Vec<IgnoredAny>>,
-    }
     // A derived struct would also take a list of its fields.
     type Map = BTreeMap<String, IgnoredAny>;
-    if codec.read_owned::<Map>(body).is_err() {
-        return Err(why::<Map>(codec, body, true));
-    }
+    codec.read_owned::<Map>(body)?;
     let raw = PhantomData::<RawList<C::Raw<'_>>>;
-    let raw = codec
-        .read(body, raw)
-        .map_err(|_| why::<Shape>(codec, body, true))?;
+    let raw = codec.read(body, raw)?;
     // An answer without objects would read as: everything was deleted.
     if raw.items.is_none() && !raw.kind.is_some_and(|kind| kind.ends_with("List")) {
         return Err("missing field `items`".to_owned());
@@ -77,8 +66,8 @@ fn item_by_item<C: Codec, K: DeserializeOwned>(
     for item in raw.items.unwrap_or_default() {
         match object(codec, item.as_ref(), managed_fields) {
             Ok(item) => list.items.push(item),
-            Err(_) => {
-                let item = undecodable::<K>(codec, item.as_ref(), resource, managed_fields);
+            Err(reason) => {
+                let item = undecodable(codec, item.as_ref(), resource, reason);
                 list.undecodable.push(item);
             }
         }

@@ -8,7 +8,6 @@ mod event;
 mod lenient;
 mod list;
 mod object;
-mod reason;
 mod shared;
 mod skip;
 

@@ -5,7 +5,7 @@ use serde::{
     de::{DeserializeOwned, DeserializeSeed},
 };
 
-use super::{reason::with_path, skip::SkipManagedFields};
+use super::skip::SkipManagedFields;
 use crate::{
     client::{
         Deleted,
@@ -19,14 +19,12 @@ pub(crate) fn decode_object<K: DeserializeOwned>(
     body: &Encoded,
     managed_fields: bool,
 ) -> Result<K, String> {
-    with_codec!(body.encoding, codec => object(codec, &body.bytes, managed_fields)
-        .map_err(|_| why::<K>(codec, &body.bytes, managed_fields)))
+    with_codec!(body.encoding, codec => object(codec, &body.bytes, managed_fields))
 }
 
 /// Anything that is JSON and has no managed fields.
 pub(crate) fn decode_plain<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
     Json.read_owned(body)
-        .map_err(|_| why::<T>(Json, body, true))
 }
 
 /// The server's error.
@@ -89,34 +87,63 @@ impl<'de, K: DeserializeOwned> DeserializeSeed<'de> for ItemSeed<K> {
     }
 }
 
-/// Why `body` does not decode, with the path: read once more, with its cost, because it is rare.
-pub(super) fn why<K: DeserializeOwned>(
-    codec: impl Codec,
-    body: &[u8],
-    managed_fields: bool,
-) -> String {
-    let mut track = serde_path_to_error::Track::new();
-    let tracked = Tracked {
-        seed: ItemSeed::<K>::new(managed_fields),
-        track: &mut track,
-    };
-    match codec.read(body, tracked) {
-        Err(reason) => with_path(&track.path(), reason),
-        Ok(_) => "it decodes on a second attempt: the type's decoding is not deterministic".into(),
+#[cfg(test)]
+mod tests {
+    use super::decode_plain;
+    use serde::Deserialize;
+
+    #[derive(Deserialize, Debug)]
+    #[allow(dead_code)]
+    struct Probe {
+        number: Option<i32>,
+        choice: Option<Choice>,
+        own: Option<Own>,
+        pair: Option<(u8, u8)>,
     }
-}
 
-/// Notes the path of the place that is being read.
-struct Tracked<'a, S> {
-    seed: S,
-    track: &'a mut serde_path_to_error::Track,
-}
+    #[derive(Deserialize, Debug)]
+    enum Choice {
+        Left,
+        Right,
+    }
 
-impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Tracked<'_, S> {
-    type Value = S::Value;
+    #[derive(Debug)]
+    struct Own;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<S::Value, D::Error> {
-        let deserializer = serde_path_to_error::Deserializer::new(deserializer, self.track);
-        self.seed.deserialize(deserializer)
+    impl<'de> Deserialize<'de> for Own {
+        fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+            let text = String::deserialize(d)?;
+            Err(serde::de::Error::custom(format!("what is {text}?")))
+        }
+    }
+
+    #[test]
+    fn a_reason_names_the_expectation_and_never_the_value() {
+        let table = [
+            (
+                r#"{"number":"hunter2, expected x"}"#,
+                "number: expected i32, found a string",
+            ),
+            (
+                r#"{"number":77.5}"#,
+                "number: expected i32, found a floating point number",
+            ),
+            (r#"{"number":[]}"#, "number: expected i32, found a list"),
+            (
+                r#"{"choice":"hunter2"}"#,
+                "choice: expected `Left` or `Right`",
+            ),
+            (
+                r#"{"own":"hunter2"}"#,
+                "own: the value does not fit its type",
+            ),
+            (r#"{"pair":[1]}"#, "pair: expected a tuple of size 2"),
+            (r#"["hunter2"]"#, "[0]: expected i32, found a string"),
+            (r#"{"number":1"#, "the JSON ends too early"),
+        ];
+        for (text, expected) in table {
+            let reason = decode_plain::<Probe>(text.as_bytes()).unwrap_err();
+            assert_eq!(reason, expected);
+        }
     }
 }

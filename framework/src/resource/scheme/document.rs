@@ -2,7 +2,8 @@ use serde::de::{DeserializeSeed, IgnoredAny};
 use serde_json::Value;
 use serde_saphyr::options::DuplicateKeyPolicy;
 
-use super::{lines::Step, unique::Unique};
+use super::unique::Unique;
+use crate::resource::Step;
 
 /// The text of one document, and the line of the whole text that it begins at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

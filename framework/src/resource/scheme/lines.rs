@@ -6,29 +6,7 @@ use serde::{
 };
 use serde_saphyr::Spanned;
 
-/// One step of a path.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Step {
-    Key(String),
-    Index(usize),
-}
-
-/// `spec.containers[0].image`.
-pub(super) fn show(path: &[Step]) -> String {
-    let mut text = String::new();
-    for step in path {
-        match step {
-            Step::Key(key) => {
-                if !text.is_empty() {
-                    text.push('.');
-                }
-                text.push_str(key);
-            }
-            Step::Index(index) => text.push_str(&format!("[{index}]")),
-        }
-    }
-    text
-}
+use crate::resource::Step;
 
 /// The line of the value at `path` within a document of YAML or JSON, counted from 1; of what is
 /// not there, that of what it should be in. The document is read once more for it.

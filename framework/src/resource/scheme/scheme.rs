@@ -3,13 +3,8 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use super::{
-    Manifest, ManifestError,
-    document::Document,
-    lines::{Step, line_of, show},
-    manifest::AnyObject,
-};
-use crate::resource::{ApiResource, DynamicObject, Object, Resource, TypeMeta, misfit};
+use super::{Manifest, ManifestError, document::Document, lines::line_of, manifest::AnyObject};
+use crate::resource::{ApiResource, DynamicObject, Object, Resource, Step, TypeMeta, misfit, show};
 
 /// Which kinds manifests may hold, and how they are read; see [the module](super).
 #[derive(Clone, Default)]

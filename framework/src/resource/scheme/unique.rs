@@ -6,7 +6,7 @@ use serde::{
 };
 use serde_json::{Map, Value};
 
-use super::lines::Step;
+use crate::resource::Step;
 
 /// Reads JSON and notes where keys are there twice; the last one counts.
 pub(super) struct Unique<'a> {

@@ -81,7 +81,7 @@ impl Codec for Cbor {
         let mut reader = Reader::new(bytes);
         let value = seed.deserialize(&mut reader);
         let whole = value.and_then(|value| reader.end().map(|()| value));
-        whole.map_err(|error| error.reason())
+        whole.map_err(|error| reader.into_trail().lead_to(error.reason()))
     }
 
     fn write<T: Serialize + ?Sized>(self, value: &T) -> Result<Vec<u8>, Unwritable> {

@@ -11,13 +11,16 @@ use serde::{
     forward_to_deserialize_any,
 };
 
-use super::{CborError, DEEPEST, RAW, key_reader::KeyReader, variant::Variant};
+use super::{
+    super::trail::Trail, CborError, DEEPEST, RAW, key_reader::KeyReader, variant::Variant,
+};
 
 /// Reads CBOR into whatever reads JSON.
 pub(super) struct Reader<'de> {
     inner: Decoder<'de>,
     /// How many arrays and maps may still begin within the present one.
     levels: usize,
+    trail: Trail,
 }
 
 impl<'de> Reader<'de> {
@@ -25,7 +28,40 @@ impl<'de> Reader<'de> {
         Self {
             inner: Decoder::new(bytes),
             levels: DEEPEST,
+            trail: Trail::default(),
         }
+    }
+
+    /// The way to what is wrong.
+    pub(super) fn into_trail(self) -> Trail {
+        self.trail
+    }
+
+    /// Reads a key, or its value; `key` is where the key begins.
+    pub(super) fn entry<T>(
+        &mut self,
+        key: usize,
+        read: impl FnOnce(&mut Self) -> Result<T, CborError>,
+    ) -> Result<T, CborError> {
+        let value = read(self);
+        if value.is_err() {
+            self.note_key(key);
+        }
+        value
+    }
+
+    #[cold]
+    fn note_key(&mut self, key: usize) {
+        let next = self.inner.position();
+        self.inner.set_position(key);
+        if let Ok(Some(key)) = self.text() {
+            self.trail.key(key.into_owned());
+        }
+        self.inner.set_position(next);
+    }
+
+    pub(super) fn position(&self) -> usize {
+        self.inner.position()
     }
 
     /// An error when anything follows.
@@ -178,7 +214,7 @@ impl<'de> Reader<'de> {
             Type::Array | Type::ArrayIndef => {
                 let left = self.inner.array()?;
                 self.within(|reader| {
-                    let mut items = Contents { reader, left };
+                    let mut items = Contents::new(reader, left);
                     let value = visitor.visit_seq(&mut items)?;
                     let left = items.left;
                     reader.close(left)?;
@@ -188,7 +224,7 @@ impl<'de> Reader<'de> {
             Type::Map | Type::MapIndef => {
                 let left = self.inner.map()?;
                 self.within(|reader| {
-                    let mut pairs = Contents { reader, left };
+                    let mut pairs = Contents::new(reader, left);
                     let value = visitor.visit_map(&mut pairs)?;
                     let left = pairs.left;
                     reader.close(left)?;
@@ -297,7 +333,8 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
                         None => None,
                         Some(_) => return Err(CborError::custom(NOT_A_VARIANT)),
                     };
-                    let value = visitor.visit_enum(Variant { reader })?;
+                    let name = reader.position();
+                    let value = visitor.visit_enum(Variant { reader, name })?;
                     reader.close(left)?;
                     Ok(value)
                 }),
@@ -323,9 +360,22 @@ const NOT_A_VARIANT: &str = "invalid type: something else, expected a string or 
 struct Contents<'a, 'de> {
     reader: &'a mut Reader<'de>,
     left: Option<u64>,
+    /// The number of the next item.
+    index: usize,
+    /// Where the last key begins.
+    key: usize,
 }
 
-impl Contents<'_, '_> {
+impl<'a, 'de> Contents<'a, 'de> {
+    fn new(reader: &'a mut Reader<'de>, left: Option<u64>) -> Self {
+        Self {
+            reader,
+            left,
+            index: 0,
+            key: 0,
+        }
+    }
+
     fn has_next(&mut self) -> Result<bool, CborError> {
         match &mut self.left {
             Some(0) => Ok(false),
@@ -354,7 +404,12 @@ impl<'de> SeqAccess<'de> for Contents<'_, 'de> {
         if !self.has_next()? {
             return Ok(None);
         }
-        seed.deserialize(&mut *self.reader).map(Some)
+        let item = seed.deserialize(&mut *self.reader);
+        if item.is_err() {
+            self.reader.trail.index(self.index);
+        }
+        self.index += 1;
+        item.map(Some)
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -372,14 +427,17 @@ impl<'de> MapAccess<'de> for Contents<'_, 'de> {
         if !self.has_next()? {
             return Ok(None);
         }
+        self.key = self.reader.position();
         let key = self.reader.text()?.ok_or_else(|| {
             CborError::custom("invalid type: something else, expected a string as key")
         })?;
-        seed.deserialize(KeyReader { key }).map(Some)
+        let read = |_: &mut _| seed.deserialize(KeyReader { key });
+        self.reader.entry(self.key, read).map(Some)
     }
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, CborError> {
-        seed.deserialize(&mut *self.reader)
+        self.reader
+            .entry(self.key, |reader| seed.deserialize(reader))
     }
 
     fn size_hint(&self) -> Option<usize> {

@@ -83,7 +83,7 @@ fn what_json_does_not_have_is_an_error() {
         ("1c", "not CBOR: an item that JSON does not have"),
         ("ff", "not CBOR: an item that JSON does not have"),
         ("a10000", "expected a string as key"),
-        ("9bffffffffffffffff", "the CBOR ends too early"),
+        ("9bffffffffffffffff", "[0]: the CBOR ends too early"),
         ("bbffffffffffffffff", "the CBOR ends too early"),
     ] {
         assert_eq!(read(bytes).unwrap_err(), reason, "{bytes}");

@@ -8,6 +8,8 @@ use super::{CborError, key_reader::KeyReader, reader::Reader};
 /// A variant of an enum: its name and its content, the one pair of a map.
 pub(super) struct Variant<'a, 'de> {
     pub(super) reader: &'a mut Reader<'de>,
+    /// Where its name begins.
+    pub(super) name: usize,
 }
 
 impl<'de> EnumAccess<'de> for Variant<'_, 'de> {
@@ -26,15 +28,18 @@ impl<'de> VariantAccess<'de> for Variant<'_, 'de> {
     type Error = CborError;
 
     fn unit_variant(self) -> Result<(), CborError> {
-        serde::Deserialize::deserialize(self.reader)
+        self.reader
+            .entry(self.name, |reader| serde::Deserialize::deserialize(reader))
     }
 
     fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value, CborError> {
-        seed.deserialize(self.reader)
+        self.reader
+            .entry(self.name, |reader| seed.deserialize(reader))
     }
 
     fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, CborError> {
-        self.reader.deserialize_any(visitor)
+        self.reader
+            .entry(self.name, |reader| reader.deserialize_any(visitor))
     }
 
     fn struct_variant<V: Visitor<'de>>(
@@ -42,6 +47,7 @@ impl<'de> VariantAccess<'de> for Variant<'_, 'de> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, CborError> {
-        self.reader.deserialize_any(visitor)
+        self.reader
+            .entry(self.name, |reader| reader.deserialize_any(visitor))
     }
 }

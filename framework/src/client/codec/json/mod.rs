@@ -5,19 +5,18 @@ mod tests;
 
 use std::cell::RefCell;
 
-use outline::Outline;
+use outline::{DEEPEST, Outline};
 use reader::Reader;
 use serde::{Deserialize, Serialize, de::DeserializeSeed};
-use serde_json::{error::Category, value::RawValue};
+use serde_json::{Value, error::Category, value::RawValue};
 
-use super::{Codec, Unwritable};
+use super::{Codec, Unwritable, trail::at};
 use crate::resource::{misfit, strip_position};
 
 /// JSON: the text is checked for UTF-8 once, outlined, and read along the outline.
 ///
 /// What comes out has no spare room: the lists of a Pod would have 5 KB of it otherwise, since a reader that sees a list
-/// for the first time has to let it grow. What has no outline is not JSON, or extreme: `serde_json` reads it, and says
-/// what is wrong.
+/// for the first time has to let it grow. What has no outline is not JSON, or extreme: `serde_json` says what is wrong.
 #[derive(Clone, Copy)]
 pub(crate) struct Json;
 
@@ -64,19 +63,40 @@ fn read<'de, S: DeserializeSeed<'de>>(
 ) -> Result<S::Value, String> {
     let value = match outline.of(text) {
         Ok(marks) => {
-            let value = seed.deserialize(&mut Reader::new(text, marks));
-            // Its position is one in a part of the text.
-            value.map_err(|error| reason(&error, strip_position(&error.to_string())))
+            let mut reader = Reader::new(text, marks);
+            seed.deserialize(&mut reader).map_err(|error| {
+                // Its position is one in a part of the text.
+                let what = reason(&error, strip_position(&error.to_string()));
+                reader.into_trail().lead_to(what)
+            })
         }
-        Err(_) => {
-            let mut inner = serde_json::Deserializer::from_str(text);
-            let value = seed.deserialize(&mut inner);
-            let value = value.and_then(|value| inner.end().map(|()| value));
-            value.map_err(|error| reason(&error, &error.to_string()))
-        }
+        Err(_) => Err(not_outlined(text)),
     };
     outline.shrink();
     value
+}
+
+/// What is wrong with a text that has no outline. It is read for nothing else, so that no type is compiled for it.
+#[cold]
+fn not_outlined(text: &str) -> String {
+    if text.len() > Outline::LARGEST {
+        return "it is 2 GiB or larger".to_owned();
+    }
+    let mut inner = serde_json::Deserializer::from_str(text);
+    let wrong = serde_path_to_error::deserialize::<_, Value>(&mut inner)
+        .map_err(|error| (error.path().to_string(), error.into_inner()))
+        .and_then(|_| inner.end().map_err(|error| (String::new(), error)));
+    match wrong {
+        Ok(()) => "not JSON".to_owned(),
+        Err((_, error)) if error.to_string().starts_with("recursion limit exceeded") => {
+            format!("nested deeper than {DEEPEST} lists and maps")
+        }
+        // A point alone is the root, and a question mark a key that breaks off.
+        Err((path, error)) => at(
+            path.trim_end_matches(['.', '?']),
+            reason(&error, &error.to_string()),
+        ),
+    }
 }
 
 fn reason(error: &serde_json::Error, text: &str) -> String {

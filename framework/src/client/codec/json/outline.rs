@@ -14,7 +14,7 @@ pub(super) struct Mark {
 pub(super) const ESCAPED: u32 = 1 << 31;
 
 /// So deep may lists and maps lie in each other, as in `serde_json`.
-const DEEPEST: usize = 127;
+pub(super) const DEEPEST: usize = 127;
 
 /// There is no outline.
 #[derive(Debug)]
@@ -29,6 +29,9 @@ pub(super) struct Outline {
 }
 
 impl Outline {
+    /// The bytes of the largest text.
+    pub(super) const LARGEST: usize = ESCAPED as usize - 1;
+
     /// Memory for so many marks is kept for the next text.
     const KEPT: usize = 1 << 14;
 
@@ -40,7 +43,7 @@ impl Outline {
     pub(super) fn of(&mut self, text: &str) -> Result<&[Mark], NotOutlined> {
         self.marks.clear();
         self.open.clear();
-        if text.len() >= ESCAPED as usize {
+        if text.len() > Self::LARGEST {
             return Err(NotOutlined);
         }
         let mut scan = Scan {

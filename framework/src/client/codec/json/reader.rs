@@ -1,17 +1,26 @@
 //! Reads a JSON text along its outline.
 //!
 //! What is known beforehand is used: lists are made as large as they will be, strings are taken without looking at their
-//! bytes again, and what nobody wants is stepped over at once. Whatever is rare or wrong goes to `serde_json`, so that
-//! both read the same.
+//! bytes again, and what nobody wants is stepped over at once. Single values that are rare or wrong go to `serde_json`,
+//! so that both read the same; lists, maps and enums never do, so that a type is compiled for this reader alone.
+
+use std::{borrow::Cow, convert::Infallible, fmt};
 
 use serde::{
-    Deserializer,
-    de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Unexpected, Visitor},
+    Deserialize, Deserializer,
+    de::{
+        DeserializeSeed, EnumAccess, Error as _, Expected, IntoDeserializer, MapAccess, SeqAccess,
+        Unexpected, VariantAccess, Visitor,
+        value::{BorrowedStrDeserializer, MapDeserializer},
+    },
     forward_to_deserialize_any,
 };
-use serde_json::{Error, de::StrRead};
+use serde_json::{Error, Number, de::StrRead};
 
-use super::outline::{ESCAPED, Mark, is_number};
+use super::{
+    super::trail::Trail,
+    outline::{ESCAPED, Mark, is_number},
+};
 
 /// By this name `serde_json` asks for the text of a value.
 const RAW: &str = "$serde_json::private::RawValue";
@@ -23,6 +32,7 @@ pub(super) struct Reader<'de, 'a> {
     text: &'de str,
     marks: &'a [Mark],
     next: usize,
+    trail: Trail,
 }
 
 impl<'de, 'a> Reader<'de, 'a> {
@@ -32,7 +42,23 @@ impl<'de, 'a> Reader<'de, 'a> {
             text,
             marks,
             next: 0,
+            trail: Trail::default(),
         }
+    }
+
+    /// The way to what is wrong.
+    pub(super) fn into_trail(self) -> Trail {
+        self.trail
+    }
+
+    /// An error came from the key with that mark, or from its value.
+    #[cold]
+    fn note_key(&mut self, mark: usize) {
+        let next = std::mem::replace(&mut self.next, mark);
+        if let Ok(key) = self.text() {
+            self.trail.key(key.into_owned());
+        }
+        self.next = next;
     }
 
     /// The next value and its first byte.
@@ -83,23 +109,55 @@ impl<'de, 'a> Reader<'de, 'a> {
         whole(self.raw()?, read)
     }
 
-    fn string<V: Visitor<'de>>(&mut self, mark: Mark, visitor: V) -> Result<V::Value, Error> {
+    /// The next value, which is a string.
+    fn text(&mut self) -> Result<Cow<'de, str>, Error> {
+        let (mark, _) = self.peek()?;
         if mark.end & ESCAPED != 0 {
-            return self.rare(|inner| inner.deserialize_str(visitor));
+            return self
+                .rare(|inner| String::deserialize(inner))
+                .map(Cow::Owned);
         }
         self.next += 1;
-        visitor.visit_borrowed_str(self.slice(mark.at + 1, mark.end)?)
+        self.slice(mark.at + 1, mark.end).map(Cow::Borrowed)
+    }
+
+    fn string<V: Visitor<'de>>(&mut self, _: Mark, visitor: V) -> Result<V::Value, Error> {
+        match self.text()? {
+            Cow::Borrowed(text) => visitor.visit_borrowed_str(text),
+            Cow::Owned(text) => visitor.visit_string(text),
+        }
     }
 
     fn scalar<V: Visitor<'de>>(&mut self, mark: Mark, visitor: V) -> Result<V::Value, Error> {
         self.next += 1;
-        let text = self.slice(mark.at, mark.end)?;
-        match (text, small(text)) {
-            ("true", _) => visitor.visit_bool(true),
-            ("false", _) => visitor.visit_bool(false),
-            (_, Some(number)) => visitor.visit_u64(number),
-            _ => whole(text, |inner| inner.deserialize_any(visitor)),
+        match self.slice(mark.at, mark.end)? {
+            "null" => visitor.visit_unit(),
+            "true" => visitor.visit_bool(true),
+            "false" => visitor.visit_bool(false),
+            text => match small(text) {
+                Some(number) => visitor.visit_u64(number),
+                None => whole(text, |inner| Number::deserialize(inner))?.deserialize_any(visitor),
+            },
         }
+    }
+
+    /// The next value is not what was expected.
+    #[cold]
+    fn unfit(&mut self, expected: &dyn Expected) -> Error {
+        match self.rare(|inner| inner.deserialize_any(Unfit(expected))) {
+            Ok(never) => match never {},
+            Err(error) => error,
+        }
+    }
+
+    /// The value of the key that was read last.
+    fn value<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
+        let key = self.next.wrapping_sub(1);
+        let value = read(self);
+        if value.is_err() {
+            self.note_key(key);
+        }
+        value
     }
 
     fn list<V: Visitor<'de>>(&mut self, mark: Mark, visitor: V) -> Result<V::Value, Error> {
@@ -118,6 +176,7 @@ impl<'de, 'a> Reader<'de, 'a> {
         let count = self.extent()?.at;
         self.next += 2;
         let mut elements = Elements {
+            count,
             left: count,
             reader: self,
         };
@@ -163,23 +222,34 @@ fn whole<'de, T>(
     Ok(value)
 }
 
-/// What `serde_json` does.
-macro_rules! rare {
-    ($($method:ident($($name:ident: $type:ty),*))*) => {$(
-        fn $method<V: Visitor<'de>>(self, $($name: $type,)* visitor: V) -> Result<V::Value, Error> {
-            self.rare(|inner| inner.$method($($name,)* visitor))
-        }
-    )*};
+/// Fits nothing, and tells what was found instead of what was expected.
+struct Unfit<'a>(&'a dyn Expected);
+
+impl Visitor<'_> for Unfit<'_> {
+    type Value = Infallible;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
 }
 
-/// What begins with one of these bytes is read here, anything else as `serde_json` does it.
+/// What a value of that kind begins with; anything else does not fit.
 macro_rules! usual {
     ($($method:ident($($name:ident: $type:ty),*): $first:pat => $read:ident;)*) => {$(
         fn $method<V: Visitor<'de>>(self, $($name: $type,)* visitor: V) -> Result<V::Value, Error> {
             match self.peek()? {
                 (mark, $first) => self.$read(mark, visitor),
-                _ => self.rare(|inner| inner.$method($($name,)* visitor)),
+                _ => Err(self.unfit(&visitor)),
             }
+        }
+    )*};
+}
+
+/// What `serde_json` does.
+macro_rules! rare {
+    ($($method:ident)*) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+            self.rare(|inner| inner.$method(visitor))
         }
     )*};
 }
@@ -189,29 +259,29 @@ impl<'de> Deserializer<'de> for &mut Reader<'de, '_> {
 
     usual! {
         deserialize_map(): b'{' => map;
-        deserialize_struct(name: &'static str, fields: &'static [&'static str]): b'{' => map;
         deserialize_seq(): b'[' => list;
+        deserialize_tuple(_len: usize): b'[' => list;
+        deserialize_tuple_struct(_name: &'static str, _len: usize): b'[' => list;
         deserialize_str(): b'"' => string;
         deserialize_string(): b'"' => string;
         deserialize_identifier(): b'"' => string;
+        deserialize_char(): b'"' => string;
+        deserialize_unit(): b'n' => scalar;
+        deserialize_unit_struct(_name: &'static str): b'n' => scalar;
         deserialize_bool(): b't' | b'f' => scalar;
-        deserialize_i8(): b'0'..=b'9' => scalar;
-        deserialize_i16(): b'0'..=b'9' => scalar;
-        deserialize_i32(): b'0'..=b'9' => scalar;
-        deserialize_i64(): b'0'..=b'9' => scalar;
-        deserialize_u8(): b'0'..=b'9' => scalar;
-        deserialize_u16(): b'0'..=b'9' => scalar;
-        deserialize_u32(): b'0'..=b'9' => scalar;
-        deserialize_u64(): b'0'..=b'9' => scalar;
+        deserialize_i8(): b'-' | b'0'..=b'9' => scalar;
+        deserialize_i16(): b'-' | b'0'..=b'9' => scalar;
+        deserialize_i32(): b'-' | b'0'..=b'9' => scalar;
+        deserialize_i64(): b'-' | b'0'..=b'9' => scalar;
+        deserialize_u8(): b'-' | b'0'..=b'9' => scalar;
+        deserialize_u16(): b'-' | b'0'..=b'9' => scalar;
+        deserialize_u32(): b'-' | b'0'..=b'9' => scalar;
+        deserialize_u64(): b'-' | b'0'..=b'9' => scalar;
+        deserialize_f64(): b'-' | b'0'..=b'9' => scalar;
     }
 
     rare! {
-        deserialize_i128() deserialize_u128() deserialize_f32() deserialize_f64() deserialize_char()
-        deserialize_bytes() deserialize_byte_buf() deserialize_unit()
-        deserialize_unit_struct(name: &'static str)
-        deserialize_tuple(len: usize)
-        deserialize_tuple_struct(name: &'static str, len: usize)
-        deserialize_enum(name: &'static str, variants: &'static [&'static str])
+        deserialize_i128 deserialize_u128 deserialize_f32 deserialize_bytes deserialize_byte_buf
     }
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
@@ -223,9 +293,26 @@ impl<'de> Deserializer<'de> for &mut Reader<'de, '_> {
         }
     }
 
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        match self.peek()? {
+            (mark, b'{') => self.map(mark, visitor),
+            // Its fields in their order.
+            (mark, b'[') => self.list(mark, visitor),
+            _ => Err(self.unfit(&visitor)),
+        }
+    }
+
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         match self.peek()? {
-            (_, b'n') => self.rare(|inner| inner.deserialize_option(visitor)),
+            (_, b'n') => {
+                self.next += 1;
+                visitor.visit_none()
+            }
             _ => visitor.visit_some(self),
         }
     }
@@ -236,8 +323,27 @@ impl<'de> Deserializer<'de> for &mut Reader<'de, '_> {
         visitor: V,
     ) -> Result<V::Value, Error> {
         match name {
-            RAW => self.rare(|inner| inner.deserialize_newtype_struct(name, visitor)),
+            RAW => {
+                let [key, text] = [RAW, self.raw()?].map(BorrowedStrDeserializer::<Error>::new);
+                visitor.visit_map(MapDeserializer::new([(key, text)].into_iter()))
+            }
             _ => visitor.visit_newtype_struct(self),
+        }
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        match self.peek()? {
+            (_, b'"') => visitor.visit_enum(self.text()?.into_deserializer()),
+            (mark, b'{') => self.within(mark, |entries| match entries.take() {
+                true => visitor.visit_enum(Variant(&mut *entries.reader)),
+                false => Err(Error::invalid_length(0, &A_VARIANT)),
+            }),
+            _ => Err(self.unfit(&A_VARIANT)),
         }
     }
 
@@ -250,8 +356,11 @@ impl<'de> Deserializer<'de> for &mut Reader<'de, '_> {
     }
 }
 
+const A_VARIANT: &str = "a string or a map of one entry";
+
 /// What is left of a list or of a map.
 struct Elements<'r, 'de, 'a> {
+    count: u32,
     left: u32,
     reader: &'r mut Reader<'de, 'a>,
 }
@@ -271,10 +380,16 @@ impl<'de> SeqAccess<'de> for &mut Elements<'_, 'de, '_> {
         &mut self,
         seed: S,
     ) -> Result<Option<S::Value>, Error> {
-        match self.take() {
-            true => seed.deserialize(&mut *self.reader).map(Some),
-            false => Ok(None),
+        if !self.take() {
+            return Ok(None);
         }
+        let element = seed.deserialize(&mut *self.reader);
+        if element.is_err() {
+            self.reader
+                .trail
+                .index((self.count - self.left - 1) as usize);
+        }
+        element.map(Some)
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -289,18 +404,60 @@ impl<'de> MapAccess<'de> for &mut Elements<'_, 'de, '_> {
         &mut self,
         seed: S,
     ) -> Result<Option<S::Value>, Error> {
-        match self.take() {
-            true => seed.deserialize(Key(&mut *self.reader)).map(Some),
-            false => Ok(None),
+        if !self.take() {
+            return Ok(None);
         }
+        let mark = self.reader.next;
+        let key = seed.deserialize(Key(&mut *self.reader));
+        if key.is_err() {
+            self.reader.note_key(mark);
+        }
+        key.map(Some)
     }
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Error> {
-        seed.deserialize(&mut *self.reader)
+        self.reader.value(|reader| seed.deserialize(reader))
     }
 
     fn size_hint(&self) -> Option<usize> {
         Some(self.left as usize)
+    }
+}
+
+/// The only entry of a map, which is a variant of an enum and its content.
+struct Variant<'r, 'de, 'a>(&'r mut Reader<'de, 'a>);
+
+impl<'de> EnumAccess<'de> for Variant<'_, 'de, '_> {
+    type Error = Error;
+    type Variant = Self;
+
+    fn variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<(S::Value, Self), Error> {
+        Ok((seed.deserialize(Key(&mut *self.0))?, self))
+    }
+}
+
+impl<'de> VariantAccess<'de> for Variant<'_, 'de, '_> {
+    type Error = Error;
+
+    fn unit_variant(self) -> Result<(), Error> {
+        self.0.value(|reader| <()>::deserialize(reader))
+    }
+
+    fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value, Error> {
+        self.0.value(|reader| seed.deserialize(reader))
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Error> {
+        self.0.value(|reader| reader.deserialize_seq(visitor))
+    }
+
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        self.0
+            .value(|reader| reader.deserialize_struct("", fields, visitor))
     }
 }
 

@@ -13,7 +13,7 @@ use serde::{
 };
 use serde_json::{Error, Value, error::Category, value::RawValue};
 
-use super::{Json, Outline, Reader};
+use super::{Json, Outline, Reader, at};
 use crate::client::codec::Codec;
 
 /// Each way in which a type may ask for a value.
@@ -95,21 +95,39 @@ impl From<Error> for Wrong {
     }
 }
 
-/// A text without an outline goes to `serde_json`; so what our reader makes of it is not told.
-fn own<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Option<Wrong>> {
+/// A text without an outline is not JSON, which our reader leaves alone: then `serde_json` tells of the syntax, even if a
+/// value before it does not fit the type, of which it would tell when it reads the type.
+fn own<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Option<(Wrong, String)>> {
     let mut outline = Outline::default();
     let marks = outline.of(text).map_err(|_| None)?;
-    T::deserialize(&mut Reader::new(text, marks)).map_err(|error| Some(error.into()))
+    let mut reader = Reader::new(text, marks);
+    let value = T::deserialize(&mut reader);
+    value.map_err(|error| Some((error.into(), reader.into_trail().lead_to(String::new()))))
 }
 
-fn theirs<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Wrong> {
-    serde_json::from_str(text).map_err(Wrong::from)
+fn theirs<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, (Wrong, String)> {
+    let mut inner = serde_json::Deserializer::from_str(text);
+    let value = serde_path_to_error::deserialize(&mut inner);
+    let value = value.map_err(|error| {
+        // The crate writes the root as a point.
+        let is_root = error.path().iter().next().is_none();
+        let path = error.path().to_string();
+        let path = if is_root { "" } else { &path };
+        (error.into_inner().into(), at(path, String::new()))
+    })?;
+    let whole = inner.end().map(|()| value);
+    whole.map_err(|error| (error.into(), String::new()))
 }
 
 fn same<'de, T: Deserialize<'de> + PartialEq + Debug>(text: &'de str) -> Result<(), TestCaseError> {
     match (own::<T>(text), theirs::<T>(text)) {
         (Err(None), Err(_)) => {}
-        (Err(Some(own)), Err(theirs)) if is_told_otherwise(&own, &theirs) => {}
+        (Err(Some((own, _))), Err((theirs, _))) if is_told_otherwise(&own, &theirs) => {}
+        (Err(Some((own, path))), Err((theirs, their_path))) => {
+            prop_assert_eq!(&own, &theirs);
+            let is_same = is_same_way(&own, &path, &their_path);
+            prop_assert!(is_same, "{:?} {} {}", own, path, their_path);
+        }
         (own, theirs) => prop_assert_eq!(own, theirs.map_err(Some)),
     }
     Ok(())
@@ -119,19 +137,21 @@ fn same<'de, T: Deserialize<'de> + PartialEq + Debug>(text: &'de str) -> Result<
 ///
 /// * a key that is to be a number or a boolean, and is not; or it reads the number that the key begins with, or quotes a
 ///   part of the key or what stands behind it. Ours tells of it as of any string in the place of something else;
-/// * a number with a point where an integer of 128 bits is to be.
+/// * a number with a point where an integer of 128 bits is to be;
+/// * a tuple with more elements than it has, an enum of no variant, of two or of none of its forms.
 fn is_told_otherwise(Wrong(_, own): &Wrong, Wrong(_, theirs): &Wrong) -> bool {
     let is = |text: &str, begin: &str| {
         let is_expected = |kind| text.ends_with(&format!(", expected {kind}"));
         text.starts_with(begin) && (is_expected("i64") || is_expected("a boolean"))
     };
-    const SYNTAX: [&str; 6] = [
+    const SYNTAX: [&str; 7] = [
         "invalid value: expected key to be a number in quotes",
         "invalid number",
         "number out of range",
         "expected `\"`",
         "expected ident",
         "EOF while parsing a string",
+        "control character (\\u0000-\\u001F) found while parsing a string",
     ];
     let is_of_a_key = SYNTAX.contains(&theirs.as_str())
         || is(theirs, "invalid type: string ")
@@ -139,8 +159,27 @@ fn is_told_otherwise(Wrong(_, own): &Wrong, Wrong(_, theirs): &Wrong) -> bool {
         || is(theirs, "invalid value: ");
     let key = is(own, "invalid type: string ") || is_surrogate(own);
     let is_wide = own == "invalid type: floating point number, expected an integer";
+    let is_more = own.ends_with(", expected fewer elements");
+    let is_form = own.ends_with(", expected a string or a map of one entry");
     (key && (is_of_a_key || is_surrogate(theirs)))
+        || (is_more && ["trailing characters", "expected value"].contains(&theirs.as_str()))
+        || (is_form && theirs == "expected value")
         || (is_wide && theirs.starts_with("expected `,` or "))
+}
+
+/// `serde_path_to_error` has a question mark for a key that is no string, takes a variant that should have a content for a
+/// step, and sets a point behind an empty key that is the first.
+fn is_same_way(Wrong(_, own): &Wrong, path: &str, theirs: &str) -> bool {
+    let path = path.trim_start_matches('.');
+    let begins_so = |begin: &str| path.starts_with(begin.trim_matches('.'));
+    match theirs.split_once('?') {
+        Some((known, _)) => begins_so(known),
+        None if own.starts_with("invalid type: unit variant") => {
+            let theirs = theirs.trim_start_matches('.');
+            theirs.starts_with(path.trim_end_matches(": "))
+        }
+        None => path == theirs.trim_start_matches('.'),
+    }
 }
 
 /// Where a key is to be a boolean and begins with a character that is not ASCII, `serde_json` 1.0.154 takes its first byte
@@ -320,26 +359,26 @@ fn the_reason_tells_what_is_wrong() {
     fn reason<T: DeserializeOwned + Debug>(text: &str) -> String {
         Json.read_owned::<T>(text.as_bytes()).unwrap_err()
     }
-    // The text is not JSON: `serde_json` says where.
+    // The text is not JSON: `serde_json` says where, whatever the type.
     assert_eq!(
-        reason::<Vec<u8>>("[1,\n x]"),
-        "not JSON: expected value at line 2 column 2"
+        reason::<Vec<u8>>("[\"\",\n x]"),
+        "[1]: not JSON: expected value at line 2 column 2"
     );
     assert_eq!(reason::<Vec<u8>>("[1"), "the JSON ends too early");
     // It is, and of another type.
     assert_eq!(
         reason::<Vec<u8>>("[1, 300]"),
-        "expected u8, found an integer"
+        "[1]: expected u8, found an integer"
     );
     for key in ["x", "", "1 ", " 1", "01", "1x"] {
         let text = format!("{{\"{key}\":0}}");
         let found = reason::<BTreeMap<i64, u8>>(&text);
-        assert_eq!(found, "expected i64, found a string", "{key}");
+        assert_eq!(found, at(key, "expected i64, found a string".into()));
     }
     for key in ["x", "", "tru", "truex", "true ", "1", "null"] {
         let text = format!("{{\"{key}\":0}}");
         let found = reason::<BTreeMap<bool, u8>>(&text);
-        assert_eq!(found, "expected a boolean, found a string", "{key}");
+        assert_eq!(found, at(key, "expected a boolean, found a string".into()));
     }
     // `serde_json` calls the rest of the number, and of the list, trailing characters.
     assert_eq!(
@@ -347,9 +386,26 @@ fn the_reason_tells_what_is_wrong() {
         "expected an integer, found a floating point number"
     );
     assert_eq!(reason::<First>("[1, 2]"), "expected fewer elements");
-    // Only the string itself was looked at, so its place is not told.
+    for (text, found) in [
+        (
+            "3",
+            "expected a string or a map of one entry, found an integer",
+        ),
+        ("{}", "expected a string or a map of one entry"),
+        ("{\"A\": null, \"B\": 1}", "expected fewer elements"),
+        ("{\"B\": \"x\"}", "B: expected i8, found a string"),
+        ("\"B\"", "expected newtype variant"),
+    ] {
+        assert_eq!(reason::<Choice>(text), found);
+    }
+    let deep = format!("{{\"a\": {}{}}}", "[".repeat(127), "]".repeat(127));
+    assert_eq!(
+        reason::<Value>(&deep),
+        "nested deeper than 127 lists and maps"
+    );
+    // Only the string itself was looked at, so its line is not told.
     assert_eq!(
         reason::<Vec<String>>("[\"\",\n \"\\ud800\"]"),
-        "not JSON: unexpected end of hex escape"
+        "[1]: not JSON: unexpected end of hex escape"
     );
 }

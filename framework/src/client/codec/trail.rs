@@ -1,0 +1,33 @@
+use crate::resource::{Step, show};
+
+/// The way to what is wrong in a document, which is noted from its end while the error goes up. So it costs nothing as
+/// long as nothing is wrong.
+#[derive(Default)]
+pub(super) struct Trail(Vec<Step>);
+
+impl Trail {
+    #[cold]
+    pub(super) fn key(&mut self, key: String) {
+        self.0.push(Step::Key(key));
+    }
+
+    #[cold]
+    pub(super) fn index(&mut self, index: usize) {
+        self.0.push(Step::Index(index));
+    }
+
+    /// The reason with its place: `spec.replicas: expected i32, found a string`.
+    #[cold]
+    pub(super) fn lead_to(mut self, reason: String) -> String {
+        self.0.reverse();
+        at(&show(&self.0), reason)
+    }
+}
+
+/// The reason with its place, if that is not the whole document.
+pub(super) fn at(path: &str, reason: String) -> String {
+    match path {
+        "" => reason,
+        path => format!("{path}: {reason}"),
+    }
+}
