@@ -540,3 +540,17 @@ async fn a_get_says_how_old_its_answer_may_be() {
         ]
     );
 }
+
+#[tokio::test]
+async fn objects_of_a_list_say_what_they_are_though_the_server_leaves_it_out() {
+    let (client, _) = client(|_, _| (200, json!({"kind": "ConfigMapList", "items": [map("1")]})));
+    let resource = ApiResource::of::<ConfigMap>();
+    let maps = Api::<DynamicObject>::of(&client, resource.clone(), Some("default"));
+    let params = ListParams::default();
+    let (own, shared) = (maps.list(&params).await, maps.list_shared(&params).await);
+    let (own, shared) = (own.unwrap(), shared.unwrap());
+    for object in [&own.items[0], &*shared.items[0]] {
+        let types = (&*object.types.api_version, &*object.types.kind);
+        assert_eq!(types, ("v1", "ConfigMap"));
+    }
+}
