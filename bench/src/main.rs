@@ -3,7 +3,7 @@
 use std::{error::Error, process::ExitCode};
 
 use clap::{ArgMatches, Command};
-use pilothouse_bench::{harness, reader, server};
+use pilothouse_bench::{harness, reader, server, writer};
 
 fn main() -> ExitCode {
     let command = Command::new("pilothouse-bench")
@@ -19,6 +19,11 @@ fn main() -> ExitCode {
             Command::new("read")
                 .about("Reads from a server and looks at nothing")
                 .args(reader::arguments()),
+        )
+        .subcommand(
+            Command::new("write")
+                .about("Applies to a server and does nothing else")
+                .args(writer::arguments()),
         )
         .subcommand(
             Command::new("touch")
@@ -38,6 +43,7 @@ fn run(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
     match matches.subcommand() {
         Some(("serve", matches)) => server::main(matches),
         Some(("read", matches)) => reader::main(matches),
+        Some(("write", matches)) => writer::main(matches),
         Some(("touch", matches)) => {
             harness::touch(matches);
             Ok(())

@@ -6,5 +6,6 @@ pub mod histogram;
 pub mod phases;
 pub mod process;
 pub mod readers;
+pub mod settle;
 pub mod stamps;
 pub mod watches;

@@ -32,8 +32,9 @@ mod versions_test;
 use std::{error::Error, fmt::Write, fs, path::PathBuf, process::Command, time::Instant};
 
 use clap::{Arg, ArgMatches, value_parser};
+use serde::de::DeserializeOwned;
 
-use crate::{generator::Kind, reader};
+use crate::{generator::Kind, reader, writer};
 use peer::{Peer, Place};
 use run::{Run, Runs};
 use server::Server;
@@ -175,6 +176,9 @@ impl Bench<'_> {
                 raws.push_str(&raw(&mut server, trial.objects, settings.events, true)?);
             }
         }
+        if trial.workload == Workload::Apply && !settings.tls {
+            raws.push_str(&raw_applies(&mut server, trial.objects)?);
+        }
         let rows = self.rounds(&trial, &programs, |peer, program| {
             trial.run(peer, program, &mut server, &self.kubeconfig, settings.limit)
         })?;
@@ -304,19 +308,11 @@ fn raw(
     protobuf: bool,
 ) -> Result<String, Box<dyn Error>> {
     let read = |path: &str, events: Option<u64>| -> Result<reader::Reading, Box<dyn Error>> {
-        let mut command = Command::new(std::env::current_exe()?);
-        command.args(["read", server.address(), path]);
-        if let Some(events) = events {
-            command.args(["--events", &events.to_string()]);
-        }
-        if protobuf {
-            command.arg("--protobuf");
-        }
-        let output = command.output()?;
-        if !output.status.success() {
-            return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
-        }
-        Ok(serde_json::from_slice(&output.stdout)?)
+        let mut arguments = vec!["read", server.address(), path];
+        let events = events.map(|events| events.to_string());
+        arguments.extend(events.iter().flat_map(|events| ["--events", events]));
+        arguments.extend(protobuf.then_some("--protobuf"));
+        apart(&arguments)
     };
     let list = read("/api/v1/pods?resourceVersion=0", None)?;
     // With its bookmark.
@@ -332,4 +328,25 @@ fn raw(
     };
     server.reset()?;
     Ok(report::raw(objects, protobuf, &list, &streamed, &read))
+}
+
+/// What the server takes from a writer that does nothing else, from a process apart. Once before, as for everyone.
+fn raw_applies(server: &mut Server, objects: u64) -> Result<String, Box<dyn Error>> {
+    let count = objects.to_string();
+    let arguments = ["write", server.address(), &count];
+    apart::<writer::Writing>(&arguments)?;
+    let writing = apart(&arguments)?;
+    server.reset()?;
+    Ok(report::raw_applies(&writing))
+}
+
+/// The result of another process of this program.
+fn apart<T: DeserializeOwned>(arguments: &[&str]) -> Result<T, Box<dyn Error>> {
+    let output = Command::new(std::env::current_exe()?)
+        .args(arguments)
+        .output()?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
+    }
+    Ok(serde_json::from_slice(&output.stdout)?)
 }

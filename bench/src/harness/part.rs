@@ -20,6 +20,8 @@ pub(super) enum Part {
     Reconcile,
     /// Reconciles that apply a child.
     Apply,
+    /// Reconciles that own a child.
+    Owned,
     /// From an event to its reconcile.
     Latency,
     /// All is listed again.
@@ -38,11 +40,12 @@ pub(super) enum Part {
 
 impl Part {
     /// All.
-    pub(super) const ALL: [Self; 11] = [
+    pub(super) const ALL: [Self; 12] = [
         Self::Sync,
         Self::Modified,
         Self::Reconcile,
         Self::Apply,
+        Self::Owned,
         Self::Latency,
         Self::Relist,
         Self::Churn,
@@ -59,6 +62,7 @@ impl Part {
             Self::Modified => "modified",
             Self::Reconcile => "reconcile",
             Self::Apply => "apply",
+            Self::Owned => "owned",
             Self::Latency => "latency",
             Self::Relist => "relist",
             Self::Churn => "churn",
@@ -75,6 +79,7 @@ impl Part {
             Self::Sync | Self::Modified => Workload::Cache,
             Self::Reconcile => Workload::Reconcile,
             Self::Apply => Workload::Apply,
+            Self::Owned => Workload::Owned,
             Self::Latency => Workload::Latency,
             Self::Relist => Workload::Relist,
             Self::Churn => Workload::Churn,
@@ -92,6 +97,7 @@ impl Part {
             Self::Modified => "Modifications into the cache".to_owned(),
             Self::Reconcile => "Reconciles that do nothing".to_owned(),
             Self::Apply => "Reconciles with a server-side apply each".to_owned(),
+            Self::Owned => "Objects with a child that is applied, owned and watched".to_owned(),
             Self::Latency => "From event to reconcile at 1000 events/s".to_owned(),
             Self::Relist => format!("Relist with {} % changed", trial.percent),
             Self::Churn => "Deletions and creations into the cache".to_owned(),
@@ -109,6 +115,7 @@ impl Part {
             Self::Sync => &SYNC,
             Self::Modified | Self::Churn => &MODIFIED,
             Self::Reconcile | Self::Apply => &RECONCILE,
+            Self::Owned => &OWNED,
             Self::Latency => &LATENCY,
             Self::Relist => &RELIST,
             Self::Allocations => &ALLOCATIONS,
@@ -160,6 +167,25 @@ const RECONCILE: [Measure; 5] = [
     CONNECTIONS,
 ];
 
+const OWNED: [Measure; 6] = [
+    more("objects/s", 0, |run| {
+        run.served.children as f64 / run.results.drain_seconds.max(1e-9)
+    }),
+    less("CPU per object, µs", 1, |run| {
+        per(run.results.drain_cpu * 1e6, run.served.children)
+    }),
+    less("applies per object", 2, |run| {
+        per(run.served.applies as f64, run.served.children)
+    }),
+    less("reconciles per object", 2, |run| {
+        per(run.results.reconciles as f64, run.served.children)
+    }),
+    less("memory after, MiB", 0, |run| {
+        run.results.rss_drained as f64 / MIB
+    }),
+    CONNECTIONS,
+];
+
 const LATENCY: [Measure; 5] = [
     less("p50, µs", 0, |run| run.results.latency_p50),
     less("p99, µs", 0, |run| run.results.latency_p99),
@@ -199,64 +225,19 @@ const PARKED: [Measure; 2] = [
 ];
 
 const WATCHES: [Measure; 6] = [
-    Measure {
-        name: "p50, µs",
-        more: false,
-        digits: 0,
-        value: |run| run.results.renewal_p50,
-    },
-    Measure {
-        name: "p99, µs",
-        more: false,
-        digits: 0,
-        value: |run| run.results.renewal_p99,
-    },
-    Measure {
-        name: "longest, µs",
-        more: false,
-        digits: 0,
-        value: |run| run.results.renewal_max,
-    },
-    Measure {
-        name: "p50 without watches, µs",
-        more: false,
-        digits: 0,
-        value: |run| run.results.alone_p50,
-    },
-    Measure {
-        name: "p99 without watches, µs",
-        more: false,
-        digits: 0,
-        value: |run| run.results.alone_p99,
-    },
+    less("p50, µs", 0, |run| run.results.renewal_p50),
+    less("p99, µs", 0, |run| run.results.renewal_p99),
+    less("longest, µs", 0, |run| run.results.renewal_max),
+    less("p50 without watches, µs", 0, |run| run.results.alone_p50),
+    less("p99 without watches, µs", 0, |run| run.results.alone_p99),
     CONNECTIONS,
 ];
 
 const BUILD: [Measure; 4] = [
-    Measure {
-        name: "build, s",
-        more: false,
-        digits: 1,
-        value: |run| run.results.build_seconds,
-    },
-    Measure {
-        name: "CPU, s",
-        more: false,
-        digits: 1,
-        value: |run| run.results.build_cpu,
-    },
-    Measure {
-        name: "crates",
-        more: false,
-        digits: 0,
-        value: |run| run.results.crates as f64,
-    },
-    Measure {
-        name: "program, MB",
-        more: false,
-        digits: 1,
-        value: |run| run.results.binary as f64 / 1e6,
-    },
+    less("build, s", 1, |run| run.results.build_seconds),
+    less("CPU, s", 1, |run| run.results.build_cpu),
+    less("crates", 0, |run| run.results.crates as f64),
+    less("program, MB", 1, |run| run.results.binary as f64 / 1e6),
 ];
 
 /// How many connections it took.

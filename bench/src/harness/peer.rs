@@ -82,18 +82,19 @@ const fn go(
 }
 
 const OURS: &str = "`Client::new(Config::infer())` and `Informers::new`: nothing set. Streamed list, managed fields left out, JSON. One listener. \
-    Controllers: `Operator::start` without an election, metrics counted and not served, a `Reconciler` with `concurrency(16)`; a child by `owns` and `Context::apply`. \
+    Controllers: `Operator::start` without an election, metrics counted and not served, a `Reconciler` with `concurrency(16)`; \
+    a child of `apply` by `Context::live` and `Api::patch`, of `owned` by `owns` and `Context::apply`. \
     Nobody subscribes to its logs. Over TLS HTTP/2. \
     The smallest operator: no features but the default ones, `serde`";
 const KUBE: &str = "`Client::try_default`, `watcher::Config::default` (kube-runtime `watcher.rs`: pages of 500, then a watch), `reflector`. JSON. Managed fields kept. \
-    Controllers: `Controller::new` with `Config::default().concurrency(16)`; a child by `Api::patch` with a forced `Patch::Apply`, without `owns`. \
+    Controllers: `Controller::new` with `Config::default().concurrency(16)`; a child by `Api::patch` with a forced `Patch::Apply`, in `owned` with `owns`. \
     Nobody subscribes to its logs. Over TLS HTTP/1.1, which has a connection for each watch (kube-client `client/config_ext.rs`: `enable_http1`). \
     The smallest operator: what its examples of a minimal controller ask for; `client`, `derive`, `runtime` and the default features, which are rustls with ring, \
     and a subscriber for logs; no metrics, no health, no command line";
 
 const CLIENT_GO: &str = "typed clientset and shared informer factory. Protobuf, the typed clients' default for built-in kinds (client-go `rest/request.go` `UseProtobufAsDefault`) as controller-runtime's (`pkg/client/apiutil/apimachinery.go` `createRestConfig`). WatchListClient on (client-go `features/known_features.go`), QPS -1 (controller-runtime `pkg/client/config/config.go`), one handler. Managed fields kept. Allocations are `Mallocs` and `TotalAlloc` of `runtime.MemStats`, which Go always counts";
 
-const CONTROLLER_RUNTIME: &str = "`ctrl.GetConfig`, `ctrl.NewManager`, `For(&corev1.ConfigMap{})`: protobuf for built-in kinds (`pkg/client/apiutil/apimachinery.go` `createRestConfig`), QPS -1 (`pkg/client/config/config.go`), the priority queue on, reads from the cache as copies, reading one's own writes off, no leader election; metrics server off, which is not the default. 16 workers, of which the default is 1; a child by `client.Apply` with `ForceOwnership`, without `Owns`. Its logger from errors on. Memory in use, for keys that wait, is `HeapAlloc` of `runtime.MemStats` after two collections";
+const CONTROLLER_RUNTIME: &str = "`ctrl.GetConfig`, `ctrl.NewManager`, `For(&corev1.ConfigMap{})`: protobuf for built-in kinds (`pkg/client/apiutil/apimachinery.go` `createRestConfig`), QPS -1 (`pkg/client/config/config.go`), the priority queue on, reads from the cache as copies, reading one's own writes off, no leader election; metrics server off, which is not the default. 16 workers, of which the default is 1; a child by `client.Apply` with `ForceOwnership`, in `owned` with `Owns`. Its logger from errors on. Memory in use, for keys that wait, is `HeapAlloc` of `runtime.MemStats` after two collections";
 
 /// What a program without a controller can do.
 const CACHES: [Workload; 4] = [
@@ -104,9 +105,10 @@ const CACHES: [Workload; 4] = [
 ];
 
 /// What a program with a controller is for.
-const CONTROLLERS: [Workload; 4] = [
+const CONTROLLERS: [Workload; 5] = [
     Workload::Reconcile,
     Workload::Apply,
+    Workload::Owned,
     Workload::Latency,
     Workload::Parked,
 ];

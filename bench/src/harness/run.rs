@@ -22,7 +22,7 @@ pub(super) struct Results {
     pub(super) events_cpu: f64,
     pub(super) rss_events: u64,
     pub(super) peak: u64,
-    /// Of how many objects there was a reconcile; each once.
+    /// How many reconciles there were; one for each object, unless it owns what is watched.
     pub(super) reconciles: u64,
     /// From the start to the last of them.
     pub(super) reconciled_seconds: f64,
@@ -89,6 +89,8 @@ pub(super) struct Counts {
     pub(super) connections: u64,
     /// Objects that were applied.
     pub(super) applies: u64,
+    /// Secrets that are there by that.
+    pub(super) children: u64,
     /// Leases that were renewed.
     pub(super) renewals: u64,
 }

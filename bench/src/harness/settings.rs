@@ -170,6 +170,7 @@ impl Settings {
             );
             add(Workload::Reconcile, objects, 0, 0);
             add(Workload::Apply, objects, 0, 0);
+            add(Workload::Owned, objects, 0, 0);
             // A smoke run is to tell that it works, and that in a short time.
             let percents: &[u64] = if self.quick { &[10] } else { &[0, 10, 100] };
             for percent in percents.iter().copied() {

@@ -132,6 +132,7 @@ fn complete(workload: Workload) -> (Trial, Run) {
         reconciles: if workload == Workload::Parked { 60 } else { 20 },
         reconciled_seconds: 1.0,
         drain_seconds: 1.0,
+        drain_cpu: 1.0,
         rss_drained: 1,
         stamps: 198,
         latency_p50: 1.0,
@@ -160,6 +161,7 @@ fn complete(workload: Workload) -> (Trial, Run) {
     let served = Counts {
         connections: 2,
         applies: if workload == Workload::Apply { 20 } else { 0 },
+        children: if workload == Workload::Owned { 20 } else { 0 },
         renewals: 400,
     };
     let run = Run {
@@ -173,7 +175,7 @@ fn complete(workload: Workload) -> (Trial, Run) {
 #[test]
 fn a_peer_that_did_not_see_everything_is_an_error_that_says_so() {
     type Spoil = fn(&mut Run);
-    let cases: [(Workload, Spoil, &str); 18] = [
+    let cases: [(Workload, Spoil, &str); 20] = [
         (
             Workload::Cache,
             |run| run.results.objects = 19,
@@ -208,6 +210,16 @@ fn a_peer_that_did_not_see_everything_is_an_error_that_says_so() {
             Workload::Apply,
             |run| run.results.drain_seconds = 0.0,
             "peer did not measure drain_seconds: 0",
+        ),
+        (
+            Workload::Owned,
+            |run| run.served.children = 19,
+            "peer has not applied a child of each of 20: 19",
+        ),
+        (
+            Workload::Owned,
+            |run| run.results.reconciles = 19,
+            "peer has reconciled 19 times, for 20 objects",
         ),
         (
             Workload::Latency,
@@ -337,6 +349,7 @@ fn each_workload_is_run_once_for_each_number_of_objects_and_a_paced_one_once() {
             ("cache", 10, 7, 0),
             ("reconcile", 10, 0, 0),
             ("apply", 10, 0, 0),
+            ("owned", 10, 0, 0),
             ("relist", 10, 0, 0),
             ("relist", 10, 0, 10),
             ("relist", 10, 0, 100),
@@ -344,6 +357,7 @@ fn each_workload_is_run_once_for_each_number_of_objects_and_a_paced_one_once() {
             ("cache", 20, 7, 0),
             ("reconcile", 20, 0, 0),
             ("apply", 20, 0, 0),
+            ("owned", 20, 0, 0),
             ("relist", 20, 0, 0),
             ("relist", 20, 0, 10),
             ("relist", 20, 0, 100),

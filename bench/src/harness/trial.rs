@@ -68,7 +68,7 @@ impl Trial {
                     // For as long as it takes.
                     Workload::Watches => server.pace(WATCHED_PACE, u64::MAX >> 32)?,
                     Workload::Relist => server.relist(self.percent)?,
-                    Workload::Reconcile | Workload::Apply | Workload::Build => {}
+                    Workload::Reconcile | Workload::Apply | Workload::Owned | Workload::Build => {}
                 }
             } else {
                 results = Some(
@@ -180,6 +180,21 @@ impl Trial {
                 measured(&[
                     ("reconciled_seconds", results.reconciled_seconds),
                     ("drain_seconds", results.drain_seconds),
+                    ("rss_drained", results.rss_drained as f64),
+                ])
+            }
+            Workload::Owned => {
+                let (children, reconciles) = (run.served.children, results.reconciles);
+                count("has not applied a child of each of", children, self.objects)?;
+                if reconciles < self.objects {
+                    return Err(format!(
+                        "{peer} has reconciled {reconciles} times, for {} objects",
+                        self.objects
+                    ));
+                }
+                measured(&[
+                    ("drain_seconds", results.drain_seconds),
+                    ("drain_cpu", results.drain_cpu),
                     ("rss_drained", results.rss_drained as f64),
                 ])
             }

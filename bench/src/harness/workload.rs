@@ -27,6 +27,8 @@ pub(super) enum Workload {
     Reconcile,
     /// A controller of ConfigMaps that applies a child of each.
     Apply,
+    /// A controller of ConfigMaps that owns a Secret of each.
+    Owned,
     /// A controller of ConfigMaps, of which a few change, one after the other.
     Latency,
     /// A cache of Pods that is read while all are listed again.
@@ -45,20 +47,22 @@ pub(super) enum Workload {
 
 impl Workload {
     /// Those that are measured by time and by what is resident.
-    pub(super) const USUAL: [Self; 6] = [
+    pub(super) const USUAL: [Self; 7] = [
         Self::Cache,
         Self::Reconcile,
         Self::Apply,
+        Self::Owned,
         Self::Latency,
         Self::Relist,
         Self::Churn,
     ];
 
     /// The usual ones, and what an allocator matters little for.
-    pub(super) const PLAIN: [Self; 8] = [
+    pub(super) const PLAIN: [Self; 9] = [
         Self::Cache,
         Self::Reconcile,
         Self::Apply,
+        Self::Owned,
         Self::Latency,
         Self::Relist,
         Self::Churn,
@@ -75,6 +79,7 @@ impl Workload {
             Self::Cache => "cache",
             Self::Reconcile => "reconcile",
             Self::Apply => "apply",
+            Self::Owned => "owned",
             Self::Latency => "latency",
             Self::Relist => "relist",
             Self::Churn => "churn",
@@ -91,7 +96,9 @@ impl Workload {
             Self::Cache | Self::Relist | Self::Churn | Self::Allocations | Self::Watches => {
                 Some(Kind::Pod)
             }
-            Self::Reconcile | Self::Apply | Self::Latency | Self::Parked => Some(Kind::ConfigMap),
+            Self::Reconcile | Self::Apply | Self::Owned | Self::Latency | Self::Parked => {
+                Some(Kind::ConfigMap)
+            }
             Self::Build => None,
         }
     }

@@ -15,7 +15,7 @@ use hyper::{Method, Response, StatusCode, header};
 use serde_json::json;
 
 use super::{
-    Served, discovery,
+    Served, children, discovery,
     events::Events,
     form::{Form, Format},
     query::Query,
@@ -39,6 +39,9 @@ pub(super) fn answer(
             StatusCode::METHOD_NOT_ALLOWED,
             &format!("{method} {path}: this server is only read, but for applies and leases"),
         );
+    }
+    if path == children::PATH {
+        return children::answer(served, query, accept);
     }
     let Some(stock) = served.stock(path) else {
         return match discovery::answer(path) {

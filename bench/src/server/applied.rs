@@ -1,7 +1,9 @@
-//! Server-side apply of ConfigMaps: each is taken as it comes, and nobody is told of it.
+//! Server-side apply: each object is taken as it comes. Nobody is told of ConfigMaps; Secrets are kept, and watched.
 
+use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::{Bytes, BytesMut};
 use hyper::StatusCode;
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
@@ -18,7 +20,7 @@ const METADATA: &[u8] = b"\"metadata\":{";
 const MANAGED: &str = "\"managedFields\":[{\"manager\":\"bench\",\"operation\":\"Apply\",\"apiVersion\":\"v1\",\
     \"time\":\"2026-01-01T00:00:00Z\",\"fieldsType\":\"FieldsV1\",\"fieldsV1\":{\"f:data\":{\"f:text\":{}}}}],";
 
-/// Answers with what was sent and what a server adds: a UID, a resource version, managed fields.
+/// Answers with what was sent and what a server adds: a namespace, a UID, a resource version, managed fields.
 pub(super) fn answer(
     served: &Served,
     path: &str,
@@ -26,100 +28,181 @@ pub(super) fn answer(
     accept: &str,
     body: &Bytes,
 ) -> Answer {
-    if !is_config_map(path) {
+    let Some((kind, namespace)) = kind(path) else {
         return failure(
             StatusCode::NOT_FOUND,
-            &format!("PATCH {path}: only ConfigMaps are applied here"),
+            &format!("PATCH {path}: only ConfigMaps and Secrets are applied here"),
         );
-    }
+    };
     if !query.split('&').any(|pair| pair == "force=true") {
         return failure(
             StatusCode::BAD_REQUEST,
             &format!("PATCH {path}?{query}: only forced applies"),
         );
     }
-    let Some(place) = find(body, METADATA).map(|place| place + METADATA.len()) else {
+    let Some(mut applied) = Applied::read(body, kind, namespace) else {
         return failure(
             StatusCode::BAD_REQUEST,
-            &format!("PATCH {path}: no metadata in JSON"),
+            &format!("PATCH {path}: not a {kind} with metadata in JSON"),
         );
     };
-    let number = served.counts.apply();
-    let version = served.last_version() + number;
-    let uid = format!("00000000-0000-4000-a000-{number:012}");
-    if Format::accepted(accept) == Format::Protobuf {
-        let Some(message) = message(body, &uid, version) else {
-            return failure(
-                StatusCode::BAD_REQUEST,
-                &format!("PATCH {path}: not a ConfigMap in JSON"),
-            );
-        };
-        let object = messages::alone("v1", "ConfigMap", &message);
-        let content_type = Format::Protobuf.content_type(false);
-        return written(StatusCode::CREATED, content_type, Parts::new([object]));
+    let count = served.counts.apply();
+    let mut code = StatusCode::CREATED;
+    if kind == "Secret" {
+        (code, applied) = served.children.apply(path, applied);
+    } else {
+        (applied.first, applied.number) = (count, count);
     }
-    let added = format!("\"uid\":\"{uid}\",\"resourceVersion\":\"{version}\",{MANAGED}");
-    let mut object = BytesMut::with_capacity(body.len() + added.len());
-    object.extend_from_slice(&body[..place]);
-    object.extend_from_slice(added.as_bytes());
-    object.extend_from_slice(&body[place..]);
-    json(StatusCode::CREATED, Parts::new([object.freeze()]))
+    let base = served.last_version();
+    match Format::accepted(accept) {
+        Format::Json => {
+            let mut object = BytesMut::new();
+            applied.json(base, &mut object);
+            json(code, Parts::new([object.freeze()]))
+        }
+        Format::Protobuf => {
+            let object = messages::alone("v1", kind, &applied.message(base));
+            let content_type = Format::Protobuf.content_type(false);
+            written(code, content_type, Parts::new([object]))
+        }
+    }
 }
 
-/// The same in protobuf, as far as a peer sends it: names, labels, owners and data.
-fn message(body: &[u8], uid: &str, version: u64) -> Option<BytesMut> {
-    let object: Value = serde_json::from_slice(body).ok()?;
-    let sent = &object["metadata"];
-    let mut message = BytesMut::new();
-    nested(1, &mut message, |metadata| {
-        let name = |field: &str| sent[field].as_str().unwrap_or_default();
-        field(1, name("name").as_bytes(), metadata);
-        field(3, name("namespace").as_bytes(), metadata);
-        field(5, uid.as_bytes(), metadata);
-        field(6, version.to_string().as_bytes(), metadata);
-        map(11, &sent["labels"], metadata);
-        for owner in sent["ownerReferences"].as_array().into_iter().flatten() {
-            nested(13, metadata, |reference| {
-                for (number, name) in [(1, "kind"), (3, "name"), (4, "uid"), (5, "apiVersion")] {
-                    let text = owner[name].as_str().unwrap_or_default();
-                    field(number, text.as_bytes(), reference);
-                }
-                for (place, name) in [(6, "controller"), (7, "blockOwnerDeletion")] {
-                    number(
-                        place,
-                        owner[name].as_bool().unwrap_or_default().into(),
-                        reference,
-                    );
-                }
-            });
+/// An object that was applied.
+#[derive(Clone, Debug)]
+pub(super) struct Applied {
+    /// As it was sent.
+    pub(super) body: Bytes,
+    /// Where what is added is put.
+    place: usize,
+    /// That of the path, if it does not say its own.
+    namespace: String,
+    /// Which change made it.
+    pub(super) first: u64,
+    /// Which change it is as of.
+    pub(super) number: u64,
+}
+
+impl Applied {
+    /// Something that was sent, if it is an object of this kind with metadata. The namespace is that of the path if it
+    /// says none.
+    fn read(body: &Bytes, kind: &str, namespace: &str) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Sent<'a> {
+            kind: &'a str,
+            metadata: Metadata<'a>,
         }
-        nested(17, metadata, |entry| {
-            field(1, b"bench", entry);
-            field(2, b"Apply", entry);
-            field(3, b"v1", entry);
-            nested(4, entry, |time| number(1, 1_767_225_600, time));
-            field(6, b"FieldsV1", entry);
-            nested(7, entry, |fields| {
-                field(1, b"{\"f:data\":{\"f:text\":{}}}", fields)
+        #[derive(Deserialize)]
+        struct Metadata<'a> {
+            namespace: Option<&'a str>,
+        }
+        let sent: Sent<'_> = serde_json::from_slice(body).ok()?;
+        let place = find(body, METADATA)? + METADATA.len();
+        let namespace = match sent.metadata.namespace {
+            Some(_) => "",
+            None => namespace,
+        };
+        (sent.kind == kind).then(|| Self {
+            body: body.clone(),
+            place,
+            namespace: namespace.to_owned(),
+            first: 0,
+            number: 0,
+        })
+    }
+
+    fn uid(&self) -> String {
+        format!("00000000-0000-4000-a000-{:012}", self.first)
+    }
+
+    /// Appends it with what the server adds; `base` is the resource version before the first change.
+    pub(super) fn json(&self, base: u64, buffer: &mut BytesMut) {
+        let (uid, version) = (self.uid(), base + self.number);
+        let added = format!("\"uid\":\"{uid}\",\"resourceVersion\":\"{version}\",{MANAGED}");
+        buffer.reserve(self.body.len() + added.len());
+        buffer.extend_from_slice(&self.body[..self.place]);
+        buffer.extend_from_slice(added.as_bytes());
+        if !self.namespace.is_empty() {
+            let namespace = format!("\"namespace\":\"{}\",", self.namespace);
+            buffer.extend_from_slice(namespace.as_bytes());
+        }
+        buffer.extend_from_slice(&self.body[self.place..]);
+    }
+
+    /// The same in protobuf, as far as a peer sends it: names, labels, owners and data.
+    pub(super) fn message(&self, base: u64) -> BytesMut {
+        // It was read before.
+        let object: Value = serde_json::from_slice(&self.body).unwrap_or_default();
+        let sent = &object["metadata"];
+        let mut message = BytesMut::new();
+        nested(1, &mut message, |metadata| {
+            let name = |field: &str| sent[field].as_str().unwrap_or_default();
+            field(1, name("name").as_bytes(), metadata);
+            let namespace = sent["namespace"].as_str().unwrap_or(&self.namespace);
+            field(3, namespace.as_bytes(), metadata);
+            field(5, self.uid().as_bytes(), metadata);
+            field(6, (base + self.number).to_string().as_bytes(), metadata);
+            map(11, &sent["labels"], false, metadata);
+            for owner in sent["ownerReferences"].as_array().into_iter().flatten() {
+                nested(13, metadata, |reference| {
+                    for (number, name) in [(1, "kind"), (3, "name"), (4, "uid"), (5, "apiVersion")]
+                    {
+                        let text = owner[name].as_str().unwrap_or_default();
+                        field(number, text.as_bytes(), reference);
+                    }
+                    for (place, name) in [(6, "controller"), (7, "blockOwnerDeletion")] {
+                        number(
+                            place,
+                            owner[name].as_bool().unwrap_or_default().into(),
+                            reference,
+                        );
+                    }
+                });
+            }
+            nested(17, metadata, |entry| {
+                field(1, b"bench", entry);
+                field(2, b"Apply", entry);
+                field(3, b"v1", entry);
+                nested(4, entry, |time| number(1, 1_767_225_600, time));
+                field(6, b"FieldsV1", entry);
+                nested(7, entry, |fields| {
+                    field(1, b"{\"f:data\":{\"f:text\":{}}}", fields)
+                });
             });
         });
-    });
-    map(2, &object["data"], &mut message);
-    Some(message)
+        map(2, &object["data"], object["kind"] == "Secret", &mut message);
+        message
+    }
 }
 
-fn map(number: u32, sent: &Value, buffer: &mut BytesMut) {
+/// A map of text; of bytes, which JSON has in base64, for Secrets.
+fn map(number: u32, sent: &Value, is_base64: bool, buffer: &mut BytesMut) {
     for (key, value) in sent.as_object().into_iter().flatten() {
+        let text = value.as_str().unwrap_or_default();
         nested(number, buffer, |entry| {
             field(1, key.as_bytes(), entry);
-            field(2, value.as_str().unwrap_or_default().as_bytes(), entry);
+            if is_base64 {
+                field(2, &STANDARD.decode(text).unwrap_or_default(), entry);
+            } else {
+                field(2, text.as_bytes(), entry);
+            }
         });
     }
 }
 
-fn is_config_map(path: &str) -> bool {
+/// What is applied there: kind and namespace.
+fn kind(path: &str) -> Option<(&'static str, &str)> {
     let parts: Vec<_> = path.split('/').collect();
-    matches!(parts[..], ["", "api", "v1", "namespaces", _, "configmaps", name] if !name.is_empty())
+    match parts[..] {
+        ["", "api", "v1", "namespaces", namespace, plural, name] if !name.is_empty() => {
+            match plural {
+                "configmaps" => Some(("ConfigMap", namespace)),
+                "secrets" => Some(("Secret", namespace)),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
 }
 
 fn find(text: &[u8], part: &[u8]) -> Option<usize> {

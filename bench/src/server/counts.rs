@@ -32,10 +32,10 @@ impl Counts {
         self.renewals.store(0, Ordering::Relaxed);
     }
 
-    /// As the harness reads it.
-    pub(super) fn json(&self) -> String {
+    /// As the harness reads it, with how many children there are.
+    pub(super) fn json(&self, children: usize) -> String {
         format!(
-            "{{\"connections\":{},\"applies\":{},\"renewals\":{}}}",
+            "{{\"connections\":{},\"applies\":{},\"children\":{children},\"renewals\":{}}}",
             self.connections.load(Ordering::Relaxed),
             self.applies.load(Ordering::Relaxed),
             self.renewals.load(Ordering::Relaxed)

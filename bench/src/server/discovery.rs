@@ -27,7 +27,11 @@ pub(super) fn answer(path: &str) -> Option<Value> {
         "/apis" => json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": [group]}),
         "/api/v1" => resources(
             "v1",
-            json!([resource("pods", "Pod"), resource("configmaps", "ConfigMap")]),
+            json!([
+                resource("pods", "Pod"),
+                resource("configmaps", "ConfigMap"),
+                resource("secrets", "Secret")
+            ]),
         ),
         "/apis/bench.pilothouse.dev/v1" => resources(
             "bench.pilothouse.dev/v1",

@@ -18,7 +18,7 @@ use super::{
 };
 
 /// As much as is written at once. A frame ends with an event's end.
-const CHUNK: usize = 128 * 1024;
+pub(super) const CHUNK: usize = 128 * 1024;
 
 /// Events, made when the connection asks for more.
 pub(super) struct Events {
@@ -108,7 +108,7 @@ fn told(event: u64, target: Target, count: usize, stamp: Option<u64>) -> Told {
 }
 
 /// Ends when there is something else to send; never, if there will be nothing.
-async fn changed(mut target: watch::Receiver<Target>) -> watch::Receiver<Target> {
+pub(super) async fn changed<T>(mut target: watch::Receiver<T>) -> watch::Receiver<T> {
     if target.changed().await.is_err() {
         std::future::pending::<()>().await;
     }

@@ -136,26 +136,12 @@ impl Form for Messages {
     }
 
     fn list(&self, page: Range<usize>, continues: Option<(usize, usize)>) -> [Bytes; 3] {
-        let mut metadata = BytesMut::new();
-        nested(1, &mut metadata, |inner| {
-            field(1, b"", inner);
-            field(2, self.version.to_string().as_bytes(), inner);
-            let token = continues.map_or_else(String::new, |(next, _)| next.to_string());
-            field(3, token.as_bytes(), inner);
-            if let Some((_, rest)) = continues {
-                number(4, rest as u64, inner);
-            }
-        });
         let items = self
             .items
             .slice(self.starts[page.start]..self.starts[page.end]);
-        let mut begin = BytesMut::new();
-        begin.put_slice(MAGIC);
-        let name = format!("{}List", self.kind.name());
-        begin.put_slice(&of_kind(self.kind.api_version(), &name));
-        head(2, metadata.len() + items.len(), &mut begin);
-        begin.put_slice(&metadata);
-        [begin.freeze(), items, Bytes::from_static(END)]
+        let (api_version, name) = (self.kind.api_version(), self.kind.name());
+        let begin = list_head(api_version, name, self.version, continues, items.len());
+        [begin, items, Bytes::from_static(END)]
     }
 
     fn added(&self, number: usize, buffer: &mut BytesMut) {
@@ -192,15 +178,12 @@ impl Form for Messages {
     }
 
     fn end_of_list(&self, buffer: &mut BytesMut) {
-        let mut object = BytesMut::new();
-        nested(1, &mut object, |metadata| {
-            field(6, self.version.to_string().as_bytes(), metadata);
-            nested(12, metadata, |annotation| {
-                field(1, b"k8s.io/initial-events-end", annotation);
-                field(2, b"true", annotation);
-            });
-        });
-        self.event("BOOKMARK", &[&object], buffer);
+        bookmark(
+            self.kind.api_version(),
+            self.kind.name(),
+            self.version,
+            buffer,
+        );
     }
 
     fn expired(&self, buffer: &mut BytesMut) {
@@ -211,8 +194,71 @@ impl Form for Messages {
         field(3, message, &mut status);
         field(4, b"Expired", &mut status);
         number(6, 410, &mut status);
-        event("ERROR", &of_kind("v1", "Status"), &[&status], buffer);
+        event_of("ERROR", "v1", "Status", &status, buffer);
     }
+}
+
+/// A list, as far as its items, which take so many bytes.
+fn list_head(
+    api_version: &str,
+    kind: &str,
+    version: u64,
+    continues: Option<(usize, usize)>,
+    items: usize,
+) -> Bytes {
+    let mut metadata = BytesMut::new();
+    nested(1, &mut metadata, |inner| {
+        field(1, b"", inner);
+        field(2, version.to_string().as_bytes(), inner);
+        let token = continues.map_or_else(String::new, |(next, _)| next.to_string());
+        field(3, token.as_bytes(), inner);
+        if let Some((_, rest)) = continues {
+            number(4, rest as u64, inner);
+        }
+    });
+    let mut begin = BytesMut::new();
+    begin.put_slice(MAGIC);
+    begin.put_slice(&of_kind(api_version, &format!("{kind}List")));
+    head(2, metadata.len() + items, &mut begin);
+    begin.put_slice(&metadata);
+    begin.freeze()
+}
+
+/// A list of a page.
+pub(super) fn whole_list(
+    api_version: &str,
+    kind: &str,
+    version: u64,
+    messages: impl Iterator<Item = BytesMut>,
+) -> Bytes {
+    let mut items = BytesMut::new();
+    messages.for_each(|message| field(2, &message, &mut items));
+    let begin = list_head(api_version, kind, version, None, items.len());
+    [&begin[..], &items, END].concat().into()
+}
+
+/// Appends the bookmark that ends the objects that were there from the start.
+pub(super) fn bookmark(api_version: &str, kind: &str, version: u64, buffer: &mut BytesMut) {
+    let mut object = BytesMut::new();
+    nested(1, &mut object, |metadata| {
+        field(6, version.to_string().as_bytes(), metadata);
+        nested(12, metadata, |annotation| {
+            field(1, b"k8s.io/initial-events-end", annotation);
+            field(2, b"true", annotation);
+        });
+    });
+    event_of("BOOKMARK", api_version, kind, &object, buffer);
+}
+
+/// Appends an event with an object of a kind.
+pub(super) fn event_of(
+    what: &str,
+    api_version: &str,
+    kind: &str,
+    message: &[u8],
+    buffer: &mut BytesMut,
+) {
+    event(what, &of_kind(api_version, kind), &[message], buffer);
 }
 
 /// Appends an event with an object whose message is in parts.

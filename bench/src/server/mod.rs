@@ -13,6 +13,7 @@
 //!   written into the answer;
 //! * server-side apply of any ConfigMap: with what was sent and a UID, a resource version and managed fields in it. It is
 //!   not kept, and no watch tells of it;
+//! * the same of any Secret, which is kept: lists have it and watches tell of it, unless it was there just so;
 //! * updates of any Lease: with what was sent and a resource version in it, in JSON; it is not kept either;
 //! * all of this in protobuf for who accepts it, of kinds of which it was given the messages;
 //! * discovery of what there is.
@@ -28,6 +29,7 @@
 
 mod answer;
 mod applied;
+mod children;
 mod counts;
 mod discovery;
 mod events;
@@ -41,6 +43,8 @@ mod stock;
 mod target;
 mod wire;
 
+#[cfg(test)]
+mod children_test;
 #[cfg(test)]
 mod protobuf_test;
 #[cfg(test)]
@@ -61,6 +65,7 @@ use clap::{Arg, ArgAction, ArgMatches, value_parser};
 use tokio::sync::watch;
 
 use crate::generator::{Generator, Kind};
+use children::Children;
 use counts::Counts;
 pub use stock::Stock;
 use target::Target;
@@ -73,6 +78,7 @@ pub struct Served {
     present: RwLock<[Arc<Stock>; 3]>,
     /// What each watch is to send.
     target: watch::Sender<Target>,
+    children: Children,
     counts: Counts,
 }
 
@@ -90,6 +96,7 @@ impl Served {
             present: RwLock::new(first.clone()),
             first,
             target: watch::Sender::new(Target::default()),
+            children: Children::default(),
             counts: Counts::default(),
         }
     }
@@ -178,6 +185,7 @@ impl Served {
                 ..Target::default()
             }
         });
+        self.children.reset();
         self.counts.reset();
     }
 
@@ -224,7 +232,7 @@ impl Served {
             ["pace", rate, events] => self.pace(rate.parse()?, events.parse()?),
             ["relist", percent] => self.relist(percent.parse()?),
             ["reset"] => self.reset(),
-            ["counts"] => return Ok(Some(self.counts.json())),
+            ["counts"] => return Ok(Some(self.counts.json(self.children.count()))),
             _ => {
                 return Err(format!(
                     "modify <count>, churn <count>, pace <rate> <count>, relist <percent>, reset or counts, not {line:?}"

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{BufMut, Bytes};
 use hyper::{Method, header};
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use super::{
     answer::answer,
     applied,
     form::Form,
-    received::{piece, whole},
+    received::{fields, one, opened, told, whole},
     target::now,
 };
 use crate::generator::{FIRST_VERSION, Kind};
@@ -46,54 +46,6 @@ fn served() -> Arc<Served> {
     Arc::new(served)
 }
 
-/// The fields of a message, numbers as bytes.
-fn fields(mut bytes: &[u8]) -> Vec<(u8, Vec<u8>)> {
-    let number = |bytes: &mut &[u8]| {
-        let (mut value, mut shift) = (0, 0);
-        loop {
-            let (first, rest) = bytes.split_first().expect("a byte");
-            *bytes = rest;
-            value |= usize::from(first & 0x7f) << shift;
-            shift += 7;
-            if *first < 0x80 {
-                return value;
-            }
-        }
-    };
-    let mut found = Vec::new();
-    while !bytes.is_empty() {
-        let tag = number(&mut bytes);
-        let length = number(&mut bytes);
-        if tag & 7 == 0 {
-            found.push(((tag >> 3) as u8, length.to_string().into_bytes()));
-            continue;
-        }
-        assert_eq!(tag & 7, 2);
-        found.push(((tag >> 3) as u8, bytes[..length].to_vec()));
-        bytes = &bytes[length..];
-    }
-    found
-}
-
-fn one(fields: &[(u8, Vec<u8>)], number: u8) -> &[u8] {
-    let (_, bytes) = fields
-        .iter()
-        .find(|field| field.0 == number)
-        .expect("the field");
-    bytes
-}
-
-/// What is in an envelope of this kind.
-fn opened(kind: &str, bytes: &[u8]) -> Vec<u8> {
-    let unknown = fields(bytes.strip_prefix(b"k8s\0").expect("the magic"));
-    let of_kind = fields(one(&unknown, 1));
-    assert_eq!(
-        (one(&of_kind, 1), one(&of_kind, 2)),
-        (&b"v1"[..], kind.as_bytes())
-    );
-    one(&unknown, 2).to_vec()
-}
-
 async fn list(served: &Arc<Served>, query: &str) -> Vec<(u8, Vec<u8>)> {
     let answer = answer(served, &Method::GET, "/api/v1/pods", query, PROTOBUF);
     assert_eq!(
@@ -111,19 +63,7 @@ async fn watch(served: &Arc<Served>, query: &str, count: usize) -> Vec<(String, 
         answer.headers()[header::CONTENT_TYPE],
         "application/vnd.kubernetes.protobuf;stream=watch"
     );
-    let mut body = answer.into_body();
-    let (mut events, mut bytes) = (Vec::new(), BytesMut::new());
-    while events.len() < count {
-        bytes.extend_from_slice(&piece(&mut body).await);
-        while !bytes.is_empty() {
-            let length = u32::from_be_bytes(bytes.split_to(4)[..].try_into().expect("four bytes"));
-            let event = fields(&bytes.split_to(length as usize));
-            let what = String::from_utf8(one(&event, 1).to_vec()).expect("text");
-            events.push((what, opened("Pod", one(&fields(one(&event, 2)), 1))));
-        }
-    }
-    assert_eq!(events.len(), count);
-    events
+    told(&mut answer.into_body(), "Pod", count).await
 }
 
 fn metadata(object: &[u8]) -> Vec<(u8, Vec<u8>)> {

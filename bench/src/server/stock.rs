@@ -159,19 +159,7 @@ impl Stock {
     }
 
     fn begin(&self, what: &str, buffer: &mut BytesMut) {
-        let (kind, version) = (self.kind.name(), self.kind.api_version());
-        let parts = [
-            "{\"type\":\"",
-            what,
-            "\",\"object\":{\"kind\":\"",
-            kind,
-            "\",\"apiVersion\":\"",
-            version,
-            "\",",
-        ];
-        for part in parts {
-            buffer.extend_from_slice(part.as_bytes());
-        }
+        begin(what, self.kind.name(), self.kind.api_version(), buffer);
     }
 
     fn object(&self, number: usize) -> &[u8] {
@@ -226,16 +214,17 @@ impl Form for Stock {
     }
 
     fn end_of_list(&self, buffer: &mut BytesMut) {
-        self.begin("BOOKMARK", buffer);
-        let metadata = format!(
-            "\"metadata\":{{\"resourceVersion\":\"{}\",\"creationTimestamp\":null,\"annotations\":{{\"k8s.io/initial-events-end\":\"true\"}}}}",
-            self.version()
+        let rest = match self.kind {
+            Kind::Pod => ",\"spec\":{\"containers\":null},\"status\":{}",
+            _ => "",
+        };
+        bookmark(
+            self.kind.name(),
+            self.kind.api_version(),
+            self.version(),
+            rest,
+            buffer,
         );
-        buffer.extend_from_slice(metadata.as_bytes());
-        if self.kind == Kind::Pod {
-            buffer.extend_from_slice(b",\"spec\":{\"containers\":null},\"status\":{}");
-        }
-        buffer.extend_from_slice(b"}}\n");
     }
 
     fn expired(&self, buffer: &mut BytesMut) {
@@ -245,6 +234,38 @@ impl Form for Stock {
             \"reason\":\"Expired\",\"code\":410}}\n",
         );
     }
+}
+
+/// Appends an event as far as what the object is.
+fn begin(what: &str, kind: &str, api_version: &str, buffer: &mut BytesMut) {
+    let parts = [
+        "{\"type\":\"",
+        what,
+        "\",\"object\":{\"kind\":\"",
+        kind,
+        "\",\"apiVersion\":\"",
+        api_version,
+        "\",",
+    ];
+    for part in parts {
+        buffer.extend_from_slice(part.as_bytes());
+    }
+}
+
+/// Appends the bookmark that ends the objects that were there from the start; `rest` is what such an object has besides
+/// metadata.
+pub(super) fn bookmark(
+    kind: &str,
+    api_version: &str,
+    version: u64,
+    rest: &str,
+    buffer: &mut BytesMut,
+) {
+    begin("BOOKMARK", kind, api_version, buffer);
+    let metadata = format!(
+        "\"metadata\":{{\"resourceVersion\":\"{version}\",\"creationTimestamp\":null,\"annotations\":{{\"k8s.io/initial-events-end\":\"true\"}}}}{rest}}}}}\n"
+    );
+    buffer.extend_from_slice(metadata.as_bytes());
 }
 
 /// What an object's annotations begin with.

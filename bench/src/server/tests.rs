@@ -1,4 +1,4 @@
-use std::{convert::Infallible, sync::Arc};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http_body::Body;
@@ -10,7 +10,7 @@ use super::{
     Served,
     answer::{Answer, answer},
     applied,
-    received::{piece, whole},
+    received::{lines, whole},
     renewed,
     target::now,
 };
@@ -49,25 +49,6 @@ async fn watch(served: &Arc<Served>, query: &str, count: usize) -> Vec<Value> {
 async fn watch_of(served: &Arc<Served>, path: &str, query: &str, count: usize) -> Vec<Value> {
     let mut body = answer(served, &Method::GET, path, query, "").into_body();
     lines(&mut body, count).await
-}
-
-async fn lines(
-    body: &mut (impl Body<Data = Bytes, Error = Infallible> + Unpin),
-    count: usize,
-) -> Vec<Value> {
-    let mut lines = Vec::new();
-    while lines.len() < count {
-        let frame = piece(body).await;
-        assert_eq!(frame.last(), Some(&b'\n'));
-        lines.extend(
-            frame
-                .split(|byte| *byte == b'\n')
-                .filter(|line| !line.is_empty())
-                .map(|line| serde_json::from_slice::<Value>(line).expect("JSON")),
-        );
-    }
-    assert_eq!(lines.len(), count);
-    lines
 }
 
 fn version(event: &Value) -> u64 {
@@ -240,7 +221,7 @@ async fn an_open_watch_hears_of_modifications_that_are_asked_for_later_and_after
 #[tokio::test]
 async fn what_is_not_served_is_named() {
     let served = served();
-    let status = get(&served, "/api/v1/secrets", "").await;
+    let status = get(&served, "/api/v1/services", "").await;
     assert_eq!(
         (status["code"].as_u64(), status["reason"].as_str()),
         (Some(404), Some("NotFound"))
@@ -248,7 +229,7 @@ async fn what_is_not_served_is_named() {
     assert!(
         status["message"]
             .as_str()
-            .is_some_and(|text| text.contains("/api/v1/secrets"))
+            .is_some_and(|text| text.contains("/api/v1/services"))
     );
     let status = get(&served, "/api/v1/pods", "limit=ten").await;
     assert!(
@@ -280,7 +261,7 @@ async fn an_updated_lease_comes_back_with_another_version_each_time() {
         );
         before = version.unwrap_or(before);
         assert_eq!(lease, sent);
-        let counts: Value = serde_json::from_str(&served.counts.json()).expect("JSON");
+        let counts: Value = serde_json::from_str(&served.counts.json(0)).expect("JSON");
         assert_eq!(counts["renewals"], count);
     }
     for (path, body, code) in [
@@ -354,6 +335,7 @@ async fn what_is_applied_comes_back_with_what_a_server_adds_and_is_counted() {
         let object = read(answer).await;
         assert_eq!(object["data"], sent["data"]);
         assert_eq!(object["metadata"]["name"], "child-b");
+        assert_eq!(object["metadata"]["namespace"], "a");
         assert_eq!(object["metadata"]["managedFields"][0]["operation"], "Apply");
         let version = object["metadata"]["resourceVersion"].as_str();
         let version: u64 = version.expect("text").parse().expect("a number");
@@ -361,7 +343,7 @@ async fn what_is_applied_comes_back_with_what_a_server_adds_and_is_counted() {
         assert!(
             served
                 .counts
-                .json()
+                .json(0)
                 .contains(&format!("\"applies\":{count}"))
         );
     }
@@ -373,9 +355,9 @@ async fn what_is_applied_comes_back_with_what_a_server_adds_and_is_counted() {
         let answer = applied::answer(&served, path, query, "", &body);
         assert!(answer.status().is_client_error(), "{path} {query}");
     }
-    assert!(served.counts.json().contains("\"applies\":2"));
+    assert!(served.counts.json(0).contains("\"applies\":2"));
     served.reset();
-    assert!(served.counts.json().contains("\"applies\":0"));
+    assert!(served.counts.json(0).contains("\"applies\":0"));
 }
 
 #[tokio::test]
@@ -449,7 +431,7 @@ fn a_command_that_nobody_knows_is_an_error_that_names_those_there_are() {
     let served = served();
     assert_eq!(
         served.obey("counts").expect("a command").as_deref(),
-        Some("{\"connections\":0,\"applies\":0,\"renewals\":0}")
+        Some("{\"connections\":0,\"applies\":0,\"children\":0,\"renewals\":0}")
     );
     for wrong in ["modifi 3", "pace 3", "relist", ""] {
         let error = served.obey(wrong).expect_err(wrong).to_string();

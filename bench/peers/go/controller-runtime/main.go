@@ -37,6 +37,7 @@ func main() {
 	process.Run(map[string]func(process.Results) error{
 		"reconcile": nothing,
 		"apply":     children,
+		"owned":     owned,
 		"latency":   latency,
 		"parked":    parked,
 	})
@@ -46,7 +47,7 @@ func main() {
 type reconciler func(ctx context.Context, c client.Client, object *corev1.ConfigMap) (ctrl.Result, error)
 
 // start runs a controller beside what is measured.
-func start(reconciler reconciler) error {
+func start(reconciler reconciler, owned ...client.Object) error {
 	ctrl.SetLogger(zap.New(zap.Level(zapcore.ErrorLevel)))
 	config, err := ctrl.GetConfig()
 	if err != nil {
@@ -60,9 +61,13 @@ func start(reconciler reconciler) error {
 		return err
 	}
 	c := mgr.GetClient()
-	err = ctrl.NewControllerManagedBy(mgr).
+	builder := ctrl.NewControllerManagedBy(mgr).
 		For(&corev1.ConfigMap{}).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers})
+	for _, kind := range owned {
+		builder = builder.Owns(kind)
+	}
+	err = builder.
 		Complete(reconcile.Func(func(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 			object := &corev1.ConfigMap{}
 			if err := c.Get(ctx, request.NamespacedName, object); err != nil {
@@ -91,18 +96,45 @@ func nothing(results process.Results) error {
 // children are applied, one of each.
 func children(results process.Results) error {
 	return drained(results, func(ctx context.Context, c client.Client, object *corev1.ConfigMap) (ctrl.Result, error) {
-		owner := meta.OwnerReference().
-			WithAPIVersion("v1").
-			WithKind("ConfigMap").
-			WithName(object.Name).
-			WithUID(object.UID).
-			WithController(true).
-			WithBlockOwnerDeletion(true)
 		child := apply.ConfigMap("child-"+object.Name, object.Namespace).
-			WithOwnerReferences(owner).
+			WithOwnerReferences(owner(object)).
 			WithData(map[string]string{"text": object.Name})
 		return ctrl.Result{}, c.Apply(ctx, child, client.FieldOwner("bench"), client.ForceOwnership)
 	})
+}
+
+// owned are Secrets, one of each, which are watched.
+func owned(results process.Results) error {
+	objects, err := process.Setting("BENCH_OBJECTS")
+	if err != nil {
+		return err
+	}
+	settle := process.NewSettle(objects)
+	err = start(func(ctx context.Context, c client.Client, object *corev1.ConfigMap) (ctrl.Result, error) {
+		child := apply.Secret("child-"+object.Name, object.Namespace).
+			WithOwnerReferences(owner(object)).
+			WithData(map[string][]byte{"text": []byte(object.Name)})
+		err := c.Apply(ctx, child, client.FieldOwner("bench"), client.ForceOwnership)
+		if err == nil {
+			settle.Reconciled()
+		}
+		return ctrl.Result{}, err
+	}, &corev1.Secret{})
+	if err != nil {
+		return err
+	}
+	settle.Measure(results)
+	return nil
+}
+
+func owner(object *corev1.ConfigMap) *meta.OwnerReferenceApplyConfiguration {
+	return meta.OwnerReference().
+		WithAPIVersion("v1").
+		WithKind("ConfigMap").
+		WithName(object.Name).
+		WithUID(object.UID).
+		WithController(true).
+		WithBlockOwnerDeletion(true)
 }
 
 func drained(results process.Results, reconciler reconciler) error {

@@ -1,6 +1,9 @@
 package process
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 func TestTimesAreKnownToAFraction(t *testing.T) {
 	var h Histogram
@@ -26,6 +29,21 @@ func TestADrainIsFromTheFirstToTheLast(t *testing.T) {
 	}
 	drain.Measure(results)
 	if results["reconciles"] != 4 || results["drain_seconds"] <= 0 || results["reconciled_seconds"] < results["drain_seconds"] {
+		t.Error(results)
+	}
+}
+
+func TestItIsSettledWhenThereWasNoReconcileForASecond(t *testing.T) {
+	settle, results := NewSettle(2), Results{}
+	settle.Reconciled()
+	go func() {
+		for range 3 {
+			time.Sleep(500 * time.Millisecond)
+			settle.Reconciled()
+		}
+	}()
+	settle.Measure(results)
+	if results["reconciles"] != 4 || results["drain_seconds"] < 1.5 || results["reconciled_seconds"] < results["drain_seconds"] {
 		t.Error(results)
 	}
 }

@@ -3,7 +3,10 @@
 use std::{error::Error, sync::Arc, time::Duration};
 
 use futures::StreamExt;
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::{
+    ByteString,
+    api::core::v1::{ConfigMap, Secret},
+};
 use kube::{
     Api, Client, Resource, ResourceExt,
     api::{ObjectMeta, Patch, PatchParams},
@@ -17,6 +20,7 @@ use crate::shared::{
     drain::Drain,
     phases::{LATER, Phases},
     process::{Results, setting},
+    settle::Settle,
     stamps::Stamps,
 };
 
@@ -29,6 +33,7 @@ struct Context {
     drain: Drain,
     stamps: Stamps,
     phases: Phases,
+    settle: Settle,
 }
 
 /// Does nothing.
@@ -57,6 +62,29 @@ async fn child_of(object: Arc<ConfigMap>, context: Arc<Context>) -> Result<Actio
     )
     .await?;
     context.drain.reconciled();
+    Ok(Action::await_change())
+}
+
+/// Applies a child of each, which is watched.
+async fn owned_of(object: Arc<ConfigMap>, context: Arc<Context>) -> Result<Action, kube::Error> {
+    let child = Secret {
+        metadata: ObjectMeta {
+            name: Some(format!("child-{}", object.name_any())),
+            owner_references: object.controller_owner_ref(&()).map(|owner| vec![owner]),
+            ..ObjectMeta::default()
+        },
+        data: Some([("text".to_owned(), ByteString(object.name_any().into()))].into()),
+        ..Secret::default()
+    };
+    let namespace = object.namespace().unwrap_or_default();
+    let api = Api::<Secret>::namespaced(context.client.clone(), &namespace);
+    api.patch(
+        &child.name_any(),
+        &PatchParams::apply("bench").force(),
+        &Patch::Apply(&child),
+    )
+    .await?;
+    context.settle.reconciled();
     Ok(Action::await_change())
 }
 
@@ -94,6 +122,15 @@ pub async fn children(results: &mut Results) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+pub async fn owned(results: &mut Results) -> Result<(), Box<dyn Error>> {
+    let context = start_with(owned_of, 0, |controller, client| {
+        controller.owns(Api::<Secret>::all(client), crate::config())
+    })
+    .await?;
+    context.settle.measure(results).await;
+    Ok(())
+}
+
 pub async fn stamps(results: &mut Results) -> Result<(), Box<dyn Error>> {
     let context = start(stamp_of, setting("BENCH_EVENTS")).await?;
     context.drain.measure(results).await;
@@ -110,6 +147,17 @@ async fn start<F>(
 where
     F: Future<Output = Result<Action, kube::Error>> + Send + 'static,
 {
+    start_with(reconcile, stamps, |controller, _| controller).await
+}
+
+async fn start_with<F>(
+    reconcile: fn(Arc<ConfigMap>, Arc<Context>) -> F,
+    stamps: u64,
+    with: impl FnOnce(Controller<ConfigMap>, Client) -> Controller<ConfigMap>,
+) -> Result<Arc<Context>, Box<dyn Error>>
+where
+    F: Future<Output = Result<Action, kube::Error>> + Send + 'static,
+{
     let drain = Drain::new(setting("BENCH_OBJECTS"));
     let client = Client::try_default().await?;
     let context = Arc::new(Context {
@@ -117,8 +165,10 @@ where
         drain,
         stamps: Stamps::new(stamps),
         phases: Phases::new(setting("BENCH_OBJECTS")),
+        settle: Settle::new(setting("BENCH_OBJECTS")),
     });
-    let controller = Controller::new(Api::<ConfigMap>::all(client), crate::config())
+    let controller = Controller::new(Api::<ConfigMap>::all(client.clone()), crate::config());
+    let controller = with(controller, client)
         .with_config(Config::default().concurrency(WORKERS))
         .run(
             reconcile,

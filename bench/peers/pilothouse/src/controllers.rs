@@ -3,14 +3,17 @@
 use std::{error::Error, sync::Arc};
 
 use pilothouse::{
-    client::{Client, Config},
+    client::{Api, Client, Config, Patch, PatchParams},
+    k8s::{ByteString, api::core::v1::Secret},
     prelude::*,
+    resource::controller_reference,
 };
 
 use crate::shared::{
     drain::Drain,
     phases::{LATER, Phases},
     process::{Results, setting},
+    settle::Settle,
     stamps::Stamps,
 };
 
@@ -33,20 +36,45 @@ impl Reconciler for Nothing {
     }
 }
 
-/// Applies a child of each.
+/// Applies a child of each, as the others do: by a client, with nothing known of what is there.
 struct Children(Arc<Drain>);
 
 impl Reconciler for Children {
     type Resource = ConfigMap;
 
     fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
-        controller.concurrency(WORKERS).owns::<ConfigMap>()
+        controller.concurrency(WORKERS).writes::<ConfigMap>()
     }
 
     async fn reconcile(&self, object: Arc<ConfigMap>, cx: &Context<ConfigMap>) -> Result<Action> {
         let mut child = ConfigMap::default();
         child.metadata.name = Some(format!("child-{}", object.name()));
+        child.metadata.owner_references = Some(vec![controller_reference(&*object)?]);
         child.data = Some([("text".to_owned(), object.name().to_owned())].into());
+        let maps = Api::<ConfigMap>::namespaced(cx.live(), object.namespace().unwrap_or_default());
+        let params = PatchParams::apply("bench").force();
+        maps.patch(child.name(), &params, &Patch::apply(&child)?)
+            .await?;
+        self.0.reconciled();
+        Ok(Action::wait())
+    }
+}
+
+/// Owns a child of each.
+struct Owner(Arc<Settle>);
+
+impl Reconciler for Owner {
+    type Resource = ConfigMap;
+
+    fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
+        controller.concurrency(WORKERS).owns::<Secret>()
+    }
+
+    async fn reconcile(&self, object: Arc<ConfigMap>, cx: &Context<ConfigMap>) -> Result<Action> {
+        let mut child = Secret::default();
+        child.metadata.name = Some(format!("child-{}", object.name()));
+        let text = ByteString(object.name().into());
+        child.data = Some([("text".to_owned(), text)].into());
         cx.apply(child).await?;
         self.0.reconciled();
         Ok(Action::wait())
@@ -108,6 +136,13 @@ pub async fn children(results: &mut Results) -> std::result::Result<(), Box<dyn 
     let drain = Arc::new(Drain::new(setting("BENCH_OBJECTS")));
     let _running = start(Children(drain.clone())).await?;
     drain.measure(results).await;
+    Ok(())
+}
+
+pub async fn owned(results: &mut Results) -> std::result::Result<(), Box<dyn Error>> {
+    let settle = Arc::new(Settle::new(setting("BENCH_OBJECTS")));
+    let _running = start(Owner(settle.clone())).await?;
+    settle.measure(results).await;
     Ok(())
 }
 

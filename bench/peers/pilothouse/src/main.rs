@@ -28,6 +28,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         Err(_) | Ok("cache" | "churn" | "allocations") => cache::run(&mut results).await?,
         Ok("reconcile") => controllers::nothing(&mut results).await?,
         Ok("apply") => controllers::children(&mut results).await?,
+        Ok("owned") => controllers::owned(&mut results).await?,
         Ok("latency") => controllers::stamps(&mut results).await?,
         Ok("parked") => controllers::parked(&mut results).await?,
         Ok("relist") => relist::run(&mut results).await?,
