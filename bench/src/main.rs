@@ -3,7 +3,7 @@
 use std::{error::Error, process::ExitCode};
 
 use clap::{ArgMatches, Command};
-use pilothouse_bench::{harness, reader, server, writer};
+use pilothouse_bench::{harness, reader, server, waiter, writer};
 
 fn main() -> ExitCode {
     let command = Command::new("pilothouse-bench")
@@ -26,6 +26,11 @@ fn main() -> ExitCode {
                 .args(writer::arguments()),
         )
         .subcommand(
+            Command::new("wait")
+                .about("Waits for a server's stamped events and does nothing else")
+                .args(waiter::arguments()),
+        )
+        .subcommand(
             Command::new("touch")
                 .about("Takes memory once and gives it back")
                 .args(harness::touch_arguments()),
@@ -44,6 +49,7 @@ fn run(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
         Some(("serve", matches)) => server::main(matches),
         Some(("read", matches)) => reader::main(matches),
         Some(("write", matches)) => writer::main(matches),
+        Some(("wait", matches)) => waiter::main(matches),
         Some(("touch", matches)) => {
             harness::touch(matches);
             Ok(())

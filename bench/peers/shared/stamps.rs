@@ -6,8 +6,6 @@ use std::{
     time::Duration,
 };
 
-use tokio::sync::Notify;
-
 use super::{
     histogram::Histogram,
     process::{Results, cpu, now},
@@ -16,11 +14,13 @@ use super::{
 /// No event takes so long.
 const LIMIT: Duration = Duration::from_secs(10);
 
+/// How often it looks how many there are.
+const LOOK: Duration = Duration::from_millis(100);
+
 /// The stamps that reconciles have seen, and how old each was when it was seen first.
 pub struct Stamps {
     wanted: usize,
     seen: Mutex<HashMap<u64, u64>>,
-    more: Notify,
 }
 
 impl Stamps {
@@ -28,7 +28,6 @@ impl Stamps {
         Self {
             wanted: wanted as usize,
             seen: Mutex::default(),
-            more: Notify::new(),
         }
     }
 
@@ -40,17 +39,23 @@ impl Stamps {
         };
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.entry(stamp).or_insert(now.saturating_sub(stamp));
-        self.more.notify_one();
     }
 
     /// Waits until all were seen, or none came for long; tells what it took. To be called before the first comes.
     pub async fn measure(&self, results: &mut Results) {
         let before = cpu();
-        while self.count() < self.wanted
-            && tokio::time::timeout(LIMIT, self.more.notified())
-                .await
-                .is_ok()
-        {}
+        let (mut count, mut idle) = (0, Duration::ZERO);
+        while count < self.wanted && idle < LIMIT {
+            // Whoever were woken by each reconcile would be measured, too.
+            tokio::time::sleep(LOOK).await;
+            let now = self.count();
+            idle = if now > count {
+                Duration::ZERO
+            } else {
+                idle + LOOK
+            };
+            count = now;
+        }
         results.set("latency_cpu", cpu() - before);
         let mut waits = Histogram::default();
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);

@@ -29,12 +29,20 @@ mod tests;
 #[cfg(test)]
 mod versions_test;
 
-use std::{error::Error, fmt::Write, fs, path::PathBuf, process::Command, time::Instant};
+use std::{
+    error::Error,
+    fmt::Write,
+    fs,
+    path::PathBuf,
+    process::{Command, Output, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
 
 use clap::{Arg, ArgMatches, value_parser};
 use serde::de::DeserializeOwned;
 
-use crate::{generator::Kind, reader, writer};
+use crate::{generator::Kind, reader, waiter, writer};
 use peer::{Peer, Place};
 use run::{Run, Runs};
 use server::Server;
@@ -43,7 +51,7 @@ pub use settings::arguments;
 use table::Row;
 use trial::Trial;
 use versions::Lock;
-use workload::Workload;
+use workload::{PACE, Workload};
 
 /// How often a peer may be disturbed in one round.
 const TRIES: usize = 5;
@@ -178,6 +186,9 @@ impl Bench<'_> {
         }
         if trial.workload == Workload::Apply && !settings.tls {
             raws.push_str(&raw_applies(&mut server, trial.objects)?);
+        }
+        if trial.workload == Workload::Latency && !settings.tls {
+            raws.push_str(&raw_events(&mut server, trial)?);
         }
         let rows = self.rounds(&trial, &programs, |peer, program| {
             trial.run(peer, program, &mut server, &self.kubeconfig, settings.limit)
@@ -340,11 +351,29 @@ fn raw_applies(server: &mut Server, objects: u64) -> Result<String, Box<dyn Erro
     Ok(report::raw_applies(&writing))
 }
 
+/// How soon an event is there for who does nothing but wait for it, in a process apart.
+fn raw_events(server: &mut Server, trial: Trial) -> Result<String, Box<dyn Error>> {
+    let first = crate::generator::FIRST_VERSION + trial.objects;
+    let path = format!("/api/v1/configmaps?watch=true&resourceVersion={first}");
+    let waiter = Command::new(std::env::current_exe()?)
+        .args(["wait", server.address(), &path, &trial.events.to_string()])
+        .stdout(Stdio::piped())
+        .spawn()?;
+    // Until it watches: an event that it finds there has waited.
+    thread::sleep(Duration::from_secs(1));
+    server.pace(PACE, trial.events)?;
+    let waiting: waiter::Waiting = said(&waiter.wait_with_output()?)?;
+    server.reset()?;
+    Ok(report::raw_events(&waiting))
+}
+
 /// The result of another process of this program.
 fn apart<T: DeserializeOwned>(arguments: &[&str]) -> Result<T, Box<dyn Error>> {
-    let output = Command::new(std::env::current_exe()?)
-        .args(arguments)
-        .output()?;
+    let program = std::env::current_exe()?;
+    said(&Command::new(program).args(arguments).output()?)
+}
+
+fn said<T: DeserializeOwned>(output: &Output) -> Result<T, Box<dyn Error>> {
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
     }

@@ -69,6 +69,7 @@ use children::Children;
 use counts::Counts;
 pub use stock::Stock;
 use target::Target;
+pub(crate) use target::now;
 
 /// What there is to serve, and what has been asked for.
 pub struct Served {

@@ -16,7 +16,7 @@ pub(super) struct Target {
 }
 
 /// The monotonic clock, in nanoseconds: the same for all processes of the machine.
-pub(super) fn now() -> u64 {
+pub(crate) fn now() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
