@@ -17,7 +17,7 @@ use super::{
     Body, BoxError, Error, WatchEvent,
     call::Call,
     client::failure,
-    codec::{Encoded, Encoding, Frames},
+    codec::{Codec, Encoded, Encoding, Frames, Outline, with_codec},
     decode::{Event, decode_event},
     offload::{Offloaded, offload},
 };
@@ -60,6 +60,7 @@ impl<K: DeserializeOwned + Send + 'static> WatchStream<K> {
             form: Arc::new(form),
             namespace: call.namespace.map(str::to_owned),
             decoding: VecDeque::new(),
+            outlines: Vec::new(),
             decoded: Vec::new().into_iter(),
             end: None,
             ended: false,
@@ -83,14 +84,17 @@ impl<K> fmt::Debug for WatchStream<K> {
 }
 
 /// Frames are decoded one by one as they come. When many are there and their reader is quick, they are decoded by the
-/// dozen on [another thread](offload), the next dozens while the first is taken. For a slow reader nothing is read ahead:
-/// the connection has to notice it.
+/// dozen on [another thread](offload), the next dozens while the first is taken; while that thread has something to do,
+/// what comes next is outlined here, which is a fifth of the work. For a slow reader nothing is read ahead: the
+/// connection has to notice it.
 struct Events<K> {
     frames: Frames,
     form: Arc<Form>,
     namespace: Option<String>,
     /// What is being decoded, oldest first.
-    decoding: VecDeque<Offloaded<Decoded<K>>>,
+    decoding: VecDeque<Offloaded<(Decoded<K>, Vec<Outline>)>>,
+    /// The memory of outlines, as long as there is much to do.
+    outlines: Vec<Vec<Outline>>,
     /// What comes before it.
     decoded: std::vec::IntoIter<Result<Event<K>, String>>,
     /// What the body ended with, which comes after it.
@@ -109,13 +113,23 @@ struct Form {
 }
 
 impl Form {
-    fn decode<K: DeserializeOwned>(&self, frames: Vec<Bytes>) -> Decoded<K> {
-        let decode = |bytes| {
+    /// Outlines the frames, in memory that is there or taken.
+    fn outline(&self, frames: &[Bytes], outlines: &mut Vec<Outline>) {
+        outlines.resize_with(frames.len(), Outline::default);
+        for (frame, outline) in frames.iter().zip(outlines) {
+            with_codec!(self.encoding, codec => codec.outline(frame, outline));
+        }
+    }
+
+    /// Decodes them, along outlines if there are any.
+    fn decode<K: DeserializeOwned>(&self, frames: Vec<Bytes>, outlines: &[Outline]) -> Decoded<K> {
+        let decode = |(number, bytes)| {
             let encoding = self.encoding;
             let frame = Encoded { encoding, bytes };
-            decode_event(&frame, &self.resource, self.managed_fields)
+            let outline = outlines.get(number);
+            decode_event(&frame, outline, &self.resource, self.managed_fields)
         };
-        frames.into_iter().map(decode).collect()
+        frames.into_iter().enumerate().map(decode).collect()
     }
 }
 
@@ -165,11 +179,21 @@ impl<K: DeserializeOwned + Send + 'static> Events<K> {
             if !frames.is_empty() {
                 let form = self.form.clone();
                 if bytes < Self::FEW && self.decoding.is_empty() {
-                    self.decoded = form.decode(frames).into_iter();
+                    self.decoded = form.decode(frames, &[]).into_iter();
                     return;
                 }
-                self.decoding
-                    .push_back(offload(move || form.decode(frames)));
+                let mut outlines = self.outlines.pop().unwrap_or_default();
+                // A thread that waits for it does that sooner itself.
+                let is_outlined = !self.decoding.is_empty();
+                if is_outlined {
+                    form.outline(&frames, &mut outlines);
+                }
+                self.decoding.push_back(offload(move || {
+                    let made = if is_outlined { &outlines[..] } else { &[] };
+                    let decoded = form.decode(frames, made);
+                    outlines.iter_mut().for_each(Outline::shrink);
+                    (decoded, outlines)
+                }));
             }
             if is_all {
                 return;
@@ -210,10 +234,13 @@ impl<K: DeserializeOwned + Send + 'static> Stream for Events<K> {
                 continue;
             }
             if let Some(oldest) = this.decoding.front_mut() {
-                this.decoded = ready!(Pin::new(oldest).poll(cx)).into_iter();
+                let (decoded, outlines) = ready!(Pin::new(oldest).poll(cx));
+                this.decoded = decoded.into_iter();
+                this.outlines.push(outlines);
                 this.decoding.pop_front();
                 continue;
             }
+            this.outlines = Vec::new();
             let Some(end) = this.end.take() else {
                 return Poll::Pending;
             };

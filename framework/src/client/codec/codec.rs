@@ -3,6 +3,7 @@ use serde::{
     de::{DeserializeOwned, DeserializeSeed},
 };
 
+use super::Outline;
 use crate::resource::ApiResource;
 
 /// Reading and writing of one encoding.
@@ -24,6 +25,19 @@ pub(crate) trait Codec: Copy {
         bytes: &'de [u8],
         seed: S,
     ) -> Result<S::Value, String>;
+
+    /// Makes the outline of a document that is read along it later, on another thread maybe. A codec may do without.
+    fn outline(self, _bytes: &[u8], _outline: &mut Outline) {}
+
+    /// As [`read`](Self::read) of a document whose outline was made.
+    fn read_along<'de, S: DeserializeSeed<'de>>(
+        self,
+        bytes: &'de [u8],
+        _outline: &Outline,
+        seed: S,
+    ) -> Result<S::Value, String> {
+        self.read(bytes, seed)
+    }
 
     /// Writes one value.
     fn write<T: Serialize + ?Sized>(self, value: &T) -> Result<Vec<u8>, Unwritable>;

@@ -31,7 +31,7 @@ pub(crate) use encoded::Encoded;
 pub use encoding::Encoding;
 pub(crate) use encoding::with_codec;
 pub(crate) use frames::Frames;
-pub(crate) use json::Json;
+pub(crate) use json::{Json, Outline};
 #[cfg(test)]
 pub(crate) use test_codec::Framed;
 #[cfg(test)]

@@ -35,7 +35,7 @@ fn list(encoding: Encoding, value: &Value) -> Result<ObjectList<ConfigMap>, Stri
 
 fn event(encoding: Encoding, value: &Value) -> Result<Event<ConfigMap>, String> {
     let resource = ApiResource::of::<ConfigMap>();
-    decode_event(&encoded(encoding, value), &resource, false)
+    decode_event(&encoded(encoding, value), None, &resource, false)
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn hostile_nesting_is_an_error_and_no_crash() {
             let resource = ApiResource::of::<ConfigMap>();
             assert!(decode_object::<ConfigMap>(&whole, false).is_err());
             assert!(decode_list::<ConfigMap>(&whole, &resource, false).is_err());
-            assert!(decode_event::<ConfigMap>(&whole, &resource, false).is_err());
+            assert!(decode_event::<ConfigMap>(&whole, None, &resource, false).is_err());
         }
         let bytes = nested(*encoding, 100);
         with_codec!(*encoding, codec => codec.read_owned::<Value>(&bytes)).unwrap();
@@ -309,7 +309,7 @@ proptest! {
             let _ = decode_object::<ConfigMap>(&whole, false);
             let _ = decode_object::<DynamicObject>(&whole, true);
             let _ = decode_list::<ConfigMap>(&whole, &resource, false);
-            let _ = decode_event::<ConfigMap>(&whole, &resource, false);
+            let _ = decode_event::<ConfigMap>(&whole, None, &resource, false);
             let _ = decode_deleted::<ConfigMap>(&whole, false);
         }
     }

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     client::{
         Change, WatchEvent,
-        codec::{Codec, Encoded, with_codec},
+        codec::{Codec, Encoded, Outline, with_codec},
     },
     resource::{ApiResource, Status},
 };
@@ -27,9 +27,10 @@ pub(crate) enum Event<K> {
     Error(Box<Status>),
 }
 
-/// One frame of a watch: one pass when `type` comes first and the object fits.
+/// One frame of a watch, along its outline if that was made before: one pass when `type` comes first and the object fits.
 pub(crate) fn decode_event<K: DeserializeOwned>(
     frame: &Encoded,
+    outline: Option<&Outline>,
     resource: &ApiResource,
     managed_fields: bool,
 ) -> Result<Event<K>, String> {
@@ -39,7 +40,10 @@ pub(crate) fn decode_event<K: DeserializeOwned>(
             managed_fields,
             kind: PhantomData,
         };
-        let quick = codec.read(bytes, seed);
+        let quick = match outline {
+            Some(outline) => codec.read_along(bytes, outline, seed),
+            None => codec.read(bytes, seed),
+        };
         quick.or_else(|_| in_two_steps(codec, bytes, resource, managed_fields))
     })
 }
@@ -203,6 +207,7 @@ mod tests {
     fn decode(line: &str) -> Result<Event<ConfigMap>, String> {
         decode_event(
             &Encoded::json(line.to_owned()),
+            None,
             &ApiResource::of::<ConfigMap>(),
             false,
         )

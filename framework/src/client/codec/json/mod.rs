@@ -5,13 +5,15 @@ mod tests;
 
 use std::cell::RefCell;
 
-use outline::{DEEPEST, Outline};
+use outline::DEEPEST;
 use reader::Reader;
 use serde::{Deserialize, Serialize, de::DeserializeSeed};
 use serde_json::{Value, error::Category, value::RawValue};
 
 use super::{Codec, Unwritable, trail::at};
 use crate::resource::{misfit, strip_position};
+
+pub(crate) use outline::Outline;
 
 /// JSON: the text is checked for UTF-8 once, outlined, and read along the outline.
 ///
@@ -38,11 +40,32 @@ impl Codec for Json {
         bytes: &'de [u8],
         seed: S,
     ) -> Result<S::Value, String> {
-        let text = std::str::from_utf8(bytes).map_err(|_| "not UTF-8".to_owned())?;
         OUTLINE.with(|outline| match outline.try_borrow_mut() {
-            Ok(mut outline) => read(text, seed, &mut outline),
+            Ok(mut outline) => read(bytes, seed, &mut outline),
             // A type that reads JSON while it is read.
-            Err(_) => read(text, seed, &mut Outline::default()),
+            Err(_) => read(bytes, seed, &mut Outline::default()),
+        })
+    }
+
+    fn outline(self, bytes: &[u8], outline: &mut Outline) {
+        outline.make(bytes);
+    }
+
+    fn read_along<'de, S: DeserializeSeed<'de>>(
+        self,
+        bytes: &'de [u8],
+        outline: &Outline,
+        seed: S,
+    ) -> Result<S::Value, String> {
+        let text = std::str::from_utf8(bytes).map_err(|_| "not UTF-8".to_owned())?;
+        let Some(marks) = outline.marks() else {
+            return Err(not_outlined(text));
+        };
+        let mut reader = Reader::new(text, marks);
+        seed.deserialize(&mut reader).map_err(|error| {
+            // Its position is one in a part of the text.
+            let what = reason(&error, strip_position(&error.to_string()));
+            reader.into_trail().lead_to(what)
         })
     }
 
@@ -57,21 +80,12 @@ thread_local! {
 }
 
 fn read<'de, S: DeserializeSeed<'de>>(
-    text: &'de str,
+    bytes: &'de [u8],
     seed: S,
     outline: &mut Outline,
 ) -> Result<S::Value, String> {
-    let value = match outline.of(text) {
-        Ok(marks) => {
-            let mut reader = Reader::new(text, marks);
-            seed.deserialize(&mut reader).map_err(|error| {
-                // Its position is one in a part of the text.
-                let what = reason(&error, strip_position(&error.to_string()));
-                reader.into_trail().lead_to(what)
-            })
-        }
-        Err(_) => Err(not_outlined(text)),
-    };
+    outline.make(bytes);
+    let value = Json.read_along(bytes, outline, seed);
     outline.shrink();
     value
 }

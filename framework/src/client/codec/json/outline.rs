@@ -16,16 +16,13 @@ pub(super) const ESCAPED: u32 = 1 << 31;
 /// So deep may lists and maps lie in each other, as in `serde_json`.
 pub(super) const DEEPEST: usize = 127;
 
-/// There is no outline.
-#[derive(Debug)]
-pub(super) struct NotOutlined;
-
 /// The marks of one text after the other, in the same memory.
 #[derive(Default)]
-pub(super) struct Outline {
+pub(crate) struct Outline {
     marks: Vec<Mark>,
     /// The lists and maps that have begun and not ended.
     open: Vec<Open>,
+    is_whole: bool,
 }
 
 impl Outline {
@@ -35,28 +32,28 @@ impl Outline {
     /// Memory for so many marks is kept for the next text.
     const KEPT: usize = 1 << 14;
 
-    /// The marks of `text`, in its order.
+    /// Makes the marks of `text`, in its order.
     ///
-    /// # Errors
-    /// `text` is not one JSON value, but for halves of surrogate pairs, which only who reads the string notices; or it
-    /// is larger or deeper than this reader takes.
-    pub(super) fn of(&mut self, text: &str) -> Result<&[Mark], NotOutlined> {
+    /// There are none if `text` is not one JSON value, but for halves of surrogate pairs, which only who reads the string
+    /// notices, and for what is not UTF-8; or if it is larger or deeper than this reader takes.
+    pub(super) fn make(&mut self, text: &[u8]) {
         self.marks.clear();
         self.open.clear();
-        if text.len() > Self::LARGEST {
-            return Err(NotOutlined);
-        }
         let mut scan = Scan {
-            text: text.as_bytes(),
+            text,
             at: 0,
             marks: &mut self.marks,
         };
-        scan.run(&mut self.open).ok_or(NotOutlined)?;
-        Ok(&self.marks)
+        self.is_whole = text.len() <= Self::LARGEST && scan.run(&mut self.open).is_some();
+    }
+
+    /// The marks of the last text.
+    pub(super) fn marks(&self) -> Option<&[Mark]> {
+        self.is_whole.then_some(&self.marks)
     }
 
     /// Gives back memory that an unusually large text took.
-    pub(super) fn shrink(&mut self) {
+    pub(crate) fn shrink(&mut self) {
         if self.marks.capacity() > Self::KEPT {
             *self = Self::default();
         }

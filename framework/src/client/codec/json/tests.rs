@@ -99,7 +99,8 @@ impl From<Error> for Wrong {
 /// value before it does not fit the type, of which it would tell when it reads the type.
 fn own<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Option<(Wrong, String)>> {
     let mut outline = Outline::default();
-    let marks = outline.of(text).map_err(|_| None)?;
+    outline.make(text.as_bytes());
+    let marks = outline.marks().ok_or(None)?;
     let mut reader = Reader::new(text, marks);
     let value = T::deserialize(&mut reader);
     value.map_err(|error| Some((error.into(), reader.into_trail().lead_to(String::new()))))
