@@ -123,7 +123,7 @@ impl Form {
 
     /// Decodes them, along outlines if there are any.
     fn decode<K: DeserializeOwned>(&self, frames: Vec<Bytes>, outlines: &[Outline]) -> Decoded<K> {
-        let decode = |(number, bytes)| {
+        let decode = |(number, bytes): (usize, Bytes)| {
             let encoding = self.encoding;
             let frame = Encoded { encoding, bytes };
             let outline = outlines.get(number);
