@@ -1,6 +1,10 @@
 //! Many events at once, which are decoded on another thread.
 
-use std::convert::Infallible;
+use std::{
+    convert::Infallible,
+    str::FromStr,
+    sync::atomic::{AtomicUsize, Ordering},
+};
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
@@ -8,11 +12,16 @@ use http::Response;
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 use k8s_openapi::api::core::v1::ConfigMap;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
 use super::server::{Answer, Site, in_memory, json};
 use crate::{
-    client::{Api, Client, Config, Error, ListParams, WatchEvent, WatchParams},
-    resource::Object,
+    client::{
+        Api, Body, Client, Config, Encoding, Error, ListParams, WatchEvent, WatchParams,
+        WatchStream, call::Call,
+    },
+    resource::{ApiResource, Object},
 };
 
 const EVENTS: usize = 1000;
@@ -82,6 +91,45 @@ async fn a_burst_comes_in_its_order_and_ends_with_its_error() {
 #[tokio::test]
 async fn a_burst_comes_in_its_order_where_there_is_one_thread() {
     all_of_a_burst().await;
+}
+
+/// Reads anything, and counts how often.
+struct Counted(Value);
+
+static READ: AtomicUsize = AtomicUsize::new(0);
+
+impl<'de> Deserialize<'de> for Counted {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        READ.fetch_add(1, Ordering::Relaxed);
+        Value::deserialize(deserializer).map(Self)
+    }
+}
+
+/// What does not fit its outline would be read a second time, in another way.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_event_of_a_burst_is_read_once_and_along_its_own_outline() {
+    let resource = ApiResource::of::<ConfigMap>();
+    let call = Call {
+        verb: "watch",
+        resource: &resource,
+        namespace: None,
+        name: None,
+        subresource: None,
+        metadata_only: false,
+    };
+    let body = Body::new(burst(10_000_000).into_body());
+    let mut events = WatchStream::<Counted>::of_body(&call, (Encoding::Json, body), true);
+    for number in 0..EVENTS {
+        let Some(Ok(WatchEvent::Modified(Counted(object)))) = events.next().await else {
+            panic!("{number} is missing");
+        };
+        assert_eq!(
+            object.to_string(),
+            Value::from_str(&self::object(number)).unwrap().to_string()
+        );
+    }
+    // What comes behind the error has been read ahead.
+    assert_eq!(READ.load(Ordering::Relaxed), EVENTS + 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
