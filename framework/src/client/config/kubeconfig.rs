@@ -8,7 +8,6 @@ use secrecy::SecretString;
 use serde::{Deserialize, Deserializer};
 
 use super::ConfigError;
-use crate::resource::yaml::{self, Wrong};
 
 /// A kubeconfig, or several merged into one. Unknown fields count for nothing, as with kubectl.
 #[derive(Default)]
@@ -157,13 +156,16 @@ impl Kubeconfig {
         if text.trim().is_empty() {
             return Ok(Self::default());
         }
-        let parsed = first_document(text).map_err(|wrong| {
-            let place = wrong.place.map_or_else(String::new, |at| {
+        let parsed = first_document(text).map_err(|error| {
+            // The parser's own text quotes the line, which may hold a token.
+            let place = error.location().map_or_else(String::new, |at| {
                 format!(" (line {}, column {})", at.line(), at.column())
             });
-            let problem = match wrong.is_twice {
-                true => "a key stands there for the second time: remove one of them",
-                false => "it is not YAML, or a value is not of the expected type",
+            let problem = match error.without_snippet() {
+                serde_saphyr::Error::DuplicateMappingKey { .. } => {
+                    "a key stands there for the second time: remove one of them"
+                }
+                _ => "it is not YAML, or a value is not of the expected type",
             };
             ConfigError::new(format!(
                 "kubeconfig {} cannot be read{place}: {problem}",
@@ -208,7 +210,7 @@ impl Kubeconfig {
 }
 
 /// As kubectl, which does not look at further documents.
-fn first_document(text: &str) -> Result<File, Wrong> {
+fn first_document(text: &str) -> Result<File, serde_saphyr::Error> {
     let end = text
         .match_indices("\n---")
         .filter(|(at, mark)| {
@@ -218,7 +220,7 @@ fn first_document(text: &str) -> Result<File, Wrong> {
         .map(|(at, _)| at + 1)
         .find(|at| has_content(text.get(..*at).unwrap_or_default()));
     let first = end.and_then(|end| text.get(..end)).unwrap_or(text);
-    yaml::read(first)
+    serde_saphyr::from_str(first)
 }
 
 /// Whether there is more than comments and the mark of a document's beginning.

@@ -1,12 +1,21 @@
-use crate::resource::{
-    Step,
-    yaml::{DuplicateKeyPolicy, Node, parse},
+use std::fmt;
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error, MapAccess, SeqAccess, Visitor},
 };
+use serde_saphyr::Spanned;
+
+use crate::resource::Step;
 
 /// The line of the value at `path` within a document of YAML or JSON, counted from 1; of what is
 /// not there, that of what it should be in. The document is read once more for it.
 pub(super) fn line_of(text: &str, path: &[Step]) -> usize {
-    let Ok(root) = parse(text, DuplicateKeyPolicy::LastWins) else {
+    let options = serde_saphyr::options! {
+        duplicate_keys: serde_saphyr::options::DuplicateKeyPolicy::LastWins,
+        with_snippet: false,
+    };
+    let Ok(root) = serde_saphyr::from_str_with_options::<Spanned<Node>>(text, options) else {
         return 1;
     };
     let mut line = root.referenced.line();
@@ -30,4 +39,64 @@ pub(super) fn line_of(text: &str, path: &[Step]) -> usize {
         node = value.value;
     }
     usize::try_from(line).unwrap_or(1).max(1)
+}
+
+/// A document of which only the places count.
+enum Node {
+    Map(Vec<(Spanned<String>, Spanned<Node>)>),
+    List(Vec<Spanned<Node>>),
+    Leaf,
+}
+
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(NodeVisitor)
+    }
+}
+
+struct NodeVisitor;
+
+macro_rules! leaf {
+    ($($method:ident: $type:ty),* $(,)?) => {$(
+        fn $method<E: Error>(self, _: $type) -> Result<Node, E> {
+            Ok(Node::Leaf)
+        }
+    )*};
+}
+
+impl<'de> Visitor<'de> for NodeVisitor {
+    type Value = Node;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("anything")
+    }
+
+    leaf! {
+        visit_bool: bool, visit_i64: i64, visit_i128: i128, visit_u64: u64, visit_u128: u128,
+        visit_f64: f64, visit_str: &str, visit_bytes: &[u8],
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Node, E> {
+        Ok(Node::Leaf)
+    }
+
+    fn visit_none<E: Error>(self) -> Result<Node, E> {
+        Ok(Node::Leaf)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Node, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = seq.next_element()? {
+            items.push(item);
+        }
+        Ok(Node::List(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
+        let mut pairs = Vec::new();
+        while let Some(pair) = map.next_entry()? {
+            pairs.push(pair);
+        }
+        Ok(Node::Map(pairs))
+    }
 }

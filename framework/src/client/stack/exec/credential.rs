@@ -7,14 +7,11 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Deserializer};
 
 use super::Validity;
-use crate::{
-    client::{
-        ConfigError,
-        config::{ExecVersion, Identity, Pem},
-        stack::token::bearer,
-        transport::certified,
-    },
-    resource::yaml,
+use crate::client::{
+    ConfigError,
+    config::{ExecVersion, Identity, Pem},
+    stack::token::bearer,
+    transport::certified,
 };
 
 /// Credentials are renewed when this part of their life is left …
@@ -67,7 +64,7 @@ impl Credential {
         let wrong = |text: String| ConfigError::new(format!("{shown} {text}"));
         let expected = version.as_str();
         // Both are kubectl's; JSON is YAML, but read faster and more strictly.
-        let yaml = || yaml::read(std::str::from_utf8(text).ok()?).ok();
+        let yaml = || serde_saphyr::from_str(std::str::from_utf8(text).ok()?).ok();
         let printed = serde_json::from_slice::<Printed>(text)
             .ok()
             .or_else(yaml)
