@@ -1,7 +1,8 @@
 use std::{borrow::Borrow, hash::Hash, slice};
 
-use rpds::{HashTrieMapSync, HashTrieSetSync};
+use rpds::HashTrieMapSync;
 
+use super::keys::Keys;
 use crate::resource::ObjectKey;
 
 /// Which keys bear which values; clones share all but what differs.
@@ -9,7 +10,7 @@ use crate::resource::ObjectKey;
 /// What a key was put under is kept, so that it is taken out from there whatever its object has
 /// become. Nothing is left of a key that was removed.
 pub(in crate::cache) struct Inverted<V> {
-    keys: HashTrieMapSync<V, HashTrieSetSync<ObjectKey>>,
+    keys: HashTrieMapSync<V, Keys>,
     values: HashTrieMapSync<ObjectKey, Values<V>>,
 }
 
@@ -69,10 +70,9 @@ impl<V: Hash + Eq + Clone> Inverted<V> {
                 *value = known.clone();
             }
             if let Some(keys) = self.keys.get_mut(value) {
-                keys.insert_mut(key.clone());
+                keys.insert(key);
             } else {
-                let keys = HashTrieSetSync::new_sync().insert(key.clone());
-                self.keys.insert_mut(value.clone(), keys);
+                self.keys.insert_mut(value.clone(), Keys::One(key.clone()));
             }
         }
         let values = match (values.len(), values.pop()) {
@@ -96,8 +96,7 @@ impl<V: Hash + Eq + Clone> Inverted<V> {
             let Some(keys) = self.keys.get_mut(value) else {
                 continue;
             };
-            keys.remove_mut(key);
-            if keys.is_empty() {
+            if keys.remove(key) {
                 self.keys.remove_mut(value);
             }
         }

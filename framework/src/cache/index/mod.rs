@@ -5,6 +5,7 @@ mod filled;
 mod handle;
 mod index;
 mod inverted;
+mod keys;
 
 #[cfg(test)]
 mod tests;
