@@ -21,13 +21,19 @@ fn nanoseconds(clock: ClockId) -> u64 {
 
 /// A line of `/proc/self/status`, in bytes.
 pub fn memory(line: &str) -> f64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|text| text.strip_prefix(line));
-    let kibibytes = line.and_then(|rest| rest.trim_start_matches(':').trim().strip_suffix(" kB"));
-    kibibytes
-        .and_then(|number| number.trim().parse().ok())
-        .unwrap_or(0.0)
-        * 1024.0
+    line_of("/proc/self/status", line) * 1024.0
+}
+
+/// How often this thread has gone to sleep: each wait for a lock is one, and being interrupted is none.
+pub fn sleeps() -> f64 {
+    line_of("/proc/thread-self/status", "voluntary_ctxt_switches")
+}
+
+fn line_of(file: &str, name: &str) -> f64 {
+    let status = fs::read_to_string(file).unwrap_or_default();
+    let line = status.lines().find_map(|text| text.strip_prefix(name));
+    let number = line.map(|rest| rest.trim_start_matches(':').trim().trim_end_matches(" kB"));
+    number.and_then(|number| number.parse().ok()).unwrap_or(0.0)
 }
 
 /// The peak of memory is that of what follows.

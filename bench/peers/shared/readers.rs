@@ -10,13 +10,14 @@ use std::{
 
 use super::{
     histogram::Histogram,
-    process::{Results, forget_peak, memory, now},
+    process::{Results, forget_peak, memory, now, sleeps},
 };
 
 /// A thread that gets random objects, one after the other without a pause, and takes the time of each.
 pub struct Reader {
     is_over: Arc<AtomicBool>,
-    thread: JoinHandle<Result<Histogram, String>>,
+    /// How long each took, and how often the thread slept.
+    thread: JoinHandle<Result<(Histogram, f64), String>>,
 }
 
 impl Reader {
@@ -30,6 +31,7 @@ impl Reader {
         let over = is_over.clone();
         let thread = std::thread::spawn(move || {
             let (mut waits, mut random) = (Histogram::default(), 1_u64);
+            let slept = sleeps();
             let mut before = now();
             while !over.load(Ordering::Relaxed) {
                 // xorshift64
@@ -44,7 +46,7 @@ impl Reader {
                 waits.add(after - before);
                 before = after;
             }
-            Ok(waits)
+            Ok((waits, sleeps() - slept))
         });
         Ok(Self { is_over, thread })
     }
@@ -53,7 +55,8 @@ impl Reader {
     pub fn end(self, results: &mut Results) -> Result<(), String> {
         results.set("peak_relist", memory("VmHWM"));
         self.is_over.store(true, Ordering::Relaxed);
-        let waits = self.thread.join().map_err(|_| "the reader panicked")??;
+        let (waits, slept) = self.thread.join().map_err(|_| "the reader panicked")??;
+        results.set("read_sleeps", slept);
         results.set("reads", waits.count() as f64);
         results.set("read_p50", waits.microseconds(0.5));
         results.set("read_p99", waits.microseconds(0.99));

@@ -35,14 +35,23 @@ func Now() int64 {
 
 // Memory is a line of /proc/self/status, in bytes.
 func Memory(line string) float64 {
-	status, err := os.ReadFile("/proc/self/status")
+	return lineOf("/proc/self/status", line) * 1024
+}
+
+// Sleeps is how often this thread has gone to sleep: each wait for a lock is one, and being interrupted is none.
+func Sleeps() float64 {
+	return lineOf("/proc/thread-self/status", "voluntary_ctxt_switches")
+}
+
+func lineOf(file, name string) float64 {
+	status, err := os.ReadFile(file)
 	if err != nil {
 		return 0
 	}
 	for text := range strings.Lines(string(status)) {
-		if rest, found := strings.CutPrefix(text, line+":"); found {
+		if rest, found := strings.CutPrefix(text, name+":"); found {
 			number, _ := strconv.ParseUint(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
-			return float64(number * 1024)
+			return float64(number)
 		}
 	}
 	return 0

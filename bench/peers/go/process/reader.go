@@ -2,6 +2,7 @@ package process
 
 import (
 	"fmt"
+	"runtime"
 	"sync/atomic"
 	"time"
 )
@@ -11,6 +12,8 @@ type Reader struct {
 	isOver atomic.Bool
 	done   chan error
 	waits  Histogram
+	// How often its thread slept.
+	sleeps float64
 }
 
 // StartReader gets by these keys. That one finds nothing is an error: all objects are there all the time.
@@ -24,6 +27,9 @@ func StartReader(keys []string, get func(key string) bool) (*Reader, error) {
 }
 
 func (r *Reader) run(keys []string, get func(key string) bool) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	slept := Sleeps()
 	random, before := uint64(1), time.Now()
 	for !r.isOver.Load() {
 		// xorshift64
@@ -38,6 +44,7 @@ func (r *Reader) run(keys []string, get func(key string) bool) error {
 		r.waits.Add(after.Sub(before).Nanoseconds())
 		before = after
 	}
+	r.sleeps = Sleeps() - slept
 	return nil
 }
 
@@ -48,6 +55,7 @@ func (r *Reader) End(results Results) error {
 	if err := <-r.done; err != nil {
 		return err
 	}
+	results["read_sleeps"] = r.sleeps
 	results["reads"] = float64(r.waits.all)
 	results["read_p50"] = r.waits.Microseconds(0.5)
 	results["read_p99"] = r.waits.Microseconds(0.99)
