@@ -10,6 +10,8 @@ mod handle;
 mod index;
 #[path = "../../../../framework/src/cache/index/inverted.rs"]
 mod inverted;
+#[path = "../../../../framework/src/cache/index/keys.rs"]
+mod keys;
 
 pub(super) use definition::Definition;
 pub(super) use filled::{AnyIndex, Filled};
