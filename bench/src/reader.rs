@@ -16,7 +16,7 @@ use memchr::memmem;
 use serde::{Deserialize, Serialize};
 
 /// The server never pauses for so long.
-const LIMIT: Duration = Duration::from_secs(30);
+pub(crate) const LIMIT: Duration = Duration::from_secs(30);
 
 /// What was read, and how long it took.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
@@ -29,15 +29,25 @@ pub struct Reading {
     pub seconds: f64,
 }
 
+/// Where the server is.
+pub(crate) fn address() -> Arg {
+    Arg::new("address")
+        .required(true)
+        .help("of the server: host and port")
+}
+
+/// What is asked for there.
+pub(crate) fn path() -> Arg {
+    Arg::new("path")
+        .required(true)
+        .help("what to get, with its query")
+}
+
 /// What `read` takes.
 pub fn arguments() -> Vec<Arg> {
     vec![
-        Arg::new("address")
-            .required(true)
-            .help("of the server: host and port"),
-        Arg::new("path")
-            .required(true)
-            .help("what to get, with its query"),
+        address(),
+        path(),
         Arg::new("events")
             .long("events")
             .value_parser(value_parser!(u64))

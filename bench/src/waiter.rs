@@ -8,17 +8,13 @@ use std::{
     error::Error,
     io::{Read, Write},
     net::TcpStream,
-    time::Duration,
 };
 
 use clap::{Arg, ArgMatches, value_parser};
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
 
-use crate::server::now;
-
-/// The server never pauses for so long.
-const LIMIT: Duration = Duration::from_secs(30);
+use crate::{reader, server::now};
 
 /// What stands before a stamp.
 const MARK: &[u8] = b"\"bench/stamp\":\"";
@@ -37,12 +33,8 @@ pub struct Waiting {
 /// What `wait` takes.
 pub fn arguments() -> Vec<Arg> {
     vec![
-        Arg::new("address")
-            .required(true)
-            .help("of the server: host and port"),
-        Arg::new("path")
-            .required(true)
-            .help("what to watch, with its query"),
+        reader::address(),
+        reader::path(),
         Arg::new("events")
             .required(true)
             .value_parser(value_parser!(u64))
@@ -56,7 +48,7 @@ pub fn main(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
     let events = matches.get_one("events").copied().unwrap_or(0);
     let (address, path) = (text("address"), text("path"));
     let mut stream = TcpStream::connect(address)?;
-    stream.set_read_timeout(Some(LIMIT))?;
+    stream.set_read_timeout(Some(reader::LIMIT))?;
     write!(
         stream,
         "GET {path} HTTP/1.1\r\nhost: {address}\r\naccept: application/json\r\n\r\n"

@@ -9,18 +9,17 @@ use std::{
     io::{self, Read, Write},
     net::TcpStream,
     thread,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use clap::{Arg, ArgMatches, value_parser};
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
 
+use crate::reader;
+
 /// As many as every peer has workers.
 const CONNECTIONS: u64 = 16;
-
-/// The server never pauses for so long.
-const LIMIT: Duration = Duration::from_secs(30);
 
 /// What it took.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
@@ -36,9 +35,7 @@ pub struct Writing {
 /// What `write` takes.
 pub fn arguments() -> Vec<Arg> {
     vec![
-        Arg::new("address")
-            .required(true)
-            .help("of the server: host and port"),
+        reader::address(),
         Arg::new("applies")
             .required(true)
             .value_parser(value_parser!(u64))
@@ -63,7 +60,7 @@ pub fn write(address: &str, applies: u64) -> Result<Writing, Box<dyn Error>> {
         .map(|request| {
             let stream = TcpStream::connect(address)?;
             stream.set_nodelay(true)?;
-            stream.set_read_timeout(Some(LIMIT))?;
+            stream.set_read_timeout(Some(reader::LIMIT))?;
             Ok((stream, request))
         })
         .collect::<io::Result<Vec<_>>>()?;
