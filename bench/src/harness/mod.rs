@@ -25,6 +25,10 @@ mod versions;
 mod workload;
 
 #[cfg(test)]
+mod plot_test;
+#[cfg(test)]
+mod settings_test;
+#[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod versions_test;

@@ -8,12 +8,9 @@ use super::{
     build::Built,
     machine,
     part::Part,
-    peer::{PEERS, Peer, Place},
-    plot::{Line, Panel, short, step, svg},
+    peer::{PEERS, Peer},
     protobuf,
     run::{Counts, Results, Run, Runs},
-    settings::{Settings, arguments, peers},
-    slopes,
     stats::Spread,
     table::{Measure, Row, less, more, table},
     trial::{Guard, Trial},
@@ -33,7 +30,7 @@ fn run(seconds: f64, foreign: f64) -> Run {
     }
 }
 
-fn row(peer: &str, ours: bool, seconds: &[f64]) -> Row {
+pub(super) fn row(peer: &str, ours: bool, seconds: &[f64]) -> Row {
     let counted = seconds.iter().map(|seconds| run(*seconds, 0.0)).collect();
     Row {
         peer: peer.to_owned(),
@@ -326,79 +323,6 @@ fn the_server_has_the_objects_of_the_workload_and_no_others() {
     }
 }
 
-fn settings(line: &[&str]) -> Result<Settings, String> {
-    let command = clap::Command::new("bench").args(arguments());
-    Settings::new(&command.get_matches_from([&["bench"], line].concat()))
-}
-
-fn trials(line: &[&str]) -> Vec<(&'static str, u64, u64, u64)> {
-    let settings = settings(line).expect("settings");
-    let trials = settings.trials();
-    let told = |trial: &Trial| {
-        let name = trial.workload.name();
-        (name, trial.objects, trial.events, trial.percent)
-    };
-    trials.iter().map(told).collect()
-}
-
-#[test]
-fn each_workload_is_run_once_for_each_number_of_objects_and_a_paced_one_once() {
-    assert_eq!(
-        trials(&["--objects", "10,20", "--events", "7"]),
-        [
-            ("cache", 10, 7, 0),
-            ("reconcile", 10, 0, 0),
-            ("apply", 10, 0, 0),
-            ("owned", 10, 0, 0),
-            ("relist", 10, 0, 0),
-            ("relist", 10, 0, 10),
-            ("relist", 10, 0, 100),
-            ("churn", 10, 7, 0),
-            ("cache", 20, 7, 0),
-            ("reconcile", 20, 0, 0),
-            ("apply", 20, 0, 0),
-            ("owned", 20, 0, 0),
-            ("relist", 20, 0, 0),
-            ("relist", 20, 0, 10),
-            ("relist", 20, 0, 100),
-            ("churn", 20, 7, 0),
-            ("latency", 1_000, 5_000, 0),
-            ("allocations", 10, 7, 0),
-            ("parked", 100_000, 0, 0),
-            ("watches", 100, 1_000, 0),
-            ("build", 0, 0, 0),
-        ]
-    );
-    assert_eq!(
-        trials(&["--only", "sync,reconcile", "--objects", "10"]),
-        [("cache", 10, 0, 0), ("reconcile", 10, 0, 0)]
-    );
-}
-
-#[test]
-fn a_smoke_run_does_nothing_that_takes_long() {
-    for long in ["watches", "build"] {
-        assert!(trials(&["--quick"]).iter().all(|trial| trial.0 != long));
-        let asked = settings(&["--quick", "--only", long]);
-        assert!(asked.is_err_and(|text| text.starts_with(&format!("--only {long}: "))));
-    }
-}
-
-#[test]
-fn only_those_with_a_smallest_operator_build_it() {
-    let settings = settings(&["--only", "build"]).expect("settings");
-    let peers = PEERS.iter().filter(|peer| settings.builds(peer));
-    let names: Vec<_> = peers.map(|peer| peer.name).collect();
-    assert_eq!(names, ["pilothouse", "kube-rs"]);
-    for name in names {
-        let folder = Place::new(true)
-            .repository
-            .join("bench/smallest")
-            .join(name);
-        assert!(folder.join("Cargo.toml").exists(), "{name}");
-    }
-}
-
 #[test]
 fn a_crate_is_counted_once_and_the_program_is_the_operators() {
     let artifact = |package: &str, kind: &str, executable: &str| {
@@ -448,50 +372,6 @@ fn processor_time_is_read_from_the_kernels_lines() {
     );
 }
 
-#[test]
-fn peers_are_left_out_by_name_or_kind_and_a_name_that_nobody_has_is_an_error() {
-    let names = |without: &[&str], quick| {
-        let without: Vec<_> = without.iter().map(|name| (*name).to_owned()).collect();
-        peers(&without, quick).map(|peers| peers.iter().map(|peer| peer.name).collect::<Vec<_>>())
-    };
-    assert_eq!(names(&[], false).map(|names| names.len()), Ok(PEERS.len()));
-    assert_eq!(
-        names(&[], true),
-        Ok(vec![
-            "pilothouse",
-            "kube-rs",
-            "pilothouse counting",
-            "kube-rs counting"
-        ])
-    );
-    assert_eq!(
-        names(
-            &[
-                "go",
-                "jemalloc",
-                "kube-rs",
-                "pilothouse counting",
-                "kube-rs counting"
-            ],
-            false
-        ),
-        Ok(vec!["pilothouse"])
-    );
-    assert!(names(&["unknown"], false).is_err_and(|text| text.contains("client-go JSON")));
-    assert_eq!(
-        names(
-            &[
-                "pilothouse",
-                "kube-rs",
-                "pilothouse counting",
-                "kube-rs counting"
-            ],
-            true
-        ),
-        Err("--without: nobody is left".to_owned())
-    );
-}
-
 /// What the peers in Rust measure with; they have no tests of their own.
 #[path = "../../peers/shared/histogram.rs"]
 #[allow(unreachable_pub)]
@@ -537,75 +417,6 @@ fn objects_in_protobuf_are_written_anew_when_they_or_their_writer_change() {
     assert_ne!(first, name(1, Kind::ConfigMap, 200, "writer"));
     assert_ne!(first, name(1, Kind::Pod, 201, "writer"));
     assert_ne!(first, name(1, Kind::Pod, 200, "another writer"));
-}
-
-#[test]
-fn there_is_a_picture_of_each_table_with_several_numbers_of_objects() {
-    let trial = |workload, objects, percent| {
-        let rows = vec![
-            row("ours", true, &[objects as f64]),
-            row("a < b", false, &[]),
-        ];
-        let trial = Trial {
-            workload,
-            objects,
-            events: 0,
-            percent,
-        };
-        (trial, rows)
-    };
-    let measured = [
-        trial(Workload::Cache, 10, 0),
-        trial(Workload::Relist, 10, 0),
-        trial(Workload::Relist, 10, 10),
-        trial(Workload::Cache, 50, 0),
-        trial(Workload::Relist, 50, 0),
-        trial(Workload::Relist, 50, 10),
-        trial(Workload::Latency, 7, 0),
-    ];
-    let parts = [Part::Sync, Part::Latency, Part::Relist];
-    let pictures = slopes::pictures(&parts, &measured);
-    let names: Vec<_> = pictures
-        .iter()
-        .map(|picture| picture.name.as_str())
-        .collect();
-    assert_eq!(names, ["sync", "relist", "relist-10"]);
-    assert!(pictures[0].svg.contains("a &lt; b"), "a legend for all");
-
-    let folder = tempfile::tempdir().expect("a folder");
-    let text = slopes::write(&pictures[..1], &folder.path().join("my report.md"));
-    assert!(text.is_ok_and(|text| text.contains("![Cold sync of Pods](<my report-sync.svg>)")));
-    let written = std::fs::read_to_string(folder.path().join("my report-sync.svg"));
-    assert_eq!(written.ok().as_ref(), Some(&pictures[0].svg));
-    assert_eq!(slopes::write(&[], folder.path()), Ok(String::new()));
-}
-
-#[test]
-fn a_line_goes_from_point_to_point_and_zero_is_below() {
-    let panel = Panel {
-        title: "measure".to_owned(),
-        lines: vec![Line {
-            peer: "peer".to_owned(),
-            ours: true,
-            points: vec![(50.0, 2.0), (100.0, 4.0)],
-        }],
-    };
-    let svg = svg("title", &[panel]);
-    // The axes go from (64, 226) to (410, 34), which is 100 objects and 4.
-    assert!(svg.contains("d=\"M237.0 130.0 L410.0 34.0\""), "{svg}");
-    assert!(svg.contains("stroke-width=\"3.5\""), "{svg}");
-}
-
-#[test]
-fn ticks_are_round_numbers() {
-    assert_eq!(
-        [0.0, 4.0, 17.0, 230.0, 600.0].map(step),
-        [1.0, 1.0, 5.0, 50.0, 200.0]
-    );
-    assert_eq!(
-        [0.0, 0.25, 12.5, 999.0, 10_000.0, 316_420.0, 2.5e6].map(short),
-        ["0", "0.25", "12.5", "999", "10k", "316k", "2.5M"]
-    );
 }
 
 #[test]

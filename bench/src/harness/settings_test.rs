@@ -1,0 +1,122 @@
+use super::{
+    peer::{PEERS, Place},
+    settings::{Settings, arguments, peers},
+    trial::Trial,
+};
+
+fn settings(line: &[&str]) -> Result<Settings, String> {
+    let command = clap::Command::new("bench").args(arguments());
+    Settings::new(&command.get_matches_from([&["bench"], line].concat()))
+}
+
+fn trials(line: &[&str]) -> Vec<(&'static str, u64, u64, u64)> {
+    let settings = settings(line).expect("settings");
+    let trials = settings.trials();
+    let told = |trial: &Trial| {
+        let name = trial.workload.name();
+        (name, trial.objects, trial.events, trial.percent)
+    };
+    trials.iter().map(told).collect()
+}
+
+#[test]
+fn each_workload_is_run_once_for_each_number_of_objects_and_a_paced_one_once() {
+    assert_eq!(
+        trials(&["--objects", "10,20", "--events", "7"]),
+        [
+            ("cache", 10, 7, 0),
+            ("reconcile", 10, 0, 0),
+            ("apply", 10, 0, 0),
+            ("owned", 10, 0, 0),
+            ("relist", 10, 0, 0),
+            ("relist", 10, 0, 10),
+            ("relist", 10, 0, 100),
+            ("churn", 10, 7, 0),
+            ("cache", 20, 7, 0),
+            ("reconcile", 20, 0, 0),
+            ("apply", 20, 0, 0),
+            ("owned", 20, 0, 0),
+            ("relist", 20, 0, 0),
+            ("relist", 20, 0, 10),
+            ("relist", 20, 0, 100),
+            ("churn", 20, 7, 0),
+            ("latency", 1_000, 5_000, 0),
+            ("allocations", 10, 7, 0),
+            ("parked", 100_000, 0, 0),
+            ("watches", 100, 1_000, 0),
+            ("build", 0, 0, 0),
+        ]
+    );
+    assert_eq!(
+        trials(&["--only", "sync,reconcile", "--objects", "10"]),
+        [("cache", 10, 0, 0), ("reconcile", 10, 0, 0)]
+    );
+}
+
+#[test]
+fn a_smoke_run_does_nothing_that_takes_long() {
+    for long in ["watches", "build"] {
+        assert!(trials(&["--quick"]).iter().all(|trial| trial.0 != long));
+        let asked = settings(&["--quick", "--only", long]);
+        assert!(asked.is_err_and(|text| text.starts_with(&format!("--only {long}: "))));
+    }
+}
+
+#[test]
+fn only_those_with_a_smallest_operator_build_it() {
+    let settings = settings(&["--only", "build"]).expect("settings");
+    let peers = PEERS.iter().filter(|peer| settings.builds(peer));
+    let names: Vec<_> = peers.map(|peer| peer.name).collect();
+    assert_eq!(names, ["pilothouse", "kube-rs"]);
+    for name in names {
+        let folder = Place::new(true)
+            .repository
+            .join("bench/smallest")
+            .join(name);
+        assert!(folder.join("Cargo.toml").exists(), "{name}");
+    }
+}
+
+#[test]
+fn peers_are_left_out_by_name_or_kind_and_a_name_that_nobody_has_is_an_error() {
+    let names = |without: &[&str], quick| {
+        let without: Vec<_> = without.iter().map(|name| (*name).to_owned()).collect();
+        peers(&without, quick).map(|peers| peers.iter().map(|peer| peer.name).collect::<Vec<_>>())
+    };
+    assert_eq!(names(&[], false).map(|names| names.len()), Ok(PEERS.len()));
+    assert_eq!(
+        names(&[], true),
+        Ok(vec![
+            "pilothouse",
+            "kube-rs",
+            "pilothouse counting",
+            "kube-rs counting"
+        ])
+    );
+    assert_eq!(
+        names(
+            &[
+                "go",
+                "jemalloc",
+                "kube-rs",
+                "pilothouse counting",
+                "kube-rs counting"
+            ],
+            false
+        ),
+        Ok(vec!["pilothouse"])
+    );
+    assert!(names(&["unknown"], false).is_err_and(|text| text.contains("client-go JSON")));
+    assert_eq!(
+        names(
+            &[
+                "pilothouse",
+                "kube-rs",
+                "pilothouse counting",
+                "kube-rs counting"
+            ],
+            true
+        ),
+        Err("--without: nobody is left".to_owned())
+    );
+}
