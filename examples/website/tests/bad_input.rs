@@ -72,7 +72,7 @@ fn what_keeps_it_from_starting_is_told_in_one_line() {
         ),
         (
             "--kubeconfig ~/odd".into(),
-            "kubeconfig ~/odd cannot be read (line 1, column 11): it is not YAML, or a value is not of the expected type".into(),
+            "kubeconfig ~/odd cannot be read (line 1, column 11): expected a sequence, found a string".into(),
         ),
         (
             "--kubeconfig ~/empty".into(),

@@ -51,6 +51,7 @@ mod status;
 mod undecodable;
 #[doc(hidden)]
 pub mod wire;
+pub(crate) mod yaml;
 
 pub use access::{Access, AccessRule, AccessScope, Permission};
 pub use api_resource::ApiResource;

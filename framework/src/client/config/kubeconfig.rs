@@ -8,6 +8,7 @@ use secrecy::SecretString;
 use serde::{Deserialize, Deserializer};
 
 use super::ConfigError;
+use crate::resource::yaml::{self, Problem, YamlError};
 
 /// A kubeconfig, or several merged into one. Unknown fields count for nothing, as with kubectl.
 #[derive(Default)]
@@ -157,19 +158,18 @@ impl Kubeconfig {
             return Ok(Self::default());
         }
         let parsed = first_document(text).map_err(|error| {
-            // The parser's own text quotes the line, which may hold a token.
-            let place = error.location().map_or_else(String::new, |at| {
-                format!(" (line {}, column {})", at.line(), at.column())
-            });
-            let problem = match error.without_snippet() {
-                serde_saphyr::Error::DuplicateMappingKey { .. } => {
-                    "a key stands there for the second time: remove one of them"
+            let place = error.place();
+            let problem = match &error.problem {
+                Problem::Duplicate => {
+                    "a key stands there for the second time: remove one of them".to_owned()
                 }
-                _ => "it is not YAML, or a value is not of the expected type",
+                problem => problem.to_string(),
             };
             ConfigError::new(format!(
-                "kubeconfig {} cannot be read{place}: {problem}",
-                file.display()
+                "kubeconfig {} cannot be read (line {}, column {}): {problem}",
+                file.display(),
+                place.line,
+                place.column
             ))
         })?;
         let is = |given: &Option<String>, expected: &str| {
@@ -210,7 +210,7 @@ impl Kubeconfig {
 }
 
 /// As kubectl, which does not look at further documents.
-fn first_document(text: &str) -> Result<File, serde_saphyr::Error> {
+fn first_document(text: &str) -> Result<File, YamlError> {
     let end = text
         .match_indices("\n---")
         .filter(|(at, mark)| {
@@ -220,7 +220,7 @@ fn first_document(text: &str) -> Result<File, serde_saphyr::Error> {
         .map(|(at, _)| at + 1)
         .find(|at| has_content(text.get(..*at).unwrap_or_default()));
     let first = end.and_then(|end| text.get(..end)).unwrap_or(text);
-    serde_saphyr::from_str(first)
+    yaml::from_str(first)
 }
 
 /// Whether there is more than comments and the mark of a document's beginning.

@@ -159,7 +159,7 @@ async fn a_kubeconfig_that_does_not_do_is_told_in_one_line() {
         ),
         (
             "users:\n- name: a\n  user: [".into(),
-            "kubeconfig ~/k cannot be read (line 3, column 9): it is not YAML, or a value is not of the expected type",
+            "kubeconfig ~/k cannot be read (line 3, column 9): not YAML: check indentation, quotes and brackets",
         ),
         (
             user("as-groups: [admin]"),

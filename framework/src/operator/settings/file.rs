@@ -1,17 +1,11 @@
 use std::{
-    fmt,
     fs::File,
     io::{self, Read},
     path::{Path, PathBuf},
 };
 
-use serde::{
-    Deserialize, Deserializer,
-    de::{Error, MapAccess, SeqAccess, Visitor},
-};
-use serde_saphyr::{Spanned, options::DuplicateKeyPolicy};
-
 use super::Origin;
+use crate::resource::yaml::{self, Content, Node, Problem};
 
 /// Settings are a page of text; what is longer is another file.
 const LARGEST: u64 = 1 << 20;
@@ -68,46 +62,37 @@ impl SettingsFile {
     /// # Errors
     /// As of [`read`](Self::read).
     pub(in crate::operator) fn parse(path: &Path, text: &str) -> Result<Self, String> {
-        let at = |line: u64, what: &str| format!("{}:{line}: {what}", path.display());
-        let options = serde_saphyr::options! {
-            duplicate_keys: DuplicateKeyPolicy::Error,
-            with_snippet: false,
+        let at = |line: usize, what: &str| format!("{}:{line}: {what}", path.display());
+        const NO_SETTINGS: &str = "not YAML with settings: write one `name: value` on each line";
+        let root = yaml::read(text, true).map_err(|error| {
+            let what = match error.problem {
+                Problem::Duplicate => "the setting is there twice",
+                _ => NO_SETTINGS,
+            };
+            at(error.place().line, what)
+        })?;
+        let named = match root.content {
+            _ if root.is_nothing() => Vec::new(),
+            Content::Map(named) => named,
+            _ => return Err(at(root.place.line, NO_SETTINGS)),
         };
-        let names: Option<Names> =
-            serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-                let line = error.location().map_or(1, |location| location.line());
-                at(
-                    line,
-                    match error.without_snippet() {
-                        serde_saphyr::Error::DuplicateMappingKey { .. } => {
-                            "the setting is there twice"
-                        }
-                        // The parser's own text may quote what it stumbles over.
-                        _ => "not YAML with settings: write one `name: value` on each line",
-                    },
-                )
-            })?;
         let mut entries = Vec::new();
-        for (name, value) in names.map(|names| names.0).unwrap_or_default() {
-            let line = name.referenced.line();
-            let values = match value.value {
-                Node::Nothing => None,
-                Node::Scalar(scalar) => Some(vec![scalar.text(&value.defined, text)]),
-                Node::List(items) => {
-                    let items = items.into_iter().map(|item| match item.value {
-                        Node::Scalar(scalar) => Some(scalar.text(&item.defined, text)),
-                        _ => None,
-                    });
-                    let items: Option<Vec<String>> = items.collect();
+        for setting in named {
+            let line = setting.place.line;
+            let values = match setting.value.content {
+                _ if setting.value.is_nothing() => None,
+                Content::Scalar(scalar) => Some(vec![scalar.text]),
+                Content::List(items) => {
+                    let items: Option<Vec<String>> = items.into_iter().map(text_of).collect();
                     Some(items.ok_or_else(|| at(line, "the list holds what is no value"))?)
                 }
-                Node::Mapping => {
+                Content::Map(_) => {
                     return Err(at(line, "a mapping: write one value, or a list of values"));
                 }
             };
             entries.push(Entry {
-                name: name.value,
-                line,
+                name: setting.key,
+                line: line as u64,
                 values,
             });
         }
@@ -142,117 +127,11 @@ impl SettingsFile {
     }
 }
 
-/// The names in their order.
-struct Names(Vec<(Spanned<String>, Spanned<Node>)>);
-
-impl<'de> Deserialize<'de> for Names {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct NamesVisitor;
-        impl<'de> Visitor<'de> for NamesVisitor {
-            type Value = Names;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("settings")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Names, A::Error> {
-                let mut names = Vec::new();
-                while let Some(pair) = map.next_entry()? {
-                    names.push(pair);
-                }
-                Ok(Names(names))
-            }
-        }
-        deserializer.deserialize_map(NamesVisitor)
-    }
-}
-
-/// What stands behind a name.
-enum Node {
-    Nothing,
-    Scalar(Scalar),
-    List(Vec<Spanned<Node>>),
-    Mapping,
-}
-
-enum Scalar {
-    Text(String),
-    /// A number or a boolean, as YAML reads it: what counts is how it is written (`0.10`, `010`).
-    Plain(String),
-}
-
-impl Scalar {
-    fn text(self, at: &serde_saphyr::Location, source: &str) -> String {
-        match self {
-            Self::Text(text) => text,
-            Self::Plain(read) => {
-                let span = at.span();
-                let range = span.byte_offset().zip(span.byte_len());
-                let range = range.and_then(|(start, length)| {
-                    Some(usize::try_from(start).ok()?..usize::try_from(start + length).ok()?)
-                });
-                let written = range.and_then(|range| source.get(range)).map(str::trim);
-                match written {
-                    Some(written) if !written.is_empty() => written.to_owned(),
-                    _ => read,
-                }
-            }
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Node {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(NodeVisitor)
-    }
-}
-
-struct NodeVisitor;
-
-macro_rules! plain {
-    ($($method:ident: $type:ty),* $(,)?) => {$(
-        fn $method<E: Error>(self, value: $type) -> Result<Node, E> {
-            Ok(Node::Scalar(Scalar::Plain(value.to_string())))
-        }
-    )*};
-}
-
-impl<'de> Visitor<'de> for NodeVisitor {
-    type Value = Node;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value or a list of values")
-    }
-
-    plain! {
-        visit_bool: bool, visit_i64: i64, visit_i128: i128, visit_u64: u64, visit_u128: u128,
-        visit_f64: f64,
-    }
-
-    fn visit_str<E: Error>(self, value: &str) -> Result<Node, E> {
-        Ok(Node::Scalar(Scalar::Text(value.to_owned())))
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Node, E> {
-        Ok(Node::Nothing)
-    }
-
-    fn visit_none<E: Error>(self) -> Result<Node, E> {
-        Ok(Node::Nothing)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Node, A::Error> {
-        let mut items = Vec::new();
-        while let Some(item) = seq.next_element()? {
-            items.push(item);
-        }
-        Ok(Node::List(items))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
-        while map
-            .next_entry::<serde::de::IgnoredAny, serde::de::IgnoredAny>()?
-            .is_some()
-        {}
-        Ok(Node::Mapping)
+/// As it is written: of `0.10` and `010` the digits count.
+fn text_of(item: Node) -> Option<String> {
+    match item.content {
+        Content::Scalar(scalar) => Some(scalar.text),
+        _ => None,
     }
 }
 

@@ -1,9 +1,8 @@
 use serde::de::{DeserializeSeed, IgnoredAny};
 use serde_json::Value;
-use serde_saphyr::options::DuplicateKeyPolicy;
 
 use super::unique::Unique;
-use crate::resource::Step;
+use crate::resource::{Step, yaml};
 
 /// The text of one document, and the line of the whole text that it begins at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,27 +137,19 @@ impl<'a> Document<'a> {
     }
 
     fn yaml(&self, strict: bool) -> Result<Value, Malformed> {
-        let options = serde_saphyr::options! {
-            duplicate_keys: match strict {
-                true => DuplicateKeyPolicy::Error,
-                false => DuplicateKeyPolicy::LastWins,
-            },
-            with_snippet: false,
-        };
-        serde_saphyr::from_str_with_options(self.text, options).map_err(|error| {
-            let line = error.location().map(|at| at.line());
-            Malformed {
-                line: line.and_then(|line| usize::try_from(line).ok()),
-                path: Vec::new(),
-                reason: match error.without_snippet() {
-                    serde_saphyr::Error::DuplicateMappingKey { .. } => {
-                        "the key is there twice".to_owned()
-                    }
-                    // The parser's own text may quote what it stumbles over.
-                    _ => "not YAML: check indentation, quotes and brackets".to_owned(),
-                },
-            }
+        let value = yaml::read(self.text, strict).and_then(|node| node.to_json());
+        value.map_err(|error| Malformed {
+            line: Some(error.place().line),
+            path: Vec::new(),
+            reason: error.problem.to_string(),
         })
+    }
+
+    /// The line of the value at `path`, counted from 1 within the document; of what is not there, that of what it should
+    /// be in. JSON is YAML. The document is read once more for it.
+    pub(super) fn line_of(&self, path: &[Step]) -> usize {
+        let node = yaml::read(self.text, false);
+        node.map_or(1, |node| node.line_of(path))
     }
 }
 

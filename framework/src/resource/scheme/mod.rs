@@ -5,8 +5,8 @@
 //! apart, documents with nothing in them are left out. Each object is a [`Manifest`], or a
 //! [`ManifestError`] that names document, line and path; one of them does not spoil the others.
 //!
-//! YAML is read as kubectl reads it: into JSON first. So `data: {port: 80}` in a ConfigMap is an error,
-//! because 80 is a number.
+//! YAML is read as kubectl reads it: into JSON first, and by YAML 1.1. So `data: {port: 80}` in a ConfigMap is an error,
+//! because 80 is a number, and `data: {log: on}`, because that is `true`. Aliases and merge keys (`<<`) are resolved.
 //!
 //! ```
 //! use pilothouse::k8s::api::{apps::v1::Deployment, core::v1::ConfigMap};
@@ -37,7 +37,6 @@
 
 mod document;
 mod error;
-mod lines;
 mod manifest;
 mod scheme;
 #[cfg(test)]

@@ -3,7 +3,7 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use super::{Manifest, ManifestError, document::Document, lines::line_of, manifest::AnyObject};
+use super::{Manifest, ManifestError, document::Document, manifest::AnyObject};
 use crate::resource::{ApiResource, DynamicObject, Object, Resource, Step, TypeMeta, misfit, show};
 
 /// Which kinds manifests may hold, and how they are read; see [the module](super).
@@ -83,7 +83,7 @@ impl Scheme {
                 Err(malformed) => {
                     let line = malformed
                         .line
-                        .unwrap_or_else(|| line_of(document.text, &malformed.path));
+                        .unwrap_or_else(|| document.line_of(&malformed.path));
                     found.push(Err(ManifestError {
                         document: number,
                         line: document.line + line - 1,
@@ -189,7 +189,7 @@ impl Place<'_> {
         // The usual case need not be looked for.
         let line = match path.is_empty() {
             true => self.document.first_line(),
-            false => line_of(self.document.text, path),
+            false => self.document.line_of(path),
         };
         self.document.line + line - 1
     }

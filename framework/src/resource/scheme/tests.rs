@@ -166,7 +166,7 @@ fn unknown_and_repeated_fields_count_for_nothing_or_are_errors() {
         [
             "document 1, line 5: metadata.colour: the type has no such field",
             "document 1, line 7: status: the type has no such field",
-            "document 2, line 10: data.a: the key is there twice",
+            "document 2, line 11: data.a: the key is there twice",
             "document 3, line 18: the key is there twice",
         ]
     );

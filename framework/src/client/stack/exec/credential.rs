@@ -13,6 +13,7 @@ use crate::client::{
     stack::token::bearer,
     transport::certified,
 };
+use crate::resource::yaml;
 
 /// Credentials are renewed when this part of their life is left …
 const LAST_PART: i32 = 5;
@@ -64,7 +65,7 @@ impl Credential {
         let wrong = |text: String| ConfigError::new(format!("{shown} {text}"));
         let expected = version.as_str();
         // Both are kubectl's; JSON is YAML, but read faster and more strictly.
-        let yaml = || serde_saphyr::from_str(std::str::from_utf8(text).ok()?).ok();
+        let yaml = || yaml::from_str(std::str::from_utf8(text).ok()?).ok();
         let printed = serde_json::from_slice::<Printed>(text)
             .ok()
             .or_else(yaml)
