@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, future::BoxFuture};
 use serde::{Serialize, de::DeserializeOwned};
 use tokio::{runtime::Handle, time::timeout};
 use tokio_util::{
@@ -434,7 +434,7 @@ impl Phase {
                 let name = format!("informer {}", informer.status().resource);
                 let (run, lifeline) = (informer.run(cancel.clone()), inner.lifeline.clone());
                 let task = async move { lifeline.guard(name, run).await };
-                inner.tracker.spawn_on(task, runtime);
+                inner.tracker.spawn_on(task.map(drop).boxed(), runtime);
             }
             Self::Stopped => informer.stop(),
         }

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::FutureExt;
 use jiff::Timestamp;
 use k8s_openapi::api::{core::v1 as core, events::v1 as api};
 use tokio::{
@@ -167,11 +168,12 @@ impl Recorder {
             return;
         }
         let (shared, cancel) = (self.shared.clone(), cancel.clone());
-        self.shared.tasks.spawn(async move {
-            let work = shared.lifeline.guard("events", shared.run());
+        let sending = async move {
+            let work = shared.lifeline.guard("events", shared.run().boxed());
             cancel.run_until_cancelled(work).await;
             shared.abandon();
-        });
+        };
+        self.shared.tasks.spawn(sending.boxed());
     }
 
     /// Whether the task that sends is alive.
@@ -236,10 +238,11 @@ impl Shared {
                     && let Some(write) = correlator.next(self.now())
                 {
                     let shared = self.clone();
-                    requests.spawn(async move {
+                    let sent = async move {
                         let (outcome, error) = send(&shared.client, &write).await;
                         shared.ended(write.id, write.verb, outcome, error);
-                    });
+                    };
+                    requests.spawn(sent.boxed());
                 }
                 self.metrics.series.set(correlator.len() as i64);
                 if correlator.is_closed() && correlator.unsent() == 0 {

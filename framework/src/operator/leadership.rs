@@ -1,5 +1,6 @@
 use std::sync::{Arc, OnceLock};
 
+use futures_util::FutureExt;
 use tokio::task::JoinHandle;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -131,7 +132,7 @@ impl Leadership {
                 () = dropped => give_back(leading).await,
             }
         };
-        let task = trouble.spawn(tasks, "leader-election", "leader election", task);
+        let task = trouble.spawn(tasks, "leader-election", "leader election", task.boxed());
         self.task = Some(task);
     }
 

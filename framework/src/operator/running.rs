@@ -1,5 +1,6 @@
 use std::{collections::BTreeSet, fmt, net::SocketAddr};
 
+use futures_util::FutureExt;
 use tokio::time::Instant;
 use tokio_util::{
     sync::{CancellationToken, DropGuard},
@@ -174,7 +175,7 @@ impl Running {
         let (trouble, work) = (running.trouble.clone(), running.work.clone());
         for (status, controller) in controllers {
             let name = format!("controller {}", status.name());
-            trouble.spawn(&work, "controller", name, controller);
+            trouble.spawn(&work, "controller", &name, controller);
         }
         for runnable in operator.runnables {
             let name = format!("runnable {}", runnable.name);
@@ -189,7 +190,7 @@ impl Running {
             if !runnable.leads {
                 setup.client = client.clone();
             }
-            trouble.spawn(&work, "runnable", name, runnable.run(setup, span));
+            trouble.spawn(&work, "runnable", &name, runnable.run(setup, span).boxed());
         }
         work.close();
         running.watch_over(&all);
@@ -220,9 +221,8 @@ impl Running {
             trouble.watch(others, name, lifeline.clone(), self.end.clone());
         }
         let (readiness, end) = (self.readiness.clone(), self.end.clone());
-        trouble.spawn(others, "readiness", "readiness", async move {
-            readiness.tell(&end).await;
-        });
+        let told = async move { readiness.tell(&end).await };
+        trouble.spawn(others, "readiness", "readiness", told.boxed());
         others.close();
     }
 
@@ -276,7 +276,7 @@ impl Running {
             true => health.protected(&Reviewer::new(client.clone()), shown),
             false => health.and(shown),
         };
-        let served = server.run(routes, self.end.clone());
+        let served = server.run(routes, self.end.clone()).boxed();
         // The tracker joins it.
         drop(
             self.trouble

@@ -1,5 +1,6 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures_util::{FutureExt, future::BoxFuture};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::OperatorError;
@@ -41,18 +42,19 @@ impl Trouble {
         &self,
         tracker: &TaskTracker,
         name: &'static str,
-        detail: impl Into<String>,
-        task: impl Future<Output = ()> + Send + 'static,
+        detail: &str,
+        task: BoxFuture<'static, ()>,
     ) -> tokio::task::JoinHandle<()> {
-        let (trouble, detail) = (self.clone(), detail.into());
+        let (trouble, detail) = (self.clone(), detail.to_owned());
         let panics = self.metrics.task_panics(name);
-        tracker.spawn(async move {
+        let guarded = async move {
             let lifeline = Lifeline::new();
             if lifeline.guard(&detail, task).await.is_none() {
                 panics.inc();
                 trouble.failed(lifeline.cut().await);
             }
-        })
+        };
+        tracker.spawn(guarded.boxed())
     }
 
     /// Reports what tasks of another module die of, until `end`.
@@ -65,12 +67,13 @@ impl Trouble {
     ) {
         let trouble = self.clone();
         let panics = self.metrics.task_panics(name);
-        tracker.spawn(async move {
+        let watching = async move {
             if let Some(reason) = end.run_until_cancelled(lifeline.cut()).await {
                 panics.inc();
                 trouble.failed(reason);
             }
-        });
+        };
+        tracker.spawn(watching.boxed());
     }
 
     pub(super) fn failed(&self, reason: String) {

@@ -1,5 +1,6 @@
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
+use futures_util::FutureExt;
 use http::{HeaderValue, Method, Request, header::CONTENT_LENGTH};
 use http_body::Body as _;
 use http_body_util::Full;
@@ -8,7 +9,6 @@ use hyper_util::{
     rt::{TokioIo, TokioTimer},
     server::conn::auto::Builder,
 };
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
@@ -16,6 +16,7 @@ use super::{
     activity::{Activity, HEAD_TIMEOUT},
     answer_body::AnswerBody,
 };
+use crate::client::Io;
 
 /// How large the head of a request may be, in bytes.
 const MAX_HEAD: usize = 64 * 1024;
@@ -36,9 +37,10 @@ where
     F: Future<Output: Send> + Send + 'static,
 {
     fn execute(&self, task: F) {
-        let ended = self.ended.clone();
-        self.tracker
-            .spawn(async move { ended.run_until_cancelled_owned(task).await });
+        // Boxed, so that the code around it is compiled once.
+        let (task, ended) = (task.map(drop).boxed(), self.ended.clone());
+        let task = async move { ended.run_until_cancelled_owned(task).await };
+        self.tracker.spawn(task.map(drop).boxed());
     }
 }
 
@@ -53,10 +55,12 @@ fn without_body(reply: &mut Reply) {
 
 /// Answers what is asked on one connection, until it ends, its time is over, or `stop`: then what was begun is still
 /// answered.
-pub(super) async fn serve<S>(stream: S, routes: Arc<Routes>, tasks: Tasks, stop: CancellationToken)
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
+pub(super) async fn serve(
+    stream: Box<dyn Io>,
+    routes: Arc<Routes>,
+    tasks: Tasks,
+    stop: CancellationToken,
+) {
     let _ended = tasks.ended.clone().drop_guard();
     let mut builder = Builder::new(tasks);
     builder

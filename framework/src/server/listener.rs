@@ -1,5 +1,6 @@
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
+use futures_util::FutureExt;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
@@ -110,11 +111,12 @@ async fn serve_all(
         };
         let (routes, stop, abort) = (routes.clone(), stop.clone(), abort.clone());
         let acceptor = acceptor.clone();
-        tracker.spawn(async move {
+        let served = async move {
             let work = secured(stream, acceptor, routes, tasks, stop);
             abort.run_until_cancelled(work).await;
             drop(slot);
-        });
+        };
+        tracker.spawn(served.boxed());
     }
     drop(listener);
     tracker.close();
@@ -152,11 +154,11 @@ pub(super) async fn secured<S>(
     stream.set_write_timeout(Some(HEAD_TIMEOUT));
     let stream = Box::pin(stream);
     let Some(acceptor) = acceptor else {
-        return serve(stream, routes, tasks, stop).await;
+        return serve(Box::new(stream), routes, tasks, stop).await;
     };
     let handshake = tokio::time::timeout(HEAD_TIMEOUT, acceptor.accept(stream));
     match stop.run_until_cancelled(handshake).await {
-        Some(Ok(Ok(stream))) => serve(stream, routes, tasks, stop).await,
+        Some(Ok(Ok(stream))) => serve(Box::new(stream), routes, tasks, stop).await,
         Some(Ok(Err(error))) => tracing::debug!(%error, "a TLS handshake failed"),
         Some(Err(_)) => tracing::debug!("a TLS handshake took too long"),
         None => {}

@@ -138,7 +138,7 @@ mod tests {
                 "own: the value does not fit its type",
             ),
             (r#"{"pair":[1]}"#, "pair: expected a tuple of size 2"),
-            (r#"["hunter2"]"#, "[0]: expected i32, found a string"),
+            (r#"["hunter2"]"#, "expected struct Probe, found a list"),
             (r#"{"number":1"#, "the JSON ends too early"),
         ];
         for (text, expected) in table {

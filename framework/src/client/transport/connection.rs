@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::{FutureExt, future::BoxFuture};
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::time::Instant;
@@ -100,21 +101,22 @@ pub(super) struct Tasks {
 }
 
 impl Tasks {
-    pub(super) fn spawn<F: Future<Output = ()> + Send + 'static>(&self, task: F) {
+    pub(super) fn spawn(&self, task: BoxFuture<'static, ()>) {
         let stop = self.stop.clone();
-        self.tracker.spawn(async move {
+        let task = async move {
             // Whichever ends first; a connection that is dropped is closed.
             tokio::select! {
                 () = stop.cancelled_owned() => {}
                 () = task => {}
             }
-        });
+        };
+        self.tracker.spawn(task.boxed());
     }
 }
 
 impl<F: Future<Output = ()> + Send + 'static> hyper::rt::Executor<F> for Tasks {
     fn execute(&self, task: F) {
-        self.spawn(task);
+        self.spawn(task.boxed());
     }
 }
 
@@ -169,7 +171,7 @@ async fn http2(
         }
     };
     let (ended, end) = tokio::sync::oneshot::channel();
-    tasks.spawn(async move {
+    let driven = async move {
         let outcome = poll_fn(|cx| {
             let mut driver = driver.lock().unwrap_or_else(PoisonError::into_inner);
             Pin::as_mut(&mut driver).poll(cx)
@@ -178,7 +180,8 @@ async fn http2(
         if let Err(Err(error)) = ended.send(outcome) {
             tracing::debug!(%error, "an HTTP/2 connection to the API server ended");
         }
-    });
+    };
+    tasks.spawn(driven.boxed());
     tokio::select! {
         () = told.until(|| limit() > 0) => {}
         outcome = end => {

@@ -8,6 +8,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use futures_util::FutureExt;
 use http_body::{Body, Frame};
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
@@ -76,14 +77,15 @@ where
             full_since: None,
         }));
         let watched = shared.clone();
-        let task = tokio::spawn(async move {
+        let looking = async move {
             loop {
                 tokio::time::sleep(LOOK).await;
                 if lock(&watched).look().is_break() {
                     break;
                 }
             }
-        });
+        };
+        let task = tokio::spawn(looking.boxed());
         Self {
             shared,
             _looks_after: AbortOnDropHandle::new(task),

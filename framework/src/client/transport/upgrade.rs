@@ -1,5 +1,6 @@
 use std::io;
 
+use futures_util::FutureExt;
 use http::{Request, Response};
 
 use super::{ConnectProblem, connection::Connection, pool::Shared};
@@ -16,11 +17,12 @@ pub(super) async fn send(
             let (sender, driver) = connection.into_parts();
             if let Some(driver) = driver {
                 // Nobody may read what comes for a long while, and what is upgraded is not HTTP any more.
-                pool.tasks.spawn(async move {
+                let driven = async move {
                     if let Err(error) = driver.with_upgrades().await {
                         tracing::debug!(%error, "an HTTP/1.1 connection to the API server ended");
                     }
-                });
+                };
+                pool.tasks.spawn(driven.boxed());
             }
             sender
         }

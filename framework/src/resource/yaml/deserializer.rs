@@ -60,7 +60,7 @@ impl<'de> Deserializer<'de> for Node {
         }
     }
 
-    /// A list would fill its fields in their order.
+    /// A list is none: it would fill the fields in their order.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _: &'static str,
@@ -68,11 +68,14 @@ impl<'de> Deserializer<'de> for Node {
         visitor: V,
     ) -> Result<V::Value, YamlError> {
         match self.content {
-            Content::List(_) => {
-                let text = "expected an object, found a list".to_owned();
+            Content::Map(entries) => visitor.visit_map(Entries {
+                entries: entries.into_iter(),
+                value: None,
+            }),
+            _ => {
+                let text = "expected an object".to_owned();
                 Err(self.place.error(Problem::Misfit(text)))
             }
-            _ => self.deserialize_any(visitor),
         }
     }
 

@@ -179,10 +179,7 @@ fn what_does_not_fit_a_type_is_told_without_its_value() {
             "number: 256",
             "line 1, column 9: expected u8, found an integer",
         ),
-        (
-            "- hunter2",
-            "line 1, column 1: expected an object, found a list",
-        ),
+        ("- hunter2", "line 1, column 1: expected an object"),
         (
             "map: {a: .inf}",
             "line 1, column 10: JSON has no such number",

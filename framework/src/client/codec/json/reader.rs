@@ -259,6 +259,8 @@ impl<'de> Deserializer<'de> for &mut Reader<'de, '_> {
 
     usual! {
         deserialize_map(): b'{' => map;
+        // A list of its fields in their order is none: no API writes it so.
+        deserialize_struct(_name: &'static str, _fields: &'static [&'static str]): b'{' => map;
         deserialize_seq(): b'[' => list;
         deserialize_tuple(_len: usize): b'[' => list;
         deserialize_tuple_struct(_name: &'static str, _len: usize): b'[' => list;
@@ -290,20 +292,6 @@ impl<'de> Deserializer<'de> for &mut Reader<'de, '_> {
             (mark, b'{') => self.map(mark, visitor),
             (mark, b'[') => self.list(mark, visitor),
             (mark, _) => self.scalar(mark, visitor),
-        }
-    }
-
-    fn deserialize_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        _: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Error> {
-        match self.peek()? {
-            (mark, b'{') => self.map(mark, visitor),
-            // Its fields in their order.
-            (mark, b'[') => self.list(mark, visitor),
-            _ => Err(self.unfit(&visitor)),
         }
     }
 

@@ -161,11 +161,12 @@ impl Plugin {
             return;
         }
         let running = self.shared.running(state);
-        let task = tokio::spawn(async move {
+        let renewed = async move {
             if let Err(error) = running.await {
                 tracing::warn!("{error}: going on with the credentials printed before");
             }
-        });
+        };
+        let task = tokio::spawn(renewed.boxed());
         renewal.task = Some(AbortOnDropHandle::new(task));
     }
 }
