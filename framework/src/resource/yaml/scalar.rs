@@ -212,10 +212,6 @@ mod tests {
             (".inf", NotFinite),
             ("-.Inf", NotFinite),
             (".nan", NotFinite),
-            ("y", Bool(true)),
-            ("No", Bool(false)),
-            ("ON", Bool(true)),
-            ("off", Bool(false)),
             ("tRue", Text),
             ("~", Null),
             ("", Null),
@@ -228,6 +224,16 @@ mod tests {
         ];
         for (text, expected) in table {
             assert_eq!(meaning(text), expected, "{text:?}");
+        }
+        let words = [("y", "n"), ("yes", "no"), ("true", "false"), ("on", "off")];
+        for (yes, no) in words {
+            for (text, expected) in [(yes, true), (no, false)] {
+                let (first, rest) = text.split_at(1);
+                let begun = first.to_uppercase() + rest;
+                for text in [text, &begun, &text.to_uppercase()] {
+                    assert_eq!(meaning(text), Bool(expected), "{text:?}");
+                }
+            }
         }
     }
 }
