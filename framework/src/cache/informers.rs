@@ -282,7 +282,7 @@ impl Informers {
             metrics,
             self.inner.budget.clone(),
             options,
-            move |namespace| Some(source(namespace)),
+            Box::new(move |namespace| Some(source(namespace))),
         );
         state.phase.begin(&informer, &self.inner);
         let mut entry = Entry {

@@ -10,7 +10,7 @@ use tokio::{
 
 use super::{
     DeltaFifo, Entry, Event, Readiness, Snapshot, Store, Subscription,
-    listener::{Hear, Listener},
+    listener::{Hear, Listener, Told},
     origin::Origin,
     readiness::Ready,
     resync::Resync,
@@ -148,18 +148,9 @@ impl<K: Object> Listeners<K> {
             });
             let told = listener.tell(events, origin);
             *lock(&self.telling) = None;
-            let (resource, name) = (&self.resource, listener.name());
-            if told.panics > 0 {
+            if told != Told::default() {
                 self.metrics.listener_panics.inc_by(told.panics);
-                tracing::error!(%resource, "the listener {name} panicked");
-            }
-            if let Some(took) = told.slow {
-                let (took, events) = (took.as_millis(), events.len());
-                tracing::warn!(
-                    %resource,
-                    "the listener {name} took {took} ms for {events} events, and its cache waits \
-                     for it: let it only pass on what it hears, or use a stream"
-                );
+                log(&self.resource, listener.name(), told, events.len());
             }
         }
     }
@@ -190,6 +181,20 @@ impl<K> Listeners<K> {
         let listeners = std::mem::take(&mut joining.listeners);
         drop(joining);
         drop(listeners);
+    }
+}
+
+fn log(resource: &ApiResource, name: &str, told: Told, events: usize) {
+    if told.panics > 0 {
+        tracing::error!(%resource, "the listener {name} panicked");
+    }
+    if let Some(took) = told.slow {
+        let took = took.as_millis();
+        tracing::warn!(
+            %resource,
+            "the listener {name} took {took} ms for {events} events, and its cache waits \
+             for it: let it only pass on what it hears, or use a stream"
+        );
     }
 }
 

@@ -7,7 +7,7 @@ use futures_util::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Batch, DeltaQueue, ListerWatcher, Reflector};
+use super::{Batch, DeltaQueue, ListerWatcher, Namespaces, Reflector};
 use crate::resource::Object;
 
 /// Which part of an informer something comes from; never used twice.
@@ -87,8 +87,9 @@ impl<K: Object> Parts<K> {
         Some(part.id)
     }
 
-    pub(super) fn namespaces(&self) -> impl Iterator<Item = &Option<String>> {
-        self.parts.keys()
+    /// What it would take to read these.
+    pub(super) fn changes(&self, wanted: &Namespaces) -> Changes {
+        Changes::between(self.parts.keys().cloned().collect(), wanted)
     }
 
     /// The last batch of that part was worked on; gives its namespace if its first list now has been.
@@ -101,6 +102,29 @@ impl<K: Object> Parts<K> {
     /// Whether the first list of each was worked on.
     pub(super) fn have_synced(&self) -> bool {
         self.parts.values().all(|part| part.has_synced)
+    }
+}
+
+/// Namespaces that are not read any more, and those that are to be read.
+pub(super) struct Changes {
+    pub(super) gone: Vec<Option<String>>,
+    pub(super) new: Vec<Option<String>>,
+}
+
+impl Changes {
+    fn between(present: Vec<Option<String>>, wanted: &Namespaces) -> Self {
+        let wanted: Vec<Option<String>> = match wanted.names() {
+            None => vec![None],
+            Some(names) => names.into_iter().map(Some).collect(),
+        };
+        let not_in = |others: &[Option<String>], all: &[Option<String>]| {
+            let gone = all.iter().filter(|one| others.binary_search(one).is_err());
+            gone.cloned().collect()
+        };
+        Self {
+            gone: not_in(&wanted, &present),
+            new: not_in(&present, &wanted),
+        }
     }
 }
 

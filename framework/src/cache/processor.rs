@@ -12,7 +12,7 @@ use crate::resource::{Object, ObjectKey, Undecodable};
 pub(super) struct Processor<K> {
     store: Store<K>,
     transform: Option<Transform<K>>,
-    parts: BTreeMap<PartId, Part>,
+    parts: Parts,
     went_back: bool,
 }
 
@@ -32,7 +32,7 @@ impl<K: Object> Processor<K> {
         Self {
             store,
             transform,
-            parts: BTreeMap::new(),
+            parts: Parts::default(),
             went_back: false,
         }
     }
@@ -45,18 +45,12 @@ impl<K: Object> Processor<K> {
 
     /// From now on there are deltas of `id`, which reads `namespace` (`None`: all of them).
     pub(super) fn add(&mut self, id: PartId, namespace: Option<String>) {
-        let part = Part {
-            namespace,
-            unseen: HashSet::new(),
-            listing: true,
-            resource_version: String::new(),
-        };
-        self.parts.insert(id, part);
+        self.parts.put(id, Part::new(namespace));
     }
 
     /// Lets go of a part with all its objects.
     pub(super) fn remove(&mut self, id: PartId) -> Vec<Event<K>> {
-        let Some(part) = self.parts.remove(&id) else {
+        let Some(part) = self.parts.take(id) else {
             return Vec::new();
         };
         let events = self.drop_all(self.keys(&part));
@@ -75,15 +69,15 @@ impl<K: Object> Processor<K> {
 
     /// Applies `batch` to the store, publishes it, and gives the events of it in order.
     pub(super) fn process(&mut self, id: PartId, batch: Batch<K>) -> Vec<Event<K>> {
-        let Some(mut part) = self.parts.remove(&id) else {
+        let Some(mut part) = self.parts.take(id) else {
             return Vec::new();
         };
         let mut events = Vec::with_capacity(batch.deltas.len());
         for delta in batch.deltas {
             self.apply(&mut part, delta, batch.initial, &mut events);
         }
-        self.parts.insert(id, part);
-        if let Some(version) = oldest(self.parts.values().map(|part| &*part.resource_version)) {
+        self.parts.put(id, part);
+        if let Some(version) = self.parts.resource_version() {
             self.store.set_resource_version(version);
         }
         self.store.publish();
@@ -219,7 +213,34 @@ impl<K: Object> Processor<K> {
     }
 }
 
+#[derive(Default)]
+struct Parts(BTreeMap<PartId, Part>);
+
+impl Parts {
+    fn put(&mut self, id: PartId, part: Part) {
+        self.0.insert(id, part);
+    }
+
+    fn take(&mut self, id: PartId) -> Option<Part> {
+        self.0.remove(&id)
+    }
+
+    /// The version that all have reached; `None` if that cannot be told.
+    fn resource_version(&self) -> Option<&str> {
+        oldest(self.0.values().map(|part| &*part.resource_version))
+    }
+}
+
 impl Part {
+    fn new(namespace: Option<String>) -> Self {
+        Self {
+            namespace,
+            unseen: HashSet::new(),
+            listing: true,
+            resource_version: String::new(),
+        }
+    }
+
     /// The collection's version goes with the events, but not with the items of a list: they come
     /// in the order of names.
     fn follow(&mut self, resource_version: Option<&str>) {

@@ -10,7 +10,7 @@ use crate::{
     client::Error,
     events::{self, Recorder},
     metrics::{InformerMetrics, LastHeard, Metrics, Share},
-    resource::{ApiResource, Object},
+    resource::{ApiResource, Object, Undecodable},
 };
 
 /// What a reflector tells about its work.
@@ -118,23 +118,27 @@ impl Progress {
         for event in events {
             // A version that was seen already makes no event, so each is logged once.
             if let Event::Undecodable { object, .. } = event {
-                self.metrics.decode_errors.inc();
-                tracing::warn!(
-                    "{object}: correct the object or the program's type, until then it is left alone"
-                );
-                if let Some(events) = &self.events {
-                    let event = events::Event::warning("Undecodable", "Decode").note(format!(
-                        "left alone until it is corrected: {}",
-                        object.reason
-                    ));
-                    events.event_on(&object.reference(), event);
-                }
+                self.undecodable(object);
             }
         }
         self.metrics
             .reached(snapshot.resource_version().unwrap_or_default());
         self.shares.objects.set(snapshot.len());
         self.shares.undecodable.set(snapshot.undecodable());
+    }
+
+    fn undecodable(&self, object: &Undecodable) {
+        self.metrics.decode_errors.inc();
+        tracing::warn!(
+            "{object}: correct the object or the program's type, until then it is left alone"
+        );
+        if let Some(events) = &self.events {
+            let event = events::Event::warning("Undecodable", "Decode").note(format!(
+                "left alone until it is corrected: {}",
+                object.reason
+            ));
+            events.event_on(&object.reference(), event);
+        }
     }
 
     pub(super) fn stopped(&self) {

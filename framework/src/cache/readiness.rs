@@ -1,6 +1,9 @@
 use std::{fmt, sync::Arc};
 
-use futures_util::future::try_join_all;
+use futures_util::{
+    FutureExt,
+    future::{BoxFuture, try_join_all},
+};
 
 use super::sync::watch;
 
@@ -58,6 +61,10 @@ impl Readiness {
     /// Waits until it is ready; `false` as soon as it is sure that it never will be, since an informer
     /// stopped or a listener was removed.
     pub async fn wait(&self) -> bool {
+        self.waited().await
+    }
+
+    fn waited(&self) -> BoxFuture<'_, bool> {
         let parts = self.parts.iter().map(|part| async move {
             let mut state = part.state.clone();
             match state.wait_for(|ready| *ready != Ready::NotYet).await {
@@ -65,7 +72,7 @@ impl Readiness {
                 _ => Err(()),
             }
         });
-        try_join_all(parts).await.is_ok()
+        Box::pin(try_join_all(parts).map(|ready| ready.is_ok()))
     }
 }
 

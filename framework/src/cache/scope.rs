@@ -56,7 +56,7 @@ impl InformerScope {
     pub(crate) fn may_hold(
         &self,
         metadata: &ObjectMeta,
-        field: impl Fn(&str) -> Option<Field>,
+        field: &dyn Fn(&str) -> Option<Field>,
     ) -> bool {
         let namespace = metadata
             .namespace

@@ -150,7 +150,7 @@ impl<K: Object> Snapshot<K> {
     ) -> Option<Entry<K>> {
         if !self.owners.bears(&key, version.owner_uids()) {
             let owners = version.owner_uids().map(Into::into).collect();
-            self.owners.set(&key, owners);
+            set_owners(&mut self.owners, &key, owners);
         }
         self.each_index(|index| index.set(&key, version));
         self.undecodable += usize::from(entry.undecodable().is_some());
@@ -190,7 +190,7 @@ impl<K: Object> Snapshot<K> {
                 self.namespaces.remove_mut(namespace);
             }
         }
-        self.owners.remove(key);
+        remove_owners(&mut self.owners, key);
         self.each_index(|index| index.remove(key));
         self.len -= 1;
         self.undecodable -= usize::from(old.undecodable().is_some());
@@ -262,4 +262,14 @@ impl<K> fmt::Debug for Snapshot<K> {
             .field("undecodable", &self.undecodable)
             .finish_non_exhaustive()
     }
+}
+
+// Not for each kind anew.
+
+fn set_owners(owners: &mut Inverted<Arc<str>>, key: &ObjectKey, uids: Vec<Arc<str>>) {
+    owners.set(key, uids);
+}
+
+fn remove_owners(owners: &mut Inverted<Arc<str>>, key: &ObjectKey) {
+    owners.remove(key);
 }

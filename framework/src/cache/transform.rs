@@ -6,7 +6,7 @@ use std::{
 
 use crate::{
     metrics::InformerMetrics,
-    resource::{ApiResource, Object, Undecodable},
+    resource::{ApiResource, Object, ObjectKey, ObjectMeta, Undecodable},
 };
 
 /// What a transform may fail with.
@@ -37,16 +37,7 @@ impl<K: Object> Transform<K> {
     /// The object as it is to be stored. Where the function fails, panics or takes away what the object is known
     /// by, the object is not lost: it counts as one that does not decode (design promise R8).
     pub(super) fn apply(&self, mut object: Arc<K>) -> Result<Arc<K>, Box<Undecodable>> {
-        let metadata = object.metadata();
-        let mut undecodable = Undecodable {
-            resource: self.resource.clone(),
-            key: object.key(),
-            uid: metadata.uid.clone(),
-            resource_version: metadata.resource_version.clone(),
-            labels: metadata.labels.clone().unwrap_or_default(),
-            owner_references: metadata.owner_references.clone().unwrap_or_default(),
-            reason: String::new(),
-        };
+        let mut undecodable = undecodable(&self.resource, object.key(), object.metadata());
         // It came just now and nobody else has it.
         let outcome = Arc::get_mut(&mut object).map(|object| {
             let function = AssertUnwindSafe(|| (self.function)(object));
@@ -66,5 +57,18 @@ impl<K: Object> Transform<K> {
         };
         self.metrics.transform_errors.inc();
         Err(Box::new(undecodable))
+    }
+}
+
+/// What it is without a reason.
+fn undecodable(resource: &ApiResource, key: ObjectKey, metadata: &ObjectMeta) -> Undecodable {
+    Undecodable {
+        resource: resource.clone(),
+        key,
+        uid: metadata.uid.clone(),
+        resource_version: metadata.resource_version.clone(),
+        labels: metadata.labels.clone().unwrap_or_default(),
+        owner_references: metadata.owner_references.clone().unwrap_or_default(),
+        reason: String::new(),
     }
 }

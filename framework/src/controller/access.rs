@@ -3,6 +3,7 @@ use std::sync::{Arc, OnceLock};
 use super::{Controller, Environment, Reconciler, Role, Wired};
 use crate::{
     client::{AccessGuard, Client},
+    crd::{CrdError, CustomResourceDefinition},
     events::Recorder,
     resource::{Access, AccessRule, Resource},
 };
@@ -61,7 +62,7 @@ impl<R: Reconciler> Controller<R> {
         if wired.iter().any(|wired| wired.role == Role::Owned) {
             needs = needs.and(AccessRule::of::<R::Resource>(["update"]).subresource("finalizers"));
         }
-        needs.and(self.more.clone())
+        needs.and_all(&self.more)
     }
 
     /// Which of its needs were used, now and while it [runs](Self::run).
@@ -72,13 +73,15 @@ impl<R: Reconciler> Controller<R> {
 
 /// The status of a built-in kind is another controller's.
 fn has_status<K: Resource>() -> bool {
-    K::definition().is_some_and(|definition| {
-        let versions = definition.map(|definition| definition.spec.versions);
-        // One that is wrong is told elsewhere.
-        versions.unwrap_or_default().iter().any(|version| {
-            let subresources = version.subresources.as_ref();
-            subresources.is_some_and(|all| all.status.is_some())
-        })
+    K::definition().is_some_and(defines_status)
+}
+
+fn defines_status(definition: Result<CustomResourceDefinition, CrdError>) -> bool {
+    let versions = definition.map(|definition| definition.spec.versions);
+    // One that is wrong is told elsewhere.
+    versions.unwrap_or_default().iter().any(|version| {
+        let subresources = version.subresources.as_ref();
+        subresources.is_some_and(|all| all.status.is_some())
     })
 }
 

@@ -361,7 +361,7 @@ fn body<C: Object + Serialize>(
     if is_ready(&body, resource) {
         return Ok(body);
     }
-    serde_json::to_vec(&typed(verb, child, resource, key)?).map_err(failed)
+    typed(verb, &body, C::METADATA_ONLY, resource, key)
 }
 
 /// Whether a body begins with its types, as most types are written, and can have no status.
@@ -379,14 +379,15 @@ fn at_version(body: &[u8], version: String) -> Result<Vec<u8>, serde_json::Error
 }
 
 /// The body with `apiVersion` and `kind`, which server-side apply needs and not every type writes.
-fn typed<C: Object + Serialize>(
+fn typed(
     verb: &'static str,
-    child: &C,
+    body: &[u8],
+    metadata_only: bool,
     resource: &ApiResource,
     key: &ObjectKey,
-) -> Result<Value, Error> {
-    let mut body = serde_json::to_value(child)
-        .map_err(|source| Error::serialize(verb, resource, key, source))?;
+) -> Result<Vec<u8>, Error> {
+    let failed = |source| Error::serialize(verb, resource, key, source);
+    let mut body: Value = serde_json::from_slice(body).map_err(failed)?;
     if let Value::Object(fields) = &mut body {
         // Its own subresource where there is one, and never ours.
         fields.remove("status");
@@ -396,7 +397,7 @@ fn typed<C: Object + Serialize>(
             of("kind").unwrap_or_default(),
         );
         // What holds only metadata says only that.
-        if !C::METADATA_ONLY
+        if !metadata_only
             && !found.1.is_empty()
             && found != (&*resource.api_version(), &*resource.kind)
         {
@@ -410,7 +411,7 @@ fn typed<C: Object + Serialize>(
         fields.insert("apiVersion".into(), resource.api_version().into());
         fields.insert("kind".into(), (&*resource.kind).into());
     }
-    Ok(body)
+    serde_json::to_vec(&body).map_err(failed)
 }
 
 /// Whether a cache of which the collection is at `collection` and the child, if it is there, at

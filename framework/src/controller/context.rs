@@ -43,7 +43,9 @@ pub(super) type OwnCount<T> = Arc<Arc<T>>;
 
 /// What all contexts of a controller have in common.
 pub(super) struct Shared<K> {
-    pub(super) hub: Arc<Hub<K>>,
+    pub(super) hub: Arc<Hub>,
+    /// The reconciled kind's cache.
+    pub(super) own: Lister<K>,
     pub(super) client: Client,
     pub(super) events: Recorder,
     pub(super) field_manager: String,

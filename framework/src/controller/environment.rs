@@ -2,7 +2,13 @@ use std::collections::BTreeSet;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::{cache::Informers, client::Client, election::Turn, events::Recorder, metrics::Metrics};
+use crate::{
+    cache::{InformerScope, Informers},
+    client::Client,
+    election::Turn,
+    events::Recorder,
+    metrics::Metrics,
+};
 
 /// What a controller runs in; an operator gives the same to all its controllers.
 #[derive(Clone, Debug)]
@@ -51,5 +57,10 @@ impl Environment {
             turn: None,
             abort: CancellationToken::new(),
         }
+    }
+
+    /// What is read of a kind.
+    pub(super) fn scope(&self) -> InformerScope {
+        InformerScope::all().namespaces(&self.namespaces)
     }
 }

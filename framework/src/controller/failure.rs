@@ -1,4 +1,4 @@
-use std::{any::Any, error::Error as StdError, fmt, time::Duration};
+use std::{error::Error as StdError, fmt, time::Duration};
 
 use super::Error;
 use crate::client;
@@ -89,9 +89,14 @@ impl Failure {
 
 impl<E: StdError + Send + Sync + 'static> From<E> for Failure {
     fn from(error: E) -> Self {
-        let any: &dyn Any = &error;
-        let client = any.downcast_ref::<client::Error>();
-        let ours = any.downcast_ref::<Error>();
+        Self::of(Box::new(error))
+    }
+}
+
+impl Failure {
+    fn of(error: Box<dyn StdError + Send + Sync>) -> Self {
+        let client = error.downcast_ref::<client::Error>();
+        let ours = error.downcast_ref::<Error>();
         let gone = matches!(ours, Some(Error::Gone { .. }));
         let ours = ours.and_then(Error::client);
         let client = client.or(ours);
@@ -100,7 +105,7 @@ impl<E: StdError + Send + Sync + 'static> From<E> for Failure {
         let terminal = client.is_some_and(client::Error::is_not_declared);
         let conflict = client.is_some_and(client::Error::is_conflict);
         Self {
-            error: Box::new(error),
+            error,
             terminal,
             retry_after,
             conflict,

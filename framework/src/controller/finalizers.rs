@@ -112,7 +112,7 @@ pub(super) async fn reconcile<R: Reconciler>(
         let new = new.filter(|name| !present.contains(name));
         present.iter().cloned().chain(new).collect()
     };
-    match Box::pin(set(object, cx, "add the finalizer to", false, change)).await? {
+    match Box::pin(set(object, cx, "add the finalizer to", false, &change)).await? {
         Some(object) => {
             let cx = cx.of(object.clone());
             is_called(&cx);
@@ -182,7 +182,7 @@ async fn clean_up<K: Resource>(mut object: Arc<K>, cx: &Context<K>) -> Result {
             let others = present.iter().filter(|one| ***one != **name);
             others.cloned().collect()
         };
-        match set(object, &cx, "remove the finalizer from", true, change).await? {
+        match set(object, &cx, "remove the finalizer from", true, &change).await? {
             Some(next) => object = next,
             None => break,
         }
@@ -197,7 +197,7 @@ async fn set<K: Resource>(
     cx: &Context<K>,
     verb: &'static str,
     deleting: bool,
-    change: impl Fn(&[String]) -> Vec<String>,
+    change: &(dyn Fn(&[String]) -> Vec<String> + Sync),
 ) -> std::result::Result<Option<Arc<K>>, Error> {
     let uid = object.uid().map(str::to_owned);
     let api = cx.api_of::<K>(&cx.key);

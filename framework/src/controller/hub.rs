@@ -1,4 +1,5 @@
 use std::{
+    any::Any,
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::atomic::{AtomicUsize, Ordering},
@@ -18,24 +19,22 @@ use super::{
     paused::Paused,
     read_your_writes::ReadYourWrites,
     readers::Readers,
-    sources::informer,
 };
 use crate::{
-    cache::Lister,
     metrics::ControllerMetrics,
     queue::{Priority, RateLimiter, WorkQueue},
-    resource::{ApiResource, ObjectKey, Resource},
+    resource::ObjectKey,
 };
 
 /// Where events become keys: shared by the listeners, the workers and the contexts of a controller.
-pub(super) struct Hub<K> {
+pub(super) struct Hub {
     pub(super) name: String,
+    /// The reconciled kind's.
+    pub(super) kind: &'static str,
     pub(super) queue: WorkQueue<ObjectKey, Causes>,
     pub(super) states: KeyStates,
-    pub(super) writes: ReadYourWrites<Causes>,
+    pub(super) writes: ReadYourWrites,
     pub(super) metrics: ControllerMetrics,
-    /// The reconciled kind's cache.
-    pub(super) own: Lister<K>,
     /// The caches of all wired kinds.
     pub(super) readers: Readers,
     pub(super) paused: Paused,
@@ -52,8 +51,13 @@ pub(super) struct Hub<K> {
 /// So many keys may wait for a worker before sources of the user have to wait.
 const ROOM: usize = 1024;
 
-impl<K: Resource> Hub<K> {
-    pub(super) fn new(name: String, limiter: impl RateLimiter, environment: &Environment) -> Self {
+impl Hub {
+    pub(super) fn new(
+        name: String,
+        kind: &'static str,
+        limiter: Box<dyn RateLimiter>,
+        environment: &Environment,
+    ) -> Self {
         let metrics = environment.metrics.controller(&name);
         let queue = WorkQueue::<ObjectKey>::builder()
             .limiter(limiter)
@@ -62,10 +66,9 @@ impl<K: Resource> Hub<K> {
             .build();
         let writes = environment.metrics.read_your_writes(&name);
         Self {
-            writes: ReadYourWrites::new(queue.clone(), writes, || Cause::Missing.into()),
+            writes: ReadYourWrites::new(queue.clone(), writes),
             queue,
             states: KeyStates::default(),
-            own: informer::<K>(environment, &ApiResource::of::<K>()).lister(),
             readers: Readers::default(),
             paused: Paused::new(&metrics.paused),
             generations: None,
@@ -74,6 +77,7 @@ impl<K: Resource> Hub<K> {
             pressed: AtomicUsize::new(0),
             metrics,
             name,
+            kind,
         }
     }
 
@@ -106,14 +110,13 @@ impl<K: Resource> Hub<K> {
         }
     }
 
-    /// Whether a change of the reconciled object from `old` to `new` is our own status and nothing
+    /// Whether a change of the reconciled object from version `old` to `new` is our own status and nothing
     /// else. If that is not known yet, the key is added when it is, should it have to be.
-    pub(super) fn is_echo(&self, old: &K, new: &K) -> bool {
-        let (Some(old), Some(version)) = (old.resource_version(), new.resource_version()) else {
+    pub(super) fn is_echo(&self, key: &ObjectKey, old: Option<&str>, new: Option<&str>) -> bool {
+        let (Some(old), Some(version)) = (old, new) else {
             return false;
         };
-        let key = new.key();
-        let verdict = self.states.with(&key, |state| {
+        let verdict = self.states.with(key, |state| {
             Some(state.own_writes.as_mut()?.judge(old, version))
         });
         match verdict.flatten().unwrap_or(Verdict::Foreign) {
@@ -132,19 +135,18 @@ impl<K: Resource> Hub<K> {
         what: impl fmt::Display,
         call: impl FnOnce() -> T,
     ) -> Option<T> {
-        match catch_unwind(AssertUnwindSafe(call)) {
-            Ok(value) => Some(value),
-            Err(panic) => {
-                self.metrics.handler_panics.inc();
-                tracing::error!(
-                    controller = self.name,
-                    "{what} of {} panicked: {}",
-                    K::KIND,
-                    message(&*panic)
-                );
-                None
-            }
-        }
+        let called = catch_unwind(AssertUnwindSafe(call));
+        called.map_err(|panic| self.panicked(&what, &*panic)).ok()
+    }
+
+    fn panicked(&self, what: &dyn fmt::Display, panic: &(dyn Any + Send)) {
+        self.metrics.handler_panics.inc();
+        tracing::error!(
+            controller = self.name,
+            "{what} of {} panicked: {}",
+            self.kind,
+            message(panic)
+        );
     }
 }
 
@@ -165,13 +167,13 @@ impl Drop for Pressed<'_> {
 }
 
 /// A status write that is under way: events of the object are parked until it ends, however it ends.
-pub(super) struct WriteGuard<'a, K: Resource> {
-    hub: &'a Hub<K>,
+pub(super) struct WriteGuard<'a> {
+    hub: &'a Hub,
     key: &'a ObjectKey,
 }
 
-impl<'a, K: Resource> WriteGuard<'a, K> {
-    pub(super) fn new(hub: &'a Hub<K>, key: &'a ObjectKey) -> Self {
+impl<'a> WriteGuard<'a> {
+    pub(super) fn new(hub: &'a Hub, key: &'a ObjectKey) -> Self {
         hub.states.with(key, |state| {
             state.own_writes.get_or_insert_default().begin();
         });
@@ -179,7 +181,7 @@ impl<'a, K: Resource> WriteGuard<'a, K> {
     }
 }
 
-impl<K: Resource> Drop for WriteGuard<'_, K> {
+impl Drop for WriteGuard<'_> {
     fn drop(&mut self) {
         let ended = self
             .hub

@@ -26,14 +26,18 @@ struct Reader {
 
 impl Readers {
     pub(super) fn insert<C: Object>(&self, resource: &ApiResource, lister: Lister<C>) {
+        self.add(TypeId::of::<C>(), resource, Box::new(lister));
+    }
+
+    fn add(&self, id: TypeId, resource: &ApiResource, lister: Box<dyn Any + Send + Sync>) {
         let mut listers = self.listers.write().unwrap_or_else(PoisonError::into_inner);
-        let readers = listers.entry(TypeId::of::<C>()).or_default();
+        let readers = listers.entry(id).or_default();
         let known = readers.iter_mut().find(|one| one.resource == *resource);
         match known {
             Some(reader) => reader.sources += 1,
             None => readers.push(Reader {
                 resource: resource.clone(),
-                lister: Box::new(lister),
+                lister,
                 sources: 1,
             }),
         }
@@ -41,8 +45,12 @@ impl Readers {
 
     /// Takes back one [`insert`](Self::insert).
     pub(super) fn remove<C: Object>(&self, resource: &ApiResource) {
+        self.take_back(TypeId::of::<C>(), resource);
+    }
+
+    fn take_back(&self, id: TypeId, resource: &ApiResource) {
         let mut listers = self.listers.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(readers) = listers.get_mut(&TypeId::of::<C>()) {
+        if let Some(readers) = listers.get_mut(&id) {
             let known = readers.iter_mut().find(|one| one.resource == *resource);
             known.into_iter().for_each(|reader| reader.sources -= 1);
             readers.retain(|reader| reader.sources > 0);

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use super::{hub::Hub, key_states::LastFailure, status::ControllerStatus};
 use crate::{
     queue::{KeyState, Priority, QueuedKey},
-    resource::{ObjectKey, Resource},
+    resource::ObjectKey,
 };
 
 /// What a controller does at one moment, key by key, for people to look at: see
@@ -103,7 +103,7 @@ pub(super) struct Parked {
     pub(super) waits_for: Vec<String>,
 }
 
-impl<K: Resource> Hub<K> {
+impl Hub {
     /// What the controller does now, with `limit` keys of each kind at most.
     pub(super) fn report(&self, status: &ControllerStatus, limit: usize) -> ControllerReport {
         let now = Instant::now();
@@ -132,7 +132,7 @@ impl<K: Resource> Hub<K> {
         let known = self.states.len();
         ControllerReport {
             name: self.name.clone(),
-            kind: K::KIND.into(),
+            kind: self.kind.into(),
             status: status.to_string(),
             workers: self.metrics.max_concurrent.get() as usize,
             running: self.metrics.active_workers.get() as usize,

@@ -1,6 +1,6 @@
 use std::{pin::pin, sync::Arc, task::Poll, time::Duration};
 
-use futures_util::poll;
+use futures_util::{future::BoxFuture, poll};
 use prometheus::Gauge;
 use tokio::{
     task::{JoinSet, coop},
@@ -15,11 +15,13 @@ use super::{
     cancellation::Cancellation,
     causes::Causes,
     context::{OwnCount, Shared},
+    hub::Hub,
     last_status::LastStatus,
-    settle::settle,
+    settle::{Ended, settle},
     wanted::Wanted,
 };
 use crate::{
+    client::Client,
     election::Permit,
     queue::Work,
     resource::{ObjectKey, Resource},
@@ -109,34 +111,56 @@ pub(super) async fn work<R: Reconciler>(
             }
         });
     }
-    let (settler, stop) = (shared.clone(), cancel.clone());
-    workers.spawn(async move {
-        let settling = settler.hub.writes.settle(&settler.client);
-        stop.run_until_cancelled(settling).await;
-    });
-    let (mut broken, mut aborted) = (None, false);
-    loop {
-        let ended = tokio::select! {
-            ended = workers.join_next() => ended,
-            () = abort.cancelled(), if !aborted => {
-                aborted = true;
-                workers.abort_all();
-                continue;
+    let settler = Settler {
+        hub: shared.hub.clone(),
+        client: shared.client.clone(),
+    };
+    settler.spawn(&mut workers, cancel);
+    join(workers, abort).await;
+}
+
+/// Asks the API server what the caches do not tell, as long as the workers work.
+struct Settler {
+    hub: Arc<Hub>,
+    client: Client,
+}
+
+impl Settler {
+    fn spawn(self, workers: &mut JoinSet<()>, stop: CancellationToken) {
+        workers.spawn(async move {
+            let settling = self.hub.writes.settle(&self.client);
+            stop.run_until_cancelled(settling).await;
+        });
+    }
+}
+
+/// Returns when the last worker has ended.
+fn join(mut workers: JoinSet<()>, abort: CancellationToken) -> BoxFuture<'static, ()> {
+    Box::pin(async move {
+        let (mut broken, mut aborted) = (None, false);
+        loop {
+            let ended = tokio::select! {
+                ended = workers.join_next() => ended,
+                () = abort.cancelled(), if !aborted => {
+                    aborted = true;
+                    workers.abort_all();
+                    continue;
+                }
+            };
+            match ended {
+                None => break,
+                Some(Err(error)) if error.is_panic() => {
+                    // The user's code is caught further in: this is a defect of ours, and too few are left to go on.
+                    workers.abort_all();
+                    broken = Some(error.into_panic());
+                }
+                Some(_) => {}
             }
-        };
-        match ended {
-            None => break,
-            Some(Err(error)) if error.is_panic() => {
-                // The user's code is caught further in: this is a defect of ours, and too few are left to go on.
-                workers.abort_all();
-                broken = Some(error.into_panic());
-            }
-            Some(_) => {}
         }
-    }
-    if let Some(panic) = broken {
-        std::panic::resume_unwind(panic);
-    }
+        if let Some(panic) = broken {
+            std::panic::resume_unwind(panic);
+        }
+    })
 }
 
 struct Worker<R: Reconciler> {
@@ -168,7 +192,7 @@ impl<R: Reconciler> Worker<R> {
         let generations = hub.generations.as_ref();
         let generation = generations.map(|generations| generations.begin(key));
         // Level, not edge: what the cache has now is what counts.
-        let object = match hub.own.get(key) {
+        let object = match self.shared.own.get(key) {
             Ok(object) => object,
             // Its cache has told why. The next version that decodes leads here again.
             Err(_undecodable) => return None,
@@ -228,7 +252,13 @@ impl<R: Reconciler> Worker<R> {
         let call = call(&*self.reconciler, object, &context, self.timeout, outdated);
         let outcome = call.instrument(span.clone()).await;
         hub.metrics.seconds.observe(start.elapsed().as_secs_f64());
-        span.in_scope(|| settle(verb, &context, outcome, work))
+        let ended = Ended {
+            verb,
+            key: &context.key,
+            run,
+            exists: context.object.is_some(),
+        };
+        span.in_scope(|| settle(&self.shared.hub, &ended, outcome, work))
     }
 
     /// Whether nothing is to be done for the object, by its annotation.

@@ -1,36 +1,51 @@
 use std::time::Duration;
 
 use super::{
-    Context, Failure,
+    Failure,
     action::{Action, Next},
     call::Outcome,
     causes::{Cause, Causes},
+    hub::Hub,
     key_states::LastFailure,
 };
 use crate::{
     queue::{Priority, Work},
-    resource::{ObjectKey, Resource},
+    resource::ObjectKey,
 };
 
+/// A call that has ended.
+pub(super) struct Ended<'a> {
+    /// What it did.
+    pub(super) verb: &'static str,
+    pub(super) key: &'a ObjectKey,
+    pub(super) run: u64,
+    /// Whether the object was there.
+    pub(super) exists: bool,
+}
+
 /// What becomes of a key after its call. The work is given back if all that is left is to say that it is done.
-pub(super) fn settle<K: Resource>(
-    verb: &str,
-    context: &Context<K>,
+pub(super) fn settle(
+    hub: &Hub,
+    ended: &Ended<'_>,
     outcome: Outcome,
     mut work: Work<ObjectKey, Causes>,
 ) -> Option<Work<ObjectKey, Causes>> {
-    let hub = &context.shared.hub;
-    let key = &context.key;
+    let Ended {
+        verb,
+        key,
+        run,
+        exists,
+    } = *ended;
     let mut reason = &hub.metrics.requeues.error;
     let failure = match outcome {
         Outcome::Done(action) => {
             // What an earlier run applied and this one did not is not ours to skip any more.
             hub.states.with(key, |state| {
-                state.applied.retain(|applied| applied.run == context.run);
-                state.succeeded = context.run;
+                state.applied.retain(|applied| applied.run == run);
+                state.succeeded = run;
                 state.failure = None;
             });
-            return again(context, action, work);
+            return again(hub, action, work);
         }
         Outcome::Gone => {
             hub.metrics.success.inc();
@@ -39,13 +54,13 @@ pub(super) fn settle<K: Resource>(
             return Some(work);
         }
         // No failure either: the event that tells of it is on its way.
-        Outcome::Failed(failure) if failure.is_gone() && context.object.is_some() => {
+        Outcome::Failed(failure) if failure.is_gone() && exists => {
             hub.metrics.requeue.inc();
             hub.metrics.requeues.gone.inc();
             work.priority = work.priority.min(Priority::Normal);
             work.note = Cause::Retry.into();
             work.retry(Duration::ZERO);
-            tracing::debug!("{verb} {} {key} ended: {failure}", K::KIND);
+            tracing::debug!("{verb} {} {key} ended: {failure}", hub.kind);
             return None;
         }
         Outcome::Failed(failure) => {
@@ -74,22 +89,22 @@ pub(super) fn settle<K: Resource>(
     // What it did not come to may still be as the last good run left it. Of the failed ones between
     // nothing is kept: a child that each of them names anew must not add up.
     hub.states.with(key, |state| {
-        let runs = [state.succeeded, context.run];
+        let runs = [state.succeeded, run];
         state.applied.retain(|applied| runs.contains(&applied.run));
         state.failure = Some(LastFailure::of(&failure));
     });
     hub.metrics.error.inc();
     hub.metrics.errors.inc();
-    let kind = K::KIND;
+    let kind = hub.kind;
     if failure.is_terminal() {
         hub.metrics.terminal_errors.inc();
         tracing::error!("{verb} {kind} {key} failed (not retried): {failure}");
-        if context.object.is_none() {
+        if !exists {
             hub.states.remove(key);
             hub.writes.forget(key);
             return Some(work);
         }
-        return rest(context, work, Priority::Low);
+        return rest(hub, work, Priority::Low);
     }
     reason.inc();
     work.priority = work.priority.min(Priority::Normal);
@@ -104,19 +119,18 @@ pub(super) fn settle<K: Resource>(
 }
 
 /// After a reconcile that went well.
-fn again<K: Resource>(
-    context: &Context<K>,
+fn again(
+    hub: &Hub,
     action: Action,
     mut work: Work<ObjectKey, Causes>,
 ) -> Option<Work<ObjectKey, Causes>> {
-    let hub = &context.shared.hub;
     let carried = work.priority.min(Priority::Normal);
     work.priority = action.priority.unwrap_or(carried);
     work.note = Cause::Requeue.into();
     match action.next {
         Next::Change => {
             hub.metrics.success.inc();
-            rest(context, work, action.priority.unwrap_or(Priority::Low))
+            rest(hub, work, action.priority.unwrap_or(Priority::Low))
         }
         Next::After(delay) => {
             hub.metrics.requeue_after.inc();
@@ -135,12 +149,11 @@ fn again<K: Resource>(
 }
 
 /// Nothing until something changes, or until the controller's interval has passed.
-fn rest<K>(
-    context: &Context<K>,
+fn rest(
+    hub: &Hub,
     mut work: Work<ObjectKey, Causes>,
     priority: Priority,
 ) -> Option<Work<ObjectKey, Causes>> {
-    let hub = &context.shared.hub;
     let Some(pace) = &hub.pace else {
         return Some(work);
     };

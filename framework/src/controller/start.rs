@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use futures_util::future::join_all;
+use futures_util::future::{BoxFuture, join_all};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -13,11 +13,12 @@ use super::{
     hub::Hub,
     pace::Pace,
     run::{self, Course},
-    sources::{Connection, Inlet, Wiring},
+    sources::{Connection, Inlet, Wiring, informer},
 };
 use crate::{
+    client::Client,
     election::{Permit, Turn},
-    resource::Resource,
+    resource::{ApiResource, Resource},
 };
 
 /// Everything of a controller from its first listener to its last reconcile.
@@ -52,7 +53,7 @@ pub(super) async fn run<R: Reconciler>(
         ..
     } = controller;
     let _stopped = Stopped(status.clone());
-    let mut hub = Hub::new(name, limiter, &environment);
+    let mut hub = Hub::new(name, R::Resource::KIND, limiter, &environment);
     hub.metrics.max_concurrent.set(concurrency as f64);
     hub.pace = every.map(Pace::new);
     hub.generations = newest_only.then(Generations::default);
@@ -68,7 +69,8 @@ pub(super) async fn run<R: Reconciler>(
     let (turn, catch_up) = (environment.turn.clone(), environment.catch_up);
     let abort = environment.abort.clone();
     let own: Box<dyn Wiring<R::Resource>> = Box::new(own);
-    let inlet = Inlet::open_to(&hub);
+    let cache = informer::<R::Resource>(&environment, &ApiResource::of::<R::Resource>()).lister();
+    let inlet = Inlet::open_to(&hub, &cache);
     let wirings = [own].into_iter().chain(wirings);
     let mut connections: Vec<_> = wirings
         .map(|wiring| wiring.connect(&environment, &inlet))
@@ -77,9 +79,10 @@ pub(super) async fn run<R: Reconciler>(
         connection.make_readable(&hub.readers);
     }
     children.connect(&environment);
-    let added = sources.start(&environment, &hub, &guard);
+    let added = sources.start(&environment, &inlet, &guard);
     let shared = Arc::new(Shared {
         hub: hub.clone(),
+        own: cache,
         client,
         events: environment
             .events
@@ -101,12 +104,11 @@ pub(super) async fn run<R: Reconciler>(
         None
     };
     if let Some(permit) = permit
-        && caught_up(&shared, catch_up, &cancel).await
+        && caught_up(&hub, &shared.client, catch_up, &cancel).await
     {
         status.working();
         tracing::info!(controller = hub.name, workers = concurrency, "working");
-        let pumps = connections.iter_mut().filter_map(|one| one.pump.take());
-        let mut pumps: JoinSet<()> = pumps.collect();
+        let mut pumps = pump(&mut connections);
         let course = Course {
             concurrency,
             timeout,
@@ -119,16 +121,16 @@ pub(super) async fn run<R: Reconciler>(
     }
     hub.queue.shut_down();
     added.stop().await;
-    join_all(connections.into_iter().map(|one| one.end(&hub))).await;
+    end(connections, &hub).await;
 }
 
 /// Waits until every wired kind has synced. `false` if that will not be.
-async fn sync(
-    name: &str,
+fn sync<'a>(
+    name: &'a str,
     connections: &mut [Connection],
     status: &ControllerStatus,
-    cancel: &CancellationToken,
-) -> bool {
+    cancel: &'a CancellationToken,
+) -> BoxFuture<'a, bool> {
     let mut statuses = Vec::new();
     let mut synced = Vec::new();
     for connection in connections.iter_mut() {
@@ -139,39 +141,56 @@ async fn sync(
         ));
     }
     status.syncing(statuses);
-    match cancel.run_until_cancelled(join_all(synced)).await {
-        Some(all) if all.iter().all(|synced| *synced) => true,
-        Some(_) => {
-            tracing::warn!(controller = name, "not started: its informers were stopped");
-            false
+    Box::pin(async move {
+        match cancel.run_until_cancelled(join_all(synced)).await {
+            Some(all) if all.iter().all(|synced| *synced) => true,
+            Some(_) => {
+                tracing::warn!(controller = name, "not started: its informers were stopped");
+                false
+            }
+            None => false,
         }
-        None => false,
-    }
+    })
 }
 
 /// Waits, where it has to be, until this process leads, and gives what to ask then before each reconcile. `None`
 /// if that will not be.
-async fn its_turn(
+fn its_turn<'a>(
     turn: Option<Turn>,
-    status: &ControllerStatus,
-    cancel: &CancellationToken,
-) -> Option<Option<Permit>> {
-    let Some(turn) = turn else {
-        return Some(None);
-    };
-    status.standing_by();
-    cancel.run_until_cancelled(turn.come()).await.map(Some)
+    status: &'a ControllerStatus,
+    cancel: &'a CancellationToken,
+) -> BoxFuture<'a, Option<Option<Permit>>> {
+    Box::pin(async move {
+        let Some(turn) = turn else {
+            return Some(None);
+        };
+        status.standing_by();
+        cancel.run_until_cancelled(turn.come()).await.map(Some)
+    })
 }
 
 /// Waits, where it has to be, until the caches have what another process wrote. `false` if that will
 /// not be.
-async fn caught_up<K: Resource>(
-    shared: &Shared<K>,
+fn caught_up<'a>(
+    hub: &Hub,
+    client: &'a Client,
     needed: bool,
-    cancel: &CancellationToken,
-) -> bool {
-    let catch_up = shared.hub.writes.catch_up(&shared.client);
-    !needed || cancel.run_until_cancelled(catch_up).await.is_some()
+    cancel: &'a CancellationToken,
+) -> BoxFuture<'a, bool> {
+    let catch_up = hub.writes.catch_up(client);
+    Box::pin(async move { !needed || cancel.run_until_cancelled(catch_up).await.is_some() })
+}
+
+/// Starts what has to run while the controller works.
+fn pump(connections: &mut [Connection]) -> JoinSet<()> {
+    let pumps = connections.iter_mut();
+    pumps.filter_map(|one| one.pump.take()).collect()
+}
+
+fn end(connections: Vec<Connection>, hub: &Hub) -> BoxFuture<'_, ()> {
+    Box::pin(async move {
+        join_all(connections.into_iter().map(|one| one.end(hub))).await;
+    })
 }
 
 /// Says in the status that the controller has ended, however it ends.

@@ -4,7 +4,7 @@ use std::{
 };
 
 use super::{ControllerReport, hub::Hub};
-use crate::{cache::InformerStatus, resource::Resource};
+use crate::cache::InformerStatus;
 
 /// How a controller is doing, for readiness checks. Cloning shares it.
 ///
@@ -58,7 +58,7 @@ impl ControllerStatus {
         *self.phase() = Phase::Working;
     }
 
-    pub(super) fn reports<K: Resource>(&self, hub: &Arc<Hub<K>>) {
+    pub(super) fn reports(&self, hub: &Arc<Hub>) {
         let hub = Arc::downgrade(hub);
         let report = move |status: &Self, limit| Some(hub.upgrade()?.report(status, limit));
         self.reporter.set(Box::new(report)).ok();

@@ -65,14 +65,14 @@ impl<K: Resource> Context<K> {
         // Only a field selector needs it, which few caches have.
         let written = std::cell::OnceCell::new();
         let field = |path: &str| {
-            let object = written.get_or_init(|| serde_json::to_value(answer).ok());
+            let object = written.get_or_init(|| read(serde_json::to_vec(answer)));
             Field::at(path, object.as_ref()?)
         };
         let writes = &self.shared.hub.writes;
         writes.wrote(&self.key, resource, answer, field);
     }
 
-    fn begin<'a>(&'a self, resource: &'a ApiResource, object: &'a ObjectKey) -> UnderWay<'a, K> {
+    fn begin<'a>(&'a self, resource: &'a ApiResource, object: &'a ObjectKey) -> UnderWay<'a> {
         self.shared.hub.metrics.writes_sent.inc();
         UnderWay {
             hub: &self.shared.hub,
@@ -85,15 +85,15 @@ impl<K: Resource> Context<K> {
 }
 
 /// A write that was begun. If it is dropped without an answer, nobody knows whether it was done.
-struct UnderWay<'a, K: Resource> {
-    hub: &'a Hub<K>,
+struct UnderWay<'a> {
+    hub: &'a Hub,
     key: &'a ObjectKey,
     resource: &'a ApiResource,
     object: &'a ObjectKey,
     counts: bool,
 }
 
-impl<K: Resource> UnderWay<'_, K> {
+impl UnderWay<'_> {
     /// It has ended, one way or the other.
     fn settled<T>(mut self, answer: Result<T, client::Error>) -> Result<T, client::Error> {
         self.counts &= answer.as_ref().is_err_and(may_be_done);
@@ -101,7 +101,7 @@ impl<K: Resource> UnderWay<'_, K> {
     }
 }
 
-impl<K: Resource> Drop for UnderWay<'_, K> {
+impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
         if self.counts {
             self.hub
@@ -109,6 +109,10 @@ impl<K: Resource> Drop for UnderWay<'_, K> {
                 .unknown(self.key, self.resource, self.object);
         }
     }
+}
+
+fn read(json: serde_json::Result<Vec<u8>>) -> Option<serde_json::Value> {
+    serde_json::from_slice(&json.ok()?).ok()
 }
 
 /// Whether an object whose deletion was answered with it is there still.

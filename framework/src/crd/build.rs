@@ -12,7 +12,7 @@ use super::{
     annotations::{self, Annotations, Scale},
     structural::{self, Problem},
 };
-use crate::resource::{ObjectMeta, Resource, Scope};
+use crate::resource::{ApiResource, ObjectMeta, Resource};
 
 /// Describes one type, nested types within it.
 pub type Describe = fn(&mut SchemaGenerator) -> schemars::Schema;
@@ -82,8 +82,15 @@ pub const fn check_scale(spec: u8, status: u8) {
 pub fn build_crd<K: Resource>(
     declaration: &Declaration,
 ) -> Result<CustomResourceDefinition, CrdError> {
+    build(&ApiResource::of::<K>(), declaration)
+}
+
+fn build(
+    resource: &ApiResource,
+    declaration: &Declaration,
+) -> Result<CustomResourceDefinition, CrdError> {
     let fail = |Problem { path, text }: Problem| CrdError {
-        kind: K::KIND.to_owned(),
+        kind: resource.kind.to_string(),
         path,
         problem: text,
     };
@@ -98,7 +105,7 @@ pub fn build_crd<K: Resource>(
             text: format!("the schema does not fit Kubernetes' form: {error}"),
         })
     })?;
-    Ok(definition::<K>(declaration, schema, columns, scale))
+    Ok(definition(resource, declaration, schema, columns, scale))
 }
 
 /// The schema of whole objects.
@@ -129,7 +136,8 @@ fn schema(declaration: &Declaration) -> Result<Value, Problem> {
     Ok(schema)
 }
 
-fn definition<K: Resource>(
+fn definition(
+    resource: &ApiResource,
     declaration: &Declaration,
     schema: JSONSchemaProps,
     columns: Vec<CustomResourceColumnDefinition>,
@@ -151,29 +159,29 @@ fn definition<K: Resource>(
         .map(|_| CustomResourceSubresourceStatus(json!({})));
     let subresources = (status.is_some() || scale.is_some())
         .then_some(CustomResourceSubresources { scale, status });
-    let scope = if <K::Scope as Scope>::NAMESPACED {
+    let scope = if resource.namespaced {
         "Namespaced"
     } else {
         "Cluster"
     };
     CustomResourceDefinition {
         metadata: ObjectMeta {
-            name: Some(format!("{}.{}", K::PLURAL, K::GROUP)),
+            name: Some(format!("{}.{}", resource.plural, resource.group)),
             ..ObjectMeta::default()
         },
         spec: CustomResourceDefinitionSpec {
-            group: K::GROUP.to_owned(),
+            group: resource.group.to_string(),
             scope: scope.to_owned(),
             names: CustomResourceDefinitionNames {
-                kind: K::KIND.to_owned(),
-                list_kind: Some(format!("{}List", K::KIND)),
-                plural: K::PLURAL.to_owned(),
+                kind: resource.kind.to_string(),
+                list_kind: Some(format!("{}List", resource.kind)),
+                plural: resource.plural.to_string(),
                 singular: Some(declaration.singular.to_owned()),
                 short_names: owned(declaration.short_names),
                 categories: owned(declaration.categories),
             },
             versions: vec![CustomResourceDefinitionVersion {
-                name: K::VERSION.to_owned(),
+                name: resource.version.to_string(),
                 served: true,
                 storage: true,
                 additional_printer_columns: Some(columns),

@@ -1,21 +1,23 @@
+mod parts;
 mod work;
 
 use std::{
-    collections::BTreeMap,
     fmt,
     hash::Hash,
     panic::Location,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
+
+use parts::PartsProgress;
 
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Event, EventStream, Index, IndexHandle, InformerMode, InformerScope, InformerStatus,
-    ListBudget, ListenerOptions, Lister, ListerWatcher, Namespaces, Readiness, Store, Subscription,
+    Event, EventStream, Index, IndexHandle, InformerScope, InformerStatus, ListBudget,
+    ListenerOptions, Lister, ListerWatcher, Namespaces, Readiness, Store, Subscription,
     event_stream,
     follower::{Follow, Follower},
     kind_options::KindOptions,
@@ -54,7 +56,7 @@ struct Shared<K> {
     /// Of the whole.
     progress: Arc<Progress>,
     /// Of each namespace that is read; `None` is all of them.
-    parts: Mutex<BTreeMap<Option<String>, Arc<Progress>>>,
+    parts: PartsProgress,
     metrics: InformerMetrics,
     /// Until the informer ends.
     series: Mutex<Option<Use>>,
@@ -69,6 +71,9 @@ struct Shared<K> {
     listeners: Arc<Listeners<K>>,
     work: Mutex<Option<Work<K>>>,
 }
+
+/// Gives what a namespace is read from; `None` if it cannot be read.
+pub(super) type Source<L> = Box<dyn FnMut(Option<&str>) -> Option<L> + Send>;
 
 type Work<K> = Box<dyn FnOnce(Arc<Shared<K>>) -> BoxFuture<'static, ()> + Send>;
 
@@ -101,9 +106,8 @@ impl<K: Object> SharedInformer<K> {
         let resource = source.resource().clone();
         let mut source = Some(source);
         let options = KindOptions::default();
-        Self::of_sources(resource, scope, metrics, budget, options, move |_| {
-            source.take()
-        })
+        let source = Box::new(move |_: Option<&str>| source.take());
+        Self::of_sources(resource, scope, metrics, budget, options, source)
     }
 
     /// An informer of several sources: `source` is called for each namespace of `scope` when it is to
@@ -117,14 +121,8 @@ impl<K: Object> SharedInformer<K> {
     ) -> Self {
         let scope = scope.normalized(resource.namespaced);
         let options = KindOptions::default();
-        Self::of_sources(
-            resource,
-            scope,
-            metrics,
-            budget,
-            options,
-            move |namespace| Some(source(namespace)),
-        )
+        let source = Box::new(move |namespace: Option<&str>| Some(source(namespace)));
+        Self::of_sources(resource, scope, metrics, budget, options, source)
     }
 
     pub(super) fn of_sources<L: ListerWatcher<K>>(
@@ -133,7 +131,7 @@ impl<K: Object> SharedInformer<K> {
         metrics: InformerMetrics,
         budget: ListBudget,
         options: KindOptions<K>,
-        source: impl FnMut(Option<&str>) -> Option<L> + Send + 'static,
+        source: Source<L>,
     ) -> Self {
         let store = match options.packing {
             Some(packing) => Store::packed(packing),
@@ -154,7 +152,7 @@ impl<K: Object> SharedInformer<K> {
             scope,
             lister: store.lister(),
             progress: Arc::new(progress),
-            parts: Mutex::default(),
+            parts: PartsProgress::default(),
             metrics,
             series: Mutex::new(Some(series)),
             budget,
@@ -333,30 +331,21 @@ impl<K: Object> SharedInformer<K> {
     pub fn status(&self) -> InformerStatus {
         let shared = &self.shared;
         let snapshot = shared.lister.snapshot();
-        let parts: Vec<_> = shared.parts().values().cloned().collect();
-        let mut errors = parts.iter().filter_map(|part| part.last_error());
-        let first_error = errors.next();
-        let last_error = first_error.map(|error| match errors.count() {
-            0 => error,
-            others => format!("{error} (and {others} more)"),
-        });
-        let busy = |mode: &InformerMode| *mode != InformerMode::Watching;
-        let mode = parts.iter().map(|part| part.mode()).find(busy);
-        let whole = shared.progress.mode();
-        InformerStatus {
+        let status = InformerStatus {
             resource: shared.resource.clone(),
             scope: shared.scope.clone(),
             synced: self.has_synced(),
-            mode: mode.filter(|_| !busy(&whole)).unwrap_or(whole),
-            last_error,
-            not_served: parts.iter().any(|part| part.not_served()),
-            forbidden: parts.iter().any(|part| part.forbidden()),
-            silent_for: parts.iter().filter_map(|part| part.silent_for()).max(),
+            mode: shared.progress.mode(),
+            last_error: None,
+            not_served: false,
+            forbidden: false,
+            silent_for: None,
             objects: snapshot.len(),
             undecodable: snapshot.undecodable(),
-            parts: parts.iter().map(|part| part.status()).collect(),
+            parts: Vec::new(),
             telling: shared.listeners.telling(),
-        }
+        };
+        shared.parts.complete(status)
     }
 
     /// The kind.
@@ -384,10 +373,6 @@ impl<K: Object> SharedInformer<K> {
 }
 
 impl<K> Shared<K> {
-    fn parts(&self) -> MutexGuard<'_, BTreeMap<Option<String>, Arc<Progress>>> {
-        self.parts.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn take_work(&self) -> Option<Work<K>> {
         let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
         work.take()
@@ -396,7 +381,7 @@ impl<K> Shared<K> {
     fn end(&self) {
         self.listeners.close();
         self.progress.stopped();
-        self.parts().values().for_each(|part| part.stopped());
+        self.parts.all().iter().for_each(|part| part.stopped());
         self.ready.send_if_modified(|ready| {
             let is_waited_for = *ready == Ready::NotYet;
             if is_waited_for {

@@ -8,11 +8,17 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use super::Shared;
+use super::{Shared, Source};
 use crate::{
     cache::{
-        Event, InformerMode, ListerWatcher, Reflector, follower::Reached, listener::Listener,
-        origin::Origin, parts::Parts, processor::Processor, progress::Progress, readiness::Ready,
+        Event, InformerMode, ListerWatcher, Reflector,
+        follower::Reached,
+        listener::Listener,
+        origin::Origin,
+        parts::{Changes, Parts},
+        processor::Processor,
+        progress::Progress,
+        readiness::Ready,
         sizes::Sizes,
     },
     client::drop_elsewhere,
@@ -25,7 +31,7 @@ const FEW: usize = 16;
 impl<K: Object> Shared<K> {
     pub(super) async fn work<L: ListerWatcher<K>>(
         self: Arc<Self>,
-        mut source: impl FnMut(Option<&str>) -> Option<L> + Send,
+        mut source: Source<L>,
         mut processor: Processor<K>,
         mut sizes: Option<Sizes<K>>,
     ) {
@@ -80,10 +86,8 @@ impl<K: Object> Shared<K> {
             }
             let took = taken.elapsed().as_secs_f64();
             self.metrics.processing.observe(took);
-            if let Some(namespace) = parts.finish(part)
-                && let Some(progress) = self.parts().get(namespace)
-            {
-                progress.synced();
+            if let Some(namespace) = parts.finish(part) {
+                self.parts.synced(namespace);
             }
             if let Some(sizes) = sizes.as_mut().filter(|_| parts.have_synced()) {
                 sizes.changed(processor.store().working());
@@ -97,23 +101,20 @@ impl<K: Object> Shared<K> {
     /// gives the deletions that follow.
     fn follow<L: ListerWatcher<K>>(
         &self,
-        source: &mut impl FnMut(Option<&str>) -> Option<L>,
+        source: &mut Source<L>,
         parts: &mut Parts<K>,
         processor: &mut Processor<K>,
     ) -> Vec<Event<K>> {
         self.progress.enter(InformerMode::Watching);
-        let wanted: BTreeSet<Option<String>> = match self.scope.namespaces.names() {
-            None => BTreeSet::from([None]),
-            Some(names) => names.into_iter().map(Some).collect(),
-        };
-        let present: BTreeSet<_> = parts.namespaces().cloned().collect();
+        let Changes { gone, new } = parts.changes(&self.scope.namespaces);
         let mut events = Vec::new();
-        for namespace in present.difference(&wanted) {
-            let id = parts.remove(namespace);
-            self.parts().remove(namespace);
-            events.extend(id.into_iter().flat_map(|id| processor.remove(id)));
+        for namespace in gone {
+            self.parts.remove(&namespace);
+            if let Some(id) = parts.remove(&namespace) {
+                events.extend(processor.remove(id));
+            }
         }
-        for namespace in wanted.difference(&present) {
+        for namespace in new {
             let Some(source) = source(namespace.as_deref()) else {
                 continue;
             };
@@ -122,8 +123,7 @@ impl<K: Object> Shared<K> {
                 namespace.clone(),
                 self.metrics.clone(),
             );
-            let progress = Arc::new(progress);
-            self.parts().insert(namespace.clone(), progress.clone());
+            let progress = self.parts.insert(namespace.clone(), progress);
             let (scope, budget) = (self.scope.clone(), self.budget.clone());
             let reflector = Reflector::with_progress(source, scope, progress, budget)
                 .relisting(self.relist.subscribe());

@@ -12,7 +12,7 @@ use crate::resource::ApiResource;
 /// levels, some hundred, is an error.
 pub(crate) trait Codec: Copy {
     /// A part of a document that is stepped over and read later.
-    type Raw<'de>: Deserialize<'de> + AsRef<[u8]>;
+    type Raw<'de>: Deserialize<'de> + Into<&'de [u8]>;
 
     /// Whether it can write and read the kind; the others go as JSON.
     fn takes(self, _resource: &ApiResource) -> bool {

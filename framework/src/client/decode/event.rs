@@ -7,12 +7,12 @@ use serde::{
 
 use super::{
     lenient::undecodable,
-    object::{ItemSeed, object},
+    object::{ItemSeed, object, status},
 };
 use crate::{
     client::{
         Change, WatchEvent,
-        codec::{Codec, Encoded, Outline, with_codec},
+        codec::{Codec, Encoded, Encoding, Outline, with_codec},
     },
     resource::{ApiResource, Status},
 };
@@ -27,7 +27,8 @@ pub(crate) enum Event<K> {
     Error(Box<Status>),
 }
 
-/// One frame of a watch, along its outline if that was made before: one pass when `type` comes first and the object fits.
+/// One frame of a watch, along its outline if that was made before: one pass when it is a change whose `type`
+/// comes first and whose object fits.
 pub(crate) fn decode_event<K: DeserializeOwned>(
     frame: &Encoded,
     outline: Option<&Outline>,
@@ -35,53 +36,69 @@ pub(crate) fn decode_event<K: DeserializeOwned>(
     managed_fields: bool,
 ) -> Result<Event<K>, String> {
     let bytes = &frame.bytes;
-    with_codec!(frame.encoding, codec => {
+    let quick = with_codec!(frame.encoding, codec => {
         let seed = EventSeed {
             managed_fields,
             kind: PhantomData,
         };
-        let quick = match outline {
+        match outline {
             Some(outline) => codec.read_along(bytes, outline, seed),
             None => codec.read(bytes, seed),
-        };
-        quick.or_else(|_| in_two_steps(codec, bytes, resource, managed_fields))
-    })
+        }
+    });
+    quick.or_else(|_| in_two_steps(frame, resource, managed_fields))
 }
 
 /// `type` and the object's bytes first, then the object.
-fn in_two_steps<C: Codec, K: DeserializeOwned>(
-    codec: C,
-    frame: &[u8],
+fn in_two_steps<K: DeserializeOwned>(
+    frame: &Encoded,
     resource: &ApiResource,
     managed_fields: bool,
 ) -> Result<Event<K>, String> {
+    let (kind, body) = parts(frame)?;
+    let encoding = frame.encoding;
+    let at_object = |reason| format!("object: {reason}");
+    match kind {
+        Type::Change(change) => {
+            let read = with_codec!(encoding, codec => object(codec, body, managed_fields));
+            Ok(Event::Event(match read {
+                Ok(object) => changed(change, object),
+                Err(reason) => WatchEvent::Undecodable {
+                    change,
+                    object: undecodable(encoding, body, resource, reason),
+                },
+            }))
+        }
+        Type::Bookmark => {
+            let bookmark = bookmark(encoding, body).map(Bookmark::event);
+            bookmark.map_err(at_object)
+        }
+        Type::Error => {
+            let status = status(encoding, body).map(Box::new).map(Event::Error);
+            status.map_err(at_object)
+        }
+    }
+}
+
+fn parts(frame: &Encoded) -> Result<(Type, &[u8]), String> {
     #[derive(Deserialize)]
     struct RawEvent<R> {
         r#type: String,
         object: R,
     }
-    let raw = PhantomData::<RawEvent<C::Raw<'_>>>;
-    let raw = codec.read(frame, raw)?;
-    let body = raw.object.as_ref();
-    let at_object = |reason| format!("object: {reason}");
-    match Type::of(&raw.r#type) {
-        Some(Type::Change(change)) => Ok(Event::Event(match object(codec, body, managed_fields) {
-            Ok(object) => changed(change, object),
-            Err(reason) => WatchEvent::Undecodable {
-                change,
-                object: undecodable(codec, body, resource, reason),
-            },
-        })),
-        Some(Type::Bookmark) => {
-            let bookmark = codec.read_owned::<Bookmark>(body).map(Bookmark::event);
-            bookmark.map_err(at_object)
-        }
-        Some(Type::Error) => {
-            let status = codec.read_owned(body).map(Event::Error);
-            status.map_err(at_object)
-        }
+    fn raw<'de, C: Codec>(codec: C, frame: &'de [u8]) -> Result<(String, &'de [u8]), String> {
+        let raw = codec.read(frame, PhantomData::<RawEvent<C::Raw<'de>>>)?;
+        Ok((raw.r#type, raw.object.into()))
+    }
+    let (kind, body) = with_codec!(frame.encoding, codec => raw(codec, &frame.bytes))?;
+    match Type::of(&kind) {
+        Some(kind) => Ok((kind, body)),
         None => Err("type: not one of the known values".to_owned()),
     }
+}
+
+fn bookmark(encoding: Encoding, body: &[u8]) -> Result<Bookmark, String> {
+    with_codec!(encoding, codec => codec.read_owned(body))
 }
 
 fn changed<K>(change: Change, object: K) -> WatchEvent<K> {
@@ -183,12 +200,8 @@ impl<'de, K: DeserializeOwned> Visitor<'de> for EventSeed<K> {
                     let object = map.next_value_seed(ItemSeed::new(self.managed_fields))?;
                     event = Some(Event::Event(changed(change, object)));
                 }
-                (Key::Object, Some(Type::Bookmark)) => {
-                    event = Some(map.next_value::<Bookmark>()?.event());
-                }
-                (Key::Object, Some(Type::Error)) => event = Some(Event::Error(map.next_value()?)),
                 // The slow way can read these, or tell what is wrong.
-                (Key::Object, None) => return Err(A::Error::custom("no type before the object")),
+                (Key::Object, _) => return Err(A::Error::custom("no change before the object")),
                 (Key::Other, _) => {
                     map.next_value::<IgnoredAny>()?;
                 }

@@ -4,13 +4,13 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    client::codec::Codec,
+    client::codec::{Codec, Encoding, with_codec},
     resource::{ApiResource, ObjectKey, OwnerReference, Undecodable},
 };
 
 /// What can be read of an object that does not fit its type; a name that cannot be read is empty.
 pub(super) fn undecodable(
-    codec: impl Codec,
+    encoding: Encoding,
     body: &[u8],
     resource: &ApiResource,
     reason: String,
@@ -20,7 +20,8 @@ pub(super) fn undecodable(
         #[serde(default)]
         metadata: Value,
     }
-    let Lenient { metadata } = codec.read_owned(body).unwrap_or_default();
+    let read = with_codec!(encoding, codec => codec.read_owned(body));
+    let Lenient { metadata } = read.unwrap_or_default();
     let string = |key: &str| Some(metadata.get(key)?.as_str()?.to_owned());
     let labels = metadata.get("labels").and_then(Value::as_object);
     let owners = metadata.get("ownerReferences").and_then(Value::as_array);

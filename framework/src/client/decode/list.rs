@@ -23,23 +23,44 @@ pub(crate) fn decode_list<K: DeserializeOwned>(
     resource: &ApiResource,
     managed_fields: bool,
 ) -> Result<ObjectList<K>, String> {
-    let bytes = &body.bytes;
-    with_codec!(body.encoding, codec => {
+    let quick = with_codec!(body.encoding, codec => {
         let seed = ListSeed {
             managed_fields,
             kind: PhantomData,
         };
-        let quick = codec.read(bytes, seed);
-        quick.or_else(|_| item_by_item(codec, bytes, resource, managed_fields))
-    })
+        codec.read(&body.bytes, seed)
+    });
+    quick.or_else(|_| item_by_item(body, resource, managed_fields))
 }
 
-fn item_by_item<C: Codec, K: DeserializeOwned>(
-    codec: C,
-    body: &[u8],
+fn item_by_item<K: DeserializeOwned>(
+    body: &Encoded,
     resource: &ApiResource,
     managed_fields: bool,
 ) -> Result<ObjectList<K>, String> {
+    let (metadata, items) = parts(body)?;
+    let mut list = ObjectList {
+        metadata,
+        ..ObjectList::default()
+    };
+    let encoding = body.encoding;
+    for item in items {
+        match with_codec!(encoding, codec => object(codec, item, managed_fields)) {
+            Ok(item) => list.items.push(item),
+            Err(reason) => {
+                let item = undecodable(encoding, item, resource, reason);
+                list.undecodable.push(item);
+            }
+        }
+    }
+    Ok(list)
+}
+
+fn parts(body: &Encoded) -> Result<(ListMeta, Vec<&[u8]>), String> {
+    with_codec!(body.encoding, codec => parts_as(codec, &body.bytes))
+}
+
+fn parts_as<C: Codec>(codec: C, body: &[u8]) -> Result<(ListMeta, Vec<&[u8]>), String> {
     #[derive(Deserialize)]
     #[serde(bound(deserialize = "R: Deserialize<'de>"))]
     struct RawList<R> {
@@ -59,20 +80,9 @@ fn item_by_item<C: Codec, K: DeserializeOwned>(
     if raw.items.is_none() && !raw.kind.is_some_and(|kind| kind.ends_with("List")) {
         return Err("missing field `items`".to_owned());
     }
-    let mut list = ObjectList {
-        metadata: raw.metadata.unwrap_or_default(),
-        ..ObjectList::default()
-    };
-    for item in raw.items.unwrap_or_default() {
-        match object(codec, item.as_ref(), managed_fields) {
-            Ok(item) => list.items.push(item),
-            Err(reason) => {
-                let item = undecodable(codec, item.as_ref(), resource, reason);
-                list.undecodable.push(item);
-            }
-        }
-    }
-    Ok(list)
+    let items = raw.items.unwrap_or_default();
+    let items = items.into_iter().map(Into::into).collect();
+    Ok((raw.metadata.unwrap_or_default(), items))
 }
 
 struct ListSeed<K> {

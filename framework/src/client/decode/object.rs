@@ -9,7 +9,7 @@ use super::skip::SkipManagedFields;
 use crate::{
     client::{
         Deleted,
-        codec::{Codec, Encoded, Json, with_codec},
+        codec::{Codec, Encoded, Encoding, Json, with_codec},
     },
     resource::Status,
 };
@@ -29,7 +29,11 @@ pub(crate) fn decode_plain<T: DeserializeOwned>(body: &[u8]) -> Result<T, String
 
 /// The server's error.
 pub(crate) fn decode_status(body: &Encoded) -> Result<Status, String> {
-    with_codec!(body.encoding, codec => codec.read_owned(&body.bytes))
+    status(body.encoding, &body.bytes)
+}
+
+pub(super) fn status(encoding: Encoding, body: &[u8]) -> Result<Status, String> {
+    with_codec!(encoding, codec => codec.read_owned(body))
 }
 
 /// The answer to a deletion: a `Status` or the object.
@@ -79,11 +83,7 @@ impl<'de, K: DeserializeOwned> DeserializeSeed<'de> for ItemSeed<K> {
     type Value = K;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<K, D::Error> {
-        if self.managed_fields {
-            K::deserialize(deserializer)
-        } else {
-            K::deserialize(SkipManagedFields::new(deserializer))
-        }
+        K::deserialize(SkipManagedFields::new(deserializer, self.managed_fields))
     }
 }
 

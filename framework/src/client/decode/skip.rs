@@ -22,6 +22,8 @@ pub(super) struct SkipManagedFields<D> {
 enum Level {
     Object,
     Metadata,
+    /// Nothing is stepped over. A type of its own for that would be one more form of each object's reading.
+    Whole,
 }
 
 impl Level {
@@ -29,16 +31,19 @@ impl Level {
         match self {
             Self::Object => "metadata",
             Self::Metadata => "managedFields",
+            Self::Whole => "",
         }
     }
 }
 
 impl<D> SkipManagedFields<D> {
-    pub(super) fn new(inner: D) -> Self {
-        Self {
-            inner,
-            level: Level::Object,
-        }
+    /// It steps over them unless they are `wanted`.
+    pub(super) fn new(inner: D, wanted: bool) -> Self {
+        let level = match wanted {
+            true => Level::Whole,
+            false => Level::Object,
+        };
+        Self { inner, level }
     }
 }
 
@@ -170,7 +175,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for LevelMap<A> {
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, A::Error> {
         match (self.hit, self.level) {
-            (false, _) => self.inner.next_value_seed(seed),
+            (false, _) | (true, Level::Whole) => self.inner.next_value_seed(seed),
             (true, Level::Object) => self.inner.next_value_seed(MetadataSeed(seed)),
             (true, Level::Metadata) => {
                 self.inner.next_value::<IgnoredAny>()?;
@@ -281,7 +286,7 @@ mod tests {
 
     fn read<'de, T: Deserialize<'de>>(text: &'de str) -> T {
         let mut inner = serde_json::Deserializer::from_str(text);
-        T::deserialize(SkipManagedFields::new(&mut inner)).unwrap()
+        T::deserialize(SkipManagedFields::new(&mut inner, false)).unwrap()
     }
 
     #[test]

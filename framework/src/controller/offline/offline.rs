@@ -113,12 +113,14 @@ impl<R: Reconciler> Offline<R> {
             unreachable!("it was made readable right above")
         };
         controller.children.connect_offline(&readers);
-        let mut hub = Hub::new(controller.name, controller.limiter, &environment);
-        (hub.own, hub.readers) = (own, readers);
+        let kind = R::Resource::KIND;
+        let mut hub = Hub::new(controller.name, kind, controller.limiter, &environment);
+        hub.readers = readers;
         Self {
             reconciler: controller.reconciler,
             shared: Arc::new(Arc::new(Shared {
                 hub: Arc::new(hub),
+                own,
                 client,
                 events: environment.events,
                 field_manager: environment.field_manager,
@@ -165,7 +167,7 @@ impl<R: Reconciler> Offline<R> {
         caches.iter_mut().for_each(|refill| refill(&objects));
         drop((objects, caches));
         let key = key::<R::Resource>(name);
-        let object = self.shared.hub.own.get(&key).ok().flatten();
+        let object = self.shared.own.get(&key).ok().flatten();
         if object.is_some() {
             self.shared.hub.states.begin(&key, false);
         }

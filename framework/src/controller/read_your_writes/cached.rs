@@ -1,14 +1,17 @@
-use futures_util::future::BoxFuture;
+use std::{any::Any, sync::Arc};
+
+use tokio::sync::Notify;
 
 use crate::{
-    cache::{Field, InformerScope, Lister, SharedInformer},
-    client::Client,
-    resource::{ApiResource, Object, ObjectKey, ObjectMeta},
+    cache::{
+        Event, Follow, InformerScope, Lister, Reached, SharedInformer, Snapshot, Subscription,
+    },
+    resource::{ApiResource, Object, ObjectKey},
 };
 
 use super::{
-    catch_up::catch_up,
     demand::{Held, View},
+    follower::Follower,
 };
 
 /// A [`SharedInformer`] of any kind, as far as own writes are concerned.
@@ -17,10 +20,15 @@ pub(super) trait Cached: Send + Sync {
     fn scope(&self) -> &InformerScope;
     /// Calls `look` with what the cache has of `object`.
     fn look(&self, object: &ObjectKey, look: &mut dyn FnMut(View<'_>));
+    /// The version of the collection that the cache has.
+    fn version(&self) -> Option<String>;
     fn relist(&self);
-    /// See [`catch_up`].
-    fn catch_up(&self, client: Client) -> BoxFuture<'static, ()>;
-    fn as_any(&self) -> &dyn std::any::Any;
+    fn follow(&self, follower: Follower) -> Subscription;
+    /// Notifies `moved` whenever the cache has changed.
+    fn tell(&self, moved: Arc<Notify>) -> Subscription;
+    /// Whether it is the same informer.
+    fn is(&self, other: &dyn Cached) -> bool;
+    fn as_any(&self) -> &dyn Any;
 }
 
 /// An informer and what reads it.
@@ -48,27 +56,39 @@ impl<C: Object> Cached for Informer<C> {
         look(View { held, collection });
     }
 
+    fn version(&self) -> Option<String> {
+        let snapshot = self.lister.snapshot();
+        snapshot.resource_version().map(str::to_owned)
+    }
+
     fn relist(&self) {
         self.informer.relist();
     }
 
-    fn catch_up(&self, client: Client) -> BoxFuture<'static, ()> {
-        let informer = self.informer.clone();
-        Box::pin(async move { catch_up(&informer, &client).await })
+    fn follow(&self, follower: Follower) -> Subscription {
+        self.informer.follow("read your writes", follower)
     }
 
-    fn as_any(&self) -> &dyn std::any::Any {
+    fn tell(&self, moved: Arc<Notify>) -> Subscription {
+        self.informer.follow("catch up", Told(moved))
+    }
+
+    fn is(&self, other: &dyn Cached) -> bool {
+        let other = other.as_any().downcast_ref::<Self>();
+        other.is_some_and(|other| other.informer.is(&self.informer))
+    }
+
+    fn as_any(&self) -> &dyn Any {
         self
     }
 }
 
-impl dyn Cached {
-    /// Whether it may hold an object that is like this.
-    pub(super) fn may_hold(
-        &self,
-        metadata: &ObjectMeta,
-        field: impl Fn(&str) -> Option<Field>,
-    ) -> bool {
-        self.scope().may_hold(metadata, field)
+struct Told(Arc<Notify>);
+
+impl<C: Object> Follow<C> for Told {
+    fn hear(&mut self, _: &Event<C>) {}
+
+    fn reached(&mut self, _: &Snapshot<C>, _: Reached) {
+        self.0.notify_one();
     }
 }

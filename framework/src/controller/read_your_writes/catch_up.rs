@@ -2,11 +2,10 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::{sync::Notify, time::sleep};
 
-use super::demand::compare;
+use super::{cached::Cached, demand::compare};
 use crate::{
-    cache::{Event, Follow, Reached, SharedInformer, Snapshot},
     client::{Api, Client, ListParams},
-    resource::{Object, PartialObject},
+    resource::PartialObject,
 };
 
 /// An informer that nothing happens to hears of versions once a minute; so long it is waited for
@@ -23,10 +22,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// stopped writing. A list that the informer itself made may be as old as the replica that
 /// answered it. Versions that are no integers cannot be compared: then the informer lists anew, and
 /// the first version after that counts.
-pub(in crate::controller) async fn catch_up<C: Object>(
-    informer: &SharedInformer<C>,
-    client: &Client,
-) {
+pub(super) async fn catch_up(informer: &dyn Cached, client: &Client) {
     let namespace = match informer.scope().namespaces.names() {
         None => None,
         Some(names) => match names.into_iter().next() {
@@ -36,13 +32,12 @@ pub(in crate::controller) async fn catch_up<C: Object>(
         },
     };
     let target = newest(informer, client, namespace.as_deref()).await;
-    let lister = informer.lister();
-    let before = lister.snapshot().resource_version().map(str::to_owned);
+    let before = informer.version();
     let moved = Arc::new(Notify::new());
-    let subscription = informer.follow("catch up", Told(moved.clone()));
+    let subscription = informer.tell(moved.clone());
     let has_reached = || {
-        let snapshot = lister.snapshot();
-        let Some(version) = snapshot.resource_version() else {
+        let version = informer.version();
+        let Some(version) = version.as_deref() else {
             return false;
         };
         match compare(version, &target) {
@@ -65,11 +60,7 @@ pub(in crate::controller) async fn catch_up<C: Object>(
 }
 
 /// The version of the collection at the server, asked for until it answers.
-async fn newest<C: Object>(
-    informer: &SharedInformer<C>,
-    client: &Client,
-    namespace: Option<&str>,
-) -> String {
+async fn newest(informer: &dyn Cached, client: &Client, namespace: Option<&str>) -> String {
     let api = Api::<PartialObject>::of(client, informer.resource().clone(), namespace);
     let params = ListParams::default().limit(1);
     loop {
@@ -80,15 +71,5 @@ async fn newest<C: Object>(
                 sleep(PAUSE).await;
             }
         }
-    }
-}
-
-struct Told(Arc<Notify>);
-
-impl<C: Object> Follow<C> for Told {
-    fn hear(&mut self, _: &Event<C>) {}
-
-    fn reached(&mut self, _: &Snapshot<C>, _: Reached) {
-        self.0.notify_one();
     }
 }

@@ -3,27 +3,22 @@ use std::sync::Weak;
 use super::{demand::Change, writes::Inner};
 use crate::{
     cache::{Event, Follow, Reached, Snapshot},
-    queue::Note,
     resource::{Object, ObjectKey},
 };
 
 /// Tells what is waited for what an informer hears.
-pub(super) struct Follower<N: Note> {
+pub(super) struct Follower {
     pub(super) informer: usize,
     /// The informer may live longer than the controller.
-    pub(super) writes: Weak<Inner<N>>,
+    pub(super) writes: Weak<Inner>,
 }
 
-impl<C: Object, N: Note> Follow<C> for Follower<N> {
+impl<C: Object> Follow<C> for Follower {
     fn hear(&mut self, event: &Event<C>) {
-        let Some(writes) = self.writes.upgrade() else {
-            return;
-        };
-        if !writes.shared.wants(self.informer) {
+        if !self.is_wanted() {
             return;
         }
-        let tell =
-            |key: &ObjectKey, change: Change<'_>| writes.shared.heard(self.informer, key, change);
+        let tell = |key: &ObjectKey, change: Change<'_>| self.tell(key, change);
         let seen = |object: &C| {
             if let Some(version) = object.resource_version() {
                 tell(&object.key(), Change::Seen(object.uid(), version));
@@ -57,6 +52,23 @@ impl<C: Object, N: Note> Follow<C> for Follower<N> {
     }
 
     fn reached(&mut self, _: &Snapshot<C>, how: Reached) {
+        self.tell_reached(how);
+    }
+}
+
+impl Follower {
+    fn is_wanted(&self) -> bool {
+        let writes = self.writes.upgrade();
+        writes.is_some_and(|writes| writes.shared.wants(self.informer))
+    }
+
+    fn tell(&self, key: &ObjectKey, change: Change<'_>) {
+        if let Some(writes) = self.writes.upgrade() {
+            writes.shared.heard(self.informer, key, change);
+        }
+    }
+
+    fn tell_reached(&self, how: Reached) {
         if let Some(writes) = self.writes.upgrade() {
             writes.reached(self.informer, how);
         }

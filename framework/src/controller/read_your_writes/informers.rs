@@ -3,14 +3,10 @@ use std::{
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
 
-use super::{
-    cached::{Cached, Informer},
-    core::Caches,
-    demand::View,
-};
+use super::{cached::Cached, core::Caches, demand::View};
 use crate::{
-    cache::{SharedInformer, Subscription},
-    resource::{ApiResource, Object, ObjectKey},
+    cache::{Field, Subscription},
+    resource::{ApiResource, ObjectKey, ObjectMeta},
 };
 
 /// The informers of the controller, by number. A number is never used twice, so that nothing that was asked of
@@ -38,17 +34,14 @@ struct Entry {
 pub(in crate::controller) struct Followed(pub(super) usize);
 
 impl Informers {
-    /// The number of `informer`, which `subscribe` listens to if it has none yet.
-    pub(super) fn follow<C: Object>(
+    /// The number of an informer, which `subscribe` listens to if it has none yet.
+    pub(super) fn follow(
         &self,
-        informer: &SharedInformer<C>,
-        subscribe: impl FnOnce(usize) -> Subscription,
+        cached: Arc<dyn Cached>,
+        subscribe: impl FnOnce(&dyn Cached, usize) -> Subscription,
     ) -> Followed {
         let mut state = self.write();
-        let is_it = |entry: &Entry| {
-            let one = entry.cached.as_any().downcast_ref::<Informer<C>>();
-            one.is_some_and(|one| one.informer.is(informer))
-        };
+        let is_it = |entry: &Entry| cached.is(&*entry.cached);
         let known = state.followed.iter_mut().find(|(_, entry)| is_it(entry));
         if let Some((number, entry)) = known {
             entry.sources += 1;
@@ -56,16 +49,13 @@ impl Informers {
         }
         let number = state.next;
         state.next += 1;
-        let resource = informer.resource();
+        let resource = cached.resource();
         if !state.kinds.iter().any(|kind| is_same(kind, resource)) {
             state.kinds.push(resource.clone());
         }
         let entry = Entry {
-            cached: Arc::new(Informer {
-                informer: informer.clone(),
-                lister: informer.lister(),
-            }),
-            subscription: subscribe(number),
+            subscription: subscribe(&*cached, number),
+            cached,
             sources: 1,
         };
         state.followed.insert(number, entry);
@@ -95,7 +85,7 @@ impl Informers {
     pub(super) fn of(
         &self,
         resource: &ApiResource,
-        pick: impl Fn(&(dyn Cached + 'static)) -> bool,
+        pick: impl Fn(&dyn Cached) -> bool,
     ) -> Vec<(usize, usize)> {
         let state = self.read();
         let mut kinds = state.kinds.iter();
@@ -106,6 +96,16 @@ impl Informers {
             is_same(entry.cached.resource(), resource) && pick(&*entry.cached)
         });
         picked.map(|(number, _)| (*number, kind)).collect()
+    }
+
+    /// As [`of`](Self::of) those that may hold an object that is like this.
+    pub(super) fn for_one_like(
+        &self,
+        resource: &ApiResource,
+        metadata: &ObjectMeta,
+        field: &dyn Fn(&str) -> Option<Field>,
+    ) -> Vec<(usize, usize)> {
+        self.of(resource, |cached| cached.scope().may_hold(metadata, field))
     }
 
     pub(super) fn get(&self, informer: usize) -> Option<Arc<dyn Cached>> {

@@ -1,6 +1,6 @@
 use std::collections::VecDeque;
 
-use futures_util::{StreamExt, stream::FuturesUnordered};
+use futures_util::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use tokio::time::sleep_until;
 
 use super::{
@@ -9,7 +9,6 @@ use super::{
 };
 use crate::{
     client::{Api, Client, Error},
-    queue::Note,
     resource::{Object, ObjectKey, PartialObject},
 };
 
@@ -18,10 +17,14 @@ const AT_ONCE: usize = 8;
 
 type Answer = Result<Option<PartialObject>, Error>;
 
-impl<N: Note> ReadYourWrites<N> {
+impl ReadYourWrites {
     /// Asks the API server where the caches do not get there, and after writes of which nobody knows whether
     /// they were done; for ever.
-    pub(in crate::controller) async fn settle(&self, client: &Client) {
+    pub(in crate::controller) fn settle<'a>(&'a self, client: &'a Client) -> BoxFuture<'a, ()> {
+        Box::pin(self.settle_all(client))
+    }
+
+    async fn settle_all(&self, client: &Client) {
         let inner = &*self.inner;
         let mut line = VecDeque::new();
         let mut asking = FuturesUnordered::new();
@@ -43,11 +46,11 @@ impl<N: Note> ReadYourWrites<N> {
     }
 }
 
-impl<N: Note> Inner<N> {
+impl Inner {
     fn answered(&self, ask: &Ask<ObjectKey>, answer: &Answer) {
         let fits = |object: &PartialObject, informer| {
             let cached = self.caches.get(informer);
-            cached.is_some_and(|cached| cached.may_hold(object.metadata(), |_| None))
+            cached.is_some_and(|cached| cached.scope().may_hold(object.metadata(), &|_| None))
         };
         let (count, found) = match answer {
             Ok(None) => (&self.metrics.settled_gone, Found::Nothing),
@@ -94,8 +97,8 @@ impl<N: Note> Inner<N> {
     }
 }
 
-async fn ask_server<N: Note>(
-    inner: &Inner<N>,
+async fn ask_server(
+    inner: &Inner,
     client: &Client,
     ask: Ask<ObjectKey>,
 ) -> (Ask<ObjectKey>, Answer) {
@@ -116,7 +119,7 @@ fn is_refusal(error: &Error) -> bool {
 }
 
 /// Waits until the clock says `next`; for ever if there is nothing to wait for.
-async fn reached<N: Note>(inner: &Inner<N>, next: Option<u64>) {
+async fn reached(inner: &Inner, next: Option<u64>) {
     match next {
         Some(next) => sleep_until(inner.instant(next)).await,
         None => std::future::pending().await,

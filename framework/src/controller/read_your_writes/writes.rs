@@ -1,9 +1,11 @@
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, iter::repeat_n, sync::Arc, time::Duration};
 
-use futures_util::future::join_all;
+use futures_util::future::{BoxFuture, join_all};
 use tokio::{sync::Notify, time::Instant};
 
 use super::{
+    cached::{Cached, Informer},
+    catch_up::catch_up,
     core::{Gate, Waiting, Woken},
     demand::Demand,
     follower::Follower,
@@ -13,24 +15,25 @@ use super::{
 use crate::{
     cache::{Field, Reached, SharedInformer},
     client::Client,
-    controller::report::Parked,
+    controller::{
+        causes::{Cause, Causes},
+        report::Parked,
+    },
     metrics::ReadYourWritesMetrics,
     queue::{Note, Priority, Work, WorkQueue},
     resource::{ApiResource, Object, ObjectKey},
 };
 
 /// What the keys of a controller wrote and its caches do not have yet.
-pub(in crate::controller) struct ReadYourWrites<N: Note = ()> {
-    pub(super) inner: Arc<Inner<N>>,
+pub(in crate::controller) struct ReadYourWrites {
+    pub(super) inner: Arc<Inner>,
 }
 
-pub(super) struct Inner<N: Note> {
-    pub(super) shared: Shared<ObjectKey, (Priority, N)>,
+pub(super) struct Inner {
+    pub(super) shared: Shared<ObjectKey, (Priority, Causes)>,
     pub(super) caches: Informers,
-    queue: WorkQueue<ObjectKey, N>,
+    queue: WorkQueue<ObjectKey, Causes>,
     pub(super) metrics: ReadYourWritesMetrics,
-    /// What a key is told of which something is gone that it wrote.
-    missing: fn() -> N,
     epoch: Instant,
     /// The API server has to be asked earlier than was known.
     pub(super) due: Notify,
@@ -39,12 +42,11 @@ pub(super) struct Inner<N: Note> {
 /// What the caches held of an object before it was to be deleted: informer and UID.
 pub(in crate::controller) struct Before(Vec<(usize, Option<String>)>);
 
-impl<N: Note> ReadYourWrites<N> {
-    /// Keys that wait no longer go to `queue`, and with `missing` those of which something is gone that they wrote.
+impl ReadYourWrites {
+    /// Keys that wait no longer go to `queue`, and those of which something is gone that they wrote.
     pub(in crate::controller) fn new(
-        queue: WorkQueue<ObjectKey, N>,
+        queue: WorkQueue<ObjectKey, Causes>,
         metrics: ReadYourWritesMetrics,
-        missing: fn() -> N,
     ) -> Self {
         Self {
             inner: Arc::new(Inner {
@@ -52,7 +54,6 @@ impl<N: Note> ReadYourWrites<N> {
                 caches: Informers::default(),
                 queue,
                 metrics,
-                missing,
                 epoch: Instant::now(),
                 due: Notify::new(),
             }),
@@ -65,15 +66,16 @@ impl<N: Note> ReadYourWrites<N> {
         &self,
         informer: &SharedInformer<C>,
     ) -> Followed {
-        self.inner.caches.follow(informer, |number| {
+        self.follow_cached(Arc::new(Informer {
+            informer: informer.clone(),
+            lister: informer.lister(),
+        }))
+    }
+
+    fn follow_cached(&self, cached: Arc<dyn Cached>) -> Followed {
+        self.inner.caches.follow(cached, |cached, informer| {
             let writes = Arc::downgrade(&self.inner);
-            informer.follow(
-                "read your writes",
-                Follower {
-                    informer: number,
-                    writes,
-                },
-            )
+            cached.follow(Follower { informer, writes })
         })
     }
 
@@ -89,14 +91,16 @@ impl<N: Note> ReadYourWrites<N> {
 
     /// Waits until each cache has all that was written before this was called, by whomever: for who
     /// takes over the lease from another process, before the first reconcile.
-    pub(in crate::controller) async fn catch_up(&self, client: &Client) {
+    pub(in crate::controller) fn catch_up<'a>(&self, client: &'a Client) -> BoxFuture<'a, ()> {
         let caches = self.inner.caches.all();
-        join_all(caches.iter().map(|one| one.catch_up(client.clone()))).await;
+        Box::pin(async move {
+            join_all(caches.iter().map(|one| catch_up(&**one, client))).await;
+        })
     }
 
     /// Whether the key of `work` may be reconciled now. If not the work is put aside with its note and
     /// priority, and the key comes to the queue again when what it waits for is there.
-    pub(in crate::controller) fn admits(&self, work: &mut Work<ObjectKey, N>) -> bool {
+    pub(in crate::controller) fn admits(&self, work: &mut Work<ObjectKey, Causes>) -> bool {
         let inner = &self.inner;
         if inner.shared.asks_nothing() {
             return true;
@@ -139,11 +143,9 @@ impl<N: Note> ReadYourWrites<N> {
         let Some(version) = object.resource_version() else {
             return;
         };
-        let fit = self.inner.caches.of(resource, |cached| {
-            cached.may_hold(object.metadata(), &field)
-        });
-        let demand = |(informer, kind)| (informer, kind, Demand::at(object.uid(), version));
-        self.demand(key, &object.key(), fit.into_iter().map(demand));
+        let caches = &self.inner.caches;
+        let fit = caches.for_one_like(resource, object.metadata(), &field);
+        self.demand_of(key, &object.key(), fit, Demand::at(object.uid(), version));
     }
 
     /// Whether a cache is still to tell `key` what became of `object`, which it wrote.
@@ -206,8 +208,7 @@ impl<N: Note> ReadYourWrites<N> {
         object: &ObjectKey,
     ) {
         let all = self.inner.caches.of(resource, |_| true);
-        let demand = |(informer, kind)| (informer, kind, Demand::Unknown);
-        self.demand(key, object, all.into_iter().map(demand));
+        self.demand_of(key, object, all, Demand::Unknown);
         self.inner.due.notify_one();
     }
 
@@ -234,6 +235,20 @@ impl<N: Note> ReadYourWrites<N> {
         parked.collect()
     }
 
+    /// The same of each of these informers.
+    fn demand_of(
+        &self,
+        key: &ObjectKey,
+        object: &ObjectKey,
+        informers: Vec<(usize, usize)>,
+        demand: Demand,
+    ) {
+        let demands = repeat_n(demand, informers.len());
+        let each = informers.into_iter().zip(demands);
+        let each = each.map(|((informer, kind), demand)| (informer, kind, demand));
+        self.demand(key, object, each);
+    }
+
     fn demand(
         &self,
         key: &ObjectKey,
@@ -254,7 +269,7 @@ impl<N: Note> ReadYourWrites<N> {
     }
 }
 
-impl<N: Note> Inner<N> {
+impl Inner {
     pub(super) fn now(&self) -> u64 {
         self.epoch.elapsed().as_millis() as u64
     }
@@ -281,12 +296,13 @@ impl<N: Note> Inner<N> {
     /// Gives keys to the queue that do not wait and wrote what is gone.
     pub(super) fn add_missing(&self) {
         for key in self.shared.take_missing() {
-            self.queue.add_with(key, Priority::Normal, (self.missing)());
+            self.queue
+                .add_with(key, Priority::Normal, Cause::Missing.into());
         }
     }
 
     /// Gives keys back to the queue.
-    pub(super) fn wake(&self, woken: Vec<Woken<ObjectKey, (Priority, N)>>) {
+    pub(super) fn wake(&self, woken: Vec<Woken<ObjectKey, (Priority, Causes)>>) {
         for Woken { key, note, waited } in woken {
             self.waited(waited);
             self.queue.add_with(key, note.0, note.1);
@@ -302,7 +318,7 @@ impl<N: Note> Inner<N> {
     }
 }
 
-fn merge<N: Note>(mut earlier: (Priority, N), later: (Priority, N)) -> (Priority, N) {
+fn merge(mut earlier: (Priority, Causes), later: (Priority, Causes)) -> (Priority, Causes) {
     earlier.0 = earlier.0.max(later.0);
     earlier.1.merge(later.1);
     earlier

@@ -5,6 +5,7 @@ use std::{
 };
 
 use crate::{
+    cache::Lister,
     controller::{
         causes::{Cause, Causes},
         hub::Hub,
@@ -18,7 +19,15 @@ use crate::{
 /// That of a source added at run time is shut until the source has synced: no reconcile of which it
 /// is the cause begins before its kind can be read (design promise R4).
 pub(in crate::controller) struct Inlet<K> {
-    hub: Arc<Hub<K>>,
+    pub(in crate::controller) door: Door,
+    /// The reconciled kind's cache.
+    pub(super) own: Lister<K>,
+}
+
+/// The part of an inlet that is the same for all kinds.
+#[derive(Clone)]
+pub(in crate::controller) struct Door {
+    pub(super) hub: Arc<Hub>,
     gate: Option<Arc<Gate>>,
 }
 
@@ -40,22 +49,29 @@ impl Default for Held {
 }
 
 impl<K: Resource> Inlet<K> {
-    pub(in crate::controller) fn open_to(hub: &Arc<Hub<K>>) -> Self {
+    pub(in crate::controller) fn open_to(hub: &Arc<Hub>, own: &Lister<K>) -> Self {
+        let hub = hub.clone();
         Self {
-            hub: hub.clone(),
-            gate: None,
+            door: Door { hub, gate: None },
+            own: own.clone(),
         }
     }
 
-    pub(in crate::controller) fn shut_to(hub: &Arc<Hub<K>>) -> Self {
-        Self {
-            hub: hub.clone(),
-            gate: Some(Arc::default()),
-        }
+    /// Another one to the same queue, which is shut.
+    pub(in crate::controller) fn shut(&self) -> Self {
+        let mut inlet = self.clone();
+        inlet.door.gate = Some(Arc::default());
+        inlet
     }
 
     /// Asks for a reconcile of `key` that begins after now, and not before the inlet is open.
     pub(in crate::controller) fn ask(&self, key: ObjectKey, priority: Priority, cause: Cause) {
+        self.door.ask(key, priority, cause);
+    }
+}
+
+impl Door {
+    fn ask(&self, key: ObjectKey, priority: Priority, cause: Cause) {
         if let Some(gate) = &self.gate
             && let Held::Shut(held) = &mut *gate.held()
         {
@@ -88,16 +104,16 @@ impl Gate {
 impl<K> Clone for Inlet<K> {
     fn clone(&self) -> Self {
         Self {
-            hub: self.hub.clone(),
-            gate: self.gate.clone(),
+            door: self.door.clone(),
+            own: self.own.clone(),
         }
     }
 }
 
 impl<K> Deref for Inlet<K> {
-    type Target = Hub<K>;
+    type Target = Hub;
 
-    fn deref(&self) -> &Hub<K> {
-        &self.hub
+    fn deref(&self) -> &Hub {
+        &self.door.hub
     }
 }

@@ -4,7 +4,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::{Inlet, wiring::Connection};
 use crate::{
-    cache::{Event, InformerClaim, InformerScope, Origin},
+    cache::{Event, InformerClaim, Origin},
     controller::{Environment, Role, Wired},
     resource::{ApiResource, Object, Resource},
 };
@@ -49,8 +49,8 @@ impl<C: Object + Serialize + DeserializeOwned> Kind<C> {
 
     /// Its informer, as long as it is needed.
     fn claim(&self, environment: &Environment) -> InformerClaim<C> {
-        let scope = InformerScope::all().namespaces(environment.namespaces.iter());
-        environment.informers.claim(self.resource.clone(), scope)
+        let resource = self.resource.clone();
+        environment.informers.claim(resource, environment.scope())
     }
 
     /// A source that only makes it readable.

@@ -3,7 +3,7 @@ use std::fmt;
 use super::Lookup;
 use crate::{
     controller::{Change, Result, hub::Hub},
-    resource::{Object, ObjectKey, Resource},
+    resource::{Object, ObjectKey},
 };
 
 /// From an object of kind `C` to keys of the reconciled kind.
@@ -20,12 +20,7 @@ type OfChange<C> = dyn Fn(&Change<'_, C>, &Lookup<'_>) -> Result<Vec<ObjectKey>>
 impl<C: Object> Mapping<C> {
     /// The keys. A mapping that panics or fails is counted and logged with the name of the `kind` it maps from, and
     /// names none.
-    pub(super) fn keys<K: Resource>(
-        &self,
-        kind: &str,
-        hub: &Hub<K>,
-        change: &Change<'_, C>,
-    ) -> Vec<ObjectKey> {
+    pub(super) fn keys(&self, kind: &str, hub: &Hub, change: &Change<'_, C>) -> Vec<ObjectKey> {
         match self {
             Self::Object(map) => {
                 let keys = |object: &C| {
@@ -45,8 +40,8 @@ impl<C: Object> Mapping<C> {
 }
 
 /// What `map` names; nothing if it panics or fails, which is counted and logged.
-pub(super) fn named<K: Resource, T: Default>(
-    hub: &Hub<K>,
+pub(super) fn named<T: Default>(
+    hub: &Hub,
     what: &dyn fmt::Display,
     map: impl FnOnce() -> Result<T>,
 ) -> T {

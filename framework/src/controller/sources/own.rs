@@ -59,7 +59,8 @@ impl<K: Resource> Own<K> {
                     let goes = matches!(change, Change::DeletionBegan { .. });
                     let ours = hub.states.contains(&key) || self.holds_back(new);
                     let counts = passes(change) || goes && ours;
-                    if !counts || hub.is_echo(old, new) {
+                    if !counts || hub.is_echo(&key, old.resource_version(), new.resource_version())
+                    {
                         return;
                     }
                     if let Some(generations) = &hub.generations {

@@ -2,12 +2,12 @@ use crate::{
     cache::Origin,
     controller::{Change, Predicate, hub::Hub},
     queue::Priority,
-    resource::{Object, Resource},
+    resource::Object,
 };
 
 /// Whether a change counts: nobody says no, or the predicate panicked.
-pub(super) fn passes<K: Resource, C: Object>(
-    hub: &Hub<K>,
+pub(super) fn passes<C: Object>(
+    hub: &Hub,
     predicate: Option<&Predicate<C>>,
     change: &Change<'_, C>,
 ) -> bool {

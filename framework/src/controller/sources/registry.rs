@@ -9,12 +9,13 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     Inlet, Kind, Lookup, Mapping, Owned, Pumped, Read, Request, Source, Watched,
+    inlet::Door,
     source::Life,
     wiring::{Connection, Wiring},
 };
 use crate::{
     client::{AccessGrant, AccessGuard},
-    controller::{Change, Environment, Result, hub::Hub, owner_map::References},
+    controller::{Change, Environment, Result, owner_map::References},
     resource::{ApiResource, CanOwn, Object, ObjectKey, Resource},
 };
 
@@ -57,7 +58,8 @@ enum State<K> {
 
 struct Runtime<K> {
     environment: Environment,
-    hub: Arc<Hub<K>>,
+    /// Of those who were there from the beginning.
+    inlet: Inlet<K>,
     guard: Arc<AccessGuard>,
     tracker: TaskTracker,
     stop: CancellationToken,
@@ -165,12 +167,12 @@ impl<K: Resource> Sources<K> {
     pub(in crate::controller) fn start(
         &self,
         environment: &Environment,
-        hub: &Arc<Hub<K>>,
+        inlet: &Inlet<K>,
         guard: &Arc<AccessGuard>,
     ) -> Started<K> {
         let runtime = Runtime {
             environment: environment.clone(),
-            hub: hub.clone(),
+            inlet: inlet.clone(),
             guard: guard.clone(),
             tracker: TaskTracker::new(),
             stop: CancellationToken::new(),
@@ -197,36 +199,48 @@ impl<K: Resource> Sources<K> {
 
 impl<K: Resource> Runtime<K> {
     fn begin(&self, wiring: Box<dyn Wiring<K>>, life: Life) {
-        let inlet = Inlet::shut_to(&self.hub);
+        let inlet = self.inlet.shut();
         let access = wiring.wired().map(|wired| wired.access());
         let granted = access.map(|access| self.guard.grant(access));
         let connection = wiring.connect(&self.environment, &inlet);
-        let (removed, stop) = (life.removed.clone(), self.stop.clone());
-        self.tracker.spawn(async move {
-            let over = async {
-                // Both only wait.
-                tokio::select! {
-                    () = removed.cancelled() => {}
-                    () = stop.cancelled() => {}
-                }
-            };
-            live(connection, granted, inlet, life, over).await;
-        });
+        let stop = self.stop.clone();
+        spawn(&self.tracker, connection, granted, inlet.door, life, stop);
     }
 }
 
+fn spawn(
+    tracker: &TaskTracker,
+    connection: Connection,
+    granted: Option<AccessGrant>,
+    door: Door,
+    life: Life,
+    stop: CancellationToken,
+) {
+    let removed = life.removed.clone();
+    tracker.spawn(async move {
+        let over = async {
+            // Both only wait.
+            tokio::select! {
+                () = removed.cancelled() => {}
+                () = stop.cancelled() => {}
+            }
+        };
+        live(connection, granted, door, life, over).await;
+    });
+}
+
 /// A source from being connected to being gone.
-async fn live<K: Resource>(
+async fn live(
     mut connection: Connection,
     granted: Option<AccessGrant>,
-    inlet: Inlet<K>,
+    door: Door,
     life: Life,
     over: impl Future<Output = ()>,
 ) {
     let work = async {
         if (&mut connection.synced).await {
-            connection.make_readable(&inlet.readers);
-            inlet.open();
+            connection.make_readable(&door.hub.readers);
+            door.open();
             life.synced.send_replace(true);
             if let Some(pump) = connection.pump.take() {
                 return pump.await;
@@ -240,7 +254,7 @@ async fn live<K: Resource>(
         () = over => {}
     }
     drop(granted);
-    connection.end(&inlet).await;
+    connection.end(&door.hub).await;
 }
 
 /// Sources at work. Dropping it ends them without waiting.

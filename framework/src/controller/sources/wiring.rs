@@ -5,9 +5,9 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::Inlet;
 use crate::{
-    cache::{InformerClaim, InformerScope, InformerStatus, SharedInformer, Subscription},
+    cache::{InformerClaim, InformerStatus, SharedInformer, Subscription},
     controller::{Environment, Wired, hub::Hub, read_your_writes::Followed, readers::Readers},
-    resource::{ApiResource, Object, Resource},
+    resource::{ApiResource, Object},
 };
 
 /// One source of a controller, whatever its kind.
@@ -65,7 +65,7 @@ impl Connection {
     }
 
     /// A kind that is read.
-    pub(super) fn reading<C: Object, K>(informer: InformerClaim<C>, hub: &Hub<K>) -> Self {
+    pub(super) fn reading<C: Object>(informer: InformerClaim<C>, hub: &Hub) -> Self {
         let followed = hub.writes.follow(&informer);
         let (waited, asked) = (informer.clone(), informer.clone());
         let (resource, lister) = (informer.resource().clone(), informer.lister());
@@ -88,10 +88,10 @@ impl Connection {
     }
 
     /// A kind that is read and listened to.
-    pub(super) fn listening<C: Object, K>(
+    pub(super) fn listening<C: Object>(
         informer: InformerClaim<C>,
         subscription: Subscription,
-        hub: &Hub<K>,
+        hub: &Hub,
     ) -> Self {
         let mut connection = Self::reading(informer, hub);
         let ready = subscription.clone();
@@ -112,16 +112,18 @@ impl Connection {
 
     /// Ends it: nothing comes from it any more, its kind cannot be read by it, and if nobody else needs the informer
     /// that has ended, too.
-    pub(in crate::controller) async fn end<K: Resource>(self, hub: &Hub<K>) {
-        let Some(cached) = self.cached else { return };
-        if let Some(subscription) = cached.subscription {
-            subscription.remove().await;
-        }
-        if self.is_readable {
-            (cached.readable)(&hub.readers, false);
-        }
-        hub.writes.unfollow(cached.followed).await;
-        cached.release.await;
+    pub(in crate::controller) fn end(self, hub: &Hub) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            let Some(cached) = self.cached else { return };
+            if let Some(subscription) = cached.subscription {
+                subscription.remove().await;
+            }
+            if self.is_readable {
+                (cached.readable)(&hub.readers, false);
+            }
+            hub.writes.unfollow(cached.followed).await;
+            cached.release.await;
+        })
     }
 }
 
@@ -133,7 +135,7 @@ pub(in crate::controller) fn informer<C>(
 where
     C: Object + Serialize + DeserializeOwned,
 {
-    let namespaces = environment.namespaces.iter();
-    let scope = InformerScope::all().namespaces(namespaces);
-    environment.informers.of(resource.clone(), scope)
+    environment
+        .informers
+        .of(resource.clone(), environment.scope())
 }

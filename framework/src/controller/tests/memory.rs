@@ -15,9 +15,10 @@ use crate::{
         fingerprints::Fingerprints,
         hub::Hub,
         run::{self, Course},
-        sources::{Inlet, Own, Wiring},
+        sources::{Inlet, Own, Wiring, informer},
     },
     queue::ExponentialBackoff,
+    resource::ApiResource,
 };
 
 #[tokio::test(start_paused = true)]
@@ -25,15 +26,17 @@ async fn nothing_is_remembered_of_objects_that_are_gone() {
     let world = World::new();
     let webs = world.kind::<Deployment>();
     let environment = world.environment();
-    let limiter = ExponentialBackoff::default();
-    let hub = Arc::new(Hub::new("test".into(), limiter, &environment));
+    let limiter = Box::new(ExponentialBackoff::default());
+    let hub = Arc::new(Hub::new("test".into(), "Deployment", limiter, &environment));
+    let cache = informer(&environment, &ApiResource::of::<Deployment>()).lister();
     let own: Box<dyn Wiring<Deployment>> = Box::new(Own {
         predicate: None,
         finalizers: Vec::new(),
     });
-    let connection = own.connect(&environment, &Inlet::open_to(&hub));
+    let connection = own.connect(&environment, &Inlet::open_to(&hub, &cache));
     let shared = Arc::new(Shared {
         hub: hub.clone(),
+        own: cache,
         client: environment.client,
         events: environment.events,
         field_manager: environment.field_manager,

@@ -10,14 +10,14 @@ use super::{
 };
 use crate::{
     cache::{Field, InformerScope},
-    controller::read_your_writes::ReadYourWrites,
+    controller::{causes::Causes, read_your_writes::ReadYourWrites},
     queue::WorkQueue,
     resource::{ApiResource, ObjectKey},
 };
 
 struct Selected {
     server: Server<ConfigMap>,
-    queue: WorkQueue<ObjectKey>,
+    queue: WorkQueue<ObjectKey, Causes>,
     writes: ReadYourWrites,
     _world: World,
 }
@@ -32,9 +32,9 @@ impl Selected {
         let informer = world
             .informers
             .of_source(resource, scope, move |_| source.clone());
-        let queue = WorkQueue::new();
+        let queue = WorkQueue::default();
         let metrics = world.metrics.read_your_writes("test");
-        let writes = ReadYourWrites::new(queue.clone(), metrics, || ());
+        let writes = ReadYourWrites::new(queue.clone(), metrics);
         writes.follow(&informer);
         settle().await;
         server.delay_for(Duration::from_secs(5));

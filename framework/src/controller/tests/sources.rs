@@ -19,10 +19,12 @@ use crate::{
     cache::InformerScope,
     controller::{
         Action, Channel, Closed, Context, Controller, Failure, Reconciler, Request, Result, Timer,
-        causes::Cause, hub::Hub, sources::Inlet,
+        causes::Cause,
+        hub::Hub,
+        sources::{Inlet, informer},
     },
     queue::{ExponentialBackoff, Priority},
-    resource::{Object, ObjectKey},
+    resource::{ApiResource, Object, ObjectKey},
 };
 
 /// Deployments `names` at rest under a controller that is wired so.
@@ -271,17 +273,16 @@ async fn a_source_added_at_run_time_waits_for_its_own_kind_and_nobody_waits_for_
 #[tokio::test(start_paused = true)]
 async fn what_a_new_source_asks_for_is_held_back_until_it_has_synced() {
     let world = World::new();
-    let limiter = ExponentialBackoff::default();
-    let hub = Arc::new(Hub::<Deployment>::new(
-        "test".into(),
-        limiter,
-        &world.environment(),
-    ));
-    let inlet = Inlet::shut_to(&hub);
+    let environment = world.environment();
+    let limiter = Box::new(ExponentialBackoff::default());
+    let hub = Hub::new("test".into(), "Deployment", limiter, &environment);
+    let hub = Arc::new(hub);
+    let cache = informer(&environment, &ApiResource::of::<Deployment>()).lister();
+    let inlet = Inlet::<Deployment>::open_to(&hub, &cache).shut();
     inlet.ask(named_key("a"), Priority::Low, Cause::Initial);
     inlet.ask(named_key("a"), Priority::Normal, Cause::Watched);
     assert_eq!(hub.queue.remembered(), 0);
-    inlet.open();
+    inlet.door.open();
     inlet.ask(named_key("b"), Priority::Normal, Cause::Watched);
     let work = hub.queue.get().await.unwrap();
     assert_eq!(

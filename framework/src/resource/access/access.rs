@@ -36,8 +36,24 @@ impl Access {
     /// This and more.
     #[must_use]
     pub fn and(mut self, more: impl Into<Self>) -> Self {
-        self.extend(more.into().permissions);
+        self.add_all(more.into());
         self
+    }
+
+    pub(crate) fn and_all(mut self, more: &Self) -> Self {
+        self.extend(more.iter().cloned());
+        self
+    }
+
+    fn add(&mut self, permission: Permission) {
+        if !self.permits(&permission) {
+            self.permissions.retain(|mine| !permission.covers(mine));
+            self.permissions.insert(permission);
+        }
+    }
+
+    fn add_all(&mut self, more: Self) {
+        self.extend(more.permissions);
     }
 
     /// Whether whoever has this may do all that `other` says.
@@ -105,12 +121,9 @@ impl Access {
 /// What is covered is left out.
 impl Extend<Permission> for Access {
     fn extend<I: IntoIterator<Item = Permission>>(&mut self, permissions: I) {
-        for permission in permissions {
-            if !self.permits(&permission) {
-                self.permissions.retain(|mine| !permission.covers(mine));
-                self.permissions.insert(permission);
-            }
-        }
+        permissions
+            .into_iter()
+            .for_each(|permission| self.add(permission));
     }
 }
 

@@ -44,9 +44,9 @@ pub(crate) struct Cbor;
 /// One item, as its bytes.
 pub(crate) struct CborRaw<'a>(&'a [u8]);
 
-impl AsRef<[u8]> for CborRaw<'_> {
-    fn as_ref(&self) -> &[u8] {
-        self.0
+impl<'a> From<CborRaw<'a>> for &'a [u8] {
+    fn from(raw: CborRaw<'a>) -> Self {
+        raw.0
     }
 }
 

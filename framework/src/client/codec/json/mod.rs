@@ -26,9 +26,9 @@ pub(crate) struct Json;
 #[serde(transparent)]
 pub(crate) struct JsonRaw<'a>(#[serde(borrow)] &'a RawValue);
 
-impl AsRef<[u8]> for JsonRaw<'_> {
-    fn as_ref(&self) -> &[u8] {
-        self.0.get().as_bytes()
+impl<'a> From<JsonRaw<'a>> for &'a [u8] {
+    fn from(raw: JsonRaw<'a>) -> Self {
+        raw.0.get().as_bytes()
     }
 }
 
