@@ -13,12 +13,25 @@ use super::{
     process::{Results, forget_peak, memory, now, sleeps},
 };
 
-/// A thread that gets random objects, one after the other without a pause, and takes the time of each.
+/// A thread that gets random objects, and takes the time of each. After each it does nothing for as long: what that takes
+/// longer is the machine's doing, and no cache's.
 pub struct Reader {
     is_over: Arc<AtomicBool>,
-    /// How long each took, and how often the thread slept.
-    thread: JoinHandle<Result<(Histogram, f64), String>>,
+    thread: JoinHandle<Result<Times, String>>,
 }
+
+/// What the thread has seen.
+#[derive(Default)]
+struct Times {
+    gets: Histogram,
+    /// To look at the clock until as much time has passed as the get before took.
+    idle: Histogram,
+    /// How often the thread slept.
+    sleeps: f64,
+}
+
+/// So long it does nothing at most, in nanoseconds: after a get that was interrupted it would else be as long by itself.
+const LONGEST_IDLE: u64 = 10_000;
 
 impl Reader {
     /// Gets by these keys. That one finds nothing is an error: all objects are there all the time.
@@ -30,7 +43,7 @@ impl Reader {
         let is_over = Arc::new(AtomicBool::new(false));
         let over = is_over.clone();
         let thread = std::thread::spawn(move || {
-            let (mut waits, mut random) = (Histogram::default(), 1_u64);
+            let (mut times, mut random) = (Times::default(), 1_u64);
             let slept = sleeps();
             let mut before = now();
             while !over.load(Ordering::Relaxed) {
@@ -42,11 +55,17 @@ impl Reader {
                 if !get(key) {
                     return Err(format!("{key:?} is not there"));
                 }
-                let after = now();
-                waits.add(after - before);
-                before = after;
+                let got = now();
+                times.gets.add(got - before);
+                let enough = got + (got - before).min(LONGEST_IDLE);
+                before = now();
+                while before < enough {
+                    before = now();
+                }
+                times.idle.add(before - got);
             }
-            Ok((waits, sleeps() - slept))
+            times.sleeps = sleeps() - slept;
+            Ok(times)
         });
         Ok(Self { is_over, thread })
     }
@@ -55,13 +74,14 @@ impl Reader {
     pub fn end(self, results: &mut Results) -> Result<(), String> {
         results.set("peak_relist", memory("VmHWM"));
         self.is_over.store(true, Ordering::Relaxed);
-        let (waits, slept) = self.thread.join().map_err(|_| "the reader panicked")??;
-        results.set("read_sleeps", slept);
-        results.set("reads", waits.count() as f64);
-        results.set("read_p50", waits.microseconds(0.5));
-        results.set("read_p99", waits.microseconds(0.99));
-        results.set("read_p9999", waits.microseconds(0.9999));
-        results.set("read_max", waits.microseconds(1.0));
+        let times = self.thread.join().map_err(|_| "the reader panicked")??;
+        results.set("read_sleeps", times.sleeps);
+        results.set("reads", times.gets.count() as f64);
+        results.set("read_p50", times.gets.microseconds(0.5));
+        results.set("read_p99", times.gets.microseconds(0.99));
+        results.set("read_p9999", times.gets.microseconds(0.9999));
+        results.set("read_max", times.gets.microseconds(1.0));
+        results.set("idle_p9999", times.idle.microseconds(0.9999));
         Ok(())
     }
 }

@@ -194,7 +194,7 @@ const LATENCY: [Measure; 5] = [
     CONNECTIONS,
 ];
 
-const RELIST: [Measure; 7] = [
+const RELIST: [Measure; 8] = [
     less("peak over steady memory", 2, |run| {
         run.results.peak_relist as f64 / (run.results.rss_sync as f64).max(1.0)
     }),
@@ -202,6 +202,9 @@ const RELIST: [Measure; 7] = [
     less("read p50, µs", 2, |run| run.results.read_p50),
     less("read p99, µs", 2, |run| run.results.read_p99),
     less("read p99.99, µs", 2, |run| run.results.read_p9999),
+    less("p99.99 of doing nothing as long, µs", 2, |run| {
+        run.results.idle_p9999
+    }),
     less("longest read, µs", 0, |run| run.results.read_max),
     less("sleeps of the reader", 0, |run| {
         run.results.read_sleeps as f64

@@ -45,6 +45,8 @@ pub(super) struct Results {
     pub(super) read_p99: f64,
     pub(super) read_p9999: f64,
     pub(super) read_max: f64,
+    /// Of doing nothing, for as long as each read.
+    pub(super) idle_p9999: f64,
     /// How often the reader waited for something else than a processor.
     pub(super) read_sleeps: u64,
     /// How often memory was asked for during the events, larger memory included, and how much.

@@ -139,6 +139,7 @@ fn complete(workload: Workload) -> (Trial, Run) {
         changed: 2,
         reads: 1,
         read_max: 1.0,
+        idle_p9999: 1.0,
         allocations: 1,
         allocated: 1,
         idle_bytes: 1,

@@ -224,6 +224,7 @@ impl Trial {
                     ("peak_relist", results.peak_relist as f64),
                     ("reads", results.reads as f64),
                     ("read_max", results.read_max),
+                    ("idle_p9999", results.idle_p9999),
                 ])
             }
         }
