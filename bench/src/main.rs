@@ -3,7 +3,7 @@
 use std::{error::Error, process::ExitCode};
 
 use clap::{ArgMatches, Command};
-use pilothouse_bench::{harness, reader, server, waiter, writer};
+use pilothouse_bench::{harness, keeper, reader, server, waiter, writer};
 
 fn main() -> ExitCode {
     let command = Command::new("pilothouse-bench")
@@ -31,6 +31,11 @@ fn main() -> ExitCode {
                 .args(waiter::arguments()),
         )
         .subcommand(
+            Command::new("keep")
+                .about("Reads Pods out of memory into k8s-openapi's types and keeps them")
+                .args(keeper::arguments()),
+        )
+        .subcommand(
             Command::new("touch")
                 .about("Takes memory once and gives it back")
                 .args(harness::touch_arguments()),
@@ -50,6 +55,7 @@ fn run(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
         Some(("read", matches)) => reader::main(matches),
         Some(("write", matches)) => writer::main(matches),
         Some(("wait", matches)) => waiter::main(matches),
+        Some(("keep", matches)) => keeper::main(matches),
         Some(("touch", matches)) => {
             harness::touch(matches);
             Ok(())

@@ -15,6 +15,8 @@ use clap::{Arg, ArgAction, ArgMatches, value_parser};
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
 
+use crate::cpu;
+
 /// The server never pauses for so long.
 pub(crate) const LIMIT: Duration = Duration::from_secs(30);
 
@@ -27,6 +29,8 @@ pub struct Reading {
     pub events: u64,
     /// From the request to the last byte.
     pub seconds: f64,
+    /// Processor time of this process.
+    pub cpu: f64,
 }
 
 /// Where the server is.
@@ -79,7 +83,7 @@ pub fn read(
     events: Option<u64>,
     protobuf: bool,
 ) -> Result<Reading, Box<dyn Error>> {
-    let start = Instant::now();
+    let (start, before) = (Instant::now(), cpu());
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(LIMIT))?;
     // A transfer's chunks begin and end with events, so neither mark is ever torn by what is between chunks.
@@ -101,6 +105,7 @@ pub fn read(
         bytes,
         events: found,
         seconds: start.elapsed().as_secs_f64(),
+        cpu: cpu() - before,
     })
 }
 

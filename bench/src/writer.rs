@@ -16,7 +16,7 @@ use clap::{Arg, ArgMatches, value_parser};
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
 
-use crate::reader;
+use crate::{cpu, reader};
 
 /// As many as every peer has workers.
 const CONNECTIONS: u64 = 16;
@@ -143,12 +143,6 @@ fn whole(answer: &[u8]) -> io::Result<Option<usize>> {
         }
         _ => Err(io::Error::other(format!("not a whole success: {head}"))),
     }
-}
-
-/// Processor time of user and system, of all threads, in seconds.
-fn cpu() -> f64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
 #[cfg(test)]

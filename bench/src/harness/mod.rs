@@ -46,7 +46,7 @@ use std::{
 use clap::{Arg, ArgMatches, value_parser};
 use serde::de::DeserializeOwned;
 
-use crate::{generator::Kind, reader, waiter, writer};
+use crate::{generator::Kind, keeper, reader, waiter, writer};
 use peer::{Peer, Place};
 use run::{Run, Runs};
 use server::Server;
@@ -182,6 +182,9 @@ impl Bench<'_> {
             &self.kubeconfig,
         )?;
         let mut raws = String::new();
+        if trial.workload == Workload::Cache {
+            raws.push_str(&types(trial.objects, settings.seed)?);
+        }
         if trial.workload == Workload::Cache && !settings.tls {
             raws.push_str(&raw(&mut server, trial.objects, settings.events, false)?);
             if file.is_some() {
@@ -343,6 +346,12 @@ fn raw(
     };
     server.reset()?;
     Ok(report::raw(objects, protobuf, &list, &streamed, &read))
+}
+
+/// What the types take, in a process apart.
+fn types(objects: u64, seed: u64) -> Result<String, Box<dyn Error>> {
+    let keeping = apart::<keeper::Keeping>(&["keep", &objects.to_string(), &seed.to_string()])?;
+    Ok(report::types(&keeping))
 }
 
 /// What the server takes from a writer that does nothing else, from a process apart. Once before, as for everyone.
