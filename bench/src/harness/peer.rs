@@ -91,6 +91,8 @@ const KUBE: &str = "`Client::try_default`, `watcher::Config::default` (kube-runt
     Nobody subscribes to its logs. Over TLS HTTP/1.1, which has a connection for each watch (kube-client `client/config_ext.rs`: `enable_http1`). \
     The smallest operator: what its examples of a minimal controller ask for; `client`, `derive`, `runtime` and the default features, which are rustls with ring, \
     and a subscriber for logs; no metrics, no health, no command line";
+const KUBE_SERVED: &str = "only built. The smallest operator with flags (clap), its definition as YAML, logs as JSON behind a filter, and health and metrics over HTTP \
+    (actix-web, prometheus), as kube-rs' reference operator has them (kube-rs/controller-rs `Cargo.toml`); no traces, no certificates, no election, no installation, and no webhooks";
 
 const CLIENT_GO: &str = "typed clientset and shared informer factory. Protobuf, the typed clients' default for built-in kinds (client-go `rest/request.go` `UseProtobufAsDefault`) as controller-runtime's (`pkg/client/apiutil/apimachinery.go` `createRestConfig`). WatchListClient on (client-go `features/known_features.go`), QPS -1 (controller-runtime `pkg/client/config/config.go`), one handler. Managed fields kept. Allocations are `Mallocs` and `TotalAlloc` of `runtime.MemStats`, which Go always counts";
 
@@ -114,7 +116,7 @@ const CONTROLLERS: [Workload; 5] = [
 ];
 
 /// Everyone.
-pub(super) const PEERS: [Peer; 11] = [
+pub(super) const PEERS: [Peer; 12] = [
     plain("pilothouse", OURS),
     rust(
         "pilothouse jemalloc",
@@ -129,6 +131,10 @@ pub(super) const PEERS: [Peer; 11] = [
         Some("jemalloc"),
         "the same, with tikv-jemallocator",
     ),
+    Peer {
+        workloads: &[Workload::Build],
+        ..rust("kube-rs served", "kube-rs-served", None, KUBE_SERVED)
+    },
     counting("pilothouse counting", "pilothouse"),
     counting("kube-rs counting", "kube-rs"),
     Peer {
@@ -182,6 +188,12 @@ impl Peer {
     /// Whether it has this workload.
     pub(super) fn can(&self, workload: Workload) -> bool {
         self.workloads.contains(&workload)
+    }
+
+    /// Whether it is more than built.
+    pub(super) fn is_run(&self) -> bool {
+        let mut workloads = self.workloads.iter();
+        workloads.any(|workload| workload.kind().is_some())
     }
 
     /// Whether it is written in Go.

@@ -203,7 +203,7 @@ pub(super) fn peers(without: &[String], quick: bool) -> Result<Vec<Peer>, String
     }
     let left: Vec<_> = PEERS
         .into_iter()
-        .filter(|peer| !quick || (peer.is_plain() && !peer.is_go()))
+        .filter(|peer| !quick || (peer.is_plain() && !peer.is_go() && peer.is_run()))
         .filter(|peer| !without.iter().any(|name| is(peer, name)))
         .collect();
     if left.is_empty() {

@@ -67,13 +67,10 @@ fn only_those_with_a_smallest_operator_build_it() {
     let settings = settings(&["--only", "build"]).expect("settings");
     let peers = PEERS.iter().filter(|peer| settings.builds(peer));
     let names: Vec<_> = peers.map(|peer| peer.name).collect();
-    assert_eq!(names, ["pilothouse", "kube-rs"]);
-    for name in names {
-        let folder = Place::new(true)
-            .repository
-            .join("bench/smallest")
-            .join(name);
-        assert!(folder.join("Cargo.toml").exists(), "{name}");
+    assert_eq!(names, ["pilothouse", "kube-rs", "kube-rs served"]);
+    for peer in PEERS.iter().filter(|peer| settings.builds(peer)) {
+        let folder = Place::new(true).smallest(peer);
+        assert!(folder.join("Cargo.toml").exists(), "{}", peer.name);
     }
 }
 
@@ -99,6 +96,7 @@ fn peers_are_left_out_by_name_or_kind_and_a_name_that_nobody_has_is_an_error() {
                 "go",
                 "jemalloc",
                 "kube-rs",
+                "kube-rs served",
                 "pilothouse counting",
                 "kube-rs counting"
             ],
