@@ -10,7 +10,8 @@ use crate::resource::{ApiResource, DynamicObject, Object, Resource, Step, TypeMe
 #[derive(Clone, Default)]
 pub struct Scheme {
     kinds: Arc<BTreeMap<(String, String), Read>>,
-    others: bool,
+    /// How other kinds are read, if they are.
+    others: Option<Read>,
     strict: bool,
 }
 
@@ -48,9 +49,11 @@ impl Scheme {
     }
 
     /// Reads objects of all other kinds as [`DynamicObject`]s; without it they are errors.
+    // Most programs never do: it is built in those that do.
+    #[inline]
     #[must_use]
     pub fn with_others(mut self) -> Self {
-        self.others = true;
+        self.others = Some(read::<DynamicObject>);
         self
     }
 
@@ -125,15 +128,11 @@ impl Scheme {
             }
             return;
         }
-        let read = match known {
-            Some(read) => *read,
-            None if self.others && !api_version.is_empty() && !kind.is_empty() => {
-                read::<DynamicObject>
-            }
-            None => {
-                let reason = self.unknown(value, api_version, kind);
-                return found.push(Err(place.error(path, &[], reason)));
-            }
+        let is_named = !api_version.is_empty() && !kind.is_empty();
+        let others = self.others.filter(|_| is_named);
+        let Some(read) = known.copied().or(others) else {
+            let reason = self.unknown(value, api_version, kind);
+            return found.push(Err(place.error(path, &[], reason)));
         };
         let mut unknown = Vec::new();
         match read(value, &mut unknown) {
