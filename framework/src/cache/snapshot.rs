@@ -249,6 +249,15 @@ impl<K: Object> Snapshot<K> {
     }
 }
 
+/// Built once, and not for each kind, as is [`remove_owners`].
+fn set_owners(owners: &mut Inverted<Arc<str>>, key: &ObjectKey, uids: Vec<Arc<str>>) {
+    owners.set(key, uids);
+}
+
+fn remove_owners(owners: &mut Inverted<Arc<str>>, key: &ObjectKey) {
+    owners.remove(key);
+}
+
 fn namespace_of(key: &ObjectKey) -> &str {
     key.namespace().unwrap_or_default()
 }
@@ -262,14 +271,4 @@ impl<K> fmt::Debug for Snapshot<K> {
             .field("undecodable", &self.undecodable)
             .finish_non_exhaustive()
     }
-}
-
-// Not for each kind anew.
-
-fn set_owners(owners: &mut Inverted<Arc<str>>, key: &ObjectKey, uids: Vec<Arc<str>>) {
-    owners.set(key, uids);
-}
-
-fn remove_owners(owners: &mut Inverted<Arc<str>>, key: &ObjectKey) {
-    owners.remove(key);
 }

@@ -479,6 +479,16 @@ mod tests {
     }
 
     #[test]
+    fn a_body_that_is_written_anew_keeps_its_numbers() {
+        let resource = ApiResource::of::<ConfigMap>();
+        let key = ObjectKey::cluster("a");
+        let body = br#"{"kind":"ConfigMap","apiVersion":"v1","f":121.48791951161945,"i":18446744073709551615,"status":{}}"#;
+        let text = typed("apply", body, false, &resource, &key).unwrap();
+        let expected = r#"{"apiVersion":"v1","f":121.48791951161945,"i":18446744073709551615,"kind":"ConfigMap"}"#;
+        assert_eq!(String::from_utf8(text).unwrap(), expected);
+    }
+
+    #[test]
     fn a_cache_that_holds_a_later_version_of_the_child_is_not_behind() {
         for (collection, child, expected) in [
             (Some("10"), None, true),

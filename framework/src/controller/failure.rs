@@ -85,15 +85,8 @@ impl Failure {
     pub(super) fn at_least(&self) -> Duration {
         self.retry_after.unwrap_or_default()
     }
-}
 
-impl<E: StdError + Send + Sync + 'static> From<E> for Failure {
-    fn from(error: E) -> Self {
-        Self::of(Box::new(error))
-    }
-}
-
-impl Failure {
+    /// Of any error: built once, and not for each type of error.
     fn of(error: Box<dyn StdError + Send + Sync>) -> Self {
         let client = error.downcast_ref::<client::Error>();
         let ours = error.downcast_ref::<Error>();
@@ -111,6 +104,12 @@ impl Failure {
             conflict,
             gone,
         }
+    }
+}
+
+impl<E: StdError + Send + Sync + 'static> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::of(Box::new(error))
     }
 }
 

@@ -130,6 +130,7 @@ impl SettingsFile {
 /// As it is written: of `0.10` and `010` the digits count.
 fn text_of(item: Node) -> Option<String> {
     match item.content {
+        _ if item.is_nothing() => None,
         Content::Scalar(scalar) => Some(scalar.text),
         _ => None,
     }
@@ -202,6 +203,10 @@ mod tests {
             (
                 "a: 1\nlog:\n  level: hunter2",
                 "site.yaml:2: a mapping: write one value, or a list of values",
+            ),
+            (
+                "log:\n- a\n-\n",
+                "site.yaml:1: the list holds what is no value",
             ),
             (
                 "log: [[hunter2]]",

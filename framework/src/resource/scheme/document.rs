@@ -2,7 +2,10 @@ use serde::de::{DeserializeSeed, IgnoredAny};
 use serde_json::Value;
 
 use super::unique::Unique;
-use crate::resource::{Step, yaml};
+use crate::resource::{
+    Step,
+    yaml::{self, Node},
+};
 
 /// The text of one document, and the line of the whole text that it begins at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,11 +148,9 @@ impl<'a> Document<'a> {
         })
     }
 
-    /// The line of the value at `path`, counted from 1 within the document; of what is not there, that of what it should
-    /// be in. JSON is YAML. The document is read once more for it.
-    pub(super) fn line_of(&self, path: &[Step]) -> usize {
-        let node = yaml::read(self.text, false);
-        node.map_or(1, |node| node.line_of(path))
+    /// The document once more, for the lines of what is in it. JSON is YAML.
+    pub(super) fn node(&self) -> Node {
+        yaml::read(self.text, false).unwrap_or(Node::NOTHING)
     }
 }
 

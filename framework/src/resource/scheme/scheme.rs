@@ -1,10 +1,12 @@
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{cell::OnceCell, collections::BTreeMap, fmt, sync::Arc};
 
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::{Manifest, ManifestError, document::Document, manifest::AnyObject};
-use crate::resource::{ApiResource, DynamicObject, Object, Resource, Step, TypeMeta, misfit, show};
+use crate::resource::{
+    ApiResource, DynamicObject, Object, Resource, Step, TypeMeta, misfit, show, yaml::Node,
+};
 
 /// Which kinds manifests may hold, and how they are read; see [the module](super).
 #[derive(Clone, Default)]
@@ -77,16 +79,18 @@ impl Scheme {
             number += 1;
             match document.parse(self.strict) {
                 Ok(Value::Null) => number -= 1,
-                Ok(value) => self.objects(
-                    Place { document, number },
-                    &value,
-                    &mut Vec::new(),
-                    &mut found,
-                ),
+                Ok(value) => {
+                    let place = Place {
+                        document,
+                        number,
+                        node: &OnceCell::new(),
+                    };
+                    self.objects(place, &value, &mut Vec::new(), &mut found);
+                }
                 Err(malformed) => {
                     let line = malformed
                         .line
-                        .unwrap_or_else(|| document.line_of(&malformed.path));
+                        .unwrap_or_else(|| document.node().line_of(&malformed.path));
                     found.push(Err(ManifestError {
                         document: number,
                         line: document.line + line - 1,
@@ -181,6 +185,8 @@ impl Scheme {
 struct Place<'a> {
     document: Document<'a>,
     number: usize,
+    /// Read when a line is asked for, once for all of them.
+    node: &'a OnceCell<Node>,
 }
 
 impl Place<'_> {
@@ -188,7 +194,10 @@ impl Place<'_> {
         // The usual case need not be looked for.
         let line = match path.is_empty() {
             true => self.document.first_line(),
-            false => self.document.line_of(path),
+            false => {
+                let node = self.node.get_or_init(|| self.document.node());
+                node.line_of(path)
+            }
         };
         self.document.line + line - 1
     }

@@ -1,13 +1,13 @@
 use std::collections::{HashMap, HashSet};
 
-use granit_parser::{ErrorKind, Event, Parser, Span};
+use granit_parser::{ErrorKind, Event, Options, Parser, Span};
 
 use super::{Content, Entry, Node, Place, Problem, Scalar, YamlError};
 
 /// serde_json reads no deeper.
 const DEEPEST: usize = 128;
 
-/// What aliases may repeat, in bytes of memory.
+/// What anchors and aliases may repeat, in bytes of memory.
 const MOST_REPEATED: usize = 64 << 20;
 
 /// The document of a text; nothing, if it has none. If `strict`, a key that its mapping has already is an error.
@@ -22,7 +22,10 @@ pub(crate) fn read(text: &str, strict: bool) -> Result<Node, YamlError> {
         repeated: 0,
         root: None,
     };
-    for event in Parser::new_from_str(text) {
+    let mut options = Options::default();
+    // Whoever has the parser's feature on for comments does not change what is read here.
+    options.set_emit_comments(false);
+    for event in Parser::new_from_str_with_options(text, options) {
         let (event, span) = event.map_err(|error| {
             Place::of(error.marker()).error(match error.kind() {
                 ErrorKind::UnknownAnchor => Problem::Alias,
@@ -42,7 +45,7 @@ struct Composer {
     open: Vec<Open>,
     /// What has an anchor and has ended.
     anchors: HashMap<usize, Node>,
-    /// How many bytes aliases have repeated.
+    /// How many bytes were kept for anchors and repeated by aliases.
     repeated: usize,
     root: Option<Node>,
 }
@@ -60,7 +63,9 @@ enum OpenContent {
         entries: Vec<Entry>,
         /// What the next value is of.
         key: Option<Key>,
-        merged: Vec<Entry>,
+        /// The keys that stand there; only if none may be there twice.
+        known: HashSet<String>,
+        has_merged: bool,
     },
 }
 
@@ -82,10 +87,7 @@ impl Composer {
             Event::Alias(anchor) => {
                 let found = self.anchors.get(&anchor);
                 let found = found.ok_or_else(|| place.error(Problem::Alias))?;
-                self.repeated += found.size();
-                if self.repeated > MOST_REPEATED {
-                    return Err(place.error(Problem::Alias));
-                }
+                repeat(&mut self.repeated, found, place)?;
                 if self.open.len() + found.depth() > DEEPEST {
                     return Err(place.error(Problem::Depth));
                 }
@@ -99,15 +101,15 @@ impl Composer {
                 let content = OpenContent::Map {
                     entries: Vec::new(),
                     key: None,
-                    merged: Vec::new(),
+                    known: HashSet::new(),
+                    has_merged: false,
                 };
                 self.begin(place, anchor, content)
             }
             Event::SequenceEnd | Event::MappingEnd => {
                 let open = self.open.pop();
                 let open = open.ok_or_else(|| place.error(Problem::Syntax))?;
-                let content = open.content.end(self.strict)?;
-                let place = open.place;
+                let (place, content) = (open.place, open.content.end());
                 self.ended(Node { place, content }, open.anchor)
             }
             Event::DocumentStart(..) if self.root.is_some() => Err(place.error(Problem::Syntax)),
@@ -135,7 +137,7 @@ impl Composer {
     /// A node is complete: a key, a value, an item, or the document.
     fn ended(&mut self, node: Node, anchor: usize) -> Result<(), YamlError> {
         if anchor != 0 {
-            self.repeated += node.size();
+            repeat(&mut self.repeated, &node, node.place)?;
             self.anchors.insert(anchor, node.clone());
         }
         match self.open.last_mut().map(|open| &mut open.content) {
@@ -144,15 +146,28 @@ impl Composer {
             Some(OpenContent::Map {
                 entries,
                 key,
-                merged,
+                known,
+                has_merged,
             }) => match key.take() {
-                None => *key = Some(Key::of(node)?),
+                None => {
+                    let new = Key::of(node)?;
+                    if let Key::Text(place, text) = &new
+                        && self.strict
+                        && !known.insert(text.clone())
+                    {
+                        return Err(place.error(Problem::Duplicate));
+                    }
+                    *key = Some(new);
+                }
                 Some(Key::Text(place, key)) => entries.push(Entry {
                     place,
                     key,
                     value: node,
                 }),
-                Some(Key::Merge) => merge(merged, node)?,
+                Some(Key::Merge) => {
+                    merge(entries, node)?;
+                    *has_merged = true;
+                }
             },
         }
         Ok(())
@@ -170,15 +185,24 @@ impl Key {
     }
 }
 
-/// Adds what a mapping, or each of a list of them, holds.
-fn merge(merged: &mut Vec<Entry>, node: Node) -> Result<(), YamlError> {
+/// A copy of it is kept.
+fn repeat(repeated: &mut usize, node: &Node, place: Place) -> Result<(), YamlError> {
+    *repeated += node.size();
+    match *repeated > MOST_REPEATED {
+        true => Err(place.error(Problem::Alias)),
+        false => Ok(()),
+    }
+}
+
+/// Adds what a mapping, or each of a list of them, holds; of a list the first counts most, and so comes last.
+fn merge(entries: &mut Vec<Entry>, node: Node) -> Result<(), YamlError> {
     let mappings = match node.content {
         Content::List(items) => items,
         _ => vec![node],
     };
-    for mapping in mappings {
+    for mapping in mappings.into_iter().rev() {
         match mapping.content {
-            Content::Map(entries) => merged.extend(entries),
+            Content::Map(merged) => entries.extend(merged),
             _ => return Err(mapping.place.error(Problem::Merge)),
         }
     }
@@ -186,25 +210,27 @@ fn merge(merged: &mut Vec<Entry>, node: Node) -> Result<(), YamlError> {
 }
 
 impl OpenContent {
-    fn end(self, strict: bool) -> Result<Content, YamlError> {
-        let (mut entries, merged) = match self {
-            Self::List(items) => return Ok(Content::List(items)),
+    fn end(self) -> Content {
+        match self {
+            Self::List(items) => Content::List(items),
             Self::Map {
-                entries, merged, ..
-            } => (entries, merged),
-        };
-        if !strict && merged.is_empty() {
-            return Ok(Content::Map(entries));
-        }
-        let mut known = HashSet::new();
-        for entry in &entries {
-            if !known.insert(entry.key.clone()) && strict {
-                return Err(entry.place.error(Problem::Duplicate));
+                mut entries,
+                has_merged,
+                ..
+            } => {
+                if has_merged {
+                    keep_last(&mut entries);
+                }
+                Content::Map(entries)
             }
         }
-        // Of what is merged the first counts, and less than what stands there.
-        let merged = merged.into_iter();
-        entries.extend(merged.filter(|entry| known.insert(entry.key.clone())));
-        Ok(Content::Map(entries))
     }
+}
+
+/// Of what has the same key the last counts, whether it stands there or is merged in.
+fn keep_last(entries: &mut Vec<Entry>) {
+    let mut known = HashSet::new();
+    entries.reverse();
+    entries.retain(|entry| known.insert(entry.key.clone()));
+    entries.reverse();
 }

@@ -14,7 +14,7 @@ pub(crate) struct Node {
 pub(crate) enum Content {
     Scalar(Scalar),
     List(Vec<Node>),
-    /// In their order; what was merged in stands last, without what the mapping has itself.
+    /// In their order, with what was merged in at its place.
     Map(Vec<Entry>),
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Entry {
 
 impl Node {
     /// What a text without a document holds.
-    pub(super) const NOTHING: Self = Self {
+    pub(crate) const NOTHING: Self = Self {
         place: Place::START,
         content: Content::Scalar(Scalar::NOTHING),
     };

@@ -53,6 +53,7 @@ impl Scalar {
                 meant,
                 Meaning::Int(_) | Meaning::Uint(_) | Meaning::Float(_) | Meaning::NotFinite
             ),
+            Some("merge") if text == "<<" => true,
             Some("binary") => {
                 let letters: String = text.split_ascii_whitespace().collect();
                 let bytes = STANDARD.decode(letters).ok()?;
@@ -75,13 +76,12 @@ impl Scalar {
         self.is_plain && self.text == "<<"
     }
 
-    /// As the key of a mapping.
+    /// As the key of a mapping. A number with a fraction keeps its digits, of which kubectl keeps seven.
     pub(super) fn into_key(self) -> Option<String> {
         Some(match self.meaning() {
-            Meaning::Null | Meaning::NotFinite => return None,
+            Meaning::Null | Meaning::NotFinite | Meaning::Uint(_) => return None,
             Meaning::Bool(value) => value.to_string(),
             Meaning::Int(value) => value.to_string(),
-            Meaning::Uint(value) => value.to_string(),
             Meaning::Float(value) => value.to_string(),
             Meaning::Text => self.text,
         })
@@ -101,12 +101,19 @@ fn meaning(text: &str) -> Meaning {
         ".nan" | ".NaN" | ".NAN" => Meaning::NotFinite,
         _ => match text.strip_prefix(['+', '-']).unwrap_or(text) {
             ".inf" | ".Inf" | ".INF" => Meaning::NotFinite,
-            digits if digits.starts_with(|first: char| first == '.' || first.is_ascii_digit()) => {
+            digits if begins_number(digits, digits.len() < text.len()) => {
                 number(text).unwrap_or(Meaning::Text)
             }
             _ => Meaning::Text,
         },
     }
+}
+
+/// An underscore may come first if a sign stands before it.
+fn begins_number(digits: &str, has_sign: bool) -> bool {
+    digits.starts_with(|first: char| {
+        first == '.' || first.is_ascii_digit() || first == '_' && has_sign
+    })
 }
 
 fn number(text: &str) -> Option<Meaning> {
@@ -122,12 +129,14 @@ fn number(text: &str) -> Option<Meaning> {
         }
     }
     let float: f64 = text.parse().ok().filter(|_| is_decimal(&text))?;
-    // JSON writes `1.0` as `1`, and so does kubectl.
-    let is_whole = float.fract() == 0.0 && float.abs() < 9_007_199_254_740_992.0;
-    match is_whole {
-        true => Some(Meaning::Int(float as i64)),
-        false => float.is_finite().then_some(Meaning::Float(float)),
+    // JSON writes `1.0` as `1`, and so does kubectl, with all digits up to 10²¹.
+    if float.fract() == 0.0 && float.abs() < 1e21 {
+        let digits = float.to_string();
+        let int = digits.parse().map(Meaning::Int);
+        let whole = int.or_else(|_| digits.parse().map(Meaning::Uint));
+        return Some(whole.unwrap_or(Meaning::Float(float)));
     }
+    float.is_finite().then_some(Meaning::Float(float))
 }
 
 /// Binary, octal, also with a mere `0` before it, decimal or hexadecimal.
@@ -179,6 +188,9 @@ mod tests {
             ("1_000", Int(1000)),
             ("1__0", Int(10)),
             ("_1", Text),
+            ("+_1", Int(1)),
+            ("-_1", Int(-1)),
+            ("+_", Text),
             ("+1", Int(1)),
             ("-0", Int(0)),
             ("08", Int(8)),
@@ -195,6 +207,9 @@ mod tests {
             ("-1.5E+3", Int(-1500)),
             ("1e-3", Float(0.001)),
             ("1e400", Text),
+            ("1e16", Int(10_000_000_000_000_000)),
+            ("1e19", Uint(10_000_000_000_000_000_000)),
+            ("1e21", Float(1e21)),
             ("9223372036854775807", Int(i64::MAX)),
             ("-9223372036854775808", Int(i64::MIN)),
             ("9223372036854775808", Uint(1 << 63)),

@@ -52,8 +52,11 @@ fn structure_is_read_as_kubectl_reads_it() {
         ("{<<: {a: 1, b: 1}, b: 2}", json!({"a": 1, "b": 2})),
         (
             "{b: 2, <<: [{a: 1}, {a: 2, b: 1, c: 3}]}",
-            json!({"a": 1, "b": 2, "c": 3}),
+            json!({"a": 1, "b": 1, "c": 3}),
         ),
+        ("{<<: {a: 1}, <<: {a: 2}}", json!({"a": 2})),
+        ("{!!merge <<: {a: 1}, b: 2}", json!({"a": 1, "b": 2})),
+        ("a: \"x\n y\"", json!({"a": "x y"})),
         ("{'<<': {a: 1}}", json!({"<<": {"a": 1}})),
         (
             "[!!str 1, !!int '3', !!float 2, !!binary aGk=, !foo 1, !!foo 1, ! 1]",
@@ -82,6 +85,7 @@ fn what_makes_no_sense_is_an_error_at_its_place() {
         ("a: &x\n- *x\n", (2, 3, Problem::Alias)),
         ("{[a]: b}", (1, 2, Problem::Key)),
         ("{~: b}", (1, 2, Problem::Key)),
+        ("{9223372036854775808: b}", (1, 2, Problem::Key)),
         ("<<: 5", (1, 5, Problem::Merge)),
         ("<<: [{a: 1}, 5]", (1, 14, Problem::Merge)),
         ("a: !!int x", (1, 10, Problem::Tag)),
@@ -108,6 +112,8 @@ fn a_text_can_neither_nest_nor_repeat_itself_without_end() {
     assert_eq!(wrong(&doubled).2, Problem::Alias);
     let long = format!("- &a {}\n{}", "x".repeat(1 << 20), "- *a\n".repeat(100));
     assert_eq!(wrong(&long).2, Problem::Alias);
+    let anchored = "&a [".repeat(100) + &"x,".repeat(100_000) + &"]".repeat(100);
+    assert_eq!(wrong(&anchored).2, Problem::Alias);
     let wrapped = (1..200).fold("- &a0 [x]\n".to_owned(), |text, n| {
         format!("{text}- &a{n} [*a{}]\n", n - 1)
     });
