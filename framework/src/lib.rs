@@ -1,5 +1,14 @@
 //! A Kubernetes controller framework: derive a resource, write `reconcile`, run.
 #![forbid(unsafe_code)]
+// How the code is kept small, as each program builds all that its types make generic, and the library comes last in a build:
+//
+// * What does not depend on the user's types is no part of a generic function, but called by it.
+// * The body of an `async fn` is built in the crate that awaits it, even if nothing in it is generic: a future that a generic
+//   one awaits is boxed where it is made, by a function that gives a `BoxFuture`.
+// * A task is boxed where it is started: tokio and hyper have much code around each type of future.
+// * What few programs call and makes much that is generic is `#[inline]`: it is built in those that call it.
+//
+// `bench/README.md` tells how to measure a build.
 
 pub mod cache;
 pub mod client;

@@ -64,6 +64,7 @@ impl Readiness {
         self.waited().await
     }
 
+    /// Boxed, so that it is built in this crate and not in each program.
     fn waited(&self) -> BoxFuture<'_, bool> {
         let parts = self.parts.iter().map(|part| async move {
             let mut state = part.state.clone();

@@ -111,30 +111,25 @@ pub(super) async fn work<R: Reconciler>(
             }
         });
     }
-    let settler = Settler {
-        hub: shared.hub.clone(),
-        client: shared.client.clone(),
-    };
-    settler.spawn(&mut workers, cancel);
+    let (hub, client) = (shared.hub.clone(), shared.client.clone());
+    settle_beside(&mut workers, hub, client, cancel);
     join(workers, abort).await;
 }
 
 /// Asks the API server what the caches do not tell, as long as the workers work.
-struct Settler {
+fn settle_beside(
+    workers: &mut JoinSet<()>,
     hub: Arc<Hub>,
     client: Client,
+    stop: CancellationToken,
+) {
+    workers.spawn(async move {
+        let settling = hub.writes.settle(&client);
+        stop.run_until_cancelled(settling).await;
+    });
 }
 
-impl Settler {
-    fn spawn(self, workers: &mut JoinSet<()>, stop: CancellationToken) {
-        workers.spawn(async move {
-            let settling = self.hub.writes.settle(&self.client);
-            stop.run_until_cancelled(settling).await;
-        });
-    }
-}
-
-/// Returns when the last worker has ended.
+/// Returns when the last worker has ended. Boxed, so that it is built in this crate and not in each program.
 fn join(mut workers: JoinSet<()>, abort: CancellationToken) -> BoxFuture<'static, ()> {
     Box::pin(async move {
         let (mut broken, mut aborted) = (None, false);

@@ -124,6 +124,8 @@ pub(super) async fn run<R: Reconciler>(
     end(connections, &hub).await;
 }
 
+// What follows is boxed, so that it is built in this crate and not in each program.
+
 /// Waits until every wired kind has synced. `false` if that will not be.
 fn sync<'a>(
     name: &'a str,

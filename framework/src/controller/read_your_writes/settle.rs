@@ -1,6 +1,6 @@
 use std::collections::VecDeque;
 
-use futures_util::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
+use futures_util::{StreamExt, stream::FuturesUnordered};
 use tokio::time::sleep_until;
 
 use super::{
@@ -20,11 +20,7 @@ type Answer = Result<Option<PartialObject>, Error>;
 impl ReadYourWrites {
     /// Asks the API server where the caches do not get there, and after writes of which nobody knows whether
     /// they were done; for ever.
-    pub(in crate::controller) fn settle<'a>(&'a self, client: &'a Client) -> BoxFuture<'a, ()> {
-        Box::pin(self.settle_all(client))
-    }
-
-    async fn settle_all(&self, client: &Client) {
+    pub(in crate::controller) async fn settle(&self, client: &Client) {
         let inner = &*self.inner;
         let mut line = VecDeque::new();
         let mut asking = FuturesUnordered::new();

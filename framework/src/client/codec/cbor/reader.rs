@@ -5,7 +5,7 @@ use minicbor::{Decoder, data::Type};
 use serde::{
     Deserializer,
     de::{
-        DeserializeSeed, Error, MapAccess, SeqAccess, Visitor,
+        DeserializeSeed, Error, MapAccess, SeqAccess, Unexpected, Visitor,
         value::{BorrowedStrDeserializer, StringDeserializer},
     },
     forward_to_deserialize_any,
@@ -343,6 +343,21 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
         }
     }
 
+    /// A list of its fields in their order is none, as in JSON.
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, CborError> {
+        match self.next_type()?.0 {
+            Type::Array | Type::ArrayIndef => {
+                Err(CborError::invalid_type(Unexpected::Seq, &visitor))
+            }
+            _ => self.any(visitor),
+        }
+    }
+
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, CborError> {
         self.skip()?;
         visitor.visit_unit()
@@ -350,7 +365,7 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
 
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
-        unit_struct seq tuple tuple_struct map struct identifier
+        unit_struct seq tuple tuple_struct map identifier
     }
 }
 

@@ -136,6 +136,21 @@ fn all_forms_that_a_type_has_in_json_it_has_in_cbor() {
 }
 
 #[test]
+fn a_list_is_no_struct_as_in_json() {
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Pair {
+        a: u8,
+        b: u8,
+    }
+    let read = |text: &str| Cbor.read_owned::<Pair>(&hex(text));
+    assert_eq!(read("a2 6161 01 6162 02"), Ok(Pair { a: 1, b: 2 }));
+    for list in ["82 01 02", "9f 01 02 ff"] {
+        let reason = read(list).unwrap_err();
+        assert_eq!(reason, "expected struct Pair, found a list");
+    }
+}
+
+#[test]
 fn a_type_that_says_another_length_than_it_writes_is_refused() {
     struct Liar;
     impl Serialize for Liar {
