@@ -11,7 +11,7 @@ pub(super) enum Incoming<'a, K> {
 
 impl<K: Object> Incoming<'_, K> {
     /// UIDs of the owners.
-    pub(super) fn owner_uids(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn owner_uids(&self) -> impl Iterator<Item = &str> + Clone {
         let owners = match self {
             Self::Object(object) => object.metadata().owner_references.as_deref(),
             Self::Undecodable { object, .. } => Some(&*object.owner_references),

@@ -141,6 +141,7 @@ mod listing;
 mod namespaces;
 mod open_watch;
 mod origin;
+mod owners;
 mod packed;
 mod packing;
 mod parts;

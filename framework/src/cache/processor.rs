@@ -152,16 +152,15 @@ impl<K: Object> Processor<K> {
         let key = new.key();
         part.unseen.remove(&key);
         part.follow(new.resource_version());
-        let present = self.store.get(&key);
-        // The `Arc` that readers have stays; the new copy goes.
-        if present.is_some_and(|entry| same_version(entry, &*new)) {
-            return;
-        }
+        let old = match self.store.get(&key) {
+            // The `Arc` that readers have stays; the new copy goes.
+            Some(entry) if same_version(entry, &*new) => return,
+            present => present.and_then(Entry::last_object),
+        };
         let new = match self.transformed(new) {
             Ok(new) => new,
             Err(object) => return self.set_undecodable(part, *object, events),
         };
-        let old = self.store.get(&key).and_then(Entry::last_object);
         self.store.insert(key, new.clone());
         events.push(match old {
             None => Event::Added {

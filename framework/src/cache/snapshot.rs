@@ -5,7 +5,8 @@ use rpds::HashTrieMapSync;
 use super::{
     Entry, IndexHandle,
     incoming::Incoming,
-    index::{AnyIndex, Filled, Inverted},
+    index::{AnyIndex, Filled},
+    owners::{OwnerUids, Owners},
 };
 use crate::resource::{Object, ObjectKey, Selector, Undecodable};
 
@@ -19,13 +20,28 @@ use crate::resource::{Object, ObjectKey, Selector, Undecodable};
 /// same each time the same snapshot is iterated over in the same way.
 pub struct Snapshot<K> {
     // By namespace first (`""` for cluster-scoped objects): this is the namespace index.
-    namespaces: HashTrieMapSync<Arc<str>, HashTrieMapSync<ObjectKey, Entry<K>>>,
-    owners: Inverted<Arc<str>>,
+    namespaces: HashTrieMapSync<Arc<str>, HashTrieMapSync<ObjectKey, Placed<K>>>,
+    owners: Owners,
     // Those that users added.
     indexes: Vec<Arc<dyn AnyIndex<K>>>,
     resource_version: Option<Arc<str>>,
     len: usize,
     undecodable: usize,
+}
+
+/// What is held for a key, and the owners that it is found by.
+struct Placed<K> {
+    entry: Entry<K>,
+    owners: OwnerUids,
+}
+
+impl<K> Clone for Placed<K> {
+    fn clone(&self) -> Self {
+        Self {
+            entry: self.entry.clone(),
+            owners: self.owners.clone(),
+        }
+    }
 }
 
 impl<K> Clone for Snapshot<K> {
@@ -45,7 +61,7 @@ impl<K> Default for Snapshot<K> {
     fn default() -> Self {
         Self {
             namespaces: HashTrieMapSync::new_sync(),
-            owners: Inverted::default(),
+            owners: Owners::default(),
             indexes: Vec::new(),
             resource_version: None,
             len: 0,
@@ -65,20 +81,20 @@ impl<K: Object> Snapshot<K> {
 
     /// What is held for `key`.
     pub fn entry(&self, key: &ObjectKey) -> Option<&Entry<K>> {
-        self.namespaces.get(namespace_of(key))?.get(key)
+        let placed = self.namespaces.get(namespace_of(key))?.get(key);
+        placed.map(|placed| &placed.entry)
     }
 
     /// All objects, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (&ObjectKey, &Entry<K>)> {
-        self.namespaces.values().flat_map(|objects| objects.iter())
+        let namespaces = self.namespaces.values();
+        entries(namespaces.flat_map(|objects| objects.iter()))
     }
 
     /// The objects in `namespace`, in no particular order; `""` stands for cluster-scoped ones.
     pub fn in_namespace(&self, namespace: &str) -> impl Iterator<Item = (&ObjectKey, &Entry<K>)> {
-        self.namespaces
-            .get(namespace)
-            .into_iter()
-            .flat_map(|objects| objects.iter())
+        let objects = self.namespaces.get(namespace).into_iter();
+        entries(objects.flat_map(|objects| objects.iter()))
     }
 
     /// The objects with an owner reference, controlling or not, to `uid`, in no particular order.
@@ -148,35 +164,34 @@ impl<K: Object> Snapshot<K> {
         version: &Incoming<'_, K>,
         entry: Entry<K>,
     ) -> Option<Entry<K>> {
-        if !self.owners.bears(&key, version.owner_uids()) {
-            let owners = version.owner_uids().map(Into::into).collect();
-            set_owners(&mut self.owners, &key, owners);
-        }
         self.each_index(|index| index.set(&key, version));
         self.undecodable += usize::from(entry.undecodable().is_some());
-        let place = self.namespaces.get_mut(namespace_of(&key));
-        match place.and_then(|objects| objects.get_mut(&key)) {
-            Some(place) => {
-                let old = std::mem::replace(place, entry);
+        let objects = self.namespaces.get_mut(namespace_of(&key));
+        match objects.and_then(|objects| objects.get_mut(&key)) {
+            Some(placed) => {
+                let uids = version.owner_uids();
+                self.owners.replace(&key, &mut placed.owners, uids);
+                let old = std::mem::replace(&mut placed.entry, entry);
                 self.undecodable -= usize::from(old.undecodable().is_some());
                 Some(old)
             }
             None => {
+                let owners = self.owners.insert(&key, version.owner_uids());
                 self.len += 1;
-                self.insert_new(key, entry);
+                self.insert_new(key, Placed { entry, owners });
                 None
             }
         }
     }
 
-    fn insert_new(&mut self, key: ObjectKey, entry: Entry<K>) {
+    fn insert_new(&mut self, key: ObjectKey, placed: Placed<K>) {
         let namespace = namespace_of(&key);
         if let Some(objects) = self.namespaces.get_mut(namespace) {
-            objects.insert_mut(key, entry);
+            objects.insert_mut(key, placed);
         } else {
             let namespace = namespace.into();
             let mut objects = HashTrieMapSync::new_sync();
-            objects.insert_mut(key, entry);
+            objects.insert_mut(key, placed);
             self.namespaces.insert_mut(namespace, objects);
         }
     }
@@ -190,11 +205,11 @@ impl<K: Object> Snapshot<K> {
                 self.namespaces.remove_mut(namespace);
             }
         }
-        remove_owners(&mut self.owners, key);
+        self.owners.remove(key, &old.owners);
         self.each_index(|index| index.remove(key));
         self.len -= 1;
-        self.undecodable -= usize::from(old.undecodable().is_some());
-        Some(old)
+        self.undecodable -= usize::from(old.entry.undecodable().is_some());
+        Some(old.entry)
     }
 
     /// Takes in an index, with all that is there.
@@ -231,10 +246,10 @@ impl<K: Object> Snapshot<K> {
         keys.filter_map(|key| self.entry(key).map(|entry| (key, entry)))
     }
 
-    /// How many values and keys the index by owner has.
+    /// How many owners objects are found by.
     #[cfg(test)]
-    pub(super) fn owner_sizes(&self) -> (usize, usize) {
-        self.owners.sizes()
+    pub(super) fn owner_count(&self) -> usize {
+        self.owners.len()
     }
 
     /// How many namespaces there are.
@@ -249,13 +264,10 @@ impl<K: Object> Snapshot<K> {
     }
 }
 
-/// Built once, and not for each kind, as is [`remove_owners`].
-fn set_owners(owners: &mut Inverted<Arc<str>>, key: &ObjectKey, uids: Vec<Arc<str>>) {
-    owners.set(key, uids);
-}
-
-fn remove_owners(owners: &mut Inverted<Arc<str>>, key: &ObjectKey) {
-    owners.remove(key);
+fn entries<'a, K: 'a>(
+    objects: impl Iterator<Item = (&'a ObjectKey, &'a Placed<K>)>,
+) -> impl Iterator<Item = (&'a ObjectKey, &'a Entry<K>)> {
+    objects.map(|(key, placed)| (key, &placed.entry))
 }
 
 fn namespace_of(key: &ObjectKey) -> &str {

@@ -67,7 +67,7 @@ fn removing_the_last_object_leaves_no_empty_index_set() {
     store.remove(&web.key());
     assert_eq!(store.working().len(), 0);
     assert_eq!(store.working().namespace_count(), 0);
-    assert_eq!(store.working().owner_sizes(), (0, 0));
+    assert_eq!(store.working().owner_count(), 0);
 }
 
 #[derive(Clone, Debug)]

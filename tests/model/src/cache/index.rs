@@ -1,5 +1,7 @@
 //! The indexes of a store, as they are shipped.
 
+#[path = "../../../../framework/src/cache/index/by_value.rs"]
+mod by_value;
 #[path = "../../../../framework/src/cache/index/definition.rs"]
 mod definition;
 #[path = "../../../../framework/src/cache/index/filled.rs"]
@@ -12,9 +14,13 @@ mod index;
 mod inverted;
 #[path = "../../../../framework/src/cache/index/keys.rs"]
 mod keys;
+#[path = "../../../../framework/src/cache/index/values.rs"]
+mod values;
 
+pub(super) use by_value::ByValue;
 pub(super) use definition::Definition;
 pub(super) use filled::{AnyIndex, Filled};
 pub(crate) use handle::IndexHandle;
 pub(crate) use index::Index;
-pub(super) use inverted::Inverted;
+use inverted::Inverted;
+pub(super) use values::Values;

@@ -12,6 +12,8 @@ mod index;
 mod lister;
 #[path = "../../../../framework/src/cache/listing.rs"]
 mod listing;
+#[path = "../../../../framework/src/cache/owners.rs"]
+mod owners;
 #[path = "../../../../framework/src/cache/packed.rs"]
 mod packed;
 #[path = "../../../../framework/src/cache/packing.rs"]
