@@ -1,48 +1,60 @@
-use std::{collections::BTreeMap, convert::Infallible, future::pending, sync::Arc};
-
-use futures_util::{
-    FutureExt, StreamExt,
-    future::BoxFuture,
-    stream::{self, BoxStream, FuturesUnordered, SelectAll},
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    future::poll_fn,
+    sync::Arc,
+    task::{Context, Poll},
 };
-use tokio_util::sync::CancellationToken;
 
-use super::{Batch, DeltaQueue, ListerWatcher, Namespaces, Reflector};
-use crate::resource::Object;
+use futures_util::future::BoxFuture;
+
+use super::{Batch, DeltaQueue, ListerWatcher, Namespaces, Reflector, progress::Progress};
+use crate::{client::PartWaker, resource::Object};
 
 /// Which part of an informer something comes from; never used twice.
 pub(super) type PartId = u64;
 
 /// The namespaces that an informer reads: each has a reflector and a queue of its own.
 pub(super) struct Parts<K> {
-    /// By namespace; `None` is all of them.
-    parts: BTreeMap<Option<String>, Part<K>>,
+    parts: BTreeMap<PartId, Part<K>>,
     next: PartId,
-    pub(super) reading: Reading,
-    pub(super) batches: Batches<K>,
+    /// Whose turn it is: after who gave something last, so that none waits for one that has much to give.
+    turn: PartId,
 }
 
 struct Part<K> {
-    id: PartId,
+    /// `None` is all of them.
+    namespace: Option<String>,
+    waker: PartWaker,
+    /// The reflector at work.
+    reading: BoxFuture<'static, ()>,
     queue: Arc<DeltaQueue<K>>,
+    progress: Arc<Progress>,
     has_synced: bool,
-    cancel: CancellationToken,
 }
 
-/// The reflectors at work.
-#[derive(Default)]
-pub(super) struct Reading(FuturesUnordered<BoxFuture<'static, ()>>);
-
-/// What came out of the queues.
-pub(super) struct Batches<K>(SelectAll<BoxStream<'static, (PartId, Batch<K>)>>);
+impl<K: Object> Part<K> {
+    /// Reads from the network until there is a batch. Nobody else waits at the queue, so nobody is woken by what is put
+    /// into it.
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Batch<K>> {
+        self.waker.poll(cx, |cx| {
+            // It never ends.
+            _ = self.reading.as_mut().poll(cx);
+            let Some(batch) = self.queue.try_pop() else {
+                return Poll::Pending;
+            };
+            let left = self.queue.len();
+            self.progress.queued(left);
+            Poll::Ready((batch, left > 0))
+        })
+    }
+}
 
 impl<K: Object> Parts<K> {
     pub(super) fn new() -> Self {
         Self {
             parts: BTreeMap::new(),
             next: 0,
-            reading: Reading::default(),
-            batches: Batches(SelectAll::new()),
+            turn: 0,
         }
     }
 
@@ -54,49 +66,55 @@ impl<K: Object> Parts<K> {
     ) -> PartId {
         let (id, queue) = (self.next, Arc::new(DeltaQueue::new()));
         self.next += 1;
-        let cancel = CancellationToken::new();
-        let progress = reflector.progress.clone();
-        let (read, end) = (queue.clone(), cancel.clone());
-        self.reading.0.push(Box::pin(async move {
-            end.run_until_cancelled(reflector.run(&read)).await;
-        }));
-        let waiting = (queue.clone(), progress);
-        let batches = stream::unfold(waiting, move |(queue, progress)| async move {
-            let batch = queue.pop().await;
-            progress.queued(queue.len());
-            Some(((id, batch), (queue, progress)))
-        });
-        let batches = batches.take_until(cancel.clone().cancelled_owned());
-        self.batches.0.push(batches.boxed());
+        let (progress, filled) = (reflector.progress.clone(), queue.clone());
         let part = Part {
-            id,
+            namespace,
+            waker: PartWaker::new(),
+            reading: Box::pin(async move { reflector.run(&filled).await }),
             queue,
+            progress,
             has_synced: false,
-            cancel,
         };
-        self.parts.insert(namespace, part);
+        self.parts.insert(id, part);
         id
     }
 
-    /// Reads a namespace no longer: what came of it and was not taken yet is gone.
+    /// Reads a namespace no longer: its watch ends, and what came of it and was not taken yet is gone.
     pub(super) fn remove(&mut self, namespace: &Option<String>) -> Option<PartId> {
-        let part = self.parts.remove(namespace)?;
-        part.cancel.cancel();
-        // The reflector, with its watch, goes now.
-        while let Some(Some(())) = self.reading.0.next().now_or_never() {}
-        Some(part.id)
+        let mut parts = self.parts.iter();
+        let (&id, _) = parts.find(|(_, part)| part.namespace == *namespace)?;
+        self.parts.remove(&id);
+        Some(id)
+    }
+
+    /// Reads all of them until there is a batch of one. Dropping the future loses nothing.
+    pub(super) async fn next(&mut self) -> (PartId, Batch<K>) {
+        poll_fn(|cx| {
+            let (before, from) = (0..self.turn, self.turn..self.next);
+            for ids in [from, before] {
+                for (&id, part) in self.parts.range_mut(ids) {
+                    if let Poll::Ready(batch) = part.poll_next(cx) {
+                        self.turn = id + 1;
+                        return Poll::Ready((id, batch));
+                    }
+                }
+            }
+            Poll::Pending
+        })
+        .await
     }
 
     /// What it would take to read these.
     pub(super) fn changes(&self, wanted: &Namespaces) -> Changes {
-        Changes::between(self.parts.keys().cloned().collect(), wanted)
+        let present = self.parts.values().map(|part| part.namespace.clone());
+        Changes::between(present.collect(), wanted)
     }
 
     /// The last batch of that part was worked on; gives its namespace if its first list now has been.
     pub(super) fn finish(&mut self, id: PartId) -> Option<&Option<String>> {
-        let (namespace, part) = self.parts.iter_mut().find(|(_, part)| part.id == id)?;
+        let part = self.parts.get_mut(&id)?;
         let is_first = !std::mem::replace(&mut part.has_synced, part.queue.finish());
-        (is_first && part.has_synced).then_some(namespace)
+        (is_first && part.has_synced).then_some(&part.namespace)
     }
 
     /// Whether the first list of each was worked on.
@@ -112,36 +130,14 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    fn between(present: Vec<Option<String>>, wanted: &Namespaces) -> Self {
-        let wanted: Vec<Option<String>> = match wanted.names() {
-            None => vec![None],
+    fn between(present: BTreeSet<Option<String>>, wanted: &Namespaces) -> Self {
+        let wanted: BTreeSet<Option<String>> = match wanted.names() {
+            None => [None].into(),
             Some(names) => names.into_iter().map(Some).collect(),
         };
-        let not_in = |others: &[Option<String>], all: &[Option<String>]| {
-            let gone = all.iter().filter(|one| others.binary_search(one).is_err());
-            gone.cloned().collect()
-        };
         Self {
-            gone: not_in(&wanted, &present),
-            new: not_in(&present, &wanted),
-        }
-    }
-}
-
-impl Reading {
-    /// Reads from the network as long as it is polled. Dropping the future loses nothing.
-    pub(super) async fn run(&mut self) -> Infallible {
-        while self.0.next().await.is_some() {}
-        pending().await
-    }
-}
-
-impl<K> Batches<K> {
-    /// The next batch of any. Dropping the future loses nothing.
-    pub(super) async fn next(&mut self) -> (PartId, Batch<K>) {
-        match self.0.next().await {
-            Some(batch) => batch,
-            None => pending().await,
+            gone: present.difference(&wanted).cloned().collect(),
+            new: wanted.difference(&present).cloned().collect(),
         }
     }
 }

@@ -51,16 +51,20 @@ impl<K> DeltaQueue<K> {
     pub async fn pop(&self) -> Batch<K> {
         poll_fn(|cx| {
             let mut state = self.state();
-            let Some(batch) = state.fifo.pop() else {
+            if state.fifo.is_empty() {
                 wait(&mut state.consumers, cx);
-                return Poll::Pending;
-            };
-            let producers = std::mem::take(&mut state.producers);
-            drop(state);
-            producers.into_iter().for_each(Waker::wake);
-            Poll::Ready(batch)
+            }
+            match take(state) {
+                Some(batch) => Poll::Ready(batch),
+                None => Poll::Pending,
+            }
         })
         .await
+    }
+
+    /// The next deltas, if there are some.
+    pub fn try_pop(&self) -> Option<Batch<K>> {
+        take(self.state())
     }
 
     /// The batch taken out last has been worked on; answers whether the first list now has been.
@@ -103,6 +107,14 @@ impl<K> DeltaQueue<K> {
         // No code of others runs under the lock; what a panic left behind is whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn take<K>(mut state: MutexGuard<'_, State<K>>) -> Option<Batch<K>> {
+    let batch = state.fifo.pop()?;
+    let producers = std::mem::take(&mut state.producers);
+    drop(state);
+    producers.into_iter().for_each(Waker::wake);
+    Some(batch)
 }
 
 /// One place for each task, however often it asks.

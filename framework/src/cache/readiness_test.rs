@@ -1,23 +1,12 @@
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    task::{Context, Poll, Wake, Waker},
+    sync::Arc,
+    task::{Context, Poll},
 };
 
 use tokio::sync::watch;
 
 use super::readiness::{Readiness, Ready};
-
-#[derive(Default)]
-struct Count(AtomicUsize);
-
-impl Wake for Count {
-    fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-}
+use crate::client::woken::Woken;
 
 fn part(name: &str) -> (watch::Sender<Ready>, Readiness) {
     let sender = watch::Sender::new(Ready::NotYet);
@@ -30,11 +19,11 @@ fn each_of_many_who_wait_is_woken_by_its_own_waker() {
     let ((first, one), (second, other)) = (part("one"), part("other"));
     let all = Readiness::all([one, other]);
     let mut waiting: Vec<_> = (0..20)
-        .map(|_| (Box::pin(all.wait()), Arc::new(Count::default())))
+        .map(|_| (Box::pin(all.wait()), Arc::<Woken>::default()))
         .collect();
     let mut poll = || -> usize {
         let done = waiting.iter_mut().map(|(future, count)| {
-            let waker = Waker::from(count.clone());
+            let waker = count.waker();
             let mut context = Context::from_waker(&waker);
             future.as_mut().poll(&mut context) == Poll::Ready(true)
         });
@@ -46,7 +35,7 @@ fn each_of_many_who_wait_is_woken_by_its_own_waker() {
     second.send_replace(Ready::Yes);
     assert_eq!(poll(), 20);
     for (_, count) in &waiting {
-        assert!(count.0.load(Ordering::Relaxed) >= 2, "one per part");
+        assert!(count.take() >= 2, "one per part");
     }
 }
 

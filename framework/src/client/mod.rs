@@ -72,11 +72,15 @@ mod list;
 mod not_declared;
 mod offload;
 mod params;
+mod part_waker;
+#[cfg(test)]
+mod part_waker_test;
 pub mod pods;
 mod raw;
 mod renewed;
 pub mod stack;
 mod subresources;
+mod sync;
 #[cfg(test)]
 mod tests;
 mod transport;
@@ -85,6 +89,8 @@ mod url;
 mod verbs;
 mod watch_event;
 mod watch_stream;
+#[cfg(test)]
+pub(crate) mod woken;
 
 pub use access_guard::{AccessGrant, AccessGuard};
 pub use api::Api;
@@ -107,6 +113,7 @@ pub use params::{
     DeleteParams, FieldValidation, GetParams, ListParams, Patch, PatchParams, PostParams,
     Preconditions, Propagation, VersionMatch, WatchParams,
 };
+pub(crate) use part_waker::PartWaker;
 #[cfg(feature = "streams")]
 pub use pods::{
     AttachParams, ExecParams, Exit, Finished, PortListener, PortStream, Process, ProcessInput,

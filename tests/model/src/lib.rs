@@ -9,6 +9,8 @@ mod cache;
 #[cfg(test)]
 mod deltas;
 #[cfg(test)]
+mod part_waker;
+#[cfg(test)]
 mod queue;
 #[cfg(test)]
 mod read_your_writes;

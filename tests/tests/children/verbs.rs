@@ -5,6 +5,7 @@ use pilothouse::{
     controller::Context,
     k8s::api::{apps::v1::Deployment, core::v1::ConfigMap},
     resource::{Object, ObjectKey},
+    testing::RequestMatcher,
 };
 use serde_json::json;
 
@@ -29,33 +30,50 @@ fn cached(cx: &Context<Deployment>) -> Option<String> {
 async fn r5_what_a_verb_wrote_is_in_the_cache_of_the_next_reconcile() {
     let script = Script::default();
     let world = World::of(script.clone()).await;
-    script.then("web", |cx| {
-        Box::pin(async move {
-            let made = cx.create(map("made", "1")).await?;
-            assert_eq!(made.namespace(), Some("default"));
-            Ok(format!("{:?}", cached(cx)))
-        })
+    // The cache is late in each of them.
+    let cluster = world.cluster.in_namespace("default");
+    let watches = || RequestMatcher::any().verb("watch").resource("configmaps");
+    let hold = move || cluster.faults().hold_watches(watches());
+    script.then("web", {
+        let hold = hold.clone();
+        move |cx| {
+            hold();
+            Box::pin(async move {
+                let made = cx.create(map("made", "1")).await?;
+                assert_eq!(made.namespace(), Some("default"));
+                Ok(format!("{:?}", cached(cx)))
+            })
+        }
     });
-    script.then("web", |cx| {
-        Box::pin(async move {
-            let said = format!("{:?}", cached(cx));
-            let mut made = ConfigMap::clone(&*cx.get::<ConfigMap>("made")?.unwrap());
-            made.data = map("made", "2").data;
-            cx.update(&made).await?;
-            Ok(said)
-        })
+    script.then("web", {
+        let hold = hold.clone();
+        move |cx| {
+            hold();
+            Box::pin(async move {
+                let said = format!("{:?}", cached(cx));
+                let mut made = ConfigMap::clone(&*cx.get::<ConfigMap>("made")?.unwrap());
+                made.data = map("made", "2").data;
+                cx.update(&made).await?;
+                Ok(said)
+            })
+        }
     });
-    script.then("web", |cx| {
-        Box::pin(async move {
-            let said = format!("{:?}", cached(cx));
-            let patch = Patch::Merge(json!({"data": {"value": "3"}}));
-            let key = ObjectKey::namespaced("default", "made");
-            let made = cx.patch::<ConfigMap>(&key, &patch).await?;
-            assert_eq!(made.data, map("made", "3").data);
-            Ok(said)
-        })
+    script.then("web", {
+        let hold = hold.clone();
+        move |cx| {
+            hold();
+            Box::pin(async move {
+                let said = format!("{:?}", cached(cx));
+                let patch = Patch::Merge(json!({"data": {"value": "3"}}));
+                let key = ObjectKey::namespaced("default", "made");
+                let made = cx.patch::<ConfigMap>(&key, &patch).await?;
+                assert_eq!(made.data, map("made", "3").data);
+                Ok(said)
+            })
+        }
     });
-    script.then("web", |cx| {
+    script.then("web", move |cx| {
+        hold();
         Box::pin(async move {
             let said = format!("{:?}", cached(cx));
             cx.delete(&*cx.get::<ConfigMap>("made")?.unwrap()).await?;
@@ -66,8 +84,15 @@ async fn r5_what_a_verb_wrote_is_in_the_cache_of_the_next_reconcile() {
         Box::pin(async move { Ok(format!("{:?}", cached(cx))) })
     });
     world.create("web").await;
+    let mut said = script.said();
+    for written in 1..=4 {
+        assert_eq!(said.len(), written, "{said:?}");
+        world.cluster.faults().release_watches();
+        world.cluster.settle().await;
+        said.append(&mut script.said());
+    }
     let expected = ["None", "Some(\"1\")", "Some(\"2\")", "Some(\"3\")", "None"];
-    assert_eq!(script.said(), expected);
+    assert_eq!(said, expected);
 }
 
 #[tokio::test(start_paused = true)]

@@ -25,7 +25,9 @@ use crate::{
     resource::Object,
 };
 
-/// Fewer events are let go at once: to pass them on costs as much.
+/// Of fewer deltas, the events are let go at once: to pass them on costs as much. And nobody waits for the task to
+/// yield: more of them would already have come in one batch, so that it has nothing to do now, and a task that yields
+/// wakes another thread of an idle runtime.
 const FEW: usize = 16;
 
 impl<K: Object> Shared<K> {
@@ -69,20 +71,20 @@ impl<K: Object> Shared<K> {
                     self.listeners.resync(&mut listeners, processor.store().working());
                     continue;
                 }
-                never = parts.reading.run() => match never {},
-                batch = parts.batches.next() => batch,
+                batch = parts.next() => batch,
             };
             let taken = Instant::now();
             let origin = match batch.listed {
                 true => Origin::List,
                 false => Origin::Watch,
             };
+            let is_little = batch.deltas.len() < FEW;
             let events = processor.process(part, batch);
             self.told(&mut processor, &mut listeners, &events, origin);
             // The versions that were replaced go with them.
-            match events.len() {
-                0..FEW => drop(events),
-                _ => drop_elsewhere(events),
+            match is_little {
+                true => drop(events),
+                false => drop_elsewhere(events),
             }
             let took = taken.elapsed().as_secs_f64();
             self.metrics.processing.observe(took);
@@ -92,8 +94,10 @@ impl<K: Object> Shared<K> {
             if let Some(sizes) = sizes.as_mut().filter(|_| parts.have_synced()) {
                 sizes.changed(processor.store().working());
             }
-            // A batch is work for milliseconds: others come first.
-            yield_now().await;
+            if !is_little {
+                // A batch is work for milliseconds: others come first.
+                yield_now().await;
+            }
         }
     }
 

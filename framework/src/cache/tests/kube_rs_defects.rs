@@ -1,10 +1,6 @@
 //! Defects that caches of kube-rs 4 have been seen to have; each test says what we guarantee instead.
 
-use std::{
-    pin::pin,
-    sync::atomic::{AtomicUsize, Ordering},
-    task::{Context, Wake, Waker},
-};
+use std::{pin::pin, task::Context};
 
 use futures_util::{FutureExt, StreamExt};
 use tokio_util::sync::CancellationToken;
@@ -15,20 +11,10 @@ use crate::{
         InformerScope, Informers,
         fake::{Answer, Streaming, expired, status, unsupported},
     },
-    client::{Client, Config},
+    client::{Client, Config, woken::Woken},
     metrics::Metrics,
     resource::ApiResource,
 };
-
-/// Counts how often it was woken.
-#[derive(Default)]
-struct Woken(AtomicUsize);
-
-impl Wake for Woken {
-    fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-}
 
 /// a: of several tasks that wait for one handle's readiness the last to ask was woken.
 #[tokio::test(start_paused = true)]
@@ -43,7 +29,7 @@ async fn everyone_who_waits_on_one_handle_is_woken() {
     ];
     let woken: [Arc<Woken>; 4] = Default::default();
     for (waiting, woken) in waiting.iter_mut().zip(&woken) {
-        let waker = Waker::from(woken.clone());
+        let waker = woken.waker();
         assert!(
             waiting
                 .poll_unpin(&mut Context::from_waker(&waker))
@@ -53,7 +39,7 @@ async fn everyone_who_waits_on_one_handle_is_woken() {
     let _running = Running::of(informer.clone());
     settle().await;
     for (waiting, woken) in waiting.iter_mut().zip(&woken) {
-        assert!(woken.0.load(Ordering::Relaxed) > 0, "nobody woke it");
+        assert!(woken.take() > 0, "nobody woke it");
         assert_eq!(waiting.now_or_never(), Some(true));
     }
 }
@@ -65,18 +51,18 @@ async fn a_stream_goes_on_after_an_object_that_was_gone_when_it_looked() {
     let (running, heard) = Running::synced(&server).await;
     let mut stream = running.informer.stream();
     let woken = Arc::<Woken>::default();
-    let waker = Waker::from(woken.clone());
+    let waker = woken.waker();
     let mut context = Context::from_waker(&waker);
     for round in 0..50 {
         while stream.poll_next_unpin(&mut context).is_ready() {}
-        let before = woken.0.load(Ordering::Relaxed);
+        woken.take();
         server.put("brief");
         server.delete("brief");
         settle().await;
         while stream.poll_next_unpin(&mut context).is_ready() {}
         server.put("next");
         settle().await;
-        assert!(woken.0.load(Ordering::Relaxed) > before, "round {round}");
+        assert!(woken.take() > 0, "round {round}");
     }
     let mut next = pin!(stream.next());
     assert!(next.as_mut().now_or_never().flatten().is_some());

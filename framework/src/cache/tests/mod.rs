@@ -14,6 +14,7 @@ mod requests;
 mod resyncs;
 mod streamed_lists;
 mod streams;
+mod wakes;
 mod went_back;
 
 use std::{sync::Arc, time::Duration};

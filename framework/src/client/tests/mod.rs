@@ -27,4 +27,5 @@ mod unread;
 mod upgrade;
 mod verbs;
 mod waits;
+mod wakes;
 mod wire;

@@ -4,7 +4,9 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
+use bytes::Bytes;
 use http::{Request, Response};
+use http_body::{Body as _, Frame};
 use hyper::{
     body::Incoming,
     client::conn::{TrySendError, http1},
@@ -13,7 +15,7 @@ use hyper_util::rt::TokioIo;
 use tokio::task::unconstrained;
 
 use super::{ConnectProblem, Io, dialer::Dialled};
-use crate::client::Body;
+use crate::client::{Body, PartWaker};
 
 /// An HTTP/1.1 connection, for one request after the other.
 ///
@@ -24,6 +26,8 @@ pub(super) struct Http1 {
     sender: http1::SendRequest<Body>,
     /// `None` when it has ended.
     driver: Option<Box<Driver>>,
+    /// Whom what comes wakes.
+    waker: PartWaker,
     pub(super) generation: u64,
 }
 
@@ -37,6 +41,7 @@ impl Http1 {
         Ok(Self {
             sender,
             driver: Some(Box::new(driver)),
+            waker: PartWaker::new(),
             generation: dialled.generation,
         })
     }
@@ -74,24 +79,51 @@ impl Http1 {
     ) -> Result<Response<Incoming>, TrySendError<Request<Body>>> {
         // It is the driver that answers, within `drive`: to be woken by that would only lead here once more.
         let mut answer = pin!(unconstrained(self.sender.try_send_request(request)));
+        let Self { driver, waker, .. } = self;
         poll_fn(|cx| {
-            self.drive(cx);
-            answer.as_mut().poll(&mut nobody())
+            waker.poll(cx, |cx| {
+                drive(driver, cx);
+                let answer = answer.as_mut().poll(&mut nobody());
+                answer.map(|answer| (answer, true))
+            })
         })
         .await
     }
 
-    /// Does what can be done without waiting. The task of `cx` is woken when there is more to do.
-    pub(super) fn drive(&mut self, cx: &mut Context<'_>) {
-        let Some(driver) = &mut self.driver else {
-            return;
-        };
-        if let Poll::Ready(outcome) = Pin::new(driver).poll(cx) {
-            // What it holds of a request is answered or given back when it is dropped.
-            self.driver = None;
-            if let Err(error) = outcome {
-                tracing::debug!(%error, "an HTTP/1.1 connection to the API server ended");
+    /// The next of the body of an answer.
+    pub(super) fn poll_body(
+        &mut self,
+        body: &mut Incoming,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let Self { driver, waker, .. } = self;
+        // To take something out makes room for the driver, which would wake its task for that.
+        waker.poll(cx, |cx| {
+            // What comes is put there by driving the connection, so that is what to be woken for.
+            let mut polled = Pin::new(&mut *body).poll_frame(&mut nobody());
+            if polled.is_pending() {
+                drive(driver, cx);
+                polled = Pin::new(body).poll_frame(&mut nobody());
             }
+            polled.map(|frame| (frame, true))
+        })
+    }
+
+    fn drive(&mut self, cx: &mut Context<'_>) {
+        drive(&mut self.driver, cx);
+    }
+}
+
+/// Does what can be done without waiting. The task of `cx` is woken when there is more to do.
+fn drive(it: &mut Option<Box<Driver>>, cx: &mut Context<'_>) {
+    let Some(driver) = it else {
+        return;
+    };
+    if let Poll::Ready(outcome) = Pin::new(driver).poll(cx) {
+        // What it holds of a request is answered or given back when it is dropped.
+        *it = None;
+        if let Err(error) = outcome {
+            tracing::debug!(%error, "an HTTP/1.1 connection to the API server ended");
         }
     }
 }

@@ -171,16 +171,10 @@ impl PooledBody {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let Some(Hold::Http1(connection)) = &mut self.hold else {
-            return Pin::new(&mut self.incoming).poll_frame(cx);
-        };
-        // What comes is put there by driving the connection, so that is what to be woken for.
-        let polled = Pin::new(&mut self.incoming).poll_frame(&mut nobody());
-        if polled.is_ready() {
-            return polled;
+        match &mut self.hold {
+            Some(Hold::Http1(connection)) => connection.poll_body(&mut self.incoming, cx),
+            _ => Pin::new(&mut self.incoming).poll_frame(cx),
         }
-        connection.drive(cx);
-        Pin::new(&mut self.incoming).poll_frame(&mut nobody())
     }
 
     fn give_back(&mut self) {
