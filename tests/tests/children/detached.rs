@@ -130,8 +130,14 @@ async fn what_a_former_owner_left_goes_with_the_one_that_bears_its_name() {
     created_anew(&mut world, &copies).await;
     assert_eq!(world.maps().await, ["team-b/left"]);
     world.cluster.delete::<Deployment>("web").await.unwrap();
+    world.cluster.forget_requests();
     copies.fails.store(false, Ordering::SeqCst);
     world.cluster.until_gone::<Deployment>("web").await.unwrap();
+    // Not after it, as an orphan.
+    let writes = world.cluster.writes();
+    let writes = writes.iter().filter(|one| one.resource != "events");
+    let writes: Vec<_> = writes.map(|one| one.name.as_str()).collect();
+    assert_eq!(writes.last(), Some(&"web"), "{writes:?}");
     assert!(world.maps().await.is_empty());
 }
 
