@@ -1,6 +1,11 @@
 //! Documents that are nested deeply. Each test has a stack of 2 MB, as the threads of a runtime have.
 
-use std::{collections::BTreeMap, fmt::Debug, thread};
+use std::{
+    collections::BTreeMap,
+    fmt::Debug,
+    task::{Context, Poll, Waker},
+    thread,
+};
 
 use k8s_openapi::{
     api::core::v1::ConfigMap,
@@ -9,10 +14,10 @@ use k8s_openapi::{
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-use super::{Codec, Encoded, Encoding, Json, Outline, tests::ALL, with_codec};
+use super::{Codec, Encoded, Encoding, Frames, Json, Outline, tests::ALL, with_codec};
 use crate::{
     client::{
-        Change, Deleted, ObjectList, WatchEvent,
+        Body, Change, Deleted, ObjectList, WatchEvent,
         decode::{
             Event, decode_deleted, decode_event, decode_list, decode_object, decode_status,
         },
@@ -192,6 +197,34 @@ fn a_deep_object_in_an_event_spoils_only_itself() {
                     Ok(Event::Error(status)) => assert!(status.is_expired()),
                     _ => panic!("no error"),
                 }
+            }
+        }
+    });
+}
+
+#[test]
+fn a_deep_frame_is_cut_where_it_ends() {
+    on_a_small_stack(|| {
+        for encoding in ALL {
+            for levels in LEVELS {
+                let frame = document(*encoding, &json!({"type": "ADDED", "object": "DEEP"}), levels);
+                let separator: &[u8] = match encoding {
+                    Encoding::Json => b"\n",
+                    _ => b"",
+                };
+                let length = u32::try_from(frame.bytes.len()).unwrap().to_be_bytes();
+                let counted: &[u8] = match encoding {
+                    Encoding::Framed => &length,
+                    _ => b"",
+                };
+                let body = [counted, &frame.bytes, separator].concat().repeat(2);
+                let mut frames = Frames::new(*encoding, Body::from(body));
+                let mut next = || match frames.poll_frame(&mut Context::from_waker(Waker::noop())) {
+                    Poll::Ready(frame) => frame.map(Result::unwrap),
+                    Poll::Pending => panic!("the body is there"),
+                };
+                assert!(next() == Some(frame.bytes.clone()) && next() == Some(frame.bytes));
+                assert_eq!(next(), None);
             }
         }
     });
