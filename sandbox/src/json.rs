@@ -195,7 +195,10 @@ mod tests {
             assert_eq!(read(text.as_bytes()).unwrap_err(), complaint, "{text}");
         }
         let deep = "[".repeat(10_001);
-        assert_eq!(read(deep.as_bytes()).unwrap_err(), "invalid character '[' exceeded max depth");
+        assert_eq!(
+            read(deep.as_bytes()).unwrap_err(),
+            "invalid character '[' exceeded max depth"
+        );
         let found = read(&[0x9e]).unwrap_err();
         assert_eq!(
             found,

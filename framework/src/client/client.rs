@@ -408,6 +408,9 @@ impl Client {
         let advice = match head.status {
             StatusCode::UNAUTHORIZED => self.inner.advice_on_401.clone(),
             StatusCode::BAD_REQUEST if is_cleartext && wants_tls(&status.message) => {
+                // The advice goes on with the sentence.
+                let length = status.message.trim_end_matches('.').len();
+                status.message.truncate(length);
                 Some("begin the cluster's `server` with https://".into())
             }
             _ => None,

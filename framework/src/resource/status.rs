@@ -14,10 +14,7 @@ use super::{ListMeta, lenient::lenient};
 #[serde(rename_all = "camelCase", default)]
 pub struct Status {
     /// `Success` or `Failure`.
-    #[serde(
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "lenient"
-    )]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient")]
     pub status: Option<String>,
     /// What went wrong, for people.
     #[serde(deserialize_with = "lenient")]
@@ -29,10 +26,7 @@ pub struct Status {
     #[serde(deserialize_with = "lenient")]
     pub code: u16,
     /// The object concerned and the single causes.
-    #[serde(
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "lenient"
-    )]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient")]
     pub details: Option<StatusDetails>,
     /// List metadata.
     #[serde(deserialize_with = "lenient")]
@@ -305,10 +299,26 @@ mod tests {
     #[test]
     fn a_detail_that_does_not_fit_hides_nothing_else() {
         use serde_json::json;
-        let odd = [json!(-5), json!("x"), json!(null), json!(1e300), json!([[{}]]), json!({"a": [1]}), json!(true)];
+        let odd = [
+            json!(-5),
+            json!("x"),
+            json!(null),
+            json!(1e300),
+            json!([[{}]]),
+            json!({"a": [1]}),
+            json!(true),
+        ];
         let fields = [
-            "/status", "/metadata", "/metadata/continue", "/metadata/remainingItemCount", "/details", "/details/name",
-            "/details/causes", "/details/causes/0", "/details/causes/0/field", "/details/retryAfterSeconds",
+            "/status",
+            "/metadata",
+            "/metadata/continue",
+            "/metadata/remainingItemCount",
+            "/details",
+            "/details/name",
+            "/details/causes",
+            "/details/causes/0",
+            "/details/causes/0/field",
+            "/details/retryAfterSeconds",
         ];
         for field in fields {
             for value in &odd {
@@ -322,15 +332,26 @@ mod tests {
                 });
                 *answer.pointer_mut(field).unwrap() = value.clone();
                 let status = status(answer);
-                assert_eq!((status.code, &*status.message), (429, "slow down"), "{field} {value}");
+                assert_eq!(
+                    (status.code, &*status.message),
+                    (429, "slow down"),
+                    "{field} {value}"
+                );
                 assert!(status.is_too_many_requests());
                 let keeps_details = field != "/details" && !field.starts_with("/details/causes");
-                assert_eq!(status.has_cause("R") && status.has_cause("S"), keeps_details || field.ends_with("field"));
+                assert_eq!(
+                    status.has_cause("R") && status.has_cause("S"),
+                    keeps_details || field.ends_with("field")
+                );
             }
         }
-        let after = |seconds| status(json!({"details": {"retryAfterSeconds": seconds}})).retry_after();
+        let after =
+            |seconds| status(json!({"details": {"retryAfterSeconds": seconds}})).retry_after();
         assert_eq!(after(json!(-5)), None);
-        assert_eq!(after(json!(1e12)), Some(std::time::Duration::from_secs(u32::MAX.into())));
+        assert_eq!(
+            after(json!(1e12)),
+            Some(std::time::Duration::from_secs(u32::MAX.into()))
+        );
         assert_eq!(after(json!(2)), Some(std::time::Duration::from_secs(2)));
     }
 

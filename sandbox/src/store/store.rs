@@ -67,10 +67,7 @@ pub(crate) enum CommitError {
 /// What it holds may be nested deeply.
 impl Drop for Store {
     fn drop(&mut self) {
-        let state = self
-            .state
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         let buckets = std::mem::take(&mut state.buckets);
         stack::large(|| drop(buckets));
     }

@@ -18,9 +18,7 @@ use super::{Codec, Encoded, Encoding, Frames, Json, Outline, tests::ALL, with_co
 use crate::{
     client::{
         Body, Change, Deleted, ObjectList, WatchEvent,
-        decode::{
-            Event, decode_deleted, decode_event, decode_list, decode_object, decode_status,
-        },
+        decode::{Event, decode_deleted, decode_event, decode_list, decode_object, decode_status},
     },
     resource::{ApiResource, DEEPEST, DynamicObject, ObjectMeta, PartialObject, TOO_DEEP},
 };
@@ -86,11 +84,17 @@ fn objects() -> Vec<Value> {
 }
 
 fn names<K>(list: &ObjectList<K>, name: impl Fn(&K) -> Option<&String>) -> Vec<String> {
-    list.items.iter().map(|item| name(item).unwrap().clone()).collect()
+    list.items
+        .iter()
+        .map(|item| name(item).unwrap().clone())
+        .collect()
 }
 
 fn spoilt<K>(list: &ObjectList<K>) -> Vec<String> {
-    list.undecodable.iter().map(|item| item.key.to_string()).collect()
+    list.undecodable
+        .iter()
+        .map(|item| item.key.to_string())
+        .collect()
 }
 
 fn list<K: DeserializeOwned>(encoding: Encoding, levels: usize) -> ObjectList<K> {
@@ -187,7 +191,9 @@ fn a_deep_object_in_an_event_spoils_only_itself() {
                 }
                 let bookmark = json!({"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "9", "extra": "DEEP"}, "spec": "DEEP"}});
                 match change::<ConfigMap>(&document(*encoding, &bookmark, levels)) {
-                    WatchEvent::Bookmark { resource_version, .. } => assert_eq!(resource_version, "9"),
+                    WatchEvent::Bookmark {
+                        resource_version, ..
+                    } => assert_eq!(resource_version, "9"),
                     _ => panic!("no bookmark"),
                 }
                 let error = json!({"type": "ERROR", "object": {"code": 410, "reason": "Expired", "details": "DEEP"}});
@@ -207,7 +213,11 @@ fn a_deep_frame_is_cut_where_it_ends() {
     on_a_small_stack(|| {
         for encoding in ALL {
             for levels in LEVELS {
-                let frame = document(*encoding, &json!({"type": "ADDED", "object": "DEEP"}), levels);
+                let frame = document(
+                    *encoding,
+                    &json!({"type": "ADDED", "object": "DEEP"}),
+                    levels,
+                );
                 let separator: &[u8] = match encoding {
                     Encoding::Json => b"\n",
                     _ => b"",
@@ -295,7 +305,11 @@ fn the_deepest_dynamic_object_needs_no_large_stack() {
             let object = json!({"metadata": {"name": "a"}, "extra": "DEEP"});
             bears_everything::<DynamicObject>(*encoding, &object, DEEPEST - 1);
             bears_everything::<Value>(*encoding, &json!("DEEP"), DEEPEST);
-            bears_everything::<BTreeMap<String, Tree>>(*encoding, &json!({"a": "DEEP"}), DEEPEST - 1);
+            bears_everything::<BTreeMap<String, Tree>>(
+                *encoding,
+                &json!({"a": "DEEP"}),
+                DEEPEST - 1,
+            );
         }
     });
 }
@@ -350,7 +364,9 @@ fn a_deep_text_that_is_no_json_is_refused() {
         for levels in [1, 126, 127, 128, 9_000] {
             let whole = document(Encoding::Json, &json!({"a": "DEEP"}), levels);
             let whole = String::from_utf8(whole.bytes.to_vec()).unwrap();
-            let reads = |text: &str| Json.read_owned::<BTreeMap<String, serde::de::IgnoredAny>>(text.as_bytes());
+            let reads = |text: &str| {
+                Json.read_owned::<BTreeMap<String, serde::de::IgnoredAny>>(text.as_bytes())
+            };
             assert!(reads(&whole).is_ok());
             let bottom = whole.find('0').unwrap();
             for wrong in [
@@ -367,10 +383,22 @@ fn a_deep_text_that_is_no_json_is_refused() {
                 whole.replacen('0', "[}", 1),
                 whole.replacen("]", "}", 1),
             ] {
-                assert!(reads(&wrong).is_err(), "{levels} {:.200}", &wrong[wrong.len().min(bottom)..]);
+                assert!(
+                    reads(&wrong).is_err(),
+                    "{levels} {:.200}",
+                    &wrong[wrong.len().min(bottom)..]
+                );
             }
-            for right in ["[]", "{}", "{\"b\": [1, 2, {}], \"c\": \"]\\\"\"}", " [ [ ] , { } ] "] {
-                assert!(reads(&whole.replacen('0', right, 1)).is_ok(), "{levels} {right}");
+            for right in [
+                "[]",
+                "{}",
+                "{\"b\": [1, 2, {}], \"c\": \"]\\\"\"}",
+                " [ [ ] , { } ] ",
+            ] {
+                assert!(
+                    reads(&whole.replacen('0', right, 1)).is_ok(),
+                    "{levels} {right}"
+                );
             }
         }
     });

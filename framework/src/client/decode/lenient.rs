@@ -19,12 +19,7 @@ pub(super) fn undecodable(
     with_codec!(encoding, codec => read(codec, body, resource, reason))
 }
 
-fn read<C: Codec>(
-    codec: C,
-    body: &[u8],
-    resource: &ApiResource,
-    reason: String,
-) -> Undecodable {
+fn read<C: Codec>(codec: C, body: &[u8], resource: &ApiResource, reason: String) -> Undecodable {
     let object = fields(codec, body);
     let metadata = object.get("metadata").map(|body| fields(codec, body));
     let metadata = metadata.unwrap_or_default();

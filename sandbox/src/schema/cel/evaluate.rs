@@ -21,12 +21,7 @@ pub(in crate::schema) fn validate(
     stack::large(|| validate_here(schema, object, old, errors));
 }
 
-fn validate_here(
-    schema: &Schema,
-    object: &Json,
-    old: Option<&Json>,
-    errors: &mut Vec<FieldError>,
-) {
+fn validate_here(schema: &Schema, object: &Json, old: Option<&Json>, errors: &mut Vec<FieldError>) {
     let node = schema.node();
     if node.rules.is_empty() {
         walk(node, object, old, &FieldPath::Root, errors);

@@ -89,7 +89,9 @@ impl Items {
             Some(items) => u32::try_from(items)
                 .ok()
                 .filter(|items| *items != INDEFINITE)
-                .ok_or(CborError::Malformed("an array or map of 4 294 967 295 items or more"))?,
+                .ok_or(CborError::Malformed(
+                    "an array or map of 4 294 967 295 items or more",
+                ))?,
             None => INDEFINITE,
         };
         self.open.push(missing);
