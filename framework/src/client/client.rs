@@ -391,7 +391,9 @@ impl Client {
         };
         let mut status = decode_status(&told)
             .ok()
-            .filter(|status| status.code != 0 || !status.message.is_empty())
+            .filter(|status| {
+                status.code != 0 || !status.message.is_empty() || !status.reason.is_empty()
+            })
             .unwrap_or_else(|| no_status(head.status, &head.headers, &body));
         if status.code == 0 {
             status.code = head.status.as_u16();
@@ -402,14 +404,34 @@ impl Client {
                 details.retry_after_seconds = after.as_secs().try_into().unwrap_or(u32::MAX);
             }
         }
-        let unauthorized = head.status == StatusCode::UNAUTHORIZED;
+        let is_cleartext = self.inner.server.starts_with("http://");
+        let advice = match head.status {
+            StatusCode::UNAUTHORIZED => self.inner.advice_on_401.clone(),
+            StatusCode::BAD_REQUEST if is_cleartext && wants_tls(&status.message) => {
+                // The advice goes on with the sentence.
+                let length = status.message.trim_end_matches('.').len();
+                status.message.truncate(length);
+                Some("begin the cluster's `server` with https://".into())
+            }
+            _ => None,
+        };
         Error::Api {
             verb,
             target,
             status: Box::new(status),
-            advice: self.inner.advice_on_401.clone().filter(|_| unauthorized),
+            advice,
         }
     }
+}
+
+/// Whether a server says that it expects TLS: these are the sentences of Go's server and of nginx.
+fn wants_tls(message: &str) -> bool {
+    [
+        "HTTP request to an HTTPS server",
+        "HTTP request was sent to HTTPS port",
+    ]
+    .iter()
+    .any(|sentence| message.contains(sentence))
 }
 
 /// The error of an answer that no API server wrote: a proxy's page, or plain text.
