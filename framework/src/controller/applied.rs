@@ -59,6 +59,11 @@ impl AppliedChildren {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     pub(super) fn retain(&mut self, keep: impl Fn(&Applied) -> bool) {
         self.0.retain(|(_, applied)| keep(applied));
     }

@@ -86,7 +86,10 @@ mod tests {
         // It stands on the objects of clusters: another hash costs a write of every child.
         let body = json!({"metadata": {"name": "a", "labels": {"b": "c"}}, "data": {"d": "e"}});
         let resource = ApiResource::of::<ConfigMap>();
-        assert_eq!(field_set("website", &resource, &body), "PLACEHOLDER");
+        assert_eq!(
+            field_set("website", &resource, &body),
+            "_Pi_zFuXqiWuFEbiOiwRiqO0lkIuCJwL8u_yApYT1W4"
+        );
     }
 
     #[test]

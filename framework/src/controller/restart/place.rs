@@ -24,7 +24,7 @@ pub(super) struct Place<'a> {
     replaced: bool,
 }
 
-/// The groups of which [`Place`] knows the rules of all kinds, but for those in [`OPEN`].
+/// The groups of which [`Place`] knows the rules of all kinds, but for [`UNKNOWN`].
 const GROUPS: [&str; 15] = [
     "",
     "admissionregistration.k8s.io",
@@ -43,8 +43,8 @@ const GROUPS: [&str; 15] = [
     "storage.k8s.io",
 ];
 
-/// They hold JSON of others, with field names of others.
-const OPEN: [&str; 1] = ["ControllerRevision"];
+/// A ControllerRevision holds JSON of others, with field names of others. Nobody applies Events.
+const UNKNOWN: [&str; 2] = ["ControllerRevision", "Event"];
 
 impl<'a> Place<'a> {
     /// The whole of an object.
@@ -53,7 +53,7 @@ impl<'a> Place<'a> {
         let kind: &str = &resource.kind;
         Self {
             kind,
-            known: GROUPS.contains(&group) && !OPEN.contains(&kind),
+            known: GROUPS.contains(&group) && !UNKNOWN.contains(&kind),
             depth: 0,
             parent: "",
             field: "",
