@@ -78,6 +78,7 @@ pub use scheme::{Manifest, ManifestError, Scheme, to_yaml};
 pub use scope::{CanOwn, Cluster, HasNamespace, Namespaced, Scope};
 pub use selector::Selector;
 pub use selector_error::SelectorError;
+pub(crate) use status::LONGEST_RETRY_AFTER;
 pub use status::{Status, StatusCause, StatusDetails};
 pub use undecodable::Undecodable;
 

@@ -1,4 +1,4 @@
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
@@ -55,6 +55,9 @@ const REASONS: [&str; 19] = [
     "Expired",
     "ServiceUnavailable",
 ];
+
+/// The longest pause that a server's `Retry-After` leads to. A longer one comes from a maintenance page or a mistake.
+pub(crate) const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(60);
 
 /// Which object a [`Status`] is about, and why in detail.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -253,10 +256,10 @@ impl Status {
     }
 
     /// How long the server asks to wait before the next attempt, if it does (client-go's
-    /// `SuggestsClientDelay`).
-    pub fn retry_after(&self) -> Option<std::time::Duration> {
+    /// `SuggestsClientDelay`). A minute at most; [`StatusDetails::retry_after_seconds`] is what the server said.
+    pub fn retry_after(&self) -> Option<Duration> {
         let seconds = self.details.as_ref()?.retry_after_seconds;
-        (seconds > 0).then(|| std::time::Duration::from_secs(seconds.into()))
+        (seconds > 0).then(|| Duration::from_secs(seconds.into()).min(LONGEST_RETRY_AFTER))
     }
 
     /// The code counts only where the reason is none that Kubernetes knows.
@@ -348,11 +351,20 @@ mod tests {
         let after =
             |seconds| status(json!({"details": {"retryAfterSeconds": seconds}})).retry_after();
         assert_eq!(after(json!(-5)), None);
-        assert_eq!(
-            after(json!(1e12)),
-            Some(std::time::Duration::from_secs(u32::MAX.into()))
-        );
-        assert_eq!(after(json!(2)), Some(std::time::Duration::from_secs(2)));
+        assert_eq!(after(json!(1e12)), Some(Duration::from_secs(60)));
+        assert_eq!(after(json!(2)), Some(Duration::from_secs(2)));
+    }
+
+    #[test]
+    fn no_pause_is_longer_than_a_minute() {
+        for (asked, found) in [(0, None), (7, Some(7)), (60, Some(60)), (86_400, Some(60))] {
+            let busy = status(serde_json::json!({"details": {"retryAfterSeconds": asked}}));
+            assert_eq!(
+                busy.retry_after(),
+                found.map(Duration::from_secs),
+                "{asked}"
+            );
+        }
     }
 
     #[test]
