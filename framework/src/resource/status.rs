@@ -346,7 +346,7 @@ mod tests {
             }
         }
         let after =
-            |seconds| status(json!({"details": {"retryAfterSeconds": seconds}})).retry_after();
+            |seconds: serde_json::Value| status(json!({"details": {"retryAfterSeconds": seconds}})).retry_after();
         assert_eq!(after(json!(-5)), None);
         assert_eq!(
             after(json!(1e12)),
