@@ -40,6 +40,7 @@ struct Trouble {
     /// The server does not know the kind.
     not_served: bool,
     forbidden: bool,
+    since: Instant,
 }
 
 impl State {
@@ -193,6 +194,7 @@ impl Progress {
             text,
             not_served: error.is_not_found(),
             forbidden,
+            since: Instant::now(),
         };
         self.note(verb, trouble);
     }
@@ -203,6 +205,7 @@ impl Progress {
             text: format!("cannot {verb} {}: {trouble}", self.target()),
             not_served: false,
             forbidden: false,
+            since: Instant::now(),
         };
         self.note(verb, trouble);
     }
@@ -210,7 +213,13 @@ impl Progress {
     fn note(&self, verb: &str, trouble: Trouble) {
         self.metrics.errors.inc();
         let text = trouble.text.clone();
-        let before = self.state().trouble(verb).replace(trouble);
+        let mut state = self.state();
+        let present = state.trouble(verb);
+        let since = present
+            .as_ref()
+            .map_or(trouble.since, |before| before.since);
+        let before = present.replace(Trouble { since, ..trouble });
+        drop(state);
         if before.is_some_and(|before| before.text == text) {
             tracing::debug!("{text}");
         } else {
@@ -267,6 +276,11 @@ impl Progress {
         self.state().worst().map(|trouble| trouble.text.clone())
     }
 
+    /// How long ago the trouble began.
+    pub(super) fn failing_for(&self) -> Option<Duration> {
+        self.state().worst().map(|trouble| trouble.since.elapsed())
+    }
+
     pub(super) fn not_served(&self) -> bool {
         self.state()
             .worst()
@@ -308,6 +322,7 @@ fn reason(error: &Error) -> String {
     | Error::Fenced { verb, target, .. }
     | Error::Lagged { verb, target, .. }
     | Error::Decode { verb, target, .. }
+    | Error::NoProgress { verb, target, .. }
     | Error::Invalid { verb, target, .. }) = error
     else {
         return text;

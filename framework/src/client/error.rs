@@ -110,7 +110,9 @@ pub enum Error {
         reason: String,
     },
     /// A list in pages does not come to its end.
-    #[error("{verb} {target}: the list does not end: {reason}: check the server of this kind, and proxies on the way")]
+    #[error(
+        "{verb} {target}: the list does not end: {reason}: check the server of this kind, and proxies on the way"
+    )]
     #[non_exhaustive]
     NoProgress {
         /// What was tried.

@@ -128,7 +128,9 @@ mod tests {
         let start = Instant::now();
         let others = async {
             tokio::time::sleep(Duration::from_secs(10)).await;
-            outcomes.iter().for_each(|outcome| reachability.note(outcome));
+            outcomes
+                .iter()
+                .for_each(|outcome| reachability.note(outcome));
             std::future::pending().await
         };
         reconnections.begin();
@@ -141,13 +143,27 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_pause_ends_within_a_second_after_the_server_answers_again() {
         let reachability = Reachability::default();
-        for outcomes in [vec![refused(), Ok(())], vec![refused(), refused(), Ok(()), Ok(())]] {
+        for outcomes in [
+            vec![refused(), Ok(())],
+            vec![refused(), refused(), Ok(()), Ok(())],
+        ] {
             let mut reconnections = reachability.reconnections();
             let time = paused(&reachability, &mut reconnections, &outcomes).await;
             assert!((10..12).contains(&time.as_secs()), "{time:?}");
         }
-        let busy = || Error::api("list", "configmaps", crate::resource::Status::from_code(503, ""));
-        for outcomes in [vec![], vec![Ok(())], vec![refused()], vec![Err(busy()), Ok(())]] {
+        let busy = || {
+            Error::api(
+                "list",
+                "configmaps",
+                crate::resource::Status::from_code(503, ""),
+            )
+        };
+        for outcomes in [
+            vec![],
+            vec![Ok(())],
+            vec![refused()],
+            vec![Err(busy()), Ok(())],
+        ] {
             let reachability = Reachability::default();
             let mut reconnections = reachability.reconnections();
             let time = paused(&reachability, &mut reconnections, &outcomes).await;

@@ -288,7 +288,11 @@ mod tests {
     fn no_pause_is_longer_than_a_minute() {
         for (asked, found) in [(0, None), (7, Some(7)), (60, Some(60)), (86_400, Some(60))] {
             let busy = status(serde_json::json!({"details": {"retryAfterSeconds": asked}}));
-            assert_eq!(busy.retry_after(), found.map(Duration::from_secs), "{asked}");
+            assert_eq!(
+                busy.retry_after(),
+                found.map(Duration::from_secs),
+                "{asked}"
+            );
         }
     }
 

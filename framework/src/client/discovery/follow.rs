@@ -112,7 +112,11 @@ impl RestMapper {
                 }
             }
             // Servers end every watch; one that ends them at once is not asked without pause.
-            ends = if opened.elapsed() >= LASTED { 1 } else { ends + 1 };
+            ends = if opened.elapsed() >= LASTED {
+                1
+            } else {
+                ends + 1
+            };
             sleep(pauses.after(ends)).await;
         }
     }

@@ -11,10 +11,7 @@ use std::{
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body::{Body as _, Frame};
-use hyper::{
-    body::Incoming,
-    client::conn::http1,
-};
+use hyper::{body::Incoming, client::conn::http1};
 use hyper_util::rt::TokioIo;
 use tokio::task::unconstrained;
 
