@@ -402,14 +402,14 @@ async fn a_list_may_have_empty_pages() {
         99 => (200, json!({"metadata": {}, "items": [map("1")]})),
         _ => (
             200,
-            json!({"metadata": {"continue": count.to_string()}, "items": []}),
+            json!({"metadata": {"continue": count.to_string(), "remainingItemCount": 1}, "items": []}),
         ),
     });
     let all = maps(&client)
         .list_all(&ListParams::default())
         .await
         .unwrap();
-    assert_eq!(all.items.len(), 1);
+    assert_eq!((all.items.len(), all.remaining()), (1, None));
 }
 
 #[tokio::test(start_paused = true)]
