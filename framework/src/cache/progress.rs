@@ -235,11 +235,14 @@ impl Progress {
 
     /// So many objects came that have no name.
     pub(super) fn misfits(&self, count: usize) {
+        let is_first = self.metrics.misfits.get() == 0;
         self.metrics.misfits.inc_by(count as u64);
-        tracing::warn!(
-            "{count} objects without a name came for {}: left out",
-            self.target()
-        );
+        if is_first {
+            tracing::warn!(
+                "{count} objects without a name came for {}: left out, and further ones are only counted",
+                self.target()
+            );
+        }
     }
 
     /// A watch was opened; it is open for as long as what this gives is there.

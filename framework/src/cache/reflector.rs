@@ -430,6 +430,11 @@ impl<L> Reflector<L> {
             if watch.is_overdue(now) {
                 break Ended::reopen("late");
             }
+            if repeated >= Self::MOST_REPEATED {
+                self.progress
+                    .troubled("watch", "the server sends one version again and again");
+                break Ended::reopen("repeated");
+            }
             // Back-pressure is not silence: the time counts from when the stream is asked again.
             let due = match is_proven {
                 true => now + Self::SILENCE,
@@ -441,6 +446,7 @@ impl<L> Reflector<L> {
                     let is_added = matches!(event, WatchEvent::Added(_));
                     let Some(delta) = delta(event) else {
                         self.progress.misfits(1);
+                        repeated += 1;
                         continue;
                     };
                     if self.position.is_before(delta.resource_version()) {
@@ -455,11 +461,6 @@ impl<L> Reflector<L> {
                         repeated += 1;
                     }
                     self.push(delta, queue).await;
-                    if repeated == Self::MOST_REPEATED {
-                        self.progress
-                            .troubled("watch", "the server sends one version again and again");
-                        break Ended::reopen("repeated");
-                    }
                 }
                 Heard::Error(error) => break self.broken(&error, watch.was_short()),
                 Heard::Closed if watch.was_short() => {
