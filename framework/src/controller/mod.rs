@@ -31,6 +31,8 @@
 //!   resets n. What the API server asks for is a lower bound.
 //! * A finalizer is on the object before its first reconcile, and goes after a successful
 //!   [`Cleanup`] and after the last detached child. No other finalizer is touched.
+//! * A reconcile applies no child that is as this process, or one before it, applied it: a restart with nothing changed
+//!   sends nothing. See [`Context::apply`].
 //! * A [`Context`] sends nothing that `wire` does not declare: the error names the line to add.
 //!   [`Controller::needs`] is all that was declared.
 //! * A panic of a reconcile, a predicate, a mapping or a source is counted and spoils only itself.
