@@ -48,10 +48,12 @@ pub(super) async fn publish<K: Resource>(
             cx.publish_failure(cleans_up, failure).await;
             outcome
         }
-        Outcome::Done(_) if !cleans_up => match cx.publish_success().await {
-            Ok(()) => outcome,
-            Err(error) => Outcome::Failed(Failure::from(error).told()),
-        },
+        Outcome::Done(_) if cx.object.as_ref().is_some_and(|object| !object.is_deleting()) => {
+            match cx.publish_success().await {
+                Ok(()) => outcome,
+                Err(error) => Outcome::Failed(Failure::from(error).told()),
+            }
+        }
         Outcome::Done(_) | Outcome::Gone | Outcome::Outdated => outcome,
     }
 }

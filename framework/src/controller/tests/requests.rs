@@ -15,10 +15,11 @@ use k8s_openapi::{
 use super::world::*;
 use crate::{
     controller::{
-        Action, CancellationToken, Context, Controller, Failure, Predicate, Reconciler, Result,
+        Action, CancellationToken, Context, Controller, Error, Failure, Predicate, Reconciler,
+        Result,
         annotations::{PAUSED, RECONCILE_NOW},
     },
-    queue::ExponentialBackoff,
+    queue::{ExponentialBackoff, FastSlow},
     resource::Selector,
 };
 
@@ -190,6 +191,68 @@ async fn a_reconcile_of_an_older_generation_is_dropped_if_that_is_wished() {
         let metrics = world.metrics.controller("deployment");
         assert_eq!(metrics.errors.get(), 0);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_people_ask_for_is_urgent_once() {
+    let world = World::new();
+    let webs = world.kind::<Deployment>();
+    let probe = Probe::new().does(|call: Call<Deployment>| async move {
+        match call.key.name() {
+            "after" => Ok(Action::requeue_after(LATE)),
+            "backoff" => Ok(Action::requeue()),
+            "panics" => panic!("on purpose"),
+            "gone" => Err(Failure::from(Error::Gone {
+                verb: "apply",
+                kind: "Deployment",
+                key: call.key,
+            })),
+            _ => Err(Failure::new("on purpose")),
+        }
+    });
+    let controller = Controller::new(probe);
+    let controller = controller.rate_limiter(FastSlow::new(LATE, LATE, 0));
+    let status = controller.status();
+    world.start(controller);
+    let names = ["after", "backoff", "fails", "gone", "panics"];
+    for value in ["1", "2"] {
+        for name in names {
+            let mut web = noted(&[(RECONCILE_NOW, value)]);
+            web.metadata.name = Some(name.into());
+            webs.put(web);
+        }
+        settle().await;
+    }
+    let keys = status.report(10).unwrap().keys;
+    let priorities: Vec<_> = keys
+        .iter()
+        .map(|key| (&*key.key, key.priority.unwrap_or_default()))
+        .collect();
+    let expected = names.map(|name| (format!("default/{name}"), "normal"));
+    let expected: Vec<_> = expected.iter().map(|(key, one)| (&**key, *one)).collect();
+    assert_eq!(priorities, expected);
+}
+
+const LATE: Duration = Duration::from_secs(1000);
+
+#[tokio::test(start_paused = true)]
+async fn what_happened_before_the_work_began_did_not_wait_for_a_worker() {
+    let world = World::new();
+    let (webs, children) = (world.kind::<Deployment>(), world.kind::<ConfigMap>());
+    children.forbid(true);
+    let probe = Probe::<Deployment>::new().wired(|wire| wire.owns::<ConfigMap>());
+    let calls = probe.calls.clone();
+    world.start(Controller::new(probe));
+    pass(1000).await;
+    webs.put(named("a"));
+    pass(60_000).await;
+    assert!(calls.keys().is_empty());
+    children.forbid(false);
+    pass(400_000).await;
+    assert_eq!(calls.keys().len(), 1);
+    let lag = world.metrics.controller("deployment").event_seconds;
+    assert_eq!(lag.get_sample_count(), 1);
+    assert!(lag.get_sample_sum() < 0.1, "{}", lag.get_sample_sum());
 }
 
 /// Gives away the token of each of its calls.
