@@ -55,7 +55,7 @@ async fn a_key_added_while_it_runs_runs_once_more_and_never_twice_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_key_that_runs_before_its_turn_gives_the_turn_back() {
-    let bucket = TokenBucket::new(1.0, 1);
+    let bucket = TokenBucket::new(1.0, 0);
     let queue: WorkQueue<&str> = WorkQueue::builder().limiter(bucket).build();
     let fail = |key: &'static str| {
         queue.add(key);
@@ -63,11 +63,8 @@ async fn a_key_that_runs_before_its_turn_gives_the_turn_back() {
     };
     assert_eq!(
         [fail("a"), fail("b"), fail("c")],
-        [0, 1000, 2000].map(|ms| ms * MS)
+        [1000, 2000, 3000].map(|ms| ms * MS)
     );
-    let work = take(&queue).unwrap();
-    assert_eq!(work.key, "a");
-    work.done();
     // Each change of `b` brings it before its turn.
     let delays: BTreeSet<_> = (0..100).map(|_| fail("b")).collect();
     assert!(delays.iter().all(|delay| *delay <= 4000 * MS), "{delays:?}");

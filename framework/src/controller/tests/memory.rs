@@ -117,7 +117,7 @@ impl Cleanup for Held {
 #[tokio::test(start_paused = true)]
 async fn nothing_is_remembered_of_an_object_whose_reconcile_was_never_called() {
     let refuses = tower::service_fn(async |_: http::Request<Body>| {
-        let answer = http::Response::builder().status(500);
+        let answer = http::Response::builder().status(403);
         Ok::<_, BoxError>(answer.body(String::new())?)
     });
     let world = World::with_client(Client::from_service(refuses));
