@@ -229,7 +229,10 @@ async fn what_people_ask_for_is_urgent_once() {
         .map(|key| format!("{} {}", key.key, key.priority.unwrap_or_default()))
         .collect();
     priorities.sort();
-    assert_eq!(priorities, names.map(|name| format!("default/{name} normal")));
+    assert_eq!(
+        priorities,
+        names.map(|name| format!("default/{name} normal"))
+    );
 }
 
 const LATE: Duration = Duration::from_secs(1000);
