@@ -70,7 +70,7 @@ impl Reconciler for Pages {
             length: page.spec.text.len(),
             ..page.status.clone().unwrap_or_default()
         };
-        status.conditions.clear();
+        // What the framework set is copied along.
         if self.sets_ready {
             let ready = NewCondition::is_true("Ready", "Printed").message("by the reconciler");
             status.conditions.set(ready)?;

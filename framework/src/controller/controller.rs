@@ -40,7 +40,8 @@ use crate::{
 /// `Vec<Condition>`. The framework applies it by server-side apply, without force and with the field manager
 /// `<operator>-conditions`. It is written only when it changes, `lastTransitionTime` changes only with the status, and its
 /// echo does not lead to a reconcile. A `Ready` that somebody else sets is theirs: as soon as a status given to
-/// [`Context::update_status`](super::Context::update_status) has one, the framework sets none any more. Two controllers of
+/// [`Context::update_status`](super::Context::update_status) has one, the framework sets none any more; one that was only
+/// copied from the object, with the framework's reason, stays the framework's. Two controllers of
 /// one kind would share the condition: switch it off in one of them.
 ///
 /// A success whose condition cannot be written counts as a failure. The condition is not set on an object that is being

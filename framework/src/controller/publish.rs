@@ -5,7 +5,9 @@ use tokio::time::Instant;
 use super::{
     Context, Controller, Error, Failure, Reconciler,
     call::Outcome,
-    ready_condition::{NewReady, ReadyCondition},
+    ready_condition::{
+        CLEANUP_FAILED, NewReady, RECONCILE_FAILED, RECONCILED, ReadyCondition, SUCCEEDED,
+    },
 };
 use crate::{events::Event, resource::Resource};
 
@@ -48,7 +50,12 @@ pub(super) async fn publish<K: Resource>(
             cx.publish_failure(cleans_up, failure).await;
             outcome
         }
-        Outcome::Done(_) if cx.object.as_ref().is_some_and(|object| !object.is_deleting()) => {
+        Outcome::Done(_)
+            if cx
+                .object
+                .as_ref()
+                .is_some_and(|object| !object.is_deleting()) =>
+        {
             match cx.publish_success().await {
                 Ok(()) => outcome,
                 Err(error) => Outcome::Failed(Failure::from(error).told()),
@@ -62,8 +69,8 @@ impl<K: Resource> Context<K> {
     async fn publish_success(&self) -> Result<(), Error> {
         let new = NewReady {
             is_true: true,
-            reason: "Reconciled",
-            message: "the last reconcile succeeded",
+            reason: RECONCILED,
+            message: SUCCEEDED,
         };
         self.set_ready(new).await
     }
@@ -80,8 +87,8 @@ impl<K: Resource> Context<K> {
             return;
         }
         let (reason, action) = match cleans_up {
-            true => ("CleanupFailed", "CleanUp"),
-            false => ("ReconcileFailed", "Reconcile"),
+            true => (CLEANUP_FAILED, "CleanUp"),
+            false => (RECONCILE_FAILED, "Reconcile"),
         };
         let text = failure.to_string();
         if hub.publishing.events {

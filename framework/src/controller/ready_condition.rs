@@ -41,6 +41,12 @@ pub(super) struct NewReady<'a> {
     pub(super) message: &'a str,
 }
 
+/// The reasons, and the message of a success.
+pub(super) const RECONCILED: &str = "Reconciled";
+pub(super) const SUCCEEDED: &str = "the last reconcile succeeded";
+pub(super) const RECONCILE_FAILED: &str = "ReconcileFailed";
+pub(super) const CLEANUP_FAILED: &str = "CleanupFailed";
+
 impl ReadyCondition {
     /// Its type.
     pub(super) const TYPE: &'static str = "Ready";
@@ -56,12 +62,20 @@ impl ReadyCondition {
         })
     }
 
-    /// Notes that the reconciler wrote `status`: whether the condition is the framework's still.
-    pub(super) fn is_ours_beside(&self, status: &Value) -> bool {
-        if find(status).is_some() {
+    /// Notes that the reconciler is to write `status`: whether the condition is the framework's still. One that the
+    /// reconciler only copied from the object is taken out of `status`.
+    pub(super) fn is_ours_beside(&self, status: &mut Value) -> bool {
+        let is_copy = find(status).is_some_and(is_made_by_us);
+        if find(status).is_some() && !is_copy {
             self.is_left.store(true, Ordering::Relaxed);
         }
-        !self.is_left.load(Ordering::Relaxed)
+        let is_ours = !self.is_left.load(Ordering::Relaxed);
+        if is_ours
+            && let Some(conditions) = status.get_mut("conditions").and_then(Value::as_array_mut)
+        {
+            conditions.retain(|one| !is_ready(one));
+        }
+        is_ours
     }
 
     /// Takes the condition out of a status that the server keeps, so that the rest can be compared with what a reconciler
@@ -107,6 +121,14 @@ fn conditions(
 
 fn is_ready(condition: &Value) -> bool {
     condition["type"] == ReadyCondition::TYPE
+}
+
+/// Whether the condition has the words of the framework.
+fn is_made_by_us(ready: &Value) -> bool {
+    let says = |field: &str, text| ready[field] == text;
+    says("reason", RECONCILE_FAILED)
+        || says("reason", CLEANUP_FAILED)
+        || says("reason", RECONCILED) && says("message", SUCCEEDED)
 }
 
 fn find(status: &Value) -> Option<&Value> {

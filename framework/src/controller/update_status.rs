@@ -20,7 +20,7 @@ impl<K: Resource> Context<K> {
     /// lead to a reconcile, unless somebody else changed something, too.
     ///
     /// A status with a condition of type `Ready` takes this condition over for good: the framework does not set it any
-    /// more, see [`Controller`](super::Controller#what-is-shown-on-the-objects).
+    /// more, unless the condition was only copied from the object. See [`Controller`](super::Controller#what-is-shown-on-the-objects).
     ///
     /// # Errors
     /// [`Error::Gone`] when the object is gone; the server's.
@@ -36,7 +36,7 @@ impl<K: Resource> Context<K> {
             .map_or_else(|| status_of(&**object), Ok)
             .map_err(failed)?;
         keep_transitions(&mut status, &present);
-        self.take_out_ready(&mut present, &status);
+        self.take_out_ready(&mut present, &mut status);
         let body = self.fingerprint(&status);
 
         let hub = &self.shared.hub;
@@ -75,7 +75,7 @@ impl<K: Resource> Context<K> {
     async fn write_status(
         &self,
         resource: &ApiResource,
-        status: Value,
+        mut status: Value,
         body: u128,
         base: String,
     ) -> Result<(), Error> {
@@ -99,7 +99,7 @@ impl<K: Resource> Context<K> {
             let mut kept = status_of(&answer)
                 .map_err(|source| Error::serialize("update status", resource, &self.key, source))?;
             self.last_status.set(kept.clone());
-            self.take_out_ready(&mut kept, &status);
+            self.take_out_ready(&mut kept, &mut status);
             let kept = self.fingerprint(&kept);
             self.note_status(SentStatus {
                 base,
@@ -163,7 +163,7 @@ impl<K: Resource> Context<K> {
     }
 
     /// Leaves the framework's own condition out of a status that is compared with the reconciler's.
-    fn take_out_ready(&self, kept: &mut Value, written: &Value) {
+    fn take_out_ready(&self, kept: &mut Value, written: &mut Value) {
         let ready = self.shared.hub.publishing.ready.as_ref();
         if ready.is_some_and(|ready| ready.is_ours_beside(written)) {
             ReadyCondition::take_out(kept, written);
