@@ -11,6 +11,7 @@ use std::{
 use pilothouse::{
     client::{DeleteParams, ListParams, Patch, PatchParams},
     k8s::{api::core::v1::ConfigMap, api::events::v1 as events},
+    health::Query,
     operator::Running,
     prelude::*,
     resource::{Conditions, NewCondition},
@@ -179,6 +180,15 @@ impl World {
         writes.count()
     }
 
+    /// What `/readyz?verbose` says of the controller, of a process that is ready.
+    fn readiness(&self) -> String {
+        let report = self.running.ready().report(&Query::parse(Some("verbose")));
+        assert!(report.healthy(), "{report}");
+        let report = report.to_string();
+        let line = report.lines().find(|line| line.contains("controller-page"));
+        line.unwrap().to_owned()
+    }
+
     async fn stop(self) {
         self.running.stop().await;
     }
@@ -205,6 +215,12 @@ async fn a_refused_child_is_a_condition_and_an_event_until_it_succeeds() {
         ),
         ("False", "ReconcileFailed", text, Some(1))
     );
+    let readiness = world.readiness();
+    assert!(
+        readiness.starts_with("[+]controller-page ok: working; objects that fail: 1 of 1; ")
+            && readiness.ends_with(&format!(": reconcile Page default/a failed: {text}")),
+        "{readiness}"
+    );
     seconds(2).await;
     assert_eq!(
         world.events().await,
@@ -220,6 +236,7 @@ async fn a_refused_child_is_a_condition_and_an_event_until_it_succeeds() {
     seconds(20).await;
     let ready = world.ready().await.unwrap();
     assert_eq!((&*ready.status, &*ready.reason), ("True", "Reconciled"));
+    assert_eq!(world.readiness(), "[+]controller-page ok: working");
     assert!(ready.last_transition_time.0 >= failed.last_transition_time.0);
     assert_eq!((world.status_writes(), world.runs()), (1, 5));
 
