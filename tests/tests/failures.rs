@@ -10,8 +10,8 @@ use std::{
 
 use pilothouse::{
     client::{DeleteParams, ListParams, Patch, PatchParams},
-    k8s::{api::core::v1::ConfigMap, api::events::v1 as events},
     health::Query,
+    k8s::{api::core::v1::ConfigMap, api::events::v1 as events},
     operator::Running,
     prelude::*,
     resource::{Conditions, NewCondition},
@@ -47,6 +47,8 @@ struct Pages {
     /// It sets a condition `Ready` of its own.
     sets_ready: bool,
     shows_nothing: bool,
+    /// It sets its conditions anew each time.
+    sets_anew: bool,
 }
 
 impl Reconciler for Pages {
@@ -71,7 +73,10 @@ impl Reconciler for Pages {
             length: page.spec.text.len(),
             ..page.status.clone().unwrap_or_default()
         };
-        // What the framework set is copied along.
+        // Otherwise what the framework set is copied along.
+        if self.sets_anew {
+            status.conditions.clear();
+        }
         if self.sets_ready {
             let ready = NewCondition::is_true("Ready", "Printed").message("by the reconciler");
             status.conditions.set(ready)?;
@@ -238,7 +243,10 @@ async fn a_refused_child_is_a_condition_and_an_event_until_it_succeeds() {
     assert_eq!((&*ready.status, &*ready.reason), ("True", "Reconciled"));
     assert_eq!(world.readiness(), "[+]controller-page ok: working");
     assert!(ready.last_transition_time.0 >= failed.last_transition_time.0);
-    assert_eq!((world.status_writes(), world.runs()), (1, 5));
+    assert_eq!(world.status_writes(), 1);
+    let runs = world.runs();
+    // The child that came may lead to another one.
+    assert!((5..=6).contains(&runs), "{runs}");
 
     // At rest it stays so, and a change that changes nothing of it writes nothing.
     seconds(1000).await;
@@ -246,7 +254,7 @@ async fn a_refused_child_is_a_condition_and_an_event_until_it_succeeds() {
         .change(json!({"metadata": {"labels": {"x": "y"}}}))
         .await;
     world.cluster.settle().await;
-    assert_eq!((world.status_writes(), world.runs()), (0, 6));
+    assert_eq!((world.status_writes(), world.runs()), (0, runs + 1));
     world.text("y").await;
     world.cluster.settle().await;
     let newer = world.ready().await.unwrap();
@@ -254,7 +262,7 @@ async fn a_refused_child_is_a_condition_and_an_event_until_it_succeeds() {
     assert_eq!(newer.last_transition_time, ready.last_transition_time);
     assert_eq!(world.status_writes(), 1);
     // One for the page, one for its child that changed.
-    assert!(world.runs() <= 8, "{}", world.runs());
+    assert!(world.runs() <= runs + 3, "{}", world.runs());
     world.stop().await;
 }
 
@@ -315,7 +323,11 @@ async fn a_condition_that_the_reconciler_sets_is_its_own() {
 
 #[tokio::test(start_paused = true)]
 async fn a_condition_that_a_person_sets_is_not_fought_over() {
-    let world = World::new(Pages::default()).await;
+    let pages = Pages {
+        sets_anew: true,
+        ..Pages::default()
+    };
+    let world = World::new(pages).await;
     world.put("x").await;
     world.cluster.settle().await;
     let api = world.cluster.api::<Page>();
