@@ -289,7 +289,7 @@ async fn a_failure_that_soon_ends_by_itself_is_not_shown() {
     world.text("longer").await;
     seconds(9).await;
     assert_eq!(world.says().await, "True Reconciled");
-    seconds(60).await;
+    seconds(9).await;
     assert_eq!(world.says().await, "False ReconcileFailed");
     assert_eq!(world.events().await.len(), 1);
     world.stop().await;

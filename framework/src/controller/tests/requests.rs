@@ -235,6 +235,60 @@ async fn what_people_ask_for_is_urgent_once() {
     );
 }
 
+#[tokio::test(start_paused = true)]
+async fn what_comes_at_intervals_is_not_urgent() {
+    let world = World::new();
+    let webs = world.kind::<Deployment>();
+    let probe = Probe::new().does(|call: Call<Deployment>| async move {
+        match call.key.name() {
+            "a" => Ok(Action::wait()),
+            _ => Err(Failure::new("on purpose").terminal()),
+        }
+    });
+    let controller = Controller::new(probe).every(LATE);
+    let status = controller.status();
+    world.start(controller);
+    settle().await;
+    for name in ["a", "b"] {
+        webs.put(named(name));
+    }
+    settle().await;
+    let keys = status.report(10).unwrap().keys;
+    let priorities: Vec<_> = keys.iter().map(|key| key.priority).collect();
+    assert_eq!(priorities, [Some("low"); 2]);
+}
+
+/// Gives away the number of each of its calls.
+#[derive(Clone, Default)]
+struct Numbers(Arc<Mutex<Vec<u64>>>);
+
+impl Reconciler for Numbers {
+    type Resource = Deployment;
+
+    async fn reconcile(&self, _: Arc<Deployment>, cx: &Context<Deployment>) -> Result {
+        self.0.lock().unwrap().push(cx.run);
+        pass(1).await;
+        Ok(Action::wait())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_two_calls_of_a_controller_have_the_same_number() {
+    let world = World::new();
+    let webs = world.kind::<Deployment>();
+    for number in 0..40 {
+        webs.put(named(&format!("web-{number}")));
+    }
+    let numbers = Numbers::default();
+    world.start(Controller::new(numbers.clone()));
+    pass(100).await;
+    let mut all = numbers.0.lock().unwrap().clone();
+    assert_eq!(all.len(), 40);
+    all.sort();
+    all.dedup();
+    assert_eq!(all.len(), 40);
+}
+
 const LATE: Duration = Duration::from_secs(1000);
 
 #[tokio::test(start_paused = true)]
@@ -373,6 +427,7 @@ async fn the_span_of_a_reconcile_says_whose_it_is_which_attempt_and_why() {
         .does(|call: Call<Deployment>| async move {
             match call.number {
                 1 => Err(Failure::new("on purpose")),
+                3 => Ok(Action::requeue_after(Duration::from_millis(10))),
                 _ => Ok(Action::wait()),
             }
         });
@@ -391,6 +446,7 @@ async fn the_span_of_a_reconcile_says_whose_it_is_which_attempt_and_why() {
             whose(1, 1, "initial,owned"),
             whose(2, 2, "retry"),
             whose(3, 1, "reconcile-now"),
+            whose(4, 1, "requeue"),
         ]
     );
 }

@@ -82,7 +82,12 @@ mod tests {
         let mut bucket = TokenBucket::new(10.0, 2);
         let delays: Vec<_> = (0..4).map(|_| bucket.delay(1, NOW).as_millis()).collect();
         assert_eq!(delays, [0, 0, 100, 200]);
-        assert_eq!(bucket.delay(1, Duration::from_secs(60)), Duration::ZERO);
+        // It fills up to its burst and no further, and no time counts twice.
+        for seconds in [60, 61] {
+            let now = Duration::from_secs(seconds);
+            let delays: Vec<_> = (0..4).map(|_| bucket.delay(1, now).as_millis()).collect();
+            assert_eq!(delays, [0, 0, 100, 200]);
+        }
     }
 
     #[test]
