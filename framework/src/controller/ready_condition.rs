@@ -191,7 +191,8 @@ impl<K: Resource> Context<K> {
             None => now().into(),
         };
         if present == Some(&condition) {
-            return Ok(self.said_ready(said, version));
+            self.said_ready(said, version);
+            return Ok(());
         }
 
         let status = json!({"conditions": [condition]});
@@ -211,7 +212,8 @@ impl<K: Resource> Context<K> {
                         ready.is_left.store(true, Ordering::Relaxed);
                     }
                     tracing::debug!("the condition is left to who set it: {error}");
-                    return Ok(self.said_ready(said, version));
+                    self.said_ready(said, version);
+                    return Ok(());
                 }
                 // Somebody else was faster. The echo is not to be told from the other change.
                 Err(Error::Client(error)) if error.is_conflict() && base.is_some() => base = None,
