@@ -12,6 +12,7 @@ use super::{
     generations::Generations,
     hub::Hub,
     pace::Pace,
+    publish::Publishing,
     run::{self, Course},
     sources::{Connection, Inlet, Wiring, informer},
 };
@@ -36,6 +37,7 @@ pub(super) async fn run<R: Reconciler>(
         controller
             .access_use
             .guard(&environment, &controller.needs(), &controller.wired());
+    let publishing = Publishing::of(&controller, &environment.field_manager);
     let Controller {
         reconciler,
         name,
@@ -56,6 +58,7 @@ pub(super) async fn run<R: Reconciler>(
     let mut hub = Hub::new(name, R::Resource::KIND, limiter, &environment);
     hub.metrics.max_concurrent.set(concurrency as f64);
     hub.pace = every.map(Pace::new);
+    hub.publishing = publishing;
     hub.generations = newest_only.then(Generations::default);
     let hub = Arc::new(hub);
 
