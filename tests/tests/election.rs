@@ -12,7 +12,7 @@ use std::{
 };
 
 use pilothouse::{
-    client::{Api, Client, Config, PostParams},
+    client::{Api, Client, Config, DeleteParams, PostParams},
     k8s::api::{coordination::v1::Lease, core::v1::ConfigMap},
 };
 use pilothouse_sandbox::{HttpsServer, RecordedRequest, Sandbox};
@@ -219,8 +219,35 @@ async fn a_leader_that_was_stopped_and_goes_on_writes_nothing_any_more() {
     let broken_off = |one: &RecordedRequest| one.status == 400;
     let late = requests[first.unwrap()..]
         .iter()
-        .find(|one| sender(one) == "a" && one.method != "GET" && !broken_off(one));
+        .find(|one| sender(one) == "a" && is_write(one) && !broken_off(one));
     assert_eq!(late, None, "{}", a.said());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_two_processes_only_the_leader_writes_when_the_lease_is_deleted() {
+    let world = World::new(20).await;
+    let _a = world.contender("a", "writes", SHORT);
+    world.led_by("a").await;
+    let mut b = world.contender("b", "writes", SHORT);
+    tokio::task::block_in_place(|| b.says("standing by", 1));
+    let leases: Api<Lease> = Api::namespaced(&world.client, "default");
+    for _ in 0..3 {
+        leases
+            .delete("contended", &DeleteParams::default())
+            .await
+            .unwrap();
+        let before = world.sandbox.requests().len();
+        world.led_by("a").await;
+        let is_work = |one: &&RecordedRequest| sender(one) == "a" && is_write(one);
+        world
+            .until("work goes on", || async {
+                world.sandbox.requests()[before..].iter().filter(is_work).count() >= 200
+            })
+            .await;
+    }
+    let requests = world.sandbox.requests();
+    let other = requests.iter().find(|one| sender(one) == "b" && is_write(one));
+    assert_eq!(other, None, "{}", b.said());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -25,6 +25,10 @@ impl<K: Object + Serialize + DeserializeOwned, R: Reach> ListerWatcher<K> for Ap
         true
     }
 
+    fn reads_api_server(&self) -> bool {
+        true
+    }
+
     fn resource(&self) -> &ApiResource {
         Api::resource(self)
     }

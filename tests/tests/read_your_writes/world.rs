@@ -63,6 +63,10 @@ impl ListerWatcher<ConfigMap> for Late {
         Ok(events.boxed())
     }
 
+    fn reads_api_server(&self) -> bool {
+        true
+    }
+
     fn resource(&self) -> &ApiResource {
         self.api.resource()
     }

@@ -14,7 +14,11 @@ use hyper::{
 use hyper_util::rt::TokioIo;
 use tokio::task::unconstrained;
 
-use super::{ConnectProblem, Io, dialer::Dialled};
+use super::{
+    ConnectProblem,
+    dialer::Dialled,
+    fenced_io::{FencedIo, Fences},
+};
 use crate::client::{Body, PartWaker};
 
 /// An HTTP/1.1 connection, for one request after the other.
@@ -29,13 +33,15 @@ pub(super) struct Http1 {
     /// Whom what comes wakes.
     waker: PartWaker,
     pub(super) generation: u64,
+    pub(super) fences: Fences,
 }
 
-type Driver = http1::Connection<TokioIo<Box<dyn Io>>, Body>;
+type Driver = http1::Connection<TokioIo<FencedIo>, Body>;
 
 impl Http1 {
     pub(super) async fn new(dialled: Dialled) -> Result<Self, ConnectProblem> {
-        let (sender, driver) = http1::handshake(TokioIo::new(dialled.io))
+        let (io, fences) = FencedIo::new(dialled.io);
+        let (sender, driver) = http1::handshake(TokioIo::new(io))
             .await
             .map_err(ConnectProblem::Protocol)?;
         Ok(Self {
@@ -43,6 +49,7 @@ impl Http1 {
             driver: Some(Box::new(driver)),
             waker: PartWaker::new(),
             generation: dialled.generation,
+            fences,
         })
     }
 
