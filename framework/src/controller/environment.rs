@@ -11,6 +11,9 @@ use crate::{
 };
 
 /// What a controller runs in; an operator gives the same to all its controllers.
+///
+/// No reconcile starts, and so nothing is pruned or cleaned up, before each cache has reached a consistent list of the API
+/// server: one that was made after the [turn](Self::turn) came, or any if there is no turn. The client is asked for this.
 #[derive(Clone, Debug)]
 pub struct Environment {
     /// Where the caches come from. They have to be started by whoever made them.

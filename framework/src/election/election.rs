@@ -197,7 +197,13 @@ mod tests {
         let pauses: Vec<_> = (0..1000).map(|_| election.pause()).collect();
         let (least, most) = (pauses.iter().min().unwrap(), pauses.iter().max().unwrap());
         let milliseconds = Duration::from_millis;
-        assert!((milliseconds(2000)..milliseconds(2100)).contains(least), "{least:?}");
-        assert!((milliseconds(4300)..=milliseconds(4400)).contains(most), "{most:?}");
+        assert!(
+            (milliseconds(2000)..milliseconds(2100)).contains(least),
+            "{least:?}"
+        );
+        assert!(
+            (milliseconds(4300)..=milliseconds(4400)).contains(most),
+            "{most:?}"
+        );
     }
 }

@@ -68,9 +68,7 @@ impl Running {
         let all = CancellationToken::new();
         let election = operator.election.take();
         let leadership = election
-            .map(|settings| {
-                Leadership::new(&client, settings, &operator.metrics, &operator.name)
-            })
+            .map(|settings| Leadership::new(&client, settings, &operator.metrics, &operator.name))
             .transpose()?;
         let turn = leadership
             .as_ref()

@@ -17,7 +17,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::server::{OBJECT, Server, Site, in_memory, json};
 use crate::{
-    client::{Api, Client, Config, DeleteParams, Deadlines, Error, Io, PostParams},
+    client::{Api, Client, Config, Deadlines, DeleteParams, Error, Io, PostParams},
     metrics::Metrics,
 };
 

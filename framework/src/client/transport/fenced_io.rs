@@ -249,3 +249,100 @@ impl AsyncWrite for FencedIo {
         Pin::new(&mut *self.io).poll_shutdown(cx)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use tokio::io::AsyncWriteExt;
+    use tower::{Layer, Service, ServiceExt};
+
+    use super::*;
+    use crate::client::{BoxError, stack::FenceLayer};
+
+    /// A request with a fence that is open until the flag is set.
+    async fn fenced(closed: &Arc<AtomicBool>) -> Request<Body> {
+        let closed = closed.clone();
+        let layer = FenceLayer::new(move || match closed.load(Ordering::SeqCst) {
+            true => Err("lost".into()),
+            false => Ok(()),
+        });
+        // The layer gives the fence to what passes it.
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let passed = tower::service_fn(move |request: Request<Body>| {
+            sender.send(request).unwrap();
+            async { Ok::<_, BoxError>(http::Response::new(Body::empty())) }
+        });
+        let mut service = layer.layer(passed);
+        let service = service.ready().await.unwrap();
+        let request = Request::new(Body::empty());
+        service.call(request).await.unwrap();
+        receiver.recv().unwrap()
+    }
+
+    #[tokio::test]
+    async fn nothing_is_written_flushed_or_ended_once_the_fence_of_a_request_is_closed() {
+        let closed = Arc::new(AtomicBool::new(false));
+        let (near, far) = tokio::io::duplex(64);
+        let (mut io, fences) = FencedIo::new(Box::new(near));
+        let passing = fences.enter(&fenced(&closed).await).unwrap().unwrap();
+        io.write_all(b"head").await.unwrap();
+        closed.store(true, Ordering::SeqCst);
+        let aborted = io::ErrorKind::ConnectionAborted;
+        assert_eq!(io.flush().await.unwrap_err().kind(), aborted);
+        assert_eq!(io.shutdown().await.unwrap_err().kind(), aborted);
+        assert_eq!(io.write(b"body").await.unwrap_err().kind(), aborted);
+        let slices = [io::IoSlice::new(b"body")];
+        let error = io.write_vectored(&slices).await.unwrap_err();
+        assert_eq!(error.kind(), aborted);
+        // It stays closed, whatever becomes of the request.
+        passing.done();
+        assert!(io.write(b"body").await.is_err());
+        drop(far);
+    }
+
+    #[tokio::test]
+    async fn a_request_counts_as_unsent_only_if_nothing_was_written_since_it_came() {
+        let closed = Arc::new(AtomicBool::new(false));
+        let (near, _far) = tokio::io::duplex(64);
+        let (mut io, fences) = FencedIo::new(Box::new(near));
+        let request = fenced(&closed).await;
+        let first = fences.enter(&request).unwrap().unwrap();
+        io.write_all(b"head").await.unwrap();
+        let second = fences.enter(&request).unwrap().unwrap();
+        assert!(second.unsent().is_none(), "the fence is open");
+        closed.store(true, Ordering::SeqCst);
+        assert!(first.unsent().is_none() && second.unsent().is_some());
+        assert!(fences.enter(&request).is_err());
+        let unfenced = Request::new(Body::empty());
+        assert!(fences.enter(&unfenced).unwrap().is_none());
+    }
+
+    #[tokio::test]
+    async fn nothing_is_kept_of_requests_that_were_answered_or_given_up() {
+        let closed = Arc::new(AtomicBool::new(false));
+        let (near, _far) = tokio::io::duplex(64);
+        let (mut io, fences) = FencedIo::new(Box::new(near));
+        let request = fenced(&closed).await;
+        let enter = || fences.enter(&request).unwrap().unwrap();
+        let (answered, given_up, waiting) = (enter(), enter(), enter());
+        answered.done();
+        drop(given_up);
+        let counts = || {
+            let inner = &fences.0;
+            let kept = inner.fences().len();
+            (
+                kept,
+                inner.fenced.load(Ordering::SeqCst),
+                inner.given_up.load(Ordering::SeqCst),
+            )
+        };
+        assert_eq!(counts(), (1, 2, 1));
+        io.flush().await.unwrap();
+        assert_eq!(counts(), (1, 1, 0));
+        waiting.done();
+        assert_eq!(counts(), (0, 0, 0));
+        closed.store(true, Ordering::SeqCst);
+        io.write_all(b"head").await.unwrap();
+    }
+}

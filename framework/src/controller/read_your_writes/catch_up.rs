@@ -84,12 +84,7 @@ async fn catch_up_in(informer: &dyn Cached, client: &Client, namespace: Option<&
 }
 
 /// Waits until the cache has reached `target`. `relisted` is the version that it had when it was told to list anew.
-async fn reach(
-    informer: &dyn Cached,
-    target: &mut Target,
-    relisted: Option<&str>,
-    moved: &Notify,
-) {
+async fn reach(informer: &dyn Cached, target: &mut Target, relisted: Option<&str>, moved: &Notify) {
     while !target.is_reached(informer, relisted) {
         moved.notified().await;
     }
@@ -154,7 +149,9 @@ async fn newest(informer: &dyn Cached, client: &Client, namespace: Option<&str>)
                     "cannot tell whether the cache is up to date, so no reconcile starts: {error}"
                 );
             }
-            Err(error) => tracing::debug!("still cannot tell whether the cache is up to date: {error}"),
+            Err(error) => {
+                tracing::debug!("still cannot tell whether the cache is up to date: {error}")
+            }
         }
         sleep(PAUSE).await;
     }

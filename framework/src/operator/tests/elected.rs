@@ -150,7 +150,10 @@ async fn a_lost_leader_names_who_took_the_lease_and_sends_nothing_but_the_event_
     after.retain(|one| one.method != "GET" && one.resource != "leases");
     let after: Vec<_> = after.iter().map(|one| one.resource.as_str()).collect();
     assert_eq!(after, ["events"]);
-    assert_eq!(notes(&thief).await, ["a became leader", "a stopped leading"]);
+    assert_eq!(
+        notes(&thief).await,
+        ["a became leader", "a stopped leading"]
+    );
     assert_eq!(thief.holder().await, "thief");
 }
 
