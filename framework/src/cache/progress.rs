@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::{Event, InformerMode, PartStatus, Snapshot, remedy::remedy};
 use crate::{
-    client::Error,
+    client::{Change, Error, WatchEvent},
     events::{self, Recorder},
     metrics::{InformerMetrics, LastHeard, Metrics, Share},
     resource::{ApiResource, Object, Undecodable},
@@ -23,6 +23,7 @@ pub(super) struct Progress {
     shares: Shares,
     last_heard: LastHeard,
     events: Option<Recorder>,
+    started: Instant,
     state: Mutex<State>,
 }
 
@@ -40,6 +41,8 @@ struct Trouble {
     /// The server does not know the kind.
     not_served: bool,
     forbidden: bool,
+    /// Since when requests of that kind fail, whatever they fail with.
+    since: Instant,
 }
 
 impl State {
@@ -88,6 +91,7 @@ impl Progress {
             last_heard: metrics.last_heard(),
             metrics,
             events: None,
+            started: Instant::now(),
             state: Mutex::default(),
         }
     }
@@ -167,6 +171,30 @@ impl Progress {
         self.state().heard = Some(Instant::now());
     }
 
+    /// A watch brought this.
+    pub(super) fn watched<K>(&self, event: &WatchEvent<K>) {
+        let events = &self.metrics.watch_events;
+        let counter = match event {
+            WatchEvent::Added(_) => &events.added,
+            WatchEvent::Modified(_) => &events.modified,
+            WatchEvent::Deleted(_) => &events.deleted,
+            WatchEvent::Bookmark { .. } => &events.bookmark,
+            WatchEvent::Undecodable { change, .. } => match change {
+                Change::Added => &events.added,
+                Change::Modified => &events.modified,
+                Change::Deleted => &events.deleted,
+            },
+        };
+        counter.inc();
+        self.heard();
+    }
+
+    /// A list that began then has ended, and nothing is missing.
+    pub(super) fn listed(&self, began: Instant) {
+        let took = began.elapsed().as_secs_f64();
+        self.metrics.list_seconds.observe(took);
+    }
+
     /// Requests of that verb work again.
     pub(super) fn recovered(&self, verb: &str) {
         self.heard();
@@ -193,6 +221,7 @@ impl Progress {
             text,
             not_served: error.is_not_found(),
             forbidden,
+            since: Instant::now(),
         };
         self.note(verb, trouble);
     }
@@ -203,14 +232,21 @@ impl Progress {
             text: format!("cannot {verb} {}: {trouble}", self.target()),
             not_served: false,
             forbidden: false,
+            since: Instant::now(),
         };
         self.note(verb, trouble);
     }
 
-    fn note(&self, verb: &str, trouble: Trouble) {
+    fn note(&self, verb: &str, mut trouble: Trouble) {
         self.metrics.errors.inc();
         let text = trouble.text.clone();
-        let before = self.state().trouble(verb).replace(trouble);
+        let mut state = self.state();
+        let noted = state.trouble(verb);
+        if let Some(before) = noted {
+            trouble.since = before.since;
+        }
+        let before = noted.replace(trouble);
+        drop(state);
         if before.is_some_and(|before| before.text == text) {
             tracing::debug!("{text}");
         } else {
@@ -265,6 +301,14 @@ impl Progress {
 
     pub(super) fn last_error(&self) -> Option<String> {
         self.state().worst().map(|trouble| trouble.text.clone())
+    }
+
+    /// For how long the failure that has not been mended has lasted; or else the first list, until it is there.
+    pub(super) fn troubled_for(&self) -> Option<Duration> {
+        let state = self.state();
+        let unsynced = (!state.synced).then_some(self.started);
+        let since = state.worst().map(|trouble| trouble.since).or(unsynced);
+        since.map(|since| since.elapsed())
     }
 
     pub(super) fn not_served(&self) -> bool {

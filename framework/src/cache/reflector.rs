@@ -194,15 +194,18 @@ impl<L> Reflector<L> {
         L: ListerWatcher<K>,
     {
         let _place = self.budget.enter(self.progress.waiting_list()).await;
+        let began = Instant::now();
         if self.may_stream()
             && let Some(watch) = self.stream_list(queue).await?
         {
+            self.progress.listed(began);
             return Ok(Some(watch));
         }
         self.list_pages(queue).await.map_err(|error| {
             self.progress.failed("list", &error);
             Pause::after(&error)
         })?;
+        self.progress.listed(began);
         Ok(None)
     }
 
@@ -366,7 +369,7 @@ impl<L> Reflector<L> {
             // Back-pressure is not silence: the time counts from when the stream is asked again.
             match watch.next(Instant::now() + Self::SILENCE).await {
                 Heard::Event(event) => {
-                    self.progress.heard();
+                    self.progress.watched(&event);
                     let is_added = matches!(event, WatchEvent::Added(_));
                     let Some(delta) = delta(event) else {
                         self.progress.misfits(1);

@@ -339,6 +339,7 @@ impl<K: Object> SharedInformer<K> {
             last_error: None,
             not_served: false,
             forbidden: false,
+            troubled_for: None,
             silent_for: None,
             objects: snapshot.len(),
             undecodable: snapshot.undecodable(),

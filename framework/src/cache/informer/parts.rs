@@ -43,6 +43,7 @@ impl PartsProgress {
             last_error,
             not_served: parts.iter().any(|part| part.not_served()),
             forbidden: parts.iter().any(|part| part.forbidden()),
+            troubled_for: parts.iter().filter_map(|part| part.troubled_for()).max(),
             silent_for: parts.iter().filter_map(|part| part.silent_for()).max(),
             parts: parts.iter().map(|part| part.status()).collect(),
             ..whole

@@ -1,5 +1,5 @@
 use std::{
-    io,
+    env, io,
     net::{Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
     time::Duration,
@@ -29,8 +29,12 @@ impl DevCluster {
         port: u16,
     ) -> Result<Self, OperatorError> {
         let failed = |reason| OperatorError::Sandbox { port, reason };
+        let cache = kubeconfig::cache(|name| env::var_os(name))?;
+        // The operator and the kubeconfig's user are administrators. Whom `kubectl --as` names may do what roles
+        // allow.
         let sandbox = Sandbox::builder()
             .simulator(true)
+            .rbac(true)
             .build()
             .map_err(|error| failed(error.to_string()))?;
         let server = sandbox
@@ -38,8 +42,7 @@ impl DevCluster {
             .await
             .map_err(|error| failed(reason(&error)))?;
         let text = sandbox.kubeconfig(&server);
-        let kubeconfig = kubeconfig::path(operator);
-        kubeconfig::write(&kubeconfig, &text)?;
+        let kubeconfig = kubeconfig::write(&cache, operator, &text)?;
         Ok(Self {
             config: Config::from_yaml(&text).await?,
             kubeconfig,

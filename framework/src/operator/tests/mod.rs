@@ -1,6 +1,7 @@
 mod elected;
 mod failing;
 mod panics;
+mod readiness;
 mod runnables;
 mod stopping;
 mod world;
