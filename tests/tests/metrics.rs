@@ -150,6 +150,7 @@ const CLIENT: &[(&str, &str, &[&str], &[&str])] = &[
         &["allowed", "denied"],
         &[],
     ),
+    ("rest_client_transport_cache_entries", "gauge", &[], &[]),
     (
         "rest_client_transport_ca_reload_total",
         "counter",
@@ -280,6 +281,34 @@ const INFORMERS: &[(&str, &str, &[&str], &[&str])] = &[
         INFORMER,
     ),
     ("informer_store_resource_version", "gauge", KIND, &[]),
+];
+
+/// What Pilothouse has of lists, watches and itself.
+const OWN: &[(&str, &str, &[&str], &[&str])] = &[
+    (
+        "pilothouse_informer_list_duration_seconds",
+        "histogram",
+        &["resource"],
+        REQUEST,
+    ),
+    (
+        "pilothouse_informer_watch_events_total",
+        "counter",
+        &["resource", "type"],
+        &[],
+    ),
+    (
+        "pilothouse_build_info",
+        "gauge",
+        &[
+            "kubernetes",
+            "operator",
+            "operator_version",
+            "rustc",
+            "version",
+        ],
+        &[],
+    ),
 ];
 
 /// The metrics of an operator whose reconciles succeeded, failed, panicked, came back and still run.
@@ -414,6 +443,19 @@ async fn names_types_labels_and_buckets_are_those_of_controller_runtime() {
     assert_eq!(found, expected);
 
     metrics.has(TABLE);
+}
+
+#[tokio::test(start_paused = true)]
+async fn lists_watches_and_the_build_have_series_of_their_own() {
+    let metrics = Exposition::parse(&after_some_work().await);
+    metrics.has(OWN);
+    let events = "pilothouse_informer_watch_events_total";
+    let added = metrics.samples[events]
+        .iter()
+        .find(|(labels, _)| labels["type"] == "added");
+    assert_eq!(added.unwrap().1, "5");
+    let lists = "pilothouse_informer_list_duration_seconds_count";
+    assert_eq!(metrics.samples[lists][0].1, "1");
 }
 
 #[test]

@@ -128,7 +128,7 @@ fn a_wrong_setting_is_told_in_one_line_with_where_it_stands() {
         "renew-deadline: 15s\nmetrics-cert-path: /c\n",
     )
     .unwrap();
-    let names = "context, debug-page, kubeconfig, leader-elect, lease-duration, lease-name, lease-namespace, log, log-format, metrics-address, metrics-auth, metrics-cert-key, metrics-cert-name, metrics-cert-path, metrics-secure, namespace, port, renew-deadline, retry-period";
+    let names = "context, debug-host, debug-page, kubeconfig, leader-elect, lease-duration, lease-name, lease-namespace, log, log-format, metrics-address, metrics-auth, metrics-cert-key, metrics-cert-name, metrics-cert-path, metrics-secure, namespace, port, renew-deadline, retry-period";
     let table: [(&str, Variables, String); 12] = [
         (
             "--config ~/unknown.yaml",
@@ -232,6 +232,7 @@ metrics-secure: false # default
 # metrics-cert-key: is not set
 metrics-auth: false # default
 debug-page: false # default
+# debug-host: is not set
 log: error # RUST_LOG
 log-format: text # command line
 ";

@@ -127,6 +127,16 @@ fn story(kubectl: &Kubectl<'_>) {
     let name = "customresourcedefinition.apiextensions.k8s.io/websites.demo.pilothouse.dev";
     assert!(applied.contains(name), "{applied}");
 
+    // The kubeconfig's user is the administrator; others may do what roles allow.
+    assert_eq!(kubectl.run("auth can-i delete websites").trim(), "yes");
+    let (_, allowed) = kubectl.tried("auth can-i get websites --as jane");
+    assert!(allowed.trim().ends_with("no"), "{allowed}");
+    let (read, refused) = kubectl.tried("get websites --as jane");
+    assert!(!read && refused.contains("(Forbidden)"), "{refused}");
+    kubectl.run("create clusterrole reader --verb=get,list --resource=websites");
+    kubectl.run("create clusterrolebinding jane --clusterrole=reader --user=jane");
+    kubectl.run("get websites --as jane");
+
     let applied = kubectl.run("apply -f examples/website/site.yaml");
     assert_eq!(applied.trim(), "website.demo.pilothouse.dev/hello created");
     let unchanged = kubectl.run("apply -f examples/website/site.yaml");

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::{Event, InformerMode, PartStatus, Snapshot, remedy::remedy};
 use crate::{
-    client::Error,
+    client::{Change, Error, WatchEvent},
     events::{self, Recorder},
     metrics::{InformerMetrics, LastHeard, Metrics, Share},
     resource::{ApiResource, Object, Undecodable},
@@ -23,6 +23,7 @@ pub(super) struct Progress {
     shares: Shares,
     last_heard: LastHeard,
     events: Option<Recorder>,
+    started: Instant,
     state: Mutex<State>,
 }
 
@@ -40,6 +41,7 @@ struct Trouble {
     /// The server does not know the kind.
     not_served: bool,
     forbidden: bool,
+    /// Since when requests of that kind fail, whatever they fail with.
     since: Instant,
 }
 
@@ -93,6 +95,7 @@ impl Progress {
             last_heard: metrics.last_heard(),
             metrics,
             events: None,
+            started: Instant::now(),
             state: Mutex::default(),
         }
     }
@@ -201,6 +204,30 @@ impl Progress {
         self.state().heard = Some(Instant::now());
     }
 
+    /// A watch brought this.
+    pub(super) fn watched<K>(&self, event: &WatchEvent<K>) {
+        let events = &self.metrics.watch_events;
+        let counter = match event {
+            WatchEvent::Added(_) => &events.added,
+            WatchEvent::Modified(_) => &events.modified,
+            WatchEvent::Deleted(_) => &events.deleted,
+            WatchEvent::Bookmark { .. } => &events.bookmark,
+            WatchEvent::Undecodable { change, .. } => match change {
+                Change::Added => &events.added,
+                Change::Modified => &events.modified,
+                Change::Deleted => &events.deleted,
+            },
+        };
+        counter.inc();
+        self.heard();
+    }
+
+    /// A list that began then has ended, and nothing is missing.
+    pub(super) fn list_took(&self, began: Instant) {
+        let took = began.elapsed().as_secs_f64();
+        self.metrics.list_seconds.observe(took);
+    }
+
     /// Requests of that verb work again.
     pub(super) fn recovered(&self, verb: &str) {
         self.heard();
@@ -243,15 +270,15 @@ impl Progress {
         self.note(verb, trouble);
     }
 
-    fn note(&self, verb: &str, trouble: Trouble) {
+    fn note(&self, verb: &str, mut trouble: Trouble) {
         self.metrics.errors.inc();
         let text = trouble.text.clone();
         let mut state = self.state();
-        let present = state.trouble(verb);
-        let since = present
-            .as_ref()
-            .map_or(trouble.since, |before| before.since);
-        let before = present.replace(Trouble { since, ..trouble });
+        let noted = state.trouble(verb);
+        if let Some(before) = noted {
+            trouble.since = before.since;
+        }
+        let before = noted.replace(trouble);
         drop(state);
         if before.is_some_and(|before| before.text == text) {
             tracing::debug!("{text}");
@@ -312,9 +339,12 @@ impl Progress {
         self.state().worst().map(|trouble| trouble.text.clone())
     }
 
-    /// How long ago the trouble began.
-    pub(super) fn failing_for(&self) -> Option<Duration> {
-        self.state().worst().map(|trouble| trouble.since.elapsed())
+    /// For how long the failure that has not been mended has lasted; or else the first list, until it is there.
+    pub(super) fn troubled_for(&self) -> Option<Duration> {
+        let state = self.state();
+        let unsynced = (!state.synced).then_some(self.started);
+        let since = state.worst().map(|trouble| trouble.since).or(unsynced);
+        since.map(|since| since.elapsed())
     }
 
     pub(super) fn not_served(&self) -> bool {

@@ -212,15 +212,18 @@ impl<L> Reflector<L> {
     {
         let _place = self.budget.enter(self.progress.waiting_list()).await;
         self.begin_request();
+        let began = Instant::now();
         if self.may_stream()
             && let Some(watch) = self.stream_list(queue).await?
         {
+            self.progress.list_took(began);
             return Ok(Some(watch));
         }
         self.list_pages(queue).await.map_err(|error| {
             self.progress.failed("list", &error);
             Pause::after(&error)
         })?;
+        self.progress.list_took(began);
         Ok(None)
     }
 
@@ -444,7 +447,7 @@ impl<L> Reflector<L> {
             };
             match watch.next(due).await {
                 Heard::Event(event) => {
-                    self.progress.heard();
+                    self.progress.watched(&event);
                     let is_added = matches!(event, WatchEvent::Added(_));
                     let Some(delta) = delta(event) else {
                         self.progress.misfits(1);

@@ -17,14 +17,15 @@ pub struct InformerStatus {
     /// The failure that has not been mended yet: verb, resource, namespace, and what the server
     /// said.
     pub last_error: Option<String>,
-    /// How long ago that failure began. Another failure in its place does not start it over.
-    pub failing_for: Option<Duration>,
     /// Whether that failure is that the server does not know the kind: its definition is not
     /// installed.
     pub not_served: bool,
     /// Whether that failure is that this identity may not list or watch the kind. A cache that has
     /// synced and may only list is refreshed by lists, at the latest every 60 s.
     pub forbidden: bool,
+    /// For how long that failure, or another one before it, has lasted; without a failure for how long the first list
+    /// has taken. It is `None` if nothing is the matter.
+    pub troubled_for: Option<Duration>,
     /// For how long the server has not been heard; `None` if it never was.
     pub silent_for: Option<Duration>,
     /// How many objects the cache holds, undecodable ones included.
@@ -69,21 +70,44 @@ pub enum InformerMode {
     Stopped,
 }
 
+impl InformerStatus {
+    /// Whether anything is the matter with it that its [text](fmt::Display) tells.
+    pub fn is_troubled(&self) -> bool {
+        !self.synced || self.last_error.is_some() || self.stuck().is_some()
+    }
+
+    /// The listener that keeps the cache from going on.
+    fn stuck(&self) -> Option<&(Arc<str>, Duration)> {
+        const STUCK: Duration = Duration::from_secs(1);
+        self.telling.as_ref().filter(|(_, since)| *since > STUCK)
+    }
+}
+
 /// `synced` when all is well, otherwise what is not.
 impl fmt::Display for InformerStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const STUCK: Duration = Duration::from_secs(1);
-        if let Some((listener, since)) = self.telling.as_ref().filter(|(_, since)| *since > STUCK) {
+        if let Some((listener, since)) = self.stuck() {
             let (kind, since) = (self.resource.qualified_plural(), since.as_secs());
             return write!(f, "{kind} waits for its listener {listener} for {since} s");
         }
-        match (&self.last_error, self.silent_for) {
+        let seconds = |time: Option<Duration>| time.map(|time| time.as_secs());
+        let troubled = seconds(self.troubled_for).unwrap_or_default();
+        match (&self.last_error, seconds(self.silent_for)) {
             (Some(error), Some(silent)) => {
-                write!(f, "{error} (last heard {} s ago)", silent.as_secs())
+                write!(
+                    f,
+                    "{error} (last heard {silent} s ago, failing for {troubled} s)"
+                )
             }
-            (Some(error), None) => f.write_str(error),
+            (Some(error), None) => write!(f, "{error} (failing for {troubled} s)"),
             (None, _) if self.synced => f.write_str("synced"),
-            (None, _) => write!(f, "{} not synced yet", self.resource.qualified_plural()),
+            (None, _) => {
+                let kind = self.resource.qualified_plural();
+                write!(
+                    f,
+                    "{kind} not synced yet: the first list has taken {troubled} s"
+                )
+            }
         }
     }
 }

@@ -165,13 +165,16 @@ impl ClientBuilder {
         let authenticator = authenticator(&config, has_connector, dialer.tls(), exec)?;
         let host = config.url.authority().map_or("", |host| host.as_str());
         let count = CountLayer::new(metrics.clone(), host);
+        if let Some(metrics) = &metrics {
+            metrics.begin(host);
+        }
         let rate_limit = config.rate_limit;
         let rate_limit = rate_limit.map(|(per_second, burst)| RateLimit::new(per_second, burst));
         let rate_limit = rate_limit.transpose()?;
         let steps = Steps {
             total: TotalLayer::new(config.deadlines.total),
             trace: TraceLayer::new(&config.url),
-            measure: MeasureLayer::new(metrics, host),
+            measure: MeasureLayer::new(metrics.clone(), host),
             retry: RetryLayer::default(),
             back_pressure: BackPressureLayer::new(&count),
             rate_limit: RateLimitLayer::new(rate_limit, &count),
@@ -184,7 +187,7 @@ impl ClientBuilder {
             base: BaseLayer::new(&config.url),
             gzip: GzipLayer::new(config.compresses() && !has_connector),
             answer: AnswerLayer::new(&config.deadlines),
-            pool: Pool::new(Arc::new(dialer), config.deadlines.connect),
+            pool: Pool::new(Arc::new(dialer), config.deadlines.connect, metrics),
         };
         let blueprint = Blueprint::Steps {
             steps: Box::new(steps),

@@ -34,13 +34,13 @@ impl Checks {
         self.insert(name.into(), Arc::new(move || check().map(|()| None)));
     }
 
-    /// As [`add`](Self::add), for a check that has something to say when all is well, too: shown by `?verbose`.
+    /// As [`add`](Self::add), for a check that may have something to say when all is well, too: shown by `?verbose`.
     pub fn add_told(
         &self,
         name: impl Into<String>,
-        check: impl Fn() -> Result<String, String> + Send + Sync + 'static,
+        check: impl Fn() -> Result<Option<String>, String> + Send + Sync + 'static,
     ) {
-        self.insert(name.into(), Arc::new(move || check().map(Some)));
+        self.insert(name.into(), Arc::new(check));
     }
 
     fn insert(&self, name: String, check: Check) {
@@ -150,11 +150,14 @@ mod tests {
     #[test]
     fn what_a_check_has_to_say_is_shown_to_who_asks_for_more() {
         let checks = Checks::new("readyz");
-        checks.add_told("leader-election", || Ok("standing by,\nother leads".into()));
+        checks.add_told("leader-election", || {
+            Ok(Some("standing by,\nother leads".into()))
+        });
+        checks.add_told("informers", || Ok(None));
         assert_eq!(text(&checks, ""), "ok");
         assert_eq!(
             text(&checks, "verbose"),
-            "[+]leader-election ok: standing by, other leads\nreadyz check passed\n"
+            "[+]leader-election ok: standing by, other leads\n[+]informers ok\nreadyz check passed\n"
         );
     }
 

@@ -1,8 +1,8 @@
 use std::time::Duration;
 
-use prometheus::{HistogramVec, IntCounterVec, Registry};
+use prometheus::{HistogramVec, IntCounterVec, IntGauge, Registry};
 
-use super::{ExecMetrics, buckets, metrics};
+use super::{ExecMetrics, Share, buckets, metrics};
 
 /// What a client sends; cloning shares the series.
 ///
@@ -16,6 +16,7 @@ pub struct ClientMetrics {
     response_sizes: HistogramVec,
     limiter: HistogramVec,
     dns: HistogramVec,
+    transports: IntGauge,
     ca_reloads: IntCounterVec,
     /// The credential plugins.
     pub exec: ExecMetrics,
@@ -69,6 +70,13 @@ impl ClientMetrics {
                 &["host"],
                 buckets::request_seconds(),
             ),
+            transports: metrics::int_gauge(
+                registry,
+                "rest_client_transport_cache_entries",
+                "Transports that are there. Each client has one of its own, and one more where its connections are kept apart.",
+                &[],
+            )
+            .with_label_values::<&str>(&[]),
             ca_reloads: metrics::counter(
                 registry,
                 "rest_client_transport_ca_reload_total",
@@ -77,6 +85,22 @@ impl ClientMetrics {
             ),
             exec: ExecMetrics::register(registry),
         }
+    }
+
+    /// Makes the series that a client of `host` has before anything is held back or repeated, at zero.
+    pub(crate) fn begin(&self, host: &str) {
+        for method in METHODS {
+            self.limiter.with_label_values(&[method, host]);
+            let labels = ["<error>", method, host];
+            self.retries.with_label_values(&labels);
+        }
+    }
+
+    /// Counts a transport until what this gives is dropped.
+    pub(crate) fn transport(&self) -> Share {
+        let share = Share::of(&self.transports);
+        share.set(1);
+        share
     }
 
     /// Counts one attempt to send a request.
@@ -175,10 +199,14 @@ fn with_code(code: Option<u16>, count: impl FnOnce(&str)) {
     });
 }
 
+/// The methods of Kubernetes' API.
+const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
+
 /// Methods are a closed set, so that no caller can make series without bound.
 fn known(method: &str) -> &'static str {
-    ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
+    METHODS
         .into_iter()
+        .chain(["HEAD", "OPTIONS"])
         .find(|known| known.eq_ignore_ascii_case(method))
         .unwrap_or("other")
 }

@@ -35,6 +35,11 @@ pub struct InformerMetrics {
     /// Time in which a batch of deltas is brought to the store and its listeners (client-go's
     /// `informer_processing_latency_seconds`).
     pub processing: Histogram,
+    /// Seconds that a list took, streamed or in pages, from its first request to its end. A list that failed does not
+    /// count.
+    pub list_seconds: Histogram,
+    /// Events that watches brought.
+    pub watch_events: WatchEventMetrics,
     /// Watches that are open.
     pub open_watches: IntGauge,
     /// Reads of a whole collection that wait for others to end.
@@ -57,6 +62,20 @@ pub struct InformerMetrics {
     store_version: IntGauge,
     families: InformerFamilies,
     kind: Arc<Kind>,
+}
+
+/// How many events the watches of a kind brought. Those of the state that a streamed list begins with do not count: the
+/// list counts.
+#[derive(Clone, Debug)]
+pub struct WatchEventMetrics {
+    /// Objects that are new, or began to match.
+    pub added: IntCounter,
+    /// Objects that changed.
+    pub modified: IntCounter,
+    /// Objects that are gone, or no longer match.
+    pub deleted: IntCounter,
+    /// Versions without a change.
+    pub bookmark: IntCounter,
 }
 
 #[derive(Debug)]
@@ -153,6 +172,8 @@ pub(super) struct InformerFamilies {
     open_watches: IntGaugeVec,
     waiting_lists: IntGaugeVec,
     lists: IntCounterVec,
+    list_seconds: HistogramVec,
+    watch_events: IntCounterVec,
     fallbacks: IntCounterVec,
     watches: IntCounterVec,
     errors: IntCounterVec,
@@ -220,6 +241,19 @@ impl InformerFamilies {
             lists: reasons(
                 "pilothouse_informer_lists_total",
                 "Lists begun by the informers of a kind, by what made them necessary",
+            ),
+            list_seconds: metrics::histogram(
+                registry,
+                "pilothouse_informer_list_duration_seconds",
+                "Time from a list's first request to its end, of lists that did not fail",
+                RESOURCE,
+                buckets::request_seconds(),
+            ),
+            watch_events: metrics::counter(
+                registry,
+                "pilothouse_informer_watch_events_total",
+                "Events that the watches of a kind brought, by their type",
+                &["resource", "type"],
             ),
             fallbacks: reasons(
                 "pilothouse_informer_list_fallbacks_total",
@@ -290,7 +324,15 @@ impl InformerFamilies {
         // At zero from the start, as every series that is always met.
         self.lists.with_label_values(&[label[0], "initial"]);
         self.watches.with_label_values(&[label[0], "listed"]);
+        let event = |kind| self.watch_events.with_label_values(&[label[0], kind]);
         InformerMetrics {
+            list_seconds: self.list_seconds.with_label_values(label),
+            watch_events: WatchEventMetrics {
+                added: event("added"),
+                modified: event("modified"),
+                deleted: event("deleted"),
+                bookmark: event("bookmark"),
+            },
             objects: self.objects.with_label_values(label),
             undecodable: self.undecodable.with_label_values(label),
             queued: self.queued.with_label_values(client_go),
@@ -321,6 +363,7 @@ impl InformerFamilies {
             remove(family, &client_go);
         }
         remove(&self.processing, &client_go);
+        remove(&self.list_seconds, &own);
         for family in [
             &self.objects,
             &self.object_bytes,
@@ -332,6 +375,7 @@ impl InformerFamilies {
         }
         for family in [
             &self.lists,
+            &self.watch_events,
             &self.fallbacks,
             &self.watches,
             &self.errors,

@@ -9,6 +9,7 @@ use prometheus::{
 use super::{
     CertificateMetrics, ClientMetrics, ControllerMetrics, ElectionMetrics, EventMetrics,
     InformerMetrics, ReadYourWritesMetrics, WorkQueueMetrics,
+    build::BuildFamilies,
     controller::ControllerFamilies,
     election::ElectionFamilies,
     histogram::{HistogramFamily, Striped},
@@ -37,6 +38,7 @@ struct Families {
     certificate: CertificateMetrics,
     election: ElectionFamilies,
     tasks: TaskFamilies,
+    build: BuildFamilies,
 }
 
 impl Metrics {
@@ -57,6 +59,7 @@ impl Metrics {
                 certificate: CertificateMetrics::register(&registry),
                 election: ElectionFamilies::register(&registry),
                 tasks: TaskFamilies::register(&registry),
+                build: BuildFamilies::register(&registry),
                 registry,
             }),
         }
@@ -100,6 +103,12 @@ impl Metrics {
     /// Panics of an operator's background tasks of that name, which is one of a few; at zero if it is new.
     pub fn task_panics(&self, task: &str) -> IntCounter {
         self.families.tasks.panics(task)
+    }
+
+    /// Says in `pilothouse_build_info` which operator this is, in which version, and what it was built with. An
+    /// operator does so itself when it starts.
+    pub fn build_info(&self, operator: &str, version: &str) {
+        self.families.build.built(operator, version);
     }
 
     /// The series of the clients.

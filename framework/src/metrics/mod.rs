@@ -9,12 +9,14 @@
 //! * `stale_sync_skips_total` and `pilothouse_controller_stale_…`: [`ReadYourWritesMetrics`], one set per
 //!   controller.
 //! * `workqueue_…`: [`WorkQueueMetrics`], one set per queue.
-//! * `rest_client_…`: [`ClientMetrics`], and [`ExecMetrics`] of its credential plugins. What client-go says of its
-//!   cache of transports is not there: here every client has its own connections.
+//! * `rest_client_…`: [`ClientMetrics`], and [`ExecMetrics`] of its credential plugins. Of client-go's cache of
+//!   transports there is only the number of entries: here every client has its own connections, so that an entry is
+//!   neither looked up nor collected.
 //! * `informer_…` and `pilothouse_informer_…`: [`InformerMetrics`], one set per kind, and
 //!   [`ListenerMetrics`], one set per listener.
 //! * `pilothouse_events_…`: [`EventMetrics`], one set.
 //! * `certwatcher_…`: [`CertificateMetrics`], one set.
+//! * `pilothouse_build_info`: [`Metrics::build_info`].
 //! * `process_…` on Linux, read when somebody asks.
 //!
 //! Series exist, at zero, from the moment their owner is made: `rate()` and `absent()` are right
@@ -31,6 +33,7 @@
 //! ```
 
 mod buckets;
+mod build;
 mod certificate;
 mod client;
 mod controller;
@@ -58,7 +61,7 @@ pub use election::ElectionMetrics;
 pub use events::EventMetrics;
 pub use exec::{ExecMetrics, ExecOutcome};
 pub use histogram::Histogram;
-pub use informer::InformerMetrics;
+pub use informer::{InformerMetrics, WatchEventMetrics};
 pub use last_heard::LastHeard;
 pub use listener::ListenerMetrics;
 pub use metrics::Metrics;

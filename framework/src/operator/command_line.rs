@@ -151,6 +151,7 @@ mod tests {
         ServingFlags {
             serving: Serving::http(),
             debug_page: false,
+            debug_hosts: Vec::new(),
         }
     }
 

@@ -100,6 +100,12 @@ pub enum OperatorError {
          build it with the feature `dev` of pilothouse"
     )]
     NoSandbox,
+    /// Nothing says where the kubeconfig of the embedded API server is to be written.
+    #[error(
+        "cannot write the kubeconfig of the embedded API server: nothing says where the folders of this user are: \
+         set HOME or XDG_CACHE_HOME to an absolute path that only this user can write to"
+    )]
+    NoHome,
     /// The embedded API server does not start.
     #[error("cannot start the embedded API server{}: {reason}", on(*.port))]
     #[non_exhaustive]

@@ -86,7 +86,7 @@ impl Leadership {
     /// Says in readiness who leads, and in liveness whether work outlives leadership.
     pub(super) fn add_checks(&self, ready: &Checks, live: &Checks, work: &TaskTracker) {
         let (status, lost) = (self.status.clone(), self.lost.clone());
-        ready.add_told("leader-election", move || tell(&status, &lost));
+        ready.add_told("leader-election", move || tell(&status, &lost).map(Some));
         let (work, lost) = (work.clone(), self.lost.clone());
         live.add("leader-election", move || {
             match lost.is_cancelled() && !work.is_empty() {

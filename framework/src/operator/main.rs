@@ -41,6 +41,7 @@ impl Operator {
             election: self.election.clone(),
             serving: self.serving.clone(),
             debug_page: self.debug_page,
+            debug_hosts: self.debug_hosts.clone(),
         };
         let environment = |name: &str| env::var_os(name);
         match CommandLine::parse::<F>(&self.name, &defaults, env::args_os(), &environment) {
@@ -100,6 +101,7 @@ impl Operator {
             metrics_address: shared.metrics_address,
             serving: shared.serving.serving,
             debug_page: shared.serving.debug_page,
+            debug_hosts: shared.serving.debug_hosts,
             ..self
         };
         Ok((operator, observed))
@@ -125,9 +127,13 @@ impl Operator {
     }
 
     fn client(&self, config: Config) -> Result<Client, OperatorError> {
+        let user_agent = match &self.version {
+            Some(version) => format!("{}/{version}", self.name),
+            None => self.name.clone(),
+        };
         let client = Client::builder(config)
             .metrics(self.metrics.clone())
-            .user_agent(self.name.clone())
+            .user_agent(user_agent)
             .build()?;
         Ok(client)
     }

@@ -4,7 +4,8 @@
 //! owns itself the further down:
 //!
 //! * [`Operator::main`] is the whole program. Its subcommands are `run` (what happens without one), `dev` (an API
-//!   server in the process, to try things out; feature `dev`) and `crd` (prints the definitions of its kinds).
+//!   server in the process, to try things out; feature `dev`) and `crd` (prints the definitions of its kinds). In `dev`
+//!   the operator and the kubeconfig's user are administrators; others may do what roles and bindings allow.
 //!   [`Operator::main_with`] adds flags of one's own. Every flag is an environment variable and a name in the file of
 //!   `--config` as well: the flag comes first, then the variable (`WEBSITE_METRICS_ADDRESS` of the operator `website`),
 //!   the file, the program's default, ours.
@@ -18,7 +19,8 @@
 //! The listener for `/metrics`, `/healthz`, `/livez` and `/readyz` opens first, so that a start that hangs can be
 //! looked at. Then the reconcilers are built, then the caches fill, and each controller begins when the caches that
 //! its `wire` names have synced. A kind that is not served or forbidden holds back only the controllers that need
-//! it, and `/readyz?verbose` names it with verb, resource and namespace. Liveness never depends on the API server.
+//! it, and `/readyz?verbose` names it with verb, resource and namespace, and says for how long it has been so. Liveness
+//! never depends on the API server.
 //!
 //! `run` elects unless `--leader-elect=false` is said, the other forms with an [election](Operator::election) only.
 //! Then a process that has full caches is ready and stands by: `/readyz?verbose` says who leads. Once it leads, its caches

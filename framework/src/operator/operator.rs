@@ -44,6 +44,8 @@ pub struct Operator {
     pub(super) metrics_address: Option<Address>,
     pub(super) serving: Serving,
     pub(super) debug_page: bool,
+    pub(super) debug_hosts: Vec<String>,
+    pub(super) version: Option<String>,
     pub(super) example: Option<String>,
     pub(super) flags: Option<clap::ArgMatches>,
     pub(super) log: LogHandle,
@@ -70,6 +72,8 @@ impl Operator {
             metrics_address: None,
             serving: Serving::default(),
             debug_page: false,
+            debug_hosts: Vec::new(),
+            version: None,
             example: None,
             flags: None,
             log: LogHandle::default(),
@@ -215,6 +219,28 @@ impl Operator {
     /// `--debug-page` comes before it.
     pub fn debug_page(mut self) -> Self {
         self.debug_page = true;
+        self
+    }
+
+    /// Answers requests for the debug page by these host names, too, such as that of an Ingress. Without it they are
+    /// answered by `localhost`, by loopback addresses and by the address that is listened on, see
+    /// [`Hosts`](crate::server::Hosts): a web site that a browser shows cannot read the page. `--debug-host` comes
+    /// before it.
+    pub fn debug_hosts<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
+        self.debug_hosts = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// The version of the program. It is a label of `pilothouse_build_info`, and requests bear it in their
+    /// `User-Agent`; without it both name the operator alone.
+    ///
+    /// ```
+    /// # use pilothouse::operator::Operator;
+    /// let operator = Operator::new("website").version(env!("CARGO_PKG_VERSION"));
+    /// # drop(operator);
+    /// ```
+    pub fn version(mut self, version: impl Into<String>) -> Self {
+        self.version = Some(version.into());
         self
     }
 

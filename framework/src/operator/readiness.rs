@@ -23,7 +23,7 @@ pub(super) struct OwnKinds {
     pub(super) names: BTreeSet<String>,
 }
 
-/// Whether an operator is ready, and if not why.
+/// Whether an operator is ready, and if not why. Cloning shares what it looks at.
 #[derive(Clone, Debug)]
 pub(super) struct Readiness {
     pub(super) own_kinds: OwnKinds,
@@ -39,25 +39,37 @@ impl Readiness {
         for kind in kinds {
             let readiness = self.clone();
             let name = format!("informer-{}", kind.qualified_plural());
-            ready.add(name, move || readiness.check(&kind));
+            ready.add_told(name, move || readiness.check(&kind));
         }
         for controller in &self.controllers {
             let status = controller.clone();
             let name = format!("controller-{}", controller.name());
-            ready.add_told(name, move || Ok(status.to_string()));
+            ready.add_told(name, move || Ok(Some(status.to_string())));
         }
     }
 
-    fn check(&self, kind: &ApiResource) -> Result<(), String> {
+    /// What keeps a kind's caches from being well is told as long as they may still be used.
+    fn check(&self, kind: &ApiResource) -> Result<Option<String>, String> {
         let mut statuses = self.informers.statuses();
         statuses.retain(|status| status.resource == *kind);
         if statuses.is_empty() {
             return Err("not started".into());
         }
-        let trouble = statuses
-            .iter()
-            .find_map(|status| self.own_kinds.trouble(status));
-        trouble.map_or(Ok(()), Err)
+        if let Some(unready) = statuses.iter().find(|status| is_unready(status)) {
+            return Err(self.own_kinds.told(unready));
+        }
+        let mut troubled = statuses.iter().filter(|status| status.is_troubled());
+        Ok(troubled.next().map(|status| self.own_kinds.told(status)))
+    }
+
+    /// Whether every controller has its caches, or which of them do not.
+    pub(super) fn check_controllers(&self) -> Result<(), String> {
+        let waiting = self.controllers.iter().filter(|one| !is_synced(one));
+        let waiting: Vec<String> = waiting.map(|one| format!("{} {one}", one.name())).collect();
+        match waiting.is_empty() {
+            true => Ok(()),
+            false => Err(waiting.join("; ")),
+        }
     }
 
     /// Waits until every controller works, or stands by.
@@ -74,10 +86,8 @@ impl Readiness {
         while !self.is_working() {
             let mut statuses = self.informers.statuses();
             statuses.retain(|status| status.not_served);
-            for trouble in statuses
-                .iter()
-                .filter_map(|status| self.own_kinds.trouble(status))
-            {
+            for status in &statuses {
+                let trouble = self.own_kinds.not_served(status);
                 if told.insert(trouble.clone()) {
                     tracing::warn!("{trouble}");
                 }
@@ -115,21 +125,35 @@ fn is_settled(controller: &ControllerStatus) -> bool {
     is_synced(controller) || (!waits_for.is_empty() && waits_for.iter().any(in_trouble))
 }
 
+/// Whether a cache is not to be used: it has not synced, or has not heard its server for too long.
+fn is_unready(status: &InformerStatus) -> bool {
+    let is_long = |time: Option<Duration>| time.is_some_and(|time| time >= SILENCE);
+    let fails =
+        status.last_error.is_some() && (is_long(status.silent_for) || is_long(status.troubled_for));
+    !status.synced || fails || status.forbidden || status.not_served
+}
+
 impl OwnKinds {
-    /// What keeps an informer from being well, in one line with what to do.
-    fn trouble(&self, status: &InformerStatus) -> Option<String> {
-        let kind = status.resource.qualified_plural();
-        if status.not_served {
-            let operator = &self.operator;
-            return Some(if self.names.contains(&kind) {
-                format!("{kind} is not served: run `{operator} crd | kubectl apply -f -`")
-            } else {
-                format!("{kind} is not served: install what brings it, or do not name it in `wire`")
-            });
+    /// What is the matter with an informer, in one line with what to do and for how long it has been so.
+    fn told(&self, status: &InformerStatus) -> String {
+        match (status.not_served, status.troubled_for) {
+            (true, Some(time)) => {
+                let text = self.not_served(status);
+                format!("{text} (failing for {} s)", time.as_secs())
+            }
+            _ => status.to_string(),
         }
-        let is_long = |time: Option<Duration>| time.is_some_and(|time| time >= SILENCE);
-        let fails = status.last_error.is_some()
-            && (is_long(status.silent_for) || is_long(status.failing_for));
-        (!status.synced || fails || status.forbidden).then(|| status.to_string())
+    }
+
+    /// What to do about a kind that is not served.
+    fn not_served(&self, status: &InformerStatus) -> String {
+        let kind = status.resource.qualified_plural();
+        let operator = &self.operator;
+        match self.names.contains(&kind) {
+            true => format!("{kind} is not served: run `{operator} crd | kubectl apply -f -`"),
+            false => {
+                format!("{kind} is not served: install what brings it, or do not name it in `wire`")
+            }
+        }
     }
 }

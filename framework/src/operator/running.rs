@@ -1,4 +1,9 @@
-use std::{collections::BTreeSet, fmt, net::SocketAddr};
+use std::{
+    collections::BTreeSet,
+    fmt,
+    net::SocketAddr,
+    sync::{Arc, OnceLock},
+};
 
 use futures_util::FutureExt;
 use tokio::time::Instant;
@@ -81,6 +86,8 @@ impl Running {
         let options = std::mem::take(&mut operator.informers).into_iter();
         let builder = options.fold(builder, |builder, options| options(builder));
         let informers = builder.events(events.clone()).build();
+        let version = operator.version.as_deref().unwrap_or_default();
+        operator.metrics.build_info(&operator.name, version);
         let mut running = Self {
             metrics: operator.metrics.clone(),
             live: Checks::new("livez"),
@@ -115,13 +122,13 @@ impl Running {
                 Ok(())
             }
         });
-        let starting = running.check_start();
+        let built = running.check_controllers();
         if let Some(leadership) = &running.leadership {
             leadership.add_checks(&running.ready, &running.live, &running.work);
         }
         let debug = operator
             .debug_page
-            .then(|| Debug::new(&running.ready, running.started));
+            .then(|| Debug::new(&running.ready, running.started, &operator.debug_hosts));
         let (address, serving) = (operator.metrics_address, &operator.serving);
         running
             .listen(address, serving, &client, debug.clone())
@@ -165,10 +172,11 @@ impl Running {
             controllers.push((built.status, built.work));
         }
         running.readiness.add_checks(&running.ready, kinds);
+        // Nobody else sets it.
+        let _ = built.set(running.readiness.clone());
         if let Some(debug) = debug {
             debug.shows(running.readiness.clone());
         }
-        starting.cancel();
         running.events.start(&all);
         running.informers.start(&all);
         let (trouble, work) = (running.trouble.clone(), running.work.clone());
@@ -225,18 +233,16 @@ impl Running {
         others.close();
     }
 
-    /// Not ready before every reconciler was built: until then nothing is known of what they need.
-    fn check_start(&self) -> CancellationToken {
-        let started = CancellationToken::new();
-        let seen = started.clone();
-        self.ready.add("controllers", move || {
-            if seen.is_cancelled() {
-                Ok(())
-            } else {
-                Err("the reconcilers are being built".into())
-            }
+    /// Not ready before every controller has its caches. Until every reconciler is built, nothing is known of what
+    /// they need.
+    fn check_controllers(&self) -> Arc<OnceLock<Readiness>> {
+        let built = Arc::new(OnceLock::<Readiness>::new());
+        let seen = built.clone();
+        self.ready.add("controllers", move || match seen.get() {
+            Some(readiness) => readiness.check_controllers(),
+            None => Err("the reconcilers are being built".into()),
         });
-        started
+        built
     }
 
     async fn listen(
@@ -267,7 +273,7 @@ impl Running {
             .health("/readyz", self.ready.clone());
         let shown = Routes::new().metrics("/metrics", self.metrics.clone());
         let shown = match debug {
-            Some(debug) => debug.serve(shown),
+            Some(debug) => debug.serve(shown, http),
             None => shown,
         };
         self.is_authorized = serving.is_authorized();

@@ -26,13 +26,21 @@ pub(super) struct Activity {
 
 #[derive(Debug)]
 struct State {
-    /// Answers that are not taken yet, by the order of their requests, with when they were asked for.
-    open: BTreeMap<u64, Instant>,
+    /// Answers that are not taken yet, by the order of their requests.
+    open: BTreeMap<u64, Open>,
     requests: u64,
     /// Requests whose answer was not taken.
     abandoned: u32,
     /// When the connection, or the last answer, was over.
     quiet_since: Instant,
+}
+
+#[derive(Debug)]
+struct Open {
+    /// When it was asked for.
+    began: Instant,
+    /// The connection stays open for it.
+    is_admitted: bool,
 }
 
 /// An answer that is not taken yet.
@@ -61,13 +69,38 @@ impl Activity {
         self.with(|state| {
             let number = state.requests;
             state.requests += 1;
-            state.open.insert(number, Instant::now());
+            let open = Open {
+                began: Instant::now(),
+                is_admitted: false,
+            };
+            state.open.insert(number, open);
             OpenAnswer {
                 activity: self.clone(),
                 number,
                 is_taken: false,
             }
         })
+    }
+
+    /// The TLS handshake is over: the time for the first request's head begins.
+    pub(super) fn secured(&self) {
+        self.with(|state| state.quiet_since = Instant::now());
+    }
+
+    /// Since when the connection is idle, or its first open answer is not taken. It is `None` for a connection that
+    /// is not to be closed for another one, because of an answer that was admitted.
+    pub(super) fn evictable_since(&self) -> Option<Instant> {
+        self.with(|state| {
+            let is_kept = state.open.values().any(|open| open.is_admitted);
+            let first = state.open.first_key_value();
+            let since = first.map_or(state.quiet_since, |(_, open)| open.began);
+            (!is_kept).then_some(since)
+        })
+    }
+
+    /// How many open answers are admitted.
+    pub(super) fn admitted(&self) -> usize {
+        self.with(|state| state.open.values().filter(|open| open.is_admitted).count())
     }
 
     /// Waits until the connection's time is over, or its peer has taken back too much.
@@ -92,7 +125,7 @@ impl State {
     /// When the connection's time is over, if nothing happens until then.
     fn end(&self) -> Instant {
         match self.open.first_key_value() {
-            Some((_, began)) => *began + ANSWER_TIMEOUT,
+            Some((_, open)) => open.began + ANSWER_TIMEOUT,
             None if self.requests == 0 => self.quiet_since + HEAD_TIMEOUT,
             None => self.quiet_since + IDLE_TIMEOUT,
         }
@@ -100,6 +133,15 @@ impl State {
 }
 
 impl OpenAnswer {
+    /// The connection is not closed for another one before this answer is taken.
+    pub(super) fn admit(&self) {
+        self.activity.with(|state| {
+            if let Some(open) = state.open.get_mut(&self.number) {
+                open.is_admitted = true;
+            }
+        });
+    }
+
     /// The connection has all of it.
     pub(super) fn take(&mut self) {
         self.is_taken = true;

@@ -11,11 +11,7 @@ use hyper_util::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{
-    Reply, Routes,
-    activity::{Activity, HEAD_TIMEOUT},
-    answer_body::AnswerBody,
-};
+use super::{Reply, Routes, activity::HEAD_TIMEOUT, answer_body::AnswerBody, slots::Slot};
 use crate::client::Io;
 
 /// How large the head of a request may be, in bytes.
@@ -57,6 +53,7 @@ fn without_body(reply: &mut Reply) {
 /// answered.
 pub(super) async fn serve(
     stream: Box<dyn Io>,
+    slot: Arc<Slot>,
     routes: Arc<Routes>,
     tasks: Tasks,
     stop: CancellationToken,
@@ -76,15 +73,15 @@ pub(super) async fn serve(
         .max_send_buf_size(MAX_HEAD)
         .keep_alive_interval(Some(PING))
         .keep_alive_timeout(HEAD_TIMEOUT);
-    let activity = Arc::new(Activity::new());
-    let begun = activity.clone();
+    let activity = slot.activity().clone();
     let service = service_fn(move |request: Request<Incoming>| {
-        let (routes, open) = (routes.clone(), begun.begin());
+        let (routes, slot) = (routes.clone(), slot.clone());
+        let open = slot.activity().begin();
         async move {
             // Nothing that is served has a use for a body.
             let (head, _) = request.into_parts();
             let is_head = head.method == Method::HEAD;
-            let mut reply = routes.answer(head).await;
+            let mut reply = routes.answer(head, || slot.admit(&open)).await;
             if is_head {
                 without_body(&mut reply);
             }

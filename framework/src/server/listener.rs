@@ -4,7 +4,6 @@ use futures_util::FutureExt;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
-    sync::{OwnedSemaphorePermit, Semaphore},
 };
 use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::TlsAcceptor;
@@ -14,10 +13,9 @@ use super::{
     Address, Routes, Tls,
     activity::HEAD_TIMEOUT,
     connection::{Tasks, serve},
+    slots::{Slot, Slots},
 };
 
-/// How many connections are served at once; the kernel's backlog holds the next.
-pub(super) const MAX_CONNECTIONS: usize = 256;
 /// How long answers that were begun may take once the server stops.
 const GRACE: Duration = Duration::from_secs(3);
 /// Pause after an accept that failed, as it does while the process is out of file descriptors.
@@ -94,11 +92,11 @@ async fn serve_all(
     let routes = Arc::new(routes);
     let tracker = TaskTracker::new();
     let abort = CancellationToken::new();
-    let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let slots = Slots::new();
     loop {
         let accepted = tokio::select! {
             () = stop.cancelled() => break,
-            // Losing it is safe: the slot goes back, the connection stays in the backlog.
+            // Losing it is safe: the server stops, and a connection that was accepted is closed.
             accepted = accept(&listener, &slots) => accepted,
         };
         let Some((stream, slot)) = accepted else {
@@ -112,9 +110,8 @@ async fn serve_all(
         let (routes, stop, abort) = (routes.clone(), stop.clone(), abort.clone());
         let acceptor = acceptor.clone();
         let served = async move {
-            let work = secured(stream, acceptor, routes, tasks, stop);
+            let work = secured(stream, slot, acceptor, routes, tasks, stop);
             abort.run_until_cancelled(work).await;
-            drop(slot);
         };
         tracker.spawn(served.boxed());
     }
@@ -126,13 +123,9 @@ async fn serve_all(
     }
 }
 
-async fn accept(
-    listener: &TcpListener,
-    slots: &Arc<Semaphore>,
-) -> Option<(TcpStream, OwnedSemaphorePermit)> {
-    let slot = slots.clone().acquire_owned().await.ok()?;
+async fn accept(listener: &TcpListener, slots: &Arc<Slots>) -> Option<(TcpStream, Slot)> {
     match listener.accept().await {
-        Ok((stream, _)) => Some((stream, slot)),
+        Ok((stream, peer)) => Some((stream, slots.take(peer.ip()).await)),
         Err(error) => {
             tracing::debug!(%error, "accepting a connection failed");
             None
@@ -140,9 +133,29 @@ async fn accept(
     }
 }
 
-/// Serves a connection, behind a handshake if there is TLS.
+/// Serves a connection, behind a handshake if there is TLS, until it ends or has to make room for another one.
 pub(super) async fn secured<S>(
     stream: S,
+    slot: Slot,
+    acceptor: Option<TlsAcceptor>,
+    routes: Arc<Routes>,
+    tasks: Tasks,
+    stop: CancellationToken,
+) where
+    S: AsyncRead + AsyncWrite + Send + 'static,
+{
+    let slot = Arc::new(slot);
+    let served = serve_stream(stream, &slot, acceptor, routes, tasks, stop);
+    tokio::select! {
+        () = served => {}
+        // The connection ends in the middle of whatever it does.
+        () = slot.evicted() => tracing::debug!("connection closed to make room for another one"),
+    }
+}
+
+async fn serve_stream<S>(
+    stream: S,
+    slot: &Arc<Slot>,
     acceptor: Option<TlsAcceptor>,
     routes: Arc<Routes>,
     tasks: Tasks,
@@ -154,11 +167,14 @@ pub(super) async fn secured<S>(
     stream.set_write_timeout(Some(HEAD_TIMEOUT));
     let stream = Box::pin(stream);
     let Some(acceptor) = acceptor else {
-        return serve(Box::new(stream), routes, tasks, stop).await;
+        return serve(Box::new(stream), slot.clone(), routes, tasks, stop).await;
     };
     let handshake = tokio::time::timeout(HEAD_TIMEOUT, acceptor.accept(stream));
     match stop.run_until_cancelled(handshake).await {
-        Some(Ok(Ok(stream))) => serve(Box::new(stream), routes, tasks, stop).await,
+        Some(Ok(Ok(stream))) => {
+            slot.activity().secured();
+            serve(Box::new(stream), slot.clone(), routes, tasks, stop).await;
+        }
         Some(Ok(Err(error))) => tracing::debug!(%error, "a TLS handshake failed"),
         Some(Err(_)) => tracing::debug!("a TLS handshake took too long"),
         None => {}

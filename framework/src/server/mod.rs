@@ -9,12 +9,18 @@
 //!   (HTTP/1.1) or 90 s (HTTP/2).
 //! * An answer that is not given and taken within 30 s ends its connection, as does a write of which the peer takes
 //!   nothing for 10 s.
-//! * At most 256 connections are open at once, further ones wait; on one of HTTP/2 at most 32 requests are answered
-//!   at once, and one that takes back more than 100 is closed.
+//! * At most 256 connections are open at once, 64 of them from one peer (an IPv4 address, or an IPv6 network of 64
+//!   bits). A further one is served all the same: it closes another connection of the peer with the most of them, the
+//!   one on which nothing was asked or answered for longest. So health is answered however many connections there are.
+//! * At most 64 answers other than health's are given at once, 16 of them to one peer; further requests are answered
+//!   with 503. A connection with one of these answers is not closed for another one.
+//! * On one connection of HTTP/2 at most 32 requests are answered at once, and one that takes back more than 100 is
+//!   closed.
 //! * On stop no connection is accepted any more, answers that were begun are finished for at most
 //!   3 s, and every task has ended when [`Server::run`] returns.
 //! * Routes that are [protected](Routes::protected) answer only those whom the API server knows and allows to read
 //!   them, see [`Reviewer`]. Health stays open.
+//! * Routes [for hosts](Routes::for_hosts) answer only requests for one of these hosts, see [`Hosts`].
 //! * A handler that panics ends its own connection, or stream of HTTP/2, and nothing else.
 //!
 //! ```no_run
@@ -36,6 +42,8 @@ mod address;
 mod answer_body;
 mod certificate_files;
 mod connection;
+mod gzip;
+mod hosts;
 mod listener;
 mod reply;
 mod review_cache;
@@ -43,12 +51,14 @@ mod reviewer;
 mod routes;
 #[cfg(feature = "self-signed")]
 mod self_signed;
+mod slots;
 #[cfg(test)]
 mod tests;
 mod tls;
 mod tls_error;
 
 pub use address::{Address, InvalidAddress};
+pub use hosts::Hosts;
 pub use listener::Server;
 pub use reply::Reply;
 pub use reviewer::Reviewer;

@@ -3,7 +3,7 @@ use std::{fmt, future::ready, pin::Pin, sync::Arc};
 use http::{HeaderValue, Method, StatusCode, Uri, header, request::Parts};
 
 use super::{
-    Reply, Reviewer,
+    Hosts, Reply, Reviewer, gzip,
     reply::{not_found, reply, text_reply},
 };
 use crate::{
@@ -27,6 +27,12 @@ struct Route {
     below: bool,
     /// Who passes; everybody without.
     reviewer: Option<Reviewer>,
+    /// It is answered however many other answers are being given.
+    is_health: bool,
+    /// It is sent in gzip to those who take it.
+    is_compressed: bool,
+    /// By which hosts it may be asked for; by any without.
+    hosts: Option<Hosts>,
     handler: Handler,
 }
 
@@ -43,7 +49,7 @@ impl Routes {
         path: impl Into<String>,
         handler: impl Fn(&Uri) -> Reply + Send + Sync + 'static,
     ) -> Self {
-        self.route(path.into(), false, at_once(handler))
+        self.with(Route::new(path, at_once(handler)))
     }
 
     /// As [`get`](Self::get), with a handler that may wait; after 30 s it is dropped, with the connection.
@@ -57,10 +63,11 @@ impl Routes {
         F: Future<Output = Reply> + Send + 'static,
     {
         let handler = move |uri| -> Answer { Box::pin(handler(uri)) };
-        self.route(path.into(), false, Arc::new(handler))
+        self.with(Route::new(path, Arc::new(handler)))
     }
 
-    /// Answers `path` with the report of all checks, and `path/name` with that of one.
+    /// Answers `path` with the report of all checks, and `path/name` with that of one. It is answered however many
+    /// other answers are being given, see the [module's page](super).
     #[must_use]
     pub fn health(self, path: &str, checks: Checks) -> Self {
         let prefix = format!("{path}/");
@@ -73,25 +80,31 @@ impl Routes {
                     .map_or_else(not_found, |report| health_reply(&report)),
             }
         };
-        self.route(path.into(), true, at_once(handler))
-    }
-
-    /// Answers `path` with all metrics in Prometheus' text format.
-    #[must_use]
-    pub fn metrics(self, path: &str, metrics: Metrics) -> Self {
-        self.get(path, move |_| {
-            const TEXT: HeaderValue = HeaderValue::from_static(TEXT_FORMAT);
-            reply(StatusCode::OK, TEXT, metrics.encode())
+        self.with(Route {
+            below: true,
+            is_health: true,
+            ..Route::new(path, at_once(handler))
         })
     }
 
-    fn route(mut self, path: String, below: bool, handler: Handler) -> Self {
-        self.routes.push(Route {
-            path,
-            below,
-            reviewer: None,
-            handler,
-        });
+    /// Answers `path` with all metrics in Prometheus' text format, in gzip for those who take it.
+    #[must_use]
+    pub fn metrics(self, path: &str, metrics: Metrics) -> Self {
+        let handler = move |_: &Uri| {
+            const TEXT: HeaderValue = HeaderValue::from_static(TEXT_FORMAT);
+            const BY_ENCODING: HeaderValue = HeaderValue::from_static("Accept-Encoding");
+            let mut reply = reply(StatusCode::OK, TEXT, metrics.encode());
+            reply.headers_mut().insert(header::VARY, BY_ENCODING);
+            reply
+        };
+        self.with(Route {
+            is_compressed: true,
+            ..Route::new(path, at_once(handler))
+        })
+    }
+
+    fn with(mut self, route: Route) -> Self {
+        self.routes.push(route);
         self
     }
 
@@ -113,26 +126,64 @@ impl Routes {
         self
     }
 
-    /// The answer to a request.
-    pub(super) async fn answer(&self, head: Parts) -> Reply {
+    /// Adds routes that are answered only to requests for one of these hosts. The others are answered with 421.
+    #[must_use]
+    pub fn for_hosts(mut self, hosts: &Hosts, routes: Self) -> Self {
+        let routes = routes.routes.into_iter().map(|route| Route {
+            hosts: Some(hosts.clone()),
+            ..route
+        });
+        self.routes.extend(routes);
+        self
+    }
+
+    /// The answer to a request. `admit` says whether there is room for an answer that is not health's.
+    pub(super) async fn answer(&self, head: Parts, admit: impl FnOnce() -> bool) -> Reply {
         let path = head.uri.path();
         let Some(route) = self.routes.iter().find(|route| route.matches(path)) else {
             return not_found();
         };
+        if let Some(hosts) = &route.hosts
+            && let Err(refused) = hosts.check(&head)
+        {
+            return refused;
+        }
         if let Some(reviewer) = &route.reviewer
             && let Err(refused) = reviewer.admit(&head).await
         {
             return refused;
         }
-        if head.method == Method::GET || head.method == Method::HEAD {
-            return (route.handler)(head.uri).await;
+        if head.method != Method::GET && head.method != Method::HEAD {
+            return not_allowed();
         }
-        let mut refused = text_reply(StatusCode::METHOD_NOT_ALLOWED, "only GET is served here\n");
-        refused
-            .headers_mut()
-            .insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
-        refused
+        // Those who are refused above take no room from others.
+        if !route.is_health && !admit() {
+            return too_busy();
+        }
+        let in_gzip = route.is_compressed && gzip::is_accepted(&head.headers);
+        let reply = (route.handler)(head.uri).await;
+        match in_gzip {
+            true => gzip::compressed(reply).await,
+            false => reply,
+        }
     }
+}
+
+fn not_allowed() -> Reply {
+    let mut refused = text_reply(StatusCode::METHOD_NOT_ALLOWED, "only GET is served here\n");
+    refused
+        .headers_mut()
+        .insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
+    refused
+}
+
+fn too_busy() -> Reply {
+    let text = "too many answers are being given: ask again in a second\n";
+    let mut refused = text_reply(StatusCode::SERVICE_UNAVAILABLE, text);
+    refused
+        .headers_mut()
+        .insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    refused
 }
 
 fn at_once(handler: impl Fn(&Uri) -> Reply + Send + Sync + 'static) -> Handler {
@@ -140,6 +191,18 @@ fn at_once(handler: impl Fn(&Uri) -> Reply + Send + Sync + 'static) -> Handler {
 }
 
 impl Route {
+    fn new(path: impl Into<String>, handler: Handler) -> Self {
+        Self {
+            path: path.into(),
+            below: false,
+            reviewer: None,
+            is_health: false,
+            is_compressed: false,
+            hosts: None,
+            handler,
+        }
+    }
+
     fn matches(&self, path: &str) -> bool {
         match path.strip_prefix(self.path.as_str()) {
             Some("") => true,
@@ -168,12 +231,17 @@ fn health_reply(report: &Report) -> Reply {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
+
+    use flate2::read::GzDecoder;
+    use http_body_util::BodyExt;
+
     use super::*;
 
     async fn status(routes: &Routes, method: Method, path: &str) -> u16 {
         let request = http::Request::builder().method(method).uri(path);
         let (head, ()) = request.body(()).unwrap().into_parts();
-        routes.answer(head).await.status().as_u16()
+        routes.answer(head, || true).await.status().as_u16()
     }
 
     #[tokio::test]
@@ -194,5 +262,41 @@ mod tests {
             assert_eq!(status(&routes, Method::GET, path).await, expected, "{path}");
         }
         assert_eq!(status(&routes, Method::POST, "/readyz").await, 405);
+    }
+
+    #[tokio::test]
+    async fn metrics_are_compressed_for_those_who_take_gzip() {
+        let metrics = Metrics::new();
+        metrics.controller("site");
+        let plain = metrics.encode();
+        let routes = Routes::new().metrics("/metrics", metrics);
+        let get = async |accepted: &str| {
+            let request = http::Request::get("/metrics");
+            let request = request.header(header::ACCEPT_ENCODING, accepted);
+            let (head, ()) = request.body(()).unwrap().into_parts();
+            let (head, body) = routes.answer(head, || true).await.into_parts();
+            assert_eq!(head.headers[header::VARY], "Accept-Encoding");
+            let encoding = head.headers.get(header::CONTENT_ENCODING).cloned();
+            (encoding, body.collect().await.unwrap().to_bytes())
+        };
+        let (encoding, body) = get("gzip").await;
+        assert_eq!(encoding.unwrap(), "gzip");
+        assert!(
+            body.len() < plain.len() / 3,
+            "{} of {}",
+            body.len(),
+            plain.len()
+        );
+        let mut text = String::new();
+        GzDecoder::new(&*body).read_to_string(&mut text).unwrap();
+        // Those of the process change.
+        let steady = |text: &str| {
+            let lines = text.lines().filter(|line| !line.starts_with("process_"));
+            lines.map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(steady(&text), steady(&plain));
+        let (encoding, body) = get("identity").await;
+        assert_eq!(encoding, None);
+        assert_eq!(steady(std::str::from_utf8(&body).unwrap()), steady(&plain));
     }
 }

@@ -90,7 +90,7 @@ async fn a_kind_that_is_not_served_is_told_and_starts_once_it_is() {
     let running = operator.start(cluster.client().clone()).await.unwrap();
     tokio::time::sleep(Duration::from_secs(5)).await;
     let report = running.ready().report(&Query::default()).to_string();
-    let expected = "[-]informer-widgets.test.pilothouse.dev failed: widgets.test.pilothouse.dev is not served: run `promises crd | kubectl apply -f -`\n";
+    let expected = "[-]informer-widgets.test.pilothouse.dev failed: widgets.test.pilothouse.dev is not served: run `promises crd | kubectl apply -f -` (failing for ";
     assert!(report.contains(expected), "{report}");
     cluster.install::<Widget>().await.unwrap();
     cluster.create(&widget("a", 1)).await.unwrap();

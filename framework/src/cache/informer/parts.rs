@@ -56,9 +56,9 @@ impl PartsProgress {
         InformerStatus {
             mode: mode.filter(|_| !busy(&whole.mode)).unwrap_or(whole.mode),
             last_error,
-            failing_for: parts.iter().filter_map(|part| part.failing_for()).max(),
             not_served: parts.iter().any(|part| part.not_served()),
             forbidden: parts.iter().any(|part| part.forbidden()),
+            troubled_for: parts.iter().filter_map(|part| part.troubled_for()).max(),
             silent_for: parts.iter().filter_map(|part| part.silent_for()).max(),
             parts: parts.iter().map(|part| part.status()).collect(),
             ..whole

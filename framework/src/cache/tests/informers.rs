@@ -316,6 +316,39 @@ async fn a_transform_shapes_what_is_kept_and_told_and_its_failures_spoil_only_th
 }
 
 #[tokio::test(start_paused = true)]
+async fn lists_and_the_events_of_watches_are_measured_by_kind() {
+    let (server, metrics) = (FakeServer::new(), Metrics::new());
+    server.put("a");
+    let config = Config::new("http://127.0.0.1:1".parse().unwrap());
+    let informers = Informers::new(Client::new(config).unwrap(), metrics.clone());
+    informers.start(&CancellationToken::new());
+    let informer = ask(&informers, &server, InformerScope::all());
+    settle().await;
+    let series = metrics.informer("", "v1", "configmaps");
+    let events = || {
+        let events = &series.watch_events;
+        [&events.added, &events.modified, &events.deleted].map(|counter| counter.get())
+    };
+    // What was listed is no event.
+    assert_eq!(
+        (series.list_seconds.get_sample_count(), events()),
+        (1, [0; 3])
+    );
+    server.put("b");
+    server.put("b");
+    server.put("b");
+    server.delete("b");
+    server.delete("a");
+    settle().await;
+    assert_eq!(events(), [1, 2, 2]);
+    assert_eq!(series.list_seconds.get_sample_count(), 1);
+    informer.relist();
+    tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+    assert_eq!(series.list_seconds.get_sample_count(), 2);
+    informers.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_series_of_a_kind_end_with_its_last_informer_and_those_of_a_name_with_its_listeners() {
     let (server, metrics) = (FakeServer::new(), Metrics::new());
     server.put("a");

@@ -33,14 +33,14 @@ async fn told_and_recovers(server: &FakeServer, running: &Running, told: &str) {
     let status = running.informer.status();
     let text = status.last_error.clone().unwrap_or_default();
     assert!(text.contains(told), "{text}");
-    let failing_for = status.failing_for.unwrap();
-    assert!(failing_for > Duration::from_secs(150), "{failing_for:?}");
+    let troubled_for = status.troubled_for.unwrap();
+    assert!(troubled_for > Duration::from_secs(150), "{troubled_for:?}");
     server.heal();
     server.put("later");
     seconds(70).await;
     let status = running.informer.status();
     assert_eq!(
-        (status.to_string(), status.failing_for),
+        (status.to_string(), status.troubled_for),
         ("synced".into(), None)
     );
     assert!(running.get("later").is_some());

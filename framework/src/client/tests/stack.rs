@@ -156,10 +156,40 @@ async fn sizes_and_times_are_measured_and_those_of_watches_are_not() {
     ] {
         assert!(text.contains(&line), "{line} is missing in\n{text}");
     }
+    let watched = format!(
+        "rest_client_request_duration_seconds_count{{host=\"{}\",verb=\"GET\"}}",
+        server.address
+    );
     assert!(
-        text.contains("method=\"GET\"") && !text.contains("verb=\"GET\""),
+        text.contains("method=\"GET\"") && !text.contains(&watched),
         "{text}"
     );
+}
+
+#[tokio::test]
+async fn a_client_has_series_from_its_beginning_and_counts_its_transports() {
+    let metrics = Metrics::new();
+    let config = Config::new("https://host:6443".parse().unwrap());
+    let client = Client::builder(config).metrics(metrics.clone());
+    let client = client.build().unwrap();
+    let text = metrics.encode();
+    for line in [
+        "rest_client_rate_limiter_duration_seconds_count{host=\"host:6443\",verb=\"PATCH\"} 0\n",
+        "rest_client_request_retries_total{code=\"<error>\",host=\"host:6443\",verb=\"PATCH\"} 0\n",
+        "rest_client_transport_cache_entries 1\n",
+    ] {
+        assert!(text.contains(line), "{line} is missing in\n{text}");
+    }
+    let apart = client.apart(crate::client::Deadlines::default());
+    let has = |entries: usize| {
+        let line = format!("rest_client_transport_cache_entries {entries}\n");
+        metrics.encode().contains(&line)
+    };
+    assert!(has(2));
+    drop(client);
+    assert!(has(1));
+    drop(apart);
+    assert!(has(0));
 }
 
 #[tokio::test]

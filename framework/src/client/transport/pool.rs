@@ -25,7 +25,10 @@ use super::{
     tls::HTTP1,
     upgrade,
 };
-use crate::client::{Body, BoxError, class::Class};
+use crate::{
+    client::{Body, BoxError, class::Class},
+    metrics::{ClientMetrics, Share},
+};
 
 /// How often a request that was not sent is given to another connection: all that were kept may
 /// have died meanwhile.
@@ -53,14 +56,23 @@ pub(super) struct Shared {
     watches: Mutex<Shelf>,
     pub(super) tasks: Tasks,
     _stop: DropGuard,
+    metrics: Option<ClientMetrics>,
+    /// It is counted as long as it is there.
+    _counted: Option<Share>,
 }
 
 impl Pool {
-    /// A pool that gives up opening a connection after `connect_deadline`.
-    pub(crate) fn new(dialer: Arc<Dialer>, connect_deadline: Duration) -> Self {
+    /// A pool that gives up opening a connection after `connect_deadline`, and is counted in `metrics`.
+    pub(crate) fn new(
+        dialer: Arc<Dialer>,
+        connect_deadline: Duration,
+        metrics: Option<ClientMetrics>,
+    ) -> Self {
         let stop = CancellationToken::new();
         Self(Arc::new(Shared {
             host: HeaderValue::from_str(dialer.authority.as_str()).ok(),
+            _counted: metrics.as_ref().map(ClientMetrics::transport),
+            metrics,
             dialer,
             connect_deadline,
             requests: Mutex::default(),
@@ -75,7 +87,11 @@ impl Pool {
 
     /// Connections of its own to the same server.
     pub(crate) fn apart(&self, connect_deadline: Duration) -> Self {
-        Self::new(self.0.dialer.clone(), connect_deadline)
+        Self::new(
+            self.0.dialer.clone(),
+            connect_deadline,
+            self.0.metrics.clone(),
+        )
     }
 }
 

@@ -134,7 +134,6 @@ impl InformerReport {
             scope.field_selector.clone(),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
-        let trouble = status.to_string();
         Self {
             resource: status.resource.qualified_plural(),
             scope: parts.join("; "),
@@ -149,7 +148,7 @@ impl InformerReport {
             synced: status.synced,
             objects: status.objects,
             silent_seconds: status.silent_for.map(|silent| silent.as_secs()),
-            trouble: (trouble != "synced").then_some(trouble),
+            trouble: status.is_troubled().then(|| status.to_string()),
         }
     }
 }

@@ -1,4 +1,7 @@
-use std::sync::{Arc, OnceLock};
+use std::{
+    net::SocketAddr,
+    sync::{Arc, OnceLock},
+};
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
@@ -9,7 +12,7 @@ use super::DebugReport;
 use crate::{
     health::Checks,
     operator::readiness::Readiness,
-    server::{Reply, Routes},
+    server::{Hosts, Reply, Routes},
 };
 
 const PAGE: &str = include_str!("page.html");
@@ -24,14 +27,17 @@ pub(in crate::operator) struct Debug {
     readiness: Arc<OnceLock<Readiness>>,
     ready: Checks,
     started: Instant,
+    /// Names by which the page may be asked for, beside those of the machine.
+    hosts: Arc<[String]>,
 }
 
 impl Debug {
-    pub(in crate::operator) fn new(ready: &Checks, started: Instant) -> Self {
+    pub(in crate::operator) fn new(ready: &Checks, started: Instant, hosts: &[String]) -> Self {
         Self {
             readiness: Arc::default(),
             ready: ready.clone(),
             started,
+            hosts: hosts.into(),
         }
     }
 
@@ -49,15 +55,19 @@ impl Debug {
         ))
     }
 
-    /// Adds the page and what it shows, as JSON.
-    pub(in crate::operator) fn serve(self, routes: Routes) -> Routes {
+    /// Adds the page and what it shows, as JSON, of a server that is bound to that address.
+    pub(in crate::operator) fn serve(self, routes: Routes, bound: SocketAddr) -> Routes {
+        let hosts = Hosts::new(bound).names(&*self.hosts);
         let page = |_: &_| reply("text/html; charset=utf-8", PAGE.into());
         let state = move |_: &_| match self.report().map(|report| serde_json::to_vec(&report)) {
             Some(Ok(json)) => reply("application/json", json.into()),
             Some(Err(error)) => unavailable(error.to_string()),
             None => unavailable("the reconcilers are being built".into()),
         };
-        routes.get("/debug", page).get("/debug/state.json", state)
+        let own = Routes::new()
+            .get("/debug", page)
+            .get("/debug/state.json", state);
+        routes.for_hosts(&hosts, own)
     }
 }
 

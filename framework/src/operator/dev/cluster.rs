@@ -1,5 +1,5 @@
 use std::{
-    io,
+    env, io,
     net::{Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
     time::Duration,
@@ -28,9 +28,18 @@ impl DevCluster {
         operator: &str,
         port: u16,
     ) -> Result<Self, OperatorError> {
+        let cache = kubeconfig::cache(|name| env::var_os(name))?;
+        Self::start_in(&cache, operator, port).await
+    }
+
+    /// As [`start`](Self::start), with the kubeconfig below that folder.
+    async fn start_in(cache: &Path, operator: &str, port: u16) -> Result<Self, OperatorError> {
         let failed = |reason| OperatorError::Sandbox { port, reason };
+        // The operator and the kubeconfig's user are administrators. Whom `kubectl --as` names may do what roles
+        // allow.
         let sandbox = Sandbox::builder()
             .simulator(true)
+            .rbac(true)
             .build()
             .map_err(|error| failed(error.to_string()))?;
         let server = sandbox
@@ -38,8 +47,7 @@ impl DevCluster {
             .await
             .map_err(|error| failed(reason(&error)))?;
         let text = sandbox.kubeconfig(&server);
-        let kubeconfig = kubeconfig::path(operator);
-        kubeconfig::write(&kubeconfig, &text)?;
+        let kubeconfig = kubeconfig::write(cache, operator, &text)?;
         Ok(Self {
             config: Config::from_yaml(&text).await?,
             kubeconfig,
@@ -78,5 +86,57 @@ fn reason(error: &io::Error) -> String {
             "the port is taken: choose another with --port, or 0 for a free one".into()
         }
         _ => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::{
+        authorization::v1::{
+            ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
+        },
+        core::v1::ConfigMap,
+    };
+
+    use super::*;
+    use crate::client::{Api, Client, Impersonation, ListParams, PostParams};
+
+    /// Whether its user may list ConfigMaps: as the list says, and as `kubectl auth can-i` asks.
+    async fn may_list(config: Config) -> (bool, bool) {
+        let client = Client::new(config).unwrap();
+        let listed = Api::<ConfigMap>::all(&client).list(&ListParams::default());
+        let listed = match listed.await {
+            Ok(_) => true,
+            Err(error) => {
+                assert!(error.is_forbidden(), "{error}");
+                false
+            }
+        };
+        let review = SelfSubjectAccessReview {
+            spec: SelfSubjectAccessReviewSpec {
+                resource_attributes: Some(ResourceAttributes {
+                    verb: Some("list".into()),
+                    resource: Some("configmaps".into()),
+                    ..ResourceAttributes::default()
+                }),
+                ..SelfSubjectAccessReviewSpec::default()
+            },
+            ..SelfSubjectAccessReview::default()
+        };
+        let review = Api::all(&client).create(&PostParams::default(), &review);
+        (listed, review.await.unwrap().status.unwrap().allowed)
+    }
+
+    #[tokio::test]
+    async fn the_kubeconfigs_user_may_do_everything_and_another_user_nothing() {
+        let cache = tempfile::tempdir().unwrap();
+        let cluster = DevCluster::start_in(cache.path(), "website", 0);
+        let cluster = cluster.await.unwrap();
+        assert_eq!(may_list(cluster.config()).await, (true, true));
+        let somebody = cluster
+            .config()
+            .with_impersonation(Impersonation::new("jane"));
+        assert_eq!(may_list(somebody).await, (false, false));
+        cluster.stop().await;
     }
 }

@@ -3,6 +3,8 @@
 mod banner;
 mod cluster;
 mod kubeconfig;
+#[cfg(unix)]
+mod private;
 
 pub(super) use banner::Banner;
 pub(super) use cluster::DevCluster;

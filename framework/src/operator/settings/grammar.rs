@@ -27,6 +27,7 @@ pub(in crate::operator) struct Defaults {
     pub(in crate::operator) election: Option<ElectionSettings>,
     pub(in crate::operator) serving: Serving,
     pub(in crate::operator) debug_page: bool,
+    pub(in crate::operator) debug_hosts: Vec<String>,
 }
 
 /// Headings of the help.

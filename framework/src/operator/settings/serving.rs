@@ -14,6 +14,7 @@ use crate::operator::Serving;
 pub(in crate::operator) struct ServingFlags {
     pub(in crate::operator) serving: Serving,
     pub(in crate::operator) debug_page: bool,
+    pub(in crate::operator) debug_hosts: Vec<String>,
 }
 
 const SECURE: &str = "metrics-secure";
@@ -22,9 +23,10 @@ const CERT_NAME: &str = "metrics-cert-name";
 const CERT_KEY: &str = "metrics-cert-key";
 const AUTH: &str = "metrics-auth";
 const DEBUG_PAGE: &str = "debug-page";
+const DEBUG_HOST: &str = "debug-host";
 const ADDRESS: &str = "metrics-address";
 
-pub(super) fn args(defaults: &Defaults) -> [Arg; 6] {
+pub(super) fn args(defaults: &Defaults) -> [Arg; 7] {
     let file = |name: &'static str, value: &'static str| {
         Arg::new(name)
             .long(name)
@@ -45,6 +47,13 @@ pub(super) fn args(defaults: &Defaults) -> [Arg; 6] {
         ),
         switch(DEBUG_PAGE, defaults.debug_page, ENDPOINTS)
             .help("Serve /debug there: a page of what the operator does, object by object"),
+        Arg::new(DEBUG_HOST)
+            .long(DEBUG_HOST)
+            .value_name("NAME")
+            .value_delimiter(',')
+            .default_values(&defaults.debug_hosts)
+            .help_heading(ENDPOINTS)
+            .help("Answer requests for /debug by this host name, too, or by these: one,other"),
     ]
 }
 
@@ -57,6 +66,7 @@ impl ServingFlags {
         let matches = &given.matches;
         let is_on = |name| matches.get_one(name).copied().unwrap_or(false);
         let path = |name| matches.get_one::<PathBuf>(name).cloned();
+        let hosts = matches.get_many::<String>(DEBUG_HOST);
         let program = &defaults.serving;
         let address = matches.get_one::<MetricsAddress>(ADDRESS);
         if address.is_some_and(|address| address.0.is_none()) {
@@ -71,6 +81,14 @@ impl ServingFlags {
                     because(given, said, ADDRESS, &why)?;
                 }
             }
+        }
+        if !is_on(DEBUG_PAGE) {
+            because(
+                given,
+                DEBUG_HOST,
+                DEBUG_PAGE,
+                &format!("without --{DEBUG_PAGE}"),
+            )?;
         }
         if !is_on(SECURE) {
             for said in [CERT_PATH, CERT_NAME, CERT_KEY] {
@@ -95,6 +113,7 @@ impl ServingFlags {
         Ok(Self {
             serving: serving.authorized_if(is_on(AUTH)),
             debug_page: is_on(DEBUG_PAGE),
+            debug_hosts: hosts.into_iter().flatten().cloned().collect(),
         })
     }
 }

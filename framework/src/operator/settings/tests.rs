@@ -371,7 +371,7 @@ fn what_is_missing_everywhere_is_told_as_ever() {
 
 #[test]
 fn a_name_that_is_none_is_told_with_the_one_that_was_meant_and_with_all() {
-    let all = "The settings are api-token, context, debug-page, image, kubeconfig, leader-elect, lease-duration, lease-name, lease-namespace, log, log-format, metrics-address, metrics-auth, metrics-cert-key, metrics-cert-name, metrics-cert-path, metrics-secure, mirror, namespace, port, region, renew-deadline, retry-period, strict, verbose";
+    let all = "The settings are api-token, context, debug-host, debug-page, image, kubeconfig, leader-elect, lease-duration, lease-name, lease-namespace, log, log-format, metrics-address, metrics-auth, metrics-cert-key, metrics-cert-name, metrics-cert-path, metrics-secure, mirror, namespace, port, region, renew-deadline, retry-period, strict, verbose";
     let table = [
         ("metricsAddress", "did you mean metrics-address? "),
         ("metrics_address", "did you mean metrics-address? "),

@@ -2,6 +2,7 @@ mod catching_up;
 mod elected;
 mod failing;
 mod panics;
+mod readiness;
 mod runnables;
 mod stopping;
 mod world;

@@ -12,13 +12,11 @@ use h2::client::{Builder, SendRequest};
 use http::Request;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, DuplexStream},
-    net::TcpStream,
     task::JoinHandle,
 };
-use tokio_util::sync::CancellationToken;
 
 use super::{bytes, connected};
-use crate::server::{Address, Routes, Server, listener::MAX_CONNECTIONS};
+use crate::server::Routes;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// A frame of settings without any.
@@ -250,34 +248,4 @@ async fn whole_answers_are_no_flood() {
     drop(requests);
     connection.await.unwrap().unwrap();
     served.await.unwrap();
-}
-
-#[tokio::test]
-async fn connections_beyond_the_slots_wait_for_one() {
-    let server = Server::bind(&Address::loopback(0)).await.unwrap();
-    let address = server.local_addr().unwrap();
-    let stop = CancellationToken::new();
-    let task = tokio::spawn(server.run(small(), stop.clone()));
-    let asked = async || {
-        let mut stream = TcpStream::connect(address).await.unwrap();
-        stream
-            .write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-            .await
-            .unwrap();
-        stream
-    };
-    let mut some = [0; 16];
-    let mut held = Vec::new();
-    for _ in 0..MAX_CONNECTIONS {
-        let mut stream = asked().await;
-        stream.read_exact(&mut some).await.unwrap();
-        held.push(stream);
-    }
-    let mut further = asked().await;
-    let waits = tokio::time::timeout(Duration::from_millis(200), further.read_exact(&mut some));
-    assert!(waits.await.is_err(), "one connection too many is served");
-    held.pop();
-    further.read_exact(&mut some).await.unwrap();
-    stop.cancel();
-    task.await.unwrap();
 }

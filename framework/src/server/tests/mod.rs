@@ -1,10 +1,11 @@
 //! The server on connections in memory, so that time is tokio's, and on real ones where time does not matter.
 
+mod crowds;
 mod limits;
 mod reviews;
 mod tls;
 
-use std::{sync::Arc, time::Duration};
+use std::{net::Ipv4Addr, sync::Arc, time::Duration};
 
 use http::{Response, StatusCode};
 use http_body_util::Full;
@@ -12,7 +13,7 @@ use tokio::{io::DuplexStream, task::JoinHandle, time::Instant};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{Reply, Routes, connection::Tasks, listener::secured};
+use super::{Reply, Routes, connection::Tasks, listener::secured, slots::Slots};
 
 /// One end of a connection that the server serves at its other end; the task ends with the connection.
 fn connected(
@@ -29,7 +30,8 @@ fn connected(
         let began = Instant::now();
         let tracker = tasks.tracker.clone();
         let stop = CancellationToken::new();
-        secured(theirs, acceptor, Arc::new(routes), tasks, stop).await;
+        let slot = Slots::new().take(Ipv4Addr::LOCALHOST.into()).await;
+        secured(theirs, slot, acceptor, Arc::new(routes), tasks, stop).await;
         // Nothing of a connection outlives it.
         tracker.close();
         tracker.wait().await;

@@ -7,7 +7,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion, crypto::ring, version};
 use rustls_pki_types::{CertificateDer, ServerName, pem::PemObject};
 use tempfile::TempDir;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio_rustls::{TlsConnector, client::TlsStream};
 use tokio_util::sync::CancellationToken;
 
@@ -63,27 +63,43 @@ fn made() -> (String, String) {
     (certificate.pem(), key.serialize_pem())
 }
 
+/// A server's side of TLS, and the certificate that it shows.
+pub(super) async fn served() -> (String, Tls) {
+    let (certificate, key) = made();
+    let mount = Mount::new(&certificate, &key);
+    let tls = mount.tls(&Metrics::new()).await.unwrap();
+    (certificate, tls)
+}
+
+/// A connection of a client that trusts this certificate alone.
+pub(super) async fn trusted<S>(stream: S, certificate: &str) -> std::io::Result<TlsStream<S>>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    handshake(stream, certificate, rustls::ALL_VERSIONS, &[]).await
+}
+
 fn routes() -> Routes {
     Routes::new().get("/", |_| bytes(2))
 }
 
 /// A connection whose server's certificate is `trusted` or nothing comes of it.
-async fn handshake(
-    stream: DuplexStream,
+async fn handshake<S: AsyncRead + AsyncWrite + Unpin>(
+    stream: S,
     trusted: &str,
     versions: &[&'static SupportedProtocolVersion],
     protocols: &[&str],
-) -> std::io::Result<TlsStream<DuplexStream>> {
+) -> std::io::Result<TlsStream<S>> {
     let trusted = CertificateDer::from_pem_slice(trusted.as_bytes()).unwrap();
     trusting(stream, trusted, versions, protocols).await
 }
 
-async fn trusting(
-    stream: DuplexStream,
+async fn trusting<S: AsyncRead + AsyncWrite + Unpin>(
+    stream: S,
     trusted: CertificateDer<'static>,
     versions: &[&'static SupportedProtocolVersion],
     protocols: &[&str],
-) -> std::io::Result<TlsStream<DuplexStream>> {
+) -> std::io::Result<TlsStream<S>> {
     let mut roots = RootCertStore::empty();
     roots.add(trusted).unwrap();
     let provider = Arc::new(ring::default_provider());

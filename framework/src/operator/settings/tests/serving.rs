@@ -85,6 +85,7 @@ fn a_flag_comes_before_what_the_program_says_of_its_serving() {
         let ServingFlags {
             serving,
             debug_page,
+            debug_hosts: _,
         } = served(start);
         (serving, debug_page)
     };
@@ -122,8 +123,31 @@ fn the_debug_page_is_there_for_who_asks_for_it() {
 }
 
 #[test]
+fn the_debug_page_is_answered_by_the_hosts_that_the_settings_name() {
+    let table: [(&str, Variables<'_>, &str, &[&str]); 5] = [
+        ("", &[], "", &["of.program"]),
+        ("--debug-page --debug-host a.b,c", &[], "", &["a.b", "c"]),
+        (
+            "--debug-page",
+            &[("WEB_SITE_DEBUG_HOST", "a.b")],
+            "",
+            &["a.b"],
+        ),
+        ("", &[], "debug-page: true\ndebug-host: [a, b]", &["a", "b"]),
+        // Who turns the page off overrules what is said of it further down.
+        ("--debug-page=false", &[], "debug-host: a", &["a"]),
+    ];
+    for (line, environment, file, expected) in table {
+        let line = format!("--image x {line}");
+        let mut start = Start::of(&line, environment, file);
+        start.defaults.debug_hosts = vec!["of.program".into()];
+        assert_eq!(served(&start).debug_hosts, expected, "{line} {file}");
+    }
+}
+
+#[test]
 fn a_setting_that_says_nothing_because_of_another_is_told_with_where_both_stand() {
-    let table: [(&str, Variables<'_>, &str, &str); 9] = [
+    let table: [(&str, Variables<'_>, &str, &str); 10] = [
         (
             "--metrics-cert-path /c",
             &[],
@@ -171,6 +195,12 @@ fn a_setting_that_says_nothing_because_of_another_is_told_with_where_both_stand(
             &[],
             "debug-page: true\nmetrics-address: 0",
             "--debug-page (~/site.yaml:1) says nothing as --metrics-address is 0 (~/site.yaml:2)",
+        ),
+        (
+            "--debug-host debug.example.com",
+            &[],
+            "",
+            "--debug-host (command line) says nothing without --debug-page",
         ),
         (
             "--metrics-secure=yes",

@@ -1,0 +1,304 @@
+use std::{
+    collections::{BTreeMap, HashMap},
+    net::{IpAddr, Ipv6Addr},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
+
+use super::activity::{Activity, OpenAnswer};
+
+/// How many connections are open at once.
+pub(super) const MAX_CONNECTIONS: usize = 256;
+/// How many of them one peer has.
+pub(super) const MAX_OF_PEER: usize = 64;
+/// How many answers other than health's are given at once. The connections beyond them are health's: only they can be
+/// closed for others.
+pub(super) const MAX_ANSWERS: usize = 64;
+/// How many of them one peer is given. It is less than [`MAX_OF_PEER`], so that a peer with too many connections
+/// always has one that can be closed.
+pub(super) const MAX_ANSWERS_OF_PEER: usize = 16;
+
+/// The open connections of a server, and the choice of the one to close when there are too many.
+///
+/// A new connection is never refused, because it may be the one that asks for health. When all slots are taken, it
+/// takes the slot of another one. That one belongs to a peer with the most connections, and nothing was asked or
+/// answered on it for longest. So a peer that opens many connections closes its own.
+///
+/// A connection with an [admitted](Slot::admit) answer is not closed. These answers are bounded.
+#[derive(Debug)]
+pub(super) struct Slots {
+    free: Arc<Semaphore>,
+    open: Mutex<Table>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    next: u64,
+    connections: BTreeMap<u64, Connection>,
+}
+
+#[derive(Clone, Debug)]
+struct Connection {
+    peer: Peer,
+    activity: Arc<Activity>,
+    evicted: CancellationToken,
+}
+
+/// Who counts as one: an IPv4 address, or a network of IPv6 with 64 bits, of which one machine has every address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Peer(IpAddr);
+
+/// The place of one connection. It is free again when this is dropped.
+#[derive(Debug)]
+pub(super) struct Slot {
+    slots: Arc<Slots>,
+    number: u64,
+    connection: Connection,
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Slots {
+    pub(super) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            free: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
+            open: Mutex::default(),
+        })
+    }
+
+    /// A slot for a new connection. It may have to wait until another one has ended, which is told to.
+    pub(super) async fn take(self: &Arc<Self>, address: IpAddr) -> Slot {
+        let connection = Connection {
+            peer: Peer::of(address),
+            activity: Arc::new(Activity::new()),
+            evicted: CancellationToken::new(),
+        };
+        let number = {
+            let mut open = self.open();
+            if let Some((victim, evicted)) = open.victim(connection.peer) {
+                open.connections.remove(&victim);
+                evicted.cancel();
+            }
+            let number = open.next;
+            open.next += 1;
+            open.connections.insert(number, connection.clone());
+            number
+        };
+        let mut slot = Slot {
+            slots: self.clone(),
+            number,
+            connection,
+            _permit: None,
+        };
+        // The semaphore is never closed.
+        slot._permit = self.free.clone().acquire_owned().await.ok();
+        slot
+    }
+
+    fn open(&self) -> MutexGuard<'_, Table> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Table {
+    /// The connection to close before `peer` gets another one, if one has to be.
+    fn victim(&self, peer: Peer) -> Option<(u64, CancellationToken)> {
+        let own = |connection: &&Connection| connection.peer == peer;
+        let peer_is_full = self.connections.values().filter(own).count() >= MAX_OF_PEER;
+        if !peer_is_full && self.connections.len() < MAX_CONNECTIONS {
+            return None;
+        }
+        let mut candidates = Vec::new();
+        let mut of_peer: HashMap<Peer, usize> = HashMap::new();
+        for (number, connection) in &self.connections {
+            let is_asked = !peer_is_full || connection.peer == peer;
+            if is_asked && let Some(since) = connection.activity.evictable_since() {
+                *of_peer.entry(connection.peer).or_default() += 1;
+                candidates.push((number, connection, since));
+            }
+        }
+        let most = of_peer.values().copied().max()?;
+        let of_largest = candidates
+            .into_iter()
+            .filter(|(_, connection, _)| of_peer.get(&connection.peer) == Some(&most));
+        let (number, connection, _) = of_largest.min_by_key(|(_, _, since)| *since)?;
+        Some((*number, connection.evicted.clone()))
+    }
+
+    /// Whether `peer` may be given one answer more.
+    fn has_room(&self, peer: Peer) -> bool {
+        let (mut all, mut own) = (0, 0);
+        for connection in self.connections.values() {
+            let admitted = connection.activity.admitted();
+            all += admitted;
+            if connection.peer == peer {
+                own += admitted;
+            }
+        }
+        all < MAX_ANSWERS && own < MAX_ANSWERS_OF_PEER
+    }
+}
+
+impl Slot {
+    /// What happens on the connection.
+    pub(super) fn activity(&self) -> &Arc<Activity> {
+        &self.connection.activity
+    }
+
+    /// Waits until the connection has to make room for another one.
+    pub(super) async fn evicted(&self) {
+        self.connection.evicted.cancelled().await;
+    }
+
+    /// Lets the connection stay open for this answer, unless too many answers are being given: then it is `false`.
+    pub(super) fn admit(&self, answer: &OpenAnswer) -> bool {
+        let open = self.slots.open();
+        let admitted = open.has_room(self.connection.peer);
+        if admitted {
+            answer.admit();
+        }
+        admitted
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.slots.open().connections.remove(&self.number);
+    }
+}
+
+impl Peer {
+    fn of(address: IpAddr) -> Self {
+        Self(match address.to_canonical() {
+            IpAddr::V6(address) => {
+                let network = u128::from(address) & !u128::from(u64::MAX);
+                Ipv6Addr::from(network).into()
+            }
+            address => address,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use futures_util::FutureExt;
+    use tokio::time::advance;
+
+    use super::*;
+
+    /// The address of the machine with that number.
+    fn machine(number: usize) -> IpAddr {
+        let [.., high, low] = number.to_be_bytes();
+        [10, 0, high, low].into()
+    }
+
+    fn is_evicted(slot: &Slot) -> bool {
+        slot.connection.evicted.is_cancelled()
+    }
+
+    /// Takes a slot for each of the addresses, a second apart. Slots that were evicted are given back.
+    async fn taken(slots: &Arc<Slots>, addresses: impl IntoIterator<Item = IpAddr>) -> Vec<Slot> {
+        let mut taken: Vec<Slot> = Vec::new();
+        for address in addresses {
+            let mut next = Box::pin(slots.take(address));
+            let slot = match next.as_mut().now_or_never() {
+                Some(slot) => slot,
+                None => {
+                    taken.retain(|slot| !is_evicted(slot));
+                    next.now_or_never().expect("an evicted slot is free")
+                }
+            };
+            taken.push(slot);
+            advance(Duration::from_secs(1)).await;
+        }
+        taken.retain(|slot| !is_evicted(slot));
+        taken
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_connection_that_is_idle_longest_makes_room() {
+        let slots = Slots::new();
+        let held = taken(&slots, (0..MAX_CONNECTIONS).map(machine)).await;
+        // The first one is not idle any more.
+        drop(held[0].activity().begin());
+        let next = slots.take(machine(1000));
+        assert!(next.now_or_never().is_none(), "one too many has a slot");
+        let evicted: Vec<_> = (0..held.len()).filter(|n| is_evicted(&held[*n])).collect();
+        assert_eq!(evicted, [1]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_peer_with_too_many_connections_closes_its_own() {
+        let slots = Slots::new();
+        let other = taken(&slots, [machine(1)]).await;
+        let held = taken(&slots, vec![machine(2); 3 * MAX_OF_PEER]).await;
+        assert_eq!(held.len(), MAX_OF_PEER);
+        assert!(!is_evicted(&other[0]));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn peers_with_many_connections_make_room_for_those_with_few() {
+        let slots = Slots::new();
+        let probe = taken(&slots, [machine(0)]).await;
+        let attackers = (1..=8).flat_map(|number| vec![machine(number); 60]);
+        let held = taken(&slots, attackers).await;
+        assert_eq!(held.len(), MAX_CONNECTIONS - 1);
+        assert!(
+            !is_evicted(&probe[0]),
+            "the only one of its peer was closed"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_is_not_taken_makes_room_as_well() {
+        let slots = Slots::new();
+        let held = taken(&slots, (0..MAX_CONNECTIONS).map(machine)).await;
+        let answers: Vec<_> = held.iter().map(|slot| slot.activity().begin()).collect();
+        advance(Duration::from_secs(1)).await;
+        let fresh = held[7].activity();
+        // It has asked last.
+        drop(fresh.begin());
+        let _ = slots.take(machine(1000)).now_or_never();
+        assert!(is_evicted(&held[0]));
+        drop(answers);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn admitted_answers_are_bounded_and_keep_their_connection() {
+        let slots = Slots::new();
+        let held = taken(&slots, (0..MAX_CONNECTIONS).map(|n| machine(n / 32))).await;
+        let mut answers = Vec::new();
+        for slot in &held {
+            let answer = slot.activity().begin();
+            let _ = slot.admit(&answer);
+            answers.push(answer);
+        }
+        let admitted = |peer: usize| {
+            let own = held[peer * 32..(peer + 1) * 32].iter();
+            own.map(|slot| slot.activity().admitted()).sum::<usize>()
+        };
+        assert_eq!(admitted(0), MAX_ANSWERS_OF_PEER);
+        assert_eq!((0..8).map(admitted).sum::<usize>(), MAX_ANSWERS);
+        // However many come, those with an admitted answer stay.
+        for number in 0..500 {
+            let _ = slots.take(machine(1000 + number)).now_or_never();
+        }
+        let kept = held.iter().filter(|slot| slot.activity().admitted() > 0);
+        assert!(kept.clone().all(|slot| !is_evicted(slot)));
+        assert_eq!(kept.count(), MAX_ANSWERS);
+        answers.clear();
+        assert_eq!(held[0].activity().admitted(), 0);
+    }
+
+    #[test]
+    fn a_peer_is_an_address_or_a_network() {
+        let peer = |text: &str| Peer::of(text.parse().unwrap());
+        assert_eq!(peer("::ffff:10.0.0.1"), peer("10.0.0.1"));
+        assert_ne!(peer("10.0.0.1"), peer("10.0.0.2"));
+        assert_eq!(peer("2001:db8::1"), peer("2001:db8::ffff:1"));
+        assert_ne!(peer("2001:db8::1"), peer("2001:db8:0:1::1"));
+    }
+}
