@@ -345,8 +345,9 @@ mod tests {
                 );
             }
         }
-        let after =
-            |seconds: serde_json::Value| status(json!({"details": {"retryAfterSeconds": seconds}})).retry_after();
+        let after = |seconds: serde_json::Value| {
+            status(json!({"details": {"retryAfterSeconds": seconds}})).retry_after()
+        };
         assert_eq!(after(json!(-5)), None);
         assert_eq!(
             after(json!(1e12)),
