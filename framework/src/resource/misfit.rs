@@ -7,12 +7,16 @@ pub(crate) const DEEPEST: usize = 127;
 /// The reason why a value that is nested deeper than [`DEEPEST`] is not read.
 pub(crate) const TOO_DEEP: &str = "nested deeper than 127 lists and maps";
 
+/// The reason why a value is not read whose type takes too much of the stack for each level.
+pub(crate) const TOO_DEEP_FOR_THE_STACK: &str =
+    "nested so deeply that its type needs more than 1 MiB of stack";
+
 /// What serde says of a value that does not fit its type, without the value.
 ///
 /// serde's messages quote the value they stumble over. Of those forms only the fixed parts are
 /// kept; a message of unknown form, which a type's own code wrote, is replaced.
 pub(crate) fn misfit(text: &str) -> String {
-    if text == TOO_DEEP {
+    if [TOO_DEEP, TOO_DEEP_FOR_THE_STACK].contains(&text) {
         return text.to_owned();
     }
     // The last occurrence: what stands before it may be the value's own text.

@@ -63,7 +63,7 @@ pub use dynamic::{DynamicObject, TypeMeta};
 pub use field_selector::{FieldSelector, FieldTerm};
 pub use key::ObjectKey;
 pub use labels::Labels;
-pub(crate) use misfit::{DEEPEST, TOO_DEEP, misfit, strip_position};
+pub(crate) use misfit::{DEEPEST, TOO_DEEP, TOO_DEEP_FOR_THE_STACK, misfit, strip_position};
 pub use object::Object;
 pub(crate) use owner::control;
 pub use owner::{OwnerError, controller_of, controller_reference, owner_reference, set_controller};

@@ -28,20 +28,47 @@ impl Comparison {
 
 /// Compares two versions of an object.
 pub(super) fn compare(typed: Typed<'_>, old: &Value, new: &Value) -> Comparison {
-    let mut walk = Walk {
-        at: Vec::new(),
-        found: Comparison::default(),
-    };
-    walk.value(typed, Some(old), Some(new));
-    walk.found
+    let mut whole = Place::default();
+    whole.value(typed, Some(old), Some(new));
+    whole.below
 }
 
-struct Walk {
-    at: Vec<PathElement>,
-    found: Comparison,
+/// What a write changes at one place. Sets are made from the leaves, so that a deep place costs no more than a flat one.
+#[derive(Default)]
+struct Place {
+    is_removed: bool,
+    is_modified: bool,
+    is_added: bool,
+    below: Comparison,
 }
 
-impl Walk {
+impl Place {
+    /// Compares what is at `element` below this place.
+    fn child(&mut self, element: PathElement, compare: impl FnOnce(&mut Self)) {
+        let mut child = Self::default();
+        compare(&mut child);
+        for (set, is_member, below) in [
+            (
+                &mut self.below.removed,
+                child.is_removed,
+                child.below.removed,
+            ),
+            (
+                &mut self.below.modified,
+                child.is_modified,
+                child.below.modified,
+            ),
+            (&mut self.below.added, child.is_added, child.below.added),
+        ] {
+            if !below.is_empty() {
+                set.insert_child(element.clone(), below);
+            }
+            if is_member {
+                set.insert_member(element.clone());
+            }
+        }
+    }
+
     fn value(&mut self, typed: Typed<'_>, old: Option<&Value>, new: Option<&Value>) {
         let (old_atom, new_atom) = (typed.atom(old), typed.atom(new));
         let mut is_leaf;
@@ -58,8 +85,8 @@ impl Walk {
         }
         if !is_leaf {
             match (old, new) {
-                (None, Some(_)) => self.found.added.insert(&self.at),
-                (Some(_), None) => self.found.removed.insert(&self.at),
+                (None, Some(_)) => self.is_added = true,
+                (Some(_), None) => self.is_removed = true,
                 _ => {}
             }
         }
@@ -101,9 +128,9 @@ impl Walk {
 
     fn leaf(&mut self, old: Option<&Value>, new: Option<&Value>) -> bool {
         match (old, new) {
-            (None, _) => self.found.added.insert(&self.at),
-            (_, None) => self.found.removed.insert(&self.at),
-            (Some(old), Some(new)) if !equal(old, new) => self.found.modified.insert(&self.at),
+            (None, _) => self.is_added = true,
+            (_, None) => self.is_removed = true,
+            (Some(old), Some(new)) if !equal(old, new) => self.is_modified = true,
             _ => {}
         }
         true
@@ -120,9 +147,8 @@ impl Walk {
         let only_new = only_new.filter(|n| !old.is_some_and(|o| o.contains_key(*n)));
         for name in old_names.chain(only_new) {
             let (old, new) = (old.and_then(|m| m.get(name)), new.and_then(|m| m.get(name)));
-            self.at.push(PathElement::Field(name.clone()));
-            self.value(typed.field(name), old, new);
-            self.at.pop();
+            let element = PathElement::Field(name.clone());
+            self.child(element, |child| child.value(typed.field(name), old, new));
         }
     }
 
@@ -139,33 +165,33 @@ impl Walk {
             }
         }
         for (element, (old, new)) in all {
-            self.at.push(element);
-            match (old.as_slice(), new.as_slice()) {
-                ([] | [_], [] | [_]) => {
-                    self.value(typed.item(), old.first().copied(), new.first().copied());
-                }
-                // Items that cannot be told apart are compared as one.
-                ([_, _, ..], [_, _, ..]) => {
-                    let same =
-                        old.len() == new.len() && old.iter().zip(&new).all(|(a, b)| equal(a, b));
-                    if !same {
-                        self.found.modified.insert(&self.at);
+            self.child(element, |child| {
+                match (old.as_slice(), new.as_slice()) {
+                    ([] | [_], [] | [_]) => {
+                        child.value(typed.item(), old.first().copied(), new.first().copied());
+                    }
+                    // Items that cannot be told apart are compared as one.
+                    ([_, _, ..], [_, _, ..]) => {
+                        let same = old.len() == new.len()
+                            && old.iter().zip(&new).all(|(a, b)| equal(a, b));
+                        if !same {
+                            child.is_modified = true;
+                        }
+                    }
+                    ([_, _, ..], _) => {
+                        if let Some(new) = new.first() {
+                            child.value(typed.item(), None, Some(new));
+                        }
+                        child.is_removed = true;
+                    }
+                    _ => {
+                        if let Some(old) = old.first() {
+                            child.value(typed.item(), Some(old), None);
+                        }
+                        child.is_added = true;
                     }
                 }
-                ([_, _, ..], _) => {
-                    if let Some(new) = new.first() {
-                        self.value(typed.item(), None, Some(new));
-                    }
-                    self.found.removed.insert(&self.at);
-                }
-                _ => {
-                    if let Some(old) = old.first() {
-                        self.value(typed.item(), Some(old), None);
-                    }
-                    self.found.added.insert(&self.at);
-                }
-            }
-            self.at.pop();
+            });
         }
     }
 }

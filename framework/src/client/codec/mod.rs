@@ -19,6 +19,7 @@ mod encoded;
 mod encoding;
 mod frames;
 mod json;
+mod stack_bound;
 #[cfg(test)]
 mod test_codec;
 #[cfg(test)]

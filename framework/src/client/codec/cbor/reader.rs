@@ -11,14 +11,20 @@ use serde::{
     forward_to_deserialize_any,
 };
 
-use super::{super::trail::Trail, CborError, RAW, key_reader::KeyReader, variant::Variant};
-use crate::resource::{DEEPEST, TOO_DEEP};
+use super::{
+    super::{stack_bound::StackBound, trail::Trail},
+    CborError, RAW,
+    key_reader::KeyReader,
+    variant::Variant,
+};
+use crate::resource::{DEEPEST, TOO_DEEP, TOO_DEEP_FOR_THE_STACK};
 
 /// Reads CBOR into whatever reads JSON.
 pub(super) struct Reader<'de> {
     inner: Decoder<'de>,
     /// How many arrays and maps may still begin within the present one.
     levels: usize,
+    stack: StackBound,
     trail: Trail,
 }
 
@@ -27,6 +33,7 @@ impl<'de> Reader<'de> {
         Self {
             inner: Decoder::new(bytes),
             levels: DEEPEST,
+            stack: StackBound::new(),
             trail: Trail::default(),
         }
     }
@@ -144,6 +151,9 @@ impl<'de> Reader<'de> {
             .levels
             .checked_sub(1)
             .ok_or_else(|| CborError::custom(TOO_DEEP))?;
+        if self.stack.is_reached() {
+            return Err(CborError::custom(TOO_DEEP_FOR_THE_STACK));
+        }
         let value = read(self)?;
         self.levels += 1;
         Ok(value)

@@ -18,10 +18,10 @@ use serde::{
 use serde_json::{Error, Number, de::StrRead};
 
 use super::{
-    super::trail::Trail,
+    super::{stack_bound::StackBound, trail::Trail},
     outline::{self, ESCAPED, Mark, is_number},
 };
-use crate::resource::TOO_DEEP;
+use crate::resource::{TOO_DEEP, TOO_DEEP_FOR_THE_STACK};
 
 /// By this name `serde_json` asks for the text of a value.
 const RAW: &str = "$serde_json::private::RawValue";
@@ -33,6 +33,7 @@ pub(super) struct Reader<'de, 'a> {
     text: &'de str,
     marks: &'a [Mark],
     next: usize,
+    stack: StackBound,
     trail: Trail,
 }
 
@@ -43,6 +44,7 @@ impl<'de, 'a> Reader<'de, 'a> {
             text,
             marks,
             next: 0,
+            stack: StackBound::new(),
             trail: Trail::default(),
         }
     }
@@ -176,7 +178,10 @@ impl<'de, 'a> Reader<'de, 'a> {
     ) -> Result<T, Error> {
         let count = self.extent()?.at;
         if count == outline::TOO_DEEP {
-            return Err(too_deep());
+            return Err(too_deep(TOO_DEEP));
+        }
+        if self.stack.is_reached() {
+            return Err(too_deep(TOO_DEEP_FOR_THE_STACK));
         }
         self.next += 2;
         let mut elements = Elements {
@@ -193,10 +198,10 @@ impl<'de, 'a> Reader<'de, 'a> {
     }
 }
 
-/// The content of the list or map has no outline.
+/// The content of the list or map cannot be read.
 #[cold]
-fn too_deep() -> Error {
-    Error::custom(TOO_DEEP)
+fn too_deep(reason: &str) -> Error {
+    Error::custom(reason)
 }
 
 /// The outline does not fit the text, which cannot be.
