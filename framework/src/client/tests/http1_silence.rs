@@ -165,7 +165,7 @@ async fn a_server_that_sends_interim_answers_without_end_is_given_up_at_once() {
                 let interim = "HTTP/1.1 100 Continue\r\n\r\n".repeat(50);
                 while stream.write_all(interim.as_bytes()).await.is_ok() && !few {}
                 let object = format!(
-                    "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{OBJECT}",
+                    "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{OBJECT}",
                     OBJECT.len()
                 );
                 stream.write_all(object.as_bytes()).await.ok();
