@@ -104,8 +104,8 @@ mod tests {
     /// Whether its user may list ConfigMaps: as the list says, and as `kubectl auth can-i` asks.
     async fn may_list(config: Config) -> (bool, bool) {
         let client = Client::new(config).unwrap();
-        let listed = Api::<ConfigMap>::all(&client).list(&ListParams::default());
-        let listed = match listed.await {
+        let maps = Api::<ConfigMap>::all(&client);
+        let listed = match maps.list(&ListParams::default()).await {
             Ok(_) => true,
             Err(error) => {
                 assert!(error.is_forbidden(), "{error}");
@@ -123,8 +123,9 @@ mod tests {
             },
             ..SelfSubjectAccessReview::default()
         };
-        let review = Api::all(&client).create(&PostParams::default(), &review);
-        (listed, review.await.unwrap().status.unwrap().allowed)
+        let reviews = Api::all(&client);
+        let review = reviews.create(&PostParams::default(), &review).await;
+        (listed, review.unwrap().status.unwrap().allowed)
     }
 
     #[tokio::test]

@@ -211,7 +211,6 @@ async fn one_peer_is_given_so_many_answers_at_once_and_health_beside_them() {
     drop(never);
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(ask("/small").await.unwrap().status(), StatusCode::OK);
-    drop(ask);
     drop(requests);
     connection.await.unwrap().unwrap();
     served.await.unwrap();
