@@ -141,7 +141,7 @@ impl World {
     }
 
     /// The next `times` applies of the child are refused so.
-    fn refuse(&self, code: u16, reason: &str, times: usize) {
+    fn refuse(&self, code: u16, reason: &'static str, times: usize) {
         let maps = RequestMatcher::any().verb("patch").resource("configmaps");
         let answer = Answer::status(code, reason).message("no, thanks");
         self.cluster.faults().answer(maps, answer, times);

@@ -267,6 +267,29 @@ impl io::Write for Buffer {
     }
 }
 
+/// What this thread logs from now on, until the guards are dropped.
+fn logged(level: tracing::Level) -> (Buffer, Logged) {
+    let buffer = Buffer::default();
+    let writer = buffer.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_ansi(false)
+        .without_time()
+        .with_max_level(level)
+        .with_writer(move || writer.clone())
+        .finish();
+    let guard = tracing::subscriber::set_default(subscriber);
+    // With a single subscriber, tracing lets whichever thread comes first switch a line off for all.
+    let second = tracing::Dispatch::new(tracing_subscriber::registry());
+    tracing::callsite::rebuild_interest_cache();
+    (buffer, Logged(guard, second))
+}
+
+/// The subscriber of a thread, and another one.
+struct Logged(
+    #[allow(dead_code)] tracing::subscriber::DefaultGuard,
+    #[allow(dead_code)] tracing::Dispatch,
+);
+
 #[tokio::test(start_paused = true)]
 async fn the_retries_of_all_objects_share_a_bucket() {
     let world = World::new();
@@ -355,18 +378,7 @@ async fn a_status_says_how_many_objects_fail_and_why() {
 
 #[tokio::test(start_paused = true)]
 async fn equal_failures_are_one_line_then_a_count_and_then_an_end() {
-    let buffer = Buffer::default();
-    let writer = buffer.clone();
-    let subscriber = tracing_subscriber::fmt()
-        .with_ansi(false)
-        .without_time()
-        .with_max_level(tracing::Level::INFO)
-        .with_writer(move || writer.clone())
-        .finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
-    // With a single subscriber, tracing lets whichever thread comes first switch a line off for all.
-    let _second = tracing::Dispatch::new(tracing_subscriber::registry());
-    tracing::callsite::rebuild_interest_cache();
+    let (buffer, _log) = logged(tracing::Level::INFO);
 
     let world = World::new();
     let webs = world.kind::<Deployment>();
@@ -403,15 +415,7 @@ async fn equal_failures_are_one_line_then_a_count_and_then_an_end() {
 
 #[tokio::test(start_paused = true)]
 async fn a_failure_is_one_line_that_says_what_where_and_when_next() {
-    let buffer = Buffer::default();
-    let writer = buffer.clone();
-    let subscriber = tracing_subscriber::fmt()
-        .with_ansi(false)
-        .without_time()
-        .with_max_level(tracing::Level::WARN)
-        .with_writer(move || writer.clone())
-        .finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
+    let (buffer, _log) = logged(tracing::Level::WARN);
 
     let world = World::new();
     let webs = world.kind::<Deployment>();
