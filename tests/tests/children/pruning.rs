@@ -160,7 +160,7 @@ async fn a_child_of_which_the_server_makes_the_name_is_not_pruned_by_the_run_tha
                 set_controller(&*web, &mut map).unwrap();
                 let created = cx.create(map).await?;
                 // The cache has it before the run ends.
-                tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+                tokio::time::sleep(std::time::Duration::from_millis(100)).await;
                 let cached = cx.get::<ConfigMap>(created.name())?.is_some();
                 Ok(format!("cached: {cached}"))
             })

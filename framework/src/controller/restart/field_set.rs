@@ -1,5 +1,5 @@
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use ring::digest::{Context, SHA256};
+use ring::digest::{SHA256, digest};
 use serde_json::Value;
 
 use super::place::{Place, key_of};
@@ -15,55 +15,55 @@ pub(in crate::controller) fn field_set(
     resource: &ApiResource,
     body: &Value,
 ) -> String {
-    let mut hash = Context::new(&SHA256);
+    let mut names = Vec::new();
     for text in [manager, &resource.api_version(), &resource.kind] {
-        name(&mut hash, text);
+        name(&mut names, text);
     }
-    fields(&mut hash, Place::top(resource), body);
-    URL_SAFE_NO_PAD.encode(hash.finish())
+    fields(&mut names, Place::top(resource), body);
+    URL_SAFE_NO_PAD.encode(digest(&SHA256, &names))
 }
 
-fn fields(hash: &mut Context, place: Place<'_>, value: &Value) {
+fn fields(names: &mut Vec<u8>, place: Place<'_>, value: &Value) {
     match value {
         Value::Object(object) => {
-            hash.update(b"{");
+            names.push(b'{');
             let mut all: Vec<_> = object.iter().collect();
             // In the same order whatever else the program is built with.
             all.sort_unstable_by_key(|(field, _)| *field);
             for (field, value) in all {
-                name(hash, field);
-                fields(hash, place.of(field), value);
+                name(names, field);
+                fields(names, place.of(field), value);
             }
-            hash.update(b"}");
+            names.push(b'}');
         }
         Value::Array(items) if place.is_set() => {
-            hash.update(b"<");
+            names.push(b'<');
             for item in items {
-                name(hash, &item.to_string());
+                name(names, &item.to_string());
             }
-            hash.update(b">");
+            names.push(b'>');
         }
         Value::Array(items) => {
             let Some(keys) = place.keys() else {
-                return hash.update(b"=");
+                return names.push(b'=');
             };
-            hash.update(b"[");
+            names.push(b'[');
             for item in items {
                 for key in keys {
-                    name(hash, &key_of(item, key).to_string());
+                    name(names, &key_of(item, key).to_string());
                 }
-                fields(hash, place.item(true), item);
+                fields(names, place.item(true), item);
             }
-            hash.update(b"]");
+            names.push(b']');
         }
-        _ => hash.update(b"="),
+        _ => names.push(b'='),
     }
 }
 
 /// With its length before it, so that no two lists of names give the same bytes.
-fn name(hash: &mut Context, name: &str) {
-    hash.update(&(name.len() as u64).to_le_bytes());
-    hash.update(name.as_bytes());
+fn name(names: &mut Vec<u8>, name: &str) {
+    names.extend_from_slice(&(name.len() as u64).to_le_bytes());
+    names.extend_from_slice(name.as_bytes());
 }
 
 #[cfg(test)]

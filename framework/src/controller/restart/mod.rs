@@ -4,9 +4,9 @@
 //! nobody remembers that, and the API server would get an apply of each child. Two facts together replace the memory:
 //!
 //! * The annotation [`APPLIED_ANNOTATION`] on the child is the hash of the *names* of all fields that the last apply
-//!   wrote ([`field_set`]). It differs if the program writes a field more or a field less, so that server-side apply
+//!   wrote (`field_set`). It differs if the program writes a field more or a field less, so that server-side apply
 //!   would remove a field.
-//! * Every field of the body is equal in the cached child ([`comparison`]). This fails if somebody changed the child,
+//! * Every field of the body is equal in the cached child (`comparison`). This fails if somebody changed the child,
 //!   and if the program writes another value.
 //!
 //! The hash covers no values. The comparison finds each other value, and a hash of values would let readers of the

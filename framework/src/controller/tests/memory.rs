@@ -125,7 +125,7 @@ async fn run_that_applies(hub: &Hub, run: u64, outcome: Outcome) -> usize {
         exists: true,
     };
     if let Some(work) = ended(hub, &call, outcome, work) {
-        hub.queue.hand().done(work);
+        work.done();
     }
     let remembered = hub.states.with(&key, |state| state.applied.len());
     remembered.unwrap()
