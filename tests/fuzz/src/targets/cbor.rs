@@ -31,6 +31,7 @@ pub(crate) fn run(data: &[u8]) {
     }
     let (client, sent) = echo();
     let api = Api::<DynamicObject>::of(&client, ApiResource::of::<Pod>(), Some("n"));
+    let api = api.with_managed_fields();
     let params = PostParams::default();
     let back = now(api.create_subresource::<Value, Value>("a", "b", &params, &ours));
     assert_eq!(back.ok().as_ref(), Some(&ours), "what was written");
