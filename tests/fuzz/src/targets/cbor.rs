@@ -55,6 +55,10 @@ pub(crate) fn value(data: &[u8]) -> Option<Value> {
 
 /// What `cbor4ii` makes of it, shown as Kubernetes shows it in JSON; `None` if that cannot be told.
 fn reference(data: &[u8]) -> Option<Value> {
+    // It does not tell `undefined`, which JSON does not have, from null.
+    if data.contains(&0xf7) && !data.starts_with(&[0xd9, 0xd9, 0xf7]) {
+        return None;
+    }
     let mut reader = cbor4ii::core::utils::SliceReader::new(data);
     let item = <Item as cbor4ii::core::dec::Decode>::decode(&mut reader).ok()?;
     match cbor4ii::core::dec::Read::fill(&mut reader, 1).ok()? {
