@@ -55,8 +55,9 @@ pub(crate) fn value(data: &[u8]) -> Option<Value> {
 
 /// What `cbor4ii` makes of it, shown as Kubernetes shows it in JSON; `None` if that cannot be told.
 fn reference(data: &[u8]) -> Option<Value> {
-    // It does not tell `undefined`, which JSON does not have, from null.
-    if data.contains(&0xf7) && !data.starts_with(&[0xd9, 0xd9, 0xf7]) {
+    // It takes `undefined` for null, which API servers refuse.
+    let bare = data.strip_prefix(&[0xd9, 0xd9, 0xf7]).unwrap_or(data);
+    if bare.contains(&0xf7) {
         return None;
     }
     let mut reader = cbor4ii::core::utils::SliceReader::new(data);
