@@ -15,24 +15,34 @@ pub(super) fn encode(families: &[MetricFamily]) -> String {
     }
     let plain = String::from_utf8_lossy(&bytes);
     let mut text = String::with_capacity(plain.len());
-    for line in plain.lines() {
+    // A help may end with a carriage return, which belongs to it.
+    for line in plain.split_terminator('\n') {
         match bound(line) {
             Some((before, bound, after)) => {
                 text.push_str(before);
                 text.push_str(&go_float(bound));
                 text.push_str(after);
             }
-            None => match line.strip_suffix(" inf") {
-                Some(series) if !line.starts_with('#') => {
+            None => match infinite(line) {
+                Some((series, value)) => {
                     text.push_str(series);
-                    text.push_str(" +Inf");
+                    text.push_str(value);
                 }
-                _ => text.push_str(line),
+                None => text.push_str(line),
             },
         }
         text.push('\n');
     }
     text
+}
+
+/// The series of a sample whose value is infinite, and the value as Go writes it.
+fn infinite(line: &str) -> Option<(&str, &'static str)> {
+    if line.starts_with('#') {
+        return None;
+    }
+    let positive = line.strip_suffix(" inf").map(|series| (series, " +Inf"));
+    positive.or_else(|| Some((line.strip_suffix(" -inf")?, " -Inf")))
 }
 
 /// Splits `name_bucket{..,le="0.1"} 3` around the number in `le`, which is the last label.
@@ -41,7 +51,9 @@ fn bound(line: &str) -> Option<(&str, f64, &str)> {
     if line.starts_with('#') || !name.ends_with("_bucket") {
         return None;
     }
-    let start = line.rfind("le=\"")? + 4;
+    // The name of the label as a whole: `role` ends with `le`, too. A quote within a value has a backslash before it.
+    let label = line.rfind(",le=\"").or_else(|| line.rfind("{le=\""));
+    let start = label? + ",le=\"".len();
     let end = start + line.get(start..)?.find('"')?;
     let bound: f64 = line.get(start..end)?.parse().ok()?;
     Some((line.get(..start)?, bound, line.get(end..)?))
@@ -83,6 +95,21 @@ mod tests {
         assert_eq!(go_float(1_048_576.0), "1.048576e+06");
         assert_eq!(go_float(65536.0), "65536");
         assert_eq!(go_float(f64::INFINITY), "+Inf");
+    }
+
+    #[test]
+    fn a_label_that_ends_like_the_bound_keeps_its_value() {
+        let metrics = Metrics::new();
+        let opts = prometheus::Opts::new("my_bucket", "Help\r");
+        let gauge = prometheus::GaugeVec::new(opts, &["role"]).unwrap();
+        metrics
+            .registry()
+            .register(Box::new(gauge.clone()))
+            .unwrap();
+        gauge.with_label_values(&["0.50"]).set(f64::NEG_INFINITY);
+        let text = metrics.encode();
+        assert!(text.contains("my_bucket{role=\"0.50\"} -Inf\n"), "{text}");
+        assert!(text.contains("# HELP my_bucket Help\r\n"), "{text}");
     }
 
     #[test]

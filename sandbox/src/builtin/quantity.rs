@@ -2,7 +2,7 @@ use std::cmp::Ordering;
 
 /// A quantity in the form in which a server gives it back: `0.5` as `500m`, `1024Mi` as `1Gi`. `None` if it is none.
 ///
-/// Precision ends at a billionth; smaller parts are rounded up, as servers do.
+/// Precision ends at a billionth; smaller parts are rounded away from zero, as servers do.
 pub fn canonical_quantity(text: &str) -> Option<String> {
     match read(text)? {
         (value, Form::Binary) => Some(binary(value)),
@@ -93,8 +93,8 @@ fn scale(nano: i128, exponent: i32) -> Option<i128> {
     if exponent >= 0 {
         nano.checked_mul(factor)
     } else {
-        let rounded = nano / factor + i128::from(nano % factor != 0);
-        Some(rounded)
+        // Away from zero, as the parts are that `nano` rounds.
+        Some(nano / factor + (nano % factor).signum())
     }
 }
 
@@ -156,6 +156,9 @@ mod tests {
             ("0", "0"),
             ("-2000m", "-2"),
             ("0.0000000001", "1n"),
+            ("-0.0000000001", "-1n"),
+            ("1.5n", "2n"),
+            ("-1.5n", "-2n"),
         ] {
             assert_eq!(
                 canonical_quantity(given).as_deref(),

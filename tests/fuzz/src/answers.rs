@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     future::Future,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
 use bytes::Bytes;
@@ -12,6 +12,7 @@ use http::{Request, Response};
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 use pilothouse::client::{Body, BoxError, Client};
+use tokio::runtime::Runtime;
 
 /// What a server answers.
 #[derive(Clone)]
@@ -105,4 +106,13 @@ fn response(answer: &Answer) -> Response<Body> {
 /// What comes of a future that waits for nothing but these answers.
 pub(crate) fn now<F: Future>(future: F) -> F::Output {
     future.now_or_never().expect("the answer is there at once")
+}
+
+/// A runtime for what needs one: timers, and files that are read.
+pub(crate) fn runtime() -> &'static Runtime {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    RUNTIME.get_or_init(|| {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        builder.enable_all().build().expect("a runtime")
+    })
 }

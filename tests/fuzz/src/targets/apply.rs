@@ -35,6 +35,10 @@ pub(crate) fn run(data: &[u8]) {
                 continue;
             };
             managers(&applied.object);
+            if has_empty(&object) || live.as_ref().is_some_and(has_empty) {
+                live = Some(applied.object);
+                continue;
+            }
             let again = apply(schema, Some(&applied.object), &object, &options);
             let again = again.unwrap_or_else(|error| panic!("a second time: {error}"));
             assert_eq!(again.object, applied.object, "a second time");
@@ -50,6 +54,26 @@ pub(crate) fn run(data: &[u8]) {
             managers(&updated);
             live = Some(updated);
         }
+    }
+}
+
+/// Whether a list or map below the root is empty, or a value null: who owns those follows no law, in the API server neither.
+fn has_empty(value: &Value) -> bool {
+    let is_empty = |value: &Value| match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(map) => map.is_empty(),
+        _ => false,
+    };
+    match value {
+        Value::Array(items) => items.iter().any(|item| is_empty(item) || has_empty(item)),
+        Value::Object(map) => {
+            let fields = map.iter().filter(|(key, _)| *key != "metadata");
+            fields
+                .map(|(_, value)| value)
+                .any(|value| is_empty(value) || has_empty(value))
+        }
+        _ => false,
     }
 }
 

@@ -6,7 +6,7 @@ use pilothouse::client::RestMapper;
 use serde_json::Value;
 
 use crate::{
-    answers::{Answer, client_of_paths, now},
+    answers::{Answer, client_of_paths, now, runtime},
     input,
 };
 
@@ -30,6 +30,8 @@ pub(crate) fn run(data: &[u8]) {
         .map(|(path, body)| ((*path).to_owned(), Answer::json(body)))
         .collect();
     let client = client_of_paths(documents);
+    // The deadlines of its requests need one.
+    let _guard = runtime().enter();
     let mapper = RestMapper::new(&client);
     if let Ok(found) = now(client.discover()) {
         for group in found.groups() {

@@ -12,8 +12,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
 use crate::input;
 
-/// No process waits longer than this on the paused clock.
-const LONGEST: std::time::Duration = std::time::Duration::from_secs(3600);
+/// No process waits longer than this.
+const LONGEST: std::time::Duration = std::time::Duration::from_secs(10);
 
 pub(crate) fn run(data: &[u8]) {
     let (form, rest) = input::choice(data);
@@ -25,7 +25,7 @@ pub(crate) fn run(data: &[u8]) {
         }
     };
     let mut builder = tokio::runtime::Builder::new_current_thread();
-    let runtime = builder.enable_all().start_paused(true).build();
+    let runtime = builder.enable_all().build();
     runtime.expect("a runtime").block_on(async move {
         let (sender, mut streams) = tokio::sync::mpsc::unbounded_channel();
         let connector = move || {
@@ -55,10 +55,9 @@ pub(crate) fn run(data: &[u8]) {
     });
 }
 
-/// Messages, each of a byte that is its length and so many bytes, as frames; and what the outputs have, up to the end that a message
-/// of the third channel tells.
+/// Messages, each of a byte that is its length and so many bytes, as frames; and what the outputs have.
 fn messages(mut rest: &[u8]) -> (Vec<u8>, [Vec<u8>; 2]) {
-    let (mut bytes, mut outputs, mut ended) = (Vec::new(), [Vec::new(), Vec::new()], false);
+    let (mut bytes, mut outputs) = (Vec::new(), [Vec::new(), Vec::new()]);
     while let Some((length, after)) = rest.split_first() {
         let length = usize::from(*length % 126).min(after.len());
         let (message, after) = after.split_at(length);
@@ -67,9 +66,8 @@ fn messages(mut rest: &[u8]) -> (Vec<u8>, [Vec<u8>; 2]) {
         bytes.push(length as u8);
         bytes.extend_from_slice(message);
         match message {
-            [1, text @ ..] if !ended => outputs[0].extend_from_slice(text),
-            [2, text @ ..] if !ended => outputs[1].extend_from_slice(text),
-            [3, ..] => ended = true,
+            [1, text @ ..] => outputs[0].extend_from_slice(text),
+            [2, text @ ..] => outputs[1].extend_from_slice(text),
             _ => {}
         }
     }

@@ -1,9 +1,8 @@
 //! A kubeconfig of any text gives a configuration or an error, and neither shows a secret.
 
-use std::sync::OnceLock;
-
 use pilothouse::client::{Client, Config};
-use tokio::runtime::Runtime;
+
+use crate::answers::runtime;
 
 /// What the seeds have for tokens and passwords.
 const SECRET: &str = "hunter2";
@@ -39,13 +38,4 @@ pub(crate) fn run(data: &[u8]) {
             "{error}"
         );
     }
-}
-
-/// Files that a kubeconfig names are read on it.
-fn runtime() -> &'static Runtime {
-    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
-    RUNTIME.get_or_init(|| {
-        let mut builder = tokio::runtime::Builder::new_current_thread();
-        builder.enable_all().build().expect("a runtime")
-    })
 }

@@ -113,8 +113,10 @@ fn strategic(kind: usize, object: &Value, patch: &Value) {
     }
     if !patch.to_string().contains('$') {
         let once = patched.clone();
-        strategic_merge_patch(schema, &mut patched, patch).expect("a patch that was applied");
-        assert_eq!(patched, once, "a second time");
+        // An item without the key of its list can only be added to a list that is not there.
+        if strategic_merge_patch(schema, &mut patched, patch).is_ok() {
+            assert_eq!(patched, once, "a second time");
+        }
     }
 }
 
