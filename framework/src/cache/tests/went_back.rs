@@ -95,8 +95,9 @@ async fn a_restore_that_only_a_list_shows_is_noticed() {
         let (running, _) = Running::synced(&server).await;
         seconds(10).await;
         server.put_back(1);
-        server.put_data("a", "after");
         server.end_watches(|| status(504, "Timeout", "Too large resource version: 4, current: 2"));
+        // No watch sees it.
+        server.put_data("a", "after");
         seconds(20).await;
         let a = running.get("a").unwrap();
         assert_eq!(a.data.as_ref().unwrap()["key"], "after", "{streaming:?}");
