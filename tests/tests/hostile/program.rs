@@ -62,7 +62,7 @@ impl Reconciler for Keeper {
             page.data = Some([("size".to_owned(), size)].into());
             cx.apply(page).await?;
         }
-        let key = ObjectKey::of(&*widget);
+        let key = widget.key();
         self.saw(&key, Some(widget.spec.size));
         Ok(Action::wait())
     }

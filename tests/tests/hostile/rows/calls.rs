@@ -2,7 +2,7 @@
 
 use pilothouse::{
     client::{Api, Client, Error},
-    prelude::*,
+    resource::Object,
 };
 use serde_json::json;
 

@@ -8,6 +8,7 @@ mod http2;
 mod leases;
 mod lists;
 mod objects;
+mod processes;
 mod throttles;
 mod versions;
 mod watches;

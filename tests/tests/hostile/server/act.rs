@@ -77,6 +77,14 @@ impl Act {
         Self::Raw(steps.into().0)
     }
 
+    /// The same with another code.
+    pub(crate) fn code(mut self, code: u16) -> Self {
+        if let Self::Answer(answer) = &mut self {
+            answer.code = code;
+        }
+        self
+    }
+
     /// A `Status`, as API servers answer errors.
     pub(crate) fn status(code: u16, reason: &str) -> Self {
         Self::json(code, &status(code, reason))
