@@ -12,6 +12,7 @@ use crate::fault::Faults;
 use crate::pods::Containers;
 use crate::record::Log;
 use crate::registry::Registry;
+use crate::stack::{Stack, Stacked};
 use crate::store::Store;
 
 /// The state of one sandbox.
@@ -25,6 +26,8 @@ pub(crate) struct Core {
     pub(crate) containers: Containers,
     /// Whether CBOR is served.
     pub(crate) cbor: bool,
+    /// What tasks are polled in.
+    pub(crate) stack: Arc<Stack>,
     /// Owns every task; they end when `cancel` is cancelled.
     pub(crate) tasks: TaskTracker,
     pub(crate) cancel: CancellationToken,
@@ -52,6 +55,7 @@ impl Core {
             log,
             containers: Containers::default(),
             cbor,
+            stack: Arc::default(),
             tasks: TaskTracker::new(),
             cancel: CancellationToken::new(),
             registry: RwLock::new(Arc::new(registry)),
@@ -77,9 +81,10 @@ impl Core {
     /// Runs a task until the sandbox ends.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let cancel = self.cancel.clone();
-        self.tasks.spawn(async move {
+        let task = async move {
             // Dropping the task is safe: what it holds is inside the sandbox that ends with it.
             cancel.run_until_cancelled(task).await;
-        });
+        };
+        self.tasks.spawn(Stacked::new(self.stack.clone(), task));
     }
 }

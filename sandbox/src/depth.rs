@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use crate::api::ApiError;
+/// Levels that a value may have. As in Go's `encoding/json`, and in apimachinery's reader of CBOR.
+pub(crate) const LIMIT: usize = 10_000;
 
-/// Levels a value may have. Every walk over a value is recursive, and a list of objects must stay below the 128 levels that
-/// readers of JSON bear.
-pub(crate) const LIMIT: usize = 100;
+/// Levels that a walk over a value bears in any stack. Deeper values need a [`large`](crate::stack::large) one.
+pub(crate) const USUAL: usize = 64;
 
 /// Whether a value has no more than `levels` levels; a scalar has none.
 pub(crate) fn within(value: &Value, levels: usize) -> bool {
@@ -19,13 +19,47 @@ pub(crate) fn within(value: &Value, levels: usize) -> bool {
     }
 }
 
-/// # Errors
-/// 400 for a body that is nested too deep.
-pub(crate) fn check(value: &Value) -> Result<(), ApiError> {
-    if within(value, LIMIT) {
-        return Ok(());
+/// How many levels a text of JSON has. No less than what a reader of another text meets before it finds that it is none.
+pub(crate) fn of_text(text: &[u8]) -> usize {
+    let (mut level, mut deepest) = (0_usize, 0);
+    let mut bytes = text.iter();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'[' | b'{' => {
+                level += 1;
+                deepest = deepest.max(level);
+            }
+            b']' | b'}' => level = level.saturating_sub(1),
+            b'"' => {
+                while let Some(byte) = bytes.next() {
+                    match byte {
+                        b'"' => break,
+                        b'\\' => drop(bytes.next()),
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
     }
-    Err(ApiError::bad_request(format!(
-        "the body is nested deeper than {LIMIT} levels"
-    )))
+    deepest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_brackets_outside_of_strings_are_levels() {
+        for (text, levels) in [
+            ("1", 0),
+            ("[]", 1),
+            (r#"{"a": [{}, []], "b": {}}"#, 3),
+            (r#"["[[[", "\"[[", "\\", [1]]"#, 2),
+            ("[[[", 3),
+            (r#"["[["#, 1),
+        ] {
+            assert_eq!(of_text(text.as_bytes()), levels, "{text}");
+        }
+    }
 }

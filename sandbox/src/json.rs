@@ -7,6 +7,8 @@ use serde_json::{Map, Value};
 
 use syntax::Scanner;
 
+use crate::depth;
+
 mod syntax;
 
 /// A text that was read.
@@ -22,10 +24,14 @@ pub(crate) struct Document {
 /// # Errors
 /// What is wrong with it.
 pub(crate) fn read(text: &[u8]) -> Result<Document, String> {
+    if depth::of_text(text) > depth::LIMIT {
+        return Err(Scanner::new(text).complaint().unwrap_or_default());
+    }
     let mut duplicates = Vec::new();
     let mut reader = serde_json::Deserializer::from_slice(text);
+    reader.disable_recursion_limit();
     let seed = Seed {
-        path: String::new(),
+        path: &Path::Root,
         duplicates: &mut duplicates,
     };
     let value = seed.deserialize(&mut reader);
@@ -38,8 +44,26 @@ pub(crate) fn read(text: &[u8]) -> Result<Document, String> {
 }
 
 struct Seed<'a> {
-    path: String,
+    path: &'a Path<'a>,
     duplicates: &'a mut Vec<String>,
+}
+
+/// Where a value stands.
+enum Path<'a> {
+    Root,
+    Field(&'a Path<'a>, &'a str),
+    Item(&'a Path<'a>, usize),
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Root => Ok(()),
+            Self::Field(Self::Root, name) => out.write_str(name),
+            Self::Field(parent, name) => write!(out, "{parent}.{name}"),
+            Self::Item(parent, index) => write!(out, "{parent}[{index}]"),
+        }
+    }
 }
 
 impl<'de> DeserializeSeed<'de> for Seed<'_> {
@@ -89,7 +113,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
         let mut values = Vec::new();
         loop {
             let seed = Seed {
-                path: format!("{}[{}]", self.path, values.len()),
+                path: &Path::Item(self.path, values.len()),
                 duplicates: &mut *self.duplicates,
             };
             match items.next_element_seed(seed)? {
@@ -102,13 +126,12 @@ impl<'de> Visitor<'de> for Seed<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
         let mut fields = Map::new();
         while let Some(name) = entries.next_key::<String>()? {
-            let path = if self.path.is_empty() {
-                name.clone()
-            } else {
-                format!("{}.{name}", self.path)
-            };
-            if fields.contains_key(&name) && !self.duplicates.contains(&path) {
-                self.duplicates.push(path.clone());
+            let path = &Path::Field(self.path, &name);
+            if fields.contains_key(&name) {
+                let twice = path.to_string();
+                if !self.duplicates.contains(&twice) {
+                    self.duplicates.push(twice);
+                }
             }
             let duplicates = &mut *self.duplicates;
             let value = entries.next_value_seed(Seed { path, duplicates })?;
@@ -171,6 +194,11 @@ mod tests {
         ] {
             assert_eq!(read(text.as_bytes()).unwrap_err(), complaint, "{text}");
         }
+        let deep = "[".repeat(10_001);
+        assert_eq!(
+            read(deep.as_bytes()).unwrap_err(),
+            "invalid character '[' exceeded max depth"
+        );
         let found = read(&[0x9e]).unwrap_err();
         assert_eq!(
             found,

@@ -47,6 +47,7 @@ mod sandbox;
 pub mod schema;
 mod server;
 mod simulator;
+mod stack;
 mod store;
 pub mod table;
 

@@ -2,3 +2,4 @@
 
 pub mod layers;
 pub mod real;
+pub mod soak;

@@ -199,6 +199,7 @@ impl ClientBuilder {
                 default_namespace: config.default_namespace,
                 server: config.url.to_string(),
                 agreed: Agreed::new(self.encoding).into(),
+                reachability: Arc::default(),
                 advice_on_401,
             }),
         })

@@ -13,6 +13,7 @@ use super::{
     class::Class,
     codec::{Agreed, Encoded, Encoding},
     decode::decode_status,
+    reconnections::{Reachability, Reconnections},
     stack::{self, Closed, Dispatch, FenceLayer, NotGzip, TimedOut, TotalDeadline},
     transport::Lagged,
 };
@@ -41,6 +42,8 @@ pub(super) struct ClientInner {
     pub(super) server: String,
     /// Shared by all clients made of this one: it is about the server.
     pub(super) agreed: Arc<Agreed>,
+    /// Shared like that.
+    pub(super) reachability: Arc<Reachability>,
     /// What to do when the server does not know who the client is.
     pub(super) advice_on_401: Option<Box<str>>,
     /// What the stack was made of.
@@ -107,6 +110,7 @@ impl Client {
                 default_namespace: "default".to_owned(),
                 server: "a service of the program".to_owned(),
                 agreed: Arc::default(),
+                reachability: Arc::default(),
                 advice_on_401: None,
             }),
         }
@@ -191,6 +195,29 @@ impl Client {
         self.made(self.inner.blueprint.clone(), guards)
     }
 
+    /// Shortens pauses after failed connections to when this client's server answers again. Clients that are made of
+    /// one another share what they know.
+    ///
+    /// ```no_run
+    /// # use pilothouse::client::{Client, Error};
+    /// # async fn example(client: Client, mut fetch: impl AsyncFnMut() -> Result<u32, Error>) -> u32 {
+    /// use std::time::Duration;
+    ///
+    /// let mut reconnections = client.reconnections();
+    /// loop {
+    ///     reconnections.begin();
+    ///     match fetch().await {
+    ///         Ok(found) => return found,
+    ///         Err(Error::Connect { .. }) => reconnections.pause(Duration::from_secs(30)).await,
+    ///         Err(_) => tokio::time::sleep(Duration::from_secs(30)).await,
+    ///     }
+    /// }
+    /// # }
+    /// ```
+    pub fn reconnections(&self) -> Reconnections {
+        self.inner.reachability.reconnections()
+    }
+
     fn with(&self, blueprint: Blueprint) -> Self {
         self.made(blueprint, self.inner.guards.clone())
     }
@@ -204,6 +231,7 @@ impl Client {
                 default_namespace: self.inner.default_namespace.clone(),
                 server: self.inner.server.clone(),
                 agreed: self.inner.agreed.clone(),
+                reachability: self.inner.reachability.clone(),
                 advice_on_401: self.inner.advice_on_401.clone(),
             }),
         }
@@ -225,11 +253,19 @@ impl Client {
     pub async fn send(&self, request: Request<Body>) -> Result<Response<Body>, Error> {
         let verb = "send";
         let target = format!("{} {}", request.method(), request.uri().path());
-        self.inner
-            .stack
-            .dispatch(request)
-            .await
-            .map_err(|error| failure(verb, target, error))
+        self.dispatch(verb, || target, request).await
+    }
+
+    async fn dispatch(
+        &self,
+        verb: &'static str,
+        target: impl FnOnce() -> String,
+        request: Request<Body>,
+    ) -> Result<Response<Body>, Error> {
+        let answer = self.inner.stack.dispatch(request).await;
+        let answer = answer.map_err(|error| failure(verb, target(), error));
+        self.inner.reachability.note(&answer);
+        answer
     }
 
     /// A whole answer; the server's errors are errors.
@@ -296,8 +332,7 @@ impl Client {
         target: impl Fn() -> String,
         request: Request<Body>,
     ) -> Result<Response<Body>, Error> {
-        let answer = self.inner.stack.dispatch(request).await;
-        let response = answer.map_err(|error| failure(verb, target(), error))?;
+        let response = self.dispatch(verb, &target, request).await?;
         if response.status().is_success() {
             return Ok(response);
         }
@@ -391,7 +426,9 @@ impl Client {
         };
         let mut status = decode_status(&told)
             .ok()
-            .filter(|status| status.code != 0 || !status.message.is_empty())
+            .filter(|status| {
+                status.code != 0 || !status.message.is_empty() || !status.reason.is_empty()
+            })
             .unwrap_or_else(|| no_status(head.status, &head.headers, &body));
         if status.code == 0 {
             status.code = head.status.as_u16();
@@ -402,14 +439,34 @@ impl Client {
                 details.retry_after_seconds = after.as_secs().try_into().unwrap_or(u32::MAX);
             }
         }
-        let unauthorized = head.status == StatusCode::UNAUTHORIZED;
+        let is_cleartext = self.inner.server.starts_with("http://");
+        let advice = match head.status {
+            StatusCode::UNAUTHORIZED => self.inner.advice_on_401.clone(),
+            StatusCode::BAD_REQUEST if is_cleartext && wants_tls(&status.message) => {
+                // The advice goes on with the sentence.
+                let length = status.message.trim_end_matches('.').len();
+                status.message.truncate(length);
+                Some("begin the cluster's `server` with https://".into())
+            }
+            _ => None,
+        };
         Error::Api {
             verb,
             target,
             status: Box::new(status),
-            advice: self.inner.advice_on_401.clone().filter(|_| unauthorized),
+            advice,
         }
     }
+}
+
+/// Whether a server says that it expects TLS: these are the sentences of Go's server and of nginx.
+fn wants_tls(message: &str) -> bool {
+    [
+        "HTTP request to an HTTPS server",
+        "HTTP request was sent to HTTPS port",
+    ]
+    .iter()
+    .any(|sentence| message.contains(sentence))
 }
 
 /// The error of an answer that no API server wrote: a proxy's page, or plain text.

@@ -109,6 +109,19 @@ pub enum Error {
         /// Path and expectation; never the value.
         reason: String,
     },
+    /// A list in pages does not come to its end.
+    #[error(
+        "{verb} {target}: the list does not end: {reason}: check the server of this kind, and proxies on the way"
+    )]
+    #[non_exhaustive]
+    NoProgress {
+        /// What was tried.
+        verb: &'static str,
+        /// On what.
+        target: String,
+        /// How this was noticed.
+        reason: String,
+    },
     /// The request cannot be written: a name, a namespace or a parameter does not fit. Nothing was sent.
     #[error("{verb} {target}: {reason}")]
     #[non_exhaustive]
@@ -167,6 +180,7 @@ impl Error {
             | Self::NotDeclared { verb, .. }
             | Self::Lagged { verb, .. }
             | Self::Decode { verb, .. }
+            | Self::NoProgress { verb, .. }
             | Self::Undecodable { verb, .. }
             | Self::Invalid { verb, .. } => Some(verb),
             Self::Config(_) => None,
@@ -305,19 +319,26 @@ impl Error {
         self.status()?.retry_after()
     }
 
+    /// Whether there was no connection to the server, or none that answered in time.
+    pub(crate) fn is_connection_failure(&self) -> bool {
+        matches!(
+            self,
+            Self::Connect { .. } | Self::Transport { .. } | Self::Timeout { .. }
+        )
+    }
+
     /// Whether the same request may well succeed later: nothing is wrong with it, but the server
     /// or the way to it was not up to it. A write is sent again only when
     /// [`is_outcome_unknown`](Self::is_outcome_unknown) is not the case, or it may be done twice.
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Connect { .. } | Self::Transport { .. } | Self::Timeout { .. } => true,
             Self::Api { status, .. } => {
                 status.is_too_many_requests()
                     || (status.code >= 500
                         && !status.is_store_read_error()
                         && status.code != StatusCode::NOT_IMPLEMENTED.as_u16())
             }
-            _ => false,
+            _ => self.is_connection_failure(),
         }
     }
 

@@ -69,6 +69,7 @@ pub mod discovery;
 mod error;
 mod kept;
 mod list;
+mod list_progress;
 mod not_declared;
 mod offload;
 mod params;
@@ -77,6 +78,7 @@ mod part_waker;
 mod part_waker_test;
 pub mod pods;
 mod raw;
+mod reconnections;
 mod renewed;
 pub mod stack;
 mod subresources;
@@ -107,6 +109,7 @@ pub use discovery::{Discovery, MappingError, RestMapper, ServedKind, ServerVersi
 pub use error::{BoxError, Error};
 pub(crate) use kept::Kept;
 pub use list::ObjectList;
+pub(crate) use list_progress::ListProgress;
 pub use not_declared::NotDeclared;
 pub(crate) use offload::drop_elsewhere;
 pub use params::{
@@ -120,6 +123,9 @@ pub use pods::{
     ProcessOutput,
 };
 pub use pods::{LogBytes, LogParams, LogSince, LogSource, Logs};
+#[cfg(test)]
+pub(crate) use reconnections::Reachability;
+pub use reconnections::Reconnections;
 pub use stack::RequestService;
 pub use subresources::Restart;
 pub use transport::{ConnectError, ConnectProblem, Connector, Io, ProxyProblem};

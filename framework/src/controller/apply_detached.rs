@@ -137,7 +137,10 @@ impl<K: Resource> Context<K> {
     /// Whether this process has applied that child for the reconciled object.
     fn has_applied(&self, id: &ChildId) -> bool {
         let states = &self.shared.hub.states;
-        let known = states.with(&self.key, |state| state.applied.contains(id));
+        let known = states.with(&self.key, |state| {
+            let applied = state.applied.get(id);
+            applied.is_some_and(|applied| applied.written.is_some())
+        });
         known.unwrap_or(false)
     }
 }

@@ -98,6 +98,15 @@ impl KeyStates {
         drop(removed);
     }
 
+    /// Forgets all keys.
+    #[cfg(feature = "dev")]
+    pub(super) fn clear(&self) {
+        for part in &self.parts {
+            let removed = std::mem::take(&mut *part.lock());
+            drop(removed);
+        }
+    }
+
     /// Reads or changes what is remembered of `key`; `None` if nothing is.
     pub(super) fn with<T>(
         &self,

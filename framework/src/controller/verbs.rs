@@ -1,6 +1,9 @@
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{Context, Error, applied::child_id};
+use super::{
+    Context, Error,
+    applied::{Applied, child_id},
+};
 use crate::{
     client::{DeleteParams, Patch, PatchParams, PostParams},
     resource::{ApiResource, Object, ObjectKey, Resource},
@@ -134,11 +137,16 @@ impl<K: Resource> Context<K> {
             .await
     }
 
-    /// Applied again, it has to be sent again.
+    /// Applied again, it has to be sent again, though the cache may have it still as it was.
     fn forget_applied<C: Object>(&self, resource: &ApiResource, key: &ObjectKey) {
         let id = child_id::<C>(resource, key);
+        let deleted = Applied {
+            written: None,
+            answer: None,
+            run: self.run,
+        };
         let states = &self.shared.hub.states;
-        states.with(&self.key, |state| state.applied.remove(&id));
+        states.with(&self.key, |state| state.applied.insert(id, deleted));
     }
 
     pub(super) async fn send_delete<C>(

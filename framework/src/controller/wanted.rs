@@ -12,8 +12,9 @@ pub(super) struct Wanted(Late<HashSet<Child>>);
 type Child = (Cow<'static, str>, Cow<'static, str>, ObjectKey);
 
 impl Wanted {
-    pub(super) fn note(&self, resource: &ApiResource, key: &ObjectKey) {
-        self.0.get_or_make().insert(child(resource, key));
+    /// Whether it is noted for the first time.
+    pub(super) fn note(&self, resource: &ApiResource, key: &ObjectKey) -> bool {
+        self.0.get_or_make().insert(child(resource, key))
     }
 
     pub(super) fn contains(&self, resource: &ApiResource, key: &ObjectKey) -> bool {

@@ -27,6 +27,10 @@ impl TypeMeta {
 ///
 /// Everything but `apiVersion`, `kind` and `metadata` is kept as JSON in [`data`](Self::data), in
 /// no particular order, and is written back unchanged.
+///
+/// A client and a cache read objects with up to 127 lists and maps within each other, the object itself included. A
+/// server takes 10 000. A deeper object is [`Undecodable`](super::Undecodable); a typed object whose type does not have the
+/// deep field, and a [`PartialObject`](super::PartialObject), are read at any depth.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DynamicObject {
     /// `apiVersion` and `kind`. Where a server leaves them out, in the items of a list, an

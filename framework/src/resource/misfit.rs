@@ -1,8 +1,20 @@
+/// The lists and maps within each other that a type may hold, as in `serde_json`.
+///
+/// It bounds the stack that it takes to read, clone, show, write and drop a value of a type that contains itself, such
+/// as a [`DynamicObject`](super::DynamicObject)'s. What no type holds is stepped over at any depth.
+pub(crate) const DEEPEST: usize = 127;
+
+/// The reason why a value that is nested deeper than [`DEEPEST`] is not read.
+pub(crate) const TOO_DEEP: &str = "nested deeper than 127 lists and maps";
+
 /// What serde says of a value that does not fit its type, without the value.
 ///
 /// serde's messages quote the value they stumble over. Of those forms only the fixed parts are
 /// kept; a message of unknown form, which a type's own code wrote, is replaced.
 pub(crate) fn misfit(text: &str) -> String {
+    if text == TOO_DEEP {
+        return text.to_owned();
+    }
     // The last occurrence: what stands before it may be the value's own text.
     let expected = || Some(strip_position(text.rsplit_once(", expected ")?.1));
     for (prefix, found) in [

@@ -1,29 +1,35 @@
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use super::ListMeta;
+use super::{ListMeta, lenient::lenient};
 
 /// The API server's answer to a request that failed, kept whole.
 ///
 /// The predicates go by [`reason`](Self::reason) and fall back to the HTTP code only when the
 /// reason is missing or unknown, as apimachinery's `errors.Is…` do.
+///
+/// It is read leniently: a field of a wrong type or out of range counts as missing, and does not hide the others.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Status {
     /// `Success` or `Failure`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient")]
     pub status: Option<String>,
     /// What went wrong, for people.
+    #[serde(deserialize_with = "lenient")]
     pub message: String,
     /// What went wrong, for programs: `NotFound`, `Conflict`, `Expired`, …
+    #[serde(deserialize_with = "lenient")]
     pub reason: String,
     /// HTTP status code; 0 when unknown.
+    #[serde(deserialize_with = "lenient")]
     pub code: u16,
     /// The object concerned and the single causes.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient")]
     pub details: Option<StatusDetails>,
     /// List metadata.
+    #[serde(deserialize_with = "lenient")]
     pub metadata: ListMeta,
 }
 
@@ -50,21 +56,30 @@ const REASONS: [&str; 19] = [
     "ServiceUnavailable",
 ];
 
+/// The longest pause that a server's `Retry-After` leads to. A longer one comes from a maintenance page or a mistake.
+pub(crate) const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(60);
+
 /// Which object a [`Status`] is about, and why in detail.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct StatusDetails {
     /// Name of the object.
+    #[serde(deserialize_with = "lenient")]
     pub name: String,
     /// Group of the object's kind.
+    #[serde(deserialize_with = "lenient")]
     pub group: String,
     /// Kind, or plural, of the object.
+    #[serde(deserialize_with = "lenient")]
     pub kind: String,
     /// UID of the object.
+    #[serde(deserialize_with = "lenient")]
     pub uid: String,
     /// One entry for each thing that is wrong.
+    #[serde(deserialize_with = "lenient")]
     pub causes: Vec<StatusCause>,
-    /// Seconds to wait before the request is tried again; 0 when the server gave none.
+    /// Seconds to wait before the request is tried again; 0 when the server gave none or a negative number.
+    #[serde(deserialize_with = "lenient")]
     pub retry_after_seconds: u32,
 }
 
@@ -73,10 +88,13 @@ pub struct StatusDetails {
 #[serde(rename_all = "camelCase", default)]
 pub struct StatusCause {
     /// For programs: `FieldValueInvalid`, `FieldManagerConflict`, …
+    #[serde(deserialize_with = "lenient")]
     pub reason: String,
     /// For people.
+    #[serde(deserialize_with = "lenient")]
     pub message: String,
     /// Path of the field, such as `spec.replicas`.
+    #[serde(deserialize_with = "lenient")]
     pub field: String,
 }
 
@@ -238,10 +256,10 @@ impl Status {
     }
 
     /// How long the server asks to wait before the next attempt, if it does (client-go's
-    /// `SuggestsClientDelay`).
-    pub fn retry_after(&self) -> Option<std::time::Duration> {
+    /// `SuggestsClientDelay`). A minute at most; [`StatusDetails::retry_after_seconds`] is what the server said.
+    pub fn retry_after(&self) -> Option<Duration> {
         let seconds = self.details.as_ref()?.retry_after_seconds;
-        (seconds > 0).then(|| std::time::Duration::from_secs(seconds.into()))
+        (seconds > 0).then(|| Duration::from_secs(seconds.into()).min(LONGEST_RETRY_AFTER))
     }
 
     /// The code counts only where the reason is none that Kubernetes knows.
@@ -278,6 +296,74 @@ mod tests {
         assert!(status(serde_json::json!({"code": 409})).is_conflict());
         for reason in ["Expired", "Gone"] {
             assert!(status(serde_json::json!({"reason": reason, "code": 410})).is_expired());
+        }
+    }
+
+    #[test]
+    fn a_detail_that_does_not_fit_hides_nothing_else() {
+        use serde_json::json;
+        let odd = [
+            json!(-5),
+            json!("x"),
+            json!(null),
+            json!(1e300),
+            json!([[{}]]),
+            json!({"a": [1]}),
+            json!(true),
+        ];
+        let fields = [
+            "/status",
+            "/metadata",
+            "/metadata/continue",
+            "/metadata/remainingItemCount",
+            "/details",
+            "/details/name",
+            "/details/causes",
+            "/details/causes/0",
+            "/details/causes/0/field",
+            "/details/retryAfterSeconds",
+        ];
+        for field in fields {
+            for value in &odd {
+                let mut answer = json!({
+                    "status": "Failure", "code": 429, "reason": "TooManyRequests", "message": "slow down",
+                    "metadata": {"continue": "next", "remainingItemCount": 3},
+                    "details": {
+                        "name": "a", "retryAfterSeconds": 7,
+                        "causes": [{"reason": "R", "field": "spec"}, {"reason": "S"}],
+                    },
+                });
+                *answer.pointer_mut(field).unwrap() = value.clone();
+                let status = status(answer);
+                assert_eq!(
+                    (status.code, &*status.message),
+                    (429, "slow down"),
+                    "{field} {value}"
+                );
+                assert!(status.is_too_many_requests());
+                let keeps_details = field != "/details" && !field.starts_with("/details/causes");
+                assert_eq!(
+                    status.has_cause("R") && status.has_cause("S"),
+                    keeps_details || field.ends_with("field")
+                );
+            }
+        }
+        let after =
+            |seconds| status(json!({"details": {"retryAfterSeconds": seconds}})).retry_after();
+        assert_eq!(after(json!(-5)), None);
+        assert_eq!(after(json!(1e12)), Some(Duration::from_secs(60)));
+        assert_eq!(after(json!(2)), Some(Duration::from_secs(2)));
+    }
+
+    #[test]
+    fn no_pause_is_longer_than_a_minute() {
+        for (asked, found) in [(0, None), (7, Some(7)), (60, Some(60)), (86_400, Some(60))] {
+            let busy = status(serde_json::json!({"details": {"retryAfterSeconds": asked}}));
+            assert_eq!(
+                busy.retry_after(),
+                found.map(Duration::from_secs),
+                "{asked}"
+            );
         }
     }
 

@@ -6,6 +6,9 @@ use super::{ApiResource, ObjectKey, ObjectRef, OwnerReference};
 ///
 /// It counts as present (design promise R8): what could be read of it leniently is here, so that
 /// caches keep its place and its owner can be told. The message names the path, never the value.
+///
+/// A field that the type does not have is never a reason, however deeply it is nested. A field that the type has is one
+/// if it has more than 127 lists and maps within each other, counted from the object.
 #[derive(Clone, PartialEq)]
 pub struct Undecodable {
     /// The kind.

@@ -77,7 +77,6 @@ pub(crate) fn recognize(
             kind.api_version()
         )));
     }
-    crate::depth::check(&object)?;
     Ok(Recognized {
         object,
         duplicates: document.duplicates,

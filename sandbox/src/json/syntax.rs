@@ -1,10 +1,9 @@
+use crate::depth;
+
 /// Walks over a text to tell where it stops being JSON.
 pub(super) struct Scanner<'a> {
     rest: &'a [u8],
 }
-
-/// Nested deeper than this, texts are not walked over.
-const DEPTH: usize = 10_000;
 
 const END: &str = "unexpected end of JSON input";
 
@@ -27,6 +26,9 @@ impl<'a> Scanner<'a> {
         'value: loop {
             self.space();
             match self.next()? {
+                open_bracket @ (b'{' | b'[') if open.len() == depth::LIMIT => {
+                    return wrong(open_bracket, "exceeded max depth");
+                }
                 b'{' => {
                     self.space();
                     if self.peek() == Some(b'}') {
@@ -52,9 +54,6 @@ impl<'a> Scanner<'a> {
                 b'n' => self.literal("null")?,
                 first @ (b'-' | b'0'..=b'9') => self.number(first)?,
                 other => return wrong(other, "looking for beginning of value"),
-            }
-            if open.len() > DEPTH {
-                return Err("exceeded max depth".into());
             }
             loop {
                 self.space();

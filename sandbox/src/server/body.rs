@@ -4,23 +4,28 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde_json::Value;
 
 use crate::api::ApiError;
-use crate::depth;
+use crate::core::Core;
 use crate::json;
+use crate::{depth, stack};
 
 /// The largest request body, as on a real server.
 const LIMIT: usize = 3 * 1024 * 1024;
 
-/// Reads a whole body.
+/// Reads a whole body, and sees to a stack on which it can be decoded.
 ///
 /// # Errors
 /// 413 past 3 MiB, 400 if the client went away.
-pub(super) async fn read<B>(body: B) -> Result<Bytes, ApiError>
+pub(super) async fn read<B>(core: &Core, body: B) -> Result<Bytes, ApiError>
 where
     B: Body<Data = Bytes>,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     match Limited::new(body, LIMIT).collect().await {
-        Ok(body) => Ok(body.to_bytes()),
+        Ok(body) => {
+            let body = body.to_bytes();
+            core.stack.prepare(&body).await;
+            Ok(body)
+        }
         Err(error) if error.is::<LengthLimitError>() => Err(ApiError::new(
             413,
             "RequestEntityTooLarge",
@@ -70,17 +75,19 @@ pub(super) fn json(body: &[u8]) -> Result<Value, ApiError> {
             "couldn't get version/kind; json parse error: {error}"
         ))
     })?;
-    shallow(document.value)
+    Ok(document.value)
 }
 
+/// Levels of YAML that are read; the reader's own bound.
+const YAML_LEVELS: usize = 64;
+
+/// YAML. What is JSON, as most of it is, may be nested as deeply as JSON; other YAML may have 64 levels.
 pub(super) fn yaml(body: &[u8]) -> Result<Value, ApiError> {
+    if depth::of_text(body) > YAML_LEVELS {
+        return json(body);
+    }
     let text = std::str::from_utf8(body)
         .map_err(|error| ApiError::bad_request(format!("error decoding YAML: {error}")))?;
-    let value = serde_saphyr::from_str(text)
-        .map_err(|error| ApiError::bad_request(format!("error decoding YAML: {error}")))?;
-    shallow(value)
-}
-
-fn shallow(value: Value) -> Result<Value, ApiError> {
-    depth::check(&value).map(|()| value)
+    stack::large(|| serde_saphyr::from_str(text))
+        .map_err(|error| ApiError::bad_request(format!("error decoding YAML: {error}")))
 }

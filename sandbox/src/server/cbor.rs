@@ -6,7 +6,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use bytes::Bytes;
-use cbor4ii::core::dec::{Decode, Error, Read};
+use cbor4ii::core::dec::{Decode, Error, Read, Reference};
 use cbor4ii::core::enc::{self, Encode, Write};
 use cbor4ii::core::utils::{BufWriter, SliceReader};
 use cbor4ii::core::{major, types};
@@ -17,6 +17,7 @@ use serde_json::{Map, Value};
 
 use super::respond::Body;
 use crate::api::ApiError;
+use crate::{depth, stack};
 
 const SELF_DESCRIBED: u64 = 55799;
 
@@ -33,12 +34,12 @@ pub(super) fn request(
         "application/apply-patch+cbor" => "application/apply-patch+yaml",
         _ => return Ok(None),
     };
-    let value = decode(body).map_err(ApiError::bad_request)?;
-    // A `Value` always serialises.
-    Ok(Some((
-        json,
-        serde_json::to_vec(&value).unwrap_or_default().into(),
-    )))
+    let text = stack::large(|| {
+        // A `Value` always serialises.
+        decode(body).map(|value| serde_json::to_vec(&value).unwrap_or_default())
+    });
+    let text = text.map_err(ApiError::bad_request)?;
+    Ok(Some((json, text.into())))
 }
 
 /// An answer in CBOR instead of JSON.
@@ -62,10 +63,9 @@ pub(super) fn response(response: Response<Body>, is_watch: bool) -> Response<Bod
 /// Each of the JSON documents, one after the other.
 fn encode_all(json: &[u8]) -> Bytes {
     let mut buffer = BufWriter::new(Vec::new());
-    for value in serde_json::Deserializer::from_slice(json)
-        .into_iter::<Value>()
-        .flatten()
-    {
+    let mut documents = serde_json::Deserializer::from_slice(json);
+    documents.disable_recursion_limit();
+    for value in documents.into_iter::<Value>().flatten() {
         // It fails when there is no memory.
         let _ = types::Tag(SELF_DESCRIBED, Document(&value)).encode(&mut buffer);
     }
@@ -73,12 +73,43 @@ fn encode_all(json: &[u8]) -> Bytes {
 }
 
 fn decode(bytes: &[u8]) -> Result<Value, String> {
-    let mut reader = SliceReader::new(bytes);
+    let mut reader = Reader {
+        inner: SliceReader::new(bytes),
+        left: depth::LIMIT,
+    };
     let Owned(value) =
         Owned::decode(&mut reader).map_err(|error| format!("error decoding CBOR: {error}"))?;
     match reader.fill(1) {
         Ok(rest) if rest.as_ref().is_empty() => Ok(value),
         _ => Err("error decoding CBOR: something follows the document".into()),
+    }
+}
+
+/// Bounds how deep a document is nested.
+struct Reader<'de> {
+    inner: SliceReader<'de>,
+    left: usize,
+}
+
+impl<'de> Read<'de> for Reader<'de> {
+    type Error = <SliceReader<'de> as Read<'de>>::Error;
+
+    fn fill<'short>(&'short mut self, want: usize) -> Result<Reference<'de, 'short>, Self::Error> {
+        self.inner.fill(want)
+    }
+
+    fn advance(&mut self, n: usize) {
+        self.inner.advance(n);
+    }
+
+    fn step_in(&mut self) -> bool {
+        let left = self.left.checked_sub(1);
+        self.left = left.unwrap_or_default();
+        left.is_some()
+    }
+
+    fn step_out(&mut self) {
+        self.left += 1;
     }
 }
 
@@ -220,7 +251,7 @@ mod tests {
             &[0x81; 100_000],
             &[0xc1; 100_000],
         ] {
-            assert!(decode(bytes).is_err());
+            assert!(stack::large(|| decode(bytes).is_err()));
         }
     }
 }

@@ -4,9 +4,10 @@ use super::resource::Request;
 use super::{body, options};
 use crate::api::{self, ApiError, Cause, Patched, WriteOptions, Written};
 use crate::core::Core;
+use crate::depth;
 use crate::patch::{PatchError, json_patch, merge_patch, strategic_merge_patch};
 
-const JSON: &str = "application/json-patch+json";
+pub(super) const JSON: &str = "application/json-patch+json";
 const MERGE: &str = "application/merge-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
 const APPLY: &str = "application/apply-patch+yaml";
@@ -40,7 +41,13 @@ pub(super) fn patch(core: &Core, request: &Request) -> Result<Written, ApiError>
         STRATEGIC => Patched::Patch(&document),
         _ => Patched::Result,
     };
-    let change = |object: &mut Value| change(request, &media, &document, object);
+    let change = |object: &mut Value| {
+        change(request, &media, &document, object)?;
+        if media == JSON && !depth::within(object, depth::USUAL) {
+            core.stack.enlarge();
+        }
+        Ok(())
+    };
     if request.subresource == "scale" {
         return api::write_scale(
             core,

@@ -10,6 +10,7 @@ use super::respond::{self, Body};
 use super::stream::{Settings, stream};
 use crate::api::{self, ApiError, Target, Watch};
 use crate::core::Core;
+use crate::json;
 
 pub(super) async fn get(core: &Arc<Core>, request: &Request) -> Result<Response<Body>, ApiError> {
     let version = request.query.get("resourceVersion");
@@ -26,9 +27,9 @@ pub(super) async fn list(core: &Arc<Core>, request: &Request) -> Result<Response
     let listed = api::list(core, &request.target, &options::list(request)?).await?;
     let text = render::list(core, request, &listed)?;
     if request.query.flag("pretty")
-        && let Ok(value) = serde_json::from_slice::<serde_json::Value>(&text)
+        && let Ok(document) = json::read(&text)
     {
-        return Ok(respond::json(200, &value, true));
+        return Ok(respond::json(200, &document.value, true));
     }
     Ok(respond::bytes(200, "application/json", text))
 }

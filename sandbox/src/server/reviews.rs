@@ -98,7 +98,7 @@ where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let media = body::media_type(&incoming.record.content_type);
-    let mut asked = body::decode(&media, &body::read(incoming.body).await?)?;
+    let mut asked = body::decode(&media, &body::read(core, incoming.body).await?)?;
     let kind = review.kind();
     if asked.get("kind").is_some_and(|given| given != kind) {
         return Err(ApiError::bad_request(format!("the body is no {kind}")));

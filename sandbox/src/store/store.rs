@@ -7,6 +7,7 @@ use tokio::sync::watch;
 use super::bucket::{Bucket, Farewell};
 use super::{Batch, Change, Compacted, Key, Subscription};
 use crate::registry::GroupResource;
+use crate::stack;
 
 /// Every object, in one order of changes.
 pub(crate) struct Store {
@@ -61,6 +62,15 @@ pub(crate) enum CommitError {
     Namespace,
     /// The kind is not served any more.
     Gone,
+}
+
+/// What it holds may be nested deeply.
+impl Drop for Store {
+    fn drop(&mut self) {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let buckets = std::mem::take(&mut state.buckets);
+        stack::large(|| drop(buckets));
+    }
 }
 
 impl Store {

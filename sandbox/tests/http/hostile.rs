@@ -51,7 +51,13 @@ async fn bodies_of_any_form_are_answered() {
     .into();
     bodies.push(nested("[", "]", 20_000));
     bodies.push(nested("{\"a\":", "}", 20_000));
-    bodies.push(nested("{\"a\":", "}", 120));
+    for levels in [60, 120, 9_000] {
+        bodies.push(nested("{\"a\":", "}", levels));
+        bodies.push(format!(
+            "{{\"metadata\": {{\"name\": \"b\", \"labels\": {deep}, \"managedFields\": [{{\"fieldsV1\": {deep}}}]}}, \"spec\": {deep}}}",
+            deep = nested("{\"a\":", "}", levels)
+        ));
+    }
     bodies.push(format!("a0: &a0 [x]\n{laughs}"));
     let paths = [
         MAPS,
@@ -152,6 +158,8 @@ async fn definitions_that_would_cost_too_much_are_refused() {
         |rule: String| json!({"type": "object", "x-kubernetes-validations": [{"rule": rule}]});
     for schema in [
         rule(format!("{}true{}", "(".repeat(50_000), ")".repeat(50_000))),
+        rule(format!("{}true{}", "(".repeat(16_000), ")".repeat(16_000))),
+        rule(format!("{}true", "!-".repeat(16_000))),
         rule(format!("{}true", "!".repeat(50_000))),
         rule(format!("1{} > 0", "+1".repeat(50_000))),
         rule(format!("1{} > 0", "+1".repeat(15_000))),

@@ -32,6 +32,7 @@ mod finalizers;
 mod handing;
 mod orphans;
 mod pruning;
+mod restart;
 mod script;
 mod twins;
 mod verbs;

@@ -8,7 +8,7 @@ use pilothouse::{
 };
 use serde_json::json;
 
-use crate::{Copies, World};
+use crate::{Copies, World, deployment, script::Script};
 
 #[tokio::test(start_paused = true)]
 async fn what_is_not_applied_any_more_is_pruned_after_a_restart_and_not_by_a_failure() {
@@ -72,4 +72,28 @@ async fn a_child_that_others_own_too_is_not_pruned() {
     copies.wants(&[]);
     world.touch("web").await;
     assert_eq!(world.maps().await, ["default/a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_is_being_deleted_prunes_nothing() {
+    let script = Script::pruning();
+    let world = World::of(script.clone()).await;
+    let mut web = deployment("web");
+    web.metadata.finalizers = Some(vec!["other.example.com/x".into()]);
+    script.then("web", |cx| {
+        Box::pin(async move {
+            cx.apply(ConfigMap::named("page")).await?;
+            Ok("applied".into())
+        })
+    });
+    world.cluster.create(&web).await.unwrap();
+    world.cluster.settle().await;
+    world.cluster.delete::<Deployment>("web").await.unwrap();
+    script
+        .run(&world, "web", |_| {
+            Box::pin(async move { Ok("wants nothing".into()) })
+        })
+        .await;
+    assert_eq!(script.said(), ["applied", "wants nothing"]);
+    assert_eq!(world.maps().await, ["default/page"]);
 }

@@ -81,6 +81,11 @@ scenarios! {
         a_custom_kind_is_installed_used_and_scaled,
         kinds_that_come_and_go_are_noticed,
     ],
+    deep: [
+        deep_objects_are_read_and_written_like_others,
+        a_cache_holds_what_is_not_too_deep_for_its_type,
+        what_is_deeper_than_any_object_is_refused,
+    ],
     streams: [
         a_log_is_read_line_by_line_and_as_a_whole,
         a_log_is_followed_as_it_is_written,

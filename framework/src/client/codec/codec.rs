@@ -8,8 +8,10 @@ use crate::resource::ApiResource;
 
 /// Reading and writing of one encoding.
 ///
-/// Reasons name the path and what was expected there, never a value. What is nested deeper than a fixed number of
-/// levels, some hundred, is an error.
+/// Reasons name the path and what was expected there, never a value. Values that the type does not want are stepped over
+/// at any depth of nesting, without recursion. A value that the type wants is an error if it is nested deeper in the
+/// document than [`DEEPEST`](crate::resource::DEEPEST) levels, so that no document overflows the stack. The caller reads
+/// the parts of a document as [`Raw`](Self::Raw) first if they need all these levels for themselves.
 pub(crate) trait Codec: Copy {
     /// A part of a document that is stepped over and read later.
     type Raw<'de>: Deserialize<'de> + Into<&'de [u8]>;

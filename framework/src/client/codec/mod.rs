@@ -13,6 +13,8 @@ mod agreed;
 #[cfg(feature = "cbor")]
 mod cbor;
 mod codec;
+#[cfg(test)]
+mod depth;
 mod encoded;
 mod encoding;
 mod frames;

@@ -1,7 +1,6 @@
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, marker::PhantomData};
 
-use serde::Deserialize;
-use serde_json::Value;
+use serde::de::DeserializeOwned;
 
 use crate::{
     client::codec::{Codec, Encoding, with_codec},
@@ -9,22 +8,25 @@ use crate::{
 };
 
 /// What can be read of an object that does not fit its type; a name that cannot be read is empty.
+///
+/// Each field is read by itself, so that another one of any form or depth does not hide it.
 pub(super) fn undecodable(
     encoding: Encoding,
     body: &[u8],
     resource: &ApiResource,
     reason: String,
 ) -> Undecodable {
-    #[derive(Deserialize, Default)]
-    struct Lenient {
-        #[serde(default)]
-        metadata: Value,
-    }
-    let read = with_codec!(encoding, codec => codec.read_owned(body));
-    let Lenient { metadata } = read.unwrap_or_default();
-    let string = |key: &str| Some(metadata.get(key)?.as_str()?.to_owned());
-    let labels = metadata.get("labels").and_then(Value::as_object);
-    let owners = metadata.get("ownerReferences").and_then(Value::as_array);
+    with_codec!(encoding, codec => read(codec, body, resource, reason))
+}
+
+fn read<C: Codec>(codec: C, body: &[u8], resource: &ApiResource, reason: String) -> Undecodable {
+    let object = fields(codec, body);
+    let metadata = object.get("metadata").map(|body| fields(codec, body));
+    let metadata = metadata.unwrap_or_default();
+    let string = |key: &str| value::<C, String>(codec, metadata.get(key)?);
+    let labels = metadata.get("labels").map(|body| fields(codec, body));
+    let owners = metadata.get("ownerReferences");
+    let owners = owners.and_then(|body| codec.read(body, PhantomData::<Vec<C::Raw<'_>>>).ok());
     Undecodable {
         resource: resource.clone(),
         key: ObjectKey::new(
@@ -36,13 +38,24 @@ pub(super) fn undecodable(
         labels: labels
             .into_iter()
             .flatten()
-            .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
+            .filter_map(|(key, body)| Some((key, value(codec, body)?)))
             .collect::<BTreeMap<_, _>>(),
         owner_references: owners
             .into_iter()
             .flatten()
-            .filter_map(|owner| OwnerReference::deserialize(owner).ok())
+            .filter_map(|owner| value::<C, OwnerReference>(codec, owner.into()))
             .collect(),
         reason,
     }
+}
+
+/// The fields of an object, each with its bytes; none if it is no object.
+fn fields<C: Codec>(codec: C, body: &[u8]) -> BTreeMap<String, &[u8]> {
+    let fields = codec.read(body, PhantomData::<BTreeMap<String, C::Raw<'_>>>);
+    let fields = fields.unwrap_or_default().into_iter();
+    fields.map(|(key, body)| (key, body.into())).collect()
+}
+
+fn value<C: Codec, T: DeserializeOwned>(codec: C, body: &[u8]) -> Option<T> {
+    codec.read_owned(body).ok()
 }

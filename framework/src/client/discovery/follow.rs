@@ -5,15 +5,26 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::RestMapper;
 use crate::{
-    client::{Api, Client, Error, ListParams, WatchEvent, WatchParams, WatchStream},
+    client::{Api, Backoff, Client, Error, ListParams, WatchEvent, WatchParams, WatchStream},
     resource::{ApiResource, DynamicObject, Object, PartialObject},
 };
 
 /// A server tells of a change in its discovery a moment after the definition changed; aggregated
 /// discovery takes some seconds.
 const DELAYS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(10)];
-/// Before a watch that failed is tried again.
-const PAUSE: Duration = Duration::from_secs(5);
+/// A watch that lasted for so long did not fail.
+const LASTED: Duration = Duration::from_secs(60);
+
+/// The pauses before a watch is opened again: `first`, doubled up to a minute.
+fn pauses(first: Duration) -> Backoff {
+    Backoff {
+        steps: u32::MAX,
+        pause: first,
+        factor: 2,
+        longest: Duration::from_secs(60),
+        jitter: 0.1,
+    }
+}
 
 /// When which group is to be read.
 type Due = BTreeSet<(Instant, String)>;
@@ -24,7 +35,7 @@ impl RestMapper {
     /// uses the mapper, and dropped with it.
     ///
     /// Needs `list` and `watch` of `customresourcedefinitions`. While these fail it tries again
-    /// every 5 s, and answers are as old [as without it](RestMapper#how-old-an-answer-can-be); then
+    /// after 5 s, then ever later up to a minute, and answers are as old [as without it](RestMapper#how-old-an-answer-can-be); then
     /// everything is read once.
     ///
     /// ```no_run
@@ -40,11 +51,26 @@ impl RestMapper {
     pub async fn follow_definitions(&self) -> Infallible {
         let definitions = definitions(self.client());
         let mut due = Due::new();
+        let mut reconnections = self.client().reconnections();
+        let pauses = pauses(Duration::from_secs(5));
+        let mut failures = 0;
         loop {
-            if let Err(error) = self.follow_once(&definitions, &mut due).await {
-                tracing::debug!("definitions are not followed: {error}");
+            let began = Instant::now();
+            reconnections.begin();
+            let Err(error) = self.follow_once(&definitions, &mut due).await;
+            tracing::debug!("definitions are not followed: {error}");
+            if began.elapsed() >= LASTED {
+                failures = 0;
+                reconnections.held();
             }
-            sleep(PAUSE).await;
+            failures += 1;
+            let pause = pauses.after(failures);
+            let pause = pause.max(error.retry_after().unwrap_or_default());
+            if error.is_connection_failure() {
+                reconnections.pause(pause).await;
+            } else {
+                sleep(pause).await;
+            }
         }
     }
 
@@ -53,7 +79,7 @@ impl RestMapper {
         &self,
         definitions: &Api<PartialObject<DynamicObject>>,
         due: &mut Due,
-    ) -> Result<(), Error> {
+    ) -> Result<Infallible, Error> {
         let page = ListParams {
             limit: Some(1),
             ..ListParams::default()
@@ -62,7 +88,10 @@ impl RestMapper {
         let mut version = list.resource_version().unwrap_or_default().to_owned();
         // What happened before the list is not known. A failure leaves what is known as it is.
         let _ = self.refresh().await;
+        let pauses = pauses(DELAYS[0]);
+        let mut ends = 0;
         loop {
+            let opened = Instant::now();
             let from = WatchParams::default().after(&version);
             let mut watch = definitions.watch(&from).await?;
             while let Some(event) = self.next(&mut watch, due).await {
@@ -83,7 +112,12 @@ impl RestMapper {
                 }
             }
             // Servers end every watch; one that ends them at once is not asked without pause.
-            sleep(DELAYS[0]).await;
+            ends = if opened.elapsed() >= LASTED {
+                1
+            } else {
+                ends + 1
+            };
+            sleep(pauses.after(ends)).await;
         }
     }
 

@@ -9,8 +9,6 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::client::{Body, class::Class};
 
-/// No flow is held back for longer, whatever the server says.
-const LONGEST: Duration = Duration::from_secs(60);
 /// After the pause one request of the flow goes each time this has passed.
 const GAP: Duration = Duration::from_millis(10);
 /// For so long at least, because those that were refused come again all at once.
@@ -129,7 +127,7 @@ impl Brake {
     /// Holds `flow` back for `pause`.
     pub(super) fn hold(&self, flow: Flow, pause: Duration) {
         let now = Instant::now();
-        let until = now + pause.min(LONGEST);
+        let until = now + pause;
         let mut flows = self.flows();
         if flows.len() >= MOST_FLOWS {
             flows.retain(|_, held| !held.is_over(now));

@@ -9,10 +9,13 @@ use tokio::time::Instant;
 use tower::{Layer, Service, ServiceExt};
 
 use super::{TotalDeadline, after::Outcome, retry_after};
-use crate::client::{
-    Body, BoxError, ConnectError, ConnectProblem,
-    class::Class,
-    transport::{connection_broke, was_not_processed},
+use crate::{
+    client::{
+        Body, BoxError, ConnectError, ConnectProblem,
+        class::Class,
+        transport::{connection_broke, was_not_processed},
+    },
+    resource::LONGEST_RETRY_AFTER,
 };
 
 /// How often a request is sent again at most.
@@ -23,7 +26,8 @@ const MOST_DIALS: u32 = 3;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 
 /// Sends a request again where that is safe and of use: at most ten times, and not when the pause
-/// would pass the total deadline.
+/// would pass the total deadline. A `Retry-After` of a minute or more is the caller's to wait for: the
+/// caller gets the answer at once.
 ///
 /// | what happened | what is sent again | pause |
 /// | --- | --- | --- |
@@ -168,7 +172,7 @@ fn asked_to_wait(request: &Request<Body>, response: &Response<Body>) -> Option<D
         | StatusCode::GATEWAY_TIMEOUT => changes_nothing(request),
         _ => false,
     };
-    retry_after(response.headers()).filter(|_| safe)
+    retry_after(response.headers()).filter(|pause| safe && *pause < LONGEST_RETRY_AFTER)
 }
 
 pub(super) fn clone(request: &Request<Body>) -> Option<Request<Body>> {
@@ -248,7 +252,9 @@ mod tests {
             (Method::PATCH, 500, Some("1"), (1, 500)),
             (Method::GET, 500, None, (1, 500)),
             (Method::GET, 404, Some("1"), (1, 404)),
-            (Method::GET, 429, Some("181"), (1, 429)),
+            (Method::GET, 503, Some("59"), (2, 200)),
+            (Method::GET, 503, Some("60"), (1, 503)),
+            (Method::GET, 429, Some("86400"), (1, 429)),
             (Method::GET, 429, Some("18446744073709551615"), (1, 429)),
             (
                 Method::GET,

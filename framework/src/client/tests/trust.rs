@@ -1,14 +1,16 @@
 use std::{path::Path, time::Duration};
 
 use k8s_openapi::api::core::v1::ConfigMap;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::{
     everything::Everything,
     server::{Authority, OBJECT, Server, Site, json},
 };
 use crate::{
-    client::{Api, Client, Config},
+    client::{Api, Client, Config, PostParams},
     metrics::Metrics,
+    resource::Object,
 };
 
 fn maps(config: Config) -> Api<ConfigMap> {
@@ -272,4 +274,40 @@ async fn a_server_without_tls_is_told() {
         ),
         "{error}"
     );
+}
+
+#[tokio::test]
+async fn a_server_that_expects_tls_is_named_as_such() {
+    let advice = "begin the cluster's `server` with https://";
+    let pages: [&[u8]; 3] = [
+        // Go's server.
+        b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n",
+        b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n\
+          <html>\r\n<head><title>400 The plain HTTP request was sent to HTTPS port</title></head></html>",
+        // An alert of TLS 1.2: fatal, unexpected message.
+        &[21, 3, 3, 0, 2, 2, 10],
+    ];
+    for page in pages {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let answer = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            stream.read_u8().await.unwrap();
+            stream.write_all(page).await.unwrap();
+            // What follows of the request is read, so that the answer is not lost to a reset.
+            stream.shutdown().await.unwrap();
+            while stream.read_u8().await.is_ok() {}
+        };
+        let config = Config::new(format!("http://{address}").parse().unwrap());
+        let create = async {
+            let client = Client::new(config).unwrap();
+            let maps = Api::<ConfigMap>::namespaced(&client, "default");
+            let map = ConfigMap::named("a");
+            // A write is not sent again, so that one answer is enough.
+            let error = maps.create(&PostParams::default(), &map).await;
+            error.unwrap_err().to_string()
+        };
+        let (error, ()) = tokio::join!(create, answer);
+        assert!(error.ends_with(advice), "{error}");
+    }
 }

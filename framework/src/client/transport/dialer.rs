@@ -10,6 +10,7 @@ use tokio_rustls::TlsConnector;
 
 use super::{
     ConnectError, ConnectProblem, Connector, CurrentTls, Io,
+    cleartext::Cleartext,
     proxy::Via,
     tcp,
     tls::{HTTP1, HTTP2, Tls, of_handshake},
@@ -179,7 +180,7 @@ impl Network {
     async fn dial(&self, protocols: &[&[u8]]) -> Result<Dialled, ConnectProblem> {
         let Some((tls, name)) = &self.tls else {
             return Ok(Dialled {
-                io: self.reach().await?,
+                io: Box::new(Cleartext::new(self.reach().await?)),
                 http2: false,
                 generation: 0,
             });

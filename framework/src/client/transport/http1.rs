@@ -1,21 +1,26 @@
 use std::{
     future::{Future, poll_fn},
     pin::{Pin, pin},
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
     task::{Context, Poll, Waker},
 };
 
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body::{Body as _, Frame};
-use hyper::{
-    body::Incoming,
-    client::conn::{TrySendError, http1},
-};
+use hyper::{body::Incoming, client::conn::http1};
 use hyper_util::rt::TokioIo;
 use tokio::task::unconstrained;
 
-use super::{ConnectProblem, Io, dialer::Dialled};
+use super::{ConnectProblem, Io, dialer::Dialled, lease::Failed};
 use crate::client::{Body, PartWaker};
+
+/// A request fails after so many interim answers (1xx, RFC 9110 section 15.2) before the final one: a server that sends
+/// nothing else would keep the processor busy until the answer's deadline.
+const MOST_INTERIM: u32 = 100;
 
 /// An HTTP/1.1 connection, for one request after the other.
 ///
@@ -75,15 +80,24 @@ impl Http1 {
     /// Sends `request`, whose URI is only path and query, and waits for the head of the answer.
     pub(super) async fn send(
         &mut self,
-        request: Request<Body>,
-    ) -> Result<Response<Incoming>, TrySendError<Request<Body>>> {
+        mut request: Request<Body>,
+    ) -> Result<Response<Incoming>, Box<Failed>> {
+        let interim = Arc::new(AtomicU32::new(0));
+        let counted = interim.clone();
+        hyper::ext::on_informational(&mut request, move |_| {
+            counted.fetch_add(1, Ordering::Relaxed);
+        });
         // It is the driver that answers, within `drive`: to be woken by that would only lead here once more.
         let mut answer = pin!(unconstrained(self.sender.try_send_request(request)));
         let Self { driver, waker, .. } = self;
         poll_fn(|cx| {
             waker.poll(cx, |cx| {
                 drive(driver, cx);
-                let answer = answer.as_mut().poll(&mut nobody());
+                let mut answer = answer.as_mut().poll(&mut nobody()).map_err(Failed::of);
+                if answer.is_pending() && interim.load(Ordering::Relaxed) > MOST_INTERIM {
+                    *driver = None;
+                    answer = Poll::Ready(Err(Failed::interim(MOST_INTERIM)));
+                }
                 answer.map(|answer| (answer, true))
             })
         })

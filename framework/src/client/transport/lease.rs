@@ -27,8 +27,27 @@ const SILENT: Duration = Duration::from_secs(90);
 
 /// A request that failed; `unsent` is the request when nothing of it can have been done.
 pub(super) struct Failed {
-    pub(super) error: hyper::Error,
+    pub(super) error: BoxError,
     pub(super) unsent: Option<Request<Body>>,
+}
+
+impl Failed {
+    pub(super) fn of(mut error: TrySendError<Request<Body>>) -> Box<Self> {
+        let unsent = error.take_message();
+        Box::new(Self {
+            error: error.into_error().into(),
+            unsent,
+        })
+    }
+
+    /// More than `most` interim answers came.
+    pub(super) fn interim(most: u32) -> Box<Self> {
+        let text = format!("the server sent more than {most} interim answers (1xx) and no other");
+        Box::new(Self {
+            error: text.into(),
+            unsent: None,
+        })
+    }
 }
 
 /// Sends `request`, whose URI is only path and query, on a connection of the pool, which has it back when the
@@ -58,7 +77,7 @@ pub(super) async fn send(
                     (response, Hold::Http2(stream))
                 }
                 Err(error) => {
-                    let mut failed = failed(error);
+                    let mut failed = Failed::of(error);
                     if let Some(request) = &mut failed.unsent {
                         // What comes back has to fit a connection of the other kind, too.
                         *request.uri_mut() = uri;
@@ -71,15 +90,14 @@ pub(super) async fn send(
         Taken::Http1(mut connection) => {
             if let Err(error) = connection.ready().await {
                 return Err(Box::new(Failed {
-                    error,
+                    error: error.into(),
                     unsent: Some(request),
                 }));
             }
             pool.name_host(&mut request);
             match connection.send(request).await {
                 Ok(response) => (response, Hold::Http1(connection)),
-                Err(error) => {
-                    let mut failed = failed(error);
+                Err(mut failed) => {
                     if let Some(request) = &mut failed.unsent {
                         request.headers_mut().remove(header::HOST);
                     }
@@ -121,14 +139,6 @@ impl Drop for GivenUp<'_> {
             self.pool.forget(self.class, self.stream);
         }
     }
-}
-
-fn failed(mut error: TrySendError<Request<Body>>) -> Box<Failed> {
-    let unsent = error.take_message();
-    Box::new(Failed {
-        error: error.into_error(),
-        unsent,
-    })
 }
 
 /// What an answer holds on to while it is read.

@@ -1,5 +1,6 @@
 //! From a request to bytes on a connection: opening, TLS and the pool.
 
+mod cleartext;
 mod connect_error;
 mod connection;
 mod connector;

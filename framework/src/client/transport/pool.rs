@@ -117,7 +117,7 @@ impl Shared {
             match failed.unsent {
                 // The connection was dead already; this is safe for writes, too.
                 Some(unsent) if tried < MOST_CONNECTIONS_TRIED => request = unsent,
-                _ => return Err(failed.error.into()),
+                _ => return Err(failed.error),
             }
             tried += 1;
         }

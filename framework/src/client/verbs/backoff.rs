@@ -46,11 +46,15 @@ impl Backoff {
     pub(crate) fn after(&self, tried: u32) -> Duration {
         let times = self.factor.saturating_pow(tried.saturating_sub(1));
         let pause = self.pause.saturating_mul(times).min(self.longest);
-        // Its keys differ each time; that is random enough to spread clients.
-        let random = f64::from((RandomState::new().hash_one(tried) >> 32) as u32);
-        let more = random / f64::from(u32::MAX) * self.jitter.clamp(0.0, 1.0);
+        let more = random_fraction() * self.jitter.clamp(0.0, 1.0);
         pause + pause.mul_f64(more)
     }
+}
+
+/// Between 0 and 1. The keys of the standard library's hash differ each time; that is random enough to spread clients.
+pub(crate) fn random_fraction() -> f64 {
+    let random = f64::from((RandomState::new().hash_one(0) >> 32) as u32);
+    random / f64::from(u32::MAX)
 }
 
 #[cfg(test)]

@@ -7,7 +7,9 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::{
     client::{
         Api, Error, ListParams, ObjectList,
+        call::Call,
         decode::{Shared, decode_list},
+        list_progress::ListProgress,
         offload::offload,
         url::Query,
     },
@@ -88,6 +90,10 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
     /// before the last page came (410), the whole is fetched once more in one piece, as
     /// client-go's pager does.
     ///
+    /// # Errors
+    /// [`Error::NoProgress`] when the server gives a continue token twice, or a hundred pages in a row without a new
+    /// object.
+    ///
     /// ```no_run
     /// # use pilothouse::{client::{Api, Client, Error, ListParams}, k8s::api::core::v1::Pod};
     /// # async fn example(client: Client) -> Result<(), Error> {
@@ -96,11 +102,15 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
     /// # Ok(()) }
     /// ```
     pub async fn list_all(&self, params: &ListParams) -> Result<ObjectList<K>, Error> {
+        let call = self.call("list", None, None);
         let mut page = first_page(params);
         let mut list = self.list(&page).await?;
+        let mut progress = ListProgress::default();
+        check(&call, &mut progress, &list)?;
         while next_page(&mut page, &list) {
             match self.list(&page).await {
                 Ok(next) => {
+                    check(&call, &mut progress, &next)?;
                     list.metadata.continue_ = next.metadata.continue_;
                     list.items.extend(next.items);
                     list.undecodable.extend(next.undecodable);
@@ -126,7 +136,8 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
     /// server keeps a version (five minutes by default) meets [`Error::is_expired`]; pages that
     /// were given out already make a fallback to one whole list impossible here.
     /// [`Status::inconsistent_continue_token`](crate::resource::Status::inconsistent_continue_token)
-    /// may go on from there.
+    /// may go on from there. A list that does not come to its end is [`Error::NoProgress`], as in
+    /// [`list_all`](Self::list_all).
     ///
     /// ```no_run
     /// # use pilothouse::{client::{Api, Error, ListParams}, k8s::api::core::v1::Pod};
@@ -146,14 +157,21 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
     where
         R: Reach,
     {
-        let begin = (self.clone(), Some(first_page(params)));
+        let begin = (
+            self.clone(),
+            Some(first_page(params)),
+            ListProgress::default(),
+        );
         Box::pin(futures_util::stream::unfold(
             begin,
-            |(api, page)| async move {
+            |(api, page, mut progress)| async move {
                 let mut page = page?;
-                let answer = api.list(&page).await;
+                let answer = api.list(&page).await.and_then(|list| {
+                    check(&api.call("list", None, None), &mut progress, &list)?;
+                    Ok(list)
+                });
                 let more = answer.as_ref().is_ok_and(|list| next_page(&mut page, list));
-                Some((answer, (api, more.then_some(page))))
+                Some((answer, (api, more.then_some(page), progress)))
             },
         ))
     }
@@ -207,6 +225,21 @@ fn first_page(params: &ListParams) -> ListParams {
         limit: params.limit.or(Some(PAGE)),
         ..params.clone()
     }
+}
+
+/// Whether the list goes on at all.
+fn check<K: Object>(
+    call: &Call<'_>,
+    progress: &mut ListProgress,
+    page: &ObjectList<K>,
+) -> Result<(), Error> {
+    progress
+        .page::<K, K>(page)
+        .map_err(|reason| Error::NoProgress {
+            verb: call.verb,
+            target: call.target(),
+            reason,
+        })
 }
 
 /// Makes `page` the one after `list`; whether there is one. Only the first request may name a

@@ -11,5 +11,6 @@ mod watch;
 mod write;
 
 pub use backoff::Backoff;
+pub(crate) use backoff::random_fraction;
 pub use retry::retry_on_conflict;
 pub use write::GetOrCreate;

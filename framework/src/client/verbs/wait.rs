@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use serde::{Serialize, de::DeserializeOwned};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::Backoff;
 use crate::{
@@ -13,6 +13,8 @@ use crate::{
 /// After how long the server ends the watch, and the grace after which it counts as broken.
 const WATCH: Duration = Duration::from_secs(300);
 const GRACE: Duration = Duration::from_secs(30);
+/// A watch that lasted for so long did not fail.
+const LASTED: Duration = Duration::from_secs(5);
 
 /// Waiting for a state.
 impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
@@ -50,23 +52,23 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
         // A name that is none would wait for ever.
         self.call("watch", Some(name), None).path()?;
         let fields = String::from(FieldSelector::default().eq("metadata.name", name));
-        let backoff = Backoff {
-            steps: u32::MAX,
-            pause: Duration::from_millis(500),
-            factor: 2,
-            longest: Duration::from_secs(30),
-            jitter: 1.0,
-        };
+        let mut reconnections = self.client().reconnections();
         let mut failures = 0;
         loop {
-            let pause = match self.follow(&fields, &mut failures, &mut met).await {
+            reconnections.begin();
+            let error = match self.follow(&fields, &mut failures, &mut met).await {
                 Ok(object) => return Ok(object),
-                Err(error) if error.is_expired() => Duration::ZERO,
-                Err(error) if error.is_transient() => error.retry_after().unwrap_or_default(),
+                Err(error) if error.is_expired() || error.is_transient() => error,
                 Err(error) => return Err(error),
             };
             failures += 1;
-            sleep(pause.max(backoff.after(failures))).await;
+            let asked = error.retry_after().unwrap_or_default();
+            let pause = asked.max(pause_after(failures));
+            if error.is_connection_failure() {
+                reconnections.pause(pause).await;
+            } else {
+                sleep(pause).await;
+            }
         }
     }
 
@@ -105,6 +107,7 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
             return Err(undecodable("list", object));
         }
         let mut version = list.resource_version().unwrap_or_default().to_owned();
+        let mut short = 0;
         let object = list.items.pop();
         if met(object.as_ref()) {
             return Ok(object);
@@ -112,12 +115,15 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
         loop {
             let params = WatchParams::default().fields(fields).timeout(WATCH);
             let mut events = self.watch(&params.after(&version)).await?;
+            let opened = Instant::now();
             // A silent stream is a broken one: the server ends it in time.
             while let Ok(Some(event)) = timeout(WATCH + GRACE, events.next()).await {
                 let event = event?;
-                *failures = 0;
-                if let Some(newer) = event.resource_version() {
+                if let Some(newer) = event.resource_version()
+                    && newer != version
+                {
                     version = newer.to_owned();
+                    (*failures, short) = (0, 0);
                 }
                 let object = match event {
                     WatchEvent::Added(object) | WatchEvent::Modified(object) => Some(object),
@@ -132,9 +138,25 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
                 }
             }
             // Whatever ends the stream at once must not be asked at once again.
-            sleep(Duration::from_millis(500)).await;
+            if opened.elapsed() >= LASTED {
+                (*failures, short) = (0, 0);
+            }
+            short += 1;
+            sleep(pause_after(short)).await;
         }
     }
+}
+
+/// The pause after so many failures in a row, or after so many watches that ended at once and brought nothing.
+fn pause_after(failures: u32) -> Duration {
+    let backoff = Backoff {
+        steps: u32::MAX,
+        pause: Duration::from_millis(500),
+        factor: 2,
+        longest: Duration::from_secs(30),
+        jitter: 1.0,
+    };
+    backoff.after(failures)
 }
 
 fn undecodable(verb: &'static str, object: Undecodable) -> Error {

@@ -220,6 +220,14 @@ impl<R: Reconciler> Offline<R> {
         Ok(())
     }
 
+    /// Forgets all that the controller remembers of its objects, as if the program was started anew. The objects stay.
+    ///
+    /// A test sees so what a restart writes: [`writes`](Self::writes) is empty after the next reconcile if the
+    /// children are as they were applied.
+    pub fn restart(&self) {
+        self.shared.hub.states.clear();
+    }
+
     /// Deletes an object, as somebody else would: it goes at once, or stays with its deletion begun
     /// while it has finalizers. Tells whether there was one.
     pub fn delete<K: Resource>(&self, name: &str) -> bool {

@@ -2,32 +2,40 @@
 
 use std::{sync::Arc, time::Duration};
 
-use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
 
 use super::world::*;
 use crate::{
     controller::{
         Action, Failure, Sources,
+        applied::{Applied, child_id},
         apply_detached::Claims,
+        call::Outcome,
+        causes::Cause,
         children::Children,
         context::Shared,
         finalizers::Finalizers,
         fingerprints::Fingerprints,
         hub::Hub,
         run::{self, Course},
+        settle::{Ended, settle as ended},
         sources::{Inlet, Own, Wiring, informer},
     },
-    queue::ExponentialBackoff,
-    resource::ApiResource,
+    queue::{ExponentialBackoff, Priority},
+    resource::{ApiResource, ObjectKey},
 };
+
+fn hub(world: &World) -> Hub {
+    let limiter = Box::new(ExponentialBackoff::default());
+    Hub::new("test".into(), "Deployment", limiter, &world.environment())
+}
 
 #[tokio::test(start_paused = true)]
 async fn nothing_is_remembered_of_objects_that_are_gone() {
     let world = World::new();
     let webs = world.kind::<Deployment>();
     let environment = world.environment();
-    let limiter = Box::new(ExponentialBackoff::default());
-    let hub = Arc::new(Hub::new("test".into(), "Deployment", limiter, &environment));
+    let hub = Arc::new(hub(&world));
     let cache = informer(&environment, &ApiResource::of::<Deployment>()).lister();
     let own: Box<dyn Wiring<Deployment>> = Box::new(Own {
         predicate: None,
@@ -90,4 +98,49 @@ async fn nothing_is_remembered_of_objects_that_are_gone() {
         world.cancel.cancel();
     };
     tokio::join!(work, story);
+}
+
+/// Ends a run that applied a child of a new name. Says how many applies are remembered then.
+async fn run_that_applies(hub: &Hub, run: u64, outcome: Outcome) -> usize {
+    let key = named_key("web");
+    hub.states.begin(&key, true);
+    let resource = ApiResource::of::<ConfigMap>();
+    let child = ObjectKey::namespaced("default", &run.to_string());
+    let applied = Applied {
+        written: None,
+        answer: None,
+        run,
+    };
+    hub.states.with(&key, |state| {
+        let id = child_id::<ConfigMap>(&resource, &child);
+        state.applied.insert(id, applied);
+    });
+    hub.ask(key.clone(), Priority::Normal, Cause::Updated);
+    let work = hub.queue.hand().next().await.unwrap();
+    let call = Ended {
+        verb: "reconcile",
+        key: &key,
+        run,
+        exists: true,
+    };
+    if let Some(work) = ended(hub, &call, outcome, work) {
+        hub.queue.hand().done(work);
+    }
+    let remembered = hub.states.with(&key, |state| state.applied.len());
+    remembered.unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_applies_of_older_runs_are_forgotten_but_for_those_of_the_last_success() {
+    let hub = hub(&World::new());
+    for run in 1..=3 {
+        let done = Outcome::Done(Action::wait());
+        assert_eq!(run_that_applies(&hub, run, done).await, 1);
+    }
+    for run in 4..=6 {
+        let failed = Outcome::Failed(Failure::new("on purpose"));
+        assert_eq!(run_that_applies(&hub, run, failed).await, 2);
+    }
+    let done = Outcome::Done(Action::wait());
+    assert_eq!(run_that_applies(&hub, 7, done).await, 1);
 }

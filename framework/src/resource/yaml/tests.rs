@@ -121,6 +121,25 @@ fn a_text_can_neither_nest_nor_repeat_itself_without_end() {
 }
 
 #[test]
+fn the_deepest_document_needs_no_large_stack() {
+    // As the threads of a runtime have it.
+    let small = std::thread::Builder::new().stack_size(2 << 20);
+    let checked = small.spawn(|| {
+        for (open, close) in [("[", "]"), ("{a: ", "}"), ("[{a: ", "}]"), ("&x [", "]")] {
+            let levels = 128 / open.matches(['[', '{']).count();
+            let text = format!("{}1{}", open.repeat(levels), close.repeat(levels));
+            let node = read(&text, true).unwrap();
+            assert_eq!(node.clone(), node);
+            let json = node.to_json().unwrap();
+            assert_eq!(from_str::<Value>(&text).unwrap(), json);
+            assert_eq!(from_str::<Value>(&to_yaml([&json]).unwrap()).unwrap(), json);
+            assert!(!format!("{json:#?} {node:#?}").is_empty());
+        }
+    });
+    checked.unwrap().join().unwrap();
+}
+
+#[test]
 fn a_path_leads_to_its_line() {
     let text = "a:\n  b:\n  - c\n  -\n    d: 1\n    d: 2\nx: &x\n  w: 1\nz: *x\n";
     let root = read(text, false).unwrap();

@@ -6,6 +6,7 @@ use crate::schema::error::{FieldError, FieldErrorKind};
 use crate::schema::node::{ListType, MapType, Node, Schema, SchemaType};
 use crate::schema::path::FieldPath;
 use crate::schema::rules::Rule;
+use crate::stack;
 
 /// The longest message a `messageExpression` may make, in bytes.
 const MAX_MESSAGE: usize = 5 * 1024;
@@ -17,6 +18,10 @@ pub(in crate::schema) fn validate(
     old: Option<&Json>,
     errors: &mut Vec<FieldError>,
 ) {
+    stack::large(|| validate_here(schema, object, old, errors));
+}
+
+fn validate_here(schema: &Schema, object: &Json, old: Option<&Json>, errors: &mut Vec<FieldError>) {
     let node = schema.node();
     if node.rules.is_empty() {
         walk(node, object, old, &FieldPath::Root, errors);
@@ -42,7 +47,7 @@ pub(in crate::schema) fn validate_part(
     at: &FieldPath<'_>,
     errors: &mut Vec<FieldError>,
 ) {
-    walk(schema.node(), value, None, at, errors);
+    stack::large(|| walk(schema.node(), value, None, at, errors));
 }
 
 fn text_node() -> Node {

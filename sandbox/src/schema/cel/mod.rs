@@ -19,6 +19,8 @@ use std::sync::{Arc, LazyLock};
 
 use cel::Env;
 
+use crate::stack;
+
 pub(crate) use cel::Program;
 pub(super) use evaluate::{validate, validate_part};
 pub(super) use fields::check_fields;
@@ -29,37 +31,23 @@ fn env() -> &'static Arc<Env> {
     &ENV
 }
 
-/// The longest source that is compiled, in bytes.
+/// The longest source that is compiled, in bytes. A chain of operators is a tree as deep as it is long.
 const LONGEST: usize = 32 * 1024;
-/// Up to here a source cannot be nested deeper than any stack bears.
-const SHORT: usize = 1024;
-/// Enough for the deepest tree that the longest source can make.
-const STACK: usize = 256 * 1024 * 1024;
 
 /// Compiles an expression over `self` and `oldSelf`.
 ///
 /// Unknown variables and functions are refused here, by name: at evaluation it would be too late, and a rule that is
 /// never evaluated would look as if it held. Everything that walks an expression is recursive, so that deep ones are refused too.
+/// That they are deep shows when they have been parsed, which takes a large stack however short they are: in a debug build
+/// a pair of parentheses takes 170 KB.
 pub(super) fn compile(source: &str) -> Result<Program, String> {
-    if source.len() <= SHORT {
-        return compile_here(source);
-    }
     if source.len() > LONGEST {
         return Err(format!(
             "compilation failed: expression of {} bytes is longer than {LONGEST}",
             source.len()
         ));
     }
-    // A chain of operators is a tree as deep as it is long, made and dropped before its depth can be known.
-    std::thread::scope(|scope| {
-        let compiler = std::thread::Builder::new().stack_size(STACK);
-        let compiler = compiler.spawn_scoped(scope, || compile_here(source));
-        let compiled = compiler.map(std::thread::ScopedJoinHandle::join);
-        match compiled {
-            Ok(Ok(compiled)) => compiled,
-            _ => Err("compilation failed: the compiler could not run".into()),
-        }
-    })
+    stack::large(|| compile_here(source))
 }
 
 fn compile_here(source: &str) -> Result<Program, String> {

@@ -236,3 +236,40 @@ fn old_values_are_only_used_where_they_can_be_told_apart() {
         "s.properties[spec].items.x-kubernetes-validations[0].rule: Invalid value: \"self == oldSelf\": oldSelf cannot be used on the uncorrelatable portion of the schema within s.properties[spec]"
     );
 }
+
+#[test]
+fn a_rule_of_any_depth_is_compiled_and_evaluated_on_a_small_stack() {
+    let around = |open: &str, close: &str, levels: usize| {
+        format!("{}true{}", open.repeat(levels), close.repeat(levels))
+    };
+    let held = [
+        around("(", ")", 12),
+        around("(", ")", 90),
+        around("[1].all(x, ", ")", 20),
+        around("!!", "", 40),
+        format!("1{} > 0", "+1".repeat(120)),
+        format!("true{}", " && true".repeat(1_000)),
+        format!("{}true", "false ? false : ".repeat(60)),
+    ];
+    let refused = [
+        around("(", ")", 16_000),
+        around("[", "]", 16_000),
+        around("{1: ", "}", 6_000),
+        around("[1].all(x, ", ")", 2_000),
+        format!("1{} > 0", "+1".repeat(16_000)),
+        format!("self{}", ".a".repeat(16_000)),
+        format!("{}true", "false ? false : ".repeat(2_000)),
+        format!("{}true", "!-".repeat(16_000)),
+    ];
+    // As the threads of a runtime have it.
+    let small = std::thread::Builder::new().stack_size(2 << 20);
+    let checked = small.spawn(move || {
+        for rule in held {
+            assert_eq!(holds(&rule), Ok(true), "{rule:.100}");
+        }
+        for rule in refused {
+            assert!(holds(&rule).is_err(), "{rule:.100}");
+        }
+    });
+    checked.unwrap().join().unwrap();
+}

@@ -1,18 +1,22 @@
 use minicbor::{Decoder, data::Type};
 
-use super::{CborError, DEEPEST};
+use super::CborError;
 use crate::client::BoxError;
 
 /// Finds the end of the first item of a sequence (RFC 8742) while it comes in.
 ///
-/// It keeps its place, so that an item that comes in a thousand pieces is looked at once.
+/// It keeps its place, so that an item that comes in a thousand pieces is looked at once. The item may be nested to any
+/// depth; each level takes four bytes of memory.
 #[derive(Default)]
 pub(crate) struct Items {
     /// Up to here the item has been looked at; no header begins before.
     seen: usize,
-    /// How many items are missing in each open array and map; `None` when a break ends it.
-    open: Vec<Option<u64>>,
+    /// How many items are missing in each open array and map, or [`INDEFINITE`].
+    open: Vec<u32>,
 }
+
+/// A break ends the array or map.
+const INDEFINITE: u32 = u32::MAX;
 
 impl Items {
     /// Where the item ends, or `None` when its end is not there yet.
@@ -53,7 +57,7 @@ impl Items {
                 Type::Break => {
                     decoder.set_position(self.seen + 1);
                     match self.open.pop() {
-                        Some(None) => true,
+                        Some(INDEFINITE) => true,
                         _ => return Err(CborError::Malformed("a break where nothing is open")),
                     }
                 }
@@ -79,13 +83,18 @@ impl Items {
 
     /// Opens an array or a map; tells whether it is whole, being empty.
     fn begin(&mut self, items: Option<u64>) -> Result<bool, CborError> {
-        if items == Some(0) {
-            return Ok(true);
-        }
-        if self.open.len() >= DEEPEST {
-            return Err(CborError::Malformed("it is nested too deep"));
-        }
-        self.open.push(items);
+        let missing = match items {
+            Some(0) => return Ok(true),
+            // No frame is so long that it holds them.
+            Some(items) => u32::try_from(items)
+                .ok()
+                .filter(|items| *items != INDEFINITE)
+                .ok_or(CborError::Malformed(
+                    "an array or map of 4 294 967 295 items or more",
+                ))?,
+            None => INDEFINITE,
+        };
+        self.open.push(missing);
         Ok(false)
     }
 
@@ -93,12 +102,12 @@ impl Items {
     fn is_last(&mut self) -> bool {
         while let Some(last) = self.open.last_mut() {
             match last {
-                Some(left) if *left <= 1 => drop(self.open.pop()),
-                Some(left) => {
+                INDEFINITE => return false,
+                0 | 1 => drop(self.open.pop()),
+                left => {
                     *left -= 1;
                     return false;
                 }
-                None => return false,
             }
         }
         true

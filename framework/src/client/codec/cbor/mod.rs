@@ -6,6 +6,8 @@
 //! * The tag 55799 ("this is CBOR") stands before a document and is stepped over wherever it is.
 //!   Other tags say nothing; big numbers, NaN and infinity are errors, as they have no JSON.
 //! * Arrays and maps may have an indefinite length; written ones have a definite one.
+//! * Items are stepped over at any depth of nesting, and read in the outermost 127 levels of a document. Go's side writes
+//!   up to 10 000 levels.
 //!
 //! So whatever a type reads from and writes to JSON it reads from and writes to CBOR.
 //!
@@ -30,8 +32,6 @@ pub(crate) use items::Items;
 use reader::Reader;
 use writer::Writer;
 
-/// How many arrays and maps may be within each other, as serde_json has it.
-const DEEPEST: usize = 127;
 /// The tag 55799, which says: this is CBOR.
 const SELF_DESCRIBED: [u8; 3] = [0xd9, 0xd9, 0xf7];
 /// The name under which a part of a document is asked for as its bytes.

@@ -11,9 +11,8 @@ use serde::{
     forward_to_deserialize_any,
 };
 
-use super::{
-    super::trail::Trail, CborError, DEEPEST, RAW, key_reader::KeyReader, variant::Variant,
-};
+use super::{super::trail::Trail, CborError, RAW, key_reader::KeyReader, variant::Variant};
+use crate::resource::{DEEPEST, TOO_DEEP};
 
 /// Reads CBOR into whatever reads JSON.
 pub(super) struct Reader<'de> {
@@ -144,7 +143,7 @@ impl<'de> Reader<'de> {
         self.levels = self
             .levels
             .checked_sub(1)
-            .ok_or(CborError::Malformed("it is nested too deep"))?;
+            .ok_or_else(|| CborError::custom(TOO_DEEP))?;
         let value = read(self)?;
         self.levels += 1;
         Ok(value)

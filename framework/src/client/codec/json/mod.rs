@@ -5,7 +5,6 @@ mod tests;
 
 use std::cell::RefCell;
 
-use outline::DEEPEST;
 use reader::Reader;
 use serde::{Deserialize, Serialize, de::DeserializeSeed};
 use serde_json::{Value, error::Category, value::RawValue};
@@ -19,6 +18,8 @@ pub(crate) use outline::Outline;
 ///
 /// What comes out has no spare room: the lists of a Pod would have 5 KB of it otherwise, since a reader that sees a list
 /// for the first time has to let it grow. What has no outline is not JSON, or extreme: `serde_json` says what is wrong.
+///
+/// A value is stepped over at any depth of nesting. It is read if it is in the outermost 127 levels of the document.
 #[derive(Clone, Copy)]
 pub(crate) struct Json;
 
@@ -103,7 +104,7 @@ fn not_outlined(text: &str) -> String {
     match wrong {
         Ok(()) => "not JSON".to_owned(),
         Err((_, error)) if error.to_string().starts_with("recursion limit exceeded") => {
-            format!("nested deeper than {DEEPEST} lists and maps")
+            "not JSON: the error lies within more than 127 lists and maps".to_owned()
         }
         // A point alone is the root, and a question mark a key that breaks off.
         Err((path, error)) => at(

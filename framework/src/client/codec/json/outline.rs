@@ -1,9 +1,15 @@
 //! The outline of a JSON text: where each value begins and ends, found in one pass.
+//!
+//! Values may be nested to any depth: the end of each is found without recursion. Marks are made for the outermost
+//! [`DEEPEST`] levels only, so that a reader along them needs a bounded stack.
+
+use crate::resource::DEEPEST;
 
 /// A value, or the key of an entry. A list or a map has two: the second tells its extent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
-    /// Where it begins in the text; of a string that is its quote. Of an extent: how many items or entries there are.
+    /// Where it begins in the text; of a string that is its quote. Of an extent: how many items or entries there are,
+    /// or [`TOO_DEEP`].
     pub(super) at: u32,
     /// Of a string, the place of its closing quote, with [`ESCAPED`] if there is a backslash in it. Of a list or a map,
     /// the first mark behind it. Of anything else, and of an extent, where the text of it ends.
@@ -13,8 +19,8 @@ pub(super) struct Mark {
 /// The string has to be unescaped.
 pub(super) const ESCAPED: u32 = 1 << 31;
 
-/// So deep may lists and maps lie in each other, as in `serde_json`.
-pub(super) const DEEPEST: usize = 127;
+/// The list or map lies deeper than [`DEEPEST`]. Nothing in it has a mark.
+pub(super) const TOO_DEEP: u32 = u32::MAX;
 
 /// The marks of one text after the other, in the same memory.
 #[derive(Default)]
@@ -35,7 +41,7 @@ impl Outline {
     /// Makes the marks of `text`, in its order.
     ///
     /// There are none if `text` is not one JSON value, but for halves of surrogate pairs, which only who reads the string
-    /// notices, and for what is not UTF-8; or if it is larger or deeper than this reader takes.
+    /// notices, and for what is not UTF-8; or if it is larger than this reader takes.
     pub(super) fn make(&mut self, text: &[u8]) {
         self.marks.clear();
         self.open.clear();
@@ -83,11 +89,11 @@ impl Scan<'_> {
             match self.next()? {
                 b'"' => self.string()?,
                 begin @ (b'{' | b'[') => {
-                    if outer.len() + usize::from(within.is_some()) == DEEPEST {
-                        return None;
-                    }
+                    let level = outer.len() + usize::from(within.is_some());
                     let mut open = self.open(begin == b'{');
-                    if self.next()? == open.end() {
+                    if level == DEEPEST {
+                        self.step_over(open)?;
+                    } else if self.next()? == open.end() {
                         self.close(open);
                     } else {
                         self.begin(&mut open)?;
@@ -113,6 +119,59 @@ impl Scan<'_> {
                 }
                 self.close(*open);
                 within = outer.pop();
+            }
+        }
+    }
+
+    /// The rest of a list or map whose content nobody can read. The content may be nested to any depth, and takes one
+    /// byte of memory for each level.
+    #[cold]
+    fn step_over(&mut self, mut outermost: Open) -> Option<()> {
+        let marks = self.marks.len();
+        // The brackets that are missing.
+        let mut ends = vec![outermost.end()];
+        let mut has_begun = true;
+        loop {
+            let end = *ends.last()?;
+            if has_begun && self.next()? == end {
+                has_begun = false;
+            } else {
+                let mut item = Open {
+                    is_map: end == b'}',
+                    ..outermost
+                };
+                self.begin(&mut item)?;
+                let first = self.next()?;
+                has_begun = matches!(first, b'{' | b'[');
+                match first {
+                    b'{' => ends.push(b'}'),
+                    b'[' => ends.push(b']'),
+                    b'"' => self.string()?,
+                    _ => self.scalar()?,
+                }
+                self.marks.truncate(marks);
+                if has_begun {
+                    self.at += 1;
+                    continue;
+                }
+            }
+            // A value is complete, or the present list or map ends.
+            loop {
+                let next = self.next()?;
+                if next == b',' {
+                    self.at += 1;
+                    break;
+                }
+                if next != *ends.last()? {
+                    return None;
+                }
+                ends.pop();
+                if ends.is_empty() {
+                    outermost.count = TOO_DEEP;
+                    self.close(outermost);
+                    return Some(());
+                }
+                self.at += 1;
             }
         }
     }

@@ -19,8 +19,9 @@ use serde_json::{Error, Number, de::StrRead};
 
 use super::{
     super::trail::Trail,
-    outline::{ESCAPED, Mark, is_number},
+    outline::{self, ESCAPED, Mark, is_number},
 };
+use crate::resource::TOO_DEEP;
 
 /// By this name `serde_json` asks for the text of a value.
 const RAW: &str = "$serde_json::private::RawValue";
@@ -174,6 +175,9 @@ impl<'de, 'a> Reader<'de, 'a> {
         visit: impl FnOnce(&mut Elements<'_, 'de, 'a>) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let count = self.extent()?.at;
+        if count == outline::TOO_DEEP {
+            return Err(too_deep());
+        }
         self.next += 2;
         let mut elements = Elements {
             count,
@@ -187,6 +191,12 @@ impl<'de, 'a> Reader<'de, 'a> {
         self.next = mark.end as usize;
         Ok(value)
     }
+}
+
+/// The content of the list or map has no outline.
+#[cold]
+fn too_deep() -> Error {
+    Error::custom(TOO_DEEP)
 }
 
 /// The outline does not fit the text, which cannot be.

@@ -14,7 +14,7 @@ use serde::{
 use serde_json::{Error, Value, error::Category, value::RawValue};
 
 use super::{Json, Outline, Reader, at};
-use crate::client::codec::Codec;
+use crate::{client::codec::Codec, resource::TOO_DEEP};
 
 /// Each way in which a type may ask for a value.
 #[derive(Debug, Deserialize, PartialEq)]
@@ -400,10 +400,9 @@ fn the_reason_tells_what_is_wrong() {
         assert_eq!(reason::<Choice>(text), found);
     }
     let deep = format!("{{\"a\": {}{}}}", "[".repeat(127), "]".repeat(127));
-    assert_eq!(
-        reason::<Value>(&deep),
-        "nested deeper than 127 lists and maps"
-    );
+    let found = reason::<Value>(&deep);
+    let place = format!("a{}…", "[0]".repeat(31));
+    assert_eq!(found, at(&place, TOO_DEEP.to_owned()));
     // Only the string itself was looked at, so its line is not told.
     assert_eq!(
         reason::<Vec<String>>("[\"\",\n \"\\ud800\"]"),

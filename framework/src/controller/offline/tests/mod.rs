@@ -1,4 +1,5 @@
 mod lifetime;
+mod restart;
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Five controllers and thousands of objects over servers that fail, for ten minutes of the paused
 //! clock. The controllers are as a user writes them: each applies a child by its `Context`.
 //!
-//! By default with 500 objects; `PILOTHOUSE_LOAD=10000` says how many (as `.ci/run full` does), `PILOTHOUSE_SEED` what happens
+//! By default with 500 objects; `PILOTHOUSE_LOAD=10000` says how many (as the shard `load` of `.ci/run long` does), `PILOTHOUSE_SEED` what happens
 //! to them.
 
 mod requests;

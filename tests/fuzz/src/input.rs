@@ -1,0 +1,112 @@
+//! How an input is taken apart.
+
+use std::fmt;
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error, MapAccess, SeqAccess, Visitor},
+};
+
+/// The byte between the parts of an input. It is in no UTF-8 text.
+const BETWEEN: u8 = 0xff;
+
+/// The parts of an input; the last has the rest.
+pub(crate) fn parts<const N: usize>(data: &[u8]) -> [&[u8]; N] {
+    let mut all = data.splitn(N, |byte| *byte == BETWEEN);
+    std::array::from_fn(|_| all.next().unwrap_or_default())
+}
+
+/// All parts of an input.
+pub(crate) fn all_parts(data: &[u8]) -> impl Iterator<Item = &[u8]> {
+    data.split(|byte| *byte == BETWEEN)
+}
+
+/// The first byte, which chooses between forms of a target, and the rest.
+pub(crate) fn choice(data: &[u8]) -> (u8, &[u8]) {
+    match data {
+        [first, rest @ ..] => (*first, rest),
+        [] => (0, data),
+    }
+}
+
+/// How deep the lists and maps of a JSON text lie in each other, counted by their brackets, those in strings included.
+pub(crate) fn depth(text: &[u8]) -> usize {
+    let (mut depth, mut deepest) = (0usize, 0);
+    for byte in text {
+        match byte {
+            b'[' | b'{' | b'(' => depth += 1,
+            b']' | b'}' | b')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+    }
+    deepest
+}
+
+/// The reference reads to this depth.
+pub(crate) const DEEPEST: usize = 120;
+
+/// Any JSON in which no map has a key twice: what such a key means is up to the reader.
+pub(crate) struct Unique;
+
+impl Unique {
+    pub(crate) fn is(text: &[u8]) -> bool {
+        serde_json::from_slice::<Self>(text).is_ok()
+    }
+}
+
+impl<'de> Deserialize<'de> for Unique {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(UniqueVisitor)
+    }
+}
+
+struct UniqueVisitor;
+
+impl<'de> Visitor<'de> for UniqueVisitor {
+    type Value = Unique;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Unique, E> {
+        Ok(Unique)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Unique, E> {
+        Ok(Unique)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Unique, E> {
+        Ok(Unique)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Unique, E> {
+        Ok(Unique)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Unique, E> {
+        Ok(Unique)
+    }
+
+    fn visit_unit<E>(self) -> Result<Unique, E> {
+        Ok(Unique)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Unique, A::Error> {
+        while items.next_element::<Unique>()?.is_some() {}
+        Ok(Unique)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Unique, A::Error> {
+        let mut keys = std::collections::BTreeSet::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            if !keys.insert(key) {
+                return Err(A::Error::custom("a key that is there twice"));
+            }
+            entries.next_value::<Unique>()?;
+        }
+        Ok(Unique)
+    }
+}

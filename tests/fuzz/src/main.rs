@@ -1,0 +1,21 @@
+//! Fuzz targets for everything that reads bytes from outside.
+//!
+//! `tests/fuzz/README.md` tells how to run them. One program holds all targets, because it is linked once then: the
+//! variable `PILOTHOUSE_FUZZ_TARGET` names the target that runs.
+//!
+//! Without `--cfg pilothouse_fuzz` the program is built for lints only, and does nothing but print the names of the targets.
+#![cfg_attr(pilothouse_fuzz, no_main)]
+
+mod answers;
+mod input;
+mod targets;
+
+#[cfg(pilothouse_fuzz)]
+libfuzzer_sys::fuzz_target!(init: targets::choose(), |data: &[u8]| targets::run(data));
+
+#[cfg(not(pilothouse_fuzz))]
+fn main() {
+    for (name, _) in targets::ALL {
+        println!("{name}");
+    }
+}

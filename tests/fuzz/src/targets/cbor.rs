@@ -1,0 +1,113 @@
+//! The CBOR reader reads what `cbor4ii` reads, as the JSON that Kubernetes shows of it, and what the writer writes.
+
+use cbor4ii::core::{Value as Item, dec::Reference};
+use pilothouse::{
+    client::{Api, PostParams},
+    k8s::api::core::v1::Pod,
+    resource::{ApiResource, DynamicObject},
+};
+use serde_json::{Map, Value};
+
+use crate::{
+    answers::{Answer, client, echo, now},
+    input,
+};
+
+pub(crate) fn run(data: &[u8]) {
+    let ours = value(data);
+    if let Some(theirs) = reference(data) {
+        assert_eq!(ours.as_ref(), Some(&theirs), "cbor4ii reads it");
+    }
+    let Some(ours) = ours else {
+        return;
+    };
+    // A type reads the same from CBOR and from the JSON of it.
+    let text = ours.to_string();
+    if let Ok(expected) = serde_json::from_str::<Pod>(&text) {
+        if input::Unique::is(text.as_bytes()) {
+            let found = now(api(Answer::cbor(data)).get_subresource::<Pod>("a", "b"));
+            assert_eq!(found.ok(), Some(expected));
+        }
+    }
+    let (client, sent) = echo();
+    let api = Api::<DynamicObject>::of(&client, ApiResource::of::<Pod>(), Some("n"));
+    let params = PostParams::default();
+    let back = now(api.create_subresource::<Value, Value>("a", "b", &params, &ours));
+    assert_eq!(back.ok().as_ref(), Some(&ours), "what was written");
+    let sent = sent.lock().expect("nobody panics with it").clone();
+    assert_eq!(
+        reference(&sent),
+        Some(ours),
+        "cbor4ii reads what was written"
+    );
+}
+
+fn api(answer: Answer) -> Api<DynamicObject> {
+    let pods = ApiResource::of::<Pod>();
+    Api::of(&client(answer), pods, Some("n")).with_managed_fields()
+}
+
+/// What our reader makes of CBOR.
+pub(crate) fn value(data: &[u8]) -> Option<Value> {
+    now(api(Answer::cbor(data)).get_subresource("a", "b")).ok()
+}
+
+/// What `cbor4ii` makes of it, shown as Kubernetes shows it in JSON; `None` if that cannot be told.
+fn reference(data: &[u8]) -> Option<Value> {
+    let mut reader = cbor4ii::core::utils::SliceReader::new(data);
+    let item = <Item as cbor4ii::core::dec::Decode>::decode(&mut reader).ok()?;
+    match cbor4ii::core::dec::Read::fill(&mut reader, 1).ok()? {
+        Reference::Long([]) | Reference::Short([]) => show(&item, None, 0),
+        _ => None,
+    }
+}
+
+fn show(item: &Item, later: Option<u64>, depth: usize) -> Option<Value> {
+    if depth > input::DEEPEST {
+        return None;
+    }
+    Some(match item {
+        Item::Null => Value::Null,
+        Item::Bool(value) => Value::Bool(*value),
+        Item::Integer(value) => match (u64::try_from(*value), i64::try_from(*value)) {
+            (Ok(value), _) => value.into(),
+            (_, Ok(value)) => value.into(),
+            _ => return None,
+        },
+        Item::Float(value) => serde_json::Number::from_f64(*value)?.into(),
+        Item::Text(text) => text.clone().into(),
+        Item::Bytes(bytes) => text(bytes, later)?.into(),
+        Item::Array(items) => {
+            let items = items.iter().map(|item| show(item, None, depth + 1));
+            Value::Array(items.collect::<Option<_>>()?)
+        }
+        Item::Map(pairs) => {
+            let mut map = Map::new();
+            for (key, value) in pairs {
+                let Value::String(key) = show(key, None, depth + 1)? else {
+                    return None;
+                };
+                // What a key means that is there twice is up to the reader.
+                if map.insert(key, show(value, None, depth + 1)?).is_some() {
+                    return None;
+                }
+            }
+            Value::Object(map)
+        }
+        Item::Tag(2 | 3, _) => return None,
+        Item::Tag(tag @ 21..=23, item) => show(item, Some(*tag), depth + 1)?,
+        Item::Tag(_, item) => show(item, later, depth + 1)?,
+        _ => return None,
+    })
+}
+
+fn text(bytes: &[u8], later: Option<u64>) -> Option<String> {
+    use base64::Engine;
+    use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+    match later {
+        Some(21) => Some(URL_SAFE_NO_PAD.encode(bytes)),
+        Some(22) => Some(STANDARD.encode(bytes)),
+        Some(_) => Some(bytes.iter().map(|byte| format!("{byte:02x}")).collect()),
+        None => String::from_utf8(bytes.to_vec()).ok(),
+    }
+}

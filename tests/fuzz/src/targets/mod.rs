@@ -1,0 +1,63 @@
+//! One module for each target.
+
+mod apply;
+mod cbor;
+mod discovery;
+mod frames;
+mod json;
+mod kubeconfig;
+mod list;
+mod metrics;
+mod patch;
+mod requests;
+mod schema;
+mod selector;
+mod status;
+mod values;
+mod watch;
+mod yaml;
+
+/// A target: its name, and what it does with an input. It panics when a property does not hold.
+pub(crate) type Target = (&'static str, fn(&[u8]));
+
+/// All targets.
+pub(crate) const ALL: &[Target] = &[
+    ("apply", apply::run),
+    ("cbor", cbor::run),
+    ("discovery", discovery::run),
+    ("frames", frames::run),
+    ("json", json::run),
+    ("kubeconfig", kubeconfig::run),
+    ("list", list::run),
+    ("metrics", metrics::run),
+    ("patch", patch::run),
+    ("requests", requests::run),
+    ("schema", schema::run),
+    ("selector", selector::run),
+    ("status", status::run),
+    ("values", values::run),
+    ("watch", watch::run),
+    ("yaml", yaml::run),
+];
+
+#[cfg(pilothouse_fuzz)]
+static CHOSEN: std::sync::OnceLock<fn(&[u8])> = std::sync::OnceLock::new();
+
+/// Notes the target that the environment names.
+#[cfg(pilothouse_fuzz)]
+pub(crate) fn choose() {
+    let wanted = std::env::var("PILOTHOUSE_FUZZ_TARGET").unwrap_or_default();
+    let target = ALL.iter().find(|(name, _)| *name == wanted);
+    let Some((_, run)) = target else {
+        let names: Vec<_> = ALL.iter().map(|(name, _)| *name).collect();
+        eprintln!("PILOTHOUSE_FUZZ_TARGET must be one of: {}", names.join(" "));
+        std::process::exit(2);
+    };
+    CHOSEN.get_or_init(|| *run);
+}
+
+/// Runs the target on an input.
+#[cfg(pilothouse_fuzz)]
+pub(crate) fn run(data: &[u8]) {
+    CHOSEN.get().expect("`choose` runs first")(data);
+}

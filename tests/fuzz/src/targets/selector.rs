@@ -1,0 +1,50 @@
+//! What a selector is written as is read as the same selector, and it means the same.
+
+use std::collections::BTreeMap;
+
+use pilothouse::resource::{FieldSelector, Selector};
+
+use crate::input;
+
+pub(crate) fn run(data: &[u8]) {
+    let [text, labels] = input::parts(data);
+    let (Ok(text), Ok(labels)) = (str::from_utf8(text), str::from_utf8(labels)) else {
+        return;
+    };
+    let pairs = labels.split('\n').filter_map(|line| line.split_once('='));
+    let labels: BTreeMap<_, _> = pairs.map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
+    if let Ok(selector) = text.parse::<Selector>() {
+        selector
+            .check()
+            .expect("what is read is what a server takes");
+        let written = selector.to_string();
+        let again: Selector = written.parse().unwrap_or_else(|e| panic!("{written}: {e}"));
+        assert_eq!(again, selector, "{written}");
+        assert_eq!(again.matches(&labels), selector.matches(&labels));
+    }
+    if let Ok(selector) = text.parse::<FieldSelector>() {
+        let written = selector.to_string();
+        let again: FieldSelector = written.parse().unwrap_or_else(|e| panic!("{written}: {e}"));
+        assert_eq!(again, selector, "{written}");
+    }
+    // One that is put together is read as itself, or refused.
+    let mut together = Selector::default();
+    let mut fields = FieldSelector::default();
+    for (key, value) in &labels {
+        together = together.eq(key, value).none_of(key, [value, text]);
+        fields = fields.eq(key, value).not_eq(text, value);
+    }
+    match together.check() {
+        Ok(()) => assert_eq!(together.to_string().parse().ok().as_ref(), Some(&together)),
+        Err(_) => assert!(
+            together.to_string().parse::<Selector>().is_err(),
+            "{together}"
+        ),
+    }
+    // A field's name is written as it is, so that only those that are names can be read again.
+    let is_name =
+        |name: &str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '.');
+    if is_name(text) && labels.keys().all(|key| is_name(key)) {
+        assert_eq!(fields.to_string().parse().ok().as_ref(), Some(&fields));
+    }
+}

@@ -1,0 +1,123 @@
+//! Small values that stand in texts: quantities, JSON paths, sets of fields, the times of certificates, queries of health checks.
+
+use pilothouse::health::Query;
+use pilothouse_sandbox::{
+    apply::{FieldSet, PathElement},
+    builtin::canonical_quantity,
+    table::{JsonPath, human_duration},
+};
+use serde_json::Value;
+
+use crate::input;
+
+/// The file that is shipped: it is no part of the public interface.
+#[path = "../../../../framework/src/client/stack/exec/validity.rs"]
+mod validity;
+
+pub(crate) fn run(data: &[u8]) {
+    let (form, rest) = input::choice(data);
+    let text = str::from_utf8(rest);
+    match (form % 6, text) {
+        (0, Ok(text)) => quantity(text),
+        (1, Ok(text)) => json_path(text),
+        (2, Ok(text)) => field_set(text),
+        (3, _) => certificate(rest),
+        (4, Ok(text)) => health(text),
+        (5, _) => duration(rest),
+        _ => {}
+    }
+}
+
+/// The form that a server gives back is the form of itself, and the same for both signs.
+fn quantity(text: &str) {
+    let Some(canonical) = canonical_quantity(text) else {
+        return;
+    };
+    let again = canonical_quantity(&canonical);
+    assert_eq!(again.as_ref(), Some(&canonical), "of {text}");
+    let unsigned = text.trim().trim_start_matches(['+', '-']);
+    if let Some(positive) = canonical_quantity(unsigned) {
+        let is_negative = text.trim().starts_with('-') && positive != "0";
+        let expected = if is_negative {
+            format!("-{positive}")
+        } else {
+            positive
+        };
+        assert_eq!(canonical, expected, "of {text}");
+    }
+}
+
+/// A path finds nothing but what is in the document.
+fn json_path(text: &str) {
+    let [path, document] = match text.split_once('\n') {
+        Some((path, document)) => [path, document],
+        None => [text, "{\"a\":[{\"b\":1},[2,3]],\"c\":{\"d.e\":null}}"],
+    };
+    let (Ok(path), Ok(document)) = (
+        JsonPath::parse(path),
+        serde_json::from_str::<Value>(document),
+    ) else {
+        return;
+    };
+    let found = path.find(&document);
+    assert_eq!(found.first().copied(), path.first(&document));
+    let whole = document.to_string();
+    for value in found.iter().take(100) {
+        assert!(whole.contains(&value.to_string()));
+    }
+}
+
+/// A set of fields is written as what it is read from, and sets follow the laws of sets.
+fn field_set(text: &str) {
+    if let Some(element) = PathElement::decode(text) {
+        let again = PathElement::decode(&element.encode());
+        assert_eq!(again.as_ref(), Some(&element));
+    }
+    let (one, other) = text.split_once('\n').unwrap_or((text, "{}"));
+    let read = |text: &str| FieldSet::from_json(&serde_json::from_str(text).ok()?).ok();
+    let (Some(one), Some(other)) = (read(one), read(other)) else {
+        return;
+    };
+    assert_eq!(FieldSet::from_json(&one.to_json()).as_ref(), Ok(&one));
+    assert_eq!(one.len(), one.paths().len());
+    let both = one.union(&other);
+    let common = one.intersection(&other);
+    assert_eq!(both, other.union(&one));
+    assert_eq!(common, other.intersection(&one));
+    assert_eq!(one.difference(&other).union(&common), one);
+    assert!(one.paths().iter().all(|path| both.contains(path)));
+    assert!(
+        common
+            .paths()
+            .iter()
+            .all(|path| one.contains(path) && other.contains(path))
+    );
+    assert!(one.difference(&one).is_empty());
+}
+
+/// The times of any bytes can be told or not.
+fn certificate(der: &[u8]) {
+    if let Some(validity) = validity::Validity::of(der) {
+        assert_eq!(validity::Validity::of(der), Some(validity));
+        assert!(validity.start.to_string().len() + validity.end.to_string().len() > 0);
+    }
+}
+
+fn health(text: &str) {
+    let query = Query::parse(Some(text));
+    assert_eq!(
+        query.verbose,
+        text.split('&')
+            .any(|pair| pair.split('=').next() == Some("verbose"))
+    );
+    assert!(query.exclude.len() <= text.split('&').count());
+}
+
+fn duration(bytes: &[u8]) {
+    let mut seconds = [0; 8];
+    seconds
+        .iter_mut()
+        .zip(bytes)
+        .for_each(|(to, from)| *to = *from);
+    assert!(!human_duration(i64::from_le_bytes(seconds)).is_empty());
+}

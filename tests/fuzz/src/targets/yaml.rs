@@ -1,0 +1,84 @@
+//! YAML: JSON that is read as YAML is the same, and what is written is read again as it was.
+
+use pilothouse::resource::{ManifestError, Scheme, to_yaml};
+use serde_json::{Map, Value};
+
+use crate::input;
+
+pub(crate) fn run(data: &[u8]) {
+    let Ok(text) = str::from_utf8(data) else {
+        return;
+    };
+    let scheme = Scheme::new().with_others();
+    let lines = text.split('\n').count();
+    for read in scheme.decode(text) {
+        let value = match read {
+            Ok(manifest) => {
+                assert!(
+                    (1..=lines).contains(&manifest.line),
+                    "line {}",
+                    manifest.line
+                );
+                serde_json::to_value(manifest).expect("an object that was read")
+            }
+            Err(error) => {
+                assert!((1..=lines).contains(&error.line), "line {}", error.line);
+                continue;
+            }
+        };
+        let written = to_yaml([&value]).expect("JSON");
+        let again = only(scheme.decode(&written)).unwrap_or_else(|e| panic!("{written}\n{e}"));
+        assert_eq!(again, value, "{written}");
+    }
+    // Strict reading only refuses more.
+    let strict = scheme.clone().strict().decode(text);
+    assert_eq!(strict.is_empty(), scheme.decode(text).is_empty());
+    as_json(&scheme, text);
+}
+
+/// A JSON text that the YAML parser reads.
+fn as_json(scheme: &Scheme, text: &str) {
+    // YAML has no surrogate pairs, takes tabs for no space at some places, and keys for no longer than 1024 letters.
+    let is_plain = !text.contains("\\u") && !text.contains(['\t', '\u{7f}']) && text.len() < 1000;
+    let is_plain = is_plain && input::depth(text.as_bytes()) < 60 && text.is_ascii();
+    if !is_plain || !text.starts_with('{') || !input::Unique::is(text.as_bytes()) {
+        return;
+    }
+    let Ok(plain) = only(scheme.decode(text)) else {
+        return;
+    };
+    let as_yaml = format!("# YAML\n{text}\n");
+    let yaml = only(scheme.decode(&as_yaml)).unwrap_or_else(|e| panic!("{as_yaml}\n{e}"));
+    assert_eq!(floats(yaml), floats(plain), "{as_yaml}");
+}
+
+fn only(
+    found: Vec<Result<pilothouse::resource::Manifest, ManifestError>>,
+) -> Result<Value, String> {
+    let mut values = Vec::new();
+    for one in found {
+        let manifest = one.map_err(|error| error.to_string())?;
+        values.push(serde_json::to_value(manifest).map_err(|error| error.to_string())?);
+    }
+    match <[Value; 1]>::try_from(values) {
+        Ok([value]) => Ok(value),
+        Err(values) => Err(format!("{} objects", values.len())),
+    }
+}
+
+/// The same value, in which each number is a float: YAML does not tell `1.0` from `1`.
+fn floats(value: Value) -> Value {
+    match value {
+        Value::Number(number) => {
+            let float = number.as_f64().expect("a number");
+            // There is one zero.
+            Value::from(float + 0.0)
+        }
+        Value::Array(items) => items.into_iter().map(floats).collect(),
+        Value::Object(map) => {
+            let entries = map.into_iter().map(|(key, value)| (key, floats(value)));
+            Value::Object(entries.collect::<Map<_, _>>())
+        }
+        other => other,
+    }
+}
