@@ -59,6 +59,8 @@ pub(crate) enum Gives {
 pub(crate) enum Says {
     /// Ready and without trouble, and the cache is fresh.
     Fresh,
+    /// The same, but that a hostile server told also of objects that do not exist.
+    Delivered,
     /// Not ready, with these words.
     NotReady(&'static str),
     /// The status of an informer tells a trouble with these words.

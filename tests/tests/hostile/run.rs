@@ -7,6 +7,7 @@ use pilothouse::{
     health::Query,
     operator::{Operator, Running},
 };
+use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::{
@@ -18,6 +19,14 @@ use crate::{
 
 /// For so long the server is hostile.
 const HOSTILE: Duration = Duration::from_secs(60);
+
+/// Namespace and name of the Lease.
+const LEASE: (&str, &str) = ("default", "hostile");
+
+/// A Lease that its holder gave back, so that nobody has to wait for its end, which is not on the paused clock.
+fn given_back() -> Value {
+    json!({"metadata": {}, "spec": {"holderIdentity": "", "leaseDurationSeconds": 1}})
+}
 
 /// Runs a row over a protocol.
 pub(crate) async fn run(protocol: Protocol, row: Row) {
@@ -33,6 +42,7 @@ pub(crate) async fn run(protocol: Protocol, row: Row) {
         world.put("widgets", ("default", "changed"), widget(1));
         world.put("widgets", ("default", "gone"), widget(1));
         world.put("widgets", ("default", "same"), widget(1));
+        world.put("leases", LEASE, given_back());
     });
     match row.program.clone() {
         Program::Call(call, gives) => attack_call(&server, &row, &call, gives).await,
@@ -87,6 +97,13 @@ async fn attack_operator(server: &Server, row: &Row) {
     sleep(HOSTILE - Duration::from_secs(10)).await;
     let lines = bounded(server, row, &log);
     judge(server, &running, &seen, row.says, &lines);
+    if running.election().is_some_and(|election| election.phase() == Phase::Ended) {
+        // Leadership was lost: the process ends, and another one begins.
+        return running.stop().await;
+    }
+    if server.read(|world| world.get("leases", LEASE).is_none()) {
+        server.change(|world| world.put("leases", LEASE, given_back()));
+    }
     server.turn_honest(row.forgets);
     until_well(server, &running, &seen, row.recovers, "after the attack").await;
     // What follows is delivered at once: the watch is alive.
@@ -157,17 +174,27 @@ fn word(running: &Running) -> Word {
     }
 }
 
+/// The sizes of what the server has.
+fn truth(server: &Server) -> BTreeMap<String, i64> {
+    let objects = server.read(|world| world.list("widgets", None));
+    let of = |object: &Value| {
+        let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
+        let key = format!("{}/{}", text("namespace"), text("name"));
+        (key, object["spec"]["size"].as_i64().unwrap_or_default())
+    };
+    objects.iter().map(of).collect()
+}
+
+/// An object of the server whose last state was not delivered.
+fn missing(server: &Server, seen: &Seen) -> Option<String> {
+    let seen = seen.lock().unwrap();
+    let missing = |(key, size): &(String, i64)| seen.get(key) != Some(&Some(*size));
+    truth(server).into_iter().find(missing).map(|(key, _)| key)
+}
+
 /// What differs between what the server has and what was delivered.
 fn difference(server: &Server, seen: &Seen) -> Option<String> {
-    let objects = server.read(|world| world.list("widgets", None));
-    let truth: BTreeMap<String, i64> = objects
-        .iter()
-        .map(|object| {
-            let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
-            let key = format!("{}/{}", text("namespace"), text("name"));
-            (key, object["spec"]["size"].as_i64().unwrap_or_default())
-        })
-        .collect();
+    let truth = truth(server);
     let seen = seen.lock().unwrap();
     let present = seen.iter().filter_map(|(key, size)| Some((key.clone(), (*size)?)));
     let present: BTreeMap<String, i64> = present.collect();
@@ -177,13 +204,14 @@ fn difference(server: &Server, seen: &Seen) -> Option<String> {
 fn judge(server: &Server, running: &Running, seen: &Seen, says: Says, lines: &[String]) {
     let word = word(running);
     let trouble = word.trouble.clone().unwrap_or_default();
-    let difference = difference(server, seen);
+    let (difference, missing) = (difference(server, seen), missing(server, seen));
     let told = format!(
         "readiness: {}trouble: {trouble}\nsilent for {:?}\ndifference: {difference:?}\nlines: {lines:#?}",
         word.readiness, word.silent
     );
     let holds = match says {
         Says::Fresh => word.ready && word.trouble.is_none() && difference.is_none(),
+        Says::Delivered => word.ready && word.trouble.is_none() && missing.is_none(),
         Says::NotReady(words) => !word.ready && told.contains(words) && word.readiness.contains(words),
         Says::Trouble(words) => trouble.contains(words),
         Says::Silent => word.silent >= Duration::from_secs(45),
@@ -212,7 +240,7 @@ async fn until_well(server: &Server, running: &Running, seen: &Seen, within: Dur
             word.trouble,
             asked(server)
         );
-        sleep(Duration::from_millis(50)).await;
+        sleep(Duration::from_millis(250)).await;
     }
 }
 

@@ -101,7 +101,7 @@ rows! {
             .requests(120).says(Says::NotReady("widgets"));
     a_length_that_is_said_to_be_more =>
         all(|_, _| Act::text(200, "application/json", r#"{"kind":"WidgetList","items":[]}"#).header("content-length", "500000"))
-            .requests(120).says(Says::NotReady("not synced yet")).recovers(160);
+            .requests(120).says(Says::NotReady("broke")).recovers(160);
     an_answer_that_says_it_is_gzip_and_is_not =>
         with_header("content-encoding", "gzip").says(Says::Anything);
     trailers_after_each_answer =>
@@ -114,5 +114,5 @@ rows! {
     an_answer_that_is_aborted => all(|_, _| Act::steps(vec![Step::Abort])).requests(120).says(Says::NotReady("widgets"));
     an_answer_that_is_aborted_after_a_minute_less_one_second =>
         all(|_, _| Act::steps(vec![pause(29_000), bytes("{"), pause(29_000), Step::Abort])).says(Says::NotReady("not synced yet"));
-    an_answer_that_is_an_interim_one => all(|_, _| bare(103)).says(Says::NotReady("not synced yet")).recovers(100);
+    an_answer_that_is_an_interim_one => all(|_, _| bare(103)).says(Says::NotReady("widgets")).recovers(100);
 }

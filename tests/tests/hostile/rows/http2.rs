@@ -117,7 +117,7 @@ rows! {
             let begun = Frame { flags: frame.flags & !END_HEADERS, ..frame.clone() };
             vec![Wire::Frame(begun), flood(Frame::new(CONTINUATION, 0, frame.stream, [0x40, 1, b'a', 1, b'b']), 1)]
         })
-        .says(Says::NotReady("not synced yet")).recovers(160);
+        .says(Says::NotReady("too_many_continuations")).recovers(160);
     a_flood_of_empty_continuations: http2 =>
         instead_of_the_first!(HEADERS, frame => {
             let begun = Frame { flags: frame.flags & !END_HEADERS, ..frame.clone() };

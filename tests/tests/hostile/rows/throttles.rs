@@ -41,8 +41,7 @@ rows! {
             .server(|server, _| {
                 let still = server.hostile_for() < Duration::from_secs(30);
                 still.then(|| Act::status(503, "ServiceUnavailable"))
-            })
-            .says(Says::Fresh);
+            });
     too_many_requests_without_a_time => refuses(429, "").says(Says::NotReady("Busy"));
     too_many_requests_for_no_seconds => refuses(429, "0").requests(240).says(Says::NotReady("Busy"));
     too_many_requests_for_a_second => refuses(429, "1").requests(90).says(Says::NotReady("widgets")).recovers(80);

@@ -49,7 +49,7 @@ rows! {
             let changed = server.change(|world| world.put("widgets", ("default", "same"), widget(5)));
             Act::steps(vec![event("MODIFIED", &changed)])
         })
-        .forgets();
+        .requests(120).forgets();
     a_watch_that_ends_at_once =>
         watches(|_, _| Act::steps(vec![]));
     a_watch_that_never_sends =>
@@ -79,7 +79,7 @@ rows! {
                 server.is_hostile().then(|| event("MODIFIED", &same))
             }))
         })
-        .requests(60).megabytes(4);
+        .requests(60).megabytes(4).says(Says::Trouble("again and again"));
     a_watch_whose_events_come_byte_by_byte =>
         watches(|server, asked| {
             let changes = server.read(|world| world.since("widgets", None, asked.version()));
@@ -98,7 +98,8 @@ rows! {
     a_watch_that_is_aborted_within_an_event =>
         watches(|_, _| Act::steps(vec![bytes(r#"{"type":"ADDED","object":{"metadata":{"na"#), pause(10), Step::Abort]));
     a_watch_that_is_aborted_within_an_event_after_two_seconds =>
-        watches(|_, _| Act::steps(vec![bytes(r#"{"type":"ADDED","object":{"metadata":{"na"#), pause(2000), Step::Abort]));
+        watches(|_, _| Act::steps(vec![bytes(r#"{"type":"ADDED","object":{"metadata":{"na"#), pause(2000), Step::Abort]))
+            .says(Says::Trouble("widgets"));
     a_watch_that_stalls_within_an_event =>
         watches(|_, _| Act::steps(vec![bytes(r#"{"type":"ADDED","object":{"metadata":{"na"#), Step::Forever]))
             .requests(4).says(Says::Silent).recovers(160);
@@ -115,7 +116,7 @@ rows! {
     a_watch_with_events_that_have_no_object =>
         watches(|_, _| Act::steps(vec![line(r#"{"type":"ADDED"}"#), pause(5000)]));
     a_watch_with_events_whose_object_is_null =>
-        watches(|_, _| Act::steps(vec![line(r#"{"type":"ADDED","object":null}"#), pause(5000)])).lines(8);
+        watches(|_, _| Act::steps(vec![line(r#"{"type":"ADDED","object":null}"#), pause(5000)])).lines(8).says(Says::Anything);
     a_watch_whose_bookmark_has_no_version =>
         watches(|_, _| Act::steps(vec![line(r#"{"type":"BOOKMARK","object":{"metadata":{}}}"#), pause(5000)]));
     an_error_event_that_the_version_has_expired =>

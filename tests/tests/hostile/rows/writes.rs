@@ -19,7 +19,7 @@ fn writes(answer: impl Fn(&Server, &Asked) -> Act + Send + Sync + 'static) -> Ro
             is_apply.then(|| answer(server, asked))
         })
         // Three widgets, each on its own backoff.
-        .requests(90)
+        .requests(150)
         .lines(12)
         .says(Says::Anything)
         .recovers(120)

@@ -221,7 +221,7 @@ impl Server {
         let (plural, key) = (&*asked.plural, (asked.namespace(), asked.name()));
         let found = |object: Option<&Value>| match object {
             Some(object) => Act::json(200, object),
-            None => Act::status(404, "NotFound"),
+            None => self.not_found(asked),
         };
         match (&*asked.method, &asked.name) {
             ("GET", None) => {
@@ -241,7 +241,7 @@ impl Server {
             ("PUT", _) => {
                 let before = self.read(|world| world.get(plural, key).cloned());
                 let Some(before) = before else {
-                    return Act::status(404, "NotFound");
+                    return self.not_found(asked);
                 };
                 let version = &asked.body["metadata"]["resourceVersion"];
                 if !version.is_null() && *version != before["metadata"]["resourceVersion"] {
@@ -259,6 +259,12 @@ impl Server {
             ("DELETE", _) => found(self.change(|world| world.delete(plural, key)).as_ref()),
             _ => Act::status(405, "MethodNotAllowed"),
         }
+    }
+
+    fn not_found(&self, asked: &Asked) -> Act {
+        let mut told = act::status(404, "NotFound");
+        told["details"] = json!({"name": asked.name(), "kind": asked.plural});
+        Act::json(404, &told)
     }
 
     fn watch(&self, asked: &Asked) -> Act {

@@ -43,12 +43,11 @@ impl World {
         self.version
     }
 
-    /// Creates or replaces an object. It gets a new version; its UID stays as it is.
+    /// Creates or replaces an object. It gets a new version if that changes anything; its UID stays as it is.
     pub(crate) fn put(&mut self, plural: &str, key: (&str, &str), mut object: Value) -> Value {
-        self.version += 1;
         let key = (key.0.to_owned(), key.1.to_owned());
-        let before = self.objects.get(plural).and_then(|all| all.get(&key));
-        let uid = before.map(|before| before["metadata"]["uid"].clone());
+        let before = self.objects.get(plural).and_then(|all| all.get(&key)).cloned();
+        let uid = before.as_ref().map(|before| before["metadata"]["uid"].clone());
         let is_new = uid.is_none();
         let uid = uid.unwrap_or_else(|| {
             self.uids += 1;
@@ -61,8 +60,15 @@ impl World {
         metadata["namespace"] = json!(key.0);
         metadata["name"] = json!(key.1);
         metadata["uid"] = uid;
-        metadata["resourceVersion"] = json!(self.version.to_string());
         metadata["creationTimestamp"] = json!("2026-01-01T00:00:00Z");
+        if let Some(before) = before {
+            metadata["resourceVersion"] = before["metadata"]["resourceVersion"].clone();
+            if object == before {
+                return before;
+            }
+        }
+        self.version += 1;
+        object["metadata"]["resourceVersion"] = json!(self.version.to_string());
         let kind = if is_new { "ADDED" } else { "MODIFIED" };
         self.record(plural, &key.0, kind, object.clone());
         let all = self.objects.entry(plural.to_owned()).or_default();
