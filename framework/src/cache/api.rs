@@ -4,7 +4,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::ListerWatcher;
 use crate::{
-    client::{Api, Error, ListParams, ObjectList, WatchParams, WatchStream},
+    client::{Api, Error, ListParams, ObjectList, Reconnections, WatchParams, WatchStream},
     resource::{ApiResource, Object, Reach},
 };
 
@@ -23,6 +23,10 @@ impl<K: Object + Serialize + DeserializeOwned, R: Reach> ListerWatcher<K> for Ap
 
     fn streams_lists(&self) -> bool {
         true
+    }
+
+    fn reconnections(&self) -> Option<Reconnections> {
+        Some(self.client().reconnections())
     }
 
     fn resource(&self) -> &ApiResource {

@@ -63,11 +63,13 @@ impl Backoff {
         delay.max(retry_after.unwrap_or_default())
     }
 
-    /// What was tried has worked for `time`.
-    pub(super) fn held(&mut self, time: Duration) {
-        if time >= Self::HELD {
+    /// What was tried has worked for `time`; answers whether that starts it over.
+    pub(super) fn held(&mut self, time: Duration) -> bool {
+        let is_enough = time >= Self::HELD;
+        if is_enough {
             self.failures = [0; Failure::COUNT];
         }
+        is_enough
     }
 }
 

@@ -14,6 +14,9 @@ pub enum Delta<K> {
     Deleted(Arc<K>),
     /// An object is gone, and its final state does not decode.
     DeletedUndecodable(Box<Undecodable>),
+    /// The server's versions went backwards: its state was put back, as from a backup. Until the next list is complete
+    /// an object of a version that is known may have another content.
+    Restored,
     /// A list begins. It may begin again before it ended: then the first one counts no more.
     ListStarted,
     /// A list is complete: what it did not hold is gone.
@@ -36,7 +39,7 @@ impl<K: Object> Delta<K> {
             Self::SetUndecodable(object) | Self::DeletedUndecodable(object) => {
                 object.resource_version.as_deref()
             }
-            Self::ListStarted => None,
+            Self::Restored | Self::ListStarted => None,
             Self::ListEnded { resource_version } | Self::Bookmark { resource_version } => {
                 Some(resource_version)
             }

@@ -14,7 +14,10 @@ use tokio::{sync::mpsc, time::sleep};
 pub(crate) use super::fake_errors::*;
 use super::{InformerScope, ListBudget, ListerWatcher, SharedInformer};
 use crate::{
-    client::{Change, Error, ListParams, ObjectList, WatchEvent, WatchParams, WatchStream},
+    client::{
+        Change, Error, ListParams, ObjectList, Reachability, Reconnections, WatchEvent,
+        WatchParams, WatchStream,
+    },
     metrics::Metrics,
     resource::{ApiResource, ObjectKey, OwnerReference, Undecodable},
 };
@@ -91,7 +94,39 @@ struct State {
     lost: usize,
     streaming: Streaming,
     stream_faults: VecDeque<StreamFault>,
+    /// What becomes of every list.
+    list_habit: Option<ListHabit>,
+    /// What becomes of every watch that goes on from a version.
+    watch_habit: Option<WatchHabit>,
+    reachability: Reachability,
 }
+
+/// How a server makes a list go on for ever.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ListHabit {
+    /// The token of the next page is always the same.
+    SameToken,
+    /// There is always a next page, with the same object.
+    SameObject,
+    /// The first page is there, and the second one is forgotten already.
+    ForgetsLaterPages,
+}
+
+/// How a server makes watches useless.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum WatchHabit {
+    /// It ends each after a bookmark.
+    Bookmark,
+    /// It ends each after a change.
+    Change,
+    /// It has forgotten the version.
+    Expired,
+    /// It sends the last event again and again.
+    Repeats,
+}
+
+/// So much is asked of a server only by mistake: then it does not answer any more, so that a test does not run for ever.
+const TOO_MUCH: usize = 20_000;
 
 /// What the server makes of a watch that is to begin with the present state.
 #[derive(Clone, Copy, Debug, Default)]
@@ -117,6 +152,8 @@ pub(crate) enum StreamFault {
     Mute(usize),
     /// The end of the state is not marked; changes come.
     Unmarked,
+    /// The first object comes again and again.
+    Repeats,
 }
 
 /// What becomes of a list.
@@ -244,6 +281,34 @@ impl FakeServer {
         state.past.retain(|(at, _)| *at <= version);
     }
 
+    /// Creates or changes an object so that it has these data.
+    pub(crate) fn put_data(&self, name: &str, data: &str) {
+        self.change(name, |uid, version| {
+            let mut object = object(self.place(), name, uid, version, &[]);
+            object.data = Some([("key".to_owned(), data.to_owned())].into());
+            Stored::Good(object)
+        });
+    }
+
+    /// From now on all lists go like that.
+    pub(crate) fn list_habit(&self, habit: ListHabit) {
+        self.state().list_habit = Some(habit);
+    }
+
+    /// From now on all watches go like that.
+    pub(crate) fn watch_habit(&self, habit: WatchHabit) {
+        let mut state = self.state();
+        state.watch_habit = Some(habit);
+        state.watchers.clear();
+    }
+
+    /// Another client of the server found it away, and then back again.
+    pub(crate) fn come_back(&self) {
+        let state = self.state();
+        state.reachability.note::<()>(&Err(refused()));
+        state.reachability.note(&Ok(()));
+    }
+
     /// Forgets all versions but the present one.
     pub(crate) fn compact(&self) {
         let mut state = self.state();
@@ -322,6 +387,7 @@ impl FakeServer {
         state.watch_errors.clear();
         state.stream_faults.clear();
         (state.stale, state.lost) = (0, 0);
+        (state.list_habit, state.watch_habit) = (None, None);
     }
 
     pub(crate) fn fail_watches(&self, errors: impl IntoIterator<Item = Error>) {
@@ -388,8 +454,8 @@ impl State {
     fn list(&mut self, params: &ListParams) -> Result<ObjectList<ConfigMap>, Error> {
         let (page, offset) = match &params.continue_token {
             Some(token) => {
-                let (page, offset) = token.split_once(':').unwrap();
-                (page.parse().unwrap(), offset.parse().unwrap())
+                let mut numbers = token.split(':').map(|number| number.parse().unwrap());
+                (numbers.next().unwrap(), numbers.next().unwrap())
             }
             None => {
                 let state = self.state_at(params.resource_version.as_deref(), 0)?;
@@ -416,6 +482,13 @@ impl State {
                 Stored::Bad(object) => list.undecodable.push(object.clone()),
             }
         }
+        let number = self.requests.len();
+        list.metadata.continue_ = match self.list_habit {
+            None => list.metadata.continue_,
+            Some(ListHabit::SameToken) => Some(format!("{page}:0")),
+            Some(ListHabit::SameObject) => Some(format!("{page}:0:{number}")),
+            Some(ListHabit::ForgetsLaterPages) => Some("1000000:0".into()),
+        };
         Ok(list)
     }
 
@@ -451,6 +524,13 @@ impl State {
         // The changes since that state follow it, so they must not be forgotten.
         let (version, objects) =
             self.state_at(params.resource_version.as_deref(), self.forgotten)?;
+        if let (Some(StreamFault::Repeats), Some(first)) =
+            (self.stream_faults.front(), objects.first())
+        {
+            for _ in 0..TOO_MUCH {
+                let _ = sender.send(Some(Ok(event(first, Change::Added))));
+            }
+        }
         let fault = self.stream_faults.pop_front();
         let ignored = matches!(self.streaming, Streaming::Ignored);
         let (objects, end) = match &fault {
@@ -460,7 +540,7 @@ impl State {
                 (&objects[..objects.len().min(*after)], end)
             }
             Some(StreamFault::Mute(after)) => (&objects[..objects.len().min(*after)], Some(None)),
-            Some(StreamFault::Unmarked) | None => (&*objects, None),
+            Some(StreamFault::Unmarked | StreamFault::Repeats) | None => (&*objects, None),
         };
         for stored in objects {
             let _ = sender.send(Some(Ok(event(stored, Change::Added))));
@@ -474,7 +554,13 @@ impl State {
                 initial_events_end: true,
             })));
         }
-        Ok((version, matches!(fault, None | Some(StreamFault::Unmarked))))
+        Ok((
+            version,
+            matches!(
+                fault,
+                None | Some(StreamFault::Unmarked | StreamFault::Repeats)
+            ),
+        ))
     }
 
     fn watch(&mut self, params: &WatchParams) -> Result<WatchStream<ConfigMap>, Error> {
@@ -494,6 +580,35 @@ impl State {
         }
         let version = params.resource_version.as_deref().unwrap_or("0");
         let version: u64 = version.parse().unwrap();
+        if let Some(habit) = self.watch_habit {
+            match habit {
+                WatchHabit::Bookmark => {
+                    let _ = sender.send(Some(Ok(WatchEvent::Bookmark {
+                        resource_version: self.version.to_string(),
+                        initial_events_end: false,
+                    })));
+                }
+                WatchHabit::Change => {
+                    self.version += 1;
+                    let object = object("default", "changing", "uid", self.version, &[]);
+                    let (key, stored) = (
+                        ObjectKey::namespaced("default", "changing"),
+                        Stored::Good(object),
+                    );
+                    self.objects.insert(key, stored.clone());
+                    let _ = sender.send(Some(Ok(event(&stored, Change::Modified))));
+                }
+                WatchHabit::Expired => return Err(expired()),
+                WatchHabit::Repeats => {
+                    let (_, stored, change) = self.history.last().unwrap();
+                    for _ in 0..TOO_MUCH {
+                        let _ = sender.send(Some(Ok(event(stored, *change))));
+                    }
+                    self.watchers.push(sender);
+                }
+            }
+            return Ok(self.stream(params, receiver));
+        }
         if version < self.forgotten {
             if !self.expires_in_stream {
                 return Err(expired());
@@ -555,11 +670,14 @@ impl ListerWatcher<ConfigMap> for FakeServer {
         if params.continue_token.is_some() {
             line += " continue";
         }
-        let answer = {
+        let (answer, is_too_much) = {
             let mut state = self.state();
             state.requests.push(line);
-            state.lists.pop_front()
+            (state.lists.pop_front(), state.requests.len() > TOO_MUCH)
         };
+        if is_too_much {
+            std::future::pending::<()>().await;
+        }
         match answer.unwrap_or(Answer::Pass) {
             Answer::Pass => self.state().list(params),
             Answer::Fail(error) => Err(error),
@@ -572,6 +690,9 @@ impl ListerWatcher<ConfigMap> for FakeServer {
         let minutes = params.timeout.unwrap().as_secs_f64() / 60.0;
         assert!((5.0..10.0).contains(&minutes) && params.allow_bookmarks);
         let version = params.resource_version.as_deref().unwrap_or("nothing");
+        if self.state().requests.len() > TOO_MUCH {
+            std::future::pending::<()>().await;
+        }
         let mut state = self.state();
         let verb = match params.send_initial_events {
             true => "stream",
@@ -579,6 +700,10 @@ impl ListerWatcher<ConfigMap> for FakeServer {
         };
         state.requests.push(format!("{verb} from {version}"));
         state.watch(params)
+    }
+
+    fn reconnections(&self) -> Option<Reconnections> {
+        Some(self.state().reachability.reconnections())
     }
 
     fn streams_lists(&self) -> bool {

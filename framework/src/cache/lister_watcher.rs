@@ -3,7 +3,7 @@ use std::sync::Arc;
 use futures_core::Stream;
 
 use crate::{
-    client::{Error, ListParams, ObjectList, WatchEvent, WatchParams},
+    client::{Error, ListParams, ObjectList, Reconnections, WatchEvent, WatchParams},
     resource::ApiResource,
 };
 
@@ -108,6 +108,12 @@ pub trait ListerWatcher<K>: Send + Sync + 'static {
     /// Where it is yes and the server turns out not to know how, lists are read in pages all the same.
     fn streams_lists(&self) -> bool {
         false
+    }
+
+    /// Shortens the pauses after failed connections to when the source answers others again. The default is `None`:
+    /// each pause lasts.
+    fn reconnections(&self) -> Option<Reconnections> {
+        None
     }
 
     /// The kind.

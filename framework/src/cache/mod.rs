@@ -53,7 +53,8 @@
 //!   object's last state is delivered, deletions that happened meanwhile included. During a list
 //!   changes are delivered as they come, deletions after its end; an object that was deleted and
 //!   created anew meanwhile is delivered as [`Event::Recreated`].
-//! * An object whose resource version did not change keeps its `Arc`, and nobody hears of it.
+//! * An object whose resource version did not change keeps its `Arc`, and nobody hears of it. After the server's versions
+//!   went backwards, as after a restore from a backup, the next list replaces all objects.
 //! * One object that does not decode, or whose transform fails, spoils only itself: it keeps its
 //!   place, reading it is an error, and [`SharedInformer::undecodable`] lists it with the reason.
 //! * A panic of a listener is counted and ends only that call; one that is slow is named.
@@ -154,6 +155,7 @@ mod random;
 mod readiness;
 mod reflector;
 mod remedy;
+mod reopening;
 mod resync;
 mod scope;
 mod sizes;

@@ -2,7 +2,10 @@ use std::{pin::Pin, time::Duration};
 
 use futures_core::Stream;
 use futures_util::StreamExt;
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::{
+    task::coop::unconstrained,
+    time::{Instant, Sleep, sleep_until},
+};
 
 use crate::{
     client::{Error, WatchEvent},
@@ -75,7 +78,8 @@ impl<W> OpenWatch<W> {
                         None => Heard::Closed,
                     };
                 }
-                () = &mut self.alarm => {
+                // Not subject to the task's budget, which a stream that is always busy and brings nothing uses up.
+                () = unconstrained(self.alarm.as_mut()) => {
                     if due <= Instant::now() {
                         return Heard::Silent;
                     }
@@ -91,8 +95,51 @@ impl<W> OpenWatch<W> {
         self.quiet && self.asked.elapsed() < Self::SHORT
     }
 
+    /// Whether it has to be replaced, whatever comes.
+    pub(super) fn is_overdue(&self, now: Instant) -> bool {
+        now >= self.latest
+    }
+
+    /// Since when it is open.
+    pub(super) fn opened(&self) -> Instant {
+        self.opened
+    }
+
     /// For how long it has been open.
     pub(super) fn age(&self) -> Duration {
         self.opened.elapsed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::{Poll, ready};
+
+    use futures_util::stream;
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use tokio::task::coop::poll_proceed;
+
+    use super::*;
+    use crate::metrics::Metrics;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stream_that_is_always_busy_and_brings_nothing_is_silent() {
+        // As a connection on which blank lines come and come.
+        let busy = stream::poll_fn(|cx| -> Poll<Option<Result<WatchEvent<ConfigMap>, Error>>> {
+            loop {
+                ready!(poll_proceed(cx)).made_progress();
+            }
+        });
+        let now = Instant::now();
+        let minute = Duration::from_secs(60);
+        let open = Share::of(&Metrics::new().informer("", "v1", "configmaps").open_watches);
+        let mut watch = OpenWatch::new(busy, now, 10 * minute, open);
+        let waits = tokio::spawn(async move { watch.next(now + minute).await });
+        tokio::time::advance(minute + Duration::from_secs(1)).await;
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        assert!(waits.is_finished());
+        assert!(matches!(waits.await.unwrap(), Heard::Silent));
     }
 }

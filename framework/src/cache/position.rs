@@ -15,6 +15,8 @@ pub(super) struct Position {
     /// A streamed list broke off: what was delivered of it is of no version that is known, so that
     /// only the newest state cannot be older.
     partly_streamed: bool,
+    /// The server's versions went backwards, and no list was complete since.
+    restored: bool,
     /// The server no longer has, or does not yet have, `version`.
     unavailable: bool,
     /// The server pages lists that it was allowed to answer from memory: it has no watch cache.
@@ -72,6 +74,7 @@ impl Position {
     /// A list is complete.
     pub(super) fn listed(&mut self, version: &str) {
         self.unavailable = false;
+        self.restored = false;
         self.partly_streamed = false;
         self.partial.clear();
         self.version.clear();
@@ -79,19 +82,39 @@ impl Position {
     }
 
     /// An event or a bookmark was taken in. A watch from no version in particular begins with the
-    /// present state as added objects, in the order of names: those do not move the position.
-    pub(super) fn followed(&mut self, version: Option<&str>, is_added: bool) {
-        let is_synthetic = is_added && matches!(&*self.version, "" | "0");
-        if let Some(version) = version.filter(|version| !version.is_empty() && !is_synthetic) {
-            self.version.clear();
-            self.version.push_str(version);
-        }
+    /// present state as added objects, in the order of names: those do not move the position. Answers whether it
+    /// moved.
+    pub(super) fn followed(&mut self, version: Option<&str>, is_added: bool) -> bool {
+        let is_synthetic = is_added && self.is_unknown();
+        let version = version.filter(|version| !version.is_empty() && !is_synthetic);
+        let Some(version) = version.filter(|version| *version != self.version) else {
+            return false;
+        };
+        self.version.clear();
+        self.version.push_str(version);
+        true
+    }
+
+    /// Whether a watch begins at no version in particular.
+    pub(super) fn is_unknown(&self) -> bool {
+        matches!(&*self.version, "" | "0")
     }
 
     /// Whether `version` is older than what was taken in, which cannot be if the server still has the
     /// state that it had.
     pub(super) fn is_before(&self, version: Option<&str>) -> bool {
         version.and_then(|version| compare(version, &self.version)) == Some(Ordering::Less)
+    }
+
+    /// The server's versions went backwards: nothing of before can be relied on. Answers whether this is new.
+    pub(super) fn went_back(&mut self) -> bool {
+        self.unavailable = true;
+        !std::mem::replace(&mut self.restored, true)
+    }
+
+    /// Whether the server's versions went backwards, and no list was complete since.
+    pub(super) fn is_restored(&self) -> bool {
+        self.restored
     }
 
     /// The next list is to be of the newest state, whatever was seen.

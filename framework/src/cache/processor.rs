@@ -23,6 +23,8 @@ struct Part {
     /// During a list: what the store held when it began and the list did not name yet.
     unseen: HashSet<ObjectKey>,
     listing: bool,
+    /// The server's state was put back: equal versions do not mean equal content.
+    restored: bool,
     /// The version that the collection has after the deltas taken in so far.
     resource_version: String,
 }
@@ -110,6 +112,7 @@ impl<K: Object> Processor<K> {
         events: &mut Vec<Event<K>>,
     ) {
         match delta {
+            Delta::Restored => part.restored = true,
             Delta::ListStarted => {
                 part.unseen = self.keys(part);
                 part.listing = true;
@@ -118,7 +121,8 @@ impl<K: Object> Processor<K> {
                 events.extend(self.drop_all(std::mem::take(&mut part.unseen)));
                 part.listing = false;
                 let order = compare(&resource_version, &part.resource_version);
-                self.went_back |= order == Some(Ordering::Less);
+                self.went_back |= order == Some(Ordering::Less) || part.restored;
+                part.restored = false;
                 part.resource_version = resource_version;
             }
             Delta::Bookmark { resource_version } => {
@@ -154,7 +158,7 @@ impl<K: Object> Processor<K> {
         part.follow(new.resource_version());
         let old = match self.store.get(&key) {
             // The `Arc` that readers have stays; the new copy goes.
-            Some(entry) if same_version(entry, &*new) => return,
+            Some(entry) if !part.restored && same_version(entry, &*new) => return,
             present => present.and_then(Entry::last_object),
         };
         let new = match self.transformed(new) {
@@ -193,9 +197,9 @@ impl<K: Object> Processor<K> {
         });
         let last = match present {
             Some(entry)
-                if entry
-                    .undecodable()
-                    .is_some_and(|old| is_known(old, &object)) =>
+                if entry.undecodable().is_some_and(|old| {
+                    **old == object || (!part.restored && is_known(old, &object))
+                }) =>
             {
                 return;
             }
@@ -236,6 +240,7 @@ impl Part {
             namespace,
             unseen: HashSet::new(),
             listing: true,
+            restored: false,
             resource_version: String::new(),
         }
     }
@@ -278,9 +283,8 @@ fn same_version<K: Object>(entry: &Entry<K>, object: &K) -> bool {
 }
 
 fn is_known(old: &Undecodable, new: &Undecodable) -> bool {
-    let same_version = new.resource_version.is_some()
-        && (&old.uid, &old.resource_version) == (&new.uid, &new.resource_version);
-    same_version || old == new
+    new.resource_version.is_some()
+        && (&old.uid, &old.resource_version) == (&new.uid, &new.resource_version)
 }
 
 /// An object was deleted, and its final state cannot be had.

@@ -40,6 +40,7 @@ struct Trouble {
     /// The server does not know the kind.
     not_served: bool,
     forbidden: bool,
+    since: Instant,
 }
 
 impl State {
@@ -193,6 +194,7 @@ impl Progress {
             text,
             not_served: error.is_not_found(),
             forbidden,
+            since: Instant::now(),
         };
         self.note(verb, trouble);
     }
@@ -203,6 +205,7 @@ impl Progress {
             text: format!("cannot {verb} {}: {trouble}", self.target()),
             not_served: false,
             forbidden: false,
+            since: Instant::now(),
         };
         self.note(verb, trouble);
     }
@@ -210,7 +213,13 @@ impl Progress {
     fn note(&self, verb: &str, trouble: Trouble) {
         self.metrics.errors.inc();
         let text = trouble.text.clone();
-        let before = self.state().trouble(verb).replace(trouble);
+        let mut state = self.state();
+        let present = state.trouble(verb);
+        let since = present
+            .as_ref()
+            .map_or(trouble.since, |before| before.since);
+        let before = present.replace(Trouble { since, ..trouble });
+        drop(state);
         if before.is_some_and(|before| before.text == text) {
             tracing::debug!("{text}");
         } else {
@@ -226,11 +235,14 @@ impl Progress {
 
     /// So many objects came that have no name.
     pub(super) fn misfits(&self, count: usize) {
+        let is_first = self.metrics.misfits.get() == 0;
         self.metrics.misfits.inc_by(count as u64);
-        tracing::warn!(
-            "{count} objects without a name came for {}: left out",
-            self.target()
-        );
+        if is_first {
+            tracing::warn!(
+                "{count} objects without a name came for {}: left out, and further ones are only counted",
+                self.target()
+            );
+        }
     }
 
     /// A watch was opened; it is open for as long as what this gives is there.
@@ -265,6 +277,11 @@ impl Progress {
 
     pub(super) fn last_error(&self) -> Option<String> {
         self.state().worst().map(|trouble| trouble.text.clone())
+    }
+
+    /// How long ago the trouble began.
+    pub(super) fn failing_for(&self) -> Option<Duration> {
+        self.state().worst().map(|trouble| trouble.since.elapsed())
     }
 
     pub(super) fn not_served(&self) -> bool {
@@ -308,6 +325,7 @@ fn reason(error: &Error) -> String {
     | Error::Fenced { verb, target, .. }
     | Error::Lagged { verb, target, .. }
     | Error::Decode { verb, target, .. }
+    | Error::NoProgress { verb, target, .. }
     | Error::Invalid { verb, target, .. }) = error
     else {
         return text;

@@ -13,9 +13,12 @@ use super::{
     position::Position,
     progress::Progress,
     random::Random,
+    reopening::Reopening,
 };
 use crate::{
-    client::{Change, Error, ListParams, ObjectList, WatchEvent, WatchParams},
+    client::{
+        Change, Error, ListParams, ListProgress, ObjectList, Reconnections, WatchEvent, WatchParams,
+    },
     metrics::InformerMetrics,
     resource::Object,
 };
@@ -38,13 +41,18 @@ use crate::{
 ///   ends it is opened again at once, without a list. The same goes for a connection that broke,
 ///   and for a stream that was silent for 150 s or for 15 s past its own end.
 /// * A version older than what had come leads to a list of the newest state: the server's state was
-///   put back, and nothing of before can be relied on.
+///   put back, and nothing of before can be relied on, equal versions included ([`Delta::Restored`]).
 /// * 410, when the watch is opened or within the stream, leads to a list; refused connections, 429
 ///   and other failures to open only to a pause. `Retry-After` is honoured.
 /// * Where only the watch is not allowed, lists keep the collection fresh, ever more slowly, down to
 ///   one in 30 to 60 s; [`InformerStatus`](super::InformerStatus) says so.
 /// * Pauses begin at 800 ms, double up to 30 s for each kind of failure by itself, with jitter, and
-///   start over after success that held.
+///   start over after success that held. A pause after a failed connection ends within a second after the
+///   [source](ListerWatcher::reconnections) answers others again.
+/// * A watch that ends within 5 s is opened again at once for the first time, then after pauses that double from 100 ms:
+///   up to 1 s if it brought a new version, up to 30 s if not. Three in a row count as a failure until one lasts.
+/// * A list whose continue token comes twice, or of which a hundred pages in a row bring no new object, is a failure.
+///   So is a watch that sends one version a thousand times.
 /// * Lists stand in line for the [`ListBudget`] of their [`Informers`](super::Informers).
 /// * An object that does not decode is handed on as such and spoils nothing else; one without a name
 ///   is left out and counted. A panic while decoding counts as a failure of the list or the watch.
@@ -62,6 +70,8 @@ pub struct Reflector<L> {
     pub(super) progress: Arc<Progress>,
     pub(super) position: Position,
     backoff: Backoff,
+    reopening: Reopening,
+    reconnections: Option<Reconnections>,
     random: Random,
     budget: ListBudget,
     /// Tells when a new list is asked for.
@@ -79,8 +89,8 @@ pub(super) struct Pause {
 
 /// Why a watch ended.
 enum Ended {
-    /// Go on from the last version at once.
-    Reopen(&'static str),
+    /// Go on from the last version, as soon as that is not too often.
+    Reopen(&'static str, Duration),
     /// Go on from the last version after a pause.
     Again(Pause),
     /// List after a pause.
@@ -93,6 +103,8 @@ impl<L> Reflector<L> {
         Duration::from_secs(5 * 60)..Duration::from_secs(10 * 60);
     /// A stream silent for so long is replaced; a server sends bookmarks about every minute.
     const SILENCE: Duration = Duration::from_secs(150);
+    /// A watch that sends so many events in a row without a new version sends them without end.
+    const MOST_REPEATED: u32 = 1000;
 
     /// A reflector that has not listed yet. The selectors are those of `scope`; kind and namespace
     /// those of `source`. Its lists wait for nobody.
@@ -108,18 +120,23 @@ impl<L> Reflector<L> {
         Self::with_progress(source, scope, Arc::new(progress), ListBudget::default())
     }
 
-    pub(super) fn with_progress(
+    pub(super) fn with_progress<K>(
         source: L,
         scope: InformerScope,
         progress: Arc<Progress>,
         budget: ListBudget,
-    ) -> Self {
+    ) -> Self
+    where
+        L: ListerWatcher<K>,
+    {
         Self {
+            reconnections: source.reconnections(),
             source,
             scope,
             progress,
             position: Position::default(),
             backoff: Backoff::new(),
+            reopening: Reopening::new(),
             random: Random::new(),
             budget,
             relist: None,
@@ -194,6 +211,7 @@ impl<L> Reflector<L> {
         L: ListerWatcher<K>,
     {
         let _place = self.budget.enter(self.progress.waiting_list()).await;
+        self.begin_request();
         if self.may_stream()
             && let Some(watch) = self.stream_list(queue).await?
         {
@@ -257,13 +275,20 @@ impl<L> Reflector<L> {
         let mut page = first.map_err(|error| (Place::FirstPage, error))?;
         let listed = page.resource_version().unwrap_or_default().to_owned();
         let has_more = page.continue_token().is_some();
+        if self.position.is_before(Some(&listed)) {
+            self.position.went_back();
+        }
         self.position.page_taken(&listed, &version, has_more);
-        self.push(Delta::ListStarted, queue).await;
+        self.begin_list(queue).await;
         params.resource_version = None;
+        let mut progress = ListProgress::default();
         loop {
             self.progress.heard();
             let token = page.continue_token().map(str::to_owned);
-            queue.push_page(self.shared(page)).await;
+            let shared = self.shared(page);
+            let endless = progress.page::<K, _>(&shared);
+            endless.map_err(|reason| (Place::LaterPage, self.endless(reason)))?;
+            queue.push_page(shared).await;
             self.progress.queued(queue.len());
             if token.is_none() {
                 break;
@@ -279,6 +304,25 @@ impl<L> Reflector<L> {
             .await;
         self.progress.recovered("list");
         Ok(())
+    }
+
+    /// A list begins. What is known of equal versions counts only while versions did not go backwards.
+    pub(super) async fn begin_list<K>(&self, queue: &DeltaQueue<K>) {
+        if self.position.is_restored() {
+            self.push(Delta::Restored, queue).await;
+        }
+        self.push(Delta::ListStarted, queue).await;
+    }
+
+    fn endless<K>(&self, reason: String) -> Error
+    where
+        L: ListerWatcher<K>,
+    {
+        Error::NoProgress {
+            verb: "list",
+            target: self.source.resource().qualified_plural(),
+            reason,
+        }
     }
 
     /// The page as caches share it, without objects that have no name.
@@ -312,6 +356,7 @@ impl<L> Reflector<L> {
                 Some(watch) => self.follow(watch, queue).await,
                 None => {
                     self.progress.connecting(reason);
+                    self.begin_request();
                     match self.open(false, Self::SILENCE).await {
                         Ok(watch) => self.follow(watch, queue).await,
                         Err(error) => self.not_opened(error.as_ref()),
@@ -319,7 +364,13 @@ impl<L> Reflector<L> {
                 }
             };
             match ended {
-                Ended::Reopen(why) => reason = why,
+                Ended::Reopen(why, pause) => {
+                    reason = why;
+                    if !pause.is_zero() {
+                        self.progress.enter(InformerMode::BackingOff);
+                        sleep(pause).await;
+                    }
+                }
                 Ended::Again(pause) => {
                     reason = pause.why;
                     self.pause(pause).await;
@@ -369,25 +420,55 @@ impl<L> Reflector<L> {
         K: Object,
         L: ListerWatcher<K>,
     {
-        self.progress.recovered("watch");
+        self.progress.heard();
         self.progress.enter(InformerMode::Watching);
+        // After one that ended soon a watch has to last before all is well again.
+        let mut is_proven = self.reopening.is_well();
+        if is_proven {
+            self.progress.recovered("watch");
+        }
+        let (mut has_progressed, mut repeated) = (false, 0);
         let ended = loop {
+            let now = Instant::now();
+            let lasts_at = watch.opened() + Reopening::LASTED;
+            if !is_proven && lasts_at <= now {
+                is_proven = true;
+                self.reopening.lasted();
+                self.progress.recovered("watch");
+            }
+            if watch.is_overdue(now) {
+                break Ended::reopen("late");
+            }
+            if repeated >= Self::MOST_REPEATED {
+                self.progress
+                    .troubled("watch", "the server sends one version again and again");
+                break Ended::reopen("repeated");
+            }
             // Back-pressure is not silence: the time counts from when the stream is asked again.
-            match watch.next(Instant::now() + Self::SILENCE).await {
+            let due = match is_proven {
+                true => now + Self::SILENCE,
+                false => lasts_at,
+            };
+            match watch.next(due).await {
                 Heard::Event(event) => {
                     self.progress.heard();
                     let is_added = matches!(event, WatchEvent::Added(_));
                     let Some(delta) = delta(event) else {
                         self.progress.misfits(1);
+                        repeated += 1;
                         continue;
                     };
                     if self.position.is_before(delta.resource_version()) {
                         self.progress
                             .troubled("watch", "the server's versions went backwards");
-                        self.position.restart();
+                        self.position.went_back();
                         break Ended::List(Pause::new("backwards", Failure::Server));
                     }
-                    self.position.followed(delta.resource_version(), is_added);
+                    if self.position.followed(delta.resource_version(), is_added) {
+                        (has_progressed, repeated) = (true, 0);
+                    } else if !self.position.is_unknown() {
+                        repeated += 1;
+                    }
                     self.push(delta, queue).await;
                 }
                 Heard::Error(error) => break self.broken(&error, watch.was_short()),
@@ -396,21 +477,55 @@ impl<L> Reflector<L> {
                         .troubled("watch", "the server ended the watch at once");
                     break Ended::List(Pause::new("short", Failure::Server));
                 }
-                Heard::Closed => break Ended::Reopen("closed"),
-                Heard::Silent => break Ended::Reopen("silent"),
+                Heard::Closed => break Ended::reopen("closed"),
+                Heard::Silent if !is_proven => {}
+                Heard::Silent => break Ended::reopen("silent"),
             }
         };
-        self.backoff.held(watch.age());
-        ended
+        self.held(watch.age());
+        let pause = self.reopening.ended(watch.age(), has_progressed);
+        match ended {
+            Ended::Reopen(why, _) => {
+                self.tell_if_failing(why != "repeated");
+                Ended::Reopen(why, pause)
+            }
+            Ended::List(pause) => {
+                self.tell_if_failing(pause.failure == Failure::Expired);
+                Ended::List(pause)
+            }
+            again => again,
+        }
     }
 
-    fn not_opened(&self, error: Option<&Error>) -> Ended {
+    /// Tells that watches do not last, unless something else was told.
+    fn tell_if_failing(&self, is_untold: bool) {
+        if is_untold && self.reopening.is_failing() {
+            self.progress
+                .troubled("watch", "the server ends each watch after less than 5 s");
+        }
+    }
+
+    /// What was asked for worked for `time`.
+    fn held(&mut self, time: Duration) {
+        if self.backoff.held(time)
+            && let Some(reconnections) = &mut self.reconnections
+        {
+            reconnections.held();
+        }
+    }
+
+    fn not_opened(&mut self, error: Option<&Error>) -> Ended {
         let Some(error) = error else {
             self.progress.troubled("watch", "no answer from the server");
             return Ended::Again(Pause::new("silent", Failure::Connection));
         };
         let pause = Pause::after(error);
-        if error.is_expired() {
+        if pause.failure == Failure::Expired {
+            // Once in a while this is the way of things.
+            self.reopening.expired();
+            if self.reopening.is_failing() {
+                self.progress.failed("watch", error);
+            }
             return Ended::List(pause);
         }
         self.progress.failed("watch", error);
@@ -437,8 +552,8 @@ impl<L> Reflector<L> {
                 self.progress.failed("watch", error);
                 Ended::Again(pause)
             }
-            Failure::Connection => Ended::Reopen("broken"),
-            _ if matches!(error, Error::Lagged { .. }) => Ended::Reopen("lagged"),
+            Failure::Connection => Ended::reopen("broken"),
+            _ if matches!(error, Error::Lagged { .. }) => Ended::reopen("lagged"),
             _ => {
                 self.progress.failed("watch", error);
                 Ended::List(pause)
@@ -453,7 +568,26 @@ impl<L> Reflector<L> {
 
     async fn pause(&mut self, pause: Pause) {
         self.progress.enter(InformerMode::BackingOff);
-        sleep(self.backoff.next(pause.failure, pause.retry_after)).await;
+        let time = self.backoff.next(pause.failure, pause.retry_after);
+        match &mut self.reconnections {
+            Some(reconnections) if pause.failure == Failure::Connection => {
+                reconnections.pause(time).await;
+            }
+            _ => sleep(time).await,
+        }
+    }
+
+    /// An answer to others from now on ends the pause that may follow.
+    fn begin_request(&mut self) {
+        if let Some(reconnections) = &mut self.reconnections {
+            reconnections.begin();
+        }
+    }
+}
+
+impl Ended {
+    fn reopen(why: &'static str) -> Self {
+        Self::Reopen(why, Duration::ZERO)
     }
 }
 
@@ -469,9 +603,7 @@ impl Pause {
     /// The one that follows from `error`.
     pub(super) fn after(error: &Error) -> Self {
         let failure = match error {
-            Error::Connect { .. } | Error::Transport { .. } | Error::Timeout { .. } => {
-                Failure::Connection
-            }
+            _ if error.is_connection_failure() => Failure::Connection,
             _ if error.is_too_many_requests() => Failure::Throttled,
             _ if is_unavailable(error) => Failure::Expired,
             _ if error.is_forbidden()

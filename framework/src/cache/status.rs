@@ -17,6 +17,8 @@ pub struct InformerStatus {
     /// The failure that has not been mended yet: verb, resource, namespace, and what the server
     /// said.
     pub last_error: Option<String>,
+    /// How long ago that failure began. Another failure in its place does not start it over.
+    pub failing_for: Option<Duration>,
     /// Whether that failure is that the server does not know the kind: its definition is not
     /// installed.
     pub not_served: bool,

@@ -1,6 +1,6 @@
 //! How a [`Reflector`] reads a collection by a watch that begins with the present state (KEP-3157).
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
@@ -11,7 +11,7 @@ use super::{
     reflector::{Pause, delta, is_unavailable},
 };
 use crate::{
-    client::{Error, WatchEvent},
+    client::{Error, ListProgress, WatchEvent},
     resource::Object,
 };
 
@@ -28,7 +28,7 @@ enum Cut {
 }
 
 impl<L> Reflector<L> {
-    /// The server marks the end of the state when so long no more objects of it came, or it does not know
+    /// The server marks the end of the state when so long no more new objects of it came, or it does not know
     /// how to.
     const MARK: Duration = Duration::from_secs(15);
     /// Where it did not work it is tried again after this.
@@ -90,7 +90,8 @@ impl<L> Reflector<L> {
             Err(Some(error)) => return Err(self.not_streamed(&error)),
             Err(None) => return Err(Cut::PagesForNow("late")),
         };
-        self.push(Delta::ListStarted, queue).await;
+        self.begin_list(queue).await;
+        let mut progress = ListProgress::default();
         let mut due = Instant::now() + Self::MARK;
         loop {
             let event = match watch.next(due).await {
@@ -101,12 +102,28 @@ impl<L> Reflector<L> {
                 Heard::Silent => return Err(Cut::PagesForNow("late")),
             };
             self.progress.heard();
-            let is_state = matches!(event, WatchEvent::Added(_) | WatchEvent::Undecodable { .. });
+            let event: WatchEvent<Arc<K>> = event.map(Into::into);
+            let is_new = match &event {
+                WatchEvent::Added(object) => {
+                    let metadata = object.metadata();
+                    let name = metadata.name.as_deref().unwrap_or_default();
+                    progress.object(metadata.namespace.as_deref(), name)
+                }
+                WatchEvent::Undecodable { object, .. } => {
+                    progress.object(object.key.namespace(), object.key.name())
+                }
+                _ => false,
+            };
             match event {
                 WatchEvent::Bookmark {
                     resource_version,
                     initial_events_end: true,
                 } => {
+                    let is_older = self.position.is_before(Some(&resource_version));
+                    if is_older && self.position.went_back() {
+                        // What was known of equal versions was trusted.
+                        return Err(Cut::Again);
+                    }
                     self.position.listed(&resource_version);
                     self.push(Delta::ListEnded { resource_version }, queue)
                         .await;
@@ -121,11 +138,12 @@ impl<L> Reflector<L> {
                     None => self.progress.misfits(1),
                 },
             }
-            // Changes go on for ever, the state does not. Back-pressure is not silence.
+            // Changes go on for ever, and so may objects that came already; the state does not. Back-pressure is not
+            // silence.
             let now = Instant::now();
-            if is_state {
+            if is_new && !watch.is_overdue(now) {
                 due = now + Self::MARK;
-            } else if due <= now {
+            } else if due <= now || watch.is_overdue(now) {
                 return Err(Cut::PagesForNow("late"));
             }
         }
@@ -156,7 +174,7 @@ impl<L> Reflector<L> {
         match error {
             // The pages wait for those who take them in.
             Error::Lagged { .. } => Cut::PagesForNow("lagged"),
-            Error::Connect { .. } | Error::Transport { .. } | Error::Timeout { .. } => Cut::Again,
+            _ if error.is_connection_failure() => Cut::Again,
             _ => self.not_streamed(error),
         }
     }

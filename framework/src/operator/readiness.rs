@@ -11,7 +11,7 @@ use crate::{
 
 /// How often a start that is not ready yet is looked at.
 const GLANCE: Duration = Duration::from_millis(100);
-/// After this long without a word from the server a cache is no longer well.
+/// After this long without a word from the server, or of one failure after the other, a cache is no longer well.
 const SILENCE: Duration = Duration::from_secs(150);
 
 /// Which of the operator's kinds it brings itself, and how they are installed.
@@ -120,9 +120,9 @@ impl OwnKinds {
                 format!("{kind} is not served: install what brings it, or do not name it in `wire`")
             });
         }
-        let silent = status
-            .silent_for
-            .is_some_and(|silent| silent >= SILENCE && status.last_error.is_some());
-        (!status.synced || silent || status.forbidden).then(|| status.to_string())
+        let is_long = |time: Option<Duration>| time.is_some_and(|time| time >= SILENCE);
+        let fails = status.last_error.is_some()
+            && (is_long(status.silent_for) || is_long(status.failing_for));
+        (!status.synced || fails || status.forbidden).then(|| status.to_string())
     }
 }

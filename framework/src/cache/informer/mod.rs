@@ -337,6 +337,7 @@ impl<K: Object> SharedInformer<K> {
             synced: self.has_synced(),
             mode: shared.progress.mode(),
             last_error: None,
+            failing_for: None,
             not_served: false,
             forbidden: false,
             silent_for: None,

@@ -41,6 +41,7 @@ impl PartsProgress {
         InformerStatus {
             mode: mode.filter(|_| !busy(&whole.mode)).unwrap_or(whole.mode),
             last_error,
+            failing_for: parts.iter().filter_map(|part| part.failing_for()).max(),
             not_served: parts.iter().any(|part| part.not_served()),
             forbidden: parts.iter().any(|part| part.forbidden()),
             silent_for: parts.iter().filter_map(|part| part.silent_for()).max(),

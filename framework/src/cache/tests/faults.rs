@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    cache::fake::{Answer, broken, expired, status},
+    cache::fake::{Answer, Streaming, broken, expired, status},
     metrics::Metrics,
 };
 
@@ -120,6 +120,23 @@ async fn the_same_event_twice_is_told_once() {
     server.repeat_last_event();
     settle().await;
     assert_eq!(heard.lines(), ["added a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_without_a_name_is_left_out_of_lists_and_watches_and_counted() {
+    for streaming in [Streaming::Unasked, Streaming::Served] {
+        let (server, metrics) = (FakeServer::new().streaming(streaming), Metrics::new());
+        ["a", ""].into_iter().for_each(|name| server.put(name));
+        let running = Running::of(server.informer_with(&metrics));
+        settle().await;
+        assert!(running.informer.has_synced());
+        server.put("");
+        server.put("b");
+        settle().await;
+        assert_eq!(running.informer.lister().len(), 2);
+        let misfits = metrics.informer("", "v1", "configmaps").misfits.get();
+        assert_eq!(misfits, 2, "{streaming:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,6 +7,8 @@ mod kube_rs_defects;
 mod listeners;
 mod model;
 mod namespaces;
+mod no_progress;
+mod outages;
 pub(super) mod packed;
 mod parity;
 mod reading;

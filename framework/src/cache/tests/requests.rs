@@ -162,14 +162,38 @@ async fn throttling_and_refused_connections_lead_to_pauses_and_not_to_a_list() {
 async fn throttling_within_a_stream_leads_to_a_pause_and_not_to_a_list() {
     let server = FakeServer::new();
     let (_running, _) = Running::synced(&server).await;
-    server.end_watches(|| throttled(100));
-    seconds(99).await;
+    server.end_watches(|| throttled(50));
+    seconds(49).await;
     assert!(
         server.requests().is_empty(),
         "what the server asks for is the least"
     );
     seconds(2).await;
     assert_eq!(server.requests(), ["watch from 0"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pause_that_the_server_asks_for_is_a_minute_at_most() {
+    let server = FakeServer::new();
+    let day = || throttled(86_400);
+    server.answer_lists([Answer::Fail(day())]);
+    server.fail_watches([day()]);
+    let running = Running::of(server.informer());
+    seconds(59).await;
+    assert_eq!(server.requests().len(), 1);
+    seconds(2).await;
+    assert_eq!(
+        server.requests().len(),
+        2,
+        "the list came, the watch was refused"
+    );
+    seconds(60).await;
+    assert_eq!(server.requests(), ["watch from 0"]);
+    seconds(5).await;
+    server.end_watches(|| throttled(86_400));
+    seconds(62).await;
+    assert_eq!(server.requests(), ["watch from 0"]);
+    assert_eq!(running.informer.status().mode, InformerMode::Watching);
 }
 
 #[tokio::test(start_paused = true)]

@@ -114,6 +114,16 @@ async fn nothing_is_left_of_a_stream_that_ended_before_its_mark() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_stream_that_ends_at_once_with_nothing_is_not_asked_for_twice() {
+    let server = served();
+    server.cut_streams([StreamFault::Closes(0)]);
+    let _running = Running::of(server.informer());
+    settle().await;
+    let expected = ["stream from nothing", "list at 0 limit 500", "watch from 3"];
+    assert_eq!(server.requests(), expected);
+}
+
+#[tokio::test(start_paused = true)]
 async fn after_a_stream_that_broke_off_nothing_is_asked_for_that_may_be_older() {
     let server = served();
     server.cut_streams([StreamFault::Closes(2), StreamFault::Closes(1)]);

@@ -3,7 +3,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
-use crate::cache::{Event, Follow, Reached, Snapshot};
+use crate::cache::{
+    Event, Follow, Reached, Snapshot,
+    fake::{Streaming, status},
+};
 
 /// Whether what follows the cache was told that versions went backwards.
 #[derive(Clone, Default)]
@@ -46,6 +49,59 @@ async fn a_version_that_went_backwards_leads_to_a_list_of_the_newest_state() {
     let snapshot = running.informer.lister().snapshot();
     assert_eq!(snapshot.resource_version(), Some("1"));
     drop(heard);
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_restore_an_object_of_equal_version_has_its_new_content() {
+    for streaming in [Streaming::Unasked, Streaming::Served] {
+        let server = FakeServer::new().streaming(streaming);
+        server.put("a");
+        server.put_data("a", "before");
+        server.put_bad("b");
+        let (running, heard) = Running::synced(&server).await;
+        let told = Told::default();
+        running.informer.follow("test", told.clone());
+        seconds(10).await;
+        server.put_back(1);
+        server.bookmark();
+        // By the time of the list the server has caught up.
+        server.put_data("a", "after");
+        server.put_bad("b");
+        seconds(5).await;
+        let a = running.get("a").unwrap();
+        assert_eq!(a.metadata.resource_version.as_deref(), Some("2"));
+        assert_eq!(a.data.as_ref().unwrap()["key"], "after", "{streaming:?}");
+        assert!(told.take(), "{streaming:?}");
+        drop(heard);
+
+        // The next list trusts versions again.
+        seconds(10).await;
+        server.advance();
+        server.compact();
+        server.close_watches();
+        seconds(5).await;
+        assert!(Arc::ptr_eq(&a, &running.get("a").unwrap()), "{streaming:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restore_that_only_a_list_shows_is_noticed() {
+    for streaming in [Streaming::Unasked, Streaming::Served] {
+        let server = FakeServer::new().streaming(streaming);
+        server.put("a");
+        server.put_data("a", "before");
+        server.put("b");
+        server.put("b");
+        let (running, _) = Running::synced(&server).await;
+        seconds(10).await;
+        server.put_back(1);
+        server.put_data("a", "after");
+        server.end_watches(|| status(504, "Timeout", "Too large resource version: 4, current: 2"));
+        seconds(20).await;
+        let a = running.get("a").unwrap();
+        assert_eq!(a.data.as_ref().unwrap()["key"], "after", "{streaming:?}");
+        assert!(running.get("b").is_none());
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -464,3 +464,29 @@ async fn a_kind_that_came_back_with_another_scope_is_stale_for_ten_minutes_at_mo
     later(2).await;
     assert!(!mapper.find("sites").await.unwrap().resource.namespaced);
 }
+
+#[tokio::test(start_paused = true)]
+async fn definitions_that_cannot_be_followed_are_asked_for_ever_more_slowly() {
+    let bookmark = r#"{"type":"BOOKMARK","object":{"kind":"CustomResourceDefinition","metadata":{"resourceVersion":"1"}}}"#;
+    let list =
+        r#"{"kind":"CustomResourceDefinitionList","metadata":{"resourceVersion":"1"},"items":[]}"#;
+    // Nothing works, or each watch ends after a bookmark.
+    for works in [false, true] {
+        let site = Site::new(move |seen| match path(seen) {
+            path if !path.contains("customresourcedefinitions") => listed(path),
+            _ if !works => json_text(500, "{}"),
+            path if path.contains("watch=true") => json_text(200, bookmark),
+            _ => json_text(200, list),
+        });
+        let mapper = RestMapper::new(&client(&site));
+        let minutes = Duration::from_secs(600);
+        let follows = tokio::time::timeout(minutes, mapper.follow_definitions());
+        assert!(follows.await.is_err());
+        let seen = site.seen();
+        let asked = seen
+            .iter()
+            .filter(|seen| path(seen).contains("customresourcedefinitions"))
+            .count();
+        assert!((10..=20).contains(&asked), "{works}: {asked}");
+    }
+}

@@ -149,3 +149,41 @@ async fn a_connection_that_takes_requests_and_answers_none_is_left_after_one_dea
     let used: Vec<_> = seen.iter().map(|seen| seen.connection).collect();
     assert_eq!(used, [0, 0, 1]);
 }
+
+/// It would otherwise keep the processor busy until the answer's deadline.
+#[tokio::test]
+async fn a_server_that_sends_interim_answers_without_end_is_given_up_at_once() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let serve = async move {
+        let mut connections = tokio::task::JoinSet::new();
+        while let Ok((mut stream, _)) = listener.accept().await {
+            connections.spawn(async move {
+                let few = stream.read_u8().await.is_ok_and(|first| first == b'G');
+                let interim = "HTTP/1.1 100 Continue\r\n\r\n".repeat(50);
+                while stream.write_all(interim.as_bytes()).await.is_ok() && !few {}
+                let object = format!(
+                    "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{OBJECT}",
+                    OBJECT.len()
+                );
+                stream.write_all(object.as_bytes()).await.ok();
+                stream.read_to_end(&mut Vec::new()).await.ok();
+            });
+        }
+    };
+    let _task = AbortOnDropHandle::new(tokio::spawn(serve));
+    let url = format!("http://{address}").parse().unwrap();
+    let maps = Api::<ConfigMap>::namespaced(&Client::new(Config::new(url)).unwrap(), "default");
+    maps.get("a").await.unwrap();
+    let error = maps
+        .create(&PostParams::default(), &ConfigMap::default())
+        .await;
+    let error = error.unwrap_err();
+    assert!(
+        error.to_string().contains("interim answers (1xx)"),
+        "{error}"
+    );
+    assert!(error.is_outcome_unknown());
+}

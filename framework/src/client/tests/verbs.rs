@@ -356,6 +356,62 @@ async fn pages_and_items_come_as_they_are_asked_for() {
     );
 }
 
+#[tokio::test]
+async fn a_list_in_pages_that_does_not_end_is_an_error() {
+    type Token = fn(usize) -> String;
+    let table: [(Token, usize, &str); 2] = [
+        (
+            |_| "t".into(),
+            2,
+            "the server gave the same continue token twice",
+        ),
+        (
+            |count| count.to_string(),
+            101,
+            "100 pages in a row brought no new object",
+        ),
+    ];
+    for (token, asked, reason) in table {
+        let endless = move |count: usize, _: &str| match count {
+            0..1000 => (
+                200,
+                json!({"metadata": {"continue": token(count), "resourceVersion": "7"}, "items": [map("1")]}),
+            ),
+            _ => status(500, "TooMuch"),
+        };
+        let text = format!(
+            "list configmaps in default: the list does not end: {reason}: check the server of this kind, and proxies on the way"
+        );
+        let (server, sent) = client(endless);
+        let error = maps(&server).list_all(&ListParams::default()).await;
+        assert_eq!(error.unwrap_err().to_string(), text);
+        assert_eq!(lines(&sent).len(), asked);
+
+        let (server, sent) = client(endless);
+        let pages: Vec<_> = maps(&server).pages(&ListParams::default()).collect().await;
+        assert_eq!(pages.len(), asked);
+        let error = pages.into_iter().next_back().unwrap().unwrap_err();
+        assert!(matches!(error, Error::NoProgress { .. }), "{error}");
+        assert_eq!(lines(&sent).len(), asked);
+    }
+}
+
+#[tokio::test]
+async fn a_list_may_have_empty_pages() {
+    let (client, _) = client(|count, _| match count {
+        99 => (200, json!({"metadata": {}, "items": [map("1")]})),
+        _ => (
+            200,
+            json!({"metadata": {"continue": count.to_string(), "remainingItemCount": 1}, "items": []}),
+        ),
+    });
+    let all = maps(&client)
+        .list_all(&ListParams::default())
+        .await
+        .unwrap();
+    assert_eq!((all.items.len(), all.remaining()), (1, None));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_change_is_made_anew_on_what_is_newest_until_nobody_came_between() {
     let (client, sent) = client(|count, line| match line {

@@ -176,3 +176,28 @@ async fn a_deletion_is_over_when_the_object_is_gone_or_another_bears_its_name() 
     maps.wait_until_deleted("a", None).await.unwrap();
     assert_eq!(asked.lock().unwrap().len(), 2);
 }
+
+#[tokio::test(start_paused = true)]
+async fn watches_that_end_at_once_are_opened_ever_more_slowly_unless_they_bring_something() {
+    let bookmark = || {
+        let object = json!({"metadata": {"resourceVersion": "1"}});
+        events(&[("BOOKMARK", object)])
+    };
+    let turns = std::iter::once(list("1", &[])).chain((0..1000).map(|_| bookmark()));
+    let (maps, asked) = server(turns);
+    let waits = maps.wait_until("a", |map| map.is_some());
+    let minutes = std::time::Duration::from_secs(300);
+    assert!(tokio::time::timeout(minutes, waits).await.is_err());
+    let count = asked.lock().unwrap().len();
+    assert!((8..=20).contains(&count), "{count}");
+
+    let changes = (2..1000).map(|version| events(&[("MODIFIED", map("u", &version.to_string()))]));
+    let (maps, asked) = server(std::iter::once(list("1", &[])).chain(changes));
+    let waits = maps.wait_until("a", |map| {
+        map.is_some_and(|map| map.resource_version() == Some("100"))
+    });
+    let start = tokio::time::Instant::now();
+    waits.await.unwrap();
+    assert_eq!(asked.lock().unwrap().len(), 100);
+    assert!(start.elapsed() < std::time::Duration::from_secs(100));
+}

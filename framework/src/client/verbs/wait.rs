@@ -61,6 +61,9 @@ impl<K: Object + Serialize + DeserializeOwned, R> Api<K, R> {
                 Err(error) if error.is_expired() || error.is_transient() => error,
                 Err(error) => return Err(error),
             };
+            if failures == 0 {
+                reconnections.held();
+            }
             failures += 1;
             let asked = error.retry_after().unwrap_or_default();
             let pause = asked.max(pause_after(failures));
