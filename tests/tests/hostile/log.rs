@@ -32,8 +32,7 @@ impl Log {
 impl Visit for Log {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         if field.name() == "message" {
-            let mut line = format!("{value:?}");
-            line.truncate(line.floor_char_boundary(600));
+            let line = format!("{value:?}");
             self.0.lock().unwrap().push(line);
         }
     }

@@ -20,6 +20,9 @@ use crate::{
 /// For so long the server is hostile.
 const HOSTILE: Duration = Duration::from_secs(60);
 
+/// No line is longer, whatever the server sends.
+const LONGEST: usize = 16 * 1024;
+
 /// Namespace and name of the Lease.
 const LEASE: (&str, &str) = ("default", "hostile");
 
@@ -141,10 +144,12 @@ fn bounded(server: &Server, row: &Row, log: &Log) -> Vec<String> {
         "{} lines were logged, at most {} are allowed: {:#?}",
         lines.len(),
         row.lines,
-        &lines[..lines.len().min(20)]
+        &lines[..lines.len().min(8)]
     );
     let panicked = lines.iter().find(|line| line.contains("panicked"));
     assert_eq!(panicked, None);
+    let longest = lines.iter().map(String::len).max().unwrap_or_default();
+    assert!(longest <= LONGEST, "a line of {longest} bytes was logged");
     lines
 }
 
@@ -222,6 +227,8 @@ fn judge(server: &Server, running: &Running, seen: &Seen, says: Says, lines: &[S
         Says::Anything => true,
     };
     assert!(holds, "it should say {says:?}:\n{told}");
+    let length = word.readiness.len();
+    assert!(length <= 2 * LONGEST, "readiness said {length} bytes");
 }
 
 /// Waits until all was delivered, and the program says that it is well.

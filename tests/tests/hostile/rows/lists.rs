@@ -75,19 +75,21 @@ rows! {
             .says(Says::NotReady("widgets"));
     a_continue_token_that_changes_and_brings_the_same_objects =>
         lists(|server, asked| page(server, &objects(server), &format!("t-{}", asked.number)))
-            .says(Says::NotReady("widgets"));
+            // A hundred pages without a new object are one list.
+            .requests(1000).says(Says::NotReady("widgets"));
     pages_without_objects_and_without_end =>
         lists(|server, asked| page(server, &[], &format!("t-{}", asked.number)))
-            .says(Says::NotReady("widgets"));
+            // A hundred pages without a new object are one list.
+            .requests(1000).says(Says::NotReady("widgets"));
     a_call_of_list_all_with_a_continue_token_that_repeats =>
         lists(|server, _| page(server, &objects(server), "again"))
             .call(Gives::Error("continue"), list_all);
     a_call_of_list_all_with_pages_that_bring_the_same_objects =>
         lists(|server, asked| page(server, &objects(server), &format!("t-{}", asked.number)))
-            .call(Gives::Error("list"), list_all);
+            .requests(110).call(Gives::Error("list"), list_all);
     a_call_of_list_all_with_pages_without_objects =>
         lists(|server, asked| page(server, &[], &format!("t-{}", asked.number)))
-            .call(Gives::Error("list"), list_all);
+            .requests(110).call(Gives::Error("list"), list_all);
     a_stream_of_pages_with_a_continue_token_that_repeats =>
         lists(|server, _| page(server, &objects(server), "again"))
             .call(Gives::Error("continue"), pages);
