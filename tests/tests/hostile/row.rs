@@ -43,7 +43,8 @@ pub(crate) enum Program {
 }
 
 /// A call of the client. It gives a text about the outcome.
-pub(crate) type Call = Arc<dyn Fn(Client) -> BoxFuture<'static, Result<String, Error>> + Send + Sync>;
+pub(crate) type Call =
+    Arc<dyn Fn(Client) -> BoxFuture<'static, Result<String, Error>> + Send + Sync>;
 
 /// What comes of a call while the server is hostile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -86,7 +86,14 @@ async fn attack_operator(server: &Server, row: &Row) {
     }
     let running = operator.start(server.client()).await.unwrap();
     if row.synced {
-        until_well(server, &running, &seen, Duration::from_secs(30), "before the attack").await;
+        until_well(
+            server,
+            &running,
+            &seen,
+            Duration::from_secs(30),
+            "before the attack",
+        )
+        .await;
         sleep(Duration::from_secs(5)).await;
         assert_eq!(log.take(), [""; 0], "before the attack");
         server.turn_hostile();
@@ -100,7 +107,10 @@ async fn attack_operator(server: &Server, row: &Row) {
     sleep(HOSTILE - Duration::from_secs(10)).await;
     let lines = bounded(server, row, &log);
     judge(server, &running, &seen, row.says, &lines);
-    if running.election().is_some_and(|election| election.phase() == Phase::Ended) {
+    if running
+        .election()
+        .is_some_and(|election| election.phase() == Phase::Ended)
+    {
         // Leadership was lost: the process ends, and another one begins.
         return running.stop().await;
     }
@@ -111,8 +121,18 @@ async fn attack_operator(server: &Server, row: &Row) {
     until_well(server, &running, &seen, row.recovers, "after the attack").await;
     // What follows is delivered at once: the watch is alive.
     server.change(|world| world.put("widgets", ("default", "later"), widget(1)));
-    until_well(server, &running, &seen, Duration::from_secs(5), "a change after the attack").await;
-    let panicked = log.take().into_iter().find(|line| line.contains("panicked"));
+    until_well(
+        server,
+        &running,
+        &seen,
+        Duration::from_secs(5),
+        "a change after the attack",
+    )
+    .await;
+    let panicked = log
+        .take()
+        .into_iter()
+        .find(|line| line.contains("panicked"));
     assert_eq!(panicked, None);
     running.stop().await;
 }
@@ -123,7 +143,9 @@ fn bounded(server: &Server, row: &Row, log: &Log) -> Vec<String> {
     let lines = log.take();
     if std::env::var_os("PILOTHOUSE_HOSTILE_SHOW").is_some() {
         let taken = server.taken();
-        eprintln!("requests {requests}, connections {connections}, bytes {taken}, lines {lines:#?}");
+        eprintln!(
+            "requests {requests}, connections {connections}, bytes {taken}, lines {lines:#?}"
+        );
         eprintln!("{}", asked(server));
     }
     assert!(
@@ -138,7 +160,11 @@ fn bounded(server: &Server, row: &Row, log: &Log) -> Vec<String> {
         row.requests
     );
     let taken = server.taken();
-    assert!(taken <= row.bytes, "{taken} bytes were taken, at most {} are allowed", row.bytes);
+    assert!(
+        taken <= row.bytes,
+        "{taken} bytes were taken, at most {} are allowed",
+        row.bytes
+    );
     assert!(
         lines.len() <= row.lines,
         "{} lines were logged, at most {} are allowed: {:#?}",
@@ -156,7 +182,11 @@ fn bounded(server: &Server, row: &Row, log: &Log) -> Vec<String> {
 /// The first requests, for messages.
 fn asked(server: &Server) -> String {
     let asked = server.asked();
-    format!("{} requests, of these the first {:#?}", asked.len(), &asked[..asked.len().min(12)])
+    format!(
+        "{} requests, of these the first {:#?}",
+        asked.len(),
+        &asked[..asked.len().min(12)]
+    )
 }
 
 /// What the program says of itself.
@@ -170,7 +200,10 @@ struct Word {
 fn word(running: &Running) -> Word {
     let report = running.ready().report(&Query::parse(Some("verbose")));
     let informers = running.debug_report().informers;
-    let silent = informers.iter().filter_map(|informer| informer.silent_seconds).max();
+    let silent = informers
+        .iter()
+        .filter_map(|informer| informer.silent_seconds)
+        .max();
     Word {
         ready: report.healthy(),
         readiness: report.to_string(),
@@ -201,7 +234,9 @@ fn missing(server: &Server, seen: &Seen) -> Option<String> {
 fn difference(server: &Server, seen: &Seen) -> Option<String> {
     let truth = truth(server);
     let seen = seen.lock().unwrap();
-    let present = seen.iter().filter_map(|(key, size)| Some((key.clone(), (*size)?)));
+    let present = seen
+        .iter()
+        .filter_map(|(key, size)| Some((key.clone(), (*size)?)));
     let present: BTreeMap<String, i64> = present.collect();
     (truth != present).then(|| format!("the server has {truth:?}, and delivered was {present:?}"))
 }
@@ -217,7 +252,9 @@ fn judge(server: &Server, running: &Running, seen: &Seen, says: Says, lines: &[S
     let holds = match says {
         Says::Fresh => word.ready && word.trouble.is_none() && difference.is_none(),
         Says::Delivered => word.ready && word.trouble.is_none() && missing.is_none(),
-        Says::NotReady(words) => !word.ready && told.contains(words) && word.readiness.contains(words),
+        Says::NotReady(words) => {
+            !word.ready && told.contains(words) && word.readiness.contains(words)
+        }
         Says::Trouble(words) => trouble.contains(words),
         Says::Silent => word.silent >= Duration::from_secs(45),
         Says::Truth => {
@@ -252,5 +289,7 @@ async fn until_well(server: &Server, running: &Running, seen: &Seen, within: Dur
 }
 
 fn leads(running: &Running) -> bool {
-    running.election().is_none_or(|election| election.phase() == Phase::Leading)
+    running
+        .election()
+        .is_none_or(|election| election.phase() == Phase::Leading)
 }

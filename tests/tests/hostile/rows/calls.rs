@@ -13,13 +13,18 @@ use crate::{
 };
 
 async fn get(client: Client) -> Result<String, Error> {
-    let same = Api::<Widget>::namespaced(&client, "default").get("same").await?;
+    let same = Api::<Widget>::namespaced(&client, "default")
+        .get("same")
+        .await?;
     Ok(format!("{} of size {}", same.name(), same.spec.size))
 }
 
 /// A row in which one object is read.
 fn gets(gives: Gives, answer: impl Fn() -> Act + Send + Sync + 'static) -> Row {
-    Row::from_the_start().server(move |_, _| Some(answer())).requests(12).call(gives, get)
+    Row::from_the_start()
+        .server(move |_, _| Some(answer()))
+        .requests(12)
+        .call(gives, get)
 }
 
 rows! {

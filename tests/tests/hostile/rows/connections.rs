@@ -6,7 +6,10 @@ use crate::{
 };
 
 fn connects(connects: Connects) -> Row {
-    Row::from_the_start().connects(connects).requests(130).says(Says::NotReady("widgets"))
+    Row::from_the_start()
+        .connects(connects)
+        .requests(130)
+        .says(Says::NotReady("widgets"))
 }
 
 rows! {

@@ -89,39 +89,39 @@ rows! {
         })
         .says(Says::NotReady("widgets"));
     a_flood_of_settings: http2 =>
-        instead_of_the_first!(HEADERS, frame => vec![flood(Frame::settings(&[(4, 65_535)]), 1), Wire::Frame(frame)])
+        instead_of_the_first!(HEADERS, frame => vec![flood(Frame::settings(&[(4, 65_535)]), 5), Wire::Frame(frame)])
             .says(Says::NotReady("not synced yet")).recovers(160);
     a_flood_of_pings: http2 =>
-        instead_of_the_first!(HEADERS, frame => vec![flood(Frame::new(PING, 0, 0, [7; 8]), 1), Wire::Frame(frame)])
+        instead_of_the_first!(HEADERS, frame => vec![flood(Frame::new(PING, 0, 0, [7; 8]), 5), Wire::Frame(frame)])
             .says(Says::NotReady("not synced yet")).recovers(160);
     a_flood_of_frames_that_nobody_knows: http2 =>
-        instead_of_the_first!(HEADERS, frame => vec![flood(Frame::new(0xfe, 0xff, 0, [1; 32]), 1), Wire::Frame(frame)])
+        instead_of_the_first!(HEADERS, frame => vec![flood(Frame::new(0xfe, 0xff, 0, [1; 32]), 5), Wire::Frame(frame)])
             .says(Says::NotReady("not synced yet")).recovers(160);
     a_flood_of_priorities: http2 =>
-        instead_of_the_first!(HEADERS, frame => vec![flood(Frame::new(PRIORITY, 0, frame.stream, [0, 0, 0, 0, 1]), 1), Wire::Frame(frame)])
+        instead_of_the_first!(HEADERS, frame => vec![flood(Frame::new(PRIORITY, 0, frame.stream, [0, 0, 0, 0, 1]), 5), Wire::Frame(frame)])
             .says(Says::NotReady("not synced yet")).recovers(160);
     a_flood_of_window_updates: http2 =>
-        instead_of_the_first!(HEADERS, frame => vec![flood(Frame::new(WINDOW_UPDATE, 0, 0, [0, 0, 0, 1]), 1), Wire::Frame(frame)])
+        instead_of_the_first!(HEADERS, frame => vec![flood(Frame::new(WINDOW_UPDATE, 0, 0, [0, 0, 0, 1]), 5), Wire::Frame(frame)])
             .says(Says::NotReady("not synced yet")).recovers(160);
     a_flood_of_empty_data: http2 =>
-        instead_of_the_first!(DATA, frame => vec![flood(Frame::new(DATA, 0, frame.stream, []), 1), Wire::Frame(frame)])
+        instead_of_the_first!(DATA, frame => vec![flood(Frame::new(DATA, 0, frame.stream, []), 5), Wire::Frame(frame)])
             .says(Says::NotReady("widgets")).recovers(160);
     a_flood_of_empty_data_in_each_answer: http2 =>
-        instead_of_each!(DATA, frame => vec![flood(Frame::new(DATA, 0, frame.stream, []), 1), Wire::Frame(frame)])
+        instead_of_each!(DATA, frame => vec![flood(Frame::new(DATA, 0, frame.stream, []), 5), Wire::Frame(frame)])
             .says(Says::NotReady("widgets")).recovers(160);
     a_flood_of_data_that_is_only_padding: http2 =>
-        instead_of_the_first!(DATA, frame => vec![flood(Frame::new(DATA, 8, frame.stream, [10; 11]), 1), Wire::Frame(frame)])
+        instead_of_the_first!(DATA, frame => vec![flood(Frame::new(DATA, 8, frame.stream, [10; 11]), 5), Wire::Frame(frame)])
             .says(Says::NotReady("widgets")).recovers(160);
     a_flood_of_continuations: http2 =>
         instead_of_the_first!(HEADERS, frame => {
             let begun = Frame { flags: frame.flags & !END_HEADERS, ..frame.clone() };
-            vec![Wire::Frame(begun), flood(Frame::new(CONTINUATION, 0, frame.stream, [0x40, 1, b'a', 1, b'b']), 1)]
+            vec![Wire::Frame(begun), flood(Frame::new(CONTINUATION, 0, frame.stream, [0x40, 1, b'a', 1, b'b']), 5)]
         })
         .says(Says::NotReady("too_many_continuations")).recovers(160);
     a_flood_of_empty_continuations: http2 =>
         instead_of_the_first!(HEADERS, frame => {
             let begun = Frame { flags: frame.flags & !END_HEADERS, ..frame.clone() };
-            vec![Wire::Frame(begun), flood(Frame::new(CONTINUATION, 0, frame.stream, []), 1)]
+            vec![Wire::Frame(begun), flood(Frame::new(CONTINUATION, 0, frame.stream, []), 5)]
         })
         .says(Says::NotReady("widgets")).recovers(160);
     a_flood_of_interim_heads: http2 =>

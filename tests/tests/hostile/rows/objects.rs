@@ -18,7 +18,11 @@ fn lines(make: impl Fn(&Server) -> Vec<Vec<u8>> + Send + Sync + 'static) -> Row 
         }
         let mut steps: Vec<Step> = make(server).into_iter().map(line).collect();
         let changes = server.read(|world| world.since("widgets", None, asked.version()));
-        steps.extend(changes.iter().map(|change| event(change.kind, &change.object)));
+        steps.extend(
+            changes
+                .iter()
+                .map(|change| event(change.kind, &change.object)),
+        );
         steps.push(crate::server::act::pause(15_000));
         Some(Act::steps(steps))
     })
@@ -33,8 +37,15 @@ fn in_lists(make: impl Fn() -> Vec<u8> + Send + Sync + 'static) -> Row {
         if !asked.is_list() {
             return Some(Act::status(422, "Invalid"));
         }
-        let mut body = server.read(|world| world.list_body("widgets", None)).to_string().into_bytes();
-        let at = body.windows(10).position(|bytes| bytes == b"\"items\":[{").unwrap() + 9;
+        let mut body = server
+            .read(|world| world.list_body("widgets", None))
+            .to_string()
+            .into_bytes();
+        let at = body
+            .windows(10)
+            .position(|bytes| bytes == b"\"items\":[{")
+            .unwrap()
+            + 9;
         let mut object = make();
         object.push(b',');
         body.splice(at..at, object);
@@ -57,11 +68,19 @@ fn odd_event(server: &Server, object: &[u8]) -> Vec<Vec<u8>> {
 }
 
 fn nested(depth: usize) -> String {
-    format!(r#""spec":{{"size":7,"deep":{}{}}}"#, "[".repeat(depth), "]".repeat(depth))
+    format!(
+        r#""spec":{{"size":7,"deep":{}{}}}"#,
+        "[".repeat(depth),
+        "]".repeat(depth)
+    )
 }
 
 fn nested_maps(depth: usize) -> String {
-    format!(r#""spec":{{"size":7,"deep":{}1{}}}"#, r#"{"a":"#.repeat(depth), "}".repeat(depth))
+    format!(
+        r#""spec":{{"size":7,"deep":{}1{}}}"#,
+        r#"{"a":"#.repeat(depth),
+        "}".repeat(depth)
+    )
 }
 
 fn named(change: impl Fn(&mut Value)) -> Vec<u8> {

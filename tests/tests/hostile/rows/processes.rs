@@ -54,22 +54,42 @@ fn child(name: &str, most: Most, row: impl FnOnce()) {
         row();
         let (resident, used) = (peak() - resident, processor() - used);
         println!("{resident} MB more, {used:?} of the processor");
-        assert!(resident <= most.resident, "{resident} MB of memory, at most {}", most.resident);
-        assert!(used <= most.processor, "{used:?} of the processor, at most {:?}", most.processor);
+        assert!(
+            resident <= most.resident,
+            "{resident} MB of memory, at most {}",
+            most.resident
+        );
+        assert!(
+            used <= most.processor,
+            "{used:?} of the processor, at most {:?}",
+            most.processor
+        );
         return;
     }
     let mut command = Command::new(std::env::current_exe().unwrap());
     let command = command.args(["--exact", name, "--nocapture", "--test-threads=1"]);
     let output = command.env(CHILD, name).output().unwrap();
     let told = String::from_utf8_lossy(&output.stdout);
-    assert!(told.contains("1 passed"), "{told}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        told.contains("1 passed"),
+        "{told}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 /// The most resident memory so far, in MB.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    line.split_whitespace().next().unwrap().parse::<u64>().unwrap() / 1024
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .unwrap();
+    line.split_whitespace()
+        .next()
+        .unwrap()
+        .parse::<u64>()
+        .unwrap()
+        / 1024
 }
 
 /// The processor's time so far.
@@ -107,14 +127,23 @@ fn over_a_socket<F>(
                 tokio::spawn(serve(stream));
             }
         });
-        let deadlines = Deadlines::default().answer(Duration::from_secs(3)).idle(Duration::from_secs(3));
+        let deadlines = Deadlines::default()
+            .answer(Duration::from_secs(3))
+            .idle(Duration::from_secs(3));
         let config = Config::new(format!("{scheme}://{address}").parse().unwrap());
         let client = Client::new(config.with_deadlines(deadlines)).unwrap();
         let started = Instant::now();
-        let error = Api::<Widget>::all(&client).list(&ListParams::default()).await.unwrap_err();
+        let error = Api::<Widget>::all(&client)
+            .list(&ListParams::default())
+            .await
+            .unwrap_err();
         let text = error.to_string();
         assert!(text.contains(words), "{text}");
-        assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+        assert!(
+            started.elapsed() < Duration::from_secs(20),
+            "{:?}",
+            started.elapsed()
+        );
     });
 }
 
@@ -152,7 +181,10 @@ const LITTLE: Duration = Duration::from_secs(20);
 
 child!(
     an_answer_in_gzip_that_swells_a_thousandfold,
-    Most { resident: 300, processor: LITTLE },
+    Most {
+        resident: 300,
+        processor: LITTLE
+    },
     over_a_socket("http", "decoded", |stream| {
         answer_gzip(stream, gzip(&vec![b'['; 64 << 20]))
     })
@@ -160,9 +192,14 @@ child!(
 
 child!(
     an_answer_in_gzip_that_is_garbage_or_cut_off,
-    Most { resident: 60, processor: LITTLE },
+    Most {
+        resident: 60,
+        processor: LITTLE
+    },
     {
-        over_a_socket("http", "gzip", |stream| answer_gzip(stream, vec![0x55; 10_000]));
+        over_a_socket("http", "gzip", |stream| {
+            answer_gzip(stream, vec![0x55; 10_000])
+        });
         over_a_socket("http", "gzip", |stream| {
             let mut whole = gzip(br#"{"kind":"WidgetList","metadata":{},"items":[]}"#);
             whole.truncate(whole.len() / 2);
@@ -173,7 +210,10 @@ child!(
 
 child!(
     a_server_that_speaks_http_where_the_client_speaks_tls,
-    Most { resident: 60, processor: LITTLE },
+    Most {
+        resident: 60,
+        processor: LITTLE
+    },
     over_a_socket("https", "TLS", |mut stream| async move {
         let _ = stream
             .write_all(b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n")
@@ -184,7 +224,10 @@ child!(
 
 child!(
     a_server_that_speaks_tls_where_the_client_speaks_http,
-    Most { resident: 60, processor: LITTLE },
+    Most {
+        resident: 60,
+        processor: LITTLE
+    },
     over_a_socket("http", "https", |mut stream| async move {
         // What Go's TLS server says to somebody who speaks plain HTTP.
         let _ = stream
@@ -197,7 +240,10 @@ child!(
 child!(
     interim_answers_as_fast_as_they_can_be_written,
     // The deadline of an answer is 3 s here, and a read is not sent again after it.
-    Most { resident: 60, processor: Duration::from_secs(8) },
+    Most {
+        resident: 60,
+        processor: Duration::from_secs(8)
+    },
     over_a_socket("http", "no answer", |mut stream| async move {
         head(&mut stream).await;
         let many = b"HTTP/1.1 100 Continue\r\n\r\n".repeat(1000);
@@ -207,7 +253,10 @@ child!(
 
 child!(
     an_object_of_fifty_megabytes,
-    Most { resident: 900, processor: Duration::from_secs(60) },
+    Most {
+        resident: 900,
+        processor: Duration::from_secs(60)
+    },
     in_memory(
         Protocol::Http2,
         Row::from_the_start()
@@ -218,7 +267,10 @@ child!(
                 let mut objects = server.read(|world| world.list("widgets", None));
                 objects[0]["spec"]["data"] = json!("x".repeat(50 << 20));
                 Some(match asked.is_list() {
-                    true => Act::json(200, &crate::server::world::list_of("widgets", &objects, &server.version(), "")),
+                    true => Act::json(
+                        200,
+                        &crate::server::world::list_of("widgets", &objects, &server.version(), ""),
+                    ),
                     false => Act::status(422, "Invalid"),
                 })
             })
@@ -229,13 +281,18 @@ child!(
 
 child!(
     a_line_of_a_watch_without_end,
-    Most { resident: 200, processor: Duration::from_secs(60) },
+    Most {
+        resident: 200,
+        processor: Duration::from_secs(60)
+    },
     in_memory(
         Protocol::Http2,
         Row::after_sync()
             .server(|_, asked| asked.is_plain_watch().then(|| {
                 let piece = bytes(vec![b'x'; 32 * 1024]);
-                Act::steps(repeat(vec![bytes("{\"type\":\"")], 10, move |_| Some(piece.clone())))
+                Act::steps(repeat(vec![bytes("{\"type\":\"")], 10, move |_| {
+                    Some(piece.clone())
+                }))
             }))
             .megabytes(200)
             .says(Says::Trouble("longer than"))
@@ -269,7 +326,10 @@ child!(
 
 child!(
     a_page_of_an_error_without_end,
-    Most { resident: 100, processor: Duration::from_secs(60) },
+    Most {
+        resident: 100,
+        processor: Duration::from_secs(60)
+    },
     in_memory(
         Protocol::Http1,
         Row::from_the_start()

@@ -25,11 +25,13 @@ fn like(server: &Server, change: impl Fn(&mut Value)) -> Value {
     same
 }
 
-/// A watch of events that are made of the object `same`, one each 10 ms.
+/// A watch of events that are made of the object `same`, one each 50 ms.
 fn stream(server: &Server, change: impl Fn(u64, &mut Value) + Send + 'static) -> Act {
     let server = server.clone();
-    Act::steps(repeat(vec![], 10, move |number| {
-        server.is_hostile().then(|| event("MODIFIED", &like(&server, |object| change(number, object))))
+    Act::steps(repeat(vec![], 50, move |number| {
+        server
+            .is_hostile()
+            .then(|| event("MODIFIED", &like(&server, |object| change(number, object))))
     }))
 }
 
@@ -87,9 +89,9 @@ rows! {
             object["metadata"]["resourceVersion"] = json!(format!("-{number}"));
         }))
         .megabytes(4).says(Says::Anything).forgets();
-    versions_of_a_megabyte_in_a_watch =>
+    versions_of_a_hundred_thousand_digits_in_a_watch =>
         watches(|server, _| {
-            let long = like(server, |object| object["metadata"]["resourceVersion"] = json!("9".repeat(1 << 20)));
+            let long = like(server, |object| object["metadata"]["resourceVersion"] = json!("9".repeat(100_000)));
             Act::steps(vec![event("MODIFIED", &long), Step::Forever])
         })
         .megabytes(60).says(Says::Anything).forgets().recovers(160);

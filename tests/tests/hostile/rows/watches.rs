@@ -11,14 +11,18 @@ use crate::{
 };
 
 /// A row in which plain watches of widgets are answered by what is given.
-fn watches(answer: impl Fn(&crate::server::Server, &crate::server::Asked) -> Act + Send + Sync + 'static) -> Row {
+fn watches(
+    answer: impl Fn(&crate::server::Server, &crate::server::Asked) -> Act + Send + Sync + 'static,
+) -> Row {
     Row::after_sync().server(move |server, asked| {
         (asked.is_of_widgets() && asked.is_plain_watch()).then(|| answer(server, asked))
     })
 }
 
 /// A row in which streamed lists of widgets are answered by what is given.
-fn streams(answer: impl Fn(&crate::server::Server, &crate::server::Asked) -> Act + Send + Sync + 'static) -> Row {
+fn streams(
+    answer: impl Fn(&crate::server::Server, &crate::server::Asked) -> Act + Send + Sync + 'static,
+) -> Row {
     Row::from_the_start().server(move |server, asked| {
         (asked.is_of_widgets() && asked.is_streamed_list()).then(|| answer(server, asked))
     })

@@ -30,7 +30,9 @@ fn answers_with(change: impl Fn(&mut Value) + Send + Sync + 'static) -> Row {
     writes(move |server, asked| {
         let _done = server.honest(asked);
         let key = (asked.namespace(), asked.name());
-        let mut object = server.read(|world| world.get("configmaps", key).cloned()).unwrap();
+        let mut object = server
+            .read(|world| world.get("configmaps", key).cloned())
+            .unwrap();
         change(&mut object);
         Act::json(200, &object)
     })

@@ -92,7 +92,9 @@ impl Act {
 
     pub(crate) fn header(mut self, name: &str, value: impl Into<Vec<u8>>) -> Self {
         if let Self::Answer(answer) = &mut self {
-            answer.headers.retain(|(present, _)| present != name || name == "set-cookie");
+            answer
+                .headers
+                .retain(|(present, _)| present != name || name == "set-cookie");
             answer.headers.push((name.into(), value.into()));
         }
         self

@@ -30,7 +30,9 @@ impl Asked {
         let mut asked = Self {
             method: method.to_owned(),
             path: path.to_owned(),
-            query: query.map(|(name, value)| (name.to_owned(), decoded(value))).collect(),
+            query: query
+                .map(|(name, value)| (name.to_owned(), decoded(value)))
+                .collect(),
             body: serde_json::from_slice(body).unwrap_or_default(),
             ..Self::default()
         };

@@ -62,14 +62,18 @@ impl Frame {
     }
 
     pub(crate) fn goaway(last: u32, reason: u32) -> Self {
-        Self::new(GOAWAY, 0, 0, [last.to_be_bytes(), reason.to_be_bytes()].concat())
+        Self::new(
+            GOAWAY,
+            0,
+            0,
+            [last.to_be_bytes(), reason.to_be_bytes()].concat(),
+        )
     }
 
     pub(crate) fn settings(pairs: &[(u16, u32)]) -> Self {
         let pairs = pairs.iter();
-        let bytes = pairs.flat_map(|(id, value)| {
-            [&id.to_be_bytes()[..], &value.to_be_bytes()[..]].concat()
-        });
+        let bytes = pairs
+            .flat_map(|(id, value)| [&id.to_be_bytes()[..], &value.to_be_bytes()[..]].concat());
         Self::new(SETTINGS, 0, 0, bytes.collect::<Vec<u8>>())
     }
 

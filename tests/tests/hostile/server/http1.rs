@@ -28,10 +28,14 @@ async fn serve_all(server: &Server, io: impl AsyncRead + AsyncWrite + Unpin) -> 
         let head = String::from_utf8_lossy(&head).into_owned();
         let mut lines = head.lines();
         let mut first = lines.next().unwrap_or_default().split(' ');
-        let (method, target) = (first.next().unwrap_or_default(), first.next().unwrap_or_default());
+        let (method, target) = (
+            first.next().unwrap_or_default(),
+            first.next().unwrap_or_default(),
+        );
         let length = lines.find_map(|line| {
             let (name, value) = line.split_once(':')?;
-            name.eq_ignore_ascii_case("content-length").then_some(value.trim())
+            name.eq_ignore_ascii_case("content-length")
+                .then_some(value.trim())
         });
         let mut body = vec![0; length.and_then(|length| length.parse().ok()).unwrap_or(0)];
         io.read_exact(&mut body).await?;
@@ -69,7 +73,10 @@ async fn write(io: &mut (impl AsyncWrite + Unpin), answer: Answer) -> io::Result
     for (name, value) in &answer.headers {
         head.extend_from_slice(&[name.as_bytes(), b": ", value, b"\r\n"].concat());
     }
-    let has_length = answer.headers.iter().any(|(name, _)| name == "content-length");
+    let has_length = answer
+        .headers
+        .iter()
+        .any(|(name, _)| name == "content-length");
     let has_body = answer.code >= 200 && !matches!(answer.code, 204 | 304);
     let mut steps = match answer.body {
         Body::Whole(bytes) => {

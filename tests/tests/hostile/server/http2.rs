@@ -2,7 +2,7 @@
 
 use bytes::{Buf, Bytes};
 use futures_util::StreamExt;
-use h2::{RecvStream, Reason, SendStream, server::SendResponse};
+use h2::{Reason, RecvStream, SendStream, server::SendResponse};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -31,7 +31,10 @@ async fn answer(server: Server, request: Request<RecvStream>, mut respond: SendR
         let _: Result<(), h2::Error> = incoming.flow_control().release_capacity(piece.len());
         body.extend_from_slice(&piece.copy_to_bytes(piece.len()));
     }
-    let target = head.uri.path_and_query().map_or("", |target| target.as_str());
+    let target = head
+        .uri
+        .path_and_query()
+        .map_or("", |target| target.as_str());
     let asked = Asked::new(head.method.as_str(), target, &body);
     // Gone as soon as the client has taken the request back.
     let act = tokio::select! {
@@ -46,7 +49,9 @@ async fn answer(server: Server, request: Request<RecvStream>, mut respond: SendR
     *response.status_mut() = answer.code.try_into().unwrap();
     for (name, value) in answer.headers {
         let name = HeaderName::from_bytes(name.as_bytes()).unwrap();
-        response.headers_mut().append(name, HeaderValue::from_bytes(&value).unwrap());
+        response
+            .headers_mut()
+            .append(name, HeaderValue::from_bytes(&value).unwrap());
     }
     let is_empty = matches!(&answer.body, Body::Whole(bytes) if bytes.is_empty());
     let Ok(mut stream) = respond.send_response(response, is_empty) else {
@@ -76,7 +81,10 @@ async fn answer(server: Server, request: Request<RecvStream>, mut respond: SendR
             }
             Step::Trailers(trailers) => {
                 let trailers = trailers.into_iter().map(|(name, value)| {
-                    (HeaderName::from_static(name), HeaderValue::from_str(&value).unwrap())
+                    (
+                        HeaderName::from_static(name),
+                        HeaderValue::from_str(&value).unwrap(),
+                    )
                 });
                 let trailers: HeaderMap = trailers.collect();
                 let _: Result<(), h2::Error> = stream.send_trailers(trailers);
@@ -96,7 +104,9 @@ async fn answer(server: Server, request: Request<RecvStream>, mut respond: SendR
 async fn send(stream: &mut SendStream<Bytes>, mut bytes: Bytes) -> Option<()> {
     while !bytes.is_empty() {
         stream.reserve_capacity(bytes.len());
-        let room = std::future::poll_fn(|cx| stream.poll_capacity(cx)).await?.ok()?;
+        let room = std::future::poll_fn(|cx| stream.poll_capacity(cx))
+            .await?
+            .ok()?;
         let piece = bytes.split_to(room.min(bytes.len()));
         stream.send_data(piece, false).ok()?;
     }

@@ -168,7 +168,10 @@ impl Server {
 
     /// For how long it has been hostile.
     pub(crate) fn hostile_for(&self) -> Duration {
-        self.state().hostile_since.map(|since| since.elapsed()).unwrap_or_default()
+        self.state()
+            .hostile_since
+            .map(|since| since.elapsed())
+            .unwrap_or_default()
     }
 
     /// The requests since it turned hostile.
@@ -192,7 +195,9 @@ impl Server {
         let (is_hostile, forgets) = {
             let mut state = self.state();
             let is_hostile = state.hostile_since.is_some();
-            state.asked.push(format!("{} {} {:?}", asked.method, asked.path, asked.query));
+            state
+                .asked
+                .push(format!("{} {} {:?}", asked.method, asked.path, asked.query));
             asked.number = state.asked.len();
             let forgets = asked.is_plain_watch() && std::mem::take(&mut state.forgets);
             (is_hostile, forgets)
@@ -203,7 +208,9 @@ impl Server {
         if is_hostile && asked.number > self.0.most {
             std::future::pending::<()>().await;
         }
-        let act = is_hostile.then(|| (self.0.misbehave)(self, &asked)).flatten();
+        let act = is_hostile
+            .then(|| (self.0.misbehave)(self, &asked))
+            .flatten();
         match act {
             Some(Act::Silence) => std::future::pending().await,
             act => act.unwrap_or_else(|| self.honest(&asked)),
@@ -247,7 +254,10 @@ impl Server {
                 if !version.is_null() && *version != before["metadata"]["resourceVersion"] {
                     return Act::status(409, "Conflict");
                 }
-                Act::json(200, &self.change(|world| world.put(plural, key, asked.body.clone())))
+                Act::json(
+                    200,
+                    &self.change(|world| world.put(plural, key, asked.body.clone())),
+                )
             }
             ("PATCH", _) => {
                 let before = self.read(|world| world.get(plural, key).cloned());

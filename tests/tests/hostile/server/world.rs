@@ -46,8 +46,14 @@ impl World {
     /// Creates or replaces an object. It gets a new version if that changes anything; its UID stays as it is.
     pub(crate) fn put(&mut self, plural: &str, key: (&str, &str), mut object: Value) -> Value {
         let key = (key.0.to_owned(), key.1.to_owned());
-        let before = self.objects.get(plural).and_then(|all| all.get(&key)).cloned();
-        let uid = before.as_ref().map(|before| before["metadata"]["uid"].clone());
+        let before = self
+            .objects
+            .get(plural)
+            .and_then(|all| all.get(&key))
+            .cloned();
+        let uid = before
+            .as_ref()
+            .map(|before| before["metadata"]["uid"].clone());
         let is_new = uid.is_none();
         let uid = uid.unwrap_or_else(|| {
             self.uids += 1;
@@ -111,12 +117,7 @@ impl World {
     }
 
     /// The changes of a collection that are newer than `version`.
-    pub(crate) fn since(
-        &self,
-        plural: &str,
-        namespace: Option<&str>,
-        version: u64,
-    ) -> Vec<Change> {
+    pub(crate) fn since(&self, plural: &str, namespace: Option<&str>, version: u64) -> Vec<Change> {
         let newer = self.log.iter().filter(|change| change.version > version);
         newer
             .filter(|change| change.plural == plural)
@@ -127,7 +128,12 @@ impl World {
 
     /// The body of a list.
     pub(crate) fn list_body(&self, plural: &str, namespace: Option<&str>) -> Value {
-        list_of(plural, &self.list(plural, namespace), &self.version.to_string(), "")
+        list_of(
+            plural,
+            &self.list(plural, namespace),
+            &self.version.to_string(),
+            "",
+        )
     }
 }
 
