@@ -12,7 +12,7 @@ pub use k8s_openapi::{
             ConfigMap, Container, PodSpec, PodTemplateSpec, Secret, Service, Volume, VolumeMount,
         },
     },
-    apimachinery::pkg::apis::meta::v1::LabelSelector,
+    apimachinery::pkg::apis::meta::v1::{Condition, LabelSelector},
 };
 pub use serde::{Deserialize, Serialize};
 

@@ -67,6 +67,11 @@ struct Running {
 impl Running {
     async fn start(reconciler: impl Reconciler) -> Self {
         let cluster = Cluster::with(Sandbox::builder().seed(1).simulator(false)).unwrap();
+        Self::on(cluster, reconciler)
+    }
+
+    /// A process that knows nothing of what was before.
+    fn on(cluster: Cluster, reconciler: impl Reconciler) -> Self {
         let metrics = Metrics::new();
         let informers = Informers::new(cluster.client().clone(), metrics.clone());
         let cancel = CancellationToken::new();
@@ -174,6 +179,22 @@ async fn a_reconcile_that_changes_nothing_sends_nothing() {
         ["PUT /apis/apps/v1/namespaces/default/deployments/web 200"]
     );
     assert_eq!(pages.runs.load(Ordering::SeqCst), runs + 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restart_with_nothing_changed_sends_neither_children_nor_statuses() {
+    let pages = Pages::default();
+    pages.edition.store(1, Ordering::SeqCst);
+    let running = with_web(&pages).await;
+    let cluster = running.cluster.clone();
+    drop(running);
+    cluster.settle().await;
+    let runs = pages.runs.load(Ordering::SeqCst);
+    let again = Running::on(cluster, pages.clone());
+    let writes = again.writes_after(async {}).await;
+    assert_eq!(pages.runs.load(Ordering::SeqCst), runs + 1);
+    assert!(writes.is_empty(), "{writes:?}");
+    assert_eq!(again.metrics.writes_skipped.get(), 2);
 }
 
 #[tokio::test(start_paused = true)]

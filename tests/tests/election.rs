@@ -6,16 +6,26 @@ use std::{
     fs,
     io::{BufRead, BufReader, Read},
     process::{Child, Command, Stdio},
-    sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    sync::{
+        Arc, OnceLock,
+        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    },
     thread,
     time::{Duration, Instant},
 };
 
 use pilothouse::{
-    client::{Api, Client, Config, PostParams},
-    k8s::api::{coordination::v1::Lease, core::v1::ConfigMap},
+    client::{Api, Client, Config, DeleteParams, KubeconfigOptions, PostParams},
+    controller::{self, Action, Context, Controller, Reconciler},
+    election::{ElectionSettings, Phase},
+    k8s::api::{
+        coordination::v1::Lease,
+        core::v1::{ConfigMap, Secret},
+    },
+    operator::{Operator, Running},
 };
 use pilothouse_sandbox::{HttpsServer, RecordedRequest, Sandbox};
+use pilothouse_tests::real::RealServer;
 use tempfile::TempDir;
 
 /// How long anything may take before a test gives up.
@@ -219,8 +229,41 @@ async fn a_leader_that_was_stopped_and_goes_on_writes_nothing_any_more() {
     let broken_off = |one: &RecordedRequest| one.status == 400;
     let late = requests[first.unwrap()..]
         .iter()
-        .find(|one| sender(one) == "a" && one.method != "GET" && !broken_off(one));
+        .find(|one| sender(one) == "a" && is_write(one) && !broken_off(one));
     assert_eq!(late, None, "{}", a.said());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_two_processes_only_the_leader_writes_when_the_lease_is_deleted() {
+    let world = World::new(20).await;
+    let _a = world.contender("a", "writes", SHORT);
+    world.led_by("a").await;
+    let mut b = world.contender("b", "writes", SHORT);
+    tokio::task::block_in_place(|| b.says("standing by", 1));
+    let leases: Api<Lease> = Api::namespaced(&world.client, "default");
+    for _ in 0..3 {
+        leases
+            .delete("contended", &DeleteParams::default())
+            .await
+            .unwrap();
+        let before = world.sandbox.requests().len();
+        world.led_by("a").await;
+        let is_work = |one: &&RecordedRequest| sender(one) == "a" && is_write(one);
+        world
+            .until("work goes on", || async {
+                world.sandbox.requests()[before..]
+                    .iter()
+                    .filter(is_work)
+                    .count()
+                    >= 200
+            })
+            .await;
+    }
+    let requests = world.sandbox.requests();
+    let other = requests
+        .iter()
+        .find(|one| sender(one) == "b" && is_write(one));
+    assert_eq!(other, None, "{}", b.said());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -420,4 +463,69 @@ async fn a_second_signal_ends_a_leader_at_once_and_its_lease_runs_out() {
     // Nobody hands over what may still be used.
     let spec = world.lease().await.and_then(|lease| lease.spec).unwrap();
     assert_eq!(spec.holder_identity.as_deref(), Some("a"));
+}
+
+/// Writes nothing, and tells when it began.
+struct Quiet(Arc<OnceLock<Instant>>);
+
+impl Reconciler for Quiet {
+    type Resource = ConfigMap;
+
+    fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
+        controller.owns::<Secret>()
+    }
+
+    async fn reconcile(&self, _: Arc<ConfigMap>, _: &Context<ConfigMap>) -> controller::Result {
+        self.0.get_or_init(Instant::now);
+        Ok(Action::wait())
+    }
+}
+
+async fn quiet(client: &Client, name: &str) -> (Running, Arc<OnceLock<Instant>>) {
+    let began = Arc::new(OnceLock::new());
+    let settings = ElectionSettings::new("quiet").identity(name);
+    let operator = Operator::new("quiet").controller(Quiet(began.clone()));
+    let operator = operator.election(settings.namespace("default"));
+    let running = operator.start(client.clone()).await.unwrap();
+    running.synced().await;
+    (running, began)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_a_real_api_server_a_new_leader_lists_no_kind_again_that_does_not_change() {
+    let Some(server) = RealServer::from_environment(&[]) else {
+        return;
+    };
+    let options = KubeconfigOptions {
+        path: Some(server.kubeconfig().to_owned()),
+        ..KubeconfigOptions::default()
+    };
+    let client = Client::new(Config::from_kubeconfig(&options).await.unwrap()).unwrap();
+    let maps: Api<ConfigMap> = Api::namespaced(&client, "default");
+    for number in 0..200 {
+        let mut map = ConfigMap::default();
+        map.metadata.name = Some(format!("quiet-{number}"));
+        maps.create(&PostParams::default(), &map).await.unwrap();
+    }
+    let (first, began) = quiet(&client, "a").await;
+    while began.get().is_none() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let (second, began) = quiet(&client, "b").await;
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    first.stop().await;
+    while second.election().unwrap().phase() != Phase::Leading {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let won = Instant::now();
+    while began.get().is_none() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    eprintln!("a new leader began to work after {:?}", won.elapsed());
+    let metrics = second.metrics().encode();
+    let lists = metrics.lines().filter(|line| {
+        line.starts_with("pilothouse_informer_lists_total") && line.contains("reason=\"asked\"")
+    });
+    assert!(lists.clone().all(|line| line.ends_with(" 0")), "{metrics}");
+    second.stop().await;
 }

@@ -33,6 +33,8 @@ pub struct WebsiteStatus {
     /// Number of pods that serve the page.
     #[schema(column = "Ready", scale = "status")]
     pub ready_replicas: i32,
+    /// The framework sets `Ready`: whether the last reconcile succeeded, and why not.
+    pub conditions: Vec<Condition>,
 }
 
 fn one() -> i32 {
@@ -63,10 +65,10 @@ impl Reconciler for WebsiteReconciler {
 
 impl From<&Deployment> for WebsiteStatus {
     fn from(deployment: &Deployment) -> Self {
-        let status = deployment.status.as_ref();
-        let ready_replicas = status.and_then(|status| status.ready_replicas);
+        let status = deployment.status.clone().unwrap_or_default();
         Self {
-            ready_replicas: ready_replicas.unwrap_or_default(),
+            ready_replicas: status.ready_replicas.unwrap_or_default(),
+            ..Self::default()
         }
     }
 }

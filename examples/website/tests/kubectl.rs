@@ -211,12 +211,15 @@ fn story(kubectl: &Kubectl<'_>) {
         );
     }
 
+    kubectl.run("wait --for=condition=Ready website/hello --timeout=60s");
     let described = kubectl.run("describe website hello");
     for part in [
         "Name: hello",
         "Kind: Website",
         "Replicas: 3",
         "Ready Replicas: 3",
+        "Message: the last reconcile succeeded",
+        "Observed Generation: ",
     ] {
         assert!(
             squeezed(&described).contains(part),

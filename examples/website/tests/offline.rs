@@ -2,12 +2,15 @@
 #![cfg(feature = "dev")]
 
 use pilothouse::{
-    k8s::api::{apps::v1::DeploymentStatus, core::v1::ConfigMap},
+    k8s::{
+        api::{apps::v1::DeploymentStatus, core::v1::ConfigMap},
+        jiff::Timestamp,
+    },
     prelude::*,
-    resource::Status,
+    resource::{Conditions, NewCondition, Status},
     testing::Offline,
 };
-use website::{Website, WebsiteReconciler, WebsiteSpec};
+use website::{Website, WebsiteReconciler, WebsiteSpec, WebsiteStatus};
 
 #[allow(dead_code)]
 #[path = "../src/main.rs"]
@@ -64,6 +67,45 @@ async fn a_site_gets_its_page_and_its_pods_and_says_how_many_are_ready() {
     let _ = offline.reconcile("hello").await.unwrap();
     assert_eq!(offline.writes(), []);
     assert_eq!(offline.access_use().unused().to_string(), "");
+}
+
+#[tokio::test]
+async fn a_refused_child_is_an_event_and_the_condition_ready_of_the_site() {
+    let offline = Offline::new(WebsiteReconciler);
+    // It has failed in another way for a long time.
+    let mut long_ago = WebsiteStatus::default();
+    let since = Timestamp::from_second(1_000_000_000).unwrap();
+    let failed = NewCondition::is_false("Ready", "ReconcileFailed").since(since);
+    long_ago.conditions.set(failed).unwrap();
+    let mut hello = site("<h1>Hello</h1>");
+    hello.status = Some(long_ago);
+    let hello = offline.seed(hello);
+    let ready = || {
+        let status = offline.get::<Website>("hello").unwrap().status.unwrap();
+        let ready = status.conditions.of_type("Ready").cloned().unwrap();
+        assert_eq!(ready.observed_generation, hello.metadata.generation);
+        let failing = ready.status == "False";
+        assert_eq!(ready.last_transition_time.0 == since, failing);
+        (ready.status, ready.reason, ready.message)
+    };
+    let refused = Status {
+        reason: "Invalid".into(),
+        ..Status::from_code(422, "spec.template: Required value")
+    };
+    offline.fail_next::<Deployment>("apply", refused);
+    let failure = offline.reconcile("hello").await.unwrap_err().to_string();
+    assert_eq!(
+        ready(),
+        ("False".into(), "ReconcileFailed".into(), failure.clone())
+    );
+    let events = offline.events();
+    assert_eq!(events[0].reason.as_deref(), Some("ReconcileFailed"));
+    assert_eq!(events[0].note, Some(failure));
+
+    let _ = offline.reconcile("hello").await.unwrap();
+    let (status, reason, _) = ready();
+    assert_eq!((&*status, &*reason), ("True", "Reconciled"));
+    assert!(offline.events().is_empty());
 }
 
 #[tokio::test]

@@ -29,6 +29,10 @@ impl<K: Object + Serialize + DeserializeOwned, R: Reach> ListerWatcher<K> for Ap
         Some(self.client().reconnections())
     }
 
+    fn reads_api_server(&self) -> bool {
+        true
+    }
+
     fn resource(&self) -> &ApiResource {
         Api::resource(self)
     }

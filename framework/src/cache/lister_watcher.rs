@@ -116,6 +116,14 @@ pub trait ListerWatcher<K>: Send + Sync + 'static {
         None
     }
 
+    /// Whether the objects are those of the API server, with its resource versions. The default is no.
+    ///
+    /// Before its first reconcile a controller asks the API server whether a cache of such a source is up to date. A
+    /// cache of another source is up to date for it when the first list is complete.
+    fn reads_api_server(&self) -> bool {
+        false
+    }
+
     /// The kind.
     fn resource(&self) -> &ApiResource;
 

@@ -70,6 +70,10 @@ struct State {
     watch_trouble: Option<Trouble>,
     heard: Option<Instant>,
     synced: bool,
+    /// The first list is complete.
+    listed: bool,
+    /// The cache holds all changes that the API server had made by then.
+    consistent: Option<Instant>,
 }
 
 impl Progress {
@@ -96,6 +100,35 @@ impl Progress {
     /// The same, which tells also there what does not decode.
     pub(super) fn recording(self, events: Option<Recorder>) -> Self {
         Self { events, ..self }
+    }
+
+    /// A list is complete. `newest` is when it was asked for, if it was asked for the newest state.
+    pub(super) fn listed(&self, newest: Option<Instant>) {
+        let mut state = self.state();
+        // What counts is in the cache when it has synced, which is known of the first list only.
+        if !std::mem::replace(&mut state.listed, true) {
+            state.consistent = newest;
+        }
+    }
+
+    /// The cache holds all changes that the API server had made by `moment`.
+    pub(super) fn became_consistent(&self, moment: Instant) {
+        let mut state = self.state();
+        state.consistent = state.consistent.max(Some(moment));
+    }
+
+    /// Whether the cache is known to hold all changes that the API server had made by `moment`, or by any moment.
+    pub(super) fn is_consistent_since(&self, moment: Option<Instant>) -> bool {
+        let state = self.state();
+        state.synced
+            && match moment {
+                Some(moment) => state.consistent >= Some(moment),
+                None => state.consistent.is_some(),
+            }
+    }
+
+    pub(super) fn is_of(&self, namespace: Option<&str>) -> bool {
+        self.namespace.as_deref() == namespace
     }
 
     pub(super) fn enter(&self, mode: InformerMode) {

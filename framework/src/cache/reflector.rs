@@ -264,6 +264,7 @@ impl<L> Reflector<L> {
         L: ListerWatcher<K>,
     {
         let version = self.position.list_version().to_owned();
+        let newest = version.is_empty().then(Instant::now);
         let mut params = ListParams {
             label_selector: self.scope.label_selector.clone(),
             field_selector: self.scope.field_selector.clone(),
@@ -302,6 +303,7 @@ impl<L> Reflector<L> {
         let resource_version = listed;
         self.push(Delta::ListEnded { resource_version }, queue)
             .await;
+        self.progress.listed(newest);
         self.progress.recovered("list");
         Ok(())
     }

@@ -85,6 +85,8 @@ impl<L> Reflector<L> {
         K: Object,
         L: ListerWatcher<K>,
     {
+        let is_newest = self.position.stream_version().is_none();
+        let newest = is_newest.then(Instant::now);
         let mut watch = match self.open(true, Self::MARK).await {
             Ok(watch) => watch,
             Err(Some(error)) => return Err(self.not_streamed(&error)),
@@ -127,6 +129,7 @@ impl<L> Reflector<L> {
                     self.position.listed(&resource_version);
                     self.push(Delta::ListEnded { resource_version }, queue)
                         .await;
+                    self.progress.listed(newest);
                     return Ok(watch);
                 }
                 WatchEvent::Bookmark { .. } => {}

@@ -152,6 +152,10 @@ impl Client {
     /// connection is there. Where it refuses, nothing is sent, and the request fails with
     /// [`Error::Fenced`]. A client that is fenced already asks both.
     ///
+    /// `may_send` is called before each attempt, and before each write to a connection on which a request of this client
+    /// waits for its answer. It has to be quick, and must not send requests itself. When it refuses such a write, the
+    /// connection ends.
+    ///
     /// ```
     /// # use pilothouse::client::Client;
     /// # fn example(client: Client) {

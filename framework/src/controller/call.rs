@@ -11,8 +11,8 @@ pub(super) enum Outcome {
     /// `deleted` ended well: nothing of the key is left.
     Gone,
     Failed(Failure),
-    Panicked(String),
-    TimedOut(Duration),
+    Panicked(Failure),
+    TimedOut(Failure),
     /// The object has a newer generation; its key waits already.
     Outdated,
 }
@@ -54,7 +54,7 @@ pub(super) async fn call<R: Reconciler>(
         match timeout {
             Some(limit) => tokio::time::timeout(limit, call)
                 .await
-                .unwrap_or(Outcome::TimedOut(limit)),
+                .unwrap_or_else(|_| Outcome::TimedOut(Failure::timed_out(limit))),
             None => call.await,
         }
     };
@@ -69,5 +69,5 @@ pub(super) async fn call<R: Reconciler>(
         }
     };
     let ended = AssertUnwindSafe(limited).catch_unwind().await;
-    ended.unwrap_or_else(|panic| Outcome::Panicked(message(&*panic).to_owned()))
+    ended.unwrap_or_else(|panic| Outcome::Panicked(Failure::panicked(message(&*panic))))
 }

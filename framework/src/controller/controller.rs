@@ -14,13 +14,38 @@ use super::{
     start,
 };
 use crate::{
-    queue::{ExponentialBackoff, RateLimiter},
+    queue::{ExponentialBackoff, MaxOf, RateLimiter, TokenBucket},
     resource::{Access, ApiResource, CanOwn, Object, ObjectKey, Resource, Scope},
 };
 
 /// A [`Reconciler`] with all that belongs to it: which kinds it watches and how it works.
 ///
 /// [`Reconciler::wire`] gets one and adds to it; [`new`](Self::new) calls it.
+///
+/// # What is shown on the objects
+///
+/// A call that fails is shown on its object, unless [`without_failure_events`](Self::without_failure_events) or
+/// [`without_ready_condition`](Self::without_ready_condition) says otherwise:
+///
+/// * as a Warning Event with reason `ReconcileFailed` or `CleanupFailed` and the error as its note. Repeated failures are
+///   one Event with a count.
+/// * as the condition `Ready` with status `False`, the same reason, the error as its message, and `observedGeneration`. The
+///   next reconcile that succeeds makes it `True` with reason `Reconciled`, so that `kubectl wait --for=condition=Ready`
+///   works.
+///
+/// A failure that often ends by itself (409, 429, 5xx, no connection, a timeout) is shown when the object has failed for
+/// 10 s. All others are shown at once. While the API server cannot be reached, only the Event is kept, to be sent later.
+///
+/// The condition is for kinds that the program defines itself and whose status has `conditions` of type
+/// `Vec<Condition>`. The framework applies it by server-side apply, without force and with the field manager
+/// `<operator>-conditions`. It is written only when it changes, `lastTransitionTime` changes only with the status, and its
+/// echo does not lead to a reconcile. A `Ready` that somebody else sets is theirs: as soon as a status given to
+/// [`Context::update_status`](super::Context::update_status) has one, the framework sets none any more; one that was only
+/// copied from the object, with the framework's reason, stays the framework's. Two controllers of
+/// one kind would share the condition: switch it off in one of them.
+///
+/// A success whose condition cannot be written counts as a failure. The condition is not set on an object that is being
+/// deleted, other than by a cleanup that fails.
 #[must_use]
 pub struct Controller<R: Reconciler> {
     pub(super) reconciler: Arc<R>,
@@ -32,6 +57,8 @@ pub struct Controller<R: Reconciler> {
     pub(super) every: Option<Duration>,
     pub(super) newest_only: bool,
     pub(super) limiter: Box<dyn RateLimiter>,
+    pub(super) failure_events: bool,
+    pub(super) ready_condition: bool,
     pub(super) sources: Sources<R::Resource>,
     pub(super) status: ControllerStatus,
     /// What it needs beyond what the wirings say.
@@ -67,7 +94,9 @@ impl<R: Reconciler> Controller<R> {
             timeout: None,
             every: None,
             newest_only: false,
-            limiter: Box::new(ExponentialBackoff::default()),
+            limiter: Box::new(MaxOf::<ExponentialBackoff, TokenBucket>::default()),
+            failure_events: true,
+            ready_condition: true,
             more: Access::none(),
             access_use: AccessUse::default(),
             children: Children::default(),
@@ -314,9 +343,37 @@ impl<R: Reconciler> Controller<R> {
         self
     }
 
-    /// How failures are delayed, instead of the default [`ExponentialBackoff`].
+    /// Delays failures by `limiter`. The default is `MaxOf<ExponentialBackoff, TokenBucket>`: each object waits 5 ms after
+    /// its first failure in a row and twice as long after each further one, up to 300 s; all objects together are retried at
+    /// most 10 times per second after a burst of 100.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use pilothouse::controller::{Controller, Reconciler};
+    /// use pilothouse::queue::{ExponentialBackoff, MaxOf, TokenBucket};
+    ///
+    /// # fn wire<R: Reconciler>(controller: Controller<R>) -> Controller<R> {
+    /// controller.rate_limiter(MaxOf(ExponentialBackoff::default(), TokenBucket::new(50.0, 500)))
+    /// # }
+    /// ```
+    ///
+    /// What the API server asks for, what [`Failure`](super::Failure) says, and the slow backoff of 403 and 422 are lower
+    /// bounds of each delay, whatever the limiter says.
     pub fn rate_limiter(mut self, limiter: impl RateLimiter) -> Self {
         self.limiter = Box::new(limiter);
+        self
+    }
+
+    /// Records no Events about failures; see [what is shown on the objects](Self#what-is-shown-on-the-objects).
+    pub fn without_failure_events(mut self) -> Self {
+        self.failure_events = false;
+        self
+    }
+
+    /// Sets no condition `Ready`; see [what is shown on the objects](Self#what-is-shown-on-the-objects). A condition that
+    /// was set before stays as it is.
+    pub fn without_ready_condition(mut self) -> Self {
+        self.ready_condition = false;
         self
     }
 

@@ -11,6 +11,9 @@ use crate::{
 };
 
 /// What a controller runs in; an operator gives the same to all its controllers.
+///
+/// No reconcile starts, and so nothing is pruned or cleaned up, before each cache has reached a consistent list of the API
+/// server: one that was made after the [turn](Self::turn) came, or any if there is no turn. The client is asked for this.
 #[derive(Clone, Debug)]
 pub struct Environment {
     /// Where the caches come from. They have to be started by whoever made them.
@@ -25,10 +28,6 @@ pub struct Environment {
     pub field_manager: String,
     /// Only objects of these namespaces, and cluster-scoped ones; empty means all namespaces.
     pub namespaces: BTreeSet<String>,
-    /// Whether another process may have written until just now, whose lease this one has taken over:
-    /// then no reconcile starts before each cache has reached the version of a consistent list made
-    /// after [`Controller::run`](super::Controller::run) was called, and after the turn had come.
-    pub catch_up: bool,
     /// No reconcile starts before this turn came, nor after it is over; caches fill meanwhile. `None`: it is
     /// always this process's turn. What the client sends is another matter: see [`Turn::fence`].
     pub turn: Option<Turn>,
@@ -53,7 +52,6 @@ impl Environment {
             metrics,
             field_manager,
             namespaces: BTreeSet::new(),
-            catch_up: false,
             turn: None,
             abort: CancellationToken::new(),
         }

@@ -2,7 +2,11 @@ use std::{
     any::Any,
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use tokio::sync::Notify;
@@ -10,19 +14,21 @@ use tokio::sync::Notify;
 pub(super) use crate::health::panic_message as message;
 
 use super::{
-    Environment,
+    Environment, Failure,
     causes::{Cause, Causes},
+    failure_log::FailureLog,
     generations::Generations,
     key_states::KeyStates,
     own_writes::Verdict,
     pace::Pace,
     paused::Paused,
+    publish::Publishing,
     read_your_writes::ReadYourWrites,
     readers::Readers,
 };
 use crate::{
     metrics::ControllerMetrics,
-    queue::{Priority, RateLimiter, WorkQueue},
+    queue::{ExponentialBackoff, Priority, RateLimiter, WorkQueue},
     resource::ObjectKey,
 };
 
@@ -42,6 +48,10 @@ pub(super) struct Hub {
     pub(super) generations: Option<Generations>,
     /// If objects are reconciled again though nothing happened.
     pub(super) pace: Option<Pace>,
+    pub(super) failures: FailureLog,
+    pub(super) publishing: Publishing,
+    /// How failures are delayed that only a person can end.
+    slow: Mutex<ExponentialBackoff>,
     /// A worker has taken a key.
     taken: Notify,
     /// How many wait for that.
@@ -50,6 +60,8 @@ pub(super) struct Hub {
 
 /// So many keys may wait for a worker before sources of the user have to wait.
 const ROOM: usize = 1024;
+/// The first delay after a failure that only a person can end.
+const SLOW: Duration = Duration::from_secs(1);
 
 impl Hub {
     pub(super) fn new(
@@ -73,6 +85,9 @@ impl Hub {
             paused: Paused::new(&metrics.paused),
             generations: None,
             pace: None,
+            failures: FailureLog::default(),
+            publishing: Publishing::default(),
+            slow: Mutex::new(ExponentialBackoff::new(SLOW, Duration::from_secs(300))),
             taken: Notify::new(),
             pressed: AtomicUsize::new(0),
             metrics,
@@ -84,6 +99,15 @@ impl Hub {
     /// Asks for a reconcile of `key` that begins after now.
     pub(super) fn ask(&self, key: ObjectKey, priority: Priority, cause: Cause) {
         self.queue.add_with(key, priority, cause.into());
+    }
+
+    /// The least delay after the `attempt`-th failure in a row.
+    pub(super) fn at_least(&self, failure: &Failure, attempt: u32) -> Duration {
+        if !failure.needs_person() {
+            return failure.at_least();
+        }
+        let mut slow = self.slow.lock().unwrap_or_else(PoisonError::into_inner);
+        slow.delay(attempt, Duration::ZERO).max(failure.at_least())
     }
 
     /// Waits until there are not too many keys waiting for a worker.

@@ -7,10 +7,11 @@ use hashbrown::{DefaultHashBuilder, HashMap};
 use tokio::time::Instant;
 
 use super::{
-    Failure,
     applied::{AppliedChildren, Written},
+    failure_log::Failing,
     finalizers::Cleaned,
     own_writes::OwnWrites,
+    ready_condition::SaidReady,
 };
 use crate::resource::ObjectKey;
 
@@ -48,6 +49,8 @@ pub(super) struct KeyState {
     pub(super) own_writes: Option<Box<OwnWrites>>,
     /// How the last call failed, if it did.
     pub(super) failure: Option<Arc<LastFailure>>,
+    /// What its condition says.
+    pub(super) ready: Option<Box<SaidReady>>,
 }
 
 /// How a call failed, for people to look at.
@@ -55,6 +58,10 @@ pub(super) struct KeyState {
 pub(super) struct LastFailure {
     pub(super) text: Box<str>,
     pub(super) at: Instant,
+    /// When the first of the failures in a row was.
+    pub(super) since: Instant,
+    /// Counts the object among those that fail so.
+    _failing: Failing,
 }
 
 /// A status as it was written and as the server has kept it: it may leave out what is zero.
@@ -68,13 +75,14 @@ pub(super) struct WrittenStatus {
 const LONGEST_TEXT: usize = 1024;
 
 impl LastFailure {
-    /// One of now.
-    pub(super) fn of(failure: &Failure) -> Arc<Self> {
-        let mut text = failure.to_string();
-        text.truncate(text.floor_char_boundary(LONGEST_TEXT));
+    /// One of now, after `before`.
+    pub(super) fn new(text: &str, failing: Failing, before: Option<&Self>) -> Arc<Self> {
+        let at = Instant::now();
         Arc::new(Self {
-            text: text.into(),
-            at: Instant::now(),
+            text: text[..text.floor_char_boundary(LONGEST_TEXT)].into(),
+            at,
+            since: before.map_or(at, |before| before.since),
+            _failing: failing,
         })
     }
 }

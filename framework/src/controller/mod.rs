@@ -27,10 +27,19 @@
 //!   holds back only the controllers that wire it; [`ControllerStatus`] says so.
 //! * No reconcile of an object before the caches have what the last one wrote through its [`Context`],
 //!   for at most 10 s; meanwhile it takes no worker.
-//! * A failure is retried after `min(5 ms · 2ⁿ⁻¹, 300 s)` times a factor from 1 to 1.1; a success
-//!   resets n. What the API server asks for is a lower bound.
+//! * A failure is retried after `min(5 ms · 2ⁿ⁻¹, 300 s)` times a factor from 1 to 1.1, and after 1 s instead of 5 ms where a
+//!   person has to change something (403, 422); a success resets n. What the API server asks for is a lower bound. The
+//!   retries of one controller share a token bucket: 10 per second after a burst of 100. See
+//!   [`Controller::rate_limiter`].
+//! * Equal failures are logged once: then come a count after 10 s, 1 min and every 10 min, and a line when no object fails so
+//!   any more. The level `debug` shows every one of them. [`ControllerStatus`] and `/readyz?verbose` tell how many objects
+//!   fail, and why.
+//! * A failure is shown on its object, by an Event and by the condition `Ready`: see
+//!   [`Controller`](Controller#what-is-shown-on-the-objects).
 //! * A finalizer is on the object before its first reconcile, and goes after a successful
 //!   [`Cleanup`] and after the last detached child. No other finalizer is touched.
+//! * A reconcile applies no child that is as this process, or one before it, applied it: a restart with nothing changed
+//!   sends nothing. See [`Context::apply`].
 //! * A [`Context`] sends nothing that `wire` does not declare: the error names the line to add.
 //!   [`Controller::needs`] is all that was declared.
 //! * A panic of a reconcile, a predicate, a mapping or a source is counted and spoils only itself.
@@ -81,6 +90,7 @@ mod environment;
 mod error;
 mod event;
 mod failure;
+mod failure_log;
 mod finalizers;
 mod fingerprints;
 mod generations;
@@ -88,6 +98,7 @@ mod hub;
 mod key_states;
 mod last_status;
 mod late;
+mod missing_rule;
 #[cfg(feature = "dev")]
 mod offline;
 mod own_writes;
@@ -96,8 +107,10 @@ mod owner_mark;
 mod pace;
 mod paused;
 mod predicate;
+mod publish;
 mod read_your_writes;
 mod readers;
+mod ready_condition;
 mod reconciler;
 mod report;
 mod restart;

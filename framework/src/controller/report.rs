@@ -19,7 +19,7 @@ pub struct ControllerReport {
     pub name: String,
     /// The reconciled kind.
     pub kind: String,
-    /// `working`, or what it waits for.
+    /// `working` and how many objects fail, or what it waits for.
     pub status: String,
     /// How many reconciles may run at once.
     pub workers: usize,

@@ -11,12 +11,13 @@ use tracing::Instrument;
 
 use super::{
     Context, Reconciler, annotations,
-    call::call,
+    call::{Outcome, call},
     cancellation::Cancellation,
     causes::Causes,
     context::{OwnCount, Shared},
     hub::Hub,
     last_status::LastStatus,
+    publish::publish,
     settle::{Ended, settle},
     wanted::Wanted,
 };
@@ -112,8 +113,17 @@ pub(super) async fn work<R: Reconciler>(
         });
     }
     let (hub, client) = (shared.hub.clone(), shared.client.clone());
+    log_beside(&mut workers, hub.clone(), cancel.clone());
     settle_beside(&mut workers, hub, client, cancel);
     join(workers, abort).await;
+}
+
+/// Writes how failures go on and end, as long as the workers work.
+fn log_beside(workers: &mut JoinSet<()>, hub: Arc<Hub>, stop: CancellationToken) {
+    workers.spawn(async move {
+        let log = hub.failures.run(&hub.name, hub.kind);
+        stop.run_until_cancelled(log).await;
+    });
 }
 
 /// Asks the API server what the caches do not tell, as long as the workers work.
@@ -233,10 +243,10 @@ impl<R: Reconciler> Worker<R> {
             last_status: LastStatus::default(),
             finalizer: None,
         };
-        let verb = match &object {
-            Some(object) if self.shared.finalizers.cleans_up(&**object) => "clean up",
-            Some(_) => "reconcile",
-            None => "clean up after",
+        let (verb, cleans_up) = match &object {
+            Some(object) if self.shared.finalizers.cleans_up(&**object) => ("clean up", true),
+            Some(_) => ("reconcile", false),
+            None => ("clean up after", true),
         };
 
         if self.active.is_none() {
@@ -247,6 +257,14 @@ impl<R: Reconciler> Worker<R> {
         let call = call(&*self.reconciler, object, &context, self.timeout, outdated);
         let outcome = call.instrument(span.clone()).await;
         hub.metrics.seconds.observe(start.elapsed().as_secs_f64());
+        let outcome = match outcome {
+            // Most calls have nothing to show.
+            Outcome::Done(_) if hub.publishing.ready.is_none() => outcome,
+            outcome => {
+                let published = Box::pin(publish(&context, cleans_up, outcome));
+                published.instrument(span.clone()).await
+            }
+        };
         let ended = Ended {
             verb,
             key: &context.key,

@@ -1,15 +1,17 @@
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use super::{
-    Failure,
     action::{Action, Next},
     call::Outcome,
     causes::{Cause, Causes},
+    failure_log::{Rounded, Told},
     hub::Hub,
     key_states::LastFailure,
 };
 use crate::{
-    queue::{Priority, Work},
+    queue::{Priority, Retry, Work},
     resource::ObjectKey,
 };
 
@@ -69,15 +71,15 @@ pub(super) fn settle(
             }
             failure
         }
-        Outcome::Panicked(message) => {
+        Outcome::Panicked(failure) => {
             hub.metrics.panics.inc();
             reason = &hub.metrics.requeues.panic;
-            Failure::new(format!("panicked: {message}"))
+            failure
         }
-        Outcome::TimedOut(limit) => {
+        Outcome::TimedOut(failure) => {
             hub.metrics.timeouts.inc();
             reason = &hub.metrics.requeues.timeout;
-            Failure::new(format!("not done within {limit:?}"))
+            failure
         }
         // No failure: the change that made it so has asked for the next one.
         Outcome::Outdated => {
@@ -88,17 +90,20 @@ pub(super) fn settle(
     };
     // What it did not come to may still be as the last good run left it. Of the failed ones between
     // nothing is kept: a child that each of them names anew must not add up.
+    let text = failure.to_string();
+    let line = format!("{verb} {} {key} failed: {text}", hub.kind);
+    let (told, failing) = hub.failures.note(key, &line, Instant::now());
     hub.states.with(key, |state| {
         let runs = [state.succeeded, run];
         state.applied.retain(|applied| runs.contains(&applied.run));
-        state.failure = Some(LastFailure::of(&failure));
+        let failure = LastFailure::new(&text, failing, state.failure.as_deref());
+        state.failure = Some(failure);
     });
     hub.metrics.error.inc();
     hub.metrics.errors.inc();
-    let kind = hub.kind;
     if failure.is_terminal() {
         hub.metrics.terminal_errors.inc();
-        tracing::error!("{verb} {kind} {key} failed (not retried): {failure}");
+        tell(hub, ended, told, &text, None);
         if !exists {
             hub.states.remove(key);
             hub.writes.forget(key);
@@ -109,13 +114,33 @@ pub(super) fn settle(
     reason.inc();
     work.priority = work.priority.min(Priority::Normal);
     work.note = Cause::Retry.into();
-    let retry = work.retry(failure.at_least());
-    tracing::warn!(
-        "{verb} {kind} {key} failed (attempt {}, next in {}): {failure}",
-        retry.attempt,
-        Rounded(retry.delay),
-    );
+    let at_least = hub.at_least(&failure, work.attempt);
+    let retry = work.retry(at_least);
+    tell(hub, ended, told, &text, Some(retry));
     None
+}
+
+/// Logs a failure: the first of its series as a warning, or as an error if it is not retried; the others for debugging.
+fn tell(hub: &Hub, ended: &Ended<'_>, told: Told, text: &str, retry: Option<Retry>) {
+    let (verb, kind, key) = (ended.verb, hub.kind, ended.key);
+    if told == Told::TooMany {
+        tracing::warn!(
+            "too many different failures: further ones are counted, and logged only at level debug"
+        );
+    }
+    let next = match retry {
+        Some(Retry { attempt, delay }) => format!("attempt {attempt}, next in {}", Rounded(delay)),
+        None => "not retried".to_owned(),
+    };
+    match told {
+        Told::Counted => tracing::debug!("{verb} {kind} {key} failed ({next}): {text}"),
+        Told::First | Told::TooMany if retry.is_some() => {
+            tracing::warn!("{verb} {kind} {key} failed ({next}): {text}");
+        }
+        Told::First | Told::TooMany => {
+            tracing::error!("{verb} {kind} {key} failed ({next}): {text}");
+        }
+    }
 }
 
 /// After a reconcile that went well.
@@ -162,18 +187,4 @@ fn rest(
     work.note = Cause::Resync.into();
     work.requeue_after(pace.next());
     None
-}
-
-/// `20ms`, `1.3s`, `5m0s`: as precise as a reader needs.
-struct Rounded(Duration);
-
-impl std::fmt::Display for Rounded {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let seconds = self.0.as_secs_f64();
-        match self.0.as_secs() {
-            0 => write!(f, "{}ms", self.0.as_millis()),
-            1..60 => write!(f, "{}s", (seconds * 10.0).round() / 10.0),
-            whole => write!(f, "{}m{}s", whole / 60, whole % 60),
-        }
-    }
 }

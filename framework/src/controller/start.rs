@@ -12,6 +12,7 @@ use super::{
     generations::Generations,
     hub::Hub,
     pace::Pace,
+    publish::Publishing,
     run::{self, Course},
     sources::{Connection, Inlet, Wiring, informer},
 };
@@ -36,6 +37,7 @@ pub(super) async fn run<R: Reconciler>(
         controller
             .access_use
             .guard(&environment, &controller.needs(), &controller.wired());
+    let publishing = Publishing::of(&controller, &environment.field_manager);
     let Controller {
         reconciler,
         name,
@@ -56,6 +58,7 @@ pub(super) async fn run<R: Reconciler>(
     let mut hub = Hub::new(name, R::Resource::KIND, limiter, &environment);
     hub.metrics.max_concurrent.set(concurrency as f64);
     hub.pace = every.map(Pace::new);
+    hub.publishing = publishing;
     hub.generations = newest_only.then(Generations::default);
     let hub = Arc::new(hub);
 
@@ -66,7 +69,7 @@ pub(super) async fn run<R: Reconciler>(
         move || hub.states.len() + hub.queue.remembered() + hub.writes.len()
     });
 
-    let (turn, catch_up) = (environment.turn.clone(), environment.catch_up);
+    let turn = environment.turn.clone();
     let abort = environment.abort.clone();
     let own: Box<dyn Wiring<R::Resource>> = Box::new(own);
     let cache = informer::<R::Resource>(&environment, &ApiResource::of::<R::Resource>()).lister();
@@ -99,12 +102,12 @@ pub(super) async fn run<R: Reconciler>(
 
     let synced = sync(&hub.name, &mut connections, &status, &cancel).await;
     let permit = if synced {
-        its_turn(turn, &status, &cancel).await
+        its_turn(turn.as_ref(), &status, &cancel).await
     } else {
         None
     };
     if let Some(permit) = permit
-        && caught_up(&hub, &shared.client, catch_up, &cancel).await
+        && caught_up(&hub, &shared.client, turn.as_ref(), &cancel).await
     {
         status.working();
         tracing::info!(controller = hub.name, workers = concurrency, "working");
@@ -158,7 +161,7 @@ fn sync<'a>(
 /// Waits, where it has to be, until this process leads, and gives what to ask then before each reconcile. `None`
 /// if that will not be.
 fn its_turn<'a>(
-    turn: Option<Turn>,
+    turn: Option<&'a Turn>,
     status: &'a ControllerStatus,
     cancel: &'a CancellationToken,
 ) -> BoxFuture<'a, Option<Option<Permit>>> {
@@ -171,16 +174,18 @@ fn its_turn<'a>(
     })
 }
 
-/// Waits, where it has to be, until the caches have what another process wrote. `false` if that will
-/// not be.
+/// Waits until the caches have reached a consistent list: one that was made after this process's turn came, if it has to
+/// wait for its turn. `false` if the controller is cancelled before.
+///
+/// Without an election, too: a first list that an old replica answered would lead to deletions of what is wanted.
 fn caught_up<'a>(
     hub: &Hub,
     client: &'a Client,
-    needed: bool,
+    turn: Option<&Turn>,
     cancel: &'a CancellationToken,
 ) -> BoxFuture<'a, bool> {
-    let catch_up = hub.writes.catch_up(client);
-    Box::pin(async move { !needed || cancel.run_until_cancelled(catch_up).await.is_some() })
+    let catch_up = hub.writes.catch_up(client, turn.and_then(Turn::since));
+    Box::pin(async move { cancel.run_until_cancelled(catch_up).await.is_some() })
 }
 
 /// Starts what has to run while the controller works.

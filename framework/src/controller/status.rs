@@ -1,19 +1,26 @@
 use std::{
     fmt,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
 };
 
-use super::{ControllerReport, hub::Hub};
+use tokio::time::Instant;
+
+use super::{
+    ControllerReport,
+    failure_log::{Rounded, Trouble},
+    hub::Hub,
+};
 use crate::cache::InformerStatus;
 
 /// How a controller is doing, for readiness checks. Cloning shares it.
 ///
-/// Displayed it says `working`, or what the controller waits for.
+/// Displayed it says `working` and how many objects fail, or what the controller waits for.
 #[derive(Clone)]
 pub struct ControllerStatus {
     name: Arc<str>,
     phase: Arc<Mutex<Phase>>,
-    reporter: Arc<OnceLock<Reporter>>,
+    /// What it looks at, while there is one.
+    hub: Arc<OnceLock<Weak<Hub>>>,
     #[cfg(test)]
     remembered: Arc<OnceLock<Remembered>>,
 }
@@ -21,9 +28,6 @@ pub struct ControllerStatus {
 /// How many entries a controller's maps have.
 #[cfg(test)]
 type Remembered = Box<dyn Fn() -> usize + Send + Sync>;
-
-/// Looks at a controller, while there is one.
-type Reporter = Box<dyn Fn(&ControllerStatus, usize) -> Option<ControllerReport> + Send + Sync>;
 
 type Asked = Arc<dyn Fn() -> InformerStatus + Send + Sync>;
 
@@ -40,7 +44,7 @@ impl ControllerStatus {
         Self {
             name: name.into(),
             phase: Arc::new(Mutex::new(Phase::New)),
-            reporter: Arc::default(),
+            hub: Arc::default(),
             #[cfg(test)]
             remembered: Arc::default(),
         }
@@ -59,9 +63,7 @@ impl ControllerStatus {
     }
 
     pub(super) fn reports(&self, hub: &Arc<Hub>) {
-        let hub = Arc::downgrade(hub);
-        let report = move |status: &Self, limit| Some(hub.upgrade()?.report(status, limit));
-        self.reporter.set(Box::new(report)).ok();
+        self.hub.set(Arc::downgrade(hub)).ok();
     }
 
     /// Lets tests look into what is remembered of keys.
@@ -110,7 +112,13 @@ impl ControllerStatus {
     /// wait for their own writes, and of those that failed; `None` before it was started and after
     /// it has stopped.
     pub fn report(&self, limit: usize) -> Option<ControllerReport> {
-        self.reporter.get()?(self, limit)
+        Some(self.hub.get()?.upgrade()?.report(self, limit))
+    }
+
+    /// How many objects fail, of how many, for how long and why; `None` if none does.
+    fn trouble(&self) -> Option<(Trouble, usize)> {
+        let hub = self.hub.get()?.upgrade()?;
+        Some((hub.failures.trouble(Instant::now())?, hub.states.len()))
     }
 
     fn phase(&self) -> MutexGuard<'_, Phase> {
@@ -131,6 +139,15 @@ impl fmt::Display for ControllerStatus {
         for (number, kind) in self.waiting_for().iter().enumerate() {
             f.write_str(if number == 0 { ": " } else { "; " })?;
             write!(f, "{kind}")?;
+        }
+        if let Some((trouble, all)) = self.trouble() {
+            let Trouble {
+                objects,
+                lasts,
+                text,
+            } = trouble;
+            write!(f, "; objects that fail: {objects} of {all}")?;
+            write!(f, "; most of them for {}: {text}", Rounded(lasts))?;
         }
         Ok(())
     }

@@ -96,6 +96,15 @@ impl Ballot {
         let sent = self.clock.now();
         let lease = match attempt {
             Attempt::Held { by } => return Ok(Vote::Held { by }),
+            Attempt::Deleted { holder, left } => {
+                tracing::info!(
+                    lease = self.lease,
+                    holder,
+                    "the Lease was deleted while another process held it: waiting {left:?} until \
+                     that one has stopped"
+                );
+                return Ok(Vote::Held { by: holder });
+            }
             Attempt::Create(mut lease) => {
                 lease.metadata.name = Some(self.settings.name.clone());
                 self.within("create", self.api.create(&params, &lease))

@@ -17,6 +17,14 @@ pub(super) struct Candidate {
     labels: Vec<(String, String)>,
     lease_duration: Duration,
     observed: Option<Observed>,
+    deleted: Option<Deleted>,
+}
+
+/// Somebody deleted the Lease while another candidate held it.
+struct Deleted {
+    holder: String,
+    /// The holder renewed for the last time before the deletion was noticed, so its time is over then.
+    until: Duration,
 }
 
 struct Observed {
@@ -34,6 +42,8 @@ pub(super) enum Attempt {
     Update(Lease),
     /// Somebody else holds it.
     Held { by: String },
+    /// There is no Lease, and the candidate that held it may still lead for so long.
+    Deleted { holder: String, left: Duration },
 }
 
 impl Candidate {
@@ -43,6 +53,7 @@ impl Candidate {
             labels: settings.labels.clone(),
             lease_duration: settings.lease_duration,
             observed: None,
+            deleted: None,
         }
     }
 
@@ -65,9 +76,9 @@ impl Candidate {
         wall: Timestamp,
     ) -> Attempt {
         let Some(lease) = found else {
-            self.observed = None;
-            return Attempt::Create(self.claim(Lease::default(), wall));
+            return self.missing(now, wall);
         };
+        self.deleted = None;
         let lease = self.observe(lease, now).clone();
         if let Some(holder) = holder(&lease)
             && holder != self.identity
@@ -78,6 +89,40 @@ impl Candidate {
             };
         }
         Attempt::Update(self.claim(lease, wall))
+    }
+
+    /// What to do if there is no Lease.
+    ///
+    /// Another holder may have renewed until just before the deletion, and it leads until its renew deadline. So the
+    /// wait counts from when the deletion is noticed, not from the last renewal that was seen. Our own Lease is created
+    /// again at once: other candidates that have seen us wait, and the server lets only one create it.
+    fn missing(&mut self, now: Duration, wall: Timestamp) -> Attempt {
+        if let Some(seen) = &self.observed {
+            match holder(&seen.lease) {
+                Some(holder) if holder == self.identity => {
+                    let lease = Lease {
+                        spec: seen.lease.spec.clone(),
+                        ..Lease::default()
+                    };
+                    return Attempt::Create(self.claim(lease, wall));
+                }
+                Some(holder) => {
+                    self.deleted = Some(Deleted {
+                        holder: holder.to_owned(),
+                        until: now + self.duration(&seen.lease),
+                    });
+                }
+                None => {}
+            }
+            self.observed = None;
+        }
+        if let Some(Deleted { holder, until }) = &self.deleted
+            && let Some(left) = until.checked_sub(now).filter(|left| !left.is_zero())
+        {
+            let holder = holder.clone();
+            return Attempt::Deleted { holder, left };
+        }
+        Attempt::Create(self.claim(Lease::default(), wall))
     }
 
     /// The server has taken our claim, and answered with this.
@@ -116,14 +161,18 @@ impl Candidate {
     }
 
     fn has_expired(&self, now: Duration) -> bool {
-        self.observed.as_ref().is_none_or(|seen| {
-            let spec = seen.lease.spec.as_ref();
-            let told = spec.and_then(|spec| spec.lease_duration_seconds);
-            let told = told.and_then(|seconds| u64::try_from(seconds).ok());
-            // A holder that does not say for how long is given our time.
-            let time = told.map_or(self.lease_duration, Duration::from_secs);
-            seen.since + time <= now
-        })
+        self.observed
+            .as_ref()
+            .is_none_or(|seen| seen.since + self.duration(&seen.lease) <= now)
+    }
+
+    /// For how long its holder may keep `lease` without a renewal.
+    fn duration(&self, lease: &Lease) -> Duration {
+        let spec = lease.spec.as_ref();
+        let told = spec.and_then(|spec| spec.lease_duration_seconds);
+        let told = told.and_then(|seconds| u64::try_from(seconds).ok());
+        // A holder that does not say for how long is given our time.
+        told.map_or(self.lease_duration, Duration::from_secs)
     }
 
     /// The Lease as ours, renewed now.
@@ -269,6 +318,106 @@ mod tests {
         candidate.found(Some(long.clone()), seconds(0), wall(0));
         let attempt = candidate.found(Some(long), seconds(59), wall(0));
         assert!(matches!(attempt, Attempt::Held { .. }));
+    }
+
+    #[test]
+    fn a_shorter_duration_of_the_holder_counts_too() {
+        let mut candidate = candidate();
+        let mut short = lease("other", 1);
+        short.spec.as_mut().unwrap().lease_duration_seconds = Some(5);
+        let mut found = |now| candidate.found(Some(short.clone()), seconds(now), wall(0));
+        assert!(matches!(found(10), Attempt::Held { .. }));
+        assert!(matches!(found(14), Attempt::Held { .. }));
+        assert!(matches!(found(15), Attempt::Update(_)));
+    }
+
+    #[test]
+    fn a_holder_without_a_duration_gets_our_own() {
+        let mut candidate = candidate();
+        let mut silent = lease("other", 1);
+        silent.spec.as_mut().unwrap().lease_duration_seconds = None;
+        let mut found = |now| candidate.found(Some(silent.clone()), seconds(now), wall(0));
+        assert!(matches!(found(0), Attempt::Held { .. }));
+        assert!(matches!(found(14), Attempt::Held { .. }));
+        assert!(matches!(found(15), Attempt::Update(_)));
+    }
+
+    #[test]
+    fn a_change_of_the_metadata_does_not_make_a_lease_younger() {
+        let mut candidate = candidate();
+        candidate.found(Some(lease("other", 1)), seconds(0), wall(0));
+        let mut edited = lease("other", 1);
+        edited.metadata.resource_version = Some("8".into());
+        edited.metadata.labels = Some([("team".to_owned(), "web".to_owned())].into());
+        edited.metadata.annotations = Some([("note".to_owned(), "1".to_owned())].into());
+        let attempt = candidate.found(Some(edited.clone()), seconds(14), wall(0));
+        assert!(matches!(attempt, Attempt::Held { .. }));
+        match candidate.found(Some(edited), seconds(15), wall(0)) {
+            Attempt::Update(lease) => {
+                // The version that was seen last is the one to replace.
+                assert_eq!(lease.metadata.resource_version.as_deref(), Some("8"));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_deleted_lease_is_created_when_its_holders_duration_has_passed_since_the_deletion_was_seen()
+    {
+        let mut candidate = candidate();
+        let mut long = lease("other", 1);
+        long.spec.as_mut().unwrap().lease_duration_seconds = Some(20);
+        candidate.found(Some(long), seconds(0), wall(0));
+        // The holder may have renewed at 99.
+        match candidate.found(None, seconds(100), wall(0)) {
+            Attempt::Deleted { holder, left } => {
+                assert_eq!((holder.as_str(), left), ("other", seconds(20)));
+            }
+            other => panic!("{other:?}"),
+        }
+        let attempt = candidate.found(None, seconds(119), wall(0));
+        assert!(matches!(attempt, Attempt::Deleted { left, .. } if left == seconds(1)));
+        let attempt = candidate.found(None, seconds(120), wall(0));
+        assert!(matches!(attempt, Attempt::Create(_)));
+        // An attempt that failed is made again without another wait.
+        let attempt = candidate.found(None, seconds(122), wall(0));
+        assert!(matches!(attempt, Attempt::Create(_)));
+    }
+
+    #[test]
+    fn each_deletion_of_a_held_lease_starts_a_wait_of_its_own() {
+        let mut candidate = candidate();
+        candidate.found(Some(lease("other", 1)), seconds(0), wall(0));
+        candidate.found(None, seconds(10), wall(0));
+        // Its holder created it again, and it is deleted once more.
+        let attempt = candidate.found(Some(lease("other", 2)), seconds(12), wall(0));
+        assert!(matches!(attempt, Attempt::Held { .. }));
+        let attempt = candidate.found(None, seconds(20), wall(0));
+        assert!(matches!(attempt, Attempt::Deleted { left, .. } if left == seconds(15)));
+        // It comes back without a holder.
+        let attempt = candidate.found(Some(lease("", 3)), seconds(22), wall(0));
+        assert!(matches!(attempt, Attempt::Update(_)));
+        let attempt = candidate.found(None, seconds(24), wall(0));
+        assert!(matches!(attempt, Attempt::Create(_)));
+    }
+
+    #[test]
+    fn a_leader_creates_its_deleted_lease_again_at_once_with_its_history() {
+        let mut candidate = candidate();
+        candidate.claimed(lease("me", 1), seconds(0));
+        for _ in 0..2 {
+            match candidate.found(None, seconds(50), wall(20)) {
+                Attempt::Create(lease) => {
+                    assert_eq!(lease.metadata.resource_version, None);
+                    let spec = lease.spec.unwrap();
+                    assert_eq!(spec.holder_identity.as_deref(), Some("me"));
+                    assert_eq!(spec.lease_transitions, Some(3));
+                    assert_eq!(spec.acquire_time, Some(MicroTime(wall(0))));
+                    assert_eq!(spec.renew_time, Some(MicroTime(wall(20))));
+                }
+                other => panic!("{other:?}"),
+            }
+        }
     }
 
     #[test]

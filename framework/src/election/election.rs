@@ -183,3 +183,27 @@ impl fmt::Debug for Election {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::Config;
+
+    #[tokio::test]
+    async fn candidates_wait_between_one_and_two_point_two_retry_periods_at_random() {
+        let client = Client::new(Config::new("http://127.0.0.1:1".parse().unwrap())).unwrap();
+        let settings = ElectionSettings::new("website");
+        let mut election = Election::new(&client, settings, &Metrics::new()).unwrap();
+        let pauses: Vec<_> = (0..1000).map(|_| election.pause()).collect();
+        let (least, most) = (pauses.iter().min().unwrap(), pauses.iter().max().unwrap());
+        let milliseconds = Duration::from_millis;
+        assert!(
+            (milliseconds(2000)..milliseconds(2100)).contains(least),
+            "{least:?}"
+        );
+        assert!(
+            (milliseconds(4300)..=milliseconds(4400)).contains(most),
+            "{most:?}"
+        );
+    }
+}

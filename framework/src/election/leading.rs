@@ -112,10 +112,18 @@ impl Leading {
         &self.object
     }
 
-    /// A client whose requests go out only while this process leads: asked before each attempt and
-    /// again directly before sending. Where it does not, nothing is sent and the error is
-    /// [`Error::Fenced`](crate::client::Error::Fenced). What the system had taken already may still
-    /// arrive; only writes with preconditions (a resource version, a UID) are safe against that.
+    /// A client whose requests go out only while this process leads.
+    ///
+    /// The fence is asked before each attempt, when the connection is there, and each time bytes are handed to the
+    /// kernel until the answer begins. If the process does not lead, nothing is sent and the error is
+    /// [`Error::Fenced`](crate::client::Error::Fenced). A connection that has a request in the middle ends then, and
+    /// other requests on it fail as on a connection that broke.
+    ///
+    /// Two things remain possible. What the kernel had already taken may still arrive, however much later: it repeats
+    /// lost packets by itself, and neither a suspended nor an ended process takes them back. And the process may be
+    /// suspended between the two instructions that ask the fence and call the kernel. Writes with preconditions (a
+    /// resource version or a UID) are safe against both: the API server refuses them if the next leader has changed
+    /// the object.
     pub fn fence(&self, client: &Client) -> Client {
         let permit = self.permit();
         client.fenced(move || permit.check().map_err(Into::into))

@@ -7,15 +7,25 @@
 //! What it guarantees (design promise R11):
 //!
 //! * No request of a fenced client goes out later than the renew deadline (10 s) after the last
-//!   renewal that succeeded was sent, by a clock that counts suspension, checked directly before sending.
+//!   renewal that succeeded was sent, by a clock that counts suspension. The fence is asked in the poll that hands the
+//!   bytes to the kernel. [`Leading::fence`] says what remains possible.
 //! * Who notices first that leadership is over ends it for all, and for good.
 //! * Work that still runs 2 s before the lease can pass ends the process (exit code 3), also when it
 //!   blocks all of the runtime's threads.
 //! * The clocks of different machines are never compared.
+//! * Somebody may delete the Lease while a process leads. That process creates it again at its next renewal and goes on.
+//!   A candidate that has seen a holder waits the holder's lease duration from when it finds the Lease gone, and creates
+//!   it only then: by then a holder that could not renew has stopped.
+//!
+//! One case remains. A process that starts while the Lease is missing knows of no holder and creates the Lease at
+//! once, so that a first installation does not wait. The process that led until then stops at its next renewal, after a
+//! retry period (2 s) at most if the API server answers at once. Do not delete the Lease of an operator that runs. The
+//! same goes for an edit that takes the holder out of the Lease.
 //!
 //! It follows client-go's `tools/leaderelection` and contends with it for the same Lease. Otherwise
 //! than there, a release comes after the work has ended, never before; a lease that somebody else
-//! holds ends leadership at once, not at the renew deadline; and a lost term is never taken up again.
+//! holds ends leadership at once, not at the renew deadline; a lost term is never taken up again; and a deleted Lease is
+//! not created at once by a candidate that has seen a holder.
 //!
 //! ```no_run
 //! use pilothouse::{client::Client, election::{Election, ElectionSettings}, metrics::Metrics};

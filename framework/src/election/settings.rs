@@ -262,6 +262,15 @@ mod tests {
     }
 
     #[test]
+    fn an_attempt_gets_half_of_the_renew_deadline_and_a_second_at_least() {
+        let seconds = Duration::from_secs;
+        let settings = ElectionSettings::new("a");
+        assert_eq!(settings.attempt(), seconds(5));
+        let short = settings.times(seconds(4), seconds(1), Duration::from_millis(200));
+        assert_eq!(short.attempt(), seconds(1));
+    }
+
+    #[test]
     fn no_two_candidates_are_called_the_same() {
         let (one, other) = (ElectionSettings::new("a"), ElectionSettings::new("a"));
         assert_ne!(one.identity, other.identity);

@@ -232,6 +232,49 @@ async fn an_outage_ends_leadership_ten_seconds_after_the_last_renewal_was_sent()
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_lease_that_is_won_by_an_answer_that_took_too_long_does_not_make_a_leader() {
+    let sandbox = sandbox();
+    let a = Process::of(&sandbox, "a");
+    // An attempt gets a second, which is more than the renew deadline: only the clock says that an answer is old.
+    let settings = ElectionSettings::new("website").identity("a").times(
+        seconds(2),
+        Duration::from_millis(600),
+        Duration::from_millis(200),
+    );
+    let candidate = Election::on_the_tests_clock(&a.client, settings, &a.metrics).unwrap();
+    let candidate = candidate.on_overdue(|| {});
+    a.sky.becomes(Weather::Slow(Duration::from_millis(150)));
+    let lead = tokio::spawn(candidate.lead());
+    let leading = lead.await.unwrap();
+    sleep(seconds(10)).await;
+    assert!(leading.holds());
+    drop(leading);
+    let settings = ElectionSettings::new("other").identity("a").times(
+        seconds(2),
+        Duration::from_millis(600),
+        Duration::from_millis(200),
+    );
+    let candidate = Election::on_the_tests_clock(&a.client, settings, &a.metrics).unwrap();
+    let candidate = candidate.on_overdue(|| {});
+    a.sky.becomes(Weather::Slow(Duration::from_millis(800)));
+    let lead = tokio::spawn(candidate.lead());
+    sleep(seconds(60)).await;
+    assert!(!lead.is_finished());
+    lead.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_guard_that_is_dropped_or_released_tells_its_token() {
+    let sandbox = sandbox();
+    let a = Process::of(&sandbox, "a");
+    let leading = a.lead().await;
+    let (token, permit) = (leading.token(), leading.permit());
+    assert!(permit.holds() && !token.is_cancelled());
+    drop(leading);
+    assert!(token.is_cancelled() && !permit.holds());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_short_outage_is_borne() {
     let sandbox = sandbox();
     let a = Process::of(&sandbox, "a");
@@ -345,6 +388,90 @@ async fn a_lease_that_somebody_touched_or_deleted_is_renewed_all_the_same() {
     sleep(seconds(30)).await;
     assert!(leading.holds());
     assert_eq!(a.holder().await, "a");
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_processes_never_both_lead_when_the_lease_is_deleted() {
+    for round in 0..50_u64 {
+        let sandbox = sandbox();
+        let (a, b) = (Process::of(&sandbox, "a"), Process::of(&sandbox, "b"));
+        let first = a.lead().await;
+        let standby = tokio::spawn(b.candidate().lead());
+        // Each round deletes at another moment between two looks at the Lease.
+        sleep(Duration::from_millis(10_000 + 137 * round)).await;
+        let weather = [
+            Weather::Fine,
+            Weather::Outage,
+            Weather::Slow(seconds(1)),
+            Weather::Deaf,
+        ];
+        let weather = weather[round as usize % 4];
+        a.sky.becomes(weather);
+        sleep(Duration::from_millis(53 * (round % 7))).await;
+        let params = DeleteParams::default();
+        b.leases().delete("website", &params).await.unwrap();
+        let deleted = Instant::now();
+        while !standby.is_finished() && deleted.elapsed() < seconds(30) {
+            sleep(Duration::from_millis(50)).await;
+            assert!(!(standby.is_finished() && first.holds()), "round {round}");
+        }
+        match weather {
+            Weather::Fine | Weather::Slow(_) => {
+                assert!(first.holds() && !standby.is_finished(), "round {round}");
+                assert_eq!(b.holder().await, "a");
+                standby.abort();
+            }
+            Weather::Outage | Weather::Deaf => {
+                assert!(standby.await.unwrap().holds());
+                assert!(deleted.elapsed() >= seconds(15), "{:?}", deleted.elapsed());
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_standby_that_could_not_see_the_lease_for_long_waits_all_the_same_when_it_is_gone() {
+    let sandbox = sandbox();
+    let (a, b) = (Process::of(&sandbox, "a"), Process::of(&sandbox, "b"));
+    let first = a.lead().await;
+    let standby = tokio::spawn(b.candidate().lead());
+    sleep(seconds(10)).await;
+    b.sky.becomes(Weather::Outage);
+    sleep(seconds(60)).await;
+    // The leader renewed until just now, and cannot any more.
+    a.sky.becomes(Weather::Outage);
+    sandbox_leases(&sandbox)
+        .delete("website", &DeleteParams::default())
+        .await
+        .unwrap();
+    b.sky.becomes(Weather::Fine);
+    while first.holds() {
+        assert!(!standby.is_finished());
+        sleep(Duration::from_millis(10)).await;
+    }
+    assert!(standby.await.unwrap().holds());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_candidate_that_has_seen_no_holder_creates_the_lease_at_once() {
+    let sandbox = sandbox();
+    let a = Process::of(&sandbox, "a");
+    let begun = Instant::now();
+    let leading = a.lead().await;
+    leading.release().await.unwrap();
+    let standby = Process::of(&sandbox, "b");
+    let leading = standby.lead().await;
+    leading.release().await.unwrap();
+    sandbox_leases(&sandbox)
+        .delete("website", &DeleteParams::default())
+        .await
+        .unwrap();
+    let _leading = Process::of(&sandbox, "c").lead().await;
+    assert!(begun.elapsed() < seconds(1), "{:?}", begun.elapsed());
+}
+
+fn sandbox_leases(sandbox: &Sandbox) -> Api<Lease> {
+    Process::of(sandbox, "somebody").leases()
 }
 
 #[tokio::test(start_paused = true)]

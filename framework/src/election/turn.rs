@@ -1,6 +1,6 @@
 use std::{fmt, sync::Arc};
 
-use tokio::sync::OnceCell;
+use tokio::{sync::OnceCell, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::{Leading, Permit};
@@ -17,7 +17,8 @@ pub struct Turn {
 
 #[derive(Default)]
 struct Inner {
-    permit: OnceCell<Permit>,
+    /// The permit, and when it was given.
+    begun: OnceCell<(Permit, Instant)>,
     has_come: CancellationToken,
 }
 
@@ -30,7 +31,7 @@ impl Turn {
     /// It is this process's turn, for as long as `leading` holds. Only the first call counts.
     pub fn begin(&self, leading: &Leading) {
         // Fails when it has come already.
-        let _ = self.inner.permit.set(leading.permit());
+        let _ = self.inner.begun.set((leading.permit(), Instant::now()));
         self.inner.has_come.cancel();
     }
 
@@ -46,7 +47,12 @@ impl Turn {
 
     /// The permit, once it has come.
     pub fn permit(&self) -> Option<&Permit> {
-        self.inner.permit.get()
+        self.inner.begun.get().map(|(permit, _)| permit)
+    }
+
+    /// When it came, if it has: the lease had been won by then.
+    pub(crate) fn since(&self) -> Option<Instant> {
+        self.inner.begun.get().map(|(_, since)| *since)
     }
 
     /// A client for what is made before the turn comes and works after it: until then its requests pass, from then

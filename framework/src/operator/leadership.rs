@@ -1,4 +1,7 @@
-use std::sync::{Arc, OnceLock};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use futures_util::FutureExt;
 use tokio::task::JoinHandle;
@@ -6,13 +9,16 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{OperatorError, readiness::Readiness, trouble::Trouble};
 use crate::{
-    client::Client,
+    client::{Client, Deadlines},
     election::{Election, ElectionError, ElectionSettings, ElectionStatus, Leading, Phase, Turn},
     events::{Event, Recorder},
     health::Checks,
     metrics::Metrics,
     resource::{Access, ObjectRef},
 };
+
+/// How long the Event that leadership was lost may take.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// An operator's part in an election: until it leads its caches fill, then its work begins, and when the work has
 /// ended the lease is given back.
@@ -23,6 +29,8 @@ pub(super) struct Leadership {
     identity: String,
     lease: String,
     election: Option<Election>,
+    /// Records that leadership was lost. The other recorder is fenced and says nothing more then.
+    last_words: Recorder,
     /// The Lease, once it was won.
     won: Arc<OnceLock<ObjectRef>>,
     lost: CancellationToken,
@@ -48,7 +56,10 @@ impl Leadership {
         client: &Client,
         settings: ElectionSettings,
         metrics: &Metrics,
+        operator: &str,
     ) -> Result<Self, ElectionError> {
+        let apart = client.apart(Deadlines::default());
+        let last_words = Recorder::with_metrics(&apart, operator, metrics.events());
         let (identity, namespace) = (settings.identity.clone(), client.default_namespace());
         let access = Election::access(&settings, namespace);
         let namespace = settings.namespace.as_deref().unwrap_or(namespace);
@@ -64,6 +75,7 @@ impl Leadership {
             identity,
             lease,
             election: Some(election),
+            last_words,
             won: Arc::default(),
             lost: CancellationToken::new(),
             release: CancellationToken::new(),
@@ -92,7 +104,7 @@ impl Leadership {
         let (trouble, turn) = (led.trouble.clone(), self.turn.clone());
         let (won, lost, release) = (self.won.clone(), self.lost.clone(), self.release.clone());
         let (lease, identity) = (self.lease.clone(), self.identity.clone());
-        let status = self.status.clone();
+        let (status, last_words) = (self.status.clone(), self.last_words.clone());
         let task = async move {
             let campaign = async {
                 // Who leads without caches does no work and keeps others from it.
@@ -106,6 +118,7 @@ impl Leadership {
             let became = Event::normal("LeaderElection", "BecomeLeader");
             let became = became.note(format!("{identity} became leader"));
             led.events.event_on(leading.lease(), became);
+            let stopped = stopped_leading(&identity);
             // Nobody renews any more: the rest stops in order while the lease lasts.
             let (renewals, end) = (leading.lifeline().clone(), led.all.clone());
             let watching = TaskTracker::new();
@@ -126,7 +139,11 @@ impl Leadership {
                         leader: status.leader().filter(|leader| *leader != identity),
                     });
                     // The guard's thread watches until nothing runs any more.
-                    led.work.wait().await;
+                    tokio::join!(led.work.wait(), async {
+                        last_words.start(&led.all);
+                        last_words.event_on(leading.lease(), stopped);
+                        last_words.shutdown(LAST_WORDS).await;
+                    });
                 }
                 () = release.cancelled() => give_back(leading).await,
                 () = dropped => give_back(leading).await,
@@ -146,11 +163,7 @@ impl Leadership {
         if let Some(lease) = self.won.get()
             && !self.is_lost()
         {
-            let stops = Event::normal("LeaderElection", "StopLeading");
-            events.event_on(
-                lease,
-                stops.note(format!("{} stopped leading", self.identity)),
-            );
+            events.event_on(lease, stopped_leading(&self.identity));
         }
     }
 
@@ -162,6 +175,11 @@ impl Leadership {
             let _ = task.await;
         }
     }
+}
+
+fn stopped_leading(identity: &str) -> Event {
+    let stops = Event::normal("LeaderElection", "StopLeading");
+    stops.note(format!("{identity} stopped leading"))
 }
 
 async fn give_back(leading: Leading) {

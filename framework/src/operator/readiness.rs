@@ -32,12 +32,19 @@ pub(super) struct Readiness {
 }
 
 impl Readiness {
-    /// Adds a check for each kind that a controller watches, so that readiness names what is not in sync, and why.
+    /// Adds a check for each kind that a controller watches, so that readiness names what is not in sync, and why; and
+    /// for each controller one that never fails and tells how many of its objects fail, and why. Objects that fail do not
+    /// make a process unready: another version of it could then not be rolled out in its place.
     pub(super) fn add_checks(&self, ready: &Checks, kinds: impl IntoIterator<Item = ApiResource>) {
         for kind in kinds {
             let readiness = self.clone();
             let name = format!("informer-{}", kind.qualified_plural());
             ready.add(name, move || readiness.check(&kind));
+        }
+        for controller in &self.controllers {
+            let status = controller.clone();
+            let name = format!("controller-{}", controller.name());
+            ready.add_told(name, move || Ok(status.to_string()));
         }
     }
 

@@ -68,7 +68,7 @@ impl Running {
         let all = CancellationToken::new();
         let election = operator.election.take();
         let leadership = election
-            .map(|settings| Leadership::new(&client, settings, &operator.metrics))
+            .map(|settings| Leadership::new(&client, settings, &operator.metrics, &operator.name))
             .transpose()?;
         let turn = leadership
             .as_ref()
@@ -138,7 +138,6 @@ impl Running {
             environment: Environment {
                 namespaces: operator.namespaces,
                 events: running.events.clone(),
-                catch_up: turn.is_some(),
                 turn: turn.clone(),
                 abort: running.abort.clone(),
                 ..Environment::new(

@@ -37,6 +37,7 @@ pub(super) struct Core<K, N> {
     free_seats: Vec<usize>,
     open: bool,
     added: u64,
+    unused: u32,
 }
 
 /// A hash of the group that a key belongs to.
@@ -131,6 +132,7 @@ impl<K: Clone + Eq + Hash, N: Note> Core<K, N> {
             free_seats: Vec::new(),
             open: true,
             added: 0,
+            unused: 0,
         }
     }
 
@@ -326,6 +328,11 @@ impl<K: Clone + Eq + Hash, N: Note> Core<K, N> {
         std::mem::take(&mut self.added)
     }
 
+    /// How many delays after failures were not waited for since this was last asked.
+    pub(super) fn take_unused(&mut self) -> u32 {
+        std::mem::take(&mut self.unused)
+    }
+
     fn running(&self) -> usize {
         self.running.len() - self.free_seats.len()
     }
@@ -366,7 +373,12 @@ impl<K: Clone + Eq + Hash, N: Note> Core<K, N> {
         });
         let delay = delay(failures);
         if self.open {
-            self.ask(place, now.saturating_add(delay), request, now);
+            let when = now.saturating_add(delay);
+            self.ask(place, when, request, now);
+            if when > now && self.deadlines.get(place) != Some(tick(when)) {
+                // Something else brings it earlier.
+                self.unused = self.unused.saturating_add(1);
+            }
         }
         Retry {
             attempt: failures,
@@ -432,10 +444,12 @@ impl<K: Clone + Eq + Hash, N: Note> Core<K, N> {
     }
 
     fn make_ready(&mut self, place: u32, now: Duration) {
+        let was_delayed = self.deadlines.get(place).is_some();
         self.deadlines.clear(place);
         let Some(slot) = self.slot(place) else {
             return;
         };
+        let was_unused = was_delayed && slot.failures > 0;
         match &mut slot.phase {
             Phase::Waiting => {}
             Phase::Running { dirty, .. } => {
@@ -448,6 +462,7 @@ impl<K: Clone + Eq + Hash, N: Note> Core<K, N> {
                 self.added += 1;
             }
         }
+        self.unused = self.unused.saturating_add(was_unused.into());
     }
 
     fn slot(&mut self, place: u32) -> Option<&mut Slot<K, N>> {

@@ -3,7 +3,7 @@ use std::{
     future::{Future, poll_fn},
     hash::Hash,
     pin::pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::Poll,
     time::Duration,
 };
@@ -122,9 +122,12 @@ impl<K: Clone + Eq + Hash + Send + 'static, N: Note> WorkQueue<K, N> {
         inner.retries();
         let (now, request) = (inner.now(), Request::default());
         let delay = |failures| inner.delay(failures, Duration::ZERO);
-        inner
-            .shared
-            .change(|core| core.fail(key, request, now, delay))
+        let (retry, unused) = inner.shared.change(|core| {
+            let retry = core.fail(key, request, now, delay);
+            (retry, core.take_unused())
+        });
+        inner.give_back(unused);
+        retry
     }
 
     /// Ends the failures of `key`: the next one counts as the first. Its deadline is kept.
@@ -248,15 +251,28 @@ impl<K: Clone + Eq + Hash, N: Note> Inner<K, N> {
     pub(super) fn retry_work(&self, seat: Seat, delay: Duration, request: Request<N>) -> Retry {
         self.retries();
         let now = self.now();
-        self.shared.end(seat, End::Open, now, |core, seat| {
-            core.fail_again(seat, request, now, delay)
-        })
+        let (retry, unused) = self.shared.end(seat, End::Open, now, |core, seat| {
+            let retry = core.fail_again(seat, request, now, delay);
+            (retry, core.take_unused())
+        });
+        self.give_back(unused);
+        retry
+    }
+
+    /// Tells the limiter of delays that were not waited for.
+    fn give_back(&self, delays: u32) {
+        if delays > 0 {
+            self.limiter().unused(delays);
+        }
+    }
+
+    fn limiter(&self) -> MutexGuard<'_, Box<dyn RateLimiter>> {
+        self.limiter.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The delay after so many failures, as the limiter and whoever failed want it.
     pub(super) fn delay(&self, failures: u32, at_least: Duration) -> Duration {
-        let mut limiter = self.limiter.lock().unwrap_or_else(PoisonError::into_inner);
-        let delay = limiter.delay(failures, self.now());
+        let delay = self.limiter().delay(failures, self.now());
         delay.max(at_least).min(FAR)
     }
 

@@ -54,6 +54,41 @@ async fn a_key_added_while_it_runs_runs_once_more_and_never_twice_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_key_that_runs_before_its_turn_gives_the_turn_back() {
+    let bucket = TokenBucket::new(1.0, 0);
+    let queue: WorkQueue<&str> = WorkQueue::builder().limiter(bucket).build();
+    let fail = |key: &'static str| {
+        queue.add(key);
+        take(&queue).unwrap().retry(Duration::ZERO).delay
+    };
+    assert_eq!(
+        [fail("a"), fail("b"), fail("c")],
+        [1000, 2000, 3000].map(|ms| ms * MS)
+    );
+    // Each change of `b` brings it before its turn.
+    let delays: BTreeSet<_> = (0..100).map(|_| fail("b")).collect();
+    assert!(delays.iter().all(|delay| *delay <= 4000 * MS), "{delays:?}");
+
+    // A change while it is worked on brings it at once.
+    queue.add("d");
+    let work = take(&queue).unwrap();
+    queue.add("d");
+    let turn = work.retry(Duration::ZERO).delay;
+    take(&queue).unwrap().done();
+    fail("e");
+    assert!(fail("f") <= turn + 1000 * MS);
+    // And so does a delay that ends earlier.
+    queue.add_after("g", MS);
+    let delays: BTreeSet<_> = (0..100)
+        .map(|_| queue.add_rate_limited("g").delay)
+        .collect();
+    assert!(
+        delays.iter().all(|delay| *delay <= turn + 4000 * MS),
+        "{delays:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn keys_come_in_the_order_of_their_deadlines_and_not_before() {
     let queue = WorkQueue::new();
     let start = Instant::now();

@@ -349,7 +349,7 @@ mod tests {
             }
         }
         let after =
-            |seconds| status(json!({"details": {"retryAfterSeconds": seconds}})).retry_after();
+            |seconds: serde_json::Value| status(json!({"details": {"retryAfterSeconds": seconds}})).retry_after();
         assert_eq!(after(json!(-5)), None);
         assert_eq!(after(json!(1e12)), Some(Duration::from_secs(60)));
         assert_eq!(after(json!(2)), Some(Duration::from_secs(2)));

@@ -519,3 +519,194 @@ fn built_in_kinds_are_merged_by_their_published_schemas() {
     crate::patch::strategic_merge_patch(&schema, &mut patched, &patch).expect("applies");
     assert_eq!(names(&patched), ["side"]);
 }
+
+#[test]
+fn a_patch_that_holds_managed_fields_is_refused() {
+    let mut patch = site(json!({"replicas": 1}));
+    patch["metadata"]["managedFields"] = json!([]);
+    let refused = apply(&schema(), None, &patch, &options("a")).expect_err("must be refused");
+    assert_eq!(refused.to_string(), "metadata.managedFields must be nil");
+    patch["metadata"]["managedFields"] = Value::Null;
+    apply(&schema(), None, &patch, &options("a")).expect("applies");
+}
+
+#[test]
+fn a_map_that_is_applied_empty_stays_when_its_entries_go() {
+    let live = applied(None, &options("a"), json!({"labels": {"x": "1"}}));
+    let live = applied(Some(&live), &options("a"), json!({"labels": {}}));
+    assert_eq!(live["spec"], json!({"labels": {}}));
+    let live = applied(Some(&live), &options("a"), json!({}));
+    assert!(live["spec"].get("labels").is_none());
+}
+
+#[test]
+fn an_atomic_map_is_replaced_as_a_whole() {
+    let live = applied(None, &options("a"), json!({"selector": {"a": "1"}}));
+    let force = options("b").force(true);
+    let live = applied(Some(&live), &force, json!({"selector": {"b": "2"}}));
+    assert_eq!(live["spec"]["selector"], json!({"b": "2"}));
+}
+
+#[test]
+fn an_item_keeps_the_fields_that_another_manager_gave_it() {
+    let name = json!({"ports": [{"port": 80, "name": "web"}]});
+    let live = applied(None, &options("a"), name);
+    // The default protocol tells that it is the same item.
+    let plain = json!({"ports": [{"port": 80, "protocol": "TCP"}]});
+    let live = applied(Some(&live), &options("b"), plain);
+    let both = json!([{"port": 80, "protocol": "TCP", "name": "web"}]);
+    assert_eq!(live["spec"]["ports"], both);
+    // What one of them leaves out stays if the other one applied it, and goes if not.
+    let live = applied(Some(&live), &options("a"), json!({"ports": [{"port": 80}]}));
+    let left = json!([{"port": 80, "protocol": "TCP"}]);
+    assert_eq!(live["spec"]["ports"], left);
+    let live = applied(Some(&live), &options("a"), json!({}));
+    assert_eq!(live["spec"]["ports"], left);
+    let live = applied(Some(&live), &options("b"), json!({}));
+    assert!(live["spec"].get("ports").is_none());
+}
+
+#[test]
+fn a_manager_without_fields_is_gone() {
+    let live = applied(None, &options("a"), json!({"replicas": 1}));
+    let force = options("b").force(true);
+    let live = applied(Some(&live), &force, json!({"replicas": 2}));
+    let managers: Vec<String> = owned(&live).into_iter().map(|one| one.0).collect();
+    assert_eq!(managers, ["b Apply"]);
+    let live = applied(Some(&live), &options("b"), json!({"image": "x"}));
+    assert_eq!(live["spec"], json!({"image": "x"}));
+}
+
+#[test]
+fn the_time_of_a_manager_is_that_of_its_last_change() {
+    let time = |live: &Value| live["metadata"]["managedFields"][0]["time"].clone();
+    let live = applied(None, &options("a"), json!({"replicas": 1}));
+    let same = applied(Some(&live), &later("a"), json!({"replicas": 1}));
+    assert_eq!(time(&same), "2026-01-01T00:00:00Z");
+    let changed = applied(Some(&live), &later("a"), json!({"replicas": 2}));
+    assert_eq!(time(&changed), "2026-01-01T01:00:00Z");
+}
+
+#[test]
+fn managers_of_one_operation_stand_in_the_order_of_their_times() {
+    let live = applied(None, &options("z"), json!({"replicas": 1}));
+    let live = applied(Some(&live), &later("a"), json!({"image": "x"}));
+    let managers: Vec<String> = owned(&live).into_iter().map(|one| one.0).collect();
+    assert_eq!(managers, ["z Apply", "a Apply"]);
+}
+
+#[test]
+fn a_list_with_items_of_one_key_is_compared_as_a_whole() {
+    let twice =
+        |name: &str| json!({"ports": [{"port": 80, "name": "a"}, {"port": 80, "name": name}]});
+    let live = update(&schema(), None, site(twice("b")), &options("a"));
+    let other = update(&schema(), Some(&live), site(twice("c")), &later("b"));
+    let managers: Vec<String> = owned(&other).into_iter().map(|one| one.0).collect();
+    assert_eq!(managers, ["a Update", "b Update"]);
+}
+
+#[test]
+fn the_joined_updaters_have_the_time_of_the_last_of_them() {
+    let at = |minute: usize| {
+        let time = format!("2026-01-01T00:{minute:02}:00Z")
+            .parse()
+            .expect("a time");
+        ApplyOptions::new(format!("m{minute:02}"), "example.com/v1", time)
+    };
+    let mut live = site(json!({"labels": {}}));
+    for minute in 0..12 {
+        let mut new = live.clone();
+        new["spec"]["labels"][format!("l{minute}")] = json!("x");
+        let before = (minute > 0).then_some(&live);
+        live = update(&schema(), before, new, &at(minute));
+    }
+    let entries = live["metadata"]["managedFields"].as_array().expect("some");
+    let joined = entries
+        .iter()
+        .find(|one| one["manager"] == "ancient-changes");
+    let joined = joined.expect("an entry");
+    assert_eq!(joined["time"], "2026-01-01T00:02:00Z");
+    let labels = joined["fieldsV1"]["f:spec"]["f:labels"].as_object();
+    let labels: Vec<&String> = labels.expect("some").keys().collect();
+    assert_eq!(labels, [".", "f:l0", "f:l1", "f:l2"]);
+    assert_eq!(entries.len(), 10);
+}
+
+#[test]
+fn kubectl_conflicts_with_what_somebody_changed_since_it_applied_on_its_side() {
+    let mut first = site(json!({"replicas": 1, "image": "x"}));
+    let last = first.to_string();
+    first["metadata"]["annotations"] =
+        json!({"kubectl.kubernetes.io/last-applied-configuration": last});
+    let live = update(
+        &schema(),
+        None,
+        first,
+        &options("kubectl-client-side-apply"),
+    );
+    let mut changed = live.clone();
+    changed["spec"]["replicas"] = json!(5);
+    let live = update(&schema(), Some(&live), changed, &later("other"));
+    let text = refused(
+        &live,
+        &options("kubectl"),
+        json!({"replicas": 2, "image": "y"}),
+    );
+    assert!(
+        text.contains(".spec.replicas") && text.contains("\"other\""),
+        "{text}"
+    );
+    // Of other managers nothing is let pass.
+    let text = refused(&live, &options("somebody"), json!({"image": "y"}));
+    assert!(text.contains(".spec.image"), "{text}");
+}
+
+#[test]
+fn no_annotation_of_kubectl_is_made_where_there_is_none() {
+    let live = applied(None, &options("kubectl"), json!({"replicas": 1}));
+    assert!(live["metadata"].get("annotations").is_none());
+}
+
+#[test]
+fn fields_of_the_status_are_nobodys_on_the_main_endpoint() {
+    let mut patch = site(json!({"replicas": 1}));
+    patch["status"] = json!({"ready": true});
+    let live = apply(&schema(), None, &patch, &options("a")).expect("applies");
+    let fields = json!({"f:spec": {"f:replicas": {}}});
+    assert_eq!(owned(&live.object), [("a Apply".into(), fields)]);
+}
+
+#[test]
+fn a_set_of_fields_is_written_as_it_was_read() {
+    for fields in [
+        json!({"f:spec": {}}),
+        json!({"f:spec": {".": {}, "f:labels": {}}}),
+        json!({"f:spec": {"f:ports": {"k:{\"port\":80}": {".": {}, "f:name": {}}}}}),
+        json!({"f:metadata": {"f:finalizers": {"v:\"a\"": {}}}, "f:list": {"i:0": {}}}),
+    ] {
+        let set = super::FieldSet::from_json(&fields).expect("a set");
+        assert_eq!(set.to_json(), fields);
+    }
+}
+
+#[test]
+fn a_client_forgets_the_owners_of_the_object_but_not_through_a_subresource() {
+    let live = applied(None, &options("a"), json!({"replicas": 1}));
+    let mut new = live.clone();
+    new["metadata"]["managedFields"] = json!([{}]);
+    let status = later("b").subresource(Some("status"));
+    let kept = update(&schema(), Some(&live), new.clone(), &status);
+    assert_eq!(owned(&kept), owned(&live));
+    let forgotten = update(&schema(), Some(&live), new, &later("b"));
+    assert!(owned(&forgotten).is_empty());
+}
+
+#[test]
+fn a_field_that_nobody_managed_is_a_conflict_and_stays() {
+    let live = site(json!({"replicas": 1, "image": "x"}));
+    let text = refused(&live, &options("a"), json!({"replicas": 2}));
+    assert!(text.contains("before-first-apply"), "{text}");
+    let live = applied(Some(&live), &options("a"), json!({"replicas": 1}));
+    let live = applied(Some(&live), &options("a"), json!({"image": "x"}));
+    assert_eq!(live["spec"], json!({"replicas": 1, "image": "x"}));
+}

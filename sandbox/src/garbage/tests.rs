@@ -215,3 +215,122 @@ fn reports(world: &World) -> Vec<String> {
         .map(str::to_owned)
         .collect()
 }
+
+impl World {
+    fn set_finalizers(&self, name: &str, finalizers: &[&str]) {
+        let set = |object: &mut Value| {
+            let all = finalizers.iter().map(|one| (*one).to_owned());
+            meta::set_finalizers(object, all.collect());
+        };
+        let resource = resource("default");
+        self.handle
+            .update(&resource, Some("default"), name, "", set)
+            .unwrap();
+    }
+
+    fn is_deleting(&self, name: &str) -> bool {
+        meta::is_deleting(&self.get(name).unwrap())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dependent_that_does_not_block_does_not_hold_its_owner() {
+    let world = World::new();
+    let top = world.create("default", "a", &[]);
+    let mut loose = owner(&top);
+    loose["blockOwnerDeletion"] = json!(false);
+    world.create("default", "b", &[loose]);
+    world.set_finalizers("b", &["test/hold"]);
+    world.delete("a", Propagation::Foreground);
+    world.settle().await;
+    assert_eq!(world.names(), ["b"]);
+    assert!(world.is_deleting("b"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_the_foreground_dependents_of_dependents_go_before_them() {
+    let world = World::new();
+    let top = world.create("default", "a", &[]);
+    let child = world.create("default", "b", &[owner(&top)]);
+    world.create("default", "c", &[owner(&child)]);
+    world.set_finalizers("c", &["test/hold"]);
+    world.delete("a", Propagation::Foreground);
+    world.settle().await;
+    assert_eq!(world.names(), ["a", "b", "c"]);
+    assert!(world.is_deleting("b") && world.is_deleting("c"));
+    world.set_finalizers("c", &[]);
+    world.settle().await;
+    assert!(world.names().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dependent_goes_in_the_way_that_its_own_finalizers_ask_for() {
+    for (finalizer, left) in [("orphan", &["c"][..]), ("foregroundDeletion", &["b", "c"])] {
+        let world = World::new();
+        let top = world.create("default", "a", &[]);
+        let child = world.create("default", "b", &[owner(&top)]);
+        world.create("default", "c", &[owner(&child)]);
+        world.set_finalizers("b", &[finalizer]);
+        world.set_finalizers("c", &["test/hold"]);
+        world.delete("a", Propagation::Background);
+        world.settle().await;
+        assert_eq!(world.names(), left, "{finalizer}");
+        assert_eq!(world.is_deleting("c"), finalizer != "orphan");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wrong_namespace_is_reported_once_however_often_the_object_changes() {
+    let world = World::new();
+    let top = world.create("default", "a", &[]);
+    world.create("", "role", &[owner(&top)]);
+    world.settle().await;
+    for value in ["1", "2"] {
+        let change = |object: &mut Value| object["metadata"]["labels"] = json!({"l": value});
+        world
+            .handle
+            .update(&resource(""), None, "role", "", change)
+            .unwrap();
+        world.settle().await;
+    }
+    assert_eq!(reports(&world), ["role"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_is_being_deleted_keeps_its_references() {
+    let world = World::new();
+    let one = world.create("default", "a", &[]);
+    let two = world.create("default", "b", &[]);
+    let owners = [owner(&one), owner(&two)];
+    world.create("default", "c", &owners);
+    world.set_finalizers("c", &["test/hold"]);
+    world.delete("c", Propagation::Background);
+    world.delete("a", Propagation::Background);
+    world.settle().await;
+    let references = &world.get("c").unwrap()["metadata"]["ownerReferences"];
+    assert_eq!(*references, json!(owners));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dependent_of_a_kind_that_comes_to_be_served_is_judged_then() {
+    let world = World::new();
+    let mut unknown = config_map("x", "some-uid");
+    unknown["apiVersion"] = json!("example.com/v1");
+    unknown["kind"] = json!("Gadget");
+    world.create("default", "a", &[unknown]);
+    world.settle().await;
+    assert_eq!(world.names(), ["a"]);
+    let definition = json!({
+        "metadata": {"name": "gadgets.example.com"},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced",
+            "names": {"plural": "gadgets", "singular": "gadget", "kind": "Gadget", "listKind": "GadgetList"},
+            "versions": [{"name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object"}}}],
+        },
+    });
+    let definitions = GroupResource::new("apiextensions.k8s.io", "customresourcedefinitions");
+    world.handle.create(&definitions, definition).unwrap();
+    world.settle().await;
+    assert!(world.names().is_empty());
+}

@@ -1,15 +1,20 @@
 //! Children that no owner reference can reach.
 
-use std::sync::atomic::Ordering;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
+use http::{Method, Request};
 use pilothouse::{
-    controller::OWNER_UID_LABEL,
+    client::{Body, BoxError, Client},
+    controller::{OWNER_ANNOTATION, OWNER_UID_LABEL},
     k8s::api::{apps::v1::Deployment, core::v1::ConfigMap},
     resource::Object,
 };
 use serde_json::json;
 
-use crate::{Copies, LAST, World};
+use crate::{Copies, LAST, World, deployment};
 
 #[tokio::test(start_paused = true)]
 async fn a_detached_child_leads_back_to_its_owner_and_goes_before_the_last_finalizer() {
@@ -154,4 +159,91 @@ async fn what_one_deletes_and_applies_again_is_there_again() {
     assert!(told.contains(&"made again: true".to_owned()), "{told:?}");
     let after = world.cluster.get::<ConfigMap>("a").await.unwrap().unwrap();
     assert_ne!(before.uid(), after.uid());
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_owners_that_want_a_child_at_the_same_time_one_gets_it() {
+    let copies = Copies::default();
+    copies.wants(&["team-a/page"]);
+    let world = World::start(&copies).await;
+    world.cluster.settle().await;
+    let (web, zoo) = (deployment("web"), deployment("zoo"));
+    let both = tokio::join!(world.cluster.create(&web), world.cluster.create(&zoo));
+    both.0.unwrap();
+    both.1.unwrap();
+    world.cluster.settle().await;
+    let there = world.cluster.in_namespace("team-a");
+    let writes = world.cluster.writes();
+    let applies = writes.iter().filter(|one| one.name == "page");
+    assert_eq!(applies.count(), 1);
+    let page = there.get::<ConfigMap>("page").await.unwrap().unwrap();
+    let mut owners = Vec::new();
+    for name in ["web", "zoo"] {
+        let owner = world
+            .cluster
+            .get::<Deployment>(name)
+            .await
+            .unwrap()
+            .unwrap();
+        owners.extend(owner.metadata.uid);
+    }
+    let owner = page.label(OWNER_UID_LABEL).unwrap().to_owned();
+    assert!(owners.contains(&owner));
+    let told = copies.told();
+    let refused = "apply_detached ConfigMap team-a/page: it belongs to ";
+    assert!(
+        told.iter().any(|line| line.starts_with(refused)),
+        "{told:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_that_somebody_changes_before_it_is_taken_over_is_looked_at_again() {
+    let copies = Copies::default();
+    copies.wants(&["team-a/page"]);
+    let mut world = World::start(&copies).await;
+    world.stop().await;
+    let there = world.cluster.in_namespace("team-a");
+    let page = there.create(&ConfigMap::named("page")).await.unwrap();
+    let zoo = world.cluster.create(&deployment("zoo")).await.unwrap();
+    let mark = json!({"group": "apps", "kind": "Deployment", "namespace": "default", "name": "zoo", "uid": zoo.uid()});
+    let mark = json!({"metadata": {
+        "labels": {OWNER_UID_LABEL: zoo.uid()}, "annotations": {OWNER_ANNOTATION: mark.to_string()},
+    }});
+    // Another process gives it to another owner between the question and the apply.
+    let (cluster, again) = (there.clone(), Arc::new(AtomicBool::new(false)));
+    let client = Client::from_service(tower::service_fn(move |request: Request<Body>| {
+        let (cluster, again, mark) = (cluster.clone(), again.clone(), mark.clone());
+        async move {
+            let is_page = request.uri().path().ends_with("/configmaps/page");
+            if is_page && request.method() == Method::PATCH && !again.swap(true, Ordering::SeqCst) {
+                cluster.patch::<ConfigMap>("page", mark).await?;
+            }
+            Ok::<_, BoxError>(cluster.client().send(request).await?)
+        }
+    }));
+    copies.keeps("zoo");
+    world.process_with(copies.clone(), client);
+    world.create("web").await;
+    let now = there.get::<ConfigMap>("page").await.unwrap().unwrap();
+    assert_eq!(now.uid(), page.uid());
+    assert_eq!(now.label(OWNER_UID_LABEL), zoo.uid());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_in_a_namespace_that_is_not_watched_is_refused() {
+    let copies = Copies::default();
+    copies.wants(&["team-a/page"]);
+    let mut world = World::start(&copies).await;
+    world.stop().await;
+    let client = world.cluster.client().clone();
+    world.process_in(copies.clone(), client, &["default"]);
+    world.create("web").await;
+    let told = copies.told();
+    let refused = "apply_detached ConfigMap team-a/page: ";
+    assert!(
+        told.iter().any(|line| line.starts_with(refused)),
+        "{told:?}"
+    );
+    assert!(world.maps().await.is_empty());
 }

@@ -392,3 +392,27 @@ async fn children_that_a_deletion_orphans_are_not_taken_back() {
     let page = world.cluster.get::<ConfigMap>("page").await.unwrap();
     assert_eq!(page.unwrap().data.unwrap()["value"], "1");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_deletion_in_the_foreground_is_not_held_up_by_children_that_are_applied_again() {
+    let script = Script::default();
+    let world = World::of(script.clone()).await;
+    let mut web = deployment("web");
+    web.metadata.finalizers = Some(vec!["other.example.com/x".into()]);
+    script.then("web", apply("1"));
+    world.cluster.create(&web).await.unwrap();
+    world.cluster.settle().await;
+    assert_eq!(script.said(), ["web!"]);
+
+    script.then("web", apply("2"));
+    let params = DeleteParams::foreground();
+    let deployments = world.cluster.api::<Deployment>();
+    deployments.delete("web", &params).await.unwrap();
+    world.cluster.settle().await;
+    assert_eq!(
+        script.said(),
+        ["apply: Deployment default/web is being deleted"]
+    );
+    let page = world.cluster.get::<ConfigMap>("page").await.unwrap();
+    assert!(page.is_none());
+}

@@ -169,10 +169,16 @@ impl World {
 
     /// Starts a process that knows nothing of what was before, and whose controller has that client.
     fn process_with(&self, reconciler: impl Reconciler, client: Client) {
+        self.process_in(reconciler, client, &[]);
+    }
+
+    /// The same, of a process that watches only these namespaces.
+    fn process_in(&self, reconciler: impl Reconciler, client: Client, namespaces: &[&str]) {
         let metrics = Metrics::new();
         let informers = Informers::new(self.cluster.client().clone(), metrics.clone());
         informers.start(&self.cancel);
-        let environment = Environment::new(informers, client, metrics, "copies");
+        let mut environment = Environment::new(informers, client, metrics, "copies");
+        environment.namespaces = namespaces.iter().map(|one| (*one).to_owned()).collect();
         let controller = Controller::new(reconciler);
         tokio::spawn(controller.run(environment, self.cancel.clone()));
     }

@@ -152,3 +152,20 @@ async fn who_does_not_prune_deletes_no_orphans() {
     world.cluster.settle().await;
     assert_eq!(world.maps().await, ["team-a/page"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_child_of_an_owner_that_is_not_watched_stays() {
+    let copies = Copies::default();
+    let mut world = World::start(&copies).await;
+    world.stop().await;
+    let there = world.cluster.in_namespace("team-a");
+    there.create(&child("page", "gone", "1")).await.unwrap();
+    let client = world.cluster.client().clone();
+    world.process_in(copies.clone(), client.clone(), &["team-a", "team-b"]);
+    world.cluster.settle().await;
+    assert_eq!(world.maps().await, ["team-a/page"]);
+    world.stop().await;
+    world.process_in(copies, client, &["team-a", "default"]);
+    world.cluster.settle().await;
+    assert!(world.maps().await.is_empty());
+}

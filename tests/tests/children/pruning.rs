@@ -4,7 +4,8 @@ use std::sync::atomic::Ordering;
 
 use pilothouse::{
     k8s::api::{apps::v1::Deployment, core::v1::ConfigMap},
-    resource::Object,
+    resource::{Object, set_controller},
+    testing::RequestMatcher,
 };
 use serde_json::json;
 
@@ -96,4 +97,75 @@ async fn an_object_that_is_being_deleted_prunes_nothing() {
         .await;
     assert_eq!(script.said(), ["applied", "wants nothing"]);
     assert_eq!(world.maps().await, ["default/page"]);
+}
+
+/// A world whose cache does not hear of a change of the child, which is not wanted any more.
+async fn behind(change: serde_json::Value) -> World {
+    let copies = Copies::default();
+    copies.wants(&["default/a"]);
+    let world = World::start(&copies).await;
+    world.create("web").await;
+    let maps = RequestMatcher::any().verb("watch").resource("configmaps");
+    world.cluster.faults().hold_watches(maps);
+    world.cluster.patch::<ConfigMap>("a", change).await.unwrap();
+    copies.wants(&[]);
+    world.cluster.forget_requests();
+    world.touch("web").await;
+    world
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_that_was_let_go_without_the_cache_knowing_it_is_not_pruned() {
+    let world = behind(json!({"metadata": {"ownerReferences": null}})).await;
+    assert_eq!(world.maps().await, ["default/a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_that_was_changed_without_the_cache_knowing_it_is_pruned_at_once() {
+    let world = behind(json!({"data": {"a": "b"}})).await;
+    assert!(world.maps().await.is_empty());
+    let deletes = world.cluster.writes();
+    let deletes = deletes.iter().filter(|one| one.verb == "delete");
+    assert_eq!(deletes.count(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_that_is_being_deleted_is_not_deleted_again() {
+    let copies = Copies::default();
+    copies.wants(&["default/a"]);
+    let world = World::start(&copies).await;
+    world.create("web").await;
+    let held = json!({"metadata": {"finalizers": ["other.example.com/x"]}});
+    world.cluster.patch::<ConfigMap>("a", held).await.unwrap();
+    copies.wants(&[]);
+    world.touch("web").await;
+    world.cluster.forget_requests();
+    world.touch("web").await;
+    let writes = world.cluster.writes();
+    assert!(!writes.iter().any(|one| one.verb == "delete"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_of_which_the_server_makes_the_name_is_not_pruned_by_the_run_that_creates_it() {
+    let script = Script::pruning();
+    let world = World::of(script.clone()).await;
+    world.create("web").await;
+    script
+        .run(&world, "web", |cx| {
+            Box::pin(async move {
+                let web = cx.get::<Deployment>("web")?.unwrap();
+                let mut map = ConfigMap::default();
+                map.metadata.generate_name = Some("page-".into());
+                map.metadata.namespace = Some("default".into());
+                set_controller(&*web, &mut map).unwrap();
+                let created = cx.create(map).await?;
+                // The cache has it before the run ends.
+                tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+                let cached = cx.get::<ConfigMap>(created.name())?.is_some();
+                Ok(format!("cached: {cached}"))
+            })
+        })
+        .await;
+    assert_eq!(script.said(), ["cached: true"]);
+    assert_eq!(world.maps().await.len(), 1);
 }

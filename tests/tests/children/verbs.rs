@@ -178,3 +178,28 @@ async fn what_the_server_refuses_is_told_in_the_words_of_the_verb() {
     assert_eq!(told.lines().count(), 4, "{told}");
     assert_eq!(world.maps().await, ["default/made"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_deletion_means_the_object_that_was_read_and_no_other_of_its_name() {
+    let script = Script::default();
+    let world = World::of(script.clone()).await;
+    world.create("web").await;
+    world.cluster.create(&map("page", "1")).await.unwrap();
+    world.cluster.settle().await;
+    let cluster = world.cluster.clone();
+    script
+        .run(&world, "web", move |cx| {
+            let cluster = cluster.clone();
+            Box::pin(async move {
+                let seen = cx.get::<ConfigMap>("page")?.unwrap();
+                cluster.delete::<ConfigMap>("page").await?;
+                cluster.create(&map("page", "2")).await?;
+                cx.delete(&*seen).await?;
+                Ok("deleted".into())
+            })
+        })
+        .await;
+    assert_eq!(script.said(), ["deleted"]);
+    let page = world.cluster.get::<ConfigMap>("page").await.unwrap();
+    assert_eq!(page.unwrap().data.unwrap()["value"], "2");
+}

@@ -24,9 +24,9 @@ use tokio_util::sync::CancellationToken;
 /// Where the cache of the children gets its objects from: the server, but as late as a test wants.
 #[derive(Clone)]
 pub(crate) struct Late {
-    api: Api<ConfigMap>,
+    pub(crate) api: Api<ConfigMap>,
     /// Events come only while this is true.
-    flows: watch::Receiver<bool>,
+    pub(crate) flows: watch::Receiver<bool>,
     /// Events of this name never come.
     pub(crate) lost: &'static str,
     /// What lists are answered that may be old.
@@ -61,6 +61,10 @@ impl ListerWatcher<ConfigMap> for Late {
             }
         });
         Ok(events.boxed())
+    }
+
+    fn reads_api_server(&self) -> bool {
+        true
     }
 
     fn resource(&self) -> &ApiResource {

@@ -5,14 +5,20 @@ use std::{
     fmt,
     hash::Hash,
     panic::Location,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
 use parts::PartsProgress;
 
 use futures_util::future::BoxFuture;
-use tokio::sync::watch;
+use tokio::{
+    sync::{Semaphore, SemaphorePermit, watch},
+    time::Instant,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -66,6 +72,10 @@ struct Shared<K> {
     ready: watch::Sender<Ready>,
     /// Counts how often a new list was asked for.
     relist: watch::Sender<u64>,
+    /// The objects are those of the API server.
+    reads_api_server: AtomicBool,
+    /// One at a time finds out whether the cache is up to date.
+    catching_up: Semaphore,
     cancel: CancellationToken,
     stopped: CancellationToken,
     listeners: Arc<Listeners<K>>,
@@ -159,6 +169,8 @@ impl<K: Object> SharedInformer<K> {
             resync: options.resync,
             ready: watch::Sender::new(Ready::NotYet),
             relist: watch::Sender::new(0),
+            reads_api_server: AtomicBool::new(false),
+            catching_up: Semaphore::new(1),
             cancel: CancellationToken::new(),
             stopped: CancellationToken::new(),
             work: Mutex::new(Some(Box::new(|shared| {
@@ -272,6 +284,27 @@ impl<K: Object> SharedInformer<K> {
     /// needed. It is for those who know that what the cache holds cannot be right.
     pub fn relist(&self) {
         self.shared.relist.send_modify(|asked| *asked += 1);
+    }
+
+    /// Whether the cache is known to hold all changes that the API server had made by `moment`, or by any moment if it
+    /// is `None`. A cache of another source only has to have synced.
+    pub(crate) fn is_consistent_since(&self, moment: Option<Instant>) -> bool {
+        let shared = &self.shared;
+        match shared.reads_api_server.load(Ordering::Relaxed) {
+            true => shared.parts.are_consistent_since(moment),
+            false => self.has_synced(),
+        }
+    }
+
+    /// The cache holds all changes of `namespace`, or of all if it is `None`, that the API server had made by `moment`.
+    pub(crate) fn became_consistent(&self, namespace: Option<&str>, moment: Instant) {
+        self.shared.parts.became_consistent(namespace, moment);
+    }
+
+    /// Waits until nobody else finds out whether the cache is up to date.
+    pub(crate) async fn catching_up(&self) -> Option<SemaphorePermit<'_>> {
+        // It is never closed.
+        self.shared.catching_up.acquire().await.ok()
     }
 
     /// Adds an index, before the informer runs or while it does: then it is filled with what is

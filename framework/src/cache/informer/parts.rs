@@ -3,6 +3,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use tokio::time::Instant;
+
 use crate::cache::{InformerMode, InformerStatus, progress::Progress};
 
 /// What is told of each namespace that is read; `None` is all of them.
@@ -25,6 +27,19 @@ impl PartsProgress {
         if let Some(progress) = self.lock().get(namespace) {
             progress.synced();
         }
+    }
+
+    /// Whether each namespace is known to hold all changes that the API server had made by `moment`, or by any.
+    pub(super) fn are_consistent_since(&self, moment: Option<Instant>) -> bool {
+        let mut parts = self.all().into_iter();
+        parts.all(|part| part.is_consistent_since(moment))
+    }
+
+    /// What is read of `namespace` holds all changes that the API server had made by `moment`.
+    pub(super) fn became_consistent(&self, namespace: Option<&str>, moment: Instant) {
+        let parts = self.all().into_iter();
+        let parts = parts.filter(|part| part.is_of(namespace));
+        parts.for_each(|part| part.became_consistent(moment));
     }
 
     /// The status of the whole with what the parts tell.

@@ -1,6 +1,9 @@
 //! What the task of an informer does.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, atomic::Ordering},
+};
 
 use tokio::{
     sync::watch,
@@ -122,6 +125,9 @@ impl<K: Object> Shared<K> {
             let Some(source) = source(namespace.as_deref()) else {
                 continue;
             };
+            let reads_api_server = source.reads_api_server();
+            self.reads_api_server
+                .store(reads_api_server, Ordering::Relaxed);
             let progress = Progress::new(
                 self.resource.clone(),
                 namespace.clone(),

@@ -112,9 +112,8 @@ fn a_deep_object_in_a_list_spoils_only_itself() {
         for encoding in ALL {
             for levels in LEVELS {
                 let typed = list::<ConfigMap>(*encoding, levels);
-                let name = |map: &ConfigMap| map.metadata.name.as_ref();
                 assert_eq!(
-                    typed.items.iter().filter_map(name).collect::<Vec<_>>(),
+                    names(&typed, |map| map.metadata.name.as_ref()),
                     ["plain", "unknown", "owned"]
                 );
                 assert_eq!(spoilt(&typed), ["n/wrong", "n/labels"]);
@@ -227,7 +226,7 @@ fn a_deep_frame_is_cut_where_it_ends() {
                     Encoding::Framed => &length,
                     _ => b"",
                 };
-                let body = [counted, &frame.bytes, separator].concat().repeat(2);
+                let body = [counted, &frame.bytes[..], separator].concat().repeat(2);
                 let mut frames = Frames::new(*encoding, Body::from(body));
                 let mut next = || match frames.poll_frame(&mut Context::from_waker(Waker::noop())) {
                     Poll::Ready(frame) => frame.map(Result::unwrap),

@@ -13,8 +13,9 @@ use crate::client::{Body, BoxError};
 
 /// Stops every attempt while it is closed.
 ///
-/// What passes carries the fence along, and the pool asks it once more when the connection is
-/// there, because reading credentials and dialling take time. The default is always open.
+/// A request that passes carries the fence along. The pool asks it once more when the connection is there, because
+/// reading credentials and dialling take time. Until the answer begins, the connection asks it directly before each
+/// write, in the same poll, and ends when the fence is closed. The default is always open.
 #[derive(Clone, Default)]
 pub struct FenceLayer {
     fence: Option<Fence>,
@@ -61,6 +62,11 @@ impl<S> Layer<S> for FenceLayer {
 pub(crate) struct Fence(Arc<dyn Fn() -> Result<(), BoxError> + Send + Sync>);
 
 impl Fence {
+    /// Whether it is the same fence, not only one that says the same.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     pub(crate) fn check(&self) -> Result<(), Closed> {
         (self.0)().map_err(Closed)
     }

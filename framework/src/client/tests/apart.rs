@@ -1,18 +1,23 @@
 //! Clients made of one another: on connections of their own, or behind a fence.
 
 use std::{
+    io,
+    pin::Pin,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
+    task::{Context, Poll, Waker},
     time::Duration,
 };
 
+use futures_util::FutureExt;
 use k8s_openapi::api::core::v1::ConfigMap;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::server::{OBJECT, Server, Site, in_memory, json};
 use crate::{
-    client::{Api, Client, Config, Deadlines, Error, PostParams},
+    client::{Api, Client, Config, Deadlines, DeleteParams, Error, Io, PostParams},
     metrics::Metrics,
 };
 
@@ -124,4 +129,138 @@ async fn a_fence_that_closes_while_the_connection_is_opened_keeps_the_request_ba
     let error = maps(&fenced).get("a").await.unwrap_err();
     assert!(matches!(error, Error::Fenced { .. }), "{error}");
     assert_eq!(site.seen().len(), 0);
+}
+
+/// Streams that take nothing while they are blocked, as a socket whose buffer is full.
+#[derive(Clone, Default)]
+struct Blocked(Arc<(AtomicBool, Mutex<Vec<Waker>>)>);
+
+struct Blocking {
+    io: Box<dyn Io>,
+    blocked: Blocked,
+}
+
+impl Blocked {
+    fn block(&self) {
+        self.0.0.store(true, Ordering::SeqCst);
+    }
+
+    fn unblock(&self) {
+        self.0.0.store(false, Ordering::SeqCst);
+        self.0.1.lock().unwrap().drain(..).for_each(Waker::wake);
+    }
+}
+
+impl AsyncRead for Blocking {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.io).poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for Blocking {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let blocked = &self.blocked.0;
+        if blocked.0.load(Ordering::SeqCst) {
+            blocked.1.lock().unwrap().push(cx.waker().clone());
+            return Poll::Pending;
+        }
+        Pin::new(&mut *self.io).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.io).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.io).poll_shutdown(cx)
+    }
+}
+
+/// A client whose connections can be blocked, and one of the same connections whose fence is open as long as the flag says.
+async fn blockable(site: &Site) -> (Client, Client, Blocked, Arc<AtomicBool>) {
+    let (connect, blocked) = (in_memory(site), Blocked::default());
+    let over = blocked.clone();
+    let connector = move || -> io::Result<Blocking> {
+        Ok(Blocking {
+            io: connect.connect().now_or_never().unwrap()?,
+            blocked: over.clone(),
+        })
+    };
+    let config = Config::new("http://sandbox".parse().unwrap());
+    let client = Client::builder(config).connector(Arc::new(connector));
+    let client = client.build().unwrap();
+    let leads = Arc::new(AtomicBool::new(true));
+    let fence = leads.clone();
+    let fenced = client.fenced(move || {
+        let leads = fence.load(Ordering::SeqCst);
+        leads.then_some(()).ok_or_else(|| "lost".into())
+    });
+    // The connection is there.
+    maps(&fenced).get("a").await.unwrap();
+    (client, fenced, blocked, leads)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_waits_in_the_process_does_not_leave_it_when_the_fence_is_closed() {
+    let site = Site::new(|_| json(200, OBJECT));
+    let (client, fenced, blocked, leads) = blockable(&site).await;
+    blocked.block();
+    let write = tokio::spawn(async move {
+        let params = PostParams::default();
+        maps(&fenced).create(&params, &ConfigMap::default()).await
+    });
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    leads.store(false, Ordering::SeqCst);
+    blocked.unblock();
+    let error = write.await.unwrap().unwrap_err();
+    assert!(matches!(error, Error::Fenced { .. }), "{error}");
+    assert!(!error.is_outcome_unknown());
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    assert_eq!(site.seen().len(), 1);
+    // Others go on, on another connection.
+    maps(&client).get("a").await.unwrap();
+    assert_eq!((site.seen().len(), site.connections()), (2, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_was_given_up_does_not_leave_the_process_when_the_fence_is_closed() {
+    let site = Site::new(|_| json(200, OBJECT));
+    let (_client, fenced, blocked, leads) = blockable(&site).await;
+    blocked.block();
+    let write = tokio::spawn(async move {
+        let params = DeleteParams::default();
+        maps(&fenced).delete("a", &params).await
+    });
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    write.abort();
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    leads.store(false, Ordering::SeqCst);
+    blocked.unblock();
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    assert_eq!(site.seen().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_whose_requests_are_answered_asks_no_fence() {
+    let site = Site::new(|_| json(200, OBJECT));
+    let (client, fenced, blocked, leads) = blockable(&site).await;
+    // One that is given up leaves nothing behind either, once all is written.
+    blocked.block();
+    let given_up = maps(&fenced);
+    let read = tokio::spawn(async move { given_up.get("a").await });
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    read.abort();
+    blocked.unblock();
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    leads.store(false, Ordering::SeqCst);
+    maps(&client).get("a").await.unwrap();
+    assert_eq!(site.connections(), 1);
 }

@@ -17,6 +17,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use super::{
     ConnectProblem,
     dialer::{Dialled, of_protocol},
+    fenced_io::{FencedIo, Fences},
     heard::Heard,
     http1::Http1,
 };
@@ -43,6 +44,7 @@ pub(super) enum Connection {
 pub(super) struct Http2 {
     pub(super) sender: http2::SendRequest<Body>,
     pub(super) generation: u64,
+    pub(super) fences: Fences,
     used: AtomicUsize,
     /// The server's limit as it is now: it may change, and waiting for a stream is not our way.
     limit: Box<dyn Fn() -> usize + Send + Sync>,
@@ -140,7 +142,8 @@ async fn http2(
     tasks: &Tasks,
 ) -> Result<Connection, ConnectProblem> {
     let generation = dialled.generation;
-    let (io, told) = Heard::new(dialled.io);
+    let (io, fences) = FencedIo::new(dialled.io);
+    let (io, told) = Heard::new(Box::new(io));
     let window = match class {
         Class::Request | Class::Upgrade => REQUEST_WINDOW,
         Class::Watch => WATCH_WINDOW,
@@ -194,6 +197,7 @@ async fn http2(
     Ok(Connection::Http2(Arc::new(Http2 {
         sender,
         generation,
+        fences,
         used: AtomicUsize::new(0),
         limit: Box::new(limit),
         idle_since: Mutex::new(Instant::now()),

@@ -15,7 +15,12 @@ use hyper::{body::Incoming, client::conn::http1};
 use hyper_util::rt::TokioIo;
 use tokio::task::unconstrained;
 
-use super::{ConnectProblem, Io, dialer::Dialled, lease::Failed};
+use super::{
+    ConnectProblem,
+    dialer::Dialled,
+    fenced_io::{FencedIo, Fences},
+    lease::Failed,
+};
 use crate::client::{Body, PartWaker};
 
 /// A request fails after so many interim answers (1xx, RFC 9110 section 15.2) before the final one: a server that sends
@@ -34,13 +39,15 @@ pub(super) struct Http1 {
     /// Whom what comes wakes.
     waker: PartWaker,
     pub(super) generation: u64,
+    pub(super) fences: Fences,
 }
 
-type Driver = http1::Connection<TokioIo<Box<dyn Io>>, Body>;
+type Driver = http1::Connection<TokioIo<FencedIo>, Body>;
 
 impl Http1 {
     pub(super) async fn new(dialled: Dialled) -> Result<Self, ConnectProblem> {
-        let (sender, driver) = http1::handshake(TokioIo::new(dialled.io))
+        let (io, fences) = FencedIo::new(dialled.io);
+        let (sender, driver) = http1::handshake(TokioIo::new(io))
             .await
             .map_err(ConnectProblem::Protocol)?;
         Ok(Self {
@@ -48,6 +55,7 @@ impl Http1 {
             driver: Some(Box::new(driver)),
             waker: PartWaker::new(),
             generation: dialled.generation,
+            fences,
         })
     }
 

@@ -6,6 +6,7 @@ mod connection;
 mod connector;
 mod current_tls;
 mod dialer;
+mod fenced_io;
 mod heard;
 mod http1;
 mod lease;

@@ -18,13 +18,14 @@ use super::{
     ConnectError, ConnectProblem, Dialer,
     connection::{Connection, Tasks},
     dialer,
+    fenced_io::Passing,
     http1::Http1,
     lease,
     shelf::{Dialling, MOST_IDLE, Shelf, Stream, Taken},
     tls::HTTP1,
     upgrade,
 };
-use crate::client::{Body, BoxError, class::Class, stack::Fence};
+use crate::client::{Body, BoxError, class::Class};
 
 /// How often a request that was not sent is given to another connection: all that were kept may
 /// have died meanwhile.
@@ -109,13 +110,19 @@ impl Shared {
         let (mut tried, mut opened) = (1, 0);
         loop {
             let taken = self.take(class, &mut opened).await?;
-            if let Some(fence) = request.extensions().get::<Fence>() {
-                fence.check()?;
-            }
+            let passing = taken.fences().enter(&request)?;
             let failed = match lease::send(&self, class, taken, request).await {
-                Ok(response) => return Ok(response),
+                Ok(response) => {
+                    passing.into_iter().for_each(Passing::done);
+                    return Ok(response);
+                }
                 Err(failed) => *failed,
             };
+            let closed = passing.as_ref().and_then(Passing::unsent);
+            passing.into_iter().for_each(Passing::done);
+            if let Some(closed) = closed {
+                return Err(closed.into());
+            }
             match failed.unsent {
                 // The connection was dead already; this is safe for writes, too.
                 Some(unsent) if tried < MOST_CONNECTIONS_TRIED && opened < MOST_OPENED => {

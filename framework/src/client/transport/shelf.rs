@@ -5,7 +5,7 @@ use futures_util::future::WeakShared;
 use hyper::client::conn::http2;
 use tokio::time::Instant;
 
-use super::{ConnectError, connection::Http2, http1::Http1};
+use super::{ConnectError, connection::Http2, fenced_io::Fences, http1::Http1};
 use crate::client::Body;
 
 /// How long a connection that nobody needs is kept.
@@ -34,6 +34,16 @@ pub(super) enum Taken {
 
 /// One stream of an HTTP/2 connection; free again when it is dropped.
 pub(super) struct Stream(Arc<Http2>);
+
+impl Taken {
+    /// The fences of the requests on the connection.
+    pub(super) fn fences(&self) -> &Fences {
+        match self {
+            Self::Http1(connection) => &connection.fences,
+            Self::Http2(stream) => &stream.0.fences,
+        }
+    }
+}
 
 impl Stream {
     pub(super) fn sender(&self) -> http2::SendRequest<Body> {

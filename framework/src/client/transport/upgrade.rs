@@ -3,8 +3,8 @@ use std::io;
 use futures_util::FutureExt;
 use http::{Request, Response};
 
-use super::{ConnectProblem, connection::Connection, pool::Shared};
-use crate::client::{Body, BoxError, class::Class, stack::Fence};
+use super::{ConnectProblem, connection::Connection, fenced_io::Passing, pool::Shared};
+use crate::client::{Body, BoxError, class::Class};
 
 /// Sends `request` on an HTTP/1.1 connection of its own, dialled like any other. After 101 the answer's extensions hold what hyper needs to hand the connection over;
 /// after any other answer the connection ends with its body.
@@ -12,8 +12,9 @@ pub(super) async fn send(
     pool: &Shared,
     mut request: Request<Body>,
 ) -> Result<Response<Body>, BoxError> {
-    let mut sender = match pool.dial(Class::Upgrade).await? {
+    let (mut sender, fences) = match pool.dial(Class::Upgrade).await? {
         Connection::Http1(connection) => {
+            let fences = connection.fences.clone();
             let (sender, driver) = connection.into_parts();
             if let Some(driver) = driver {
                 // Nobody may read what comes for a long while, and what is upgraded is not HTTP any more.
@@ -24,7 +25,7 @@ pub(super) async fn send(
                 };
                 pool.tasks.spawn(driven.boxed());
             }
-            sender
+            (sender, fences)
         }
         // Nothing but HTTP/1.1 was offered.
         Connection::Http2(_) => {
@@ -32,10 +33,10 @@ pub(super) async fn send(
             return Err(pool.error(problem).into());
         }
     };
-    if let Some(fence) = request.extensions().get::<Fence>() {
-        fence.check()?;
-    }
+    let passing = fences.enter(&request)?;
     pool.name_host(&mut request);
-    let response = sender.send_request(request).await?;
+    let response = sender.send_request(request).await;
+    passing.into_iter().for_each(Passing::done);
+    let response = response?;
     Ok(response.map(Body::new))
 }

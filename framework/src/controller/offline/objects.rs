@@ -18,8 +18,8 @@ type Kind = (String, String);
 #[derive(Default)]
 pub(in crate::controller) struct Objects {
     kinds: BTreeMap<Kind, BTreeMap<ObjectKey, Value>>,
-    /// What was applied last to an object, and to its status.
-    applied: BTreeMap<(Kind, ObjectKey, bool), Value>,
+    /// What each field manager applied last to an object, and to its status.
+    applied: BTreeMap<(Kind, ObjectKey, bool, String), Value>,
     version: u64,
     pub(super) sent: Vec<Sent>,
     pub(super) failures: Vec<Failing>,
@@ -117,7 +117,9 @@ impl Objects {
             ("update" | "apply" | "patch", None | Some("status"))
                 if !content_type.contains("json-patch") =>
             {
-                self.change(verb, kind, &key, requested.subresource.is_some(), body)
+                let manager = manager(head.uri.query().unwrap_or_default());
+                let place = (kind, key.clone(), requested.subresource.is_some(), manager);
+                self.change(verb, place, body)
             }
             ("delete", None) => self.delete(&kind, &key, &body),
             _ => Err(not_offered(path)),
@@ -159,12 +161,10 @@ impl Objects {
     fn change(
         &mut self,
         verb: &str,
-        kind: Kind,
-        key: &ObjectKey,
-        of_status: bool,
+        place: (Kind, ObjectKey, bool, String),
         body: Value,
     ) -> Result<Value, Box<Status>> {
-        let place = (kind, key.clone(), of_status);
+        let (key, of_status) = (&place.1.clone(), place.2);
         let old = match self.existing(&place.0, key) {
             Ok(old) => old.clone(),
             Err(_) if verb == "apply" && !of_status => {
@@ -187,9 +187,9 @@ impl Objects {
             "apply" => {
                 let before = self.applied.insert(place.clone(), body.clone());
                 drop_fields(&mut new, &before.unwrap_or_default(), &body);
-                merge(&mut new, body);
+                merge(&mut new, body, true);
             }
-            _ => merge(&mut new, body),
+            _ => merge(&mut new, body, false),
         }
         // Neither way writes the other's part.
         let (mut kept, part) = if of_status {
@@ -273,9 +273,8 @@ impl Objects {
             .is_some_and(|all| !all.is_empty());
         if new["metadata"].get("deletionTimestamp").is_some() && !finalizers {
             objects.remove(key);
-            for of_status in [false, true] {
-                self.applied.remove(&(kind.clone(), key.clone(), of_status));
-            }
+            self.applied
+                .retain(|(of, one, _, _), _| *of != kind || one != key);
         } else {
             objects.insert(key.clone(), new.clone());
         }
@@ -306,6 +305,12 @@ fn drop_fields(target: &mut Value, before: &Value, after: &Value) {
     };
     for (field, before) in before {
         match (target.get_mut(field), after.get(field)) {
+            (Some(Value::Array(target)), after) if field == CONDITIONS => {
+                let is_left = |one: &Value| {
+                    has_type(before, one) && !after.is_some_and(|after| has_type(after, one))
+                };
+                target.retain(|one| !is_left(one));
+            }
             (Some(target), Some(after)) => drop_fields(target, before, after),
             (Some(_), None) => {
                 target.remove(field);
@@ -315,8 +320,36 @@ fn drop_fields(target: &mut Value, before: &Value, after: &Value) {
     }
 }
 
-/// JSON merge patch (RFC 7386).
-fn merge(target: &mut Value, patch: Value) {
+/// The one list whose items several field managers share, by their types.
+const CONDITIONS: &str = "conditions";
+
+fn has_type(conditions: &Value, like: &Value) -> bool {
+    let mut all = conditions.as_array().into_iter().flatten();
+    all.any(|one| one["type"] == like["type"])
+}
+
+/// Puts each condition in the place of that of its type.
+fn merge_conditions(target: &mut Vec<Value>, conditions: Vec<Value>) {
+    for condition in conditions {
+        let present = target
+            .iter_mut()
+            .find(|one| one["type"] == condition["type"]);
+        match present {
+            Some(present) => *present = condition,
+            None => target.push(condition),
+        }
+    }
+}
+
+/// The field manager that a query names.
+fn manager(query: &str) -> String {
+    let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    let named = pairs.find(|(name, _)| *name == "fieldManager");
+    named.map_or_else(String::new, |(_, manager)| manager.to_owned())
+}
+
+/// JSON merge patch (RFC 7386). Of an apply, conditions are merged by their types.
+fn merge(target: &mut Value, patch: Value, is_apply: bool) {
     let Value::Object(patch) = patch else {
         *target = patch;
         return;
@@ -326,10 +359,21 @@ fn merge(target: &mut Value, patch: Value) {
     }
     if let Some(target) = target.as_object_mut() {
         for (field, value) in patch {
-            if value.is_null() {
-                target.remove(&field);
-            } else {
-                merge(target.entry(field).or_insert(Value::Null), value);
+            match (target.get_mut(&field), value) {
+                (_, Value::Null) => {
+                    target.remove(&field);
+                }
+                (Some(Value::Array(present)), Value::Array(conditions))
+                    if is_apply && field == CONDITIONS =>
+                {
+                    merge_conditions(present, conditions);
+                }
+                (Some(present), value) => merge(present, value, is_apply),
+                (None, value) => {
+                    let mut new = Value::Null;
+                    merge(&mut new, value, is_apply);
+                    target.insert(field, new);
+                }
             }
         }
     }

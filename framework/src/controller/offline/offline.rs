@@ -22,12 +22,14 @@ use crate::{
     controller::{
         AccessUse, Action, Context, Controller, Environment, Failure, Reconciler, Result,
         apply_detached::Claims,
+        call::Outcome,
         cancellation::Cancellation,
         context::{OwnCount, Shared},
         finalizers,
         fingerprints::Fingerprints,
         hub::Hub,
         last_status::LastStatus,
+        publish::{Publishing, publish},
         readers::Readers,
         wanted::Wanted,
     },
@@ -39,8 +41,8 @@ use crate::{
 ///
 /// What the reconciler does goes the whole way of its [`Context`] and client, what `wire` does not declare is
 /// refused as ever, and a small store answers in the server's place. That store knows no schemas, no defaults
-/// and one field manager: an apply removes what the one before it had written and it has not, and lists are
-/// replaced as a whole. What it cannot answer (watches,
+/// and no conflicts of field managers: an apply removes what the one before it of the same manager had written and it has
+/// not; lists are replaced as a whole, other than `conditions`, which are merged by their types. What it cannot answer (watches,
 /// selectors, JSON patches, most subresources) fails with 501; such tests belong on a
 /// [`Cluster`](crate::testing::Cluster).
 ///
@@ -114,7 +116,9 @@ impl<R: Reconciler> Offline<R> {
         };
         controller.children.connect_offline(&readers);
         let kind = R::Resource::KIND;
+        let publishing = Publishing::of(&controller, &environment.field_manager);
         let mut hub = Hub::new(controller.name, kind, controller.limiter, &environment);
+        hub.publishing = publishing;
         hub.readers = readers;
         Self {
             reconciler: controller.reconciler,
@@ -186,8 +190,8 @@ impl<R: Reconciler> Offline<R> {
     }
 
     /// Reconciles the object of that name, once, as the controller does: the finalizers that `wire` asks for
-    /// stand on it before, it is cleaned up instead if it is [being deleted](Self::delete), and what is not
-    /// applied any more is pruned.
+    /// stand on it before, it is cleaned up instead if it is [being deleted](Self::delete), what is not
+    /// applied any more is pruned, and how it ended is shown on the object.
     ///
     /// # Errors
     /// The reconciler's; there is no such object.
@@ -199,7 +203,14 @@ impl<R: Reconciler> Offline<R> {
                 "there is no {kind} {key}: seed it first"
             )));
         };
-        finalizers::reconcile(&*self.reconciler, object, &context).await
+        let cleans_up = self.shared.finalizers.cleans_up(&*object);
+        let ended = finalizers::reconcile(&*self.reconciler, object, &context).await;
+        let outcome = ended.map_or_else(Outcome::Failed, Outcome::Done);
+        match publish(&context, cleans_up, outcome).await {
+            Outcome::Done(action) => Ok(action),
+            Outcome::Failed(failure) => Err(failure),
+            _ => unreachable!("a call that was not limited either ends or fails"),
+        }
     }
 
     /// Calls [`Reconciler::deleted`] for the object of that name, and forgets it.

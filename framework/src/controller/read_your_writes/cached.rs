@@ -1,6 +1,10 @@
 use std::{any::Any, sync::Arc};
 
-use tokio::sync::Notify;
+use futures_util::{FutureExt, future::BoxFuture};
+use tokio::{
+    sync::{Notify, SemaphorePermit},
+    time::Instant,
+};
 
 use crate::{
     cache::{
@@ -20,8 +24,17 @@ pub(super) trait Cached: Send + Sync {
     fn scope(&self) -> &InformerScope;
     /// Calls `look` with what the cache has of `object`.
     fn look(&self, object: &ObjectKey, look: &mut dyn FnMut(View<'_>));
+    /// Calls `look` with each object that the cache has.
+    fn each(&self, look: &mut dyn FnMut(&ObjectKey, Held<'_>));
     /// The version of the collection that the cache has.
     fn version(&self) -> Option<String>;
+    fn has_synced(&self) -> bool;
+    /// As [`SharedInformer::is_consistent_since`].
+    fn is_consistent_since(&self, moment: Option<Instant>) -> bool;
+    /// As [`SharedInformer::became_consistent`].
+    fn became_consistent(&self, namespace: Option<&str>, moment: Instant);
+    /// As [`SharedInformer::catching_up`].
+    fn catching_up(&self) -> BoxFuture<'_, Option<SemaphorePermit<'_>>>;
     fn relist(&self);
     fn follow(&self, follower: Follower) -> Subscription;
     /// Notifies `moved` whenever the cache has changed.
@@ -56,9 +69,36 @@ impl<C: Object> Cached for Informer<C> {
         look(View { held, collection });
     }
 
+    fn each(&self, look: &mut dyn FnMut(&ObjectKey, Held<'_>)) {
+        let snapshot = self.lister.snapshot();
+        for (key, entry) in snapshot.iter() {
+            let held = Held {
+                uid: entry.uid(),
+                version: entry.resource_version(),
+            };
+            look(key, held);
+        }
+    }
+
     fn version(&self) -> Option<String> {
         let snapshot = self.lister.snapshot();
         snapshot.resource_version().map(str::to_owned)
+    }
+
+    fn has_synced(&self) -> bool {
+        self.informer.has_synced()
+    }
+
+    fn is_consistent_since(&self, moment: Option<Instant>) -> bool {
+        self.informer.is_consistent_since(moment)
+    }
+
+    fn became_consistent(&self, namespace: Option<&str>, moment: Instant) {
+        self.informer.became_consistent(namespace, moment);
+    }
+
+    fn catching_up(&self) -> BoxFuture<'_, Option<SemaphorePermit<'_>>> {
+        self.informer.catching_up().boxed()
     }
 
     fn relist(&self) {

@@ -4,7 +4,7 @@
 //! `core.rs` is what decides, a state machine without tokio, `shared.rs` the lock around it; both are
 //! model-checked as shipped. [`ReadYourWrites`] brings them together with the informers (`cached.rs`), the
 //! queue and the API server, which `settle.rs` asks where the caches do not get there. `catch_up.rs`
-//! is for who takes over from another process: its caches have to have what that one wrote.
+//! keeps the first reconcile back until the caches hold what the API server had, and what a former leader wrote.
 
 mod cached;
 mod catch_up;

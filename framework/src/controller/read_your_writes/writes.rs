@@ -89,12 +89,33 @@ impl ReadYourWrites {
         }
     }
 
-    /// Waits until each cache has all that was written before this was called, by whomever: for who
-    /// takes over the lease from another process, before the first reconcile.
-    pub(in crate::controller) fn catch_up<'a>(&self, client: &'a Client) -> BoxFuture<'a, ()> {
-        let caches = self.inner.caches.all();
+    /// Waits until each cache that has synced holds all changes that the API server had made by `since`, or by any
+    /// moment if it is `None`. No reconcile may start before.
+    pub(in crate::controller) fn catch_up<'a>(
+        &self,
+        client: &'a Client,
+        since: Option<Instant>,
+    ) -> BoxFuture<'a, ()> {
+        let mut caches = self.inner.caches.all();
+        // A source that is added at run time catches up by itself when it has synced, and nobody waits for it.
+        caches.retain(|cache| cache.has_synced());
         Box::pin(async move {
-            join_all(caches.iter().map(|one| catch_up(&**one, client))).await;
+            join_all(caches.iter().map(|one| catch_up(&**one, client, since))).await;
+        })
+    }
+
+    /// The same for one of them.
+    pub(in crate::controller) fn catch_up_one<'a>(
+        &self,
+        Followed(number): &Followed,
+        client: &'a Client,
+        since: Option<Instant>,
+    ) -> BoxFuture<'a, ()> {
+        let cache = self.inner.caches.get(*number);
+        Box::pin(async move {
+            if let Some(cache) = cache {
+                catch_up(&*cache, client, since).await;
+            }
         })
     }
 

@@ -203,14 +203,23 @@ impl<K: Resource> Runtime<K> {
         let access = wiring.wired().map(|wired| wired.access());
         let granted = access.map(|access| self.guard.grant(access));
         let connection = wiring.connect(&self.environment, &inlet);
-        let stop = self.stop.clone();
-        spawn(&self.tracker, connection, granted, inlet.door, life, stop);
+        let (environment, stop) = (self.environment.clone(), self.stop.clone());
+        spawn(
+            &self.tracker,
+            connection,
+            environment,
+            granted,
+            inlet.door,
+            life,
+            stop,
+        );
     }
 }
 
 fn spawn(
     tracker: &TaskTracker,
     connection: Connection,
+    environment: Environment,
     granted: Option<AccessGrant>,
     door: Door,
     life: Life,
@@ -225,13 +234,14 @@ fn spawn(
                 () = stop.cancelled() => {}
             }
         };
-        live(connection, granted, door, life, over).await;
+        live(connection, environment, granted, door, life, over).await;
     });
 }
 
 /// A source from being connected to being gone.
 async fn live(
     mut connection: Connection,
+    environment: Environment,
     granted: Option<AccessGrant>,
     door: Door,
     life: Life,
@@ -239,6 +249,7 @@ async fn live(
 ) {
     let work = async {
         if (&mut connection.synced).await {
+            connection.catch_up(&environment, &door.hub).await;
             connection.make_readable(&door.hub.readers);
             door.open();
             life.synced.send_replace(true);

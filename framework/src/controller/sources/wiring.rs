@@ -7,6 +7,7 @@ use super::Inlet;
 use crate::{
     cache::{InformerClaim, InformerStatus, SharedInformer, Subscription},
     controller::{Environment, Wired, hub::Hub, read_your_writes::Followed, readers::Readers},
+    election::Turn,
     resource::{ApiResource, Object},
 };
 
@@ -100,6 +101,22 @@ impl Connection {
             cached.subscription = Some(subscription);
         }
         connection
+    }
+
+    /// Waits until its cache, if it has one, holds all that the API server had when this process's turn came.
+    pub(super) fn catch_up<'a>(
+        &self,
+        environment: &'a Environment,
+        hub: &Hub,
+    ) -> BoxFuture<'a, ()> {
+        let since = environment.turn.as_ref().and_then(Turn::since);
+        match &self.cached {
+            Some(Cached { followed, .. }) => {
+                hub.writes
+                    .catch_up_one(followed, &environment.client, since)
+            }
+            None => Box::pin(ready(())),
+        }
     }
 
     /// Makes its kind readable, if it has one.

@@ -6,8 +6,9 @@ use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
 
 use super::world::*;
 use crate::{
+    client::{Body, BoxError, Client},
     controller::{
-        Action, Failure, Sources,
+        Action, Cleanup, Context, Controller, Failure, Reconciler, Result, Sources,
         applied::{Applied, child_id},
         apply_detached::Claims,
         call::Outcome,
@@ -143,4 +144,46 @@ async fn the_applies_of_older_runs_are_forgotten_but_for_those_of_the_last_succe
     }
     let done = Outcome::Done(Action::wait());
     assert_eq!(run_that_applies(&hub, 7, done).await, 1);
+}
+
+/// Asks for a finalizer, without which it is not called.
+struct Held;
+
+impl Reconciler for Held {
+    type Resource = Deployment;
+
+    fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
+        controller.finalizer("example.com/held")
+    }
+
+    async fn reconcile(&self, _: Arc<Deployment>, _: &Context<Deployment>) -> Result {
+        panic!("the finalizer is missing")
+    }
+}
+
+impl Cleanup for Held {
+    async fn cleanup(&self, _: Arc<Deployment>, _: &Context<Deployment>) -> Result {
+        panic!("nothing is to be cleaned up")
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_remembered_of_an_object_whose_reconcile_was_never_called() {
+    let refuses = tower::service_fn(async |_: http::Request<Body>| {
+        let answer = http::Response::builder().status(403);
+        Ok::<_, BoxError>(answer.body(String::new())?)
+    });
+    let world = World::with_client(Client::from_service(refuses));
+    let webs = world.kind::<Deployment>();
+    let controller = Controller::new(Held);
+    let status = controller.status();
+    world.start(controller);
+    webs.put(named("a"));
+    pass(1000).await;
+    assert!(status.remembered() > 0);
+    let metrics = world.metrics.controller("deployment");
+    assert!(metrics.errors.get() > 0 && metrics.panics.get() == 0);
+    webs.delete("a");
+    pass(20_000).await;
+    assert_eq!(status.remembered(), 0);
 }

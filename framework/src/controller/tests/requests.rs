@@ -15,10 +15,11 @@ use k8s_openapi::{
 use super::world::*;
 use crate::{
     controller::{
-        Action, CancellationToken, Context, Controller, Failure, Predicate, Reconciler, Result,
+        Action, CancellationToken, Context, Controller, Error, Failure, Predicate, Reconciler,
+        Result,
         annotations::{PAUSED, RECONCILE_NOW},
     },
-    queue::ExponentialBackoff,
+    queue::{ExponentialBackoff, FastSlow},
     resource::Selector,
 };
 
@@ -192,6 +193,124 @@ async fn a_reconcile_of_an_older_generation_is_dropped_if_that_is_wished() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn what_people_ask_for_is_urgent_once() {
+    let world = World::new();
+    let webs = world.kind::<Deployment>();
+    let probe = Probe::new().does(|call: Call<Deployment>| async move {
+        match call.key.name() {
+            "after" => Ok(Action::requeue_after(LATE)),
+            "backoff" => Ok(Action::requeue()),
+            "panics" => panic!("on purpose"),
+            "gone" => Err(Failure::from(Error::Gone {
+                verb: "apply",
+                kind: "Deployment",
+                key: call.key,
+            })),
+            _ => Err(Failure::new("on purpose")),
+        }
+    });
+    let controller = Controller::new(probe);
+    let controller = controller.rate_limiter(FastSlow::new(LATE, LATE, 0));
+    let status = controller.status();
+    world.start(controller);
+    let names = ["after", "backoff", "fails", "gone", "panics"];
+    for value in ["1", "2"] {
+        for name in names {
+            let mut web = noted(&[(RECONCILE_NOW, value)]);
+            web.metadata.name = Some(name.into());
+            webs.put(web);
+        }
+        settle().await;
+    }
+    let keys = status.report(10).unwrap().keys;
+    let mut priorities: Vec<_> = keys
+        .iter()
+        .map(|key| format!("{} {}", key.key, key.priority.unwrap_or_default()))
+        .collect();
+    priorities.sort();
+    assert_eq!(
+        priorities,
+        names.map(|name| format!("default/{name} normal"))
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_comes_at_intervals_is_not_urgent() {
+    let world = World::new();
+    let webs = world.kind::<Deployment>();
+    let probe = Probe::new().does(|call: Call<Deployment>| async move {
+        match call.key.name() {
+            "a" => Ok(Action::wait()),
+            _ => Err(Failure::new("on purpose").terminal()),
+        }
+    });
+    let controller = Controller::new(probe).every(LATE);
+    let status = controller.status();
+    world.start(controller);
+    settle().await;
+    for name in ["a", "b"] {
+        webs.put(named(name));
+    }
+    settle().await;
+    let keys = status.report(10).unwrap().keys;
+    let priorities: Vec<_> = keys.iter().map(|key| key.priority).collect();
+    assert_eq!(priorities, [Some("low"); 2]);
+}
+
+/// Gives away the number of each of its calls.
+#[derive(Clone, Default)]
+struct Numbers(Arc<Mutex<Vec<u64>>>);
+
+impl Reconciler for Numbers {
+    type Resource = Deployment;
+
+    async fn reconcile(&self, _: Arc<Deployment>, cx: &Context<Deployment>) -> Result {
+        self.0.lock().unwrap().push(cx.run);
+        pass(1).await;
+        Ok(Action::wait())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_two_calls_of_a_controller_have_the_same_number() {
+    let world = World::new();
+    let webs = world.kind::<Deployment>();
+    for number in 0..40 {
+        webs.put(named(&format!("web-{number}")));
+    }
+    let numbers = Numbers::default();
+    world.start(Controller::new(numbers.clone()));
+    pass(100).await;
+    let mut all = numbers.0.lock().unwrap().clone();
+    assert_eq!(all.len(), 40);
+    all.sort();
+    all.dedup();
+    assert_eq!(all.len(), 40);
+}
+
+const LATE: Duration = Duration::from_secs(1000);
+
+#[tokio::test(start_paused = true)]
+async fn what_happened_before_the_work_began_did_not_wait_for_a_worker() {
+    let world = World::new();
+    let (webs, children) = (world.kind::<Deployment>(), world.kind::<ConfigMap>());
+    children.forbid(true);
+    let probe = Probe::<Deployment>::new().wired(|wire| wire.owns::<ConfigMap>());
+    let calls = probe.calls.clone();
+    world.start(Controller::new(probe));
+    pass(1000).await;
+    webs.put(named("a"));
+    pass(60_000).await;
+    assert!(calls.keys().is_empty());
+    children.forbid(false);
+    pass(400_000).await;
+    assert_eq!(calls.keys().len(), 1);
+    let lag = world.metrics.controller("deployment").event_seconds;
+    assert_eq!(lag.get_sample_count(), 1);
+    assert!(lag.get_sample_sum() < 0.1, "{}", lag.get_sample_sum());
+}
+
 /// Gives away the token of each of its calls.
 #[derive(Clone, Default)]
 struct Tokens(Arc<Mutex<Vec<CancellationToken>>>);
@@ -308,6 +427,7 @@ async fn the_span_of_a_reconcile_says_whose_it_is_which_attempt_and_why() {
         .does(|call: Call<Deployment>| async move {
             match call.number {
                 1 => Err(Failure::new("on purpose")),
+                3 => Ok(Action::requeue_after(Duration::from_millis(10))),
                 _ => Ok(Action::wait()),
             }
         });
@@ -326,6 +446,7 @@ async fn the_span_of_a_reconcile_says_whose_it_is_which_attempt_and_why() {
             whose(1, 1, "initial,owned"),
             whose(2, 2, "retry"),
             whose(3, 1, "reconcile-now"),
+            whose(4, 1, "requeue"),
         ]
     );
 }

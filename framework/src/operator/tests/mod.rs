@@ -1,3 +1,4 @@
+mod catching_up;
 mod elected;
 mod failing;
 mod panics;

@@ -28,6 +28,10 @@ impl<L: RateLimiter> RateLimiter for Jittered<L> {
         let delay = self.limiter.delay(failures, now);
         self.jitter.stretched(delay, self.spread)
     }
+
+    fn unused(&mut self, delays: u32) {
+        self.limiter.unused(delays);
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,10 @@ use std::time::Duration;
 use super::RateLimiter;
 
 /// The longer of two delays.
-#[derive(Clone, Debug)]
+///
+/// `MaxOf<ExponentialBackoff, TokenBucket>` with its defaults is how controllers delay failures: each key by its own
+/// backoff, and all keys together by one bucket, as client-go's `DefaultTypedControllerRateLimiter` does.
+#[derive(Clone, Debug, Default)]
 pub struct MaxOf<A, B>(
     /// One limiter.
     pub A,
@@ -14,6 +17,11 @@ pub struct MaxOf<A, B>(
 impl<A: RateLimiter, B: RateLimiter> RateLimiter for MaxOf<A, B> {
     fn delay(&mut self, failures: u32, now: Duration) -> Duration {
         self.0.delay(failures, now).max(self.1.delay(failures, now))
+    }
+
+    fn unused(&mut self, delays: u32) {
+        self.0.unused(delays);
+        self.1.unused(delays);
     }
 }
 

@@ -20,6 +20,10 @@ impl<L: RateLimiter> RateLimiter for MaxWait<L> {
     fn delay(&mut self, failures: u32, now: Duration) -> Duration {
         self.limiter.delay(failures, now).min(self.max)
     }
+
+    fn unused(&mut self, delays: u32) {
+        self.limiter.unused(delays);
+    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! How long a key that failed waits: limiters as values, to be put together.
 //!
-//! * [`ExponentialBackoff`]: longer with each failure of the key. The default.
+//! * [`ExponentialBackoff`]: longer with each failure of the key. The default of a queue.
 //! * [`FastSlow`]: short for the first failures, then long.
 //! * [`TokenBucket`]: so many per second over all keys.
-//! * [`MaxOf`], [`MaxWait`], [`Jittered`]: of others.
+//! * [`MaxOf`], [`MaxWait`], [`Jittered`]: of others. Controllers use a backoff and a bucket by default.
 
 mod exponential_backoff;
 mod fast_slow;

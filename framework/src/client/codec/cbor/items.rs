@@ -101,11 +101,11 @@ impl Items {
     /// Counts an item off; tells whether it was the last of all.
     fn is_last(&mut self) -> bool {
         while let Some(last) = self.open.last_mut() {
-            match last {
+            match *last {
                 INDEFINITE => return false,
                 0 | 1 => drop(self.open.pop()),
                 left => {
-                    *left -= 1;
+                    *last = left - 1;
                     return false;
                 }
             }

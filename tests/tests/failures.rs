@@ -1,0 +1,386 @@
+//! What people see of failures: Events and the condition `Ready`, over the whole client and the sandbox, in memory.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use pilothouse::{
+    client::{DeleteParams, ListParams, Patch, PatchParams},
+    health::Query,
+    k8s::{api::core::v1::ConfigMap, api::events::v1 as events},
+    operator::Running,
+    prelude::*,
+    resource::{Conditions, NewCondition},
+    testing::{Answer, Cluster, RequestMatcher, Sandbox},
+};
+use serde_json::json;
+
+/// A kind whose status has conditions.
+#[derive(Resource, Clone, Debug)]
+#[resource(group = "test.pilothouse.dev", version = "v1", namespaced)]
+struct Page {
+    metadata: ObjectMeta,
+    spec: PageSpec,
+    status: Option<PageStatus>,
+}
+
+#[derive(Schema, Clone, Debug, Default, Deserialize, Serialize)]
+struct PageSpec {
+    text: String,
+}
+
+#[derive(Schema, Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+struct PageStatus {
+    length: usize,
+    conditions: Vec<Condition>,
+}
+
+/// Applies a ConfigMap for each page.
+#[derive(Clone, Default)]
+struct Pages {
+    runs: Arc<AtomicUsize>,
+    /// It sets a condition `Ready` of its own.
+    sets_ready: bool,
+    shows_nothing: bool,
+    /// It sets its conditions anew each time.
+    sets_anew: bool,
+}
+
+impl Reconciler for Pages {
+    type Resource = Page;
+
+    fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
+        let controller = controller
+            .owns::<ConfigMap>()
+            .deletes::<ConfigMap>()
+            .finalizer("test.pilothouse.dev/page");
+        match self.shows_nothing {
+            true => controller
+                .without_ready_condition()
+                .without_failure_events(),
+            false => controller,
+        }
+    }
+
+    async fn reconcile(&self, page: Arc<Page>, cx: &Context<Page>) -> Result<Action> {
+        self.runs.fetch_add(1, Ordering::SeqCst);
+        let mut status = PageStatus {
+            length: page.spec.text.len(),
+            ..page.status.clone().unwrap_or_default()
+        };
+        // Otherwise what the framework set is copied along.
+        if self.sets_anew {
+            status.conditions.clear();
+        }
+        if self.sets_ready {
+            let ready = NewCondition::is_true("Ready", "Printed").message("by the reconciler");
+            status.conditions.set(ready)?;
+        }
+        cx.update_status(status).await?;
+        cx.apply(ConfigMap {
+            data: Some([("text".into(), page.spec.text.clone())].into()),
+            ..ConfigMap::named(page.name())
+        })
+        .await?;
+        Ok(Action::wait())
+    }
+}
+
+impl Cleanup for Pages {
+    async fn cleanup(&self, page: Arc<Page>, cx: &Context<Page>) -> Result<Action> {
+        cx.delete_with::<ConfigMap>(&page.key(), &DeleteParams::default())
+            .await?;
+        Ok(Action::wait())
+    }
+}
+
+struct World {
+    cluster: Cluster,
+    pages: Pages,
+    running: Running,
+}
+
+impl World {
+    async fn new(pages: Pages) -> Self {
+        let cluster = Cluster::with(Sandbox::builder().seed(1).simulator(false)).unwrap();
+        cluster.install::<Page>().await.unwrap();
+        let operator = Operator::new("pages").controller(pages.clone());
+        let running = cluster.run(operator).await.unwrap();
+        cluster.forget_requests();
+        Self {
+            cluster,
+            pages,
+            running,
+        }
+    }
+
+    async fn put(&self, text: &str) {
+        let page = Page {
+            metadata: ObjectMeta {
+                name: Some("a".into()),
+                ..Default::default()
+            },
+            spec: PageSpec { text: text.into() },
+            status: None,
+        };
+        self.cluster.create(&page).await.unwrap();
+    }
+
+    async fn text(&self, text: &str) {
+        self.change(json!({"spec": {"text": text}})).await;
+    }
+
+    async fn change(&self, patch: serde_json::Value) {
+        let (api, params) = (self.cluster.api::<Page>(), PatchParams::default());
+        api.patch("a", &params, &Patch::Merge(patch)).await.unwrap();
+    }
+
+    /// The next `times` applies of the child are refused so.
+    fn refuse(&self, code: u16, reason: &str, times: usize) {
+        let maps = RequestMatcher::any().verb("patch").resource("configmaps");
+        let answer = Answer::status(code, reason).message("no, thanks");
+        self.cluster.faults().answer(maps, answer, times);
+    }
+
+    async fn ready(&self) -> Option<Condition> {
+        let page: Page = self.cluster.get("a").await.unwrap().unwrap();
+        page.status?.conditions.of_type("Ready").cloned()
+    }
+
+    /// Status and reason of the condition.
+    async fn says(&self) -> String {
+        let ready = self.ready().await;
+        ready.map_or("nothing".into(), |ready| {
+            format!("{} {}", ready.status, ready.reason)
+        })
+    }
+
+    /// Reason, count and note of the Events.
+    async fn events(&self) -> Vec<(String, i32, String)> {
+        let api = self.cluster.api::<events::Event>();
+        let all = api.list(&ListParams::default()).await.unwrap().items;
+        let told = |event: events::Event| {
+            let count = event.series.map_or(1, |series| series.count);
+            (event.reason.unwrap(), count, event.note.unwrap())
+        };
+        all.into_iter().map(told).collect()
+    }
+
+    fn runs(&self) -> usize {
+        self.pages.runs.load(Ordering::SeqCst)
+    }
+
+    /// How many writes of the status there were since this was last asked.
+    fn status_writes(&self) -> usize {
+        let writes = self.cluster.writes();
+        self.cluster.forget_requests();
+        let writes = writes
+            .iter()
+            .filter(|one| one.path.ends_with("/pages/a/status"));
+        writes.count()
+    }
+
+    /// What `/readyz?verbose` says of the controller, of a process that is ready.
+    fn readiness(&self) -> String {
+        let report = self.running.ready().report(&Query::parse(Some("verbose")));
+        assert!(report.healthy(), "{report}");
+        let report = report.to_string();
+        let line = report.lines().find(|line| line.contains("controller-page"));
+        line.unwrap().to_owned()
+    }
+
+    async fn stop(self) {
+        self.running.stop().await;
+    }
+}
+
+async fn seconds(seconds: u64) {
+    tokio::time::sleep(Duration::from_secs(seconds)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_child_is_a_condition_and_an_event_until_it_succeeds() {
+    let world = World::new(Pages::default()).await;
+    world.refuse(422, "Invalid", 4);
+    world.put("x").await;
+    world.cluster.settle().await;
+    let failed = world.ready().await.unwrap();
+    let text = "apply ConfigMap default/a: invalid: no, thanks";
+    assert_eq!(
+        (
+            &*failed.status,
+            &*failed.reason,
+            &*failed.message,
+            failed.observed_generation
+        ),
+        ("False", "ReconcileFailed", text, Some(1))
+    );
+    let readiness = world.readiness();
+    assert!(
+        readiness.starts_with("[+]controller-page ok: working; objects that fail: 1 of 1; ")
+            && readiness.ends_with(&format!(": reconcile Page default/a failed: {text}")),
+        "{readiness}"
+    );
+    seconds(2).await;
+    assert_eq!(
+        world.events().await,
+        [("ReconcileFailed".into(), 2, text.into())]
+    );
+    assert_eq!(world.ready().await.unwrap(), failed);
+    assert_eq!(
+        world.status_writes(),
+        2,
+        "the length, and the condition once"
+    );
+
+    seconds(20).await;
+    let ready = world.ready().await.unwrap();
+    assert_eq!((&*ready.status, &*ready.reason), ("True", "Reconciled"));
+    assert_eq!(world.readiness(), "[+]controller-page ok: working");
+    assert!(ready.last_transition_time.0 >= failed.last_transition_time.0);
+    assert_eq!(world.status_writes(), 1);
+    let runs = world.runs();
+    // The child that came may lead to another one.
+    assert!((5..=6).contains(&runs), "{runs}");
+
+    // At rest it stays so, and a change that changes nothing of it writes nothing.
+    seconds(1000).await;
+    world
+        .change(json!({"metadata": {"labels": {"x": "y"}}}))
+        .await;
+    world.cluster.settle().await;
+    assert_eq!((world.status_writes(), world.runs()), (0, runs + 1));
+    world.text("y").await;
+    world.cluster.settle().await;
+    let newer = world.ready().await.unwrap();
+    assert_eq!(newer.observed_generation, Some(2));
+    assert_eq!(newer.last_transition_time, ready.last_transition_time);
+    assert_eq!(world.status_writes(), 1);
+    // One for the page, one for its child that changed.
+    assert!(world.runs() <= runs + 3, "{}", world.runs());
+    world.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_that_soon_ends_by_itself_is_not_shown() {
+    let world = World::new(Pages::default()).await;
+    world.put("x").await;
+    world.cluster.settle().await;
+    assert_eq!(world.says().await, "True Reconciled");
+    for (code, reason) in [(500, "InternalError"), (409, "Conflict")] {
+        world.status_writes();
+        world.refuse(code, reason, 5);
+        let runs = world.runs();
+        world.text(reason).await;
+        seconds(5).await;
+        assert!(world.runs() > runs + 5, "{reason}");
+        // The length, and the generation.
+        assert_eq!(world.status_writes(), 2, "{reason}");
+        assert_eq!(world.says().await, "True Reconciled");
+    }
+    assert_eq!(world.events().await, []);
+
+    world.refuse(500, "InternalError", usize::MAX);
+    world.text("longer").await;
+    seconds(9).await;
+    assert_eq!(world.says().await, "True Reconciled");
+    seconds(9).await;
+    assert_eq!(world.says().await, "False ReconcileFailed");
+    assert_eq!(world.events().await.len(), 1);
+    world.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_condition_that_the_reconciler_sets_is_its_own() {
+    let pages = Pages {
+        sets_ready: true,
+        ..Pages::default()
+    };
+    let world = World::new(pages).await;
+    world.put("x").await;
+    world.cluster.settle().await;
+    assert_eq!(
+        (world.says().await, world.status_writes()),
+        ("True Printed".into(), 1)
+    );
+    world.refuse(422, "Invalid", 2);
+    world.text("y").await;
+    seconds(1).await;
+    assert_eq!(world.says().await, "True Printed");
+    assert_eq!(world.events().await.len(), 1, "the Event is still there");
+    seconds(60).await;
+    assert_eq!(
+        (world.says().await, world.status_writes()),
+        ("True Printed".into(), 0)
+    );
+    world.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_condition_that_a_person_sets_is_not_fought_over() {
+    let pages = Pages {
+        sets_anew: true,
+        ..Pages::default()
+    };
+    let world = World::new(pages).await;
+    world.put("x").await;
+    world.cluster.settle().await;
+    let api = world.cluster.api::<Page>();
+    let mut page = api.get("a").await.unwrap();
+    let status = page.status.as_mut().unwrap();
+    let ready = NewCondition::is_false("Ready", "Maintenance").message("by hand");
+    status.conditions.set(ready).unwrap();
+    api.replace_status("a", &Default::default(), &page)
+        .await
+        .unwrap();
+    seconds(1).await;
+    assert_eq!(world.says().await, "False Maintenance");
+    world.status_writes();
+    seconds(1000).await;
+    assert_eq!(world.status_writes(), 0);
+    world.text("y").await;
+    seconds(1).await;
+    assert_eq!(world.says().await, "False Maintenance");
+    assert!(world.status_writes() <= 3);
+    world.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cleanup_that_fails_is_shown() {
+    let world = World::new(Pages::default()).await;
+    world.put("x").await;
+    world.cluster.settle().await;
+    let maps = RequestMatcher::any().verb("delete").resource("configmaps");
+    let refused = Answer::status(403, "Forbidden").message("no, thanks");
+    world.cluster.faults().answer(maps, refused, 2);
+    world.cluster.delete::<Page>("a").await.unwrap();
+    world.cluster.settle().await;
+    assert_eq!(world.says().await, "False CleanupFailed");
+    let events = world.events().await;
+    assert_eq!((&*events[0].0, events.len()), ("CleanupFailed", 1));
+    world.cluster.until_gone::<Page>("a").await.unwrap();
+    world.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_shown_where_that_is_switched_off() {
+    let pages = Pages {
+        shows_nothing: true,
+        ..Pages::default()
+    };
+    let world = World::new(pages).await;
+    world.refuse(422, "Invalid", 2);
+    world.put("x").await;
+    seconds(60).await;
+    assert_eq!(
+        (world.says().await, world.status_writes()),
+        ("nothing".into(), 1)
+    );
+    assert_eq!(world.events().await, []);
+    world.stop().await;
+}
