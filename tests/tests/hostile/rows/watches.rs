@@ -83,7 +83,7 @@ rows! {
                 server.is_hostile().then(|| event("MODIFIED", &same))
             }))
         })
-        .requests(60).megabytes(4).says(Says::Trouble("again and again"));
+        .requests(60).megabytes(4).lines(8).says(Says::Anything);
     a_watch_whose_events_come_byte_by_byte =>
         watches(|server, asked| {
             let changes = server.read(|world| world.since("widgets", None, asked.version()));
