@@ -110,11 +110,11 @@ rows! {
     interim_answers_without_end: http1 =>
         Row::from_the_start()
             .server(|_, _| Some(Act::raw(repeat(vec![], 10, |_| Some(bytes("HTTP/1.1 100 Continue\r\n\r\n"))))))
-            .requests(10).says(Says::NotReady("not synced yet")).recovers(100);
+            .says(Says::NotReady("interim answers"));
     early_hints_without_end: http1 =>
         Row::from_the_start()
             .server(|_, _| Some(Act::raw(repeat(vec![], 10, |_| Some(bytes("HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n"))))))
-            .requests(10).says(Says::NotReady("not synced yet")).recovers(100);
+            .says(Says::NotReady("interim answers"));
     switched_protocols_that_nobody_asked_for: http1 =>
         says("HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\nhello");
     an_answer_before_it_was_asked_for: http1 =>

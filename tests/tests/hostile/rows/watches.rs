@@ -68,7 +68,7 @@ rows! {
                 server.is_hostile().then(|| bookmark(&version))
             }))
         })
-        .requests(4).megabytes(4).lines(0).says(Says::Anything);
+        .requests(12).megabytes(4).lines(0).says(Says::Anything);
     a_watch_that_brings_empty_lines_without_end =>
         watches(|server, _| {
             let server = server.clone();
@@ -141,8 +141,7 @@ rows! {
             let mut told = status(503, "ServiceUnavailable");
             told["details"] = json!({"retryAfterSeconds": -5});
             Act::steps(vec![event("ERROR", &told)])
-        })
-        .says(Says::Trouble("ServiceUnavailable"));
+        });
     error_events_of_every_code =>
         watches(|_, asked| {
             let codes = [400, 401, 403, 404, 405, 406, 409, 410, 413, 415, 422, 429, 500, 502, 503, 504, 0, 65535];
