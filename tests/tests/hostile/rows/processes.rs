@@ -247,7 +247,7 @@ child!(
         resident: 60,
         processor: Duration::from_secs(8)
     },
-    over_a_socket("http", "no answer", |mut stream| async move {
+    over_a_socket("http", "interim answers", |mut stream| async move {
         head(&mut stream).await;
         let many = b"HTTP/1.1 100 Continue\r\n\r\n".repeat(1000);
         while stream.write_all(&many).await.is_ok() {}

@@ -68,7 +68,7 @@ rows! {
                 server.is_hostile().then(|| bookmark(&version))
             }))
         })
-        .requests(12).megabytes(4).lines(0).says(Says::Anything);
+        .requests(12).megabytes(4).lines(8).says(Says::Anything);
     a_watch_that_brings_empty_lines_without_end =>
         watches(|server, _| {
             let server = server.clone();
