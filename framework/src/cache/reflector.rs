@@ -35,8 +35,8 @@ use crate::{
 ///   events as one that is about to set its mark, so that only waiting tells: the 15 s, once in half an hour.
 /// * The first list in pages takes what the server has at hand (version `"0"`), 500 objects at a time.
 ///   Each page is handed on as it comes; what a list did not name is gone only after its last page.
-///   When the server does not have the version asked for (410, "too large resource version"), the
-///   newest state is listed at once.
+///   When the server does not have the version asked for (410, "too large resource version"), or does not
+///   take it (400, 422), the newest state is listed at once.
 /// * A watch goes on from the last version seen, with bookmarks, for five to ten minutes. When it
 ///   ends it is opened again at once, without a list. The same goes for a connection that broke,
 ///   and for a stream that was silent for 150 s or for 15 s past its own end.
@@ -235,6 +235,7 @@ impl<L> Reflector<L> {
         let mut paged = true;
         loop {
             let page_size = self.position.page_size().filter(|_| paged);
+            let has_version = !matches!(self.position.list_version(), "" | "0");
             let error = match self.list_once(queue, page_size).await {
                 Ok(()) => return Ok(()),
                 Err(error) => error,
@@ -243,6 +244,14 @@ impl<L> Reflector<L> {
                 // Between two pages the server forgot the state they are of.
                 (Place::LaterPage, error) if error.is_expired() && paged => paged = false,
                 (_, error) if is_unavailable(&error) && self.position.unavailable() => paged = true,
+                // A version that the server itself gave out may be one that it does not take.
+                (Place::FirstPage, error)
+                    if has_version
+                        && (error.is_bad_request() || error.is_invalid())
+                        && self.position.unavailable() =>
+                {
+                    paged = true;
+                }
                 (_, error) => return Err(error),
             }
         }

@@ -362,6 +362,9 @@ impl Error {
 /// Reason in words, then the message, unless the message says it already.
 struct Told<'a>(&'a Status);
 
+/// An error's text shows no more bytes of a server's message: it is logged, and shown by readiness.
+const LONGEST_SHOWN: usize = 4 * 1024;
+
 impl fmt::Display for Told<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let status = self.0;
@@ -376,7 +379,13 @@ impl fmt::Display for Told<'_> {
         if !words.is_empty() && !status.message.to_lowercase().contains(&words) {
             write!(f, "{words}: ")?;
         }
-        f.write_str(&status.message)
+        let shown = status.message.floor_char_boundary(LONGEST_SHOWN);
+        f.write_str(&status.message[..shown])?;
+        if shown < status.message.len() {
+            let left_out = status.message.len() - shown;
+            write!(f, "… ({left_out} more bytes)")?;
+        }
+        Ok(())
     }
 }
 

@@ -144,12 +144,30 @@ fn holds(path: &Path, module: &str, test: &str) -> bool {
     }
     // The single file of a test target is its root.
     let rest = test.strip_prefix(module).unwrap_or_default();
+    if is_row(&text, rest) {
+        return true;
+    }
     let mut names: Vec<_> = rest.split("::").collect();
     let function = names.pop().unwrap_or_default();
     text.contains(&format!("fn {function}("))
         && names
             .iter()
             .all(|name| text.contains(&format!("mod {name} {{")))
+}
+
+/// Whether a macro of this file makes the test from a row of a table: `rows! { test => …; }`, for one protocol
+/// `rows! { test: http2 => …; }`, or `child!(test, …)`.
+fn is_row(text: &str, test: &str) -> bool {
+    let mut lines = text.lines().map(str::trim);
+    let (table, child) = (text.contains("rows! {"), text.contains("child!("));
+    let (name, protocol) = test.split_once("::").unwrap_or((test, ""));
+    let both = format!("{name} =>");
+    let one = format!("{name}: http");
+    lines.any(|line| match protocol {
+        "" => table && line.starts_with(&one) || child && line == format!("{name},"),
+        "http1" | "http2" => table && line.starts_with(&both),
+        _ => false,
+    })
 }
 
 /// Whether it is in a module of which this file says that it stands in another one.

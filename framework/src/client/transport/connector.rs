@@ -10,11 +10,16 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin + 'static> Io for T {}
 
 /// Opens byte streams to an API server that is not reached over TCP and TLS.
 ///
-/// HTTP/2 is spoken over the stream at once, without TLS or negotiation. The embedded server of
-/// `testing` and `dev` is reached this way.
+/// The client speaks HTTP/2 over the stream at once, without TLS or negotiation, unless
+/// [`speaks_http2`](Self::speaks_http2) says no. The embedded server of `testing` and `dev` is reached this way.
 pub trait Connector: Send + Sync + 'static {
     /// Opens one more stream. Dropping the future must be harmless.
     fn connect(&self) -> BoxFuture<'_, io::Result<Box<dyn Io>>>;
+
+    /// Whether the server speaks HTTP/2 over the streams; the default is yes. If not, the client speaks HTTP/1.1.
+    fn speaks_http2(&self) -> bool {
+        true
+    }
 }
 
 /// A function that opens a stream is a connector.

@@ -124,7 +124,7 @@ impl Dialer {
         match &self.way {
             Way::Given(connector) => Ok(Dialled {
                 io: connector.connect().await.map_err(of_io)?,
-                http2: protocols.contains(&HTTP2),
+                http2: connector.speaks_http2() && protocols.contains(&HTTP2),
                 generation: 0,
             }),
             Way::Network(network) => network.dial(protocols).await,

@@ -33,6 +33,8 @@ use crate::{
 /// How often a request that was not sent is given to another connection: all that were kept may
 /// have died meanwhile.
 const MOST_CONNECTIONS_TRIED: usize = MOST_IDLE + 3;
+/// How often it is given to one that was opened for it: a server that closes each of them is not well.
+const MOST_OPENED: usize = 2;
 
 /// The connections to one server.
 ///
@@ -121,9 +123,9 @@ impl Shared {
         if class == Class::Upgrade {
             return upgrade::send(&self, request).await;
         }
-        let mut tried = 1;
+        let (mut tried, mut opened) = (1, 0);
         loop {
-            let taken = self.take(class).await?;
+            let taken = self.take(class, &mut opened).await?;
             let passing = taken.fences().enter(&request)?;
             let failed = match lease::send(&self, class, taken, request).await {
                 Ok(response) => {
@@ -139,7 +141,9 @@ impl Shared {
             }
             match failed.unsent {
                 // The connection was dead already; this is safe for writes, too.
-                Some(unsent) if tried < MOST_CONNECTIONS_TRIED => request = unsent,
+                Some(unsent) if tried < MOST_CONNECTIONS_TRIED && opened < MOST_OPENED => {
+                    request = unsent;
+                }
                 _ => return Err(failed.error),
             }
             tried += 1;
@@ -163,8 +167,12 @@ impl Shared {
         }
     }
 
-    /// A connection with room, opened if there is none.
-    async fn take(self: &Arc<Self>, class: Class) -> Result<Taken, ConnectError> {
+    /// A connection with room, opened and counted if there is none.
+    async fn take(
+        self: &Arc<Self>,
+        class: Class,
+        opened: &mut usize,
+    ) -> Result<Taken, ConnectError> {
         loop {
             let dialling = {
                 let mut shelf = self.shelf(class);
@@ -177,6 +185,7 @@ impl Shared {
                     Some(self.dialling(class, &mut shelf))
                 }
             };
+            *opened += 1;
             match dialling {
                 // Its outcome may have been taken by others by the time we look: then once more.
                 Some(dialling) => dialling.await?,

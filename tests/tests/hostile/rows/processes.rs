@@ -1,0 +1,347 @@
+//! Rows that need sockets, or that are about resident memory or the processor's time: each in a process of its own.
+
+use std::{
+    future::Future,
+    io::Write as _,
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use flate2::{Compression, write::GzEncoder};
+use pilothouse::client::{Api, Client, Config, Deadlines, ListParams};
+use serde_json::json;
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
+    net::TcpListener,
+};
+
+use crate::{
+    program::Widget,
+    row::{Row, Says},
+    run::run,
+    server::{
+        Protocol,
+        act::{Act, bytes, event, repeat},
+    },
+};
+
+/// Names the process that a row runs in.
+const CHILD: &str = "PILOTHOUSE_HOSTILE_CHILD";
+
+/// What a process may use.
+struct Most {
+    /// Resident memory, in MB, more than at the start.
+    resident: u64,
+    /// The processor's time.
+    processor: Duration,
+}
+
+/// A test that runs `row` in a process of its own.
+macro_rules! child {
+    ($name:ident, $most:expr, $row:expr) => {
+        #[test]
+        fn $name() {
+            let name = concat!(module_path!(), "::", stringify!($name));
+            let (_, name) = name.split_once("::").unwrap();
+            child(name, $most, || $row);
+        }
+    };
+}
+
+fn child(name: &str, most: Most, row: impl FnOnce()) {
+    if std::env::var(CHILD).is_ok_and(|child| child == name) {
+        let (resident, used) = (peak(), processor());
+        row();
+        let (resident, used) = (peak() - resident, processor() - used);
+        println!("{resident} MB more, {used:?} of the processor");
+        assert!(
+            resident <= most.resident,
+            "{resident} MB of memory, at most {}",
+            most.resident
+        );
+        assert!(
+            used <= most.processor,
+            "{used:?} of the processor, at most {:?}",
+            most.processor
+        );
+        return;
+    }
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    let command = command.args(["--exact", name, "--nocapture", "--test-threads=1"]);
+    let output = command.env(CHILD, name).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        told.contains("1 passed"),
+        "{told}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+/// The most resident memory so far, in MB.
+fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .unwrap();
+    line.split_whitespace()
+        .next()
+        .unwrap()
+        .parse::<u64>()
+        .unwrap()
+        / 1024
+}
+
+/// The processor's time so far.
+fn processor() -> Duration {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let (_, fields) = stat.rsplit_once(')').unwrap();
+    let ticks = fields.split_whitespace().skip(11).take(2);
+    let ticks: u64 = ticks.map(|field| field.parse::<u64>().unwrap()).sum();
+    Duration::from_millis(ticks * 10)
+}
+
+/// A row in memory, on the paused clock.
+fn in_memory(protocol: Protocol, row: Row) {
+    runtime(true).block_on(run(protocol, row));
+}
+
+fn runtime(paused: bool) -> tokio::runtime::Runtime {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_all().start_paused(paused).build().unwrap()
+}
+
+/// A list over a socket, whose server does `serve` with each connection. It has to fail with `words` within 20 s.
+fn over_a_socket<F>(
+    scheme: &'static str,
+    words: &'static str,
+    serve: impl Fn(tokio::net::TcpStream) -> F + Send + 'static,
+) where
+    F: Future<Output = ()> + Send + 'static,
+{
+    runtime(false).block_on(async move {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(serve(stream));
+            }
+        });
+        let deadlines = Deadlines::default()
+            .answer(Duration::from_secs(3))
+            .idle(Duration::from_secs(3));
+        let config = Config::new(format!("{scheme}://{address}").parse().unwrap());
+        let client = Client::new(config.with_deadlines(deadlines).with_compression(true)).unwrap();
+        let started = Instant::now();
+        let error = Api::<Widget>::all(&client)
+            .list(&ListParams::default())
+            .await
+            .unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains(words), "{text}");
+        assert!(
+            started.elapsed() < Duration::from_secs(20),
+            "{:?}",
+            started.elapsed()
+        );
+    });
+}
+
+/// Reads the head of a request.
+async fn head(io: &mut (impl AsyncRead + Unpin)) {
+    let mut seen = Vec::new();
+    while !seen.ends_with(b"\r\n\r\n") {
+        match io.read_u8().await {
+            Ok(byte) => seen.push(byte),
+            Err(_) => return,
+        }
+    }
+}
+
+/// Answers each request with these bytes as gzip.
+async fn answer_gzip(mut io: impl AsyncRead + AsyncWrite + Unpin, body: Vec<u8>) {
+    head(&mut io).await;
+    let text = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-encoding: gzip\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    // The client may be gone.
+    let _ = io.write_all(&[text.into_bytes(), body].concat()).await;
+    let _ = io.read_u8().await;
+}
+
+fn gzip(plain: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(plain).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// Seconds of the processor's time for a row whose length is set by the paused clock.
+const LITTLE: Duration = Duration::from_secs(20);
+
+child!(
+    an_answer_in_gzip_that_swells_a_thousandfold,
+    Most {
+        resident: 300,
+        processor: LITTLE
+    },
+    {
+        let bomb = gzip(&vec![b'['; 32 << 20]);
+        over_a_socket("http", "list widgets", move |stream| {
+            answer_gzip(stream, bomb.clone())
+        });
+    }
+);
+
+child!(
+    an_answer_in_gzip_that_is_garbage_or_cut_off,
+    Most {
+        resident: 60,
+        processor: LITTLE
+    },
+    {
+        over_a_socket("http", "gzip", |stream| {
+            answer_gzip(stream, vec![0x55; 10_000])
+        });
+        over_a_socket("http", "gzip", |stream| {
+            let mut whole = gzip(br#"{"kind":"WidgetList","metadata":{},"items":[]}"#);
+            whole.truncate(whole.len() / 2);
+            answer_gzip(stream, whole)
+        });
+    }
+);
+
+child!(
+    a_server_that_speaks_http_where_the_client_speaks_tls,
+    Most {
+        resident: 60,
+        processor: LITTLE
+    },
+    over_a_socket("https", "TLS", |mut stream| async move {
+        let _ = stream
+            .write_all(b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n")
+            .await;
+        let _ = stream.read_u8().await;
+    })
+);
+
+child!(
+    a_server_that_speaks_tls_where_the_client_speaks_http,
+    Most {
+        resident: 60,
+        processor: LITTLE
+    },
+    over_a_socket("http", "HTTPS server", |mut stream| async move {
+        // What Go's TLS server says to somebody who speaks plain HTTP.
+        let _ = stream
+            .write_all(b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n")
+            .await;
+        let _ = stream.shutdown().await;
+    })
+);
+
+child!(
+    interim_answers_as_fast_as_they_can_be_written,
+    // The deadline of an answer is 3 s here, and a read is not sent again after it.
+    Most {
+        resident: 60,
+        processor: Duration::from_secs(8)
+    },
+    over_a_socket("http", "interim answers", |mut stream| async move {
+        head(&mut stream).await;
+        let many = b"HTTP/1.1 100 Continue\r\n\r\n".repeat(1000);
+        while stream.write_all(&many).await.is_ok() {}
+    })
+);
+
+child!(
+    an_object_of_fifty_megabytes,
+    Most {
+        resident: 900,
+        processor: Duration::from_secs(60)
+    },
+    in_memory(
+        Protocol::Http2,
+        Row::from_the_start()
+            .server(|server, asked| {
+                if !asked.is_of_widgets() || !asked.is_any_list() {
+                    return None;
+                }
+                let mut objects = server.read(|world| world.list("widgets", None));
+                objects[0]["spec"]["data"] = json!("x".repeat(50 << 20));
+                Some(match asked.is_list() {
+                    true => Act::json(
+                        200,
+                        &crate::server::world::list_of("widgets", &objects, &server.version(), ""),
+                    ),
+                    false => Act::status(422, "Invalid"),
+                })
+            })
+            .megabytes(120)
+            .says(Says::Fresh)
+    )
+);
+
+child!(
+    a_line_of_a_watch_without_end,
+    Most {
+        resident: 150,
+        processor: Duration::from_secs(60)
+    },
+    in_memory(
+        Protocol::Http2,
+        Row::after_sync()
+            .server(|_, asked| asked.is_plain_watch().then(|| {
+                let piece = bytes(vec![b'x'; 32 * 1024]);
+                Act::steps(repeat(vec![bytes("{\"type\":\"")], 10, move |_| {
+                    Some(piece.clone())
+                }))
+            }))
+            .megabytes(200)
+            .says(Says::Anything)
+    )
+);
+
+child!(
+    events_as_fast_as_they_are_taken,
+    Most { resident: 100, processor: Duration::from_secs(60) },
+    in_memory(
+        Protocol::Http2,
+        Row::after_sync()
+            .server(|server, asked| asked.is_plain_watch().then(|| {
+                let version: u64 = server.version().parse().unwrap();
+                let (server, padding) = (server.clone(), "x".repeat(10_000));
+                Act::steps(repeat(vec![], 10, move |number| {
+                    server.is_hostile().then(|| {
+                        let metadata = json!({
+                            "name": "flood", "namespace": "default", "uid": "f",
+                            "resourceVersion": (version + number).to_string(), "annotations": {"padding": padding},
+                        });
+                        event("MODIFIED", &json!({"metadata": metadata, "spec": {"size": number}}))
+                    })
+                }))
+            }))
+            .megabytes(80)
+            .forgets()
+            .says(Says::Anything)
+    )
+);
+
+child!(
+    a_page_of_an_error_without_end,
+    Most {
+        resident: 100,
+        processor: Duration::from_secs(60)
+    },
+    in_memory(
+        Protocol::Http1,
+        Row::from_the_start()
+            .server(|_, _| {
+                let piece = bytes(vec![b'x'; 32 * 1024]);
+                let steps = repeat(vec![], 10, move |_| Some(piece.clone()));
+                Some(Act::steps(steps).code(500))
+            })
+            .megabytes(100)
+            .says(Says::NotReady("500"))
+    )
+);
