@@ -108,7 +108,8 @@ async fn each_key_is_shown_with_what_it_does_and_waits_for() {
         "remembered",
     ];
     let shown = shown.map(|name| controller[name].clone());
-    let expected = json!(["widget", "Widget", "working", 2, 1, 0, 1, 6]);
+    let failing = "working; objects that fail: 2 of 6; most of them for 3s: reconcile Widget default/gives-up failed (not retried): never";
+    let expected = json!(["widget", "Widget", failing, 2, 1, 0, 1, 6]);
     assert_eq!(json!(shown), expected);
 
     let keys = controller["keys"].as_array().unwrap();

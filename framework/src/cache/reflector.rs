@@ -244,11 +244,9 @@ impl<L> Reflector<L> {
                 // Between two pages the server forgot the state they are of.
                 (Place::LaterPage, error) if error.is_expired() && paged => paged = false,
                 (_, error) if is_unavailable(&error) && self.position.unavailable() => paged = true,
-                // A version that the server itself gave out may be one that it does not take.
+                // A version that the server itself gave out may be one that it does not take, or that no URL can hold.
                 (Place::FirstPage, error)
-                    if has_version
-                        && (error.is_bad_request() || error.is_invalid())
-                        && self.position.unavailable() =>
+                    if has_version && is_refused_version(&error) && self.position.unavailable() =>
                 {
                     paged = true;
                 }
@@ -682,4 +680,9 @@ enum Place {
 
 pub(super) fn is_unavailable(error: &Error) -> bool {
     error.is_expired() || error.is_too_large_resource_version()
+}
+
+/// Whether the version in the request may be why it failed.
+fn is_refused_version(error: &Error) -> bool {
+    error.is_bad_request() || error.is_invalid() || matches!(error, Error::Invalid { .. })
 }

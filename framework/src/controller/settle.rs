@@ -91,7 +91,11 @@ pub(super) fn settle(
     // What it did not come to may still be as the last good run left it. Of the failed ones between
     // nothing is kept: a child that each of them names anew must not add up.
     let text = failure.to_string();
-    let line = format!("{verb} {} {key} failed: {text}", hub.kind);
+    let failed = match failure.is_terminal() {
+        true => "failed (not retried)",
+        false => "failed",
+    };
+    let line = format!("{verb} {} {key} {failed}: {text}", hub.kind);
     let (told, failing) = hub.failures.note(key, &line, Instant::now());
     hub.states.with(key, |state| {
         let runs = [state.succeeded, run];

@@ -16,13 +16,16 @@ struct Inner {
     trouble: Option<String>,
 }
 
+/// The status keeps no more bytes of a holder's identity: another program wrote it, and readiness and the log show it.
+const LONGEST_IDENTITY: usize = 256;
+
 impl ElectionStatus {
     /// What this process is.
     pub fn phase(&self) -> Phase {
         self.lock().phase
     }
 
-    /// Who held the Lease when it was last seen; `None` if nobody did.
+    /// The identity that held the Lease when it was last seen, its first 256 bytes; `None` if nobody held it.
     pub fn leader(&self) -> Option<String> {
         self.lock().leader.clone()
     }
@@ -34,6 +37,7 @@ impl ElectionStatus {
 
     /// Another leader than before is told in the log.
     pub(super) fn led_by(&self, leader: Option<&str>) {
+        let leader = leader.map(|one| &one[..one.floor_char_boundary(LONGEST_IDENTITY)]);
         let mut inner = self.lock();
         inner.trouble = None;
         if inner.leader.as_deref() != leader {
@@ -73,5 +77,19 @@ impl ElectionStatus {
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_identity_of_a_holder_is_cut() {
+        let status = ElectionStatus::default();
+        status.led_by(Some(&"é".repeat(100_000)));
+        assert_eq!(status.leader(), Some("é".repeat(128)));
+        status.led_by(Some("web-1"));
+        assert_eq!(status.leader().as_deref(), Some("web-1"));
     }
 }

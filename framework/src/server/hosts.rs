@@ -44,11 +44,8 @@ impl Hosts {
         self
     }
 
-    /// Whether the request is for one of them.
-    ///
-    /// # Errors
-    /// What it is answered otherwise.
-    pub(super) fn check(&self, head: &Parts) -> Result<(), Reply> {
+    /// The answer to a request for another host; `None` if the request is for one of them.
+    pub(super) fn refusal(&self, head: &Parts) -> Option<Reply> {
         let in_uri = head.uri.authority().map(Authority::as_str);
         let hosts = head.headers.get_all(header::HOST).iter();
         let hosts = hosts.map(|host| host.to_str().unwrap_or_default());
@@ -56,12 +53,12 @@ impl Hosts {
         let refused = match given.iter().find(|host| !self.allows(host)) {
             Some(host) => format!("the host {host:?} is not one of this page's"),
             None if given.is_empty() => "the request names no host".to_owned(),
-            None => return Ok(()),
+            None => return None,
         };
         let text = format!(
             "{refused}: use localhost or an address that the server listens on, or allow the name with --debug-host\n"
         );
-        Err(text_reply(StatusCode::MISDIRECTED_REQUEST, text))
+        Some(text_reply(StatusCode::MISDIRECTED_REQUEST, text))
     }
 
     fn allows(&self, given: &str) -> bool {
@@ -99,7 +96,7 @@ mod tests {
         let hosts = Hosts::new(bound.parse().unwrap()).names(["Debug.Example.COM", "10.9.9.9"]);
         let request = Request::get("/debug").header(header::HOST, host);
         let (head, ()) = request.body(()).unwrap().into_parts();
-        hosts.check(&head).is_ok()
+        hosts.refusal(&head).is_none()
     }
 
     #[test]
@@ -162,15 +159,17 @@ mod tests {
                 .iter()
                 .fold(request, |request, host| request.header(header::HOST, *host));
             let (head, ()) = request.body(()).unwrap().into_parts();
-            hosts
-                .check(&head)
-                .map_err(|refused| refused.status().as_u16())
+            let refusal = hosts.refusal(&head);
+            refusal.map(|refused| refused.status().as_u16())
         };
         // HTTP/2 has it in the URI.
-        assert_eq!(check("http://localhost:1/debug", &[]), Ok(()));
-        assert_eq!(check("http://evil.example/debug", &[]), Err(421));
-        assert_eq!(check("http://localhost/debug", &["evil.example"]), Err(421));
-        assert_eq!(check("/debug", &["localhost", "evil.example"]), Err(421));
-        assert_eq!(check("/debug", &[]), Err(421));
+        assert_eq!(check("http://localhost:1/debug", &[]), None);
+        assert_eq!(check("http://evil.example/debug", &[]), Some(421));
+        assert_eq!(
+            check("http://localhost/debug", &["evil.example"]),
+            Some(421)
+        );
+        assert_eq!(check("/debug", &["localhost", "evil.example"]), Some(421));
+        assert_eq!(check("/debug", &[]), Some(421));
     }
 }

@@ -144,7 +144,7 @@ impl Routes {
             return not_found();
         };
         if let Some(hosts) = &route.hosts
-            && let Err(refused) = hosts.check(&head)
+            && let Some(refused) = hosts.refusal(&head)
         {
             return refused;
         }

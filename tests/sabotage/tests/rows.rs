@@ -144,7 +144,7 @@ fn holds(path: &Path, module: &str, test: &str) -> bool {
     }
     // The single file of a test target is its root.
     let rest = test.strip_prefix(module).unwrap_or_default();
-    if is_row(&text, rest) {
+    if is_row(&text, rest) || is_scenario(&text, rest) {
         return true;
     }
     let mut names: Vec<_> = rest.split("::").collect();
@@ -168,6 +168,24 @@ fn is_row(text: &str, test: &str) -> bool {
         "http1" | "http2" => table && line.starts_with(&both),
         _ => false,
     })
+}
+
+/// Whether a macro of this file makes the test `sandbox::module::scenario` from `scenarios! { module: [scenario, …] }`.
+fn is_scenario(text: &str, test: &str) -> bool {
+    let Some((module, name)) = test
+        .strip_prefix("sandbox::")
+        .and_then(|rest| rest.split_once("::"))
+    else {
+        return false;
+    };
+    let lists = text
+        .split_once("scenarios! {")
+        .map_or("", |(_, lists)| lists);
+    let list = lists
+        .split_once(&format!(" {module}: ["))
+        .map_or("", |(_, list)| list);
+    let list = list.split_once(']').map_or("", |(list, _)| list);
+    list.lines().any(|line| line.trim() == format!("{name},"))
 }
 
 /// Whether it is in a module of which this file says that it stands in another one.

@@ -40,10 +40,10 @@ fn on_a_small_stack(test: impl FnOnce() + Send) {
 
 /// A document in which each text `DEEP` is replaced by a value of so many levels, by turns lists and maps.
 fn document(encoding: Encoding, value: &Value, levels: usize) -> Encoded {
-    let (list, map, end_list, end_map, text): (&[u8], &[u8], &[u8], &[u8], &[u8]) = match encoding {
+    let [list, map, end_list, end_map, text]: [&[u8]; 5] = match encoding {
         #[cfg(feature = "cbor")]
-        Encoding::Cbor => (b"\x81", b"\xa1\x41a", b"", b"", b"\x44DEEP"),
-        _ => (b"[", b"{\"a\":", b"]", b"}", b"\"DEEP\""),
+        Encoding::Cbor => [b"\x81", b"\xa1\x41a", b"", b"", b"\x44DEEP"],
+        _ => [b"[", b"{\"a\":", b"]", b"}", b"\"DEEP\""],
     };
     let mut deep = Vec::new();
     (0..levels).for_each(|level| deep.extend([list, map][level % 2]));

@@ -113,9 +113,12 @@ impl<'a> Place<'a> {
         if self.replaced {
             return None;
         }
+        // The metadata of the object, or of a template in it.
+        if self.parent == "metadata" && self.field == "ownerReferences" {
+            return Some(&["uid"]);
+        }
         if self.metadata {
-            let owners = self.depth == 2 && self.field == "ownerReferences";
-            return owners.then_some(&["uid"]);
+            return None;
         }
         let in_container = matches!(
             self.parent,

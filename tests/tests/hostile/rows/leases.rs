@@ -54,11 +54,11 @@ rows! {
         held(json!({"holderIdentity": "other", "leaseDurationSeconds": 15, "renewTime": "yesterday"}));
     a_lease_without_a_spec => held(Value::Null);
     a_lease_whose_holder_is_no_text => held(json!({"holderIdentity": 5}));
-    a_lease_whose_holder_has_a_name_of_ten_thousand_bytes =>
+    a_lease_whose_holder_has_a_name_of_a_hundred_thousand_bytes =>
         leases(|server, asked| {
             let object = json!({
                 "metadata": {"name": "hostile", "namespace": "default", "uid": "lease", "resourceVersion": server.version()},
-                "spec": {"holderIdentity": "x".repeat(10_000), "leaseDurationSeconds": 15},
+                "spec": {"holderIdentity": "x".repeat(100_000), "leaseDurationSeconds": 15},
             });
             Some(match asked.is_write() {
                 true => Act::status(409, "Conflict"),

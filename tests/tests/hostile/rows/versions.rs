@@ -89,9 +89,9 @@ rows! {
             object["metadata"]["resourceVersion"] = json!(format!("-{number}"));
         }))
         .megabytes(4).says(Says::Anything).forgets();
-    versions_of_a_thousand_digits_in_a_watch =>
+    versions_of_a_hundred_thousand_digits_in_a_watch =>
         watches(|server, _| {
-            let long = like(server, |object| object["metadata"]["resourceVersion"] = json!("9".repeat(1_000)));
+            let long = like(server, |object| object["metadata"]["resourceVersion"] = json!("9".repeat(100_000)));
             Act::steps(vec![event("MODIFIED", &long), Step::Forever])
         })
         .megabytes(60).says(Says::Anything).forgets().recovers(160);

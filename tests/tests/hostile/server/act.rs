@@ -167,7 +167,7 @@ pub(crate) fn repeat(
     milliseconds: u64,
     mut next: impl FnMut(u64) -> Option<Step> + Send + 'static,
 ) -> Steps {
-    let rest = stream::iter(0..).map(move |number| next(number));
+    let rest = stream::iter(0..).map(next);
     let rest = rest.take_while(|step| std::future::ready(step.is_some()));
     let rest = rest.filter_map(std::future::ready);
     let rest = rest.flat_map(move |step| stream::iter([pause(milliseconds), step]));
