@@ -89,7 +89,12 @@ fn response(answer: &Answer) -> Response<Body> {
         [] => Body::empty(),
         [whole] => Body::from(whole.clone()),
         pieces => {
-            let frames = pieces.to_vec().into_iter().map(Frame::data);
+            let frames = pieces
+                .iter()
+                .cloned()
+                .map(Frame::data)
+                .collect::<Vec<_>>()
+                .into_iter();
             let frames = frames.map(Ok::<_, BoxError>);
             Body::new(StreamBody::new(futures_util::stream::iter(frames)))
         }

@@ -23,11 +23,11 @@ pub(crate) fn run(data: &[u8]) {
     };
     // A type reads the same from CBOR and from the JSON of it.
     let text = ours.to_string();
-    if let Ok(expected) = serde_json::from_str::<Pod>(&text) {
-        if input::Unique::is(text.as_bytes()) {
-            let found = now(api(Answer::cbor(data)).get_subresource::<Pod>("a", "b"));
-            assert_eq!(found.ok(), Some(expected));
-        }
+    if let Ok(expected) = serde_json::from_str::<Pod>(&text)
+        && input::Unique::is(text.as_bytes())
+    {
+        let found = now(api(Answer::cbor(data)).get_subresource::<Pod>("a", "b"));
+        assert_eq!(found.ok(), Some(expected));
     }
     let (client, sent) = echo();
     let api = Api::<DynamicObject>::of(&client, ApiResource::of::<Pod>(), Some("n"));

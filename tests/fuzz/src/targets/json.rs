@@ -104,5 +104,5 @@ enum Untagged {
 #[serde(tag = "type", rename_all = "UPPERCASE")]
 enum Tagged {
     Added { object: BTreeMap<String, Value> },
-    Error(Status),
+    Error(Box<Status>),
 }

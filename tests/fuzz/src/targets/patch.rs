@@ -69,13 +69,13 @@ fn merge(object: &Value, patch: &Value) {
         assert_eq!(ours, once, "a second time");
     }
     // The difference of two documents makes the second of the first.
-    if let (Some(before), Some(after)) = (object.as_object(), patch.as_object()) {
-        if !has_null(patch) {
-            let difference = Value::Object(difference(before, after));
-            let mut patched = object.clone();
-            merge_patch(&mut patched, &difference).expect("a map");
-            assert_eq!(&patched, patch);
-        }
+    if let (Some(before), Some(after)) = (object.as_object(), patch.as_object())
+        && !has_null(patch)
+    {
+        let difference = Value::Object(difference(before, after));
+        let mut patched = object.clone();
+        merge_patch(&mut patched, &difference).expect("a map");
+        assert_eq!(&patched, patch);
     }
 }
 
