@@ -165,7 +165,7 @@ impl From<Steps> for Pieces {
 pub(crate) fn repeat(
     first: Vec<Step>,
     milliseconds: u64,
-    mut next: impl FnMut(u64) -> Option<Step> + Send + 'static,
+    next: impl FnMut(u64) -> Option<Step> + Send + 'static,
 ) -> Steps {
     let rest = stream::iter(0..).map(next);
     let rest = rest.take_while(|step| std::future::ready(step.is_some()));
