@@ -19,7 +19,7 @@ pub(crate) fn within(value: &Value, levels: usize) -> bool {
     }
 }
 
-/// How many levels a text of JSON has. No less than what a reader of another text meets before it finds that it is none.
+/// Counts the levels of a JSON text. If the text is not JSON, the count is at least the depth at which a reader fails.
 pub(crate) fn of_text(text: &[u8]) -> usize {
     let (mut level, mut deepest) = (0_usize, 0);
     let mut bytes = text.iter();

@@ -224,7 +224,7 @@ impl<K: Resource> Context<K> {
         metadata.creation_timestamp = None;
         metadata.generation = None;
         if let Some(annotations) = &mut metadata.annotations {
-            // Of a child that was read, or of another object that this one is a copy of.
+            // The annotation came from a child that was read, or from an object that this one is a copy of.
             annotations.remove(APPLIED_ANNOTATION);
         }
         Ok(child.key())
@@ -435,7 +435,7 @@ where
     if present.annotation(APPLIED_ANNOTATION) != Some(mark) {
         return None;
     }
-    // Of a kind of which only the metadata is cached nobody knows the rest.
+    // The cache holds only the metadata of this kind, so the rest cannot be compared.
     let present: &dyn Any = present;
     let present = present.downcast_ref::<C>()?;
     let whole = !C::PARTIAL || C::METADATA_ONLY;

@@ -46,7 +46,7 @@ struct Connection {
     evicted: CancellationToken,
 }
 
-/// Who counts as one: an IPv4 address, or a network of IPv6 with 64 bits, of which one machine has every address.
+/// A peer is one IPv4 address, or one IPv6 network of 64 bits: one machine has every address of such a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Peer(IpAddr);
 

@@ -589,7 +589,7 @@ fn kubectl_conflicts_with_what_somebody_changed_since_it_applied_on_its_side() {
         text.contains(".spec.replicas") && text.contains("\"other\""),
         "{text}"
     );
-    // Of other managers nothing is let pass.
+    // The fields of other managers are still checked.
     let text = refused(&live, &options("somebody"), json!({"image": "y"}));
     assert!(text.contains(".spec.image"), "{text}");
 }

@@ -164,7 +164,7 @@ impl<C> Drop for Trial<C> {
     }
 }
 
-/// Whatever a program writes that the API server keeps in another form, or completes.
+/// Fields that the API server keeps in another form, or completes.
 fn deployment() -> Value {
     json!({
         "metadata": {"labels": {"app": "a"}, "annotations": {"note": "b"}},

@@ -167,7 +167,7 @@ impl Shared {
         }
     }
 
-    /// A connection with room, opened and counted if there is none.
+    /// Returns a connection that has room. If no connection has room, this opens one and counts it.
     async fn take(
         self: &Arc<Self>,
         class: Class,

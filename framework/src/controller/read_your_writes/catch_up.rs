@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const RELISTED: Duration = Duration::from_secs(30);
 /// A list that failed is made again after this.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Objects in one page, of which only the metadata comes.
+/// Objects in one page; the server sends their metadata only.
 const PAGE: u32 = 1000;
 /// So many namespaces of one informer are asked about at once.
 const NAMESPACES: usize = 8;

@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-/// Whoever may write to a folder may replace what is in it, unless this bit says that only owners may.
+/// Everybody who may write to a folder may replace the files in it, unless this bit restricts that to their owners.
 const STICKY: u32 = 0o1000;
 const WRITTEN_BY_OTHERS: u32 = 0o002;
 

@@ -59,7 +59,7 @@ where
         return;
     }
     let Some(expected) = expected(&value) else {
-        assert!(list.is_none(), "a list of what is none: {list:?}");
+        assert!(list.is_none(), "the input is no list: {list:?}");
         return;
     };
     let list = list.expect("a list that can be read");
@@ -81,7 +81,7 @@ where
     }
 }
 
-/// Metadata and items of a list; `None` if the value is none.
+/// Metadata and items of a list; `None` if the value is not a list.
 fn expected(value: &Value) -> Option<(ListMeta, Vec<Value>)> {
     let fields = value.as_object()?;
     let is_list = match fields.get("kind") {

@@ -1,4 +1,4 @@
-//! Whatever names, helps and labels metrics have, what is written can be read again as the same.
+//! A reader of the text format finds the same names, helps and labels as were written.
 
 use std::collections::BTreeMap;
 

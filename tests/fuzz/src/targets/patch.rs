@@ -30,7 +30,7 @@ pub(crate) fn run(data: &[u8]) {
     }
 }
 
-/// Whatever the crate can apply we can, with the same outcome. We can apply more, as API servers do.
+/// Each patch that the crate can apply has the same result here. Some further patches can be applied, as API servers do.
 fn json(object: &Value, patch: &Value) {
     let mut ours = object.clone();
     let outcome = json_patch(&mut ours, patch);

@@ -134,7 +134,7 @@ fn the_debug_page_is_answered_by_the_hosts_that_the_settings_name() {
             &["a.b"],
         ),
         ("", &[], "debug-page: true\ndebug-host: [a, b]", &["a", "b"]),
-        // Who turns the page off overrules what is said of it further down.
+        // A setting that turns the page off overrules settings of lower precedence.
         ("--debug-page=false", &[], "debug-host: a", &["a"]),
     ];
     for (line, environment, file, expected) in table {
