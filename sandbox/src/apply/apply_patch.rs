@@ -68,9 +68,11 @@ pub fn apply(
         }
         other => other,
     };
-    let (mut object, managers, changed) = result?;
+    let (mut object, managers, mut changed) = result?;
     if options.manager == last_applied::MANAGER {
         last_applied::refresh(&mut object, patch);
+        // The annotation of the patch may have been all that differed.
+        changed &= !equal(&live_object, &object);
     }
     put(&mut object, &managers);
     Ok(Applied { object, changed })

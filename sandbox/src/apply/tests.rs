@@ -417,6 +417,16 @@ fn a_client_may_write_managed_fields() {
 }
 
 #[test]
+fn kubectl_changes_nothing_when_only_its_annotation_in_the_patch_is_old() {
+    let mut site = site(json!({"replicas": 1}));
+    site["metadata"]["annotations"] =
+        json!({"kubectl.kubernetes.io/last-applied-configuration": "{}"});
+    let live = apply(&schema(), None, &site, &options("kubectl")).expect("applies");
+    let again = apply(&schema(), Some(&live.object), &site, &later("kubectl")).expect("applies");
+    assert!(!again.changed);
+}
+
+#[test]
 fn kubectl_does_not_conflict_with_what_it_applied_on_its_side() {
     let annotate = |mut object: Value| {
         let last = object.to_string();
