@@ -69,7 +69,7 @@ fn nano(number: &str) -> Option<i128> {
         None => (false, number.strip_prefix('+').unwrap_or(number)),
     };
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    if whole.is_empty() && fraction.is_empty() || whole.len() > 18 || fraction.contains('.') {
+    if whole.is_empty() && fraction.is_empty() || fraction.contains('.') {
         return None;
     }
     let mut value = if whole.is_empty() {
@@ -80,10 +80,10 @@ fn nano(number: &str) -> Option<i128> {
     let kept: String = fraction.chars().take(9).collect();
     if !kept.is_empty() {
         let padded = format!("{kept:0<9}");
-        value += padded.parse::<i128>().ok()?;
+        value = value.checked_add(padded.parse::<i128>().ok()?)?;
     }
     if fraction.chars().skip(9).any(|digit| digit != '0') {
-        value += 1;
+        value = value.checked_add(1)?;
     }
     Some(if negative { -value } else { value })
 }
@@ -159,6 +159,8 @@ mod tests {
             ("-0.0000000001", "-1n"),
             ("1.5n", "2n"),
             ("-1.5n", "-2n"),
+            ("10000000001.0000000001Ki", "10240000001024000001024n"),
+            ("10240000001024000001024n", "10240000001024000001024n"),
         ] {
             assert_eq!(
                 canonical_quantity(given).as_deref(),
@@ -177,7 +179,7 @@ mod tests {
             "1.2.3",
             "--1",
             "1e",
-            "9999999999999999999999",
+            "9999999999999999999999999999999",
         ] {
             assert_eq!(canonical_quantity(given), None, "{given}");
         }

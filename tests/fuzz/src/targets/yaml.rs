@@ -10,7 +10,8 @@ pub(crate) fn run(data: &[u8]) {
         return;
     };
     let scheme = Scheme::new().with_others();
-    let lines = text.split('\n').count();
+    // A carriage return ends a line of YAML, too.
+    let lines = text.split(['\n', '\r']).count();
     for read in scheme.decode(text) {
         let value = match read {
             Ok(manifest) => {
