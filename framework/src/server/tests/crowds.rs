@@ -212,6 +212,7 @@ async fn one_peer_is_given_so_many_answers_at_once_and_health_beside_them() {
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(ask("/small").await.unwrap().status(), StatusCode::OK);
     drop(requests);
-    connection.await.unwrap().unwrap();
+    // Both sides close at once: this one may find the other one gone.
+    let _ = connection.await.unwrap();
     served.await.unwrap();
 }
