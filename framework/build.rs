@@ -1,4 +1,4 @@
-//! Tells the crate what it is built by and for, for the metric `pilothouse_build_info`.
+//! Passes the versions of the compiler and of the Kubernetes types to the crate, for the metric `pilothouse_build_info`.
 
 use std::{env, process::Command};
 
@@ -13,19 +13,19 @@ fn main() {
 
 /// The compiler's version: `1.95.0`.
 fn rustc() -> Option<String> {
-    let said = Command::new(env::var_os("RUSTC")?)
+    let output = Command::new(env::var_os("RUSTC")?)
         .arg("--version")
         .output()
         .ok()?;
-    let said = String::from_utf8(said.stdout).ok()?;
-    said.split(' ').nth(1).map(str::to_owned)
+    let output = String::from_utf8(output.stdout).ok()?;
+    output.split(' ').nth(1).map(str::to_owned)
 }
 
-/// The version of Kubernetes whose types are built in, as k8s-openapi tells it: `1.36`. The name of its variable
-/// contains its own version.
+/// The version of the Kubernetes types: `1.36`. It comes from k8s-openapi's build script, in a variable whose name contains
+/// the version of k8s-openapi.
 fn kubernetes() -> Option<String> {
-    let mut told = env::vars().filter(|(name, _)| name.starts_with("DEP_K8S_OPENAPI_"));
-    let (_, version) = told.find(|(name, _)| name.ends_with("_VERSION"))?;
+    let mut variables = env::vars().filter(|(name, _)| name.starts_with("DEP_K8S_OPENAPI_"));
+    let (_, version) = variables.find(|(name, _)| name.ends_with("_VERSION"))?;
     let version: u32 = version.parse().ok()?;
     Some(format!("{}.{}", version >> 16, (version >> 8) & 0xff))
 }

@@ -1,8 +1,8 @@
-//! What the types of an object cost, with nothing around them.
+//! Measures the cost of the Pod type without anything around it.
 //!
-//! Pods without managed fields stand in memory as JSON, one after the other. Each is read by serde_json into k8s-openapi's
-//! type, as both frameworks in Rust have it, and kept. There is no server, no frame and no store: whoever gives out Pods
-//! of this type takes this much at least.
+//! Pods without managed fields are in memory as JSON, one after the other. serde_json decodes each into k8s-openapi's
+//! type, which both Rust frameworks use, and the program keeps it. There is no server, no frame and no store: every cache
+//! that hands out Pods of this type needs at least this time.
 
 use std::error::Error;
 
@@ -15,18 +15,18 @@ use crate::{
     generator::{Generator, Kind},
 };
 
-/// What it took.
+/// The measured cost.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct Keeping {
-    /// Pods.
+    /// The number of Pods.
     pub objects: u64,
-    /// Bytes of all of them as JSON.
+    /// The bytes of all Pods as JSON.
     pub bytes: u64,
-    /// Processor time, that of the page faults included.
+    /// The processor time, page faults included.
     pub cpu: f64,
 }
 
-/// What `keep` takes.
+/// Returns the arguments of `keep`.
 pub fn arguments() -> Vec<Arg> {
     let number = |name, help| {
         Arg::new(name)
@@ -40,7 +40,7 @@ pub fn arguments() -> Vec<Arg> {
     ]
 }
 
-/// Reads and prints what it took.
+/// Decodes the Pods and prints the cost.
 pub fn main(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
     let number = |name| matches.get_one(name).copied().unwrap_or(0);
     let keeping = keep(number("pods"), number("seed"))?;
@@ -48,7 +48,7 @@ pub fn main(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Makes so many, and reads them.
+/// Generates this many Pods, and decodes them.
 fn keep(objects: u64, seed: u64) -> Result<Keeping, serde_json::Error> {
     let text = pods(objects, seed);
     let mut kept: Vec<Box<Pod>> = Vec::with_capacity(objects as usize);
@@ -64,7 +64,7 @@ fn keep(objects: u64, seed: u64) -> Result<Keeping, serde_json::Error> {
     })
 }
 
-/// One in each line.
+/// Returns the Pods as JSON, one per line.
 fn pods(objects: u64, seed: u64) -> String {
     let generator = Generator::new(seed);
     let mut text = String::new();
@@ -86,7 +86,7 @@ mod tests {
     use super::{keep, pods};
 
     #[test]
-    fn all_are_kept_whole_but_for_managed_fields() {
+    fn all_pods_are_kept_complete_except_managed_fields() {
         let kept = keep(3, 1).unwrap();
         assert_eq!((kept.objects, kept.bytes), (3, pods(3, 1).len() as u64));
         assert!(kept.cpu > 0.0);

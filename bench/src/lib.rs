@@ -1,9 +1,9 @@
-//! Benchmarks side by side with peers.
+//! Benchmarks that compare Pilothouse with its peers.
 //!
 //! * [`generator`]: the objects.
-//! * [`server`]: an API server that only has bytes to hand out; [`reader`] shows how fast it does, [`writer`] how
-//!   fast it takes applies, and [`waiter`] how soon its events can be known.
-//! * [`keeper`]: what the types of Pods cost without a server.
+//! * [`server`]: an API server that only sends prepared bytes. [`reader`] measures how fast it sends them, [`writer`] how
+//!   fast it accepts applies, and [`waiter`] how soon a client can receive its events.
+//! * [`keeper`]: the cost of the Pod type without a server.
 //! * [`harness`]: builds the peers, runs them in turn, and writes the table.
 
 pub mod generator;
@@ -14,7 +14,7 @@ pub mod server;
 pub mod waiter;
 pub mod writer;
 
-/// Processor time of this process until now, user and system, of all threads, in seconds.
+/// Returns the processor time of this process until now in seconds: user and system, all threads.
 fn cpu() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9

@@ -7,37 +7,37 @@ use pilothouse_bench::{harness, keeper, reader, server, waiter, writer};
 
 fn main() -> ExitCode {
     let command = Command::new("pilothouse-bench")
-        .about("Measures Pilothouse side by side with its peers")
+        .about("Compares the speed of Pilothouse with that of its peers")
         .args(harness::arguments())
         .args_conflicts_with_subcommands(true)
         .subcommand(
             Command::new("serve")
-                .about("The API server alone")
+                .about("Runs the bench's API server alone")
                 .args(server::arguments()),
         )
         .subcommand(
             Command::new("read")
-                .about("Reads from a server and looks at nothing")
+                .about("Reads from a server and discards all bytes")
                 .args(reader::arguments()),
         )
         .subcommand(
             Command::new("write")
-                .about("Applies to a server and does nothing else")
+                .about("Sends applies to a server and does nothing else")
                 .args(writer::arguments()),
         )
         .subcommand(
             Command::new("wait")
-                .about("Waits for a server's stamped events and does nothing else")
+                .about("Waits for the stamped events of a server and does nothing else")
                 .args(waiter::arguments()),
         )
         .subcommand(
             Command::new("keep")
-                .about("Reads Pods out of memory into k8s-openapi's types and keeps them")
+                .about("Decodes Pods from memory into k8s-openapi's types and keeps them")
                 .args(keeper::arguments()),
         )
         .subcommand(
             Command::new("touch")
-                .about("Takes memory once and gives it back")
+                .about("Touches memory once and returns it")
                 .args(harness::touch_arguments()),
         );
     match run(&command.get_matches()) {

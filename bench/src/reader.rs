@@ -1,8 +1,8 @@
-//! What the server could give to a peer that did nothing with it.
+//! Measures how fast the server can send to a client that discards all bytes.
 //!
-//! One connection in cleartext, read into one buffer. The ends of lines are counted in a watch, in protobuf the beginnings
-//! of envelopes, and nothing else is looked at. If this is many times faster than every peer, the server holds none of
-//! them back.
+//! The reader reads one cleartext connection into one buffer. In a watch it counts the line ends, in protobuf the starts
+//! of envelopes, and looks at nothing else. If it is many times faster than every peer, the server slows no peer
+//! down.
 
 use std::{
     error::Error,
@@ -17,37 +17,37 @@ use serde::{Deserialize, Serialize};
 
 use crate::cpu;
 
-/// The server never pauses for so long.
+/// A pause of the server that is longer than this is an error.
 pub(crate) const LIMIT: Duration = Duration::from_secs(30);
 
-/// What was read, and how long it took.
+/// The read bytes and events, and the time they took.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct Reading {
-    /// Bytes, with what HTTP adds.
+    /// The number of bytes, HTTP included.
     pub bytes: u64,
-    /// Events of a watch.
+    /// The number of events of a watch.
     pub events: u64,
-    /// From the request to the last byte.
+    /// The time from the request to the last byte.
     pub seconds: f64,
-    /// Processor time of this process.
+    /// The processor time of this process.
     pub cpu: f64,
 }
 
-/// Where the server is.
+/// Returns the argument for the server's address.
 pub(crate) fn address() -> Arg {
     Arg::new("address")
         .required(true)
-        .help("of the server: host and port")
+        .help("address of the server: host and port")
 }
 
-/// What is asked for there.
+/// Returns the argument for the path.
 pub(crate) fn path() -> Arg {
     Arg::new("path")
         .required(true)
-        .help("what to get, with its query")
+        .help("path to get, with its query")
 }
 
-/// What `read` takes.
+/// Returns the arguments of `read`.
 pub fn arguments() -> Vec<Arg> {
     vec![
         address(),
@@ -55,15 +55,15 @@ pub fn arguments() -> Vec<Arg> {
         Arg::new("events")
             .long("events")
             .value_parser(value_parser!(u64))
-            .help("how many events a watch has; a list ends itself"),
+            .help("number of events of a watch; a list ends by itself"),
         Arg::new("protobuf")
             .long("protobuf")
             .action(ArgAction::SetTrue)
-            .help("in protobuf instead of JSON"),
+            .help("request protobuf instead of JSON"),
     ]
 }
 
-/// Reads and prints how fast.
+/// Reads, and prints the rates.
 pub fn main(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
     let text = |name| matches.get_one::<String>(name).map_or("", String::as_str);
     let read = read(
@@ -76,7 +76,7 @@ pub fn main(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Reads until the answer ends, or until it had so many events.
+/// Reads until the answer ends, or until it contained this many events.
 pub fn read(
     address: &str,
     path: &str,
@@ -86,7 +86,7 @@ pub fn read(
     let (start, before) = (Instant::now(), cpu());
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(LIMIT))?;
-    // A transfer's chunks begin and end with events, so neither mark is ever torn by what is between chunks.
+    // Transfer chunks start and end with events, so a chunk header never splits a mark.
     let (accept, mark) = if protobuf {
         ("application/vnd.kubernetes.protobuf", &b"k8s\0"[..])
     } else {
@@ -97,9 +97,9 @@ pub fn read(
         "GET {path} HTTP/1.1\r\nhost: {address}\r\naccept: {accept}\r\nconnection: close\r\n\r\n"
     )?;
     let (bytes, found) = take(&mut stream, events, mark)
-        .map_err(|error| format!("{path}: not all came, and then nothing more: {error}"))?;
+        .map_err(|error| format!("{path}: the answer stopped before it was complete: {error}"))?;
     if events.is_some_and(|wanted| found < wanted) {
-        return Err(format!("{path}: {found} events and then the end").into());
+        return Err(format!("{path}: the answer ended after {found} events").into());
     }
     Ok(Reading {
         bytes,
@@ -109,11 +109,11 @@ pub fn read(
     })
 }
 
-/// Reads to the end, or until a mark was there as often as is wanted: how many bytes, and how many marks.
+/// Reads to the end or until the wanted number of marks. Returns the number of bytes and of marks.
 fn take(input: &mut impl Read, wanted: Option<u64>, mark: &[u8]) -> io::Result<(u64, u64)> {
     let mut buffer = vec![0; 1 << 18];
     let (mut bytes, mut found) = (0, 0);
-    // What was at the end of the last piece may be the first half of a mark.
+    // The end of the last piece may be the first half of a mark.
     let mut kept = 0;
     loop {
         let count = input.read(&mut buffer[kept..])?;
@@ -133,8 +133,8 @@ fn take(input: &mut impl Read, wanted: Option<u64>, mark: &[u8]) -> io::Result<(
     }
 }
 
-/// How often a mark is there. JSON ends an event with `}` and a new line, which no chunk and no header has; in protobuf
-/// each event has an envelope, and no text has a zero.
+/// Counts a mark. JSON ends an event with `}` and a new line, which no chunk header contains. In protobuf each event has
+/// an envelope, and no text contains a zero byte.
 fn marks(bytes: &[u8], mark: &[u8]) -> u64 {
     memmem::find_iter(bytes, mark).count() as u64
 }
@@ -145,7 +145,7 @@ mod tests {
 
     use super::take;
 
-    /// Gives a byte at a time.
+    /// Returns one byte per read.
     struct Slow<'a>(&'a [u8]);
 
     impl Read for Slow<'_> {
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_counted_wherever_the_pieces_are_cut_until_there_are_enough() {
+    fn events_are_counted_wherever_the_pieces_are_cut() {
         for (mark, text) in [
             (&b"}\n"[..], &b"{}\n{}\r\n{}\n}\n}"[..]),
             (b"k8s\0", b"k8s\0ak8k8s\0bk8s\0ck8s"),

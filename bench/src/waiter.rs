@@ -1,8 +1,7 @@
-//! How soon an event is there for who does nothing but wait for it.
+//! Measures how soon a thread that only waits for an event receives it.
 //!
-//! One connection in cleartext and one thread that reads it. From the time at which the server wrote an event to the time
-//! at which the system has given it to this thread there is nothing but the two and the system: no peer on this machine can
-//! know earlier.
+//! One thread reads one cleartext connection. Between the write of the server and the read of this thread, only
+//! the operating system works, so no peer on this machine can receive an event earlier.
 
 use std::{
     error::Error,
@@ -16,21 +15,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::{reader, server::now};
 
-/// What stands before a stamp.
+/// The bytes before a stamp.
 const MARK: &[u8] = b"\"bench/stamp\":\"";
 
-/// How old stamps were, in microseconds.
+/// The age of the stamps, in microseconds.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Waiting {
-    /// How many.
+    /// The number of stamps.
     pub stamps: u64,
-    /// Of half of them.
+    /// The median age.
     pub p50: f64,
-    /// Of all but a hundredth.
+    /// The 99th percentile of the age.
     pub p99: f64,
 }
 
-/// What `wait` takes.
+/// Returns the arguments of `wait`.
 pub fn arguments() -> Vec<Arg> {
     vec![
         reader::address(),
@@ -38,11 +37,11 @@ pub fn arguments() -> Vec<Arg> {
         Arg::new("events")
             .required(true)
             .value_parser(value_parser!(u64))
-            .help("how many events with stamps to wait for"),
+            .help("number of stamped events to wait for"),
     ]
 }
 
-/// Waits and prints how long.
+/// Waits and prints the ages.
 pub fn main(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
     let text = |name| matches.get_one::<String>(name).map_or("", String::as_str);
     let events = matches.get_one("events").copied().unwrap_or(0);
@@ -58,7 +57,7 @@ pub fn main(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Reads until so many stamps were there.
+/// Reads until this many stamps have arrived.
 fn wait(input: &mut impl Read, wanted: u64) -> Result<Waiting, Box<dyn Error>> {
     let (mut buffer, mut end) = (vec![0; 1 << 18], 0);
     let mut waits = Vec::new();
@@ -66,7 +65,7 @@ fn wait(input: &mut impl Read, wanted: u64) -> Result<Waiting, Box<dyn Error>> {
         let count = input.read(&mut buffer[end..])?;
         let now = now();
         if count == 0 {
-            return Err(format!("{} stamps and then the end", waits.len()).into());
+            return Err(format!("the answer ended after {} stamps", waits.len()).into());
         }
         end += count;
         let mut done = 0;
@@ -78,7 +77,7 @@ fn wait(input: &mut impl Read, wanted: u64) -> Result<Waiting, Box<dyn Error>> {
                 done = begin + length;
             }
         }
-        // What is left may be the first part of a stamp.
+        // The rest may be the first part of a stamp.
         let kept = done.max(end.saturating_sub(MARK.len() + 32));
         buffer.copy_within(kept..end, 0);
         end -= kept;
@@ -104,7 +103,7 @@ mod tests {
     use super::wait;
     use crate::server::now;
 
-    /// Gives so many bytes at a time.
+    /// Returns this many bytes per read.
     struct Slow<'a>(&'a [u8], usize);
 
     impl Read for Slow<'_> {
@@ -118,7 +117,7 @@ mod tests {
 
     #[test]
     fn each_stamp_counts_once_wherever_the_pieces_are_cut() {
-        // A second and ten seconds ago.
+        // The stamps are a second and ten seconds old.
         let event = |ago: u64| {
             let stamp = now() - ago * 1_000_000_000;
             format!(

@@ -1,8 +1,8 @@
-//! What the server could take from a peer that did nothing else.
+//! Measures how fast the server accepts applies from a client that does nothing else.
 //!
-//! As many connections as a controller has workers, each with a thread that writes bytes that are there already and reads
-//! the answer as far as its end, over HTTP/1.1 in cleartext. What is left is what the system and the server take: no peer
-//! on this machine can be faster, whatever it is made of.
+//! The writer opens as many connections as a controller has workers. On each, a thread writes prepared bytes and reads
+//! the answer to its end, over cleartext HTTP/1.1. The remaining cost is that of the system and the server, so no peer
+//! on this machine can be faster.
 
 use std::{
     error::Error,
@@ -18,32 +18,32 @@ use serde::{Deserialize, Serialize};
 
 use crate::{cpu, reader};
 
-/// As many as every peer has workers.
+/// The number of workers of every peer.
 const CONNECTIONS: u64 = 16;
 
-/// What it took.
+/// The measured cost.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct Writing {
-    /// Objects.
+    /// The number of objects.
     pub applies: u64,
-    /// From the first request to the last answer.
+    /// The time from the first request to the last answer.
     pub seconds: f64,
-    /// Processor time of this process.
+    /// The processor time of this process.
     pub cpu: f64,
 }
 
-/// What `write` takes.
+/// Returns the arguments of `write`.
 pub fn arguments() -> Vec<Arg> {
     vec![
         reader::address(),
         Arg::new("applies")
             .required(true)
             .value_parser(value_parser!(u64))
-            .help("how many ConfigMaps to apply"),
+            .help("number of ConfigMaps to apply"),
     ]
 }
 
-/// Writes and prints how fast.
+/// Sends the applies and prints the rate.
 pub fn main(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
     let address = matches
         .get_one::<String>("address")
@@ -53,7 +53,7 @@ pub fn main(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Applies so many.
+/// Applies this many ConfigMaps.
 pub fn write(address: &str, applies: u64) -> Result<Writing, Box<dyn Error>> {
     let requests = (0..CONNECTIONS).map(|number| request(address, number));
     let streams = requests
@@ -87,7 +87,7 @@ pub fn write(address: &str, applies: u64) -> Result<Writing, Box<dyn Error>> {
     })
 }
 
-/// As a peer would send it.
+/// Returns a request as a peer sends it.
 fn request(address: &str, number: u64) -> Vec<u8> {
     let name = format!("child-config-{number:05}");
     let body = serde_json::json!({
@@ -105,7 +105,7 @@ fn request(address: &str, number: u64) -> Vec<u8> {
     .into_bytes()
 }
 
-/// One request, and its whole answer.
+/// Sends one request and reads its whole answer.
 fn apply(stream: &mut (impl Read + Write), request: &[u8]) -> io::Result<()> {
     stream.write_all(request)?;
     let (mut answer, mut end) = ([0; 8192], 0);
@@ -113,7 +113,7 @@ fn apply(stream: &mut (impl Read + Write), request: &[u8]) -> io::Result<()> {
         if let Some(wanted) = whole(&answer[..end])? {
             return match end == wanted {
                 true => Ok(()),
-                false => Err(io::Error::other("more came than one answer")),
+                false => Err(io::Error::other("the server sent more than one answer")),
             };
         }
         match stream.read(&mut answer[end..])? {
@@ -127,7 +127,7 @@ fn apply(stream: &mut (impl Read + Write), request: &[u8]) -> io::Result<()> {
     }
 }
 
-/// How long the answer is, once its head is there; an error unless it is of success.
+/// Returns the length of the answer once its head is complete, and an error unless it is a success.
 fn whole(answer: &[u8]) -> io::Result<Option<usize>> {
     let Some(end) = memmem::find(answer, b"\r\n\r\n") else {
         return Ok(None);
@@ -141,7 +141,9 @@ fn whole(answer: &[u8]) -> io::Result<Option<usize>> {
             let wanted = end + 4 + length;
             Ok((answer.len() >= wanted).then_some(wanted))
         }
-        _ => Err(io::Error::other(format!("not a whole success: {head}"))),
+        _ => Err(io::Error::other(format!(
+            "the answer is not a complete success: {head}"
+        ))),
     }
 }
 
@@ -151,7 +153,7 @@ mod tests {
 
     use super::apply;
 
-    /// Takes all, and answers piece by piece.
+    /// Accepts all writes, and answers piece by piece.
     struct Answers(Vec<&'static [u8]>);
 
     impl Read for Answers {
@@ -177,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_read_to_its_end_and_must_be_a_whole_success() {
+    fn an_answer_is_read_to_its_end_and_must_be_a_complete_success() {
         let good = |pieces: &[&'static [u8]]| apply(&mut Answers(pieces.to_vec()), b"").is_ok();
         assert!(good(&[
             b"HTTP/1.1 201 Created\r\nContent-",

@@ -1,4 +1,4 @@
-//! What `bench/README.md` says can be typed.
+//! Checks the commands in `bench/README.md`.
 
 use std::process::Command;
 
@@ -11,7 +11,7 @@ fn bench(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// The part of the README about the peers, and what stands there between backticks.
+/// Returns the code in backticks from the README section about the peers.
 fn commands() -> Vec<String> {
     let readme = include_str!("../README.md");
     let (_, section) = readme
@@ -23,14 +23,14 @@ fn commands() -> Vec<String> {
 }
 
 #[test]
-fn each_option_that_the_readme_names_is_one() {
+fn each_option_in_the_readme_exists() {
     let help = bench(&["--help"]);
     let known: Vec<_> = help
         .split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '-')
         .collect();
     let mut options = 0;
     for command in commands() {
-        // What stands before it is cargo's.
+        // The words before ` -- ` belong to cargo.
         let own = command.rsplit(" -- ").next().unwrap_or_default();
         let is_cargos = own.starts_with("cargo ");
         for word in own
@@ -45,7 +45,7 @@ fn each_option_that_the_readme_names_is_one() {
 }
 
 #[test]
-fn each_program_that_the_readme_names_is_one() {
+fn each_program_in_the_readme_exists() {
     let commands = commands();
     for name in ["serve", "read"] {
         let command = format!("pilothouse-bench {name}");
@@ -55,7 +55,7 @@ fn each_program_that_the_readme_names_is_one() {
 }
 
 #[test]
-fn each_table_that_the_readme_names_can_be_asked_for_alone() {
+fn each_table_in_the_readme_can_be_selected() {
     let commands = commands();
     let only = commands
         .iter()

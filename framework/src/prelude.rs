@@ -1,6 +1,6 @@
-//! What almost every operator names: `use pilothouse::prelude::*;`.
+//! The types that almost every operator needs: `use pilothouse::prelude::*;`.
 //!
-//! The kinds here are the ones that operators make most; all others are in [`k8s`](crate::k8s). `Result` is that of
+//! It has only the kinds that operators write most often. All other kinds are in [`k8s`](crate::k8s). `Result` is the one of
 //! [`controller`](crate::controller), with [`Failure`] as its error.
 
 pub use std::{collections::BTreeMap, process::ExitCode, sync::Arc, time::Duration};

@@ -1,4 +1,4 @@
-//! What only the assembled schema shows is an error of `crd()` that names the place and the way out.
+//! Errors that only the whole schema shows: `crd()` returns an error that names the field and says what to do.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use pilothouse::resource::ObjectMeta;
 use pilothouse::{Resource, Schema};
 use serde::{Deserialize, Serialize};
 
-/// A kind around one spec, and the error of its definition.
+/// The error in the definition of a kind with the given spec.
 macro_rules! error_of {
     ($spec:ident) => {{
         #[derive(Resource, Clone, Debug)]
@@ -27,19 +27,19 @@ struct Inner {
 }
 
 #[test]
-fn a_column_within_a_list_is_refused() {
+fn a_column_in_a_list_is_an_error() {
     #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
     struct Spec {
         items: Vec<Inner>,
     }
     assert_eq!(
         error_of!(Spec),
-        "Thing: spec.items[].name: a column shows one value, and within a list or map there are many: set the attribute on a field outside"
+        "Thing: spec.items[].name: a column shows one value, and a list or map has many: set the attribute on a field outside of it"
     );
 }
 
 #[test]
-fn a_column_of_an_object_is_refused() {
+fn a_column_of_an_object_is_an_error() {
     #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
     struct Spec {
         #[schema(column = "Inner")]
@@ -55,7 +55,7 @@ fn a_column_of_an_object_is_refused() {
 }
 
 #[test]
-fn two_columns_of_one_name_are_refused() {
+fn two_columns_with_the_same_name_are_an_error() {
     #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
     struct Spec {
         one: Inner,
@@ -63,12 +63,12 @@ fn two_columns_of_one_name_are_refused() {
     }
     assert_eq!(
         error_of!(Spec),
-        "Thing: spec.other.name: two columns are named `Name`: rename one"
+        "Thing: spec.other.name: two columns have the name `Name`: rename one"
     );
 }
 
 #[test]
-fn a_default_that_the_server_would_refuse_is_refused() {
+fn a_default_that_the_server_would_refuse_is_an_error() {
     #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
     struct Spec {
         #[serde(default)]
@@ -77,12 +77,12 @@ fn a_default_that_the_server_would_refuse_is_refused() {
     }
     assert_eq!(
         error_of!(Spec),
-        "Thing: spec.html: serde's default breaks the schema: it is shorter than allowed"
+        "Thing: spec.html: serde's default violates the schema: it is shorter than allowed"
     );
 }
 
 #[test]
-fn a_map_flattened_among_fields_is_refused() {
+fn a_map_flattened_into_fields_is_an_error() {
     #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
     struct Spec {
         name: String,
@@ -96,7 +96,7 @@ fn a_map_flattened_among_fields_is_refused() {
 }
 
 #[test]
-fn a_foreign_type_without_structural_schema_is_refused() {
+fn a_type_of_another_crate_without_structural_schema_is_an_error() {
     #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
     struct Spec {
         #[schema(with = "(u8, String)")]
@@ -104,12 +104,12 @@ fn a_foreign_type_without_structural_schema_is_refused() {
     }
     assert_eq!(
         error_of!(Spec),
-        "Thing: spec.pair: a list of mixed types has no schema in Kubernetes: use a struct with named fields"
+        "Thing: spec.pair: Kubernetes has no schema for a list of mixed types: use a struct with named fields"
     );
 }
 
 #[test]
-fn variants_that_cannot_share_an_object_are_refused() {
+fn variants_with_conflicting_fields_are_an_error() {
     #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
     struct Spec {
         choice: Choice,
@@ -130,12 +130,12 @@ fn variants_that_cannot_share_an_object_are_refused() {
     }
     assert_eq!(
         error_of!(Spec),
-        "Thing: spec.choice.value: two variants have a field of this name and different types: give them one type or two names"
+        "Thing: spec.choice.value: two variants have a field of this name with different types: give both the same type, or rename one"
     );
 }
 
 #[test]
-fn a_rule_on_the_type_of_one_variant_is_refused() {
+fn a_rule_on_the_type_of_one_variant_is_an_error() {
     #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
     struct Spec {
         choice: Choice,
@@ -153,6 +153,6 @@ fn a_rule_on_the_type_of_one_variant_is_refused() {
     }
     assert_eq!(
         error_of!(Spec),
-        "Thing: spec.choice: a rule on the type of one variant would be asked of all: write it on the enum, as `!has(self.field) || …`"
+        "Thing: spec.choice: a rule on the type of one variant would apply to all variants: write it on the enum, as `!has(self.field) || …`"
     );
 }

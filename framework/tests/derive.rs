@@ -1,4 +1,4 @@
-//! The derives, used as a user does.
+//! The derives, used as a user uses them.
 
 use std::collections::BTreeMap;
 
@@ -165,7 +165,7 @@ struct PolicyStatus {
 }
 
 #[test]
-fn the_website_is_defined_as_documented() {
+fn the_definition_of_the_website_matches_its_snapshot() {
     insta::assert_snapshot!(to_yaml(&Website::crd().unwrap()));
 }
 
@@ -200,14 +200,14 @@ fn a_kind_writes_its_api_version_and_kind() {
 }
 
 #[test]
-fn items_of_a_list_need_no_types_and_unknown_fields_are_ignored() {
+fn list_items_without_kind_are_read_and_unknown_fields_are_ignored() {
     let text = r#"{"metadata": {"name": "a"}, "spec": {"html": "x"}, "extra": [1], "status": null, "kind": null}"#;
     let site: Website = serde_json::from_str(text).unwrap();
     assert_eq!((site.spec.replicas, site.status.is_none()), (1, true));
 }
 
 #[test]
-fn what_is_wrong_in_an_object_is_named() {
+fn a_decode_error_names_the_field() {
     let error = |text: &str| {
         serde_json::from_str::<Website>(text)
             .unwrap_err()

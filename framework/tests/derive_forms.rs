@@ -1,4 +1,4 @@
-//! Forms of types and attributes beyond the usual, and hygiene.
+//! Unusual forms of types and attributes, and the hygiene of the generated code.
 
 /// The crate under another name.
 mod inner {
@@ -15,7 +15,7 @@ fn schema_of<K: CustomResource>() -> Value {
         .clone()
 }
 
-/// Names of the standard library that a user may have taken.
+/// A module in which the user has shadowed names of the standard library.
 mod shadowed {
     #![allow(dead_code, non_camel_case_types)]
 
@@ -53,7 +53,7 @@ mod shadowed {
 }
 
 #[test]
-fn generated_code_names_nothing_that_a_user_can_shadow() {
+fn generated_code_works_where_the_user_shadows_standard_names() {
     let schema = schema_of::<shadowed::Hygienic>();
     assert_eq!(schema["spec"]["properties"]["number"]["default"], 7);
 }
@@ -84,7 +84,7 @@ fn the_crate_may_be_renamed() {
 }
 
 #[test]
-fn a_kind_may_do_without_spec() {
+fn a_kind_may_have_no_spec() {
     #[derive(pilothouse::Resource, Clone, Debug)]
     #[resource(group = "demo.example.com", version = "v1", namespaced)]
     struct Marker {
@@ -176,7 +176,7 @@ enum Level {
 }
 
 #[test]
-fn each_form_is_described_as_serde_writes_it() {
+fn each_form_is_described_as_serde_serializes_it() {
     let spec = &schema_of::<Forms>()["spec"];
     for (name, expected) in [
         (
@@ -229,14 +229,14 @@ fn each_form_is_described_as_serde_writes_it() {
 }
 
 #[test]
-fn a_column_of_an_odd_name_has_a_quoted_path() {
+fn a_column_of_a_field_with_special_characters_has_a_quoted_path() {
     let columns = to_json(&Forms::crd().unwrap());
     let column = &columns["spec"]["versions"][0]["additionalPrinterColumns"][0];
     assert_eq!(column["jsonPath"], r".spec['odd\.name']");
 }
 
 #[test]
-fn rules_of_field_type_and_flattened_type_all_hold() {
+fn rules_of_the_field_of_its_type_and_of_a_flattened_type_all_hold() {
     #[derive(pilothouse::Resource, Clone, Debug)]
     #[resource(group = "demo.example.com", version = "v1", namespaced)]
     struct Ruled {
@@ -279,7 +279,7 @@ fn rules_of_field_type_and_flattened_type_all_hold() {
 }
 
 #[test]
-fn what_serde_and_the_compiler_do_to_names_and_fields_is_followed() {
+fn renamed_and_raw_names_and_skipped_fields_are_described_as_serde_serializes_them() {
     /// Says "quoted", `code` and a \\ too.
     #[derive(pilothouse::Resource, Clone, Debug)]
     #[resource(group = "demo.example.com", version = "v1", namespaced)]

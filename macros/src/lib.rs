@@ -1,10 +1,48 @@
-//! The derives of `pilothouse`: `Resource` for the struct that is a kind, `Schema` for the types
-//! its spec and status are made of.
+//! The derive macros of [Pilothouse](https://docs.rs/pilothouse), a Kubernetes controller framework.
 //!
-//! Use them through `pilothouse`, which documents their attributes; the code they write names
-//! nothing but that crate.
+//! * [`Resource`](derive@Resource) makes a struct a Kubernetes kind.
+//! * [`Schema`](derive@Schema) describes the types of its spec and status to Kubernetes.
+//!
+//! Use them through `pilothouse`, which re-exports both beside the traits of the same names. The generated code refers to
+//! that crate only: a crate that uses the derives needs `pilothouse` and `serde`, nothing else.
+//!
+//! ```ignore
+//! use pilothouse::prelude::*;
+//!
+//! /// A static web site.
+//! #[derive(Resource, Clone, Debug)]
+//! #[resource(group = "demo.pilothouse.dev", version = "v1", namespaced)]
+//! pub struct Website {
+//!     pub metadata: ObjectMeta,
+//!     pub spec: WebsiteSpec,
+//! }
+//!
+//! #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+//! #[serde(rename_all = "camelCase")]
+//! pub struct WebsiteSpec {
+//!     /// Number of pods to run.
+//!     #[schema(minimum = 0, maximum = 100)]
+//!     pub replicas: i32,
+//! }
+//! ```
+//!
+//! # Errors
+//!
+//! The derives refuse what Kubernetes would refuse later, such as a bound that no value satisfies or a field whose type has
+//! no schema. Each error points at the wrong code and says what to do. `CustomResource::crd()` reports the few problems
+//! that only the whole schema shows.
+//!
+//! # Files
+//!
+//! | file or folder | holds |
+//! | --- | --- |
+//! | `resource/` | `#[derive(Resource)]` |
+//! | `schema/` | `#[derive(Schema)]` |
+//! | `shape.rs` | the JSON form of a Rust type, as far as its name shows it |
+//! | `strings.rs` | lists of strings in an attribute |
+//! | `crate_path.rs` | the path of `pilothouse` in generated code |
 
-mod krate;
+mod crate_path;
 mod resource;
 mod schema;
 mod shape;
@@ -12,9 +50,9 @@ mod strings;
 
 /// Makes a struct with `metadata`, `spec` and `status` a Kubernetes kind.
 ///
-/// It writes `Object`, `Resource`, `CustomResource`, `Serialize` and `Deserialize`; derive `Clone`
-/// and `Debug` beside it. `apiVersion` and `kind` stand in no field: they are written, and on
-/// reading they are compared where present. Unknown fields are ignored.
+/// It implements `Object`, `Resource`, `CustomResource`, `Serialize` and `Deserialize`. Derive `Clone` and `Debug` beside
+/// it. The struct has no fields for `apiVersion` and `kind`: `Serialize` writes them, and `Deserialize` compares them if
+/// they are present. Unknown fields are ignored.
 ///
 /// ```ignore
 /// #[derive(Resource, Clone, Debug)]
@@ -29,19 +67,19 @@ mod strings;
 /// | attribute | meaning | default |
 /// | --- | --- | --- |
 /// | `group = ".."`, `version = ".."` | API group and version | required |
-/// | `namespaced` or `cluster` | where objects live | one is required |
+/// | `namespaced` or `cluster` | scope of the kind | one of them is required |
 /// | `kind = ".."` | the kind | the struct's name |
-/// | `plural = ".."`, `singular = ".."` | names in URLs and for kubectl | the lower-cased kind |
+/// | `plural = ".."`, `singular = ".."` | names in URLs and for kubectl | English plural of the singular; the lower-case kind |
 /// | `short_names("..")`, `categories("..")` | more names for kubectl | none |
-/// | `max_description = n` | longest description in the CRD, in characters; 0 drops them all | unlimited |
-/// | `crate = ".."` | path of `pilothouse`, where it is renamed | `::pilothouse` |
+/// | `max_description = n` | length to which descriptions in the CRD are cut, in characters; 0 removes them | unlimited |
+/// | `crate = ".."` | path of `pilothouse`, if it is renamed | `::pilothouse` |
 ///
-/// `spec` may be left out or be an `Option`; `status` may be left out.
+/// `spec` may be missing or be an `Option`. `status` may be missing.
 ///
 /// # Views
 ///
-/// A cache of a large kind of which little is needed holds views of it: a struct with `metadata` and
-/// the fields that are wanted, of any types that read them. Reading steps over everything else.
+/// A view is a struct with `metadata` and a part of another kind's fields, of any types that can read them. Reading skips
+/// all other fields. A cache of views needs less memory than a cache of whole objects.
 ///
 /// ```ignore
 /// #[derive(Resource, Deserialize, Serialize, Clone, Debug)]
@@ -58,9 +96,9 @@ mod strings;
 /// }
 /// ```
 ///
-/// It is the kind in every respect, but that its client refuses to `create` and `replace`: what
-/// the view leaves out would be lost. It has no definition of its own; `Serialize` and `Deserialize` are derived
-/// beside it. `crate = ".."` is the only other attribute.
+/// A view is a resource of the same kind, with two differences: the client refuses to `create` and `replace` it, because
+/// the fields that it leaves out would be lost, and it has no definition of its own. Derive `Serialize` and `Deserialize`
+/// beside it. The only other attribute of a view is `crate = ".."`.
 #[proc_macro_derive(Resource, attributes(resource))]
 pub fn resource(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     run(input, resource::expand)
@@ -68,24 +106,24 @@ pub fn resource(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
 
 /// Describes a struct or enum of a spec or status to Kubernetes.
 ///
-/// Names, defaults and tags are read from serde's attributes, descriptions from doc comments.
-/// What serde does not know stands in `#[schema(..)]`:
+/// The derive reads names, defaults and tags from serde's attributes, and descriptions from doc comments. Write everything
+/// else into `#[schema(..)]`:
 ///
 /// | attribute | on | meaning |
 /// | --- | --- | --- |
 /// | `minimum`, `maximum`, `exclusive_minimum`, `exclusive_maximum`, `multiple_of` | numbers | bounds |
 /// | `min_length`, `max_length`, `pattern`, `format` | strings | bounds |
-/// | `values("a", "b")` | strings | the only values |
+/// | `values("a", "b")` | strings | the only allowed values |
 /// | `min_items`, `max_items`, `unique_items` | lists | bounds; unique scalars |
-/// | `list_type = "map"`, `"set"` or `"atomic"`, `list_map_keys("name")` | lists | how appliers share the list |
-/// | `min_properties`, `max_properties`, `map_type = "atomic"` | maps | bounds; one owner for all keys |
+/// | `list_type = "map"`, `"set"` or `"atomic"`, `list_map_keys("name")` | lists | how field managers share the list |
+/// | `min_properties`, `max_properties`, `map_type = "atomic"` | maps | bounds; one field manager owns all keys |
 /// | `rule("cel", "message", reason = "..", field_path = "..", optional_old_self)` | fields and types | a CEL rule |
 /// | `column = "Ready"` or `column(name = "Ready", type = "..", format = "..", priority = 1, description = "..")` | scalars | a column of `kubectl get` |
-/// | `scale = "spec"`, `"status"` or `"selector"` | scalars | what `kubectl scale` reads and writes |
-/// | `preserve_unknown_fields`, `embedded_resource`, `int_or_string`, `nullable` | fields | as Kubernetes defines them |
+/// | `scale = "spec"`, `"status"` or `"selector"` | scalars | the field that `kubectl scale` reads and writes |
+/// | `preserve_unknown_fields`, `embedded_resource`, `int_or_string`, `nullable` | fields | the Kubernetes extension of this name |
 /// | `example = ..` | fields | an example |
-/// | `with = "Type"` | fields | described as another type is |
-/// | `crate = ".."` | types | path of `pilothouse`, where it is renamed |
+/// | `with = "Type"` | fields | describes the field as `Type` |
+/// | `crate = ".."` | types | path of `pilothouse`, if it is renamed |
 #[proc_macro_derive(Schema, attributes(schema, schemars, serde))]
 pub fn schema(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     run(input, schema::expand)

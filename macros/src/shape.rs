@@ -1,6 +1,6 @@
 use syn::{GenericArgument, PathArguments, Type};
 
-/// What a Rust type is for JSON, as far as its spelling tells.
+/// The JSON form of a Rust type, as far as the name of the type shows it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Shape {
     /// An integer of the Rust type `name`, between the two bounds.
@@ -15,12 +15,12 @@ pub(crate) enum Shape {
     List(Box<Shape>),
     Set(Box<Shape>),
     Map,
-    /// A type of which the spelling says nothing.
+    /// A type whose name does not show its form.
     Unknown,
 }
 
 impl Shape {
-    /// The shape of `ty`, behind `Option`, `Box`, `Arc` and `Rc`.
+    /// The shape of `ty`, or of the type in it if it is an `Option`, `Box`, `Arc`, `Rc` or `Cow`.
     pub(crate) fn of(ty: &Type) -> Self {
         let ty = transparent(ty);
         let Some((name, arguments)) = named(ty) else {
@@ -52,7 +52,7 @@ impl Shape {
         }
     }
 
-    /// The field's kind in words, for errors.
+    /// The shape in words, for errors: "this field is …".
     pub(crate) fn describe(&self) -> &'static str {
         match self {
             Self::Integer { .. } => "an integer",
@@ -66,7 +66,7 @@ impl Shape {
         }
     }
 
-    /// The JSON type; `None` where the spelling does not tell.
+    /// The JSON type; `None` if the name of the type does not show it.
     pub(crate) fn json_type(&self) -> Option<&'static str> {
         Some(match self {
             Self::Integer { .. } => "integer",
@@ -88,7 +88,7 @@ fn integer(name: &str, min: impl Into<i128>, max: impl Into<i128>) -> Shape {
     }
 }
 
-/// Last segment and type arguments of a path type.
+/// Last segment and type arguments of a path; `None` if `ty` is not a path.
 pub(crate) fn named(ty: &Type) -> Option<(String, Vec<&Type>)> {
     let Type::Path(path) = ty else { return None };
     let segment = path.path.segments.last()?;
@@ -106,7 +106,7 @@ pub(crate) fn named(ty: &Type) -> Option<(String, Vec<&Type>)> {
     Some((segment.ident.to_string(), arguments))
 }
 
-/// `T` of `Option<T>`.
+/// The `T` of an `Option<T>`; `None` for other types.
 pub(crate) fn optional(ty: &Type) -> Option<&Type> {
     match named(plain(ty)) {
         Some((name, arguments)) if name == "Option" => arguments.first().copied(),
@@ -114,7 +114,7 @@ pub(crate) fn optional(ty: &Type) -> Option<&Type> {
     }
 }
 
-/// Without the invisible groups and parentheses that macros leave.
+/// Removes the invisible groups and the parentheses that macros leave around a type.
 fn plain(ty: &Type) -> &Type {
     match ty {
         Type::Group(group) => plain(&group.elem),
@@ -136,7 +136,7 @@ fn transparent(ty: &Type) -> &Type {
     }
 }
 
-/// Whether `ident`, or `Self`, stands anywhere within `ty`.
+/// Whether `ty` contains the type `ident` or `Self`.
 pub(crate) fn mentions(ty: &Type, ident: &syn::Ident) -> bool {
     let Type::Path(path) = plain(ty) else {
         return false;
@@ -151,19 +151,19 @@ pub(crate) fn mentions(ty: &Type, ident: &syn::Ident) -> bool {
         })
 }
 
-/// Why a type that stands anywhere within `ty` cannot be described to Kubernetes, and where.
+/// Refuses `ty` if it is, or contains, a type that no Kubernetes schema describes. The error points at that type.
 pub(crate) fn refuse(ty: &Type) -> darling::Result<()> {
     let error = |text: &str| Err(darling::Error::custom(text).with_span(ty));
     match plain(ty) {
         Type::Tuple(tuple) if tuple.elems.is_empty() => {
-            error("`()` has no value that Kubernetes can keep: remove the field")
+            error("`()` has no value that Kubernetes can store: remove the field")
         }
         Type::Tuple(_) => error(
-            "a tuple is a list of mixed types, which Kubernetes schemas cannot describe: write a struct with named fields",
+            "a tuple is a list of mixed types, which a Kubernetes schema cannot describe: write a struct with named fields",
         ),
-        Type::Reference(_) => {
-            error("a borrowed field cannot be read from the API: use an owned type")
-        }
+        Type::Reference(_) => error(
+            "the API server's response cannot be read into a borrowed field: use an owned type",
+        ),
         Type::Array(array) => refuse(&array.elem),
         path @ Type::Path(_) => {
             let Some((name, arguments)) = named(path) else {

@@ -1,7 +1,7 @@
 use darling::{Error, FromMeta, Result, ast::NestedMeta};
 use syn::{Lit, LitStr};
 
-/// `name("a", "b")`, or `name = "a"` for one.
+/// A list of strings in an attribute: `name("a", "b")`, or `name = "a"` for a single one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Strings(pub(crate) Vec<LitStr>);
 
@@ -20,7 +20,7 @@ impl FromMeta for Strings {
     }
 }
 
-/// One string literal of an attribute's list.
+/// The string literal that is an item of an attribute's list.
 pub(crate) fn string(item: &NestedMeta) -> Result<LitStr> {
     match item {
         NestedMeta::Lit(Lit::Str(text)) => Ok(text.clone()),

@@ -1,4 +1,4 @@
-//! Serves a sandbox over HTTPS until Ctrl-C and writes a kubeconfig for it.
+//! Serves a sandbox over HTTPS until Ctrl-C, and writes a kubeconfig for it.
 //!
 //! `cargo run -p pilothouse-sandbox --example serve -- [address] [kubeconfig]`
 
@@ -22,7 +22,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let sandbox = Sandbox::builder().simulator(true).build()?;
     let server = sandbox.serve_https(addr).await?;
     tokio::fs::write(&path, sandbox.kubeconfig(&server)).await?;
-    println!("https://{} is served; try", server.addr());
+    println!("Serving https://{}. Try:", server.addr());
     println!("kubectl --kubeconfig {} get namespaces", path.display());
     tokio::signal::ctrl_c().await?;
     sandbox.shutdown().await;

@@ -1,6 +1,6 @@
-//! The one source of time, randomness and names.
+//! The only source of time, randomness and names.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -8,9 +8,9 @@ use tokio::time::Instant;
 
 /// Time and randomness of one sandbox.
 ///
-/// Time starts at an epoch and goes on with tokio's clock, so a paused clock stops it too. Everything random (UIDs, name
-/// suffixes, addresses) comes from one seeded generator: two sandboxes with the same seed and epoch that see the same requests
-/// in the same order answer the same.
+/// Time starts at an epoch and follows tokio's clock, so a paused clock stops it too. Everything random (UIDs, name
+/// suffixes, addresses) comes from one seeded generator: two sandboxes with the same seed and epoch that get the same
+/// requests in the same order return the same responses.
 pub(crate) struct Clock {
     epoch: Timestamp,
     started: Instant,
@@ -35,12 +35,12 @@ impl Clock {
         self.epoch.saturating_add(elapsed).unwrap_or(Timestamp::MAX)
     }
 
-    /// Now as `metav1.Time` writes it: `2026-01-01T00:00:00Z`.
+    /// The current time as `metav1.Time` writes it: `2026-01-01T00:00:00Z`.
     pub(crate) fn timestamp(&self) -> String {
         seconds(self.now())
     }
 
-    /// `after` from now as `metav1.Time` writes it.
+    /// The time `after` from now as `metav1.Time` writes it.
     pub(crate) fn timestamp_in(&self, after: Duration) -> String {
         seconds(self.after(after))
     }
@@ -55,7 +55,7 @@ impl Clock {
         parts.join("-")
     }
 
-    /// The five letters that `generateName` gets appended.
+    /// The five letters that the server appends to `generateName`.
     pub(crate) fn suffix(&self) -> String {
         self.with_random(|random| {
             (0..5)
@@ -65,7 +65,7 @@ impl Clock {
         })
     }
 
-    /// Bytes that nobody can guess who does not know the seed.
+    /// Bytes that cannot be guessed without the seed.
     pub(crate) fn bytes<const N: usize>(&self) -> [u8; N] {
         let mut bytes = [0; N];
         self.with_random(|random| random.fill(&mut bytes));
@@ -78,13 +78,13 @@ impl Clock {
         self.now().saturating_add(after).unwrap_or(Timestamp::MAX)
     }
 
-    /// A number below `end`, which is at least 1.
+    /// A random number below `end`. `end` must be at least 1.
     pub(crate) fn below(&self, end: u64) -> u64 {
         self.with_random(|random| random.u64(..end.max(1)))
     }
 
     fn with_random<T>(&self, take: impl FnOnce(&mut fastrand::Rng) -> T) -> T {
-        take(&mut self.random.lock().unwrap_or_else(PoisonError::into_inner))
+        take(&mut self.random.lock())
     }
 }
 

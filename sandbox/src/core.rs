@@ -1,16 +1,17 @@
-//! What all parts of one sandbox share.
+//! The state that all parts of one sandbox share.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
+use parking_lot::RwLock;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::auth::Tokens;
-use crate::authorization::Mode;
+use crate::authentication::{Tokens, User};
+use crate::authorization::{self, Action, Decision, Mode};
 use crate::clock::Clock;
 use crate::fault::Faults;
 use crate::pods::Containers;
-use crate::record::Log;
+use crate::record::RequestLog;
 use crate::registry::Registry;
 use crate::stack::{Stack, Stacked};
 use crate::store::Store;
@@ -22,13 +23,13 @@ pub(crate) struct Core {
     pub(crate) tokens: Tokens,
     pub(crate) authorization: Mode,
     pub(crate) faults: Faults,
-    pub(crate) log: Log,
+    pub(crate) log: RequestLog,
     pub(crate) containers: Containers,
-    /// Whether CBOR is served.
+    /// Whether the server offers CBOR.
     pub(crate) cbor: bool,
-    /// What tasks are polled in.
+    /// The stack in which tasks are polled.
     pub(crate) stack: Arc<Stack>,
-    /// Owns every task; they end when `cancel` is cancelled.
+    /// Owns every task. The tasks end when `cancel` is cancelled.
     pub(crate) tasks: TaskTracker,
     pub(crate) cancel: CancellationToken,
     registry: RwLock<Arc<Registry>>,
@@ -39,7 +40,7 @@ impl Core {
         clock: Clock,
         store: Arc<Store>,
         (tokens, authorization): (Tokens, Mode),
-        log: Log,
+        log: RequestLog,
         cbor: bool,
         registry: Registry,
     ) -> Arc<Self> {
@@ -62,27 +63,26 @@ impl Core {
         })
     }
 
-    /// The kinds served now.
+    /// The kinds that are served now.
     pub(crate) fn registry(&self) -> Arc<Registry> {
-        self.registry
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.registry.read().clone()
     }
 
-    /// Serves other kinds from now on.
+    /// Replaces the served kinds.
     pub(crate) fn serve(&self, registry: Registry) {
-        *self
-            .registry
-            .write()
-            .unwrap_or_else(PoisonError::into_inner) = Arc::new(registry);
+        *self.registry.write() = Arc::new(registry);
+    }
+
+    /// Decides whether `user` may do `action`.
+    pub(crate) fn decide(&self, user: &User, action: &Action) -> Decision {
+        authorization::decide(self.authorization, &self.store, user, action)
     }
 
     /// Runs a task until the sandbox ends.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let cancel = self.cancel.clone();
         let task = async move {
-            // Dropping the task is safe: what it holds is inside the sandbox that ends with it.
+            // Dropping the task is safe: it owns only state of the sandbox, which ends with it.
             cancel.run_until_cancelled(task).await;
         };
         self.tasks.spawn(Stacked::new(self.stack.clone(), task));

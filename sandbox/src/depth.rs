@@ -1,14 +1,14 @@
-//! How deep values may be nested.
+//! Limits of nesting.
 
 use serde_json::Value;
 
-/// Levels that a value may have. As in Go's `encoding/json`, and in apimachinery's reader of CBOR.
+/// The most levels of a value, as in Go's `encoding/json` and in apimachinery's CBOR decoder.
 pub(crate) const LIMIT: usize = 10_000;
 
-/// Levels that a walk over a value bears in any stack. Deeper values need a [`large`](crate::stack::large) one.
+/// The levels that fit any stack. Deeper values need a [`large`](crate::stack::large) one.
 pub(crate) const USUAL: usize = 64;
 
-/// Whether a value has no more than `levels` levels; a scalar has none.
+/// Whether a value has at most `levels` levels. A scalar has none.
 pub(crate) fn within(value: &Value, levels: usize) -> bool {
     match value {
         Value::Array(items) => levels > 0 && items.iter().all(|item| within(item, levels - 1)),
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_brackets_outside_of_strings_are_levels() {
+    fn only_brackets_outside_strings_count_as_levels() {
         for (text, levels) in [
             ("1", 0),
             ("[]", 1),

@@ -1,59 +1,162 @@
 //! A Kubernetes API server in one process, for development and tests.
 //!
-//! [`Sandbox`] is reached over HTTPS on loopback, by kubectl for one, or in memory, by a client on the same runtime; there its time
-//! is tokio's, so a paused clock stops the server too. It keeps its objects in memory and follows the rules of a real API server:
-//! resource versions, watches, optimistic concurrency, server-side apply, finalizers, CustomResourceDefinitions. What it does not
-//! cover is answered 501 with the name of what is missing, never by an approximation.
+//! A [`Sandbox`] is a library, not a binary: it needs no etcd and no download, and keeps its
+//! objects in memory. Clients reach it in two ways:
 //!
-//! It runs no admission plug-ins but the life cycle of namespaces, no authorisation (everybody who has a token may do everything) and
-//! no controllers but those that belong to the API itself.
+//! - in memory with [`Sandbox::connect`], from a client on the same runtime. Time is tokio's, so a paused clock stops the
+//!   server too, and with a [seed](Builder::seed) two runs give the same names, UIDs and times;
+//! - over HTTPS with [`Sandbox::serve_https`] and [`Sandbox::kubeconfig`], from kubectl or any other client.
+//!
+//! It follows the rules of a real API server: resource versions, watches, optimistic concurrency, server-side apply,
+//! finalizers, CustomResourceDefinitions, and the texts of its errors. It never approximates: a part of Kubernetes that
+//! it does not have is answered 501 with the name of that part.
 //!
 //! ```
-//! # use pilothouse_sandbox::{Answer, RequestMatcher, Sandbox};
+//! use http_body_util::{BodyExt, Empty};
+//! use hyper::body::Bytes;
+//! use hyper_util::rt::TokioIo;
+//! use pilothouse_sandbox::{Answer, RequestMatcher, Sandbox};
+//!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let sandbox = Sandbox::builder().seed(1).build()?;
-//! let pipe = sandbox.connect(); // for an HTTP/1.1 or HTTP/2 client
-//! sandbox.faults().answer(RequestMatcher::any().verb("list"), Answer::status(503, "ServiceUnavailable"), 1);
-//! # drop(pipe);
+//!
+//! // The first list of namespaces fails.
+//! let lists = RequestMatcher::any().verb("list").resource("namespaces");
+//! sandbox.faults().answer(lists, Answer::status(503, "ServiceUnavailable"), 1);
+//!
+//! // Any HTTP client will do. A request in memory needs no token.
+//! let io = TokioIo::new(sandbox.connect());
+//! let (mut client, connection) = hyper::client::conn::http1::handshake(io).await?;
+//! tokio::spawn(connection);
+//! for expected in [503, 200] {
+//!     let request = hyper::Request::get("/api/v1/namespaces")
+//!         .header("host", "sandbox")
+//!         .body(Empty::<Bytes>::new())?;
+//!     let response = client.send_request(request).await?;
+//!     assert_eq!(response.status(), expected);
+//!     response.into_body().collect().await?;
+//! }
+//!
+//! // The sandbox records what clients ask for.
+//! assert_eq!(sandbox.requests().len(), 2);
+//! assert_eq!(sandbox.requests()[0].verb, "list");
 //! sandbox.shutdown().await;
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! # What it serves
+//!
+//! | API | kinds |
+//! | --- | --- |
+//! | core/v1 | ConfigMap, Event, Namespace, Node, PersistentVolumeClaim, Pod, ReplicationController, Secret, Service, ServiceAccount |
+//! | apps/v1 | ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet |
+//! | batch/v1 | CronJob, Job |
+//! | coordination.k8s.io/v1 | Lease |
+//! | events.k8s.io/v1 | Event |
+//! | policy/v1 | PodDisruptionBudget |
+//! | rbac.authorization.k8s.io/v1 | ClusterRole, ClusterRoleBinding, Role, RoleBinding |
+//! | apiextensions.k8s.io/v1 | CustomResourceDefinition, with structural schemas, CEL rules, several versions, `status` and `scale` |
+//! | authentication.k8s.io/v1, authorization.k8s.io/v1 | token reviews and access reviews |
+//!
+//! The subresources are `status`, `scale`, `binding`, `eviction`, `ephemeralcontainers`, `resize`, `token`, `finalize`, and
+//! `log`, `exec`, `attach` and `portforward` of simulated Pods. Patches are JSON patch, merge patch, strategic merge patch and
+//! server-side apply. Responses are JSON, CBOR, tables or metadata only; discovery and OpenAPI (versions 2 and 3) are complete.
+//!
+//! # What it does not have
+//!
+//! - A request that needs one of these is answered 501: request bodies in protobuf, conversion of custom resources by webhook,
+//!   `selectableFields`, other subresources (such as `proxy`), the paths below `/watch`, SPDY (WebSocket works), selectors in access
+//!   reviews, other kinds of `authentication.k8s.io`, `authorization.k8s.io`, `policy` and `autoscaling`, and with RBAC
+//!   the writing of roles and bindings by a user outside `system:masters`.
+//! - Other groups are not served at all: 404.
+//! - The only admission is the life cycle of namespaces. There are no webhooks, quotas and Pod security checks.
+//! - The only controllers are those that belong to the API itself: the garbage collector, and the ones that establish
+//!   CustomResourceDefinitions and delete namespaces. Nothing runs workloads unless [`Builder::simulator`] is on. Then
+//!   Deployments, ReplicaSets and Pods run, but no StatefulSets, DaemonSets, Jobs, CronJobs and ReplicationControllers.
+//!
+//! # Authentication and authorization
+//!
+//! A request over HTTPS needs a bearer token: the administrator's, which is in the kubeconfig, one of [`Builder::token`], or one
+//! that was issued to a service account. Users can be impersonated. By default every authenticated user may do everything. With
+//! [`Builder::rbac`] the objects of `rbac.authorization.k8s.io` decide, as on a real server: the administrator and the group
+//! `system:masters` may do everything, others what their roles allow.
+//!
+//! # Faults and recording
+//!
+//! [`Sandbox::faults`] breaks what a network and a busy server break: it answers requests with errors, carries requests out and
+//! loses the responses, holds, breaks, closes and expires watches, and compacts the history. A [`RequestMatcher`] selects the
+//! requests. [`Sandbox::requests`] returns the last requests with verb, resource, user and status.
+//!
+//! # Settings
+//!
+//! The crate has no Cargo features. The [`Builder`] has these settings:
+//!
+//! | setting | default | meaning |
+//! | --- | --- | --- |
+//! | [`seed`](Builder::seed) | random | makes names, UIDs, addresses and time repeatable |
+//! | [`epoch`](Builder::epoch) | now; with a seed the beginning of 2026 | the time at which the sandbox starts |
+//! | [`token`](Builder::token) | the administrator's only | accepts a bearer token of a user |
+//! | [`rbac`](Builder::rbac) | off | lets roles and bindings decide |
+//! | [`simulator`](Builder::simulator) | off | lets Deployments, ReplicaSets and Pods run, with a node `sandbox` |
+//! | [`cbor`](Builder::cbor) | off | serves CBOR |
+//! | [`history`](Builder::history) | 16 384 | changes of each kind that are kept for watches |
+//! | [`request_log`](Builder::request_log) | 16 384 | requests that are kept for [`Sandbox::requests`] |
+//!
+//! With the simulator on, [`Sandbox::pods`] defines the programs, ports and logs of containers.
+//!
+//! # Map of the modules
+//!
+//! A module uses only modules that stand before it.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | `clock`, `depth`, `stack`, `json`, `record`, `meta`, `names` | time and randomness; nesting; JSON; recorded requests; metadata; names |
+//! | `go`, `schema`, `patch` | Go types and texts; structural schemas and CEL; patch formats |
+//! | `registry`, `builtin` | the served kinds; the built-in kinds with their defaults and validation |
+//! | `apply`, `store`, `table`, `error` | server-side apply; objects and their history; tables; the `Status` of a failure |
+//! | `authentication`, `authorization`, `fault`, `pods` | users; permissions; faults; containers |
+//! | `definitions`, `discovery`, `openapi` | CustomResourceDefinitions; the documents that describe what is served |
+//! | `core` | the state that all parts share |
+//! | `api` | the rules of the API without HTTP |
+//! | `controllers` | the controllers and the simulator |
+//! | `server` | HTTP |
+//! | `sandbox` | [`Sandbox`] and [`Builder`] |
 
 mod api;
-pub mod apply;
-mod auth;
+mod apply;
+mod authentication;
 mod authorization;
-mod builder;
-pub mod builtin;
+mod builtin;
 mod clock;
+mod controllers;
 mod core;
 mod definitions;
 mod depth;
-pub mod discovery;
+mod discovery;
+mod error;
 mod fault;
-mod feed;
-mod garbage;
 mod go;
+#[doc(hidden)]
+pub mod internals;
 mod json;
-mod namespaces;
-pub mod openapi;
-pub mod patch;
+mod meta;
+mod names;
+mod openapi;
+mod patch;
 mod pods;
 mod record;
-pub mod registry;
+mod registry;
 mod sandbox;
-pub mod schema;
+mod schema;
 mod server;
-mod simulator;
 mod stack;
 mod store;
-pub mod table;
+mod table;
 
-pub use builder::{BuildError, Builder};
 pub use fault::{Answer, Faults, RequestMatcher};
 pub use pods::{Invocation, Pods};
 pub use record::RecordedRequest;
-pub use sandbox::Sandbox;
+pub use sandbox::{BuildError, Builder, Sandbox};
 pub use server::HttpsServer;

@@ -1,14 +1,14 @@
-//! What was asked: a bounded log of requests.
+//! The log of requests, which has a limit.
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// One request that was answered; of a watch, once its stream began.
+/// One request that was answered. A watch is recorded when its stream begins.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct RecordedRequest {
-    /// Kubernetes verb: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`; for paths that are no
-    /// resource, the HTTP method in lower case.
+    /// Kubernetes verb: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`. For a path
+    /// that is not a resource, the HTTP method in lower case.
     pub verb: String,
     /// HTTP method.
     pub method: String,
@@ -16,7 +16,7 @@ pub struct RecordedRequest {
     pub path: String,
     /// Query as sent, or empty.
     pub query: String,
-    /// API group; empty for the core group and for paths that are no resource.
+    /// API group; empty for the core group and for paths that are not resources.
     pub group: String,
     /// Version of the group, or empty.
     pub version: String,
@@ -28,23 +28,23 @@ pub struct RecordedRequest {
     pub namespace: String,
     /// Name of the object, or empty.
     pub name: String,
-    /// Content type of the body, or empty. It tells the kinds of patches apart.
+    /// Content type of the body, or empty. It tells the patch formats apart.
     pub content_type: String,
     /// `User-Agent`, or empty.
     pub user_agent: String,
-    /// Name of the user, or empty if it is unknown.
+    /// Name of the user, or empty if the user is unknown.
     pub user: String,
-    /// HTTP status code of the answer.
+    /// HTTP status code of the response.
     pub status: u16,
 }
 
 /// The last requests.
-pub(crate) struct Log {
+pub(crate) struct RequestLog {
     entries: Mutex<VecDeque<RecordedRequest>>,
     limit: usize,
 }
 
-impl Log {
+impl RequestLog {
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             entries: Mutex::default(),
@@ -52,12 +52,8 @@ impl Log {
         }
     }
 
-    fn entries(&self) -> MutexGuard<'_, VecDeque<RecordedRequest>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(crate) fn push(&self, request: RecordedRequest) {
-        let mut entries = self.entries();
+        let mut entries = self.entries.lock();
         if entries.len() >= self.limit {
             entries.pop_front();
         }
@@ -65,10 +61,10 @@ impl Log {
     }
 
     pub(crate) fn all(&self) -> Vec<RecordedRequest> {
-        self.entries().iter().cloned().collect()
+        self.entries.lock().iter().cloned().collect()
     }
 
     pub(crate) fn clear(&self) {
-        self.entries().clear();
+        self.entries.lock().clear();
     }
 }

@@ -1,8 +1,8 @@
-//! Stacks for values that are nested deeply.
+//! Stacks for deeply nested values.
 //!
-//! Every walk over a value is recursive: reading, pruning, applying, writing and dropping. A real server takes 10 000
-//! levels, and Go's stacks grow. So whatever touches values runs in [`large`] once the sandbox has taken a value of more
-//! than [`USUAL`](crate::depth::USUAL) levels; until then nothing costs more.
+//! Every walk over a value is recursive: reading, pruning, applying, writing and dropping. A real server accepts 10 000
+//! levels, and Go's stacks grow. So once the sandbox has accepted a value of more than [`USUAL`](crate::depth::USUAL)
+//! levels, everything that touches values runs in [`large`]. Until then nothing costs more.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,7 +11,8 @@ use std::task::{Context, Poll};
 
 use crate::depth;
 
-/// Enough for each walk over [`LIMIT`](depth::LIMIT) levels in a debug build. It is memory only as far as it is used.
+/// Enough for each walk over [`LIMIT`](depth::LIMIT) levels in a debug build. The operating system provides only the
+/// memory that is used.
 const LARGE: usize = 1 << 30;
 
 /// Runs `work` on a large stack.
@@ -26,7 +27,8 @@ pub(crate) struct Stack {
 }
 
 impl Stack {
-    /// To be called with each text of JSON before it is read. If it is nested deeply, the caller goes on in a large stack.
+    /// Must be called with each JSON text before it is read. If the text is deeply nested, the caller continues in a
+    /// large stack.
     pub(crate) async fn prepare(&self, text: &[u8]) {
         if depth::of_text(text) > depth::USUAL {
             self.enlarge();
@@ -35,7 +37,7 @@ impl Stack {
         }
     }
 
-    /// From now on tasks are polled in a large stack.
+    /// Polls tasks in a large stack from now on.
     pub(crate) fn enlarge(&self) {
         self.is_large.store(true, Ordering::Relaxed);
     }
@@ -48,10 +50,10 @@ impl Stack {
     }
 }
 
-/// A task that is polled, and dropped, in a stack that bears what the sandbox holds.
+/// A task that is polled and dropped in a stack that is large enough for the sandbox's values.
 pub(crate) struct Stacked<F> {
     stack: Arc<Stack>,
-    /// `None` when it is being dropped.
+    /// `None` while it is being dropped.
     task: Option<Pin<Box<F>>>,
 }
 

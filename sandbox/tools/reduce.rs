@@ -1,14 +1,14 @@
-//! Reduces the OpenAPI and discovery documents of a Kubernetes release to what the sandbox embeds.
+//! Reduces the OpenAPI and discovery documents of a Kubernetes release to the data that the sandbox embeds.
 //!
 //! ```text
 //! go mod download -json k8s.io/kubernetes@v1.36.3       # prints "Dir"
 //! cargo run -p pilothouse-sandbox --example reduce -- <Dir> v1.36.3
 //! ```
 //!
-//! It reads `api/discovery/*.json` and `api/openapi-spec/v3/*.json` below `<Dir>`, follows every
-//! reference from the kinds the sandbox serves, drops all prose and all defaults that only restate Go's zero value,
-//! and writes two files into `sandbox/src/builtin/data/`: `resources.json` (names, verbs, subresources; read when a
-//! sandbox starts) and `definitions.json.gz` (types; inflated when first needed). Both name the module version.
+//! It reads `api/discovery/*.json` and `api/openapi-spec/v3/*.json` below `<Dir>` and follows every reference from the
+//! kinds that the sandbox serves. It drops all prose and all defaults that only restate Go's zero value. It writes two
+//! files into `sandbox/src/builtin/data/`: `resources.json` (names, verbs, subresources; read when a sandbox starts)
+//! and `definitions.json.gz` (types; decompressed when first needed). Both name the module version.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-/// Group, version and plural of every resource the sandbox serves without a CRD, in the order of discovery.
+/// Group, version and plural of every resource that the sandbox serves without a CRD, in the order of discovery.
 const SERVED: &[(&str, &str, &[&str])] = &[
     (
         "",
@@ -64,10 +64,10 @@ const SERVED: &[(&str, &str, &[&str])] = &[
     ("policy", "v1", &["poddisruptionbudgets"]),
 ];
 
-/// Subresources the sandbox serves; others stay out of discovery.
+/// Subresources that the sandbox serves. Others are not in discovery.
 const SUBRESOURCES: &[&str] = &["status", "scale"];
 
-/// Definitions needed beside those of the kinds: bodies of requests and answers.
+/// Further definitions: the bodies of requests and responses.
 const EXTRA: &[&str] = &[
     "io.k8s.api.autoscaling.v1.Scale",
     "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions",
@@ -84,7 +84,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let source = format!("k8s.io/kubernetes {version}");
     let api = Path::new(directory).join("api");
-    // A definition that several documents repeat is the same in each.
+    // Definitions that several documents repeat are the same in each.
     let mut all: BTreeMap<String, Value> = BTreeMap::new();
     let mut groups: Vec<(&str, &str)> = SERVED.iter().map(|(g, v, _)| (*g, *v)).collect();
     groups.push(("autoscaling", "v1"));
@@ -206,7 +206,7 @@ fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
-/// A schema without prose, its references shortened to definition names and noted in `wanted`.
+/// A schema without prose. Its references are shortened to definition names and added to `wanted`.
 fn reduce(schema: &Value, wanted: &mut Vec<String>) -> Value {
     let Some(fields) = schema.as_object() else {
         return schema.clone();
@@ -223,7 +223,7 @@ fn reduce(schema: &Value, wanted: &mut Vec<String>) -> Value {
                     .collect();
                 short.insert(key.clone(), Value::Object(reduced));
             }
-            // Version 3 wraps a reference in `allOf` to be able to say more beside it.
+            // Version 3 wraps a reference in `allOf`, so that other keywords can stand beside it.
             "allOf" => {
                 for part in list(value) {
                     if let Value::Object(part) = reduce(part, wanted) {

@@ -17,16 +17,16 @@ import (
 	controllers "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 )
 
-// The first argument of a child: which component it is.
+// The first argument of a child names its component.
 const (
 	apiServer         = "kube-apiserver"
 	controllerManager = "kube-controller-manager"
-	// No child, but a program of its own.
+	// kubectl is not a child but a separate program.
 	kubectl = "kubectl"
 )
 
-// listenerFD is where the API server finds the socket it serves: the parent has it open before it tells anyone the
-// port, so that nobody else can take it.
+// listenerFD is the file descriptor of the API server's socket. The parent opens it before it publishes the port, so
+// that no other process can take the port.
 const listenerFD = 3
 
 func runAPIServer(args []string) error {
@@ -70,7 +70,7 @@ func runControllerManager(args []string) error {
 }
 
 func runKubectl(args []string) error {
-	// It reads the process's arguments, plugins and completions included.
+	// kubectl reads the arguments of the process, also for plugins and completions.
 	os.Args = append([]string{kubectl}, args...)
 	if err := cli.RunNoErrOutput(kubectlcmd.NewDefaultKubectlCommand()); err != nil {
 		kubectlutil.CheckErr(err)
@@ -78,8 +78,8 @@ func runKubectl(args []string) error {
 	return nil
 }
 
-// untilInputEnds is done when the parent closes this child's standard input, or is gone. A terminal's interrupt
-// reaches the whole group; only the parent acts on it, in its order.
+// untilInputEnds returns a context that is done when the parent closes this child's standard input or dies. An interrupt
+// from a terminal reaches the whole process group; only the parent acts on it and stops the children in order.
 func untilInputEnds() context.Context {
 	signal.Ignore(os.Interrupt)
 	ctx, cancel := context.WithCancel(context.Background())

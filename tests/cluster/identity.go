@@ -18,15 +18,15 @@ import (
 	"time"
 )
 
-// identity is what a client needs to be the administrator.
+// identity holds the credentials of the administrator.
 type identity struct {
 	ca         []byte
 	client     tls.Certificate
 	kubeconfig []byte
 }
 
-// writeIdentity writes everything secret into folder: a certificate authority, the server's and the administrator's
-// certificates, the key of service accounts, a token, and a kubeconfig of the administrator with both.
+// writeIdentity writes all secrets into folder: a certificate authority, the server's and the administrator's
+// certificates, the key of service accounts, a token, and a kubeconfig of the administrator with certificate and token.
 func writeIdentity(folder, server string) (identity, error) {
 	write := func(name string, data []byte) error {
 		return os.WriteFile(filepath.Join(folder, name), data, 0o600)

@@ -1,17 +1,17 @@
-// Command cluster is a control plane to test against: etcd, kube-apiserver and the controllers of
+// Command cluster is a control plane for tests: etcd, kube-apiserver and the controllers of
 // kube-controller-manager that an operator notices, from their published Go modules, in one binary.
 //
 //	cluster [--controllers=<names>] [--feature-gates=<gates>] <folder>
 //	cluster kubectl <arguments>
 //
-// It listens on loopback only, on free ports, with certificates that live as long as it does, and writes
-// <folder>/kubeconfig. When everything answers it prints one line, "ready: <folder>/kubeconfig". It ends when its
-// standard input does, on SIGTERM and on SIGINT, and takes with it whatever it has put into the folder. The names of
-// controllers are kube-controller-manager's; without them all run whose work an operator or its user sees. The gates are
+// It listens only on loopback, on free ports, with certificates for this run, and writes <folder>/kubeconfig. When all
+// components answer, it prints one line, "ready: <folder>/kubeconfig". It ends on SIGTERM, on SIGINT and when its
+// standard input ends, and removes all files that it has written into the folder. The names of controllers are those of
+// kube-controller-manager; by default all controllers run whose work an operator or its user can see. The gates are
 // those of kube-apiserver. The second form is kubectl of the same version.
 //
-// Each component is a child process, because each of them owns its process: flags, feature gates and metrics are
-// global there. A child ends with its standard input too, so none outlives a parent that was killed.
+// Each component is a child process, because flags, feature gates and metrics are global in the process of each
+// component. A child also ends when its standard input ends, so no child outlives a killed parent.
 package main
 
 import (

@@ -21,13 +21,13 @@ import (
 )
 
 const (
-	// How long everything may take to answer.
+	// The time limit until all components answer.
 	startPatience = 3 * time.Minute
-	// How long a child may take to end before it is killed.
+	// The time after which a child that does not end is killed.
 	endPatience = 3 * time.Second
 )
 
-// The controllers whose work an operator or its user sees.
+// The controllers whose work an operator or its user can see.
 const watchedControllers = "garbage-collector-controller,namespace-controller,serviceaccount-controller," +
 	"serviceaccount-token-controller,root-ca-certificate-publisher-controller," +
 	"deployment-controller,replicaset-controller,statefulset-controller,daemonset-controller,job-controller," +
@@ -99,7 +99,7 @@ func supervise(folder, controllers, gates string) (err error) {
 		return err
 	}
 	defer api.end()
-	// Its children hold the socket now; a connection must not wait in the parent's copy for nobody.
+	// The children hold the socket now. Close the parent's copy, so that no connection waits there unanswered.
 	file.Close()
 	socket.Close()
 	if err := untilReady(server, identity, "/readyz", api, ended, signals); err != nil {
@@ -121,7 +121,7 @@ func supervise(folder, controllers, gates string) (err error) {
 	}
 	defer manager.end()
 	if strings.Contains(controllers, "serviceaccount-controller") {
-		// A controller's first visible work, without which no Pod is admitted.
+		// The default service account is the first visible work of a controller. Without it no Pod is admitted.
 		account := "/api/v1/namespaces/default/serviceaccounts/default"
 		if err := untilReady(server, identity, account, manager, ended, signals); err != nil {
 			return err
@@ -155,10 +155,10 @@ func startEtcd(folder string) (*embed.Etcd, error) {
 	config.ListenPeerUrls = []url.URL{anyPort}
 	config.AdvertisePeerUrls = []url.URL{anyPort}
 	config.InitialCluster = config.InitialClusterFromName(config.Name)
-	// Its ending looks to it like an error; what matters is returned.
+	// etcd logs its normal end as an error. Real errors are returned.
 	config.LogLevel = "panic"
 	config.EnableGRPCGateway = false
-	// Nothing here has to outlive the process.
+	// No data has to survive the process.
 	config.UnsafeNoFsync = true
 	store, err := embed.StartEtcd(config)
 	if err != nil {
@@ -171,11 +171,11 @@ func startEtcd(folder string) (*embed.Etcd, error) {
 		return nil, err
 	case <-time.After(startPatience):
 		store.Close()
-		return nil, errors.New("not ready in time")
+		return nil, errors.New("etcd was not ready in time")
 	}
 }
 
-// untilReady asks for path until it is answered with 200.
+// untilReady requests path until the server answers with 200.
 func untilReady(server string, admin identity, path string, child *child, ended <-chan struct{}, signals <-chan os.Signal) error {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(admin.ca)
@@ -254,7 +254,7 @@ func (c *child) end() {
 	}
 }
 
-// failure tells why a child that should run does not, with the end of its log.
+// failure returns the reason why a child does not run, with the end of its log.
 func (c *child) failure() error {
 	const shown = 4096
 	log, _ := os.ReadFile(c.log)
@@ -269,7 +269,7 @@ func (c *child) failure() error {
 	}
 }
 
-// waitForEnd returns when nothing more can come from input.
+// waitForEnd returns when input has ended.
 func waitForEnd(input io.Reader) {
 	io.Copy(io.Discard, input)
 }

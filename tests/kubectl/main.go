@@ -1,5 +1,5 @@
-// Command kubectl is the published kubectl, built from its own Go module: the newest client that
-// the sandbox is tested with, from nowhere but the Go module proxy.
+// Command kubectl is the published kubectl, built from its own Go module. It is the newest client
+// with which the sandbox is tested, and comes only from the Go module proxy.
 package main
 
 import (

@@ -1,5 +1,7 @@
 //! End-to-end suites over the framework and the sandbox, and the tools they need.
 
+mod attributes;
+pub mod interface;
 pub mod layers;
 pub mod real;
 pub mod soak;

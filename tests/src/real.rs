@@ -1,4 +1,4 @@
-//! A real API server for tests: one given by its kubeconfig, or one of our own for the time of the test.
+//! A real API server for tests: a given cluster, or our own server for the duration of the test.
 
 use std::{
     env,
@@ -10,12 +10,12 @@ use std::{
 
 use tempfile::TempDir;
 
-/// A kubeconfig of any cluster.
+/// The variable with the kubeconfig of any cluster.
 const KUBECONFIG: &str = "PILOTHOUSE_CLUSTER";
-/// The program that `tests/cluster/build` makes.
+/// The variable with the program that `tests/cluster/build` builds.
 const BINARY: &str = "PILOTHOUSE_CLUSTER_BINARY";
 
-/// A real API server. When it is our own it ends with this value, and removes what it has written.
+/// A real API server. If it is our own, it ends when this is dropped, and removes its files.
 pub struct RealServer {
     kubeconfig: PathBuf,
     own: Option<Own>,
@@ -35,12 +35,12 @@ impl Drop for Own {
 }
 
 impl RealServer {
-    /// The server that the environment names; `arguments` are those of `tests/cluster`, without effect on a cluster
-    /// that is given. Where there is none, a line says that it was skipped, past the harness that swallows what a
-    /// passing test prints.
+    /// Returns the server that the environment names. `arguments` are those of `tests/cluster`; they do not affect a given
+    /// cluster. If the environment names none, this prints that the test was skipped, bypassing the test harness, which
+    /// swallows the output of passing tests.
     ///
     /// # Panics
-    /// When the server does not start.
+    /// If the server does not start.
     pub fn from_environment(arguments: &[&str]) -> Option<Self> {
         if let Some(kubeconfig) = set(KUBECONFIG) {
             let kubeconfig = kubeconfig.into();
@@ -85,12 +85,12 @@ impl RealServer {
         }
     }
 
-    /// The administrator's kubeconfig.
+    /// Returns the administrator's kubeconfig.
     pub fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
     }
 
-    /// Whether it was started for this test: then its version and settings are those of `tests/cluster`.
+    /// Whether the server was started for this test. Then its version and settings are those of `tests/cluster`.
     pub fn is_own(&self) -> bool {
         self.own.is_some()
     }

@@ -1,4 +1,5 @@
-//! The operator of the soak: a kind that owns ConfigMaps, shared by its program and by the test that judges the result.
+//! The operator of the soak test: a kind that owns ConfigMaps. The operator's program and the test that checks the
+//! result share it.
 
 use pilothouse::prelude::*;
 
@@ -8,22 +9,22 @@ use pilothouse::prelude::*;
 pub struct Bundle {
     /// Name, labels and the rest.
     pub metadata: ObjectMeta,
-    /// What is wanted.
+    /// The desired state.
     pub spec: BundleSpec,
-    /// What is there.
+    /// The observed state.
     pub status: Option<BundleStatus>,
 }
 
-/// What a [`Bundle`] asks for.
+/// The desired state of a [`Bundle`].
 #[derive(Schema, Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct BundleSpec {
     /// Number of ConfigMaps.
     pub size: i32,
-    /// What each of them holds under [`TEXT`].
+    /// The value of each ConfigMap under [`TEXT`].
     pub text: String,
 }
 
-/// What a [`Bundle`] has.
+/// The observed state of a [`Bundle`].
 #[derive(Schema, Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
 pub struct BundleStatus {
@@ -33,12 +34,12 @@ pub struct BundleStatus {
     pub text: String,
 }
 
-/// The key of a ConfigMap that the operator writes.
+/// The key that the operator writes in each ConfigMap.
 pub const TEXT: &str = "text";
-/// The label of each ConfigMap that the operator makes.
+/// The label of each ConfigMap that the operator creates.
 pub const LABEL: &str = "soak.pilothouse.dev/bundle";
 
-/// The ConfigMaps that a bundle asks for.
+/// Returns the ConfigMaps of a bundle.
 pub fn children(bundle: &Bundle) -> Vec<ConfigMap> {
     let child = |number| {
         let mut map = ConfigMap::default();
@@ -75,7 +76,7 @@ impl Reconciler for BundleReconciler {
     }
 }
 
-/// The operator.
+/// Returns the operator.
 pub fn operator() -> Operator {
     Operator::new("soak").controller(BundleReconciler)
 }

@@ -1,17 +1,17 @@
-//! Bad input while an operator runs: each kind is told in one line that says what, where and what to do; nothing is
-//! lost, and the rest goes on.
-
-mod probe;
+//! Bad input while an operator runs. For each kind of bad input the operator logs one line that says what is wrong,
+//! where, and what to do. No object is lost, and the rest of the operator continues.
 
 use std::{
     fmt, io,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
 
+use crate::probe::{Probe, Seen, Widget, widget};
+use parking_lot::Mutex;
 use pilothouse::{
     client::{Api, Client, Config, PostParams},
     crd::{CustomResource, CustomResourceDefinition, install},
@@ -21,7 +21,6 @@ use pilothouse::{
     resource::{ApiResource, DynamicObject},
     testing::{Answer, Cluster, RequestMatcher, Sandbox},
 };
-use probe::{Probe, Seen, Widget, widget};
 use serde_json::{Value, json};
 use tracing::{
     Event, Level, Metadata, Subscriber,
@@ -30,9 +29,13 @@ use tracing::{
     subscriber::DefaultGuard,
 };
 
-/// What the framework says at level WARN and above, in this thread.
+/// The lines that the framework logs at level WARN and above in this thread.
 #[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<String>>>);
+struct Log {
+    lines: Arc<Mutex<Vec<String>>>,
+    /// Their fields `error`.
+    errors: Arc<Mutex<Vec<String>>>,
+}
 
 impl Log {
     fn start() -> (Self, DefaultGuard) {
@@ -42,14 +45,16 @@ impl Log {
     }
 
     fn lines(&self) -> Vec<String> {
-        self.0.lock().unwrap().clone()
+        self.lines.lock().clone()
     }
 }
 
 impl Visit for Log {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        if field.name() == "message" {
-            self.0.lock().unwrap().push(format!("{value:?}"));
+        match field.name() {
+            "message" => self.lines.lock().push(format!("{value:?}")),
+            "error" => self.errors.lock().push(format!("{value:?}")),
+            _ => {}
         }
     }
 }
@@ -70,13 +75,13 @@ impl Subscriber for Log {
     fn exit(&self, _: &span::Id) {}
 }
 
-/// A server that knows the token `t0ken`.
+/// Returns a server that accepts the token `t0ken`.
 fn empty() -> Cluster {
     let sandbox = Sandbox::builder().seed(1);
     Cluster::with(sandbox.token("operator", "t0ken", [""; 0])).unwrap()
 }
 
-/// The same with the kind installed and one widget in it.
+/// Returns the same server with the kind installed and one widget.
 async fn cluster() -> Cluster {
     let cluster = empty();
     cluster.install::<Widget>().await.unwrap();
@@ -84,7 +89,7 @@ async fn cluster() -> Cluster {
     cluster
 }
 
-/// An operator with a token, whose connections are refused while `refused` is set.
+/// Starts an operator with a token. Its connections are refused while `refused` is set.
 async fn started(cluster: &Cluster, probe: Probe, refused: &Arc<AtomicBool>) -> Running {
     let (sandbox, refused) = (cluster.sandbox().clone(), refused.clone());
     let connector = move || match refused.load(Ordering::SeqCst) {
@@ -104,7 +109,7 @@ async fn running(cluster: &Cluster, probe: Probe) -> (Running, Seen) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_refuses_the_connection_is_told_once_and_waited_for() {
+async fn a_refused_connection_is_logged_once_and_retried() {
     let (log, _guard) = Log::start();
     let cluster = cluster().await;
     let probe = Probe::idle();
@@ -124,7 +129,7 @@ async fn a_server_that_refuses_the_connection_is_told_once_and_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_expired_token_is_told_once_and_a_renewed_one_is_enough() {
+async fn an_expired_token_is_logged_once_and_a_renewed_token_works() {
     let (log, _guard) = Log::start();
     let cluster = cluster().await;
     let expired = Answer::status(401, "Unauthorized").message("Unauthorized");
@@ -145,7 +150,7 @@ async fn an_expired_token_is_told_once_and_a_renewed_one_is_enough() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_that_is_forbidden_is_told_once_with_what_allows_it() {
+async fn a_forbidden_lease_is_logged_once_with_the_missing_permission() {
     let (log, _guard) = Log::start();
     let cluster = cluster().await;
     let leases = RequestMatcher::any().resource("leases");
@@ -160,8 +165,12 @@ async fn a_lease_that_is_forbidden_is_told_once_with_what_allows_it() {
     tokio::time::sleep(Duration::from_secs(120)).await;
     assert_eq!(
         log.lines(),
+        ["cannot take part in the leader election: trying again"]
+    );
+    assert_eq!(
+        *log.errors.lock(),
         [
-            "cannot take part in the election: a Role has to allow get, create and update of leases.coordination.k8s.io there"
+            r#"get Lease default/widgets: injected fault: Forbidden: bind this identity to a Role in default with apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["get", "create", "update"]"#
         ]
     );
     cluster.faults().clear();
@@ -170,7 +179,7 @@ async fn a_lease_that_is_forbidden_is_told_once_with_what_allows_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_election_that_cannot_be_is_refused_before_anything_is_asked_of_the_server() {
+async fn an_invalid_election_is_refused_before_any_request() {
     let cluster = cluster().await;
     cluster.forget_requests();
     let named = |name: &str| ElectionSettings::new(name);
@@ -186,7 +195,7 @@ async fn an_election_that_cannot_be_is_refused_before_anything_is_asked_of_the_s
         ),
         (
             named("widgets").times(seconds(10), seconds(15), seconds(2)),
-            "the lease duration (10s) has to be longer than the renew deadline (15s): otherwise two could lead at once",
+            "the lease duration (10s) must be longer than the renew deadline (15s): otherwise two processes could lead at once",
         ),
     ];
     for (settings, expected) in table {
@@ -200,12 +209,16 @@ async fn an_election_that_cannot_be_is_refused_before_anything_is_asked_of_the_s
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_kind_without_definition_is_told_with_the_command_that_installs_it() {
+async fn a_missing_definition_is_logged_with_the_command_that_installs_it() {
     let (log, _guard) = Log::start();
     let cluster = empty();
     let (running, seen) = running(&cluster, Probe::idle()).await;
     tokio::time::sleep(Duration::from_secs(120)).await;
     let lines = log.lines();
+    // The advice of the client is not added to that of the cache.
+    let installs = lines[0].matches("install").count();
+    assert!(lines[0].starts_with("cannot list widgets.test.pilothouse.dev"));
+    assert_eq!(installs, 1, "{lines:?}");
     assert_eq!(
         lines[1..],
         ["widgets.test.pilothouse.dev is not served: run `widgets crd | kubectl apply -f -`"],
@@ -217,30 +230,30 @@ async fn a_kind_without_definition_is_told_with_the_command_that_installs_it() {
     running.stop().await;
 }
 
-/// The widgets' definition with something else in it.
+/// Returns the definition of widgets after `change`.
 fn definition(change: impl FnOnce(&mut Value)) -> CustomResourceDefinition {
     let mut definition = serde_json::to_value(Widget::crd().unwrap()).unwrap();
     change(&mut definition["spec"]);
     serde_json::from_value(definition).unwrap()
 }
 
-/// How another program's definition differs, and what is said of it.
+/// A difference in another program's definition, and the text that reports it.
 type Difference = (fn(&mut Value), &'static str);
 
 #[tokio::test(start_paused = true)]
-async fn a_definition_that_does_not_match_is_told_and_left_as_it_is() {
+async fn a_mismatching_definition_is_reported_and_not_changed() {
     let table: [Difference; 3] = [
         (
             |spec| spec["scope"] = "Cluster".into(),
-            "it is Cluster, not Namespaced, and a scope cannot be changed: delete it, and with it all its objects, or choose another kind",
+            "its scope is Cluster, not Namespaced, and a scope cannot be changed: delete the definition, which deletes all its objects, or choose another kind",
         ),
         (
             |spec| spec["names"]["kind"] = "Gadget".into(),
-            "it defines the kind Gadget, not Widget: choose another plural or group",
+            "it defines the kind Gadget, not Widget: choose another plural or another group",
         ),
         (
             |spec| spec["versions"][0]["name"] = "v2".into(),
-            "it has v2, which this program does not define: run the program that installed it, or remove the version there first",
+            "it has v2, which this program does not define: run the program that installed it, or remove the version from it first",
         ),
     ];
     for (change, difference) in table {
@@ -271,10 +284,10 @@ async fn a_definition_that_does_not_match_is_told_and_left_as_it_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_that_does_not_decode_is_told_once_with_its_path_and_the_others_go_on() {
+async fn an_undecodable_object_is_logged_once_with_its_path_and_others_are_reconciled() {
     let (log, _guard) = Log::start();
     let cluster = empty();
-    // The definition of another program: it takes words for sizes.
+    // The definition of another program, where sizes are strings.
     let other = definition(|spec| {
         let schema = &mut spec["versions"][0]["schema"]["openAPIV3Schema"];
         schema["properties"]["spec"]["properties"]["size"] =
@@ -300,7 +313,7 @@ async fn an_object_that_does_not_decode_is_told_once_with_its_path_and_the_other
     assert_eq!(
         log.lines(),
         [format!(
-            "Widget default/bad (resource version {version}) cannot be decoded: spec.size: expected i32, found a string: correct the object or the program's type, until then it is left alone"
+            "Widget default/bad (resource version {version}) cannot be decoded: spec.size: expected i32, found a string: ignored until the object or the program's type is corrected"
         )]
     );
     assert_eq!((seen.sizes("bad").len(), seen.deletions("bad")), (0, 0));
@@ -314,7 +327,7 @@ async fn an_object_that_does_not_decode_is_told_once_with_its_path_and_the_other
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reconcile_that_fails_or_panics_is_told_with_its_next_attempt_and_the_others_go_on() {
+async fn a_failed_reconcile_is_logged_with_its_next_attempt_and_others_continue() {
     let (log, _guard) = Log::start();
     let cluster = cluster().await;
     cluster.create(&widget("fails", 1)).await.unwrap();

@@ -1,10 +1,8 @@
-//! The cache over the whole stack: client, HTTP/2 and the sandbox, in memory and on the paused clock.
+//! Tests the cache over the whole stack: client, HTTP/2 and the sandbox, in memory and on the paused clock.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
+use parking_lot::Mutex;
 use pilothouse::{
     cache::{Event, InformerScope, Informers, Lister, SharedInformer},
     client::{DeleteParams, ListParams, PostParams},
@@ -30,12 +28,13 @@ fn start(cluster: &Cluster) -> Informers {
     informers
 }
 
-/// What a listener heard, as `kind of event name`.
+/// Adds a listener and returns its events as `<kind of event> <name>`.
 fn listen(informer: &SharedInformer<ConfigMap>) -> Arc<Mutex<Vec<String>>> {
-    let heard = Arc::<Mutex<Vec<String>>>::default();
-    let own = heard.clone();
+    let log = Arc::<Mutex<Vec<String>>>::default();
+    let own = log.clone();
     informer.add_listener(move |event| {
         let what = match event {
+            _ if event.entry().undecodable().is_some() => "undecodable",
             Event::Added { .. } => "added",
             Event::Updated { .. } => "updated",
             Event::Recreated { .. } => "recreated",
@@ -44,17 +43,15 @@ fn listen(informer: &SharedInformer<ConfigMap>) -> Arc<Mutex<Vec<String>>> {
                 ..
             } => "deleted",
             Event::Deleted { .. } => "vanished",
-            _ => "undecodable",
+            Event::Resync { .. } => "resync",
         };
-        own.lock()
-            .unwrap()
-            .push(format!("{what} {}", event.key().name()));
+        own.lock().push(format!("{what} {}", event.key().name()));
     });
-    heard
+    log
 }
 
-fn take(heard: &Mutex<Vec<String>>) -> Vec<String> {
-    std::mem::take(&mut heard.lock().unwrap())
+fn take(log: &Mutex<Vec<String>>) -> Vec<String> {
+    std::mem::take(&mut log.lock())
 }
 
 fn cached(lister: &Lister<ConfigMap>) -> BTreeMap<ObjectKey, Option<String>> {
@@ -93,17 +90,17 @@ fn verbs(cluster: &Cluster) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_missed_when_the_connection_breaks() {
+async fn no_event_is_missed_when_the_connection_breaks() {
     let cluster = Cluster::start().unwrap();
     for name in ["a", "b", "c", "d"] {
         cluster.create(&config_map(name)).await.unwrap();
     }
     let informers = start(&cluster);
     let informer = informers.informer(InformerScope::all().namespace("default"));
-    let heard = listen(&informer);
+    let log = listen(&informer);
     assert!(informer.synced().await);
     cluster.settle().await;
-    take(&heard);
+    take(&log);
     cluster.forget_requests();
 
     cluster.settle().await;
@@ -111,9 +108,9 @@ async fn nothing_is_missed_when_the_connection_breaks() {
     change_everything(&cluster).await;
     cluster.settle().await;
     cluster.settle().await;
-    let told = take(&heard);
+    let received = take(&log);
     assert_eq!(
-        told,
+        received,
         ["deleted a", "updated b", "deleted c", "added c", "added e"]
     );
     assert!(verbs(&cluster).iter().all(|verb| verb == "watch"));
@@ -123,19 +120,19 @@ async fn nothing_is_missed_when_the_connection_breaks() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_missed_when_the_history_is_lost() {
+async fn no_change_is_missed_when_the_history_is_compacted() {
     let cluster = Cluster::start().unwrap();
     for name in ["a", "b", "c", "d"] {
         cluster.create(&config_map(name)).await.unwrap();
     }
     let informers = start(&cluster);
     let informer = informers.informer(InformerScope::all().namespace("default"));
-    let heard = listen(&informer);
+    let log = listen(&informer);
     assert!(informer.synced().await);
     cluster.settle().await;
-    take(&heard);
+    take(&log);
 
-    // No watch can be opened until all has happened and was forgotten.
+    // No watch can be opened until all changes have happened and the history has been compacted.
     let watches = RequestMatcher::any().verb("watch");
     let refused =
         Answer::status(429, "TooManyRequests").retry_after(std::time::Duration::from_secs(30));
@@ -146,8 +143,11 @@ async fn nothing_is_missed_when_the_history_is_lost() {
     cluster.faults().compact();
     cluster.forget_requests();
     tokio::time::sleep(std::time::Duration::from_secs(60)).await;
-    let told = take(&heard);
-    assert_eq!(told, ["updated b", "recreated c", "added e", "vanished a"]);
+    let received = take(&log);
+    assert_eq!(
+        received,
+        ["updated b", "recreated c", "added e", "vanished a"]
+    );
     assert_eq!(verbs(&cluster), ["watch", "watch"], "the list is streamed");
     assert_eq!(cached(&informer.lister()), served(&cluster).await);
     informers.shutdown().await;
@@ -155,7 +155,7 @@ async fn nothing_is_missed_when_the_history_is_lost() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_who_ask_for_the_same_cost_one_list_one_watch_and_one_copy() {
+async fn two_users_of_one_informer_share_one_list_one_watch_and_one_copy() {
     let cluster = Cluster::start().unwrap();
     cluster.create(&config_map("a")).await.unwrap();
     cluster.forget_requests();
@@ -176,7 +176,7 @@ async fn two_who_ask_for_the_same_cost_one_list_one_watch_and_one_copy() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_informer_stays_current_through_hours_of_watches_that_end() {
+async fn an_informer_stays_current_for_hours_while_watches_end() {
     let cluster = Cluster::start().unwrap();
     let informers = start(&cluster);
     let informer = informers.informer::<ConfigMap>(InformerScope::all());
@@ -201,7 +201,7 @@ async fn an_informer_stays_current_through_hours_of_watches_that_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_forbidden_kind_is_told_and_works_once_it_is_allowed() {
+async fn a_forbidden_kind_is_reported_and_works_once_it_is_allowed() {
     let cluster = Cluster::start().unwrap();
     let lists = RequestMatcher::any().verb("list").resource("configmaps");
     let forbidden = Answer::status(403, "Forbidden").message("no role gives that");
@@ -228,7 +228,7 @@ async fn a_forbidden_kind_is_told_and_works_once_it_is_allowed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deletion_in_the_background_of_a_busy_collection_is_heard() {
+async fn a_background_deletion_in_a_busy_collection_is_delivered() {
     let cluster = Cluster::start().unwrap();
     for number in 0..600 {
         cluster
@@ -251,7 +251,7 @@ async fn a_deletion_in_the_background_of_a_busy_collection_is_heard() {
     cluster.stop().await;
 }
 
-/// Writes down which ConfigMaps it was called for, and what it saw in them.
+/// Records for which ConfigMaps it was called, and their content.
 struct Seen(Arc<Mutex<Vec<String>>>);
 
 impl Reconciler for Seen {
@@ -260,13 +260,13 @@ impl Reconciler for Seen {
     async fn reconcile(&self, object: Arc<ConfigMap>, _: &Context<ConfigMap>) -> Result<Action> {
         let secret = object.data.as_ref().map_or(0, BTreeMap::len);
         let line = format!("{} {secret}", object.key());
-        self.0.lock().unwrap().push(line);
+        self.0.lock().push(line);
         Ok(Action::wait())
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_operator_reads_the_namespaces_and_keeps_of_objects_what_it_was_told() {
+async fn an_operator_watches_only_its_namespaces_and_caches_only_the_configured_form() {
     let cluster = Cluster::start().unwrap();
     let (red, green) = (cluster.in_namespace("red"), cluster.in_namespace("green"));
     for name in ["red", "green"] {
@@ -291,7 +291,7 @@ async fn an_operator_reads_the_namespaces_and_keeps_of_objects_what_it_was_told(
         .controller(Seen(seen.clone()));
     let running = cluster.run(operator).await.unwrap();
     cluster.settle().await;
-    let mut lines = std::mem::take(&mut *seen.lock().unwrap());
+    let mut lines = std::mem::take(&mut *seen.lock());
     lines.sort();
     assert_eq!(lines, ["green/a 0", "red/a 0"]);
     let reads = cluster.requests();

@@ -1,5 +1,5 @@
-//! The same story, told by an informer of client-go and by ours: the events that handlers hear are the same but for
-//! the [`DIVERGENCES`]. Both follow one sandbox over HTTPS at the same time, so that versions can be compared.
+//! Runs the same scenario with an informer of client-go and with ours, and checks that handlers receive the same events
+//! except for the [`DIVERGENCES`]. Both watch one sandbox over HTTPS at the same time, so that versions can be compared.
 //!
 //! `PILOTHOUSE_CLIENT_GO_INFORMER` names the program of `tests/kubectl/informer`.
 
@@ -8,18 +8,19 @@ use std::{
     env,
     io::Write,
     process::Stdio,
-    sync::{Arc, Mutex, MutexGuard},
+    sync::Arc,
     time::Duration,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use pilothouse::{
-    cache::{Event, InformerScope, Informers, SharedInformer},
+    cache::{Entry, Event, InformerScope, Informers, SharedInformer},
     client::{
         Api, Client, Config, DeleteParams, KubeconfigOptions, Patch, PatchParams, PostParams,
     },
     k8s::api::core::v1::{ConfigMap, Namespace},
     metrics::Metrics,
-    resource::{Object, ObjectMeta},
+    resource::ObjectMeta,
 };
 use pilothouse_sandbox::{Answer, HttpsServer, RequestMatcher, Sandbox};
 use serde::Deserialize;
@@ -34,21 +35,20 @@ use tokio_util::sync::CancellationToken;
 const PROGRAM: &str = "PILOTHOUSE_CLIENT_GO_INFORMER";
 const NAMESPACE: &str = "story";
 const SELECTOR: &str = "watched=yes";
-/// Longer than client-go ever pauses.
+/// Longer than the longest pause of client-go.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A name, its reason, and what makes client-go's chapter ours.
-type Divergence = (&'static str, &'static str, fn(&mut Chapter));
+/// The name of a difference, its reason, and a function that makes both sides of a phase equal.
+type Divergence = (&'static str, &'static str, fn(&mut Phase));
 
-/// What ours does otherwise than client-go, on purpose: its name, the reason, and what makes the two equal. Each row
-/// is needed: without it the story is told differently.
+/// The intended differences from client-go. Each row is needed: without it the two sides of the scenario differ.
 const DIVERGENCES: &[Divergence] = &[
     (
         "recreation",
-        "an object that was deleted and created anew unseen is no update of itself: who keeps something per object \
-         has to let go of it, and most forget to compare the UIDs",
-        |chapter| {
-            for line in &mut chapter.ours {
+        "an object that was deleted and created again unseen is not an update: a handler that keeps state per object \
+         must drop it, and most handlers forget to compare the UIDs",
+        |phase| {
+            for line in &mut phase.ours {
                 if line.event == "recreated" {
                     line.event = "updated".into();
                     line.recreated = true;
@@ -58,30 +58,30 @@ const DIVERGENCES: &[Divergence] = &[
     ),
     (
         "deletions come last",
-        "a list is worked on page by page as it comes, and what it does not name is known at its end",
-        |chapter| {
-            chapter
+        "our informer processes a list page by page as it arrives, and knows the missing objects only at its end",
+        |phase| {
+            phase
                 .ours
                 .sort_by_key(|line| (line.listener, !line.last_known))
         },
     ),
     (
         "unchanged objects",
-        "client-go tells an object that a list names again to handlers that asked for no resync; it is no change",
-        |chapter| {
+        "client-go delivers an unchanged object of a list again to handlers without a resync; it is not a change",
+        |phase| {
             let unchanged = |line: &Line| !line.recreated && line.old == line.version;
-            chapter
+            phase
                 .theirs
                 .retain(|line| line.event != "updated" || !unchanged(line));
         },
     ),
     (
         "broken streams",
-        "client-go takes a stream that was cut in its middle for one that it cannot decode, and lists; ours goes on \
-         where it was, so that no state is left out",
-        |chapter| {
-            if chapter.course == Course::Broken {
-                for side in [&mut chapter.ours, &mut chapter.theirs] {
+        "client-go treats a stream that was cut in its middle as undecodable, and lists; our informer continues at its \
+         position, so that it misses no state",
+        |phase| {
+            if phase.delivery == Delivery::Broken {
+                for side in [&mut phase.ours, &mut phase.theirs] {
                     *side = outcome(side);
                 }
             }
@@ -89,14 +89,14 @@ const DIVERGENCES: &[Divergence] = &[
     ),
     (
         "order of names",
-        "client-go tells a list in the order of a hash table, ours in that of the server",
-        |chapter| {
-            for side in [&mut chapter.ours, &mut chapter.theirs] {
-                // What a list tells and what happens one by one stay apart.
+        "client-go delivers a list in the order of a hash table, our informer in the order of the server",
+        |phase| {
+            for side in [&mut phase.ours, &mut phase.theirs] {
+                // Do not mix the events of a list with single changes.
                 let together = |a: &Line, b: &Line| {
                     (a.listener, a.initial, a.last_known) == (b.listener, b.initial, b.last_known)
                 };
-                if chapter.course == Course::Listed {
+                if phase.delivery == Delivery::Listed {
                     side.chunk_by_mut(together)
                         .for_each(|run| run.sort_by(|a, b| a.name.cmp(&b.name)));
                 }
@@ -105,7 +105,7 @@ const DIVERGENCES: &[Divergence] = &[
     ),
 ];
 
-/// What a handler heard.
+/// An event of a handler.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 struct Line {
     listener: usize,
@@ -138,7 +138,7 @@ impl Line {
         Self {
             listener,
             event: what.into(),
-            name: object.name().into(),
+            name: object.key().name().into(),
             version: version(object),
             old,
             initial: matches!(event, Event::Added { initial: true, .. }),
@@ -154,13 +154,13 @@ impl Line {
     }
 }
 
-/// What is left of each object in the end.
+/// Returns the last event of each object.
 fn outcome(lines: &[Line]) -> Vec<Line> {
     let mut outcome = BTreeMap::new();
     for line in lines {
         outcome.insert((line.listener, &line.name), line);
     }
-    // What came and went is in no list.
+    // No list contains an object that came and went.
     let brief = |line: &Line| {
         let mut earlier = lines
             .iter()
@@ -190,55 +190,55 @@ fn outcome(lines: &[Line]) -> Vec<Line> {
         .collect()
 }
 
-fn version(object: &ConfigMap) -> String {
+fn version(object: &Entry<ConfigMap>) -> String {
     object.resource_version().unwrap_or_default().to_owned()
 }
 
-/// How the two come to know what happened.
+/// How the two informers learn of the changes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Course {
-    /// Both are told each step.
-    Told,
-    /// Both have to list, and the states in between are lost.
+enum Delivery {
+    /// Both receive each step.
+    Watched,
+    /// Both must list, and the states in between are lost.
     Listed,
-    /// The stream broke in its middle, and the server remembers.
+    /// The stream broke in its middle, and the server still has the history.
     Broken,
 }
 
-/// A part of the story, and how both tell it.
+/// A phase of the scenario, and the events of both informers.
 #[derive(Clone)]
-struct Chapter {
+struct Phase {
     name: &'static str,
-    course: Course,
+    delivery: Delivery,
     ours: Vec<Line>,
     theirs: Vec<Line>,
 }
 
-impl Chapter {
-    /// How it is told when the divergence of that number is not allowed for.
+impl Phase {
+    /// Returns the events of both sides without applying the divergence of this number.
     fn without(&self, row: Option<usize>) -> (Vec<Line>, Vec<Line>) {
-        let mut chapter = self.clone();
-        for side in [&mut chapter.ours, &mut chapter.theirs] {
-            // Each handler hears for itself.
+        let mut phase = self.clone();
+        for side in [&mut phase.ours, &mut phase.theirs] {
+            // Compare the events of each handler separately.
             side.sort_by_key(|line| line.listener);
         }
         for (number, (_, _, allow)) in DIVERGENCES.iter().enumerate() {
             if Some(number) != row {
-                allow(&mut chapter);
+                allow(&mut phase);
             }
         }
-        (chapter.ours, chapter.theirs)
+        (phase.ours, phase.theirs)
     }
 }
 
 type Lines = Arc<Mutex<Vec<Line>>>;
 
 fn lock(lines: &Lines) -> MutexGuard<'_, Vec<Line>> {
-    lines.lock().unwrap()
+    lines.lock()
 }
 
-/// One sandbox, and both informers of it.
-struct Story {
+/// One sandbox with both informers.
+struct Comparison {
     sandbox: Sandbox,
     _server: HttpsServer,
     maps: Api<ConfigMap>,
@@ -250,10 +250,10 @@ struct Story {
     _program: Child,
     listeners: usize,
     marks: usize,
-    chapters: Vec<Chapter>,
+    phases: Vec<Phase>,
 }
 
-impl Story {
+impl Comparison {
     async fn begin(program: &str, before: &[&str]) -> Self {
         let sandbox = Sandbox::builder().seed(1).build().unwrap();
         let server = sandbox
@@ -308,7 +308,7 @@ impl Story {
                 lock(&own).push(serde_json::from_str(&line).unwrap());
             }
         });
-        let mut story = Self {
+        let mut comparison = Self {
             sandbox,
             _server: server,
             maps,
@@ -320,11 +320,11 @@ impl Story {
             _program: program,
             listeners: 0,
             marks: 0,
-            chapters: Vec::new(),
+            phases: Vec::new(),
         };
-        story.listen();
-        story.informers.start(&CancellationToken::new());
-        story
+        comparison.listen();
+        comparison.informers.start(&CancellationToken::new());
+        comparison
     }
 
     fn listen(&mut self) {
@@ -339,9 +339,9 @@ impl Story {
         self.input.write_all(b"listen\n").await.unwrap();
     }
 
-    /// Ends a chapter when both have told all of it.
-    async fn chapter(&mut self, name: &'static str, course: Course) {
-        // What is created when the first mark was heard is no part of a list that told it.
+    /// Ends a phase when both informers have delivered all of its events.
+    async fn phase(&mut self, name: &'static str, delivery: Delivery) {
+        // A list that delivered the first mark cannot contain an object that was created after that mark arrived.
         for _ in 0..2 {
             let mark = format!("mark-{}", self.marks);
             self.marks += 1;
@@ -371,15 +371,15 @@ impl Story {
             lines.retain(|line| !line.name.starts_with("mark-"));
             lines
         });
-        self.chapters.push(Chapter {
+        self.phases.push(Phase {
             name,
-            course,
+            delivery,
             ours,
             theirs,
         });
     }
 
-    /// Neither can list or watch from here on, and what was running ends as `end` says.
+    /// From here on neither informer can list or watch, and `end` ends the running watches.
     async fn cut_off(&self, answer: Answer, end: impl FnOnce(&RequestMatcher) -> usize) {
         let watching = matching("watch");
         self.wait_for_watches(&watching).await;
@@ -423,8 +423,8 @@ impl Story {
             .unwrap();
     }
 
-    /// What can happen to objects: changed, gone, gone and back, new, out of the selection and into it.
-    async fn turmoil(&self, round: &str) {
+    /// Makes all kinds of changes: update, deletion, recreation, creation, leaving and entering the selection.
+    async fn change_all(&self, round: &str) {
         let [changed, gone, back, out] =
             ["changed", "gone", "back", "out"].map(|name| format!("{name}-{round}"));
         self.patch(&changed, json!({"data": {"n": "1"}})).await;
@@ -471,7 +471,7 @@ const ROUNDS: &[&str] = &[
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn client_go_and_ours_tell_the_same_story() {
+async fn client_go_and_our_informer_deliver_the_same_events() {
     let Some(program) = env::var(PROGRAM).ok().filter(|program| !program.is_empty()) else {
         let skipped = format!("skipped: client-go informer: {PROGRAM} is not set\n");
         std::io::stderr().write_all(skipped.as_bytes()).unwrap();
@@ -483,95 +483,105 @@ async fn client_go_and_ours_tell_the_same_story() {
         .flat_map(|round| kinds.map(|kind| format!("{kind}-{round}")))
         .collect();
     let before: Vec<_> = before.iter().map(String::as_str).collect();
-    let mut story = Story::begin(&program, &before).await;
-    let sandbox = story.sandbox.clone();
+    let mut comparison = Comparison::begin(&program, &before).await;
+    let sandbox = comparison.sandbox.clone();
     let faults = sandbox.faults();
-    story.chapter("the first list", Course::Listed).await;
+    comparison.phase("the first list", Delivery::Listed).await;
 
-    story.turmoil("live").await;
-    story.chapter("a watch", Course::Told).await;
+    comparison.change_all("live").await;
+    comparison.phase("a watch", Delivery::Watched).await;
 
-    // Nothing is lost when the server remembers.
-    story.wait_for_watches(&matching("watch")).await;
+    // No event is lost while the server has the history.
+    comparison.wait_for_watches(&matching("watch")).await;
     faults.drop_watches(&matching("watch"));
-    story.turmoil("broken").await;
-    story.chapter("a watch that broke", Course::Broken).await;
-    story.wait_for_watches(&matching("watch")).await;
+    comparison.change_all("broken").await;
+    comparison
+        .phase("a watch that broke", Delivery::Broken)
+        .await;
+    comparison.wait_for_watches(&matching("watch")).await;
     faults.close_watches(&matching("watch"));
-    story.turmoil("closed").await;
-    story.chapter("a watch that ended", Course::Told).await;
+    comparison.change_all("closed").await;
+    comparison
+        .phase("a watch that ended", Delivery::Watched)
+        .await;
     let slow = Answer::status(429, "TooManyRequests").retry_after(Duration::from_secs(1));
-    story.cut_off(slow, |all| faults.close_watches(all)).await;
-    story.turmoil("slow").await;
+    comparison
+        .cut_off(slow, |all| faults.close_watches(all))
+        .await;
+    comparison.change_all("slow").await;
     faults.clear();
-    story
-        .chapter("a server that asks for time", Course::Told)
+    comparison
+        .phase("a server that asks for time", Delivery::Watched)
         .await;
 
-    // Both have to list when it does not, or says that it does not.
+    // Both must list when the server does not have the history, or says so.
     let down = || Answer::status(503, "ServiceUnavailable");
-    story
+    comparison
         .cut_off(down(), |all| faults.expire_watches(all))
         .await;
-    story.turmoil("expired").await;
+    comparison.change_all("expired").await;
     faults.clear();
-    story.chapter("a watch that expired", Course::Listed).await;
-    story.cut_off(down(), |all| faults.drop_watches(all)).await;
-    story.turmoil("compacted").await;
+    comparison
+        .phase("a watch that expired", Delivery::Listed)
+        .await;
+    comparison
+        .cut_off(down(), |all| faults.drop_watches(all))
+        .await;
+    comparison.change_all("compacted").await;
     faults.compact();
     faults.clear();
-    story
-        .chapter("a history that is gone", Course::Listed)
+    comparison
+        .phase("a history that is gone", Delivery::Listed)
         .await;
     let refused = Answer::status(500, "InternalError");
-    story
+    comparison
         .cut_off(refused, |all| faults.expire_watches(all))
         .await;
-    story.turmoil("refused").await;
+    comparison.change_all("refused").await;
     tokio::time::sleep(Duration::from_secs(2)).await;
     faults.compact();
     faults.clear();
-    story.chapter("lists that fail", Course::Listed).await;
+    comparison.phase("lists that fail", Delivery::Listed).await;
 
-    story.listen_late().await;
-    story.chapter("a late listener", Course::Listed).await;
-    story
+    comparison.listen_late().await;
+    comparison.phase("a late listener", Delivery::Listed).await;
+    comparison
         .patch("changed-live", json!({"data": {"n": "3"}}))
         .await;
-    story.delete("changed-broken").await;
-    story.chapter("two listeners", Course::Told).await;
+    comparison.delete("changed-broken").await;
+    comparison.phase("two listeners", Delivery::Watched).await;
 
-    story.informers.shutdown().await;
+    comparison.informers.shutdown().await;
     sandbox.shutdown().await;
-    compare(&story.chapters);
+    compare(&comparison.phases);
 }
 
-fn compare(chapters: &[Chapter]) {
+fn compare(phases: &[Phase]) {
     let mut wrong = String::new();
-    let told = |lines: &[Line]| {
+    let delivered = |lines: &[Line]| {
         lines
             .iter()
             .map(|line| format!("  {line:?}\n"))
             .collect::<String>()
     };
-    for chapter in chapters {
-        let (ours, theirs) = chapter.without(None);
-        assert!(!ours.is_empty(), "{}", chapter.name);
+    for phase in phases {
+        let (ours, theirs) = phase.without(None);
+        assert!(!ours.is_empty(), "{}", phase.name);
         if ours != theirs {
             wrong += &format!(
                 "{}:\n ours\n{} theirs\n{}",
-                chapter.name,
-                told(&ours),
-                told(&theirs)
+                phase.name,
+                delivered(&ours),
+                delivered(&theirs)
             );
         }
     }
     for (number, (name, _, _)) in DIVERGENCES.iter().enumerate() {
-        let needed = chapters.iter().filter(|chapter| {
-            let (ours, theirs) = chapter.without(Some(number));
+        let needed = phases.iter().filter(|phase| {
+            let (ours, theirs) = phase.without(Some(number));
             ours != theirs
         });
-        let needed: Vec<_> = needed.map(|chapter| chapter.name).collect();
+        let needed: Vec<_> = needed.map(|phase| phase.name).collect();
         println!("{name}: {needed:?}");
         if needed.is_empty() {
             wrong += &format!("`{name}` makes no difference: remove its row\n");

@@ -1,4 +1,4 @@
-//! What a controller writes: child objects and statuses, over the whole client and the sandbox, in memory.
+//! The writes of a controller: child objects and statuses, over the whole client and the sandbox, in memory.
 
 use std::{
     sync::{
@@ -18,18 +18,18 @@ use pilothouse::{
         policy::v1::PodDisruptionBudget,
     },
     k8s::jiff::Timestamp,
-    metrics::{ControllerMetrics, Metrics},
+    metrics::Metrics,
     resource::{AccessRule, Conditions, NewCondition, Object},
     testing::{Cluster, Sandbox},
 };
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-/// Keeps a page beside every Deployment and says in its status that it did.
+/// Keeps a page for every Deployment and reports it in the status.
 #[derive(Clone, Default)]
 struct Pages {
     runs: Arc<AtomicUsize>,
-    /// Written into the page.
+    /// The value in the page.
     edition: Arc<AtomicI32>,
 }
 
@@ -37,7 +37,7 @@ impl Reconciler for Pages {
     type Resource = Deployment;
 
     fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
-        // The status of a built-in kind is not a controller's of its own accord.
+        // A controller must declare the access to the status of a built-in kind.
         let status = AccessRule::of::<Deployment>(["patch"]).subresource("status");
         controller.owns::<ConfigMap>().access(status)
     }
@@ -60,7 +60,7 @@ impl Reconciler for Pages {
 
 struct Running {
     cluster: Cluster,
-    metrics: ControllerMetrics,
+    metrics: Metrics,
     cancel: CancellationToken,
 }
 
@@ -70,7 +70,7 @@ impl Running {
         Self::on(cluster, reconciler)
     }
 
-    /// A process that knows nothing of what was before.
+    /// Starts a process without any state from before.
     fn on(cluster: Cluster, reconciler: impl Reconciler) -> Self {
         let metrics = Metrics::new();
         let informers = Informers::new(cluster.client().clone(), metrics.clone());
@@ -83,13 +83,21 @@ impl Running {
             "pages",
         );
         let controller = Controller::new(reconciler);
-        let series = metrics.controller(controller.name());
         tokio::spawn(controller.run(environment, cancel.clone()));
         Self {
             cluster,
-            metrics: series,
+            metrics,
             cancel,
         }
+    }
+
+    /// The value of a series of the only controller.
+    fn metric(&self, series: &str, labels: &[(&str, &str)]) -> f64 {
+        self.metrics.value(series, labels).unwrap_or_default()
+    }
+
+    fn status_echoes(&self) -> f64 {
+        self.metric("pilothouse_controller_status_echoes_total", &[])
     }
 
     /// Changes a label of the Deployment.
@@ -102,7 +110,7 @@ impl Running {
             .unwrap();
     }
 
-    /// Verb and path of the writes that happen from now until all is at rest.
+    /// Runs `what` and returns the verb and path of all writes until nothing changes any more.
     async fn writes_after<F: Future>(&self, what: F) -> Vec<String> {
         self.cluster.forget_requests();
         what.await;
@@ -147,7 +155,7 @@ async fn with_web(pages: &Pages) -> Running {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_object_costs_one_write_for_each_thing_and_the_echoes_none() {
+async fn a_new_object_costs_one_write_per_child_and_status_and_echoes_cost_none() {
     let pages = Pages::default();
     let running = Running::start(pages.clone()).await;
     let writes = running
@@ -163,9 +171,9 @@ async fn a_new_object_costs_one_write_for_each_thing_and_the_echoes_none() {
         (owner.kind.as_str(), owner.controller),
         ("Deployment", Some(true))
     );
-    // The page's coming is a change of a child; the status' is nobody's business.
+    // The creation of the page is a change of a child. The change of the status triggers nothing.
     assert!(pages.runs.load(Ordering::SeqCst) <= 2);
-    assert_eq!(running.metrics.status_echoes.get(), 1);
+    assert_eq!(running.status_echoes(), 1.0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -182,7 +190,7 @@ async fn a_reconcile_that_changes_nothing_sends_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_restart_with_nothing_changed_sends_neither_children_nor_statuses() {
+async fn a_restart_without_changes_writes_neither_children_nor_statuses() {
     let pages = Pages::default();
     pages.edition.store(1, Ordering::SeqCst);
     let running = with_web(&pages).await;
@@ -194,25 +202,29 @@ async fn a_restart_with_nothing_changed_sends_neither_children_nor_statuses() {
     let writes = again.writes_after(async {}).await;
     assert_eq!(pages.runs.load(Ordering::SeqCst), runs + 1);
     assert!(writes.is_empty(), "{writes:?}");
-    assert_eq!(again.metrics.writes_skipped.get(), 2);
+    let skipped = again.metric(
+        "pilothouse_controller_writes_total",
+        &[("result", "skipped")],
+    );
+    assert_eq!(skipped, 2.0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_status_that_comes_back_leads_to_no_reconcile() {
+async fn the_echo_of_a_status_write_triggers_no_reconcile() {
     let pages = Pages::default();
     let running = with_web(&pages).await;
     let runs = pages.runs.load(Ordering::SeqCst);
     pages.edition.store(3, Ordering::SeqCst);
-    let echoes = running.metrics.status_echoes.get();
+    let echoes = running.status_echoes();
     let writes = running.writes_after(running.label()).await;
     assert_eq!(writes[1..], [PAGE, STATUS]);
-    // One for the label, one for the page that changed.
+    // One run for the label, one for the changed page.
     assert_eq!(pages.runs.load(Ordering::SeqCst), runs + 2);
-    assert_eq!(running.metrics.status_echoes.get(), echoes + 1);
+    assert_eq!(running.status_echoes(), echoes + 1.0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_foreign_status_is_noticed_and_put_right() {
+async fn a_status_changed_by_others_is_repaired() {
     let pages = Pages::default();
     let running = with_web(&pages).await;
     let api = running.cluster.api::<Deployment>();
@@ -231,7 +243,7 @@ async fn a_foreign_status_is_noticed_and_put_right() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_child_that_was_changed_or_deleted_by_hand_is_repaired() {
+async fn a_manually_changed_or_deleted_child_is_repaired() {
     let pages = Pages::default();
     let running = with_web(&pages).await;
     let changed = running
@@ -262,7 +274,7 @@ async fn a_child_that_was_changed_or_deleted_by_hand_is_repaired() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_write_that_fails_is_tried_again_and_says_what_it_was() {
+async fn a_failed_write_is_retried_and_its_error_names_the_write() {
     struct Wrong;
     impl Reconciler for Wrong {
         type Resource = Deployment;
@@ -291,7 +303,7 @@ async fn a_write_that_fails_is_tried_again_and_says_what_it_was() {
             );
             assert_eq!(
                 texts[1],
-                "apply ConfigMap other/x: it is not in the namespace of its owner default/web, where alone it can be owned: leave its namespace empty, or use `apply_detached`"
+                "apply ConfigMap other/x: the child is not in the namespace of its owner default/web, so no owner reference can reach it: leave the namespace empty, or apply `Child::new(..).detached()`"
             );
             assert!(
                 texts[2].starts_with("apply ConfigMap default/No: "),
@@ -300,7 +312,7 @@ async fn a_write_that_fails_is_tried_again_and_says_what_it_was() {
             );
             assert_eq!(
                 texts[3],
-                "apply Secret: `wire` does not name this kind: add `.owns::<Secret>()` there"
+                "apply Secret: `wire` does not declare this kind: add `.owns::<Secret>()` there"
             );
             Ok(Action::requeue_after(Duration::from_secs(3600)))
         }
@@ -310,18 +322,21 @@ async fn a_write_that_fails_is_tried_again_and_says_what_it_was() {
     running.cluster.settle().await;
     assert_eq!(
         (
-            running.metrics.panics.get(),
-            running.metrics.requeue_after.get()
+            running.metric("controller_runtime_reconcile_panics_total", &[]),
+            running.metric(
+                "controller_runtime_reconcile_total",
+                &[("result", "requeue_after")]
+            )
         ),
-        (0, 1)
+        (0.0, 1.0)
     );
 }
 
-/// Says in a condition twice how it goes, each time put together anew.
+/// Sets a condition twice in each reconcile, building it from scratch each time.
 #[derive(Clone, Default)]
 struct Budgets {
     seconds: Arc<AtomicI64>,
-    /// The reason that is given the second time.
+    /// The reason that it sets the second time.
     second: &'static str,
 }
 
@@ -383,7 +398,7 @@ async fn with_budget(second: &'static str) -> (Running, Vec<String>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_condition_that_stays_as_it_is_keeps_its_time_through_every_write_of_a_reconcile() {
+async fn an_unchanged_condition_keeps_its_time_through_every_write_of_a_reconcile() {
     let (running, writes) = with_budget("Second").await;
     assert_eq!(writes[1..], [BUDGET_STATUS, BUDGET_STATUS]);
     let budget: PodDisruptionBudget = running.cluster.get("web").await.unwrap().unwrap();
@@ -395,7 +410,7 @@ async fn a_condition_that_stays_as_it_is_keeps_its_time_through_every_write_of_a
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_status_that_says_the_same_again_is_sent_once_and_not_by_the_next_reconcile() {
+async fn an_unchanged_status_is_sent_once_and_not_by_the_next_reconcile() {
     let (running, writes) = with_budget("First").await;
     assert_eq!(writes[1..], [BUDGET_STATUS]);
     let label = json!({"metadata": {"labels": {"x": "y"}}});
@@ -411,9 +426,9 @@ async fn a_status_that_says_the_same_again_is_sent_once_and_not_by_the_next_reco
     assert_eq!(writes.len(), 1, "only the label: {writes:?}");
 }
 
-/// Goes back to what it was before, in one reconcile, while somebody else writes.
+/// Sets a status and reverts it in the same reconcile, while somebody else writes.
 #[tokio::test(start_paused = true)]
-async fn a_status_that_goes_back_within_a_reconcile_is_sent_after_a_conflict_too() {
+async fn a_status_that_is_reverted_within_a_reconcile_is_sent_even_after_a_conflict() {
     struct Back;
     impl Reconciler for Back {
         type Resource = Deployment;

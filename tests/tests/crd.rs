@@ -1,8 +1,6 @@
-//! What the derives make of Rust types is what an API server accepts.
+//! Checks that an API server accepts what the derives generate from Rust types.
 
-mod gallery;
-
-use gallery::{Gallery, GallerySpec};
+use crate::gallery::{Gallery, GallerySpec};
 use pilothouse::{
     crd::{CustomResource, InstallError, install, to_json},
     testing::Cluster,
@@ -22,7 +20,7 @@ fn minimal() -> Value {
 }
 
 fn errors(change: impl FnOnce(&mut Value)) -> Vec<String> {
-    let schema = pilothouse_sandbox::schema::Schema::from_json(&schema_json()).unwrap();
+    let schema = pilothouse_sandbox::internals::schema::Schema::from_json(&schema_json()).unwrap();
     let mut object = minimal();
     change(&mut object["spec"]);
     schema
@@ -34,7 +32,7 @@ fn errors(change: impl FnOnce(&mut Value)) -> Vec<String> {
 
 #[test]
 fn a_generated_schema_is_structural() {
-    let schema = pilothouse_sandbox::schema::Schema::from_json(&schema_json());
+    let schema = pilothouse_sandbox::internals::schema::Schema::from_json(&schema_json());
     let errors: Vec<String> = schema
         .err()
         .iter()
@@ -46,7 +44,7 @@ fn a_generated_schema_is_structural() {
 
 #[test]
 fn the_server_fills_in_serdes_defaults() {
-    let schema = pilothouse_sandbox::schema::Schema::from_json(&schema_json()).unwrap();
+    let schema = pilothouse_sandbox::internals::schema::Schema::from_json(&schema_json()).unwrap();
     let mut object = minimal();
     schema.apply_defaults(&mut object);
     assert_eq!(object["spec"]["replicas"], 1);
@@ -54,7 +52,7 @@ fn the_server_fills_in_serdes_defaults() {
 }
 
 #[test]
-fn what_serde_writes_passes_the_schema() {
+fn values_that_serde_writes_pass_the_schema() {
     let spec = json!({
         "share": 0.5, "mode": "very-careful", "flattened": "x", "word": "abc",
         "target": {"pod": {"name": "p"}}, "action": {"type": "Delete", "reason": "old"},
@@ -79,7 +77,7 @@ fn what_serde_writes_passes_the_schema() {
 }
 
 #[test]
-fn what_serde_would_not_read_is_refused_by_the_schema() {
+fn the_schema_refuses_values_that_serde_cannot_read() {
     for (change, field) in [
         (json!({"replicas": -1}), "spec.replicas"),
         (json!({"replicas": 101}), "spec.replicas"),
@@ -126,7 +124,7 @@ async fn an_installed_kind_is_served() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_definition_of_another_scope_is_not_overwritten() {
+async fn a_definition_with_another_scope_is_not_overwritten() {
     let cluster = Cluster::start().unwrap();
     let mut other = Gallery::crd().unwrap();
     other.spec.scope = "Cluster".into();
@@ -138,7 +136,7 @@ async fn a_definition_of_another_scope_is_not_overwritten() {
     assert!(
         error
             .to_string()
-            .contains("it is Cluster, not Namespaced, and a scope cannot be changed"),
+            .contains("its scope is Cluster, not Namespaced, and a scope cannot be changed"),
         "{error}"
     );
 }

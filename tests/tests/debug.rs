@@ -1,6 +1,4 @@
-//! The operator's page for people: what it shows of each key, and what a browser makes of it.
-
-mod probe;
+//! The operator's debug page: its data about each key, and how a browser shows it.
 
 use std::{
     collections::BTreeMap,
@@ -12,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use crate::probe::{Widget, widget};
 use pilothouse::{
     controller::annotations::PAUSED,
     k8s::api::core::v1::ConfigMap,
@@ -21,10 +20,9 @@ use pilothouse::{
     server::Address,
     testing::{Cluster, RequestMatcher},
 };
-use probe::{Widget, widget};
 use serde_json::{Value, json};
 
-/// What no ConfigMap with text in it can be read as.
+/// A type into which a ConfigMap with text cannot be decoded.
 #[derive(Resource, Deserialize, Serialize, Clone, Debug)]
 #[resource(view_of = ConfigMap)]
 struct Counts {
@@ -32,7 +30,7 @@ struct Counts {
     data: Option<BTreeMap<String, u32>>,
 }
 
-/// Does what the name of the widget says.
+/// Does what the name of the widget says, such as failing.
 struct Acts;
 
 impl Reconciler for Acts {
@@ -53,7 +51,7 @@ impl Reconciler for Acts {
             "runs" => std::future::pending().await,
             "writes" => {
                 cx.apply(words("of-writes")).await?;
-                Ok(Action::requeue_after(Duration::ZERO))
+                Ok(Action::requeue_after(Duration::from_millis(1)))
             }
             _ => Ok(Action::wait()),
         }
@@ -67,7 +65,7 @@ fn words(name: &str) -> ConfigMap {
     map
 }
 
-/// An operator with a key of each kind, and an object that does not decode.
+/// Starts an operator with a key in each state, and an object that does not decode.
 async fn busy(cluster: &Cluster, operator: Operator) -> Running {
     cluster.create(&words("words")).await.unwrap();
     let running = cluster.run(operator.controller(Acts)).await.unwrap();
@@ -87,7 +85,7 @@ fn json(report: &DebugReport) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_key_is_shown_with_what_it_does_and_waits_for() {
+async fn the_debug_page_shows_the_state_of_each_key() {
     let cluster = Cluster::start().unwrap();
     let running = busy(&cluster, Operator::new("acts")).await;
     cluster.settle().await;
@@ -155,16 +153,16 @@ async fn each_key_is_shown_with_what_it_does_and_waits_for() {
     ]);
     assert_eq!(json!(kinds), expected);
 
-    let quarantine = report["quarantine"].as_array().unwrap();
-    let shown = |name: &str| quarantine[0][name].as_str().unwrap();
-    assert_eq!((quarantine.len(), shown("resource")), (1, "configmaps"));
+    let undecodable = report["undecodable"].as_array().unwrap();
+    let shown = |name: &str| undecodable[0][name].as_str().unwrap();
+    assert_eq!((undecodable.len(), shown("resource")), (1, "configmaps"));
     assert_eq!(shown("key"), "default/words");
-    assert!(shown("reason").contains("data.secret"), "{quarantine:?}");
+    assert!(shown("reason").contains("data.secret"), "{undecodable:?}");
     assert!(!report.to_string().contains("xyz"), "an object's content");
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_failed_is_forgotten_with_the_object_and_after_a_success() {
+async fn the_debug_page_drops_failures_after_a_deletion_or_a_success() {
     let cluster = Cluster::start().unwrap();
     let running = busy(&cluster, Operator::new("acts")).await;
     cluster.settle().await;
@@ -174,12 +172,12 @@ async fn what_failed_is_forgotten_with_the_object_and_after_a_success() {
     assert!(!report.contains("gives-up"), "{report}");
 }
 
-/// A browser asks for the page, waits for what its script asks for, and shows what came of it.
+/// A browser loads the page, waits for the requests of its script, and returns the rendered page.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_page_shows_it_in_a_browser() {
+async fn a_browser_renders_the_debug_page() {
     let browser = env::var_os("PILOTHOUSE_CHROMIUM").unwrap_or_else(|| "chromium".into());
     if Command::new(&browser).arg("--version").output().is_err() {
-        // Not `eprintln!`: of a test that passes, the test harness keeps that to itself.
+        // Not `eprintln!`, because the harness hides the output of a passing test.
         let line = b"skipped: Chromium: none found\n";
         return io::stderr().write_all(line).unwrap();
     }
@@ -222,7 +220,7 @@ async fn the_page_shows_it_in_a_browser() {
         ">waits for its own writes<",
         ">ConfigMap default/of-writes at version ",
         ">failed, not retried<",
-        // As text, not as what it would be in HTML.
+        // The page shows it as text and not as HTML.
         "no &lt;b&gt;such&lt;/b&gt; backend (",
         ">default/words<",
         ">widgets.test.pilothouse.dev<",
@@ -230,7 +228,7 @@ async fn the_page_shows_it_in_a_browser() {
         let (log, errors) = (&page, String::from_utf8_lossy(&said.stderr));
         assert!(page.contains(text), "no {text} in:\n{log}\n{errors}");
     }
-    // As far as a test can judge a picture: it is one, and it is not blank.
+    // A test can only check that the picture exists and is not blank.
     let picture = std::fs::read(picture).unwrap();
     assert!(
         picture.starts_with(b"\x89PNG") && picture.len() > 20_000,

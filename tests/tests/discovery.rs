@@ -1,4 +1,4 @@
-//! What the sandbox serves, as discovery and the mapper tell it.
+//! Discovery and the mapper against the kinds that the sandbox serves.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ fn cluster() -> Cluster {
     Cluster::start().expect("a sandbox")
 }
 
-/// The discovery requests so far.
+/// Returns the discovery requests so far.
 fn asked(cluster: &Cluster) -> Vec<String> {
     let requests = cluster.requests().into_iter();
     requests.map(|request| request.path).collect()
@@ -46,7 +46,7 @@ async fn quiet() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn everything_is_read_in_two_requests_and_is_what_each_groups_own_documents_say() {
+async fn discovery_takes_two_requests_and_matches_the_documents_of_each_group() {
     let cluster = cluster();
     let client = cluster.client();
     let discovery = client.discover().await.unwrap();
@@ -71,7 +71,7 @@ async fn everything_is_read_in_two_requests_and_is_what_each_groups_own_document
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_servers_release_is_told() {
+async fn discovery_returns_the_release_of_the_server() {
     let version = cluster().client().server_version().await.unwrap();
     let (major, minor) = version.release().expect("numbers");
     assert_eq!(major, 1);
@@ -79,7 +79,7 @@ async fn the_servers_release_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn names_that_people_and_manifests_use_are_mapped() {
+async fn the_mapper_resolves_names_that_people_and_manifests_use() {
     let cluster = cluster();
     let mapper = RestMapper::new(cluster.client());
     for (name, expected) in [
@@ -114,7 +114,7 @@ async fn names_that_people_and_manifests_use_are_mapped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_definition_that_is_installed_later_is_found_and_its_objects_can_be_used() {
+async fn a_definition_installed_later_is_found_and_usable() {
     let cluster = cluster();
     let mapper = RestMapper::new(cluster.client());
     assert!(mapper.find("pr").await.unwrap_err().is_not_found());
@@ -146,7 +146,7 @@ async fn a_definition_that_is_installed_later_is_found_and_its_objects_can_be_us
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_definition_that_is_removed_is_forgotten_when_its_group_is_read_again() {
+async fn a_removed_definition_is_dropped_when_its_group_is_read_again() {
     let cluster = cluster();
     cluster.install::<Probe>().await.unwrap();
     let mapper = RestMapper::new(cluster.client());
@@ -203,7 +203,7 @@ async fn the_best_version_of_a_definition_is_preferred() {
     assert_eq!(names, ["v1", "v1beta1", "v2alpha1"]);
 }
 
-/// The probes' definition, which is installed with this scope.
+/// Installs the definition of probes with this scope.
 async fn install(cluster: &Cluster, scope: &str) {
     let definition: CustomResourceDefinition = serde_json::from_value(json!({
         "metadata": {"name": "tubes.sea.pilothouse.dev"},
@@ -223,7 +223,7 @@ async fn install(cluster: &Cluster, scope: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn definitions_that_come_change_and_go_are_followed() {
+async fn discovery_follows_added_changed_and_removed_definitions() {
     let cluster = cluster();
     let mapper = RestMapper::new(cluster.client());
     let scenario = async {

@@ -1,5 +1,5 @@
-//! Two processes and one Lease (design §4, R11 and R12), by the system's clock. The API server is this process's, and
-//! its record tells who wrote what.
+//! Two processes and one Lease (R11 and R12), on the system's clock. The API server runs in the test's process and
+//! records who wrote what.
 #![cfg(unix)]
 
 use std::{
@@ -28,12 +28,12 @@ use pilothouse_sandbox::{HttpsServer, RecordedRequest, Sandbox};
 use pilothouse_tests::real::RealServer;
 use tempfile::TempDir;
 
-/// How long anything may take before a test gives up.
+/// The time after which a test gives up waiting.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// What a busy machine may add to a time.
+/// The time that a busy machine may add.
 const SLACK: Duration = Duration::from_secs(6);
 
-/// The election's times, in milliseconds: client-go's, and shorter ones for what waits for them to pass.
+/// The times of the election in milliseconds: those of client-go, and shorter ones for tests that wait for them.
 const USUAL: &str = "15000 10000 2000";
 const SHORT: &str = "6000 3000 500";
 
@@ -90,7 +90,7 @@ impl World {
         leases.get_opt("contended").await.unwrap()
     }
 
-    /// Waits until `name` holds the lease; how long that took.
+    /// Waits until `name` holds the Lease and returns how long that took.
     async fn led_by(&self, name: &str) -> Duration {
         let begun = Instant::now();
         self.until(name, || async {
@@ -101,7 +101,7 @@ impl World {
         begun.elapsed()
     }
 
-    /// Waits until `name` has written so many Secrets.
+    /// Waits until `name` has written this many Secrets.
     async fn wrote(&self, name: &str, number: usize) {
         self.until(name, || async {
             let wrote = |one: &&RecordedRequest| sender(one) == name && is_write(one);
@@ -150,7 +150,7 @@ impl Contender {
         assert!(status.success());
     }
 
-    /// Waits for so many lines with that text.
+    /// Waits for this many lines with this text.
     fn says(&mut self, text: &str, times: usize) {
         while self.said.iter().filter(|line| line.contains(text)).count() < times {
             match self.lines.recv_timeout(PATIENCE) {
@@ -160,7 +160,7 @@ impl Contender {
         }
     }
 
-    /// Waits until it has ended: its outputs are closed then.
+    /// Waits until it has ended, which closes its outputs.
     fn end(&mut self) -> Option<i32> {
         loop {
             match self.lines.recv_timeout(PATIENCE) {
@@ -188,7 +188,7 @@ impl Drop for Contender {
 fn pass_on(output: impl Read + Send + 'static, lines: Sender<String>) {
     thread::spawn(move || {
         for line in BufReader::new(output).lines().map_while(Result::ok) {
-            // The test may have seen enough.
+            // The receiver may be gone, because the test has seen enough.
             let _ = lines.send(line);
         }
     });
@@ -199,33 +199,33 @@ fn sender(request: &RecordedRequest) -> &str {
     agent.unwrap_or_default()
 }
 
-/// Of what reconciles write.
+/// Whether a request is a write of a reconcile.
 fn is_write(request: &RecordedRequest) -> bool {
     request.method != "GET" && request.resource == "secrets"
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_leader_that_was_stopped_and_goes_on_writes_nothing_any_more() {
+async fn a_suspended_leader_writes_nothing_after_it_resumes() {
     let world = World::new(100).await;
     let mut a = world.contender("a", "writes", SHORT);
     world.led_by("a").await;
     let _b = world.contender("b", "writes", SHORT);
     world.wrote("a", 300).await;
     a.signal("STOP");
-    // 40 s of a lease of 15 s are these of one of 6 s.
+    // Corresponds to 40 s with a Lease of 15 s.
     let sleeps = Instant::now();
     world.wrote("b", 100).await;
     tokio::time::sleep(Duration::from_secs(16).saturating_sub(sleeps.elapsed())).await;
     a.signal("CONT");
     let code = tokio::task::block_in_place(|| a.end());
-    // Its work has no time left: whether it or the watchman is first is up to the system.
+    // Its work has no time left. The system decides whether the work or the watchdog is first.
     assert!(matches!(code, Some(3 | 4)), "{code:?}\n{}", a.said());
     tokio::time::sleep(Duration::from_secs(1)).await;
     let requests = world.sandbox.requests();
     let first = requests
         .iter()
         .position(|one| sender(one) == "b" && is_write(one));
-    // Of one whose head had left it when it was stopped, the server waited for the rest in vain.
+    // The process may have been stopped after it sent the head of a request. The server then waits for the rest in vain.
     let broken_off = |one: &RecordedRequest| one.status == 400;
     let late = requests[first.unwrap()..]
         .iter()
@@ -234,12 +234,12 @@ async fn a_leader_that_was_stopped_and_goes_on_writes_nothing_any_more() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_two_processes_only_the_leader_writes_when_the_lease_is_deleted() {
+async fn only_the_leader_writes_after_the_lease_is_deleted() {
     let world = World::new(20).await;
     let _a = world.contender("a", "writes", SHORT);
     world.led_by("a").await;
     let mut b = world.contender("b", "writes", SHORT);
-    tokio::task::block_in_place(|| b.says("standing by", 1));
+    tokio::task::block_in_place(|| b.says("this one stands by", 1));
     let leases: Api<Lease> = Api::namespaced(&world.client, "default");
     for _ in 0..3 {
         leases
@@ -267,7 +267,7 @@ async fn of_two_processes_only_the_leader_writes_when_the_lease_is_deleted() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_leader_that_is_killed_is_followed_when_its_lease_has_run_out() {
+async fn a_killed_leader_is_replaced_when_its_lease_expires() {
     let world = World::new(1).await;
     let a = world.contender("a", "writes", SHORT);
     world.led_by("a").await;
@@ -276,7 +276,7 @@ async fn a_leader_that_is_killed_is_followed_when_its_lease_has_run_out() {
     tokio::time::sleep(Duration::from_secs(2)).await;
     a.signal("KILL");
     let waited = world.led_by("b").await;
-    // The lease, and one retry of at most 2.2 periods.
+    // The lease duration, and one retry of at most 2.2 periods.
     let limit = Duration::from_millis(6000 + 1100) + SLACK;
     assert!(
         waited > Duration::from_secs(4) && waited < limit,
@@ -286,13 +286,13 @@ async fn a_leader_that_is_killed_is_followed_when_its_lease_has_run_out() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_leader_that_is_told_to_stop_hands_over_long_before_its_lease_runs_out() {
+async fn a_stopped_leader_hands_over_long_before_its_lease_expires() {
     let world = World::new(10).await;
     let mut a = world.contender("a", "writes", USUAL);
     world.led_by("a").await;
     let mut b = world.contender("b", "writes", USUAL);
     world.wrote("a", 20).await;
-    b.says("standing by", 1);
+    b.says("this one stands by", 1);
     a.signal("TERM");
     let waited = world.led_by("b").await;
     assert_eq!(
@@ -325,13 +325,13 @@ async fn reconciles_that_block_all_threads_end_the_process_before_another_leads(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn leadership_that_is_lost_ends_the_process_with_a_code_of_its_own() {
+async fn lost_leadership_ends_the_process_with_its_own_exit_code() {
     let world = World::new(20).await;
     let mut a = world.contender("a", "waits", SHORT);
     world.led_by("a").await;
     a.says("reconciling ", 20);
     let leases: Api<Lease> = Api::namespaced(&world.client, "default");
-    // It may be renewed between the two.
+    // A renewal may come between the read and the write.
     loop {
         let mut lease = world.lease().await.unwrap();
         lease.spec.as_mut().unwrap().holder_identity = Some("thief".into());
@@ -342,12 +342,12 @@ async fn leadership_that_is_lost_ends_the_process_with_a_code_of_its_own() {
     }
     let code = tokio::task::block_in_place(|| a.end());
     assert_eq!(code, Some(4), "{}", a.said());
-    let told = "error: leadership was lost: thief holds Lease default/contended now";
-    assert!(a.said().contains(told), "{}", a.said());
+    let expected = "error: leadership was lost: thief now holds the Lease default/contended";
+    assert!(a.said().contains(expected), "{}", a.said());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_thousand_reconciles_get_25_s_and_then_the_process_ends_in_order() {
+async fn a_thousand_reconciles_get_25_s_before_the_process_ends_in_order() {
     let world = World::new(1000).await;
     let mut a = world.contender("a", "waits", USUAL);
     tokio::task::block_in_place(|| a.says("reconciling ", 1000));
@@ -368,7 +368,7 @@ async fn a_thousand_reconciles_get_25_s_and_then_the_process_ends_in_order() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_reconcile_that_blocks_its_thread_does_not_hold_the_end_and_no_lease_is_given_back() {
+async fn a_blocking_reconcile_does_not_delay_the_exit_and_the_lease_is_not_released() {
     let world = World::new(1).await;
     let mut a = world.contender("a", "blocks-one", USUAL);
     tokio::task::block_in_place(|| a.says("reconciling ", 1));
@@ -378,19 +378,19 @@ async fn a_reconcile_that_blocks_its_thread_does_not_hold_the_end_and_no_lease_i
     let took = begun.elapsed();
     assert_eq!(code, Some(3), "{}", a.said());
     assert!(took < Duration::from_secs(29), "{took:?}");
-    // Its work may not have ended before the process did.
+    // Its work may not have ended before the process, so the Lease is not released.
     let spec = world.lease().await.unwrap().spec.unwrap();
     assert_eq!(spec.holder_identity.as_deref(), Some("a"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_fails_and_what_is_not_understood_have_codes_of_their_own() {
+async fn failures_and_usage_errors_have_their_own_exit_codes() {
     let world = World::new(1).await;
     let mut a = world.contender("a", "fails", USUAL);
     let code = tokio::task::block_in_place(|| a.end());
     assert_eq!(code, Some(1), "{}", a.said());
-    let told = "error: the runnable short failed: on purpose";
-    assert!(a.said().contains(told), "{}", a.said());
+    let expected = "error: the runnable short failed: on purpose";
+    assert!(a.said().contains(expected), "{}", a.said());
     let spec = world.lease().await.map(|lease| lease.spec.unwrap());
     let holder = spec.and_then(|spec| spec.holder_identity);
     assert_ne!(holder.as_deref(), Some("a"), "it stopped in order");
@@ -407,10 +407,10 @@ async fn what_fails_and_what_is_not_understood_have_codes_of_their_own() {
 const ELECTOR: &str = "PILOTHOUSE_CLIENT_GO_ELECTOR";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn client_gos_elector_and_ours_take_turns() {
+async fn client_gos_elector_and_ours_share_one_lease() {
     let Some(program) = std::env::var(ELECTOR).ok().filter(|it| !it.is_empty()) else {
         let skipped = format!("skipped: client-go elector: {ELECTOR} is not set\n");
-        // Past the test harness, which keeps what is printed.
+        // Bypasses the test harness, which hides printed output.
         let _ = std::io::Write::write_all(&mut std::io::stderr(), skipped.as_bytes());
         return;
     };
@@ -424,9 +424,9 @@ async fn client_gos_elector_and_ours_take_turns() {
     let first = go("go-1");
     world.led_by("go-1").await;
     let mut ours = world.contender("ours", "writes", SHORT);
-    tokio::task::block_in_place(|| ours.says("another process leads: standing by", 1));
+    tokio::task::block_in_place(|| ours.says("another process leads: this one stands by", 1));
     assert!(ours.said().contains("go-1"), "{}", ours.said());
-    // Theirs gives back, ours takes it at its next look.
+    // client-go's elector releases, ours acquires at its next retry.
     first.signal("TERM");
     let waited = world.led_by("ours").await;
     assert!(waited < Duration::from_millis(1100) + SLACK, "{waited:?}");
@@ -435,12 +435,12 @@ async fn client_gos_elector_and_ours_take_turns() {
     tokio::task::block_in_place(|| second.says("leader ours", 1));
     tokio::time::sleep(Duration::from_secs(8)).await;
     assert!(!second.said().contains("leading"), "{}", second.said());
-    // The other way round.
+    // Ours releases, client-go's acquires.
     ours.signal("TERM");
     world.led_by("go-2").await;
     assert_eq!(tokio::task::block_in_place(|| ours.end()), Some(0));
     tokio::task::block_in_place(|| second.says("leading", 1));
-    // And when theirs is gone without a word.
+    // client-go's elector is killed without a release.
     let _ours = world.contender("again", "writes", SHORT);
     tokio::time::sleep(Duration::from_secs(2)).await;
     second.signal("KILL");
@@ -451,21 +451,21 @@ async fn client_gos_elector_and_ours_take_turns() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_second_signal_ends_a_leader_at_once_and_its_lease_runs_out() {
+async fn a_second_signal_ends_a_leader_at_once_without_releasing_its_lease() {
     let world = World::new(1).await;
     let mut a = world.contender("a", "waits", USUAL);
     world.led_by("a").await;
     a.says("reconciling one", 1);
     a.signal("TERM");
-    a.says("stopping; another signal stops at once", 1);
+    a.says("stopping: a second signal ends the process at once", 1);
     a.signal("TERM");
     assert_eq!(a.end(), Some(130), "{}", a.said());
-    // Nobody hands over what may still be used.
+    // The process does not release a Lease while its work may still run.
     let spec = world.lease().await.and_then(|lease| lease.spec).unwrap();
     assert_eq!(spec.holder_identity.as_deref(), Some("a"));
 }
 
-/// Writes nothing, and tells when it began.
+/// Writes nothing, and records when it began.
 struct Quiet(Arc<OnceLock<Instant>>);
 
 impl Reconciler for Quiet {
@@ -492,7 +492,7 @@ async fn quiet(client: &Client, name: &str) -> (Running, Arc<OnceLock<Instant>>)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn on_a_real_api_server_a_new_leader_lists_no_kind_again_that_does_not_change() {
+async fn on_a_real_api_server_a_new_leader_does_not_list_unchanged_kinds_again() {
     let Some(server) = RealServer::from_environment(&[]) else {
         return;
     };

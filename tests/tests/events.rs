@@ -1,9 +1,8 @@
 //! Events over the whole client and the sandbox, in memory, on tokio's paused clock.
 
-mod probe;
-
 use std::{sync::Arc, time::Duration};
 
+use crate::probe::{Widget, widget};
 use pilothouse::{
     client::{Api, DeleteParams, ListParams},
     events::{Event, Recorder},
@@ -14,11 +13,10 @@ use pilothouse::{
     resource::{ApiResource, DynamicObject},
     testing::{Answer, Cluster, RequestMatcher, Sandbox},
 };
-use probe::{Widget, widget};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-/// A recorder at work, and an object of a cluster to record about.
+/// A running recorder, and an object to record Events about.
 struct Recording {
     cluster: Cluster,
     recorder: Recorder,
@@ -30,8 +28,7 @@ impl Recording {
     async fn start() -> Self {
         let cluster = Cluster::with(Sandbox::builder().seed(1)).unwrap();
         let metrics = Metrics::new();
-        let recorder =
-            Recorder::with_metrics(cluster.client(), "tests.example.com/maps", metrics.events());
+        let recorder = Recorder::with_metrics(cluster.client(), "tests.example.com/maps", &metrics);
         recorder.start(&CancellationToken::new());
         let map = cluster.create(&ConfigMap::named("page")).await.unwrap();
         cluster.forget_requests();
@@ -48,17 +45,17 @@ impl Recording {
         self.recorder.event(&self.map, event);
     }
 
-    /// The Events of the namespace, after everything that is to be sent now was.
+    /// Returns the Events of the namespace after the recorder has sent everything that is due.
     async fn events(&self) -> Vec<api::Event> {
         self.cluster.settle().await;
         events(&self.cluster).await
     }
 
-    /// Count and note of the only Event.
+    /// Returns the count and the note of the only Event.
     async fn only(&self) -> (i32, String) {
         let events = self.events().await;
         assert_eq!(events.len(), 1, "{events:?}");
-        told(&events[0])
+        count_and_note(&events[0])
     }
 }
 
@@ -67,7 +64,14 @@ async fn events(cluster: &Cluster) -> Vec<api::Event> {
     listed.list(&ListParams::default()).await.unwrap().items
 }
 
-fn told(event: &api::Event) -> (i32, String) {
+/// The number of events that were dropped for this reason.
+fn dropped(metrics: &Metrics, reason: &str) -> f64 {
+    let labels = [("reason", reason)];
+    let value = metrics.value("pilothouse_events_dropped_total", &labels);
+    value.unwrap_or_default()
+}
+
+fn count_and_note(event: &api::Event) -> (i32, String) {
     let count = event.series.as_ref().map_or(1, |series| series.count);
     (count, event.note.clone().unwrap_or_default())
 }
@@ -77,7 +81,7 @@ fn events_requests() -> RequestMatcher {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_has_everything_that_the_api_wants_to_know() {
+async fn an_event_has_all_fields_that_the_api_requires() {
     let at = Recording::start().await;
     let other = at.cluster.create(&ConfigMap::named("other")).await.unwrap();
     let event = Event::warning("Broken", "Render")
@@ -92,7 +96,7 @@ async fn an_event_has_everything_that_the_api_wants_to_know() {
     assert_eq!(event.type_.as_deref(), Some("Warning"));
     assert_eq!(event.reason.as_deref(), Some("Broken"));
     assert_eq!(event.action.as_deref(), Some("Render"));
-    assert_eq!(told(event), (1, "no title".into()));
+    assert_eq!(count_and_note(event), (1, "no title".into()));
     let controller = event.reporting_controller.as_deref();
     assert_eq!(controller, Some("tests.example.com/maps"));
     let instance = event.reporting_instance.as_deref().unwrap();
@@ -112,7 +116,7 @@ async fn an_event_has_everything_that_the_api_wants_to_know() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_repeats_is_one_event_with_a_count_and_the_newest_note() {
+async fn repeats_become_one_event_with_a_count_and_the_newest_note() {
     let at = Recording::start().await;
     at.record("one");
     assert_eq!(at.only().await, (1, "one".into()));
@@ -126,7 +130,7 @@ async fn what_repeats_is_one_event_with_a_count_and_the_newest_note() {
     let writes = at.cluster.writes().len();
     assert_eq!(writes, 3, "a request each for 1, 2 and 100");
 
-    // The same Event, as `kubectl describe` reads it.
+    // The same Event in the form that `kubectl describe` reads.
     let described = at.cluster.api::<core::Event>();
     let described = described.list(&ListParams::default()).await.unwrap().items;
     assert_eq!(described[0].message.as_deref(), Some("100"));
@@ -146,7 +150,7 @@ async fn what_repeats_is_one_event_with_a_count_and_the_newest_note() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_that_somebody_deleted_comes_back() {
+async fn a_deleted_event_is_created_again() {
     let at = Recording::start().await;
     at.record("one");
     let name = at.events().await[0].name().to_owned();
@@ -173,7 +177,7 @@ async fn an_event_about_a_cluster_scoped_object_goes_to_the_default_namespace() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_too_long_or_missing_is_made_to_fit() {
+async fn long_or_missing_event_fields_are_adjusted_to_the_limits() {
     let at = Recording::start().await;
     let event = Event::normal("R".repeat(300), "").note("ß".repeat(1000));
     at.recorder.event(&at.map, event);
@@ -184,7 +188,7 @@ async fn what_is_too_long_or_missing_is_made_to_fit() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_fails_is_tried_again_and_holds_up_no_other() {
+async fn a_failed_event_is_retried_and_delays_no_other() {
     let at = Recording::start().await;
     let other = at.cluster.in_namespace("other");
     let namespace = core::Namespace::named("other");
@@ -193,7 +197,7 @@ async fn one_that_fails_is_tried_again_and_holds_up_no_other() {
     let broken = events_requests().namespace("default");
     let answer = Answer::status(503, "ServiceUnavailable");
     at.cluster.faults().answer(broken, answer, usize::MAX);
-    // More than there are requests at a time.
+    // More than the recorder's concurrent requests.
     for number in 0..20 {
         let event = Event::normal(format!("Broken{number}"), "Test");
         at.recorder.event(&at.map, event);
@@ -205,12 +209,12 @@ async fn one_that_fails_is_tried_again_and_holds_up_no_other() {
     at.cluster.faults().clear();
     tokio::time::sleep(Duration::from_secs(120)).await;
     assert_eq!(at.events().await.len(), 20);
-    assert_eq!(at.metrics.events().failed.get(), 0);
-    assert!(at.metrics.events().retries.get() > 0);
+    assert_eq!(dropped(&at.metrics, "failed"), 0.0);
+    assert!(at.metrics.value("pilothouse_events_retries_total", &[]) > Some(0.0));
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_server_refuses_is_counted_and_not_tried_again() {
+async fn a_refused_event_is_counted_and_not_retried() {
     let at = Recording::start().await;
     let refused = Answer::status(403, "Forbidden");
     at.cluster
@@ -218,12 +222,12 @@ async fn what_the_server_refuses_is_counted_and_not_tried_again() {
         .answer(events_requests(), refused, usize::MAX);
     at.record("one");
     tokio::time::sleep(Duration::from_secs(3600)).await;
-    assert_eq!(at.metrics.events().refused.get(), 1);
+    assert_eq!(dropped(&at.metrics, "refused"), 1.0);
     assert_eq!(at.cluster.writes().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_the_right_to_change_notes_the_count_is_told_all_the_same() {
+async fn the_count_is_written_even_without_permission_to_change_notes() {
     let at = Recording::start().await;
     let core_events = events_requests().group("");
     let refused = Answer::status(403, "Forbidden");
@@ -237,7 +241,7 @@ async fn without_the_right_to_change_notes_the_count_is_told_all_the_same() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn at_the_stop_what_is_unsent_is_sent_and_afterwards_nothing() {
+async fn unsent_events_are_sent_at_the_stop_and_none_afterwards() {
     let at = Recording::start().await;
     at.record("one");
     at.cluster.settle().await;
@@ -247,11 +251,11 @@ async fn at_the_stop_what_is_unsent_is_sent_and_afterwards_nothing() {
     at.recorder.shutdown(Duration::from_secs(2)).await;
     at.record("late");
     assert_eq!(at.only().await, (50, "50".into()));
-    assert_eq!(at.metrics.events().stopped.get(), 1);
+    assert_eq!(dropped(&at.metrics, "stopped"), 1.0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stop_takes_no_longer_than_it_may() {
+async fn the_stop_of_the_recorder_keeps_its_time_limit() {
     let at = Recording::start().await;
     let down = Answer::status(503, "ServiceUnavailable");
     at.cluster
@@ -261,29 +265,27 @@ async fn a_stop_takes_no_longer_than_it_may() {
     let start = tokio::time::Instant::now();
     at.recorder.shutdown(Duration::from_secs(2)).await;
     assert_eq!(start.elapsed(), Duration::from_secs(2));
-    assert_eq!(at.metrics.events().stopped.get(), 1);
+    assert_eq!(dropped(&at.metrics, "stopped"), 1.0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn recording_is_bounded_and_never_waits_even_if_nobody_sends() {
+async fn recording_is_bounded_and_never_blocks_even_if_no_event_is_sent() {
     let cluster = Cluster::start().unwrap();
     let metrics = Metrics::new();
-    let recorder = Recorder::with_metrics(cluster.client(), "tests/maps", metrics.events());
+    let recorder = Recorder::with_metrics(cluster.client(), "tests/maps", &metrics);
     for number in 0..10_000 {
         let map = ConfigMap::named(number.to_string());
         recorder.event(&map, Event::normal("Changed", "Change"));
     }
-    let events = metrics.events();
-    assert_eq!(
-        (events.normal.get(), events.full.get()),
-        (10_000, 10_000 - 4096)
-    );
-    assert_eq!(events.series.get(), 4096);
+    let recorded = metrics.value("pilothouse_events_recorded_total", &[("type", "Normal")]);
+    assert_eq!(recorded, Some(10_000.0));
+    assert_eq!(dropped(&metrics, "full"), 10_000.0 - 4096.0);
+    assert_eq!(metrics.value("pilothouse_events_series", &[]), Some(4096.0));
     recorder.shutdown(Duration::from_secs(2)).await;
-    assert_eq!(events.stopped.get(), 4096);
+    assert_eq!(dropped(&metrics, "stopped"), 4096.0);
 }
 
-/// Says of each widget that it saw it.
+/// Records an Event for each widget.
 struct Announcer;
 
 impl Reconciler for Announcer {
@@ -297,7 +299,7 @@ impl Reconciler for Announcer {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reconcile_records_about_its_object_and_the_operator_sends_the_rest_at_its_stop() {
+async fn a_reconcile_records_events_and_the_operator_sends_the_rest_at_its_stop() {
     let cluster = Cluster::start().unwrap();
     let operator = Operator::new("announcer").controller(Announcer);
     let running = cluster.run(operator).await.unwrap();
@@ -311,7 +313,7 @@ async fn a_reconcile_records_about_its_object_and_the_operator_sends_the_rest_at
     running.stop().await;
     let events = events(&cluster).await;
     assert_eq!(events.len(), 1);
-    assert_eq!(told(&events[0]), (5, "of size 5".into()));
+    assert_eq!(count_and_note(&events[0]), (5, "of size 5".into()));
     assert_eq!(
         events[0].regarding.as_ref().unwrap().uid.as_deref(),
         widget.uid()
@@ -320,11 +322,11 @@ async fn a_reconcile_records_about_its_object_and_the_operator_sends_the_rest_at
     assert_eq!(controller, Some("announcer/widget"));
 }
 
-/// Design promise R8.
+/// (R8)
 #[tokio::test(start_paused = true)]
-async fn an_object_that_does_not_decode_is_told_of_in_one_event() {
+async fn r8_an_undecodable_object_is_reported_in_one_event() {
     let cluster = Cluster::start().unwrap();
-    // As the program sees it, `data` is a map; whatever wrote it, the server does not mind.
+    // In the program's type `data` is a map. The server accepts other values.
     cluster.install::<Widget>().await.unwrap();
     let loose: DynamicObject = serde_json::from_value(json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "widgets.test.pilothouse.dev"},
@@ -370,7 +372,7 @@ async fn an_object_that_does_not_decode_is_told_of_in_one_event() {
     cluster.settle().await;
     let events = events(&cluster).await;
     assert_eq!(events.len(), 1, "{events:?}");
-    let (count, note) = told(&events[0]);
+    let (count, note) = count_and_note(&events[0]);
     assert_eq!(
         (count, events[0].reason.as_deref()),
         (1, Some("Undecodable"))

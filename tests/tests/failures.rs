@@ -1,4 +1,5 @@
-//! What people see of failures: Events and the condition `Ready`, over the whole client and the sandbox, in memory.
+//! How failures are reported: Events and the condition `Ready`, and how loops of writes are slowed, over the whole client
+//! and the sandbox, in memory.
 
 use std::{
     sync::{
@@ -44,10 +45,10 @@ struct PageStatus {
 #[derive(Clone, Default)]
 struct Pages {
     runs: Arc<AtomicUsize>,
-    /// It sets a condition `Ready` of its own.
+    /// Whether it sets its own condition `Ready`.
     sets_ready: bool,
     shows_nothing: bool,
-    /// It sets its conditions anew each time.
+    /// Whether it builds its conditions from scratch each time.
     sets_anew: bool,
 }
 
@@ -73,7 +74,7 @@ impl Reconciler for Pages {
             length: page.spec.text.len(),
             ..page.status.clone().unwrap_or_default()
         };
-        // Otherwise what the framework set is copied along.
+        // Otherwise the conditions of the framework are copied too.
         if self.sets_anew {
             status.conditions.clear();
         }
@@ -140,7 +141,7 @@ impl World {
         api.patch("a", &params, &Patch::Merge(patch)).await.unwrap();
     }
 
-    /// The next `times` applies of the child are refused so.
+    /// Makes the server refuse the next `times` applies of the child with this answer.
     fn refuse(&self, code: u16, reason: &'static str, times: usize) {
         let maps = RequestMatcher::any().verb("patch").resource("configmaps");
         let answer = Answer::status(code, reason).message("no, thanks");
@@ -152,7 +153,7 @@ impl World {
         page.status?.conditions.of_type("Ready").cloned()
     }
 
-    /// Status and reason of the condition.
+    /// Returns the status and the reason of the condition.
     async fn says(&self) -> String {
         let ready = self.ready().await;
         ready.map_or("nothing".into(), |ready| {
@@ -160,7 +161,7 @@ impl World {
         })
     }
 
-    /// Reason, count and note of the Events.
+    /// Returns the reason, the count and the note of the Events.
     async fn events(&self) -> Vec<(String, i32, String)> {
         let api = self.cluster.api::<events::Event>();
         let all = api.list(&ListParams::default()).await.unwrap().items;
@@ -175,7 +176,7 @@ impl World {
         self.pages.runs.load(Ordering::SeqCst)
     }
 
-    /// How many writes of the status there were since this was last asked.
+    /// Returns the number of status writes since the last call.
     fn status_writes(&self) -> usize {
         let writes = self.cluster.writes();
         self.cluster.forget_requests();
@@ -185,7 +186,7 @@ impl World {
         writes.count()
     }
 
-    /// What `/readyz?verbose` says of the controller, of a process that is ready.
+    /// Returns the line of `/readyz?verbose` about the controller. The process must be ready.
     fn readiness(&self) -> String {
         let report = self.running.ready().report(&Query::parse(Some("verbose")));
         assert!(report.healthy(), "{report}");
@@ -204,7 +205,7 @@ async fn seconds(seconds: u64) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_child_is_a_condition_and_an_event_until_it_succeeds() {
+async fn a_refused_child_sets_a_condition_and_an_event_until_it_succeeds() {
     let world = World::new(Pages::default()).await;
     world.refuse(422, "Invalid", 4);
     world.put("x").await;
@@ -245,10 +246,10 @@ async fn a_refused_child_is_a_condition_and_an_event_until_it_succeeds() {
     assert!(ready.last_transition_time.0 >= failed.last_transition_time.0);
     assert_eq!(world.status_writes(), 1);
     let runs = world.runs();
-    // The child that came may lead to another one.
+    // The created child may trigger another reconcile.
     assert!((5..=6).contains(&runs), "{runs}");
 
-    // At rest it stays so, and a change that changes nothing of it writes nothing.
+    // The condition stays without a change, and a reconcile that does not change it writes nothing.
     seconds(1000).await;
     world
         .change(json!({"metadata": {"labels": {"x": "y"}}}))
@@ -261,13 +262,58 @@ async fn a_refused_child_is_a_condition_and_an_event_until_it_succeeds() {
     assert_eq!(newer.observed_generation, Some(2));
     assert_eq!(newer.last_transition_time, ready.last_transition_time);
     assert_eq!(world.status_writes(), 1);
-    // One for the page, one for its child that changed.
+    // One run for the page, one for its changed child.
     assert!(world.runs() <= runs + 3, "{}", world.runs());
     world.stop().await;
 }
 
+/// Makes the server's authorizer refuse each write of a status.
+fn refuse_status(world: &World) {
+    let status = RequestMatcher::any().verb("patch").resource("pages");
+    let message = "pages.test.pilothouse.dev \"a\" is forbidden: User \"op\" cannot patch resource \"pages/status\" \
+                   in API group \"test.pilothouse.dev\" in the namespace \"default\"";
+    let answer = Answer::status(403, "Forbidden").message(message);
+    let faults = world.cluster.faults();
+    faults.answer(status.subresource("status"), answer, usize::MAX);
+}
+
 #[tokio::test(start_paused = true)]
-async fn a_failure_that_soon_ends_by_itself_is_not_shown() {
+async fn a_refused_condition_of_a_ready_object_leads_to_an_event_with_the_rule() {
+    let world = World::new(Pages::default()).await;
+    world.put("x").await;
+    world.cluster.settle().await;
+    assert_eq!(world.says().await, "True Reconciled");
+    refuse_status(&world);
+    // The length stays the same: only the condition needs a write.
+    world.text("y").await;
+    seconds(1).await;
+    let rule = "bind op to a ClusterRole with apiGroups: [\"test.pilothouse.dev\"], resources: [\"pages/status\"], \
+                verbs: [\"patch\"]";
+    let events = world.events().await;
+    assert_eq!(events.len(), 1, "{events:?}");
+    assert!(events[0].2.ends_with(rule), "{events:?}");
+
+    // Another failure does not hide it.
+    world.refuse(422, "Invalid", usize::MAX);
+    world.text("z").await;
+    seconds(20).await;
+    let events = world.events().await;
+    let both = ["no, thanks", rule];
+    assert!(
+        both.iter()
+            .all(|text| events.iter().any(|event| event.2.ends_with(text))),
+        "{events:?}"
+    );
+    let readiness = world.readiness();
+    assert!(
+        readiness.contains("no, thanks; also: ") && readiness.ends_with(rule),
+        "{readiness}"
+    );
+    world.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_short_transient_failure_is_not_reported() {
     let world = World::new(Pages::default()).await;
     world.put("x").await;
     world.cluster.settle().await;
@@ -279,7 +325,7 @@ async fn a_failure_that_soon_ends_by_itself_is_not_shown() {
         world.text(reason).await;
         seconds(5).await;
         assert!(world.runs() > runs + 5, "{reason}");
-        // The length, and the generation.
+        // One write for the length, and one for the generation.
         assert_eq!(world.status_writes(), 2, "{reason}");
         assert_eq!(world.says().await, "True Reconciled");
     }
@@ -296,7 +342,7 @@ async fn a_failure_that_soon_ends_by_itself_is_not_shown() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_condition_that_the_reconciler_sets_is_its_own() {
+async fn the_framework_does_not_write_a_ready_condition_of_the_reconciler() {
     let pages = Pages {
         sets_ready: true,
         ..Pages::default()
@@ -322,7 +368,7 @@ async fn a_condition_that_the_reconciler_sets_is_its_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_condition_that_a_person_sets_is_not_fought_over() {
+async fn the_framework_does_not_overwrite_a_ready_condition_of_a_person() {
     let pages = Pages {
         sets_anew: true,
         ..Pages::default()
@@ -351,7 +397,7 @@ async fn a_condition_that_a_person_sets_is_not_fought_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cleanup_that_fails_is_shown() {
+async fn a_failed_cleanup_is_reported() {
     let world = World::new(Pages::default()).await;
     world.put("x").await;
     world.cluster.settle().await;
@@ -368,7 +414,7 @@ async fn a_cleanup_that_fails_is_shown() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_shown_where_that_is_switched_off() {
+async fn nothing_is_reported_if_reporting_is_switched_off() {
     let pages = Pages {
         shows_nothing: true,
         ..Pages::default()
@@ -382,5 +428,74 @@ async fn nothing_is_shown_where_that_is_switched_off() {
         ("nothing".into(), 1)
     );
     assert_eq!(world.events().await, []);
+    world.stop().await;
+}
+
+/// Reverts each apply of the ConfigMap `a` within 10 ms.
+async fn revert(cluster: Cluster, reverts: Arc<AtomicUsize>) {
+    let api = cluster.api::<ConfigMap>();
+    loop {
+        let map = api.get("a").await.unwrap();
+        if map.data.unwrap()["text"] != "reverted" {
+            reverts.fetch_add(1, Ordering::SeqCst);
+            let patch = Patch::Merge(json!({"data": {"text": "reverted"}}));
+            let params = PatchParams::default();
+            api.patch("a", &params, &patch).await.unwrap();
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+async fn child_text(cluster: &Cluster, name: &str) -> String {
+    let map: ConfigMap = cluster.get(name).await.unwrap().unwrap();
+    map.data.unwrap()["text"].clone()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rival_that_reverts_each_apply_slows_only_its_object() {
+    let world = World::new(Pages::default()).await;
+    let cluster = world.cluster.clone();
+    world.put("ours").await;
+    seconds(1).await;
+    let reverts = Arc::new(AtomicUsize::new(0));
+    let rival = tokio::spawn(revert(cluster.clone(), reverts.clone()));
+    seconds(60).await;
+    let first_minute = reverts.load(Ordering::SeqCst);
+    assert!((80..=92).contains(&first_minute), "{first_minute}");
+
+    // The steps of another object go on at once, as long as they are no more than the burst.
+    let other = Page {
+        metadata: ObjectMeta {
+            name: Some("b".into()),
+            ..Default::default()
+        },
+        spec: PageSpec::default(),
+        status: None,
+    };
+    cluster.create(&other).await.unwrap();
+    for step in 0..25 {
+        let text = "x".repeat(step);
+        let patch = json!({"spec": {"text": text}});
+        cluster.patch::<Page>("b", patch).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        assert_eq!(child_text(&cluster, "b").await, text);
+    }
+
+    // A change during a pause leads to a call after it.
+    world.text("newer").await;
+    rival.abort();
+    seconds(2).await;
+    assert_eq!(child_text(&cluster, "a").await, "newer");
+    let told = world.events().await;
+    let told: Vec<_> = told
+        .iter()
+        .map(|(reason, count, _)| (&**reason, *count))
+        .collect();
+    assert_eq!(told, [("WritesRepeat", 1)]);
+    let pauses = world
+        .running
+        .metrics()
+        .value("pilothouse_controller_write_pauses_total", &[]);
+    assert!((50.0..=70.0).contains(&pauses.unwrap()), "{pauses:?}");
     world.stop().await;
 }

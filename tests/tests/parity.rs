@@ -1,8 +1,8 @@
-//! Each test that `tests/PARITY.md` names exists. `pilothouse-sabotage` checks the rows of `tests/SABOTAGE.md`.
+//! Checks that each test in `tests/PARITY.md` exists. `pilothouse-sabotage` checks those in `tests/sabotage/`.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-/// Puts the names of the tests in the Rust sources below `folder`, or in the file that it is, into `all`.
+/// Adds the names of the tests in the Rust sources below `folder` to `all`. `folder` may also be a file.
 fn tests(folder: &Path, all: &mut BTreeSet<String>) {
     if folder.is_dir() {
         for entry in fs::read_dir(folder).unwrap() {
@@ -31,12 +31,12 @@ fn top() -> &'static Path {
 }
 
 #[test]
-fn every_test_of_client_go_has_one_of_ours_or_a_reason() {
+fn each_client_go_test_has_a_matching_test_or_a_reason() {
     let mut names = BTreeSet::new();
     for folder in ["tests", "model/src", "../framework/src"] {
         tests(&top().join(folder), &mut names);
     }
-    // What is gone through with each server is listed there, by name.
+    // That file lists the scenarios by name.
     let scenarios = fs::read_to_string(top().join("tests/client/main.rs")).unwrap();
     let words = scenarios.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     names.extend(words.filter(|word| word.contains('_')).map(str::to_owned));

@@ -1,11 +1,11 @@
-//! What a cache holds of each object: all of it, the metadata, or the fields that a view names.
+//! The parts of each object that a cache holds: the whole object, the metadata, or the fields of a view.
 
 use std::sync::Arc;
 
 use pilothouse::{
     Resource,
     cache::{Index, InformerScope, Informers},
-    client::{Error, PostParams},
+    client::{ErrorKind, PostParams},
     k8s::api::core::v1::{ConfigMap, Pod},
     metrics::Metrics,
     resource::{ApiResource, Object, ObjectKey, ObjectMeta, PartialObject},
@@ -50,7 +50,7 @@ fn informers(cluster: &Cluster) -> Informers {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_metadata_and_the_whole_are_two_informers_and_each_is_shared() {
+async fn metadata_and_whole_objects_have_separate_shared_informers() {
     let cluster = Cluster::start().unwrap();
     let mut map = ConfigMap::named("settings");
     map.data = Some([("key".to_owned(), "value".to_owned())].into());
@@ -82,7 +82,7 @@ async fn the_metadata_and_the_whole_are_two_informers_and_each_is_shared() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_view_of_a_kind_holds_the_fields_it_names() {
+async fn a_view_holds_only_the_fields_that_it_names() {
     let cluster = Cluster::start().unwrap();
     cluster.create(&pod("web", "node-1")).await.unwrap();
     cluster.create(&pod("db", "node-2")).await.unwrap();
@@ -95,7 +95,7 @@ async fn a_view_of_a_kind_holds_the_fields_it_names() {
         found.iter().map(|pod| pod.name()).collect::<Vec<_>>(),
         ["web"]
     );
-    // As the same without the derive: any type that reads the kind's metadata will do.
+    // The same without the derive: any type that can read the kind works.
     let same = informers.of::<PodOnNode>(ApiResource::of::<Pod>(), InformerScope::all());
     assert_eq!(same.lister().len(), 2);
     assert_eq!(informers.statuses().len(), 1);
@@ -105,7 +105,7 @@ async fn a_view_of_a_kind_holds_the_fields_it_names() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_view_leaves_out_is_never_written_away() {
+async fn writing_through_a_view_never_removes_the_other_fields() {
     let cluster = Cluster::start().unwrap();
     cluster.create(&pod("web", "node-1")).await.unwrap();
     let views = cluster.api::<PodOnNode>();
@@ -117,7 +117,7 @@ async fn what_a_view_leaves_out_is_never_written_away() {
         views.create(&params, &view).await.unwrap_err(),
     ];
     for error in refused {
-        assert!(matches!(&error, Error::Invalid { .. }), "{error}");
+        assert!(matches!(error.kind(), ErrorKind::Invalid { .. }), "{error}");
         assert!(
             error
                 .to_string()

@@ -1,6 +1,4 @@
-//! An operator's metrics over HTTPS, for those who may read them.
-
-mod probe;
+//! The metrics of an operator over HTTPS for authorised callers.
 
 use std::{
     env,
@@ -14,6 +12,7 @@ use std::{
     time::Duration,
 };
 
+use crate::probe::Probe;
 use pilothouse::{
     k8s::api::rbac::v1::{ClusterRole, ClusterRoleBinding},
     operator::{Operator, Running, Serving},
@@ -21,7 +20,6 @@ use pilothouse::{
     testing::Cluster,
 };
 use pilothouse_sandbox::Sandbox;
-use probe::Probe;
 use rustls_pki_types::{CertificateDer, ServerName, pem::PemObject};
 use serde_json::json;
 use tempfile::TempDir;
@@ -31,7 +29,7 @@ use tokio::{
 };
 use tokio_rustls::TlsConnector;
 
-/// An operator whose metrics only `prometheus` may read, with the token `prom`.
+/// An operator whose metrics only the user `prometheus` may read, with the token `prom`.
 struct Served {
     running: Running,
     _cluster: Cluster,
@@ -86,7 +84,7 @@ impl Served {
         self.folder.path().join(name)
     }
 
-    /// Asks over HTTPS, trusting the certificate of the file alone.
+    /// Sends a GET over HTTPS, trusting only the certificate of the file.
     async fn get(&self, path: &str, token: &str) -> (u16, String) {
         let authority = fs::read(self.file("tls.crt")).unwrap();
         let mut roots = rustls::RootCertStore::empty();
@@ -130,7 +128,7 @@ async fn ask(
 }
 
 #[tokio::test]
-async fn metrics_are_shown_to_those_who_may_read_them_and_health_to_everybody() {
+async fn metrics_require_authorization_and_health_does_not() {
     let served = Served::new().await;
     let (status, metrics) = served.get("/metrics", "prom").await;
     assert_eq!(status, 200);
@@ -174,7 +172,7 @@ async fn without_a_certificate_the_operator_does_not_start_and_says_why() {
     );
 }
 
-/// It is killed when dropped.
+/// The process is killed when this is dropped.
 struct Prometheus(Child);
 
 impl Drop for Prometheus {
@@ -184,7 +182,7 @@ impl Drop for Prometheus {
     }
 }
 
-/// Starts a Prometheus, and gives where it listens; `None` where there is no such program.
+/// Starts a Prometheus and returns its address, or `None` if the program is not installed.
 fn prometheus(home: &Path, config: &str) -> Option<(Prometheus, SocketAddr)> {
     let program = env::var_os("PILOTHOUSE_PROMETHEUS");
     let program = program.unwrap_or_else(|| OsString::from("prometheus"));
@@ -210,7 +208,7 @@ fn prometheus(home: &Path, config: &str) -> Option<(Prometheus, SocketAddr)> {
         let (_, address) = line.split_once("\"Listening on\" address=")?;
         address.trim().parse().ok()
     });
-    // Its pipe must not fill.
+    // Read its output on, so that the pipe does not fill.
     std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
     Some((prometheus, address.expect("it says where it listens")))
 }
@@ -230,7 +228,7 @@ async fn a_prometheus_with_a_token_scrapes_over_https() {
         served.address()
     );
     let Some((_prometheus, address)) = prometheus(served.folder.path(), &config) else {
-        // Not `eprintln!`: of a test that passes, the test harness keeps that to itself.
+        // Not `eprintln!`, because the harness hides the output of a passing test.
         let line = b"skipped: Prometheus: none found\n";
         return io::stderr().write_all(line).unwrap();
     };

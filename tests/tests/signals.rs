@@ -1,4 +1,4 @@
-//! How an operator ends, as a process of its own (design §4, R12).
+//! Tests the shutdown of an operator in a separate process (R12).
 #![cfg(unix)]
 
 use std::{
@@ -12,7 +12,7 @@ use std::{
 
 use tempfile::TempDir;
 
-/// How long anything may take before the test gives up; longer than the 29 s in which an operator stops.
+/// The time after which the test gives up waiting. It is longer than the 29 s in which an operator stops.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// `stubborn dev`, whose reconciles never end. It is killed when dropped.
@@ -50,7 +50,7 @@ impl Stubborn {
         stubborn
     }
 
-    /// Waits for a line with that text, on whichever of its two outputs; one that was there already counts.
+    /// Waits for a line with this text on either of its two outputs. An earlier line counts too.
     fn until(&mut self, text: &str) -> String {
         loop {
             if let Some(line) = self.said.iter().find(|line| line.contains(text)) {
@@ -63,7 +63,7 @@ impl Stubborn {
         }
     }
 
-    /// Where one of its servers listens, as the banner says behind that word.
+    /// Returns the address of one of its servers, which the banner prints after this word.
     fn address(&mut self, word: &str) -> String {
         let line = self.until(word);
         let url = line.split("://").nth(1).unwrap();
@@ -76,7 +76,7 @@ impl Stubborn {
         assert!(status.success());
     }
 
-    /// Waits until it has ended: its outputs are closed then.
+    /// Waits until it has ended, which closes its outputs.
     fn end(&mut self) -> ExitStatus {
         loop {
             match self.lines.recv_timeout(PATIENCE) {
@@ -100,13 +100,13 @@ impl Drop for Stubborn {
 fn pass_on(output: impl Read + Send + 'static, lines: Sender<String>) {
     thread::spawn(move || {
         for line in BufReader::new(output).lines().map_while(Result::ok) {
-            // The test may have seen enough.
+            // The receiver may be gone, because the test has seen enough.
             let _ = lines.send(line);
         }
     });
 }
 
-/// Status line and body of a GET.
+/// Sends a GET and returns the status line and the body.
 fn get(address: &str, path: &str) -> (String, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -122,13 +122,13 @@ fn get(address: &str, path: &str) -> (String, String) {
 }
 
 #[test]
-fn while_it_stops_it_is_alive_and_not_ready_and_a_second_signal_ends_it_at_once() {
+fn a_stopping_operator_is_live_but_not_ready_and_a_second_signal_ends_it_at_once() {
     let mut operator = Stubborn::start();
     let http = operator.address("  metrics  ");
     assert_eq!(get(&http, "/readyz").0, "HTTP/1.1 200 OK");
     operator.signal("TERM");
-    operator.until("stopping; another signal stops at once");
-    // Readiness is told the same way as the line, but not at the same moment.
+    operator.until("stopping: a second signal ends the process at once");
+    // The stop reaches readiness separately from the log line, so not at the same moment.
     let ready = loop {
         let answer = get(&http, "/readyz");
         if answer.0 != "HTTP/1.1 200 OK" {
@@ -143,14 +143,14 @@ fn while_it_stops_it_is_alive_and_not_ready_and_a_second_signal_ends_it_at_once(
 }
 
 #[test]
-fn neither_a_reconcile_nor_a_connection_that_hangs_holds_the_end() {
+fn hanging_reconciles_and_connections_do_not_delay_the_exit() {
     let mut operator = Stubborn::start();
-    // Nothing is ever said on these.
+    // These connections never send anything.
     let _silent = ["  API server  ", "  metrics  "].map(|word| {
         let address = operator.address(word);
         TcpStream::connect(address).unwrap()
     });
     operator.signal("TERM");
-    operator.until("they are cancelled");
+    operator.until("it is cancelled");
     assert_eq!(operator.end().code(), Some(0), "{:?}", operator.said);
 }

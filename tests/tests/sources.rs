@@ -1,15 +1,19 @@
-//! Sources that come and go, and kinds that are read as something else than their own type: over the whole
+//! Sources that are added and removed at run time, and kinds that are read as another type than their own: over the whole
 //! client and the sandbox, on the paused clock.
 
 use std::sync::{
-    Arc, Mutex, Weak,
+    Arc, Weak,
     atomic::{AtomicUsize, Ordering},
 };
 
+use parking_lot::Mutex;
 use pilothouse::{
     cache::Informers,
     client::Api,
-    controller::{Action, Context, Controller, Environment, Failure, Reconciler, Result, Sources},
+    controller::{
+        Action, Context, Controller, Environment, Failure, Mapping, Owned, Reconciler, Result,
+        Sources, Watched,
+    },
     k8s::api::{
         apps::v1::Deployment,
         core::v1::{ConfigMap, Secret},
@@ -45,7 +49,7 @@ impl World {
         }
     }
 
-    /// A controller at work on the Deployment `web`.
+    /// Starts a controller that works on the Deployment `web`.
     async fn start(
         &self,
         reconciler: impl Reconciler<Resource = Deployment>,
@@ -114,7 +118,7 @@ fn deployment(name: &str) -> Deployment {
     .unwrap()
 }
 
-/// Notes what it can read of the Secret `web`: from the cache, and past it.
+/// Records what it can read of the Secret `web`, from the cache and directly.
 #[derive(Clone, Default)]
 struct Reads {
     wired: bool,
@@ -123,8 +127,8 @@ struct Reads {
 }
 
 impl Reads {
-    fn told(&self) -> Vec<String> {
-        std::mem::take(&mut self.log.lock().unwrap())
+    fn take_log(&self) -> Vec<String> {
+        std::mem::take(&mut self.log.lock())
     }
 }
 
@@ -141,7 +145,7 @@ impl Reconciler for Reads {
     async fn reconcile(&self, _: Arc<Deployment>, cx: &Context<Deployment>) -> Result {
         let cached = cx.get::<Secret>("web");
         if let Ok(Some(secret)) = &cached {
-            *self.cached.lock().unwrap() = Arc::downgrade(secret);
+            *self.cached.lock() = Arc::downgrade(secret);
         }
         let secrets = Api::<Secret>::namespaced(cx.live(), "default");
         let live = secrets.get_opt("web").await;
@@ -149,7 +153,7 @@ impl Reconciler for Reads {
             .map(|secret| secret.is_some())
             .map_err(|error| error.to_string());
         let line = format!("{:?} {live:?}", cached.is_ok());
-        self.log.lock().unwrap().push(line);
+        self.log.lock().push(line);
         Ok(Action::wait())
     }
 }
@@ -158,44 +162,41 @@ const UNREADABLE: &str =
     r#"false Err("get Secret default/web: not declared: add `.reads::<Secret>()` to wire")"#;
 
 #[tokio::test(start_paused = true)]
-async fn the_last_source_of_a_kind_takes_its_watch_its_cache_and_its_access_along() {
+async fn removing_the_last_source_of_a_kind_ends_its_watch_its_cache_and_its_access() {
     let (world, reads) = (World::new(), Reads::default());
     world.cluster.create(&Secret::named("web")).await.unwrap();
     let sources = world.start(reads.clone()).await;
-    assert_eq!(reads.told(), [UNREADABLE]);
+    assert_eq!(reads.take_log(), [UNREADABLE]);
 
     let first = sources.watches::<Secret>(|secret| vec![secret.key()]);
     let second = sources.reads::<Secret>();
     assert!(first.synced().await && second.synced().await);
     world.cluster.settle().await;
-    assert_eq!(reads.told(), ["true Ok(true)"]);
+    assert_eq!(reads.take_log(), ["true Ok(true)"]);
     assert_eq!(world.plurals(), ["secrets", "deployments"]);
-    assert!(reads.cached.lock().unwrap().upgrade().is_some());
+    assert!(reads.cached.lock().upgrade().is_some());
 
     first.remove().await;
     world.label::<Deployment>("web", "1").await;
     assert_eq!(
-        reads.told(),
+        reads.take_log(),
         ["true Ok(true)"],
         "the other one needs it still"
     );
     second.remove().await;
     assert_eq!(world.plurals(), ["deployments"]);
-    assert!(
-        reads.cached.lock().unwrap().upgrade().is_none(),
-        "the cache is gone"
-    );
+    assert!(reads.cached.lock().upgrade().is_none(), "the cache is gone");
     world.label::<Deployment>("web", "2").await;
-    assert_eq!(reads.told(), [UNREADABLE]);
+    assert_eq!(reads.take_log(), [UNREADABLE]);
 
     let again = sources.watches::<Secret>(|secret| vec![secret.key()]);
     assert!(again.synced().await);
     world.label::<Secret>("web", "1").await;
-    assert_eq!(reads.told().last().unwrap(), "true Ok(true)");
+    assert_eq!(reads.take_log().last().unwrap(), "true Ok(true)");
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_another_controller_reads_goes_on_when_a_source_of_it_is_removed() {
+async fn removing_a_source_does_not_affect_another_controller_of_its_kind() {
     let (world, reads) = (World::new(), Reads::default());
     world.cluster.create(&Secret::named("web")).await.unwrap();
     let sources = world.start(Reads::default()).await;
@@ -208,12 +209,12 @@ async fn what_another_controller_reads_goes_on_when_a_source_of_it_is_removed() 
     assert!(added.synced().await);
     added.remove().await;
     assert_eq!(world.plurals(), ["secrets", "deployments"]);
-    other.told();
+    other.take_log();
     world.label::<Deployment>("web", "1").await;
-    assert_eq!(other.told(), ["true Ok(true)"]);
+    assert_eq!(other.take_log(), ["true Ok(true)"]);
 }
 
-/// Wires kinds that are values, and notes what it reads of them.
+/// Declares kinds that are values, and records what it reads of them.
 #[derive(Clone, Default)]
 struct Dynamic {
     at_run_time: bool,
@@ -236,8 +237,11 @@ impl Reconciler for Dynamic {
             return controller;
         }
         controller
-            .owns_of::<DynamicObject>(maps())
-            .watches_of(secrets(), |secret: &PartialObject| vec![secret.key()])
+            .watch(Owned::<DynamicObject>::dynamic(maps()))
+            .watch(Watched::dynamic(
+                secrets(),
+                Mapping::objects(|secret: &PartialObject| vec![secret.key()]),
+            ))
     }
 
     async fn reconcile(&self, _: Arc<Deployment>, cx: &Context<Deployment>) -> Result {
@@ -245,12 +249,12 @@ impl Reconciler for Dynamic {
         let data = map.and_then(|map| Some(map.data.get("data")?.get("a")?.to_string()));
         let secret = cx.get_of::<PartialObject>(&secrets(), "web")?;
         let label = secret.and_then(|secret| secret.label("x").map(str::to_owned));
-        self.log.lock().unwrap().push(format!("{data:?} {label:?}"));
+        self.log.lock().push(format!("{data:?} {label:?}"));
         let error = cx.get_of::<DynamicObject>(&secrets(), "web").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "get secrets/v1: `wire` does not name this kind, read as DynamicObject: add \
-             `.reads_of::<DynamicObject>(..)` there, with its `ApiResource`"
+            "get secrets/v1: `wire` does not declare this kind: add \
+             `.watch(Read::<DynamicObject>::dynamic(..))` there"
         );
         Ok(Action::wait())
     }
@@ -258,23 +262,23 @@ impl Reconciler for Dynamic {
 
 async fn changes_lead_to_reconciles(world: &World, dynamic: &Dynamic) {
     let web: Deployment = world.cluster.get("web").await.unwrap().unwrap();
-    let told = || {
-        std::mem::take(&mut *dynamic.log.lock().unwrap())
+    let take_log = || {
+        std::mem::take(&mut *dynamic.log.lock())
             .pop()
             .unwrap_or_default()
     };
-    told();
+    take_log();
     let mut map = ConfigMap::named("map");
     map.data = Some([("a".to_owned(), "1".to_owned())].into());
     set_controller(&web, &mut map).unwrap();
     world.cluster.create(&map).await.unwrap();
     world.cluster.settle().await;
-    assert_eq!(told(), r#"Some("\"1\"") None"#);
+    assert_eq!(take_log(), r#"Some("\"1\"") None"#);
     world.label::<Secret>("web", "y").await;
-    assert_eq!(told(), r#"Some("\"1\"") Some("y")"#);
+    assert_eq!(take_log(), r#"Some("\"1\"") Some("y")"#);
     world.cluster.delete::<ConfigMap>("map").await.unwrap();
     world.cluster.settle().await;
-    assert_eq!(told(), r#"None Some("y")"#);
+    assert_eq!(take_log(), r#"None Some("y")"#);
 }
 
 #[tokio::test(start_paused = true)]
@@ -294,8 +298,11 @@ async fn kinds_known_only_at_run_time_are_added_and_removed_at_run_time() {
     };
     world.cluster.create(&Secret::named("web")).await.unwrap();
     let sources = world.start(dynamic.clone()).await;
-    let maps = sources.owns_of::<DynamicObject>(maps());
-    let secrets = sources.watches_of(secrets(), |secret: &PartialObject| vec![secret.key()]);
+    let maps = sources.watch(Owned::<DynamicObject>::dynamic(maps()));
+    let secrets = sources.watch(Watched::dynamic(
+        secrets(),
+        Mapping::objects(|secret: &PartialObject| vec![secret.key()]),
+    ));
     assert!(maps.synced().await && secrets.synced().await);
     world.label::<Deployment>("web", "1").await;
     changes_lead_to_reconciles(&world, &dynamic).await;
@@ -304,7 +311,7 @@ async fn kinds_known_only_at_run_time_are_added_and_removed_at_run_time() {
     assert_eq!(world.plurals(), ["deployments"]);
 }
 
-/// Keeps Secrets of which it caches only the metadata.
+/// Keeps Secrets whose metadata only is in the cache.
 #[derive(Clone, Default)]
 struct Keys {
     wanted: Arc<Mutex<Vec<&'static str>>>,
@@ -321,11 +328,11 @@ impl Reconciler for Keys {
     }
 
     async fn reconcile(&self, _: Arc<Deployment>, cx: &Context<Deployment>) -> Result {
-        // The paused clock stands still while runs lead to each other, and then nothing would end the test.
+        // The paused clock stops while reconciles trigger each other, and then nothing would end the test.
         if self.runs.fetch_add(1, Ordering::Relaxed) > 50 {
             return Err(Failure::new("it does not come to rest").terminal());
         }
-        let wanted = self.wanted.lock().unwrap().clone();
+        let wanted = self.wanted.lock().clone();
         for name in wanted {
             let mut secret = Secret::named(name);
             secret.string_data = Some([("key".to_owned(), "value".to_owned())].into());
@@ -337,9 +344,9 @@ impl Reconciler for Keys {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_kind_owned_by_its_metadata_alone_is_applied_mended_and_pruned() {
+async fn children_cached_as_metadata_are_applied_repaired_and_pruned() {
     let (world, keys) = (World::new(), Keys::default());
-    *keys.wanted.lock().unwrap() = vec!["a", "b"];
+    *keys.wanted.lock() = vec!["a", "b"];
     world.start(keys.clone()).await;
     let path = |verb: &str, name: &str| format!("{verb} /api/v1/namespaces/default/secrets/{name}");
     let applies = world.writes();
@@ -369,7 +376,7 @@ async fn a_kind_owned_by_its_metadata_alone_is_applied_mended_and_pruned() {
         "it is put right"
     );
 
-    *keys.wanted.lock().unwrap() = vec!["a"];
+    *keys.wanted.lock() = vec!["a"];
     world.label::<Deployment>("web", "2").await;
     assert_eq!(world.writes().last().unwrap(), &path("DELETE", "b"));
     assert!(

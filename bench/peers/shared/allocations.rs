@@ -1,13 +1,13 @@
-//! What is asked of the allocator, in programs that are built to count it.
+//! The allocations of programs that are built to count them.
 
-/// Counts since the start of the program.
+/// The counts since the start of the program.
 #[derive(Clone, Copy)]
 pub struct Allocations {
-    /// How often memory was asked for, larger memory included.
+    /// The number of allocations, reallocations included.
     pub count: u64,
-    /// How much was asked for.
+    /// The allocated bytes.
     pub bytes: u64,
-    /// How much of it is in use.
+    /// The allocated bytes in use.
     pub live: u64,
 }
 
@@ -16,7 +16,7 @@ pub struct Allocations {
 static ALLOCATOR: &stats_alloc::StatsAlloc<std::alloc::System> = &stats_alloc::INSTRUMENTED_SYSTEM;
 
 impl Allocations {
-    /// Until now; none if this program does not count.
+    /// Returns the counts until now, or `None` if this program does not count.
     #[cfg(feature = "count")]
     pub fn now() -> Option<Self> {
         let stats = ALLOCATOR.stats();

@@ -1,4 +1,4 @@
-//! From the first reconcile to the last.
+//! Measures from the first reconcile to the last.
 
 use std::{
     sync::{
@@ -15,10 +15,10 @@ use super::{
     process::{Results, cpu, memory},
 };
 
-/// When, and what the process had used by then.
+/// A time, and the resources that the process had used by then.
 type Moment = (Instant, f64, Option<Allocations>);
 
-/// Counts reconciles; the first and the last of them are looked at.
+/// Counts reconciles and records the first and the last of them.
 pub struct Drain {
     start: Instant,
     wanted: u64,
@@ -29,7 +29,7 @@ pub struct Drain {
 }
 
 impl Drain {
-    /// Of a program that has just started.
+    /// Returns the counter of a program that has just started.
     pub fn new(wanted: u64) -> Self {
         Self {
             start: Instant::now(),
@@ -41,7 +41,7 @@ impl Drain {
         }
     }
 
-    /// A reconcile has ended.
+    /// Records that a reconcile has ended.
     pub fn reconciled(&self) {
         let count = self.count.fetch_add(1, Ordering::Relaxed) + 1;
         if count == 1 {
@@ -53,7 +53,7 @@ impl Drain {
         }
     }
 
-    /// Waits for the last one, and a second more; tells what it took.
+    /// Waits for the last reconcile and a second more, and reports the cost.
     pub async fn measure(&self, results: &mut Results) {
         self.done.notified().await;
         tokio::time::sleep(Duration::from_secs(1)).await;

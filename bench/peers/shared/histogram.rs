@@ -1,9 +1,9 @@
-//! Many times, in little memory.
+//! A histogram of many times in little memory.
 
-/// The first so many nanoseconds have a place each; from there each power of two has half as many.
+/// Each of the first 128 nanoseconds has its own bucket. Above, each power of two has half as many buckets.
 const FINE: u64 = 128;
 
-/// Times in nanoseconds, known to 1.6 %; the longest exactly.
+/// Counts times in nanoseconds to 1.6 %, and keeps the longest exactly.
 pub struct Histogram {
     counts: Vec<u64>,
     all: u64,
@@ -31,7 +31,7 @@ impl Histogram {
         self.all
     }
 
-    /// What so large a share of the times does not exceed; 1 is the longest.
+    /// Returns the time that this share of the times does not exceed; 1 gives the longest.
     pub fn microseconds(&self, share: f64) -> f64 {
         let wanted = (self.all as f64 * share).ceil() as u64;
         let mut passed = 0;
@@ -44,14 +44,14 @@ impl Histogram {
     }
 }
 
-/// Where a time is counted.
+/// Returns the bucket of a time.
 fn place(time: u64) -> usize {
     let shift = FINE.leading_zeros().saturating_sub(time.leading_zeros());
     let shift = if time < FINE { 0 } else { shift + 1 };
     (u64::from(shift) * FINE / 2 + (time >> shift)) as usize
 }
 
-/// The first time that is counted there.
+/// Returns the first time of a bucket.
 fn begin(place: usize) -> u64 {
     let place = place as u64;
     if place < FINE {

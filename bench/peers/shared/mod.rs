@@ -1,4 +1,4 @@
-//! What the peers in Rust share: how they measure themselves, and the line that they end with.
+//! The code that the Rust peers share: how they measure themselves, and the last line that they print.
 
 pub mod allocations;
 pub mod drain;

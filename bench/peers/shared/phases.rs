@@ -1,5 +1,6 @@
-//! All objects are reconciled, three times: first, after a change of each, and after another one, when all are to be
-//! reconciled again in an hour. What that keeps in memory is the difference between the second and the third.
+//! Counts reconciles of all objects in three phases: at first, after a change of each object, and after another change, when
+//! each object is requeued for an hour later. The difference between the second and the third phase is the memory of
+//! the requeues.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -10,7 +11,7 @@ use tokio::sync::Notify;
 
 use super::{allocations::Allocations, process::Results};
 
-/// How long all are parked in the end.
+/// The delay of the requeue at the end.
 pub const LATER: Duration = Duration::from_secs(3600);
 
 /// Counts reconciles.
@@ -29,7 +30,7 @@ impl Phases {
         }
     }
 
-    /// A reconcile has come to its end: whether its object is to be reconciled again later.
+    /// Records that a reconcile has ended. Returns whether the object is to be requeued for later.
     pub fn reconciled(&self) -> bool {
         let before = self.count.fetch_add(1, Ordering::Relaxed);
         if (before + 1).is_multiple_of(self.objects) {
@@ -38,12 +39,12 @@ impl Phases {
         before >= 2 * self.objects
     }
 
-    /// Goes through all, and tells what was in use. The harness asks the server for the changes.
+    /// Goes through all phases and reports the memory in use. The harness tells the server to send the changes.
     pub async fn measure(&self, results: &mut Results) -> Result<(), String> {
         for name in ["first_bytes", "idle_bytes", "parked_bytes"] {
             self.done.notified().await;
             tokio::time::sleep(Duration::from_secs(1)).await;
-            let now = Allocations::now().ok_or("build it with the feature count")?;
+            let now = Allocations::now().ok_or("the program must be built with the feature `count`")?;
             if name != "first_bytes" {
                 results.set(name, now.live as f64);
             }

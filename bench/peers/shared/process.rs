@@ -1,15 +1,15 @@
-//! What this process has used so far, and the line that it ends with.
+//! The resources that this process has used, and the last line that it prints.
 
 use std::{fs, time::Duration};
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Processor time of user and system, of all threads, in seconds.
+/// Returns the user and system time of all threads in seconds.
 pub fn cpu() -> f64 {
     nanoseconds(ClockId::ProcessCPUTime) as f64 / 1e9
 }
 
-/// The monotonic clock: the same for all processes of the machine.
+/// Returns the monotonic clock, which is the same for all processes of the machine.
 pub fn now() -> u64 {
     nanoseconds(ClockId::Monotonic)
 }
@@ -19,12 +19,12 @@ fn nanoseconds(clock: ClockId) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// A line of `/proc/self/status`, in bytes.
+/// Returns the value of a line of `/proc/self/status` in bytes.
 pub fn memory(line: &str) -> f64 {
     line_of("/proc/self/status", line) * 1024.0
 }
 
-/// How often this thread has gone to sleep: each wait for a lock is one, and being interrupted is none.
+/// Returns how often this thread went to sleep. A wait for a lock counts, an interruption does not.
 pub fn sleeps() -> f64 {
     line_of("/proc/thread-self/status", "voluntary_ctxt_switches")
 }
@@ -36,33 +36,33 @@ fn line_of(file: &str, name: &str) -> f64 {
     number.and_then(|number| number.parse().ok()).unwrap_or(0.0)
 }
 
-/// The peak of memory is that of what follows.
+/// Resets the peak of the resident memory.
 pub fn forget_peak() -> std::io::Result<()> {
     fs::write("/proc/self/clear_refs", "5")
 }
 
-/// A number that the harness has set.
+/// Returns a number that the harness has set in the environment.
 pub fn setting(name: &str) -> u64 {
     let text = std::env::var(name).unwrap_or_default();
     text.parse()
-        .unwrap_or_else(|_| panic!("{name} is to be a number, and is {text:?}"))
+        .unwrap_or_else(|_| panic!("{name} must be a number, but is {text:?}"))
 }
 
-/// What is measured, under the names by which the harness reads it.
+/// The measured values under the names that the harness reads.
 pub struct Results(Vec<(&'static str, f64)>);
 
 impl Results {
-    /// What is used before anything is done.
+    /// Records the resources that are used before the work begins.
     pub fn begin() -> Self {
         Self(vec![("rss_start", memory("VmRSS"))])
     }
 
-    /// Something was measured.
+    /// Records a measured value.
     pub fn set(&mut self, name: &'static str, value: f64) {
         self.0.push((name, value));
     }
 
-    /// Everything is in the cache, after `time`, and the peer has rested. The harness is to be told next.
+    /// Records that the cache was full after `time` and the peer has waited. The caller tells the harness next.
     pub fn synced(&mut self, objects: usize, time: Duration, cpu: f64) {
         self.set("objects", objects as f64);
         self.set("sync_seconds", time.as_secs_f64());
@@ -71,7 +71,7 @@ impl Results {
         self.set("peak_sync", memory("VmHWM"));
     }
 
-    /// The line that says it all.
+    /// Prints the line of results.
     pub fn print(mut self) {
         self.set("peak", memory("VmHWM"));
         let fields = self.0.iter();

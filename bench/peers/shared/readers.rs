@@ -1,4 +1,4 @@
-//! Somebody who reads from a cache all the time.
+//! A thread that reads from a cache all the time.
 
 use std::{
     sync::{
@@ -13,28 +13,28 @@ use super::{
     process::{Results, forget_peak, memory, now, sleeps},
 };
 
-/// A thread that gets random objects, and takes the time of each. After each it does nothing for as long: what that takes
-/// longer is the machine's doing, and no cache's.
+/// A thread that gets random objects and measures the time of each get. After each get it runs an idle loop of the same
+/// length. The machine causes the delays of that loop, not the cache.
 pub struct Reader {
     is_over: Arc<AtomicBool>,
     thread: JoinHandle<Result<Times, String>>,
 }
 
-/// What the thread has seen.
+/// The times that the thread measured.
 #[derive(Default)]
 struct Times {
     gets: Histogram,
-    /// To look at the clock until as much time has passed as the get before took.
+    /// The durations of the idle loops, which look at the clock for as long as the get before took.
     idle: Histogram,
     /// How often the thread slept.
     sleeps: f64,
 }
 
-/// So long it does nothing at most, in nanoseconds: after a get that was interrupted it would else be as long by itself.
+/// The longest idle loop in nanoseconds. Without a limit, the loop after an interrupted get would be just as long.
 const LONGEST_IDLE: u64 = 10_000;
 
 impl Reader {
-    /// Gets by these keys. That one finds nothing is an error: all objects are there all the time.
+    /// Starts to get these keys. A get that finds nothing is an error, because all objects exist all the time.
     pub fn start<K: Send + std::fmt::Debug + 'static>(
         keys: Vec<K>,
         get: impl Fn(&K) -> bool + Send + 'static,
@@ -53,7 +53,7 @@ impl Reader {
                 random ^= random << 17;
                 let key = &keys[(random % keys.len() as u64) as usize];
                 if !get(key) {
-                    return Err(format!("{key:?} is not there"));
+                    return Err(format!("the cache has no {key:?}"));
                 }
                 let got = now();
                 times.gets.add(got - before);
@@ -70,7 +70,7 @@ impl Reader {
         Ok(Self { is_over, thread })
     }
 
-    /// All has been listed again.
+    /// Stops the reader after the relist and reports its times.
     pub fn end(self, results: &mut Results) -> Result<(), String> {
         results.set("peak_relist", memory("VmHWM"));
         self.is_over.store(true, Ordering::Relaxed);
@@ -86,9 +86,9 @@ impl Reader {
     }
 }
 
-/// A resource version as a number.
+/// Returns a resource version as a number.
 pub fn version(text: Option<&str>) -> u64 {
     let text = text.unwrap_or_default();
     text.parse()
-        .unwrap_or_else(|_| panic!("a resource version that is no number: {text:?}"))
+        .unwrap_or_else(|_| panic!("the resource version is not a number: {text:?}"))
 }

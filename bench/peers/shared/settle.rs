@@ -1,4 +1,4 @@
-//! From the first reconcile until nothing is left to do.
+//! Measures from the first reconcile until the work is done.
 
 use std::{
     sync::{
@@ -10,7 +10,7 @@ use std::{
 
 use super::process::{Results, cpu, memory};
 
-/// Nothing is left to do when there was no reconcile for so long.
+/// The work is done when there was no reconcile for this long.
 const QUIET: Duration = Duration::from_secs(1);
 
 /// Counts reconciles, of which an object may have several.
@@ -19,12 +19,12 @@ pub struct Settle {
     wanted: u64,
     count: AtomicU64,
     first: OnceLock<(Instant, f64)>,
-    /// Nanoseconds from the start to the end of the last.
+    /// Nanoseconds from the start to the end of the last reconcile.
     last: AtomicU64,
 }
 
 impl Settle {
-    /// Of a program that has just started.
+    /// Returns the counter of a program that has just started.
     pub fn new(wanted: u64) -> Self {
         Self {
             start: Instant::now(),
@@ -35,7 +35,7 @@ impl Settle {
         }
     }
 
-    /// A reconcile has ended.
+    /// Records that a reconcile has ended.
     pub fn reconciled(&self) {
         if self.count.fetch_add(1, Ordering::Relaxed) == 0 {
             let _ = self.first.set((Instant::now(), cpu()));
@@ -44,8 +44,8 @@ impl Settle {
         self.last.fetch_max(now, Ordering::Relaxed);
     }
 
-    /// Waits until nothing is left to do; tells what it took. Processor time is until then, since what a watch tells
-    /// after the last reconcile belongs to it.
+    /// Waits until the work is done and reports the cost. The processor time counts until then, because the watch events
+    /// after the last reconcile belong to the work.
     pub async fn measure(&self, results: &mut Results) {
         let last = loop {
             tokio::time::sleep(Duration::from_millis(100)).await;

@@ -1,4 +1,4 @@
-//! How long a reconcile waits for its event.
+//! Measures the time from an event to its reconcile.
 
 use std::{
     collections::HashMap,
@@ -11,13 +11,13 @@ use super::{
     process::{Results, cpu, now},
 };
 
-/// No event takes so long.
+/// The longest wait for an event.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// How often it looks how many there are.
+/// The interval at which `measure` looks at the number of stamps.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The stamps that reconciles have seen, and how old each was when it was seen first.
+/// The stamps that reconciles have seen, and the age of each when it was first seen.
 pub struct Stamps {
     wanted: usize,
     seen: Mutex<HashMap<u64, u64>>,
@@ -31,22 +31,22 @@ impl Stamps {
         }
     }
 
-    /// A reconcile has an object with this annotation.
+    /// Records that a reconcile has an object with this annotation.
     pub fn reconciled(&self, stamp: &str) {
         let now = now();
         let Ok(stamp) = stamp.parse() else {
-            panic!("a stamp that is no number: {stamp}");
+            panic!("the stamp is not a number: {stamp}");
         };
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.entry(stamp).or_insert(now.saturating_sub(stamp));
     }
 
-    /// Waits until all were seen, or none came for long; tells what it took. To be called before the first comes.
+    /// Waits until all stamps were seen or none came for long, and reports the ages. Must be called before the first event.
     pub async fn measure(&self, results: &mut Results) {
         let before = cpu();
         let (mut count, mut idle) = (0, Duration::ZERO);
         while count < self.wanted && idle < LIMIT {
-            // Whoever were woken by each reconcile would be measured, too.
+            // Poll with a sleep: a task that each reconcile wakes would add to the measured time.
             tokio::time::sleep(LOOK).await;
             let now = self.count();
             idle = if now > count {

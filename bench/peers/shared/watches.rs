@@ -1,4 +1,4 @@
-//! A lease is renewed through a client that has many watches open, of which some are not read.
+//! Renews a Lease through a client that has many watches open. It does not read some of them.
 
 use std::{
     error::Error,
@@ -13,24 +13,24 @@ use super::{
     process::{Results, setting},
 };
 
-/// Watches that are read, each by a cache of its own.
+/// The number of watches that caches read, one cache each.
 pub const READ: usize = 250;
-/// Watches that are open and that nobody reads.
+/// The number of open watches that are never read.
 pub const UNREAD: usize = 50;
 
-/// From one renewal to the next.
+/// The time from one renewal to the next.
 const EVERY: Duration = Duration::from_millis(20);
-/// Until what is not read has filled what there is for it.
+/// The time until unread events have filled their buffers.
 const FILL: Duration = Duration::from_secs(10);
-/// No renewal takes so long.
+/// The time limit of a renewal.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A selector that takes all, and that no other watch has.
+/// Returns a selector that matches all Pods and is different for each watch.
 pub fn selector(number: usize) -> String {
     format!("watch!=w{number}")
 }
 
-/// How many events each watch that is read was told of.
+/// The number of events that each read watch received.
 pub struct Seen(Vec<AtomicU64>);
 
 impl Seen {
@@ -38,7 +38,7 @@ impl Seen {
         Self((0..READ).map(|_| AtomicU64::new(0)).collect())
     }
 
-    /// A watch was told of an event.
+    /// Records an event of a watch.
     pub fn event(&self, watch: usize) {
         self.0[watch].fetch_add(1, Ordering::Relaxed);
     }
@@ -49,7 +49,7 @@ impl Seen {
     }
 }
 
-/// Renews while nothing else is asked of the client. To be called before there is a watch.
+/// Renews while the client has no other requests. Must be called before the watches are opened.
 pub async fn alone<E: Error + 'static>(
     renew: impl AsyncFnMut(u64) -> Result<(), E>,
     results: &mut Results,
@@ -60,7 +60,7 @@ pub async fn alone<E: Error + 'static>(
     Ok(())
 }
 
-/// Renews beside the watches, which are open. The harness has the server change objects from now on.
+/// Renews beside the open watches. From now on the harness makes the server change objects.
 pub async fn beside<E: Error + 'static>(
     renew: impl AsyncFnMut(u64) -> Result<(), E>,
     seen: &Seen,
@@ -81,7 +81,7 @@ pub async fn beside<E: Error + 'static>(
     Ok(())
 }
 
-/// How long each took that the harness wants.
+/// Sends the renewals that the harness wants and returns their durations.
 async fn renewals<E: Error + 'static>(
     mut renew: impl AsyncFnMut(u64) -> Result<(), E>,
 ) -> Result<Histogram, Box<dyn Error>> {

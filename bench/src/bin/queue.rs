@@ -1,8 +1,8 @@
-//! What the operations of a workqueue cost, beside a plain queue of sets behind a lock.
+//! Measures the operations of a workqueue and compares them with a plain queue of sets behind a lock.
 //!
-//! The plain one is client-go's without delays, priorities, groups, metrics and waiting workers: a
-//! mutex around a set of dirty keys, a set of running keys, and a line. What is delayed is compared
-//! with a sorted map and a hash map, for one deadline per key, behind a mutex.
+//! The plain queue is client-go's without delays, priorities, groups, metrics and waiting workers: a
+//! mutex around a set of dirty keys, a set of running keys, and a FIFO. Delayed keys are compared
+//! with a sorted map and a hash map, with one deadline per key, behind a mutex.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet, VecDeque},
@@ -48,14 +48,14 @@ impl Plain {
     }
 }
 
-/// Nanoseconds per key.
+/// Returns the nanoseconds per key.
 fn timed(work: impl FnOnce()) -> f64 {
     let start = Instant::now();
     work();
     start.elapsed().as_nanos() as f64 / KEYS as f64
 }
 
-/// Add, add again, take, end; of each key once.
+/// Measures add, add again, get and done, each once per key.
 fn plain(keys: &[Key]) -> [f64; 4] {
     let queue = Mutex::new(Plain::default());
     let lock = || queue.lock().unwrap_or_else(|error| error.into_inner());
@@ -109,7 +109,7 @@ fn namespace(key: &Key) -> &str {
     key.split('/').next().unwrap_or_default()
 }
 
-/// Anything within an hour, in no order.
+/// Returns a delay of up to an hour, in no particular order.
 fn delay(number: usize) -> Duration {
     Duration::from_millis(60_000 + number as u64 * 7_919 % 3_540_000)
 }
@@ -125,7 +125,7 @@ fn main() {
     let one_group = WorkQueue::new;
     let fifty_groups = || WorkQueue::builder().group_by(namespace).build();
 
-    // In turn, and the best of each: what else the machine does only adds.
+    // The rounds alternate and the best of each counts, because other work on the machine only adds time.
     let mut best = [[f64::MAX; 4]; 3];
     let mut delayed = [f64::MAX; 2];
     for _ in 0..ROUNDS {

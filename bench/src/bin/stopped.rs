@@ -1,7 +1,8 @@
-//! Whether memory stays flat while a listener stands still: events without end on a few objects.
+//! Checks that memory stays flat while a listener does not read: endless events on a few objects.
 //!
-//! `cargo run --release -p pilothouse-bench --features framework --bin stopped [events]`, ten million unless said. The source is in the process
-//! and hands out events as fast as they are taken; the stream of the informer is never read.
+//! `cargo run --release -p pilothouse-bench --features framework --bin stopped [events]`, ten million events by
+//! default. The source runs in the process and delivers events as fast as the informer reads them; the program never
+//! reads the informer's `EventStream`.
 
 use std::{env, error::Error, fs, time::Instant};
 
@@ -64,7 +65,7 @@ impl ListerWatcher<ConfigMap> for Changes {
     }
 }
 
-/// Resident memory in KiB, where the system tells it.
+/// Returns the resident memory in KiB, or `None` where the system does not report it.
 fn resident() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status

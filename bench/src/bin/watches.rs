@@ -1,4 +1,4 @@
-//! How long a lease's renewal takes beside 300 watches of which nobody reads 50.
+//! Measures how long a Lease renewal takes beside 300 watches. The program never reads 50 of them.
 
 use std::{
     error::Error,
@@ -17,9 +17,9 @@ use tokio::task::JoinSet;
 const WATCHES: usize = 300;
 const UNREAD: usize = 50;
 const RENEWALS: u32 = 1000;
-/// Between two changes of the object that everyone watches.
+/// The pause between two changes of the object that all watches watch.
 const PAUSE: Duration = Duration::from_millis(50);
-/// Until the windows of the unread watches are full: 64 changes.
+/// The time until the HTTP/2 windows of the unread watches are full: 64 changes.
 const WARM_UP: Duration = Duration::from_secs(5);
 
 #[tokio::main]
@@ -27,7 +27,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let sandbox = Sandbox::builder().build()?;
     let server = sandbox.serve_https(([127, 0, 0, 1], 0).into()).await?;
     let client = Client::new(Config::from_yaml(&sandbox.kubeconfig(&server)).await?)?;
-    let apart = client.apart(Deadlines::default().total(Duration::from_secs(5)));
+    let apart = client.with_own_connections(Deadlines::default().total(Duration::from_secs(5)));
 
     let alone = renewals(&client).await?;
     println!(
@@ -37,7 +37,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     show("alone", &alone, &alone);
 
     let mut tasks = JoinSet::new();
-    let changing = client.apart(Deadlines::default());
+    let changing = client.with_own_connections(Deadlines::default());
     tasks.spawn(async move {
         let maps = Api::<ConfigMap>::namespaced(&changing, "default");
         let mut tick = tokio::time::interval(PAUSE);
@@ -73,7 +73,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// How long each took, sorted.
+/// Renews the Lease and returns the sorted durations.
 async fn renewals(client: &Client) -> Result<Vec<Duration>, Box<dyn Error>> {
     let leases = Api::<Lease>::namespaced(client, "default");
     let mut times = Vec::new();

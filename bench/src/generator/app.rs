@@ -1,4 +1,4 @@
-//! What the replicas of one application share.
+//! The properties that the replicas of one application share.
 
 use super::{NAMESPACES, Random};
 
@@ -103,14 +103,14 @@ const DOMAINS: [&str; 10] = [
     "owner.example.org",
 ];
 
-/// A container, as all replicas of an application have it.
+/// A container that all replicas of an application have.
 pub(super) struct Container {
     pub(super) name: String,
     pub(super) image: String,
     pub(super) digest: String,
     pub(super) port: u16,
     pub(super) env: Vec<(String, String)>,
-    /// Names that are read from a Secret.
+    /// Names of variables whose values come from a Secret.
     pub(super) secrets: Vec<String>,
     pub(super) arguments: Vec<String>,
     pub(super) cpu: String,
@@ -124,7 +124,7 @@ pub(super) struct App {
     pub(super) namespace: String,
     pub(super) labels: Vec<(String, String)>,
     pub(super) annotations: Vec<(String, String)>,
-    /// Of the ReplicaSets that there are at the same time.
+    /// The ReplicaSets that exist at the same time.
     pub(super) revisions: Vec<(String, String)>,
     pub(super) containers: Vec<Container>,
     pub(super) volumes: Vec<String>,
@@ -134,7 +134,7 @@ pub(super) struct App {
 impl App {
     pub(super) fn new(seed: u64, number: usize) -> Self {
         let random = &mut Random::new(&[seed, 1 << 32, number as u64]);
-        // Each pair of subject and role once, which are twice as many as applications.
+        // Each pair of subject and role is used once. There are twice as many pairs as applications.
         let name = format!(
             "{}-{}",
             SUBJECTS[number % SUBJECTS.len()],
@@ -242,7 +242,7 @@ impl Container {
     }
 }
 
-/// Names end in their place, so that there is none twice.
+/// Returns a variable. Its name ends in its position, so that no name occurs twice.
 fn variable(place: usize, random: &mut Random) -> (String, String) {
     let (area, thing) = (random.one_of(&ENV_AREAS), random.one_of(&ENV_THINGS));
     let value = match random.below(6) {

@@ -1,10 +1,10 @@
-//! Who set which field, as the API server writes it down.
+//! Managed fields in the form that the API server writes.
 
 use serde_json::{Map, Value, json};
 
 use super::Random;
 
-/// An entry of `metadata.managedFields`.
+/// Returns an entry of `metadata.managedFields`.
 pub(super) fn entry(
     manager: &str,
     subresource: Option<&str>,
@@ -25,7 +25,7 @@ pub(super) fn entry(
     entry
 }
 
-/// The fields that `value` has: `f:name` for those of an object, `k:{…}` for the elements of a list that have a `key`.
+/// Returns the fields of `value`: `f:name` for those of an object, `k:{…}` for list elements that have a `key`.
 pub(super) fn fields_of(value: &Value) -> Value {
     let Value::Object(object) = value else {
         return json!({});

@@ -1,12 +1,12 @@
-//! Objects to measure with: many, diverse, and the same for the same seed.
+//! Generates the objects of the benchmarks: many, diverse, and the same for the same seed.
 //!
-//! What compresses or interns well must not look better than it is, so the objects are those of
-//! [`APPS`] applications that differ in labels, images, probes, volumes, and in the number of
+//! Compression and interning must not look better than with real objects. So the objects belong to
+//! [`APPS`] applications, which differ in labels, images, probes, volumes, and in the number of
 //! environment variables and annotations, which have a long tail. Some applications have many
 //! replicas and most have few. An object depends on the seed and on its number alone: the first
 //! thousand of ten thousand are the thousand.
 //!
-//! Nothing is taken from a real cluster.
+//! No data comes from a real cluster.
 
 mod app;
 mod config_map;
@@ -23,17 +23,17 @@ pub use random::Random;
 use app::App;
 use serde_json::Value;
 
-/// How many applications there are.
+/// The number of applications.
 pub const APPS: usize = 320;
 
-/// How many namespaces there are.
+/// The number of namespaces.
 const NAMESPACES: usize = 60;
 
-/// The resource version of the first object. All that a run ever hands out have as many digits, so that one can be put
-/// into the place of another.
+/// The resource version of the first object. All versions of a run have the same number of digits, so that one can overwrite
+/// another in place.
 pub const FIRST_VERSION: u64 = 10_000_000;
 
-/// What is generated.
+/// The kind of the generated objects.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Kind {
     /// Pods of about 5.8 KB, of which managed fields are a third.
@@ -44,20 +44,20 @@ pub enum Kind {
     Widget,
 }
 
-/// Makes objects.
+/// Generates objects.
 pub struct Generator {
     seed: u64,
     apps: Vec<App>,
 }
 
 impl Generator {
-    /// The one of this seed.
+    /// Returns the generator of this seed.
     pub fn new(seed: u64) -> Self {
         let apps = (0..APPS).map(|number| App::new(seed, number)).collect();
         Self { seed, apps }
     }
 
-    /// The object of this number, as a list's item: without kind and version.
+    /// Returns the object of this number as a list item: without `kind` and `apiVersion`.
     pub fn object(&self, kind: Kind, number: u64) -> Value {
         let random = &mut Random::new(&[self.seed, kind as u64, number]);
         let app = &self.apps[self.app_of(random)];
@@ -68,7 +68,7 @@ impl Generator {
         }
     }
 
-    /// A few have many: half of all objects belong to an eighth of the applications.
+    /// Chooses an application. A few have many objects: half of all objects belong to an eighth of the applications.
     fn app_of(&self, random: &mut Random) -> usize {
         let share = random.fraction();
         ((share * share * share * self.apps.len() as f64) as usize).min(self.apps.len() - 1)

@@ -1,4 +1,4 @@
-//! Pods, as a Deployment's ReplicaSet makes them and a kubelet runs them.
+//! Pods as a Deployment's ReplicaSet creates them and a kubelet runs them.
 
 use serde_json::{Map, Value, json};
 
@@ -17,7 +17,7 @@ pub(super) fn pod(app: &App, number: u64, random: &mut Random) -> Value {
     labels.insert("pod-template-hash".into(), hash.clone().into());
     let mut annotations = map(&app.annotations);
     if random.once_in(40) {
-        // What people paste into annotations.
+        // Stands for large data that people paste into annotations.
         annotations.insert("notes.example.com/dump".into(), random.hex(2048).into());
     }
     let spec = spec(app, random);
@@ -38,7 +38,7 @@ pub(super) fn pod(app: &App, number: u64, random: &mut Random) -> Value {
     if !annotations.is_empty() {
         metadata["annotations"] = Value::Object(annotations);
     }
-    // The template's fields belong to who made the Pod; what defaults filled in deeper is not listed.
+    // The creator of the Pod manages the fields of the template. Deeper fields with default values are not listed.
     let mut made = managed_fields::fields_of(&json!({
         "metadata": {
             "generateName": "", "labels": metadata["labels"], "annotations": metadata["annotations"],
@@ -71,7 +71,7 @@ fn map(pairs: &[(String, String)]) -> Map<String, Value> {
         .collect()
 }
 
-/// A spec as far as its managed fields are listed: of each container what is directly in it, and its variables.
+/// Returns the part of a spec whose managed fields are listed: the direct fields of each container, and its variables.
 fn shallow(spec: &Value) -> Value {
     let mut spec = spec.clone();
     let containers = spec["containers"].as_array_mut().into_iter().flatten();

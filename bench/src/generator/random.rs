@@ -1,11 +1,11 @@
-/// Random numbers of one seed: SplitMix64, the same on every machine and in every version.
+/// Random numbers from a seed: SplitMix64, the same on every machine and in every version.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Random {
-    /// The ones that belong to these numbers.
+    /// Returns the generator for these seeds.
     pub fn new(seeds: &[u64]) -> Self {
         let mut random = Self(0);
         for seed in seeds {
@@ -15,7 +15,7 @@ impl Random {
         random
     }
 
-    /// The next.
+    /// Returns the next number.
     pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(STEP);
         let mut mixed = self.0;
@@ -24,33 +24,33 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// From 0 to below 1.
+    /// Returns a number from 0 to below 1.
     pub fn fraction(&mut self) -> f64 {
         (self.number() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// From 0 to below `end`, which is at least 1.
+    /// Returns a number from 0 to below `end`, which is at least 1.
     pub fn below(&mut self, end: usize) -> usize {
         (self.number() % end.max(1) as u64) as usize
     }
 
-    /// Whether something happens that happens once in `times`.
+    /// Returns `true` once in `times` on average.
     pub fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
 
-    /// One of these, of which there is at least one.
+    /// Returns one of the choices, which must not be empty.
     pub fn one_of<'a>(&mut self, choices: &[&'a str]) -> &'a str {
         choices[self.below(choices.len())]
     }
 
-    /// Mostly about `least`, seldom many times that, never above `most`.
+    /// Returns a number that is mostly about `least`, seldom many times that, never above `most`.
     pub fn long_tailed(&mut self, least: usize, most: usize) -> usize {
         let number = least as f64 / (1.0 - self.fraction()).powf(0.6);
         (number as usize).clamp(least, most)
     }
 
-    /// So many hexadecimal digits.
+    /// Returns this many hexadecimal digits.
     pub fn hex(&mut self, digits: usize) -> String {
         let mut text = String::with_capacity(digits + 16);
         while text.len() < digits {
@@ -60,7 +60,7 @@ impl Random {
         text
     }
 
-    /// A UID.
+    /// Returns a UID.
     pub fn uid(&mut self) -> String {
         let hex = self.hex(32);
         format!(
@@ -73,7 +73,7 @@ impl Random {
         )
     }
 
-    /// A time of the year 2026.
+    /// Returns a time in the year 2026.
     pub fn time(&mut self) -> String {
         format!(
             "2026-{:02}-{:02}T{:02}:{:02}:{:02}Z",
@@ -86,13 +86,13 @@ impl Random {
     }
 }
 
-/// The digits of names that Kubernetes makes.
+/// The characters that Kubernetes uses in generated names.
 const NAME_DIGITS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 
-/// Five characters that no other number below 14 million has.
+/// Returns five characters that are different for each number below 14 million.
 pub(super) fn suffix(number: u64) -> String {
     let all = 27_u64.pow(5);
-    // A multiplier without a common factor with `all` gives each number another place.
+    // A multiplier that is coprime to `all` maps each number to a different one.
     let mut rest = (number % all) * 7_368_787 % all;
     (0..5)
         .map(|_| {

@@ -37,7 +37,7 @@ fn count(object: &Value, path: &str) -> usize {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_objects_and_another_one_others() {
+fn the_same_seed_gives_the_same_objects_and_another_seed_gives_others() {
     for kind in [Kind::Pod, Kind::ConfigMap, Kind::Widget] {
         assert_eq!(objects(7, kind), objects(7, kind));
         assert_ne!(objects(7, kind), objects(8, kind));
@@ -45,14 +45,14 @@ fn the_same_seed_gives_the_same_objects_and_another_one_others() {
 }
 
 #[test]
-fn an_object_does_not_depend_on_how_many_are_asked_for() {
+fn an_object_does_not_depend_on_the_object_count() {
     let generator = Generator::new(7);
     let last = generator.object(Kind::Pod, SAMPLE - 1);
     assert_eq!(objects(7, Kind::Pod).last(), Some(&last));
 }
 
 #[test]
-fn objects_have_the_sizes_that_targets_are_said_for() {
+fn objects_have_the_sizes_that_the_targets_assume() {
     for seed in [1, 2, 3] {
         let mean_of = |kind| mean(&sizes(&objects(seed, kind)));
         let (pod, config_map) = (mean_of(Kind::Pod), mean_of(Kind::ConfigMap));

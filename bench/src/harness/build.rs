@@ -1,4 +1,4 @@
-//! The smallest operator, built clean in release as its users build it.
+//! Builds the smallest operator from scratch in release mode, as its users build it.
 
 use std::{
     collections::HashSet,
@@ -13,11 +13,11 @@ use serde::Deserialize;
 
 use super::{
     machine::{self, Moment},
-    peer::{self, Peer, Place},
+    peer::{self, Folders, Peer},
     run::{Results, Run},
 };
 
-/// What would make one machine's build another than that of the next.
+/// Environment variables that would make the build differ between machines.
 const REMOVED: [&str; 5] = [
     "CARGO_BUILD_JOBS",
     "CARGO_ENCODED_RUSTFLAGS",
@@ -26,11 +26,11 @@ const REMOVED: [&str; 5] = [
     "RUSTFLAGS",
 ];
 
-/// Gets the sources of what it is made of, so that no download is timed.
-pub(super) fn fetch(peer: &Peer, place: &Place) -> Result<(), Box<dyn Error>> {
-    let folder = place.smallest(peer);
+/// Downloads the sources of its dependencies, so that the measured time contains no download.
+pub(super) fn fetch(peer: &Peer, folders: &Folders) -> Result<(), Box<dyn Error>> {
+    let folder = folders.smallest(peer);
     if peer.is_ours() {
-        place.lock(&folder)?;
+        folders.lock(&folder)?;
     }
     let mut cargo = cargo("fetch", &folder);
     if !peer.is_ours() {
@@ -39,11 +39,11 @@ pub(super) fn fetch(peer: &Peer, place: &Place) -> Result<(), Box<dyn Error>> {
     peer::run(cargo)
 }
 
-/// Builds it in a folder where nothing has been built.
-pub(super) fn run(peer: &Peer, place: &Place) -> Result<Run, Box<dyn Error>> {
-    let target = place.kept().join("smallest").join(peer.folder);
+/// Builds it in an empty target folder.
+pub(super) fn run(peer: &Peer, folders: &Folders) -> Result<Run, Box<dyn Error>> {
+    let target = folders.peers_target().join("smallest").join(peer.folder);
     clear(&target)?;
-    let folder = place.smallest(peer);
+    let folder = folders.smallest(peer);
     let mut cargo = cargo("build", &folder);
     cargo
         .args(["--release", "--offline", "--message-format=json"])
@@ -90,10 +90,10 @@ fn clear(folder: &Path) -> Result<(), String> {
     }
 }
 
-/// What cargo says that it has built.
+/// The build results that cargo reports.
 #[derive(Debug, PartialEq)]
 pub(super) struct Built {
-    /// Packages of which anything was built, the operator's own among them.
+    /// The number of packages that were built at least in part, including the operator's own.
     pub(super) crates: u64,
     pub(super) program: PathBuf,
 }
@@ -113,7 +113,7 @@ struct Target {
 }
 
 impl Built {
-    /// From the lines of `--message-format=json`.
+    /// Reads the lines of `--message-format=json`.
     pub(super) fn read(lines: &[u8]) -> Result<Self, String> {
         let (mut packages, mut program) = (HashSet::new(), None);
         for line in lines
@@ -133,7 +133,7 @@ impl Built {
         }
         Ok(Self {
             crates: packages.len() as u64,
-            program: program.ok_or("it built no program")?,
+            program: program.ok_or("cargo built no program")?,
         })
     }
 }

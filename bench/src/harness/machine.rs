@@ -1,23 +1,23 @@
-//! What the machine does, as the kernel counts it.
+//! Reads the kernel's counters of processor time.
 
 use std::{fs, io, time::Instant};
 
-/// The kernel's ticks, 100 in a second on every Linux.
+/// The kernel's ticks per second, 100 on every Linux.
 const TICKS: f64 = 100.0;
 
-/// Processor seconds until now.
+/// Processor seconds up to a moment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moment {
     when: Instant,
-    /// Of everyone, and what the host took away.
+    /// The time of all processes, and the time that the host took away.
     all: f64,
-    /// Of this process and of its children that have ended.
+    /// The time of this process and of its children that have ended.
     own: f64,
     server: f64,
 }
 
 impl Moment {
-    /// Now; with the server, if there is one.
+    /// Reads the counters now, including those of the server if there is one.
     pub(super) fn now(server: Option<u32>) -> io::Result<Self> {
         let server = match server {
             Some(id) => used(&fs::read_to_string(format!("/proc/{id}/stat"))?, 2),
@@ -31,17 +31,17 @@ impl Moment {
         })
     }
 
-    /// Processor seconds of this process and of its children that have ended since then.
+    /// Returns the processor seconds since then of this process and of its children that have ended.
     pub(super) fn own_since(&self, then: &Self) -> f64 {
         self.own - then.own
     }
 
-    /// Processor seconds of the server since then.
+    /// Returns the processor seconds of the server since then.
     pub(super) fn server_since(&self, then: &Self) -> f64 {
         self.server - then.server
     }
 
-    /// The share of `cores` that went to others since then.
+    /// Returns the share of `cores` that other processes and the host took since then.
     pub(super) fn foreign_since(&self, then: &Self, cores: usize) -> f64 {
         let known = self.own_since(then) + self.server_since(then);
         let foreign = (self.all - then.all - known).max(0.0);
@@ -49,7 +49,8 @@ impl Moment {
     }
 }
 
-/// User, nice, system and stolen time of all processors. Interrupts are left out: loopback's are ours.
+/// Returns the user, nice, system and stolen time of all processors. Interrupts are excluded, because those of the
+/// loopback device are ours.
 pub(super) fn busy(stat: &str) -> f64 {
     let line = stat.lines().next().unwrap_or_default();
     let fields: Vec<f64> = line
@@ -59,12 +60,12 @@ pub(super) fn busy(stat: &str) -> f64 {
         .collect();
     [0, 1, 2, 7]
         .iter()
-        .filter_map(|place| fields.get(*place))
+        .filter_map(|index| fields.get(*index))
         .sum::<f64>()
         / TICKS
 }
 
-/// The first of the four times of a process: user and system, its own and those of its children.
+/// Sums the first `times` of the four times of a process: user and system of the process, user and system of its children.
 pub(super) fn used(stat: &str, times: usize) -> f64 {
     let fields = stat.rsplit(") ").next().unwrap_or_default();
     fields
@@ -76,7 +77,7 @@ pub(super) fn used(stat: &str, times: usize) -> f64 {
         / TICKS
 }
 
-/// A line for the report: processor, memory, kernel.
+/// Returns a line for the report: processor, memory, kernel.
 pub(super) fn describe() -> String {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let value = |text: &str, name: &str| {

@@ -1,11 +1,11 @@
 //! Builds the peers, runs them in turn, and writes the table.
 //!
-//! * In each round every peer runs once, so that what the machine does slowly over an hour meets all of them.
-//! * A run during which more than 6 % of the machine went to others does not count and is repeated, up to four
-//!   times.
-//! * A run in which a peer did not see all that there was is an error.
-//! * Memory is taken once before: a virtual machine's host gives it slowly the first time, and whoever needs most
-//!   would pay for it.
+//! * In each round every peer runs once, so that slow changes of the machine over an hour affect all peers alike.
+//! * A run during which other processes or the host took more than 6 % of the machine does not count. It is repeated up to
+//!   four times.
+//! * A run in which a peer missed an object or an event is an error.
+//! * The harness touches memory once before: the host of a virtual machine provides memory slowly the first time, and
+//!   the peer that needs most would pay for it.
 
 mod build;
 mod machine;
@@ -47,7 +47,7 @@ use clap::{Arg, ArgMatches, value_parser};
 use serde::de::DeserializeOwned;
 
 use crate::{generator::Kind, keeper, reader, waiter, writer};
-use peer::{Peer, Place};
+use peer::{Folders, Peer};
 use run::{Run, Runs};
 use server::Server;
 use settings::Settings;
@@ -57,27 +57,27 @@ use trial::Trial;
 use versions::Lock;
 use workload::{PACE, Workload};
 
-/// How often a peer may be disturbed in one round.
+/// How often a peer runs at most in one round, until a run is undisturbed.
 const TRIES: usize = 5;
 
-/// What `touch` takes.
+/// Returns the arguments of `touch`.
 pub fn touch_arguments() -> Vec<Arg> {
     vec![
         Arg::new("MiB")
             .required(true)
             .value_parser(value_parser!(usize))
-            .help("how much"),
+            .help("how much memory"),
     ]
 }
 
-/// Writes to so much memory, and ends.
+/// Writes to this much memory, and ends.
 pub fn touch(matches: &ArgMatches) {
     let mut memory = vec![0_u8; matches.get_one::<usize>("MiB").copied().unwrap_or(0) << 20];
     memory.iter_mut().step_by(4096).for_each(|byte| *byte = 1);
     std::hint::black_box(&memory);
 }
 
-/// Does it all.
+/// Builds the peers, runs all trials, and prints the report.
 pub fn main(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
     let settings = Settings::new(matches)?;
     let programs = build(&settings)?;
@@ -92,13 +92,17 @@ pub fn main(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
     let mut report = report::head(&settings, &versions);
     let (mut touched, mut all) = (0, Vec::new());
     for trial in settings.trials() {
-        if !settings.peers.iter().any(|peer| peer.can(trial.workload)) {
-            eprintln!("nobody can {}", trial.workload.name());
+        if !settings
+            .peers
+            .iter()
+            .any(|peer| peer.supports(trial.workload))
+        {
+            eprintln!("no peer supports {}", trial.workload.name());
             continue;
         }
         if trial.workload.kind().is_some() && touched != trial.objects {
             touched = trial.objects;
-            touch_apart(settings.touch)?;
+            touch_separately(settings.touch)?;
         }
         let measured = bench.measure(trial)?;
         report.push_str(&measured.raw);
@@ -118,7 +122,7 @@ pub fn main(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// All that is the same for each trial.
+/// What all trials share.
 struct Bench<'a> {
     settings: &'a Settings,
     programs: Vec<(Peer, PathBuf)>,
@@ -126,30 +130,30 @@ struct Bench<'a> {
     start: Instant,
 }
 
-/// What a trial gave.
+/// The results of a trial.
 struct Measured {
-    /// A row for each peer that can do it.
+    /// A row for each peer that supports the workload.
     rows: Vec<Row>,
-    /// What is said of the server alone.
+    /// The text about the server alone.
     raw: String,
 }
 
 impl Bench<'_> {
-    /// Of the programs that have been built, and of those that will be.
+    /// Returns the lock files of the programs that have been built and of those that will be built.
     fn locks(&self) -> Vec<Lock> {
-        let place = Place::new(!self.settings.quick);
+        let folders = Folders::new(!self.settings.quick);
         let built = self
             .programs
             .iter()
-            .map(|(peer, _)| Lock::new(peer, &place));
+            .map(|(peer, _)| Lock::new(peer, &folders));
         let peers = self.settings.peers.iter();
         let smallest = peers
             .filter(|peer| self.settings.builds(peer))
-            .map(|peer| Lock::of_smallest(peer, &place));
+            .map(|peer| Lock::of_smallest(peer, &folders));
         built.chain(smallest).collect()
     }
 
-    /// Has everyone who can do a trial, in turn and in rounds.
+    /// Runs a trial with all peers that support it, in rounds.
     fn measure(&self, trial: Trial) -> Result<Measured, Box<dyn Error>> {
         match trial.workload.kind() {
             Some(kind) => self.measure_served(trial, kind),
@@ -157,17 +161,22 @@ impl Bench<'_> {
         }
     }
 
-    /// Against one server.
+    /// Runs a trial against one server.
     fn measure_served(&self, trial: Trial, kind: Kind) -> Result<Measured, Box<dyn Error>> {
         let settings = self.settings;
         let programs = self.programs.iter();
         let programs: Vec<_> = programs
-            .filter(|(peer, _)| peer.can(trial.workload))
+            .filter(|(peer, _)| peer.supports(trial.workload))
             .map(|(peer, program)| (peer, program.as_path()))
             .collect();
         let protobuf = if programs.iter().any(|(peer, _)| peer.protobuf) {
-            let place = Place::new(!settings.quick);
-            Some(protobuf::file(&place, settings.seed, kind, trial.objects)?)
+            let folders = Folders::new(!settings.quick);
+            Some(protobuf::file(
+                &folders,
+                settings.seed,
+                kind,
+                trial.objects,
+            )?)
         } else {
             None
         };
@@ -203,16 +212,16 @@ impl Bench<'_> {
         Ok(Measured { rows, raw: raws })
     }
 
-    /// Of the smallest operators, whose sources are there before.
+    /// Builds the smallest operators, whose sources have been downloaded before.
     fn measure_builds(&self, trial: Trial) -> Result<Measured, Box<dyn Error>> {
-        let place = Place::new(!self.settings.quick);
+        let folders = Folders::new(!self.settings.quick);
         let peers = self.settings.peers.iter();
         let peers: Vec<_> = peers
             .filter(|peer| self.settings.builds(peer))
             .map(|peer| (peer, ()))
             .collect();
         let rows = self.rounds(&trial, &peers, |peer, ()| {
-            let run = build::run(peer, &place)?;
+            let run = build::run(peer, &folders)?;
             trial.check(peer.name, &run)?;
             Ok(run)
         })?;
@@ -220,7 +229,7 @@ impl Bench<'_> {
         Ok(Measured { rows, raw })
     }
 
-    /// Each once in a round, and again when it was disturbed.
+    /// Runs each peer once in a round, and again if the run was disturbed.
     fn rounds<T: Copy>(
         &self,
         trial: &Trial,
@@ -240,11 +249,11 @@ impl Bench<'_> {
                 for _ in 0..TRIES {
                     let mut run = run(peer, *with)?;
                     self.progress(trial, round, peer, &run);
-                    // What a smoke run takes does not matter, so nothing disturbs it.
+                    // The times of a smoke run do not matter, so nothing disturbs it.
                     if self.settings.quick {
                         run.foreign = 0.0;
                     }
-                    if row.runs.take(run) {
+                    if row.runs.add(run) {
                         break;
                     }
                 }
@@ -281,28 +290,28 @@ impl Bench<'_> {
 }
 
 fn build(settings: &Settings) -> Result<Vec<(Peer, PathBuf)>, Box<dyn Error>> {
-    let place = Place::new(!settings.quick);
+    let folders = Folders::new(!settings.quick);
     let mut programs = Vec::new();
     let trials = settings.trials();
     let is_needed = |peer: &&Peer| {
-        let of_peer = |trial: &Trial| peer.can(trial.workload);
+        let of_peer = |trial: &Trial| peer.supports(trial.workload);
         trials
             .iter()
             .any(|trial| trial.workload.kind().is_some() && of_peer(trial))
     };
     for peer in settings.peers.iter().filter(is_needed) {
         eprintln!("building {}", peer.name);
-        programs.push((*peer, peer.build(&place)?));
+        programs.push((*peer, peer.build(&folders)?));
     }
     for peer in settings.peers.iter().filter(|peer| settings.builds(peer)) {
         eprintln!("fetching what the smallest operator on {} needs", peer.name);
-        build::fetch(peer, &place)?;
+        build::fetch(peer, &folders)?;
     }
     Ok(programs)
 }
 
-/// In another process, which gives it back by ending.
-fn touch_apart(mebibytes: u64) -> Result<(), Box<dyn Error>> {
+/// Touches memory in another process, which returns it when it ends.
+fn touch_separately(mebibytes: u64) -> Result<(), Box<dyn Error>> {
     if mebibytes > 0 {
         eprintln!("touching {mebibytes} MiB");
         let status = Command::new(std::env::current_exe()?)
@@ -310,7 +319,7 @@ fn touch_apart(mebibytes: u64) -> Result<(), Box<dyn Error>> {
             .status()?;
         if !status.success() {
             return Err(format!(
-                "{mebibytes} MiB of memory could not be taken ({status}); say less with --touch"
+                "{mebibytes} MiB of memory could not be allocated ({status}); choose less with --touch"
             )
             .into());
         }
@@ -318,7 +327,7 @@ fn touch_apart(mebibytes: u64) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What the server gives to a reader that does nothing with it, from a process apart.
+/// Measures the server alone with a reader in a separate process that discards all bytes.
 fn raw(
     server: &mut Server,
     objects: u64,
@@ -330,10 +339,10 @@ fn raw(
         let events = events.map(|events| events.to_string());
         arguments.extend(events.iter().flat_map(|events| ["--events", events]));
         arguments.extend(protobuf.then_some("--protobuf"));
-        apart(&arguments)
+        run_separately(&arguments)
     };
     let list = read("/api/v1/pods?resourceVersion=0", None)?;
-    // With its bookmark.
+    // One more event for the bookmark.
     let streamed = read(
         "/api/v1/pods?watch=true&sendInitialEvents=true",
         Some(objects + 1),
@@ -348,23 +357,24 @@ fn raw(
     Ok(report::raw(objects, protobuf, &list, &streamed, &read))
 }
 
-/// What the types take, in a process apart.
+/// Measures in a separate process the time that decoding into the types takes.
 fn types(objects: u64, seed: u64) -> Result<String, Box<dyn Error>> {
-    let keeping = apart::<keeper::Keeping>(&["keep", &objects.to_string(), &seed.to_string()])?;
+    let keeping =
+        run_separately::<keeper::Keeping>(&["keep", &objects.to_string(), &seed.to_string()])?;
     Ok(report::types(&keeping))
 }
 
-/// What the server takes from a writer that does nothing else, from a process apart. Once before, as for everyone.
+/// Measures the server alone with a writer in a separate process. The first run only warms the server up, as for every peer.
 fn raw_applies(server: &mut Server, objects: u64) -> Result<String, Box<dyn Error>> {
     let count = objects.to_string();
     let arguments = ["write", server.address(), &count];
-    apart::<writer::Writing>(&arguments)?;
-    let writing = apart(&arguments)?;
+    run_separately::<writer::Writing>(&arguments)?;
+    let writing = run_separately(&arguments)?;
     server.reset()?;
     Ok(report::raw_applies(&writing))
 }
 
-/// How soon an event is there for who does nothing but wait for it, in a process apart.
+/// Measures the latency of events for a separate process that only waits for them.
 fn raw_events(server: &mut Server, trial: Trial) -> Result<String, Box<dyn Error>> {
     let first = crate::generator::FIRST_VERSION + trial.objects;
     let path = format!("/api/v1/configmaps?watch=true&resourceVersion={first}");
@@ -372,21 +382,21 @@ fn raw_events(server: &mut Server, trial: Trial) -> Result<String, Box<dyn Error
         .args(["wait", server.address(), &path, &trial.events.to_string()])
         .stdout(Stdio::piped())
         .spawn()?;
-    // Until it watches: an event that it finds there has waited.
+    // Wait until it watches: an event that is already there would be too old.
     thread::sleep(Duration::from_secs(1));
     server.pace(PACE, trial.events)?;
-    let waiting: waiter::Waiting = said(&waiter.wait_with_output()?)?;
+    let waiting: waiter::Waiting = parse_output(&waiter.wait_with_output()?)?;
     server.reset()?;
     Ok(report::raw_events(&waiting))
 }
 
-/// The result of another process of this program.
-fn apart<T: DeserializeOwned>(arguments: &[&str]) -> Result<T, Box<dyn Error>> {
+/// Runs this program as another process and returns its result.
+fn run_separately<T: DeserializeOwned>(arguments: &[&str]) -> Result<T, Box<dyn Error>> {
     let program = std::env::current_exe()?;
-    said(&Command::new(program).args(arguments).output()?)
+    parse_output(&Command::new(program).args(arguments).output()?)
 }
 
-fn said<T: DeserializeOwned>(output: &Output) -> Result<T, Box<dyn Error>> {
+fn parse_output<T: DeserializeOwned>(output: &Output) -> Result<T, Box<dyn Error>> {
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
     }

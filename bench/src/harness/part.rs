@@ -1,4 +1,4 @@
-//! What `--only` names, and what is written of it.
+//! The parts of the report that `--only` selects, and their tables.
 
 use super::{
     run::Run,
@@ -9,12 +9,12 @@ use super::{
 
 const MIB: f64 = 1024.0 * 1024.0;
 
-/// A table.
+/// A part of the report: one table.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Part {
-    /// A cache that is filled from nothing.
+    /// Filling an empty cache.
     Sync,
-    /// Changes that come into a full cache.
+    /// Modifications that arrive in a full cache.
     Modified,
     /// Reconciles that do nothing.
     Reconcile,
@@ -22,24 +22,24 @@ pub(super) enum Part {
     Apply,
     /// Reconciles that own a child.
     Owned,
-    /// From an event to its reconcile.
+    /// The time from an event to its reconcile.
     Latency,
-    /// All is listed again.
+    /// A list of all objects again.
     Relist,
-    /// Objects are deleted and created again.
+    /// Deletions and creations of objects.
     Churn,
-    /// What is allocated for a change.
+    /// Allocations for a modification.
     Allocations,
-    /// What is kept for a reconcile that is to come.
+    /// Memory of a scheduled reconcile.
     Parked,
-    /// How long a lease's renewal takes beside many watches.
+    /// The duration of a Lease renewal beside many watches.
     Watches,
-    /// What it takes to build the smallest operator.
+    /// The build of the smallest operator.
     Build,
 }
 
 impl Part {
-    /// All.
+    /// All parts, in the order of the report.
     pub(super) const ALL: [Self; 12] = [
         Self::Sync,
         Self::Modified,
@@ -55,7 +55,7 @@ impl Part {
         Self::Build,
     ];
 
-    /// What `--only` calls it.
+    /// Its name for `--only`.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Sync => "sync",
@@ -73,7 +73,7 @@ impl Part {
         }
     }
 
-    /// What a peer does for it.
+    /// The workload that measures it.
     pub(super) fn workload(self) -> Workload {
         match self {
             Self::Sync | Self::Modified => Workload::Cache,
@@ -90,7 +90,7 @@ impl Part {
         }
     }
 
-    /// Above its table.
+    /// The heading of its table.
     pub(super) fn title(self, trial: &Trial) -> String {
         match self {
             Self::Sync => "Cold sync of Pods".to_owned(),
@@ -246,7 +246,7 @@ const BUILD: [Measure; 4] = [
     less("program, MB", 1, |run| run.results.binary as f64 / 1e6),
 ];
 
-/// How many connections it took.
+/// The number of connections.
 const CONNECTIONS: Measure = less("connections", 0, |run| run.served.connections as f64);
 
 fn grown(memory: u64, run: &Run) -> f64 {

@@ -1,4 +1,4 @@
-//! Who is measured, and how each is built.
+//! The peers that the bench measures, and how to build each.
 
 use std::{
     error::Error,
@@ -12,7 +12,7 @@ use super::workload::Workload;
 /// A peer in one of its settings.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Peer {
-    /// In tables, and for `--without`.
+    /// Its name in tables and for `--without`.
     pub(super) name: &'static str,
     /// Whether it is written in Go.
     go: bool,
@@ -20,13 +20,13 @@ pub(super) struct Peer {
     pub(super) folder: &'static str,
     /// The feature it is built with: `jemalloc` or `count`.
     feature: Option<&'static str>,
-    /// Whether it asks for protobuf.
+    /// Whether it requests protobuf.
     pub(super) protobuf: bool,
-    /// What it can do.
+    /// The workloads that it supports.
     workloads: &'static [Workload],
-    /// What is set in its environment.
+    /// Environment variables that the harness sets for it.
     pub(super) environment: &'static [(&'static str, &'static str)],
-    /// What its settings are, and where they come from.
+    /// Its settings and their source, for the report.
     pub(super) settings: &'static str,
 }
 
@@ -48,7 +48,7 @@ const fn rust(
     }
 }
 
-/// With the system's allocator, and the smallest operator on it.
+/// Returns a Rust peer with the system's allocator, which also builds its smallest operator.
 const fn plain(name: &'static str, settings: &'static str) -> Peer {
     Peer {
         workloads: &Workload::PLAIN,
@@ -63,7 +63,7 @@ const fn counting(name: &'static str, folder: &'static str) -> Peer {
             name,
             folder,
             Some("count"),
-            "as the one that does not count, with the system's allocator in `stats_alloc`",
+            "as the peer that does not count, with the system's allocator inside `stats_alloc`",
         )
     }
 }
@@ -81,24 +81,24 @@ const fn go(
     }
 }
 
-const OURS: &str = "`Client::new(Config::infer())` and `Informers::new`: nothing set. Streamed list, managed fields left out, JSON. One listener. \
+const OURS: &str = "`Client::new(Config::infer())` and `Informers::new` with default settings. Streamed list, managed fields left out, JSON. One listener. \
     Controllers: `Operator::start` without an election, metrics counted and not served, a `Reconciler` with `concurrency(16)`; \
-    a child of `apply` by `Context::live` and `Api::patch`, of `owned` by `owns` and `Context::apply`. \
-    Nobody subscribes to its logs. Over TLS HTTP/2. \
-    The smallest operator: no features but the default ones, `serde`";
+    in `apply` a child by `Context::live` and `Api::patch`, in `owned` by `owns` and `Context::apply`. \
+    Its logs have no subscriber. HTTP/2 over TLS. \
+    The smallest operator: only the default features and `serde`";
 const KUBE: &str = "`Client::try_default`, `watcher::Config::default` (kube-runtime `watcher.rs`: pages of 500, then a watch), `reflector`. JSON. Managed fields kept. \
     Controllers: `Controller::new` with `Config::default().concurrency(16)`; a child by `Api::patch` with a forced `Patch::Apply`, in `owned` with `owns`. \
-    Nobody subscribes to its logs. Over TLS HTTP/1.1, which has a connection for each watch (kube-client `client/config_ext.rs`: `enable_http1`). \
-    The smallest operator: what its examples of a minimal controller ask for; `client`, `derive`, `runtime` and the default features, which are rustls with ring, \
+    Its logs have no subscriber. HTTP/1.1 over TLS, with a connection for each watch (kube-client `client/config_ext.rs`: `enable_http1`). \
+    The smallest operator: the features that its examples of a minimal controller use; `client`, `derive`, `runtime` and the default features, which are rustls with ring, \
     and a subscriber for logs; no metrics, no health, no command line";
-const KUBE_SERVED: &str = "only built. The smallest operator with flags (clap), its definition as YAML, logs as JSON behind a filter, and health and metrics over HTTP \
+const KUBE_SERVED: &str = "built but not run. The smallest operator with flags (clap), its definition as YAML, logs as JSON behind a filter, and health and metrics over HTTP \
     (actix-web, prometheus), as kube-rs' reference operator has them (kube-rs/controller-rs `Cargo.toml`); no traces, no certificates, no election, no installation, and no webhooks";
 
-const CLIENT_GO: &str = "typed clientset and shared informer factory. Protobuf, the typed clients' default for built-in kinds (client-go `rest/request.go` `UseProtobufAsDefault`) as controller-runtime's (`pkg/client/apiutil/apimachinery.go` `createRestConfig`). WatchListClient on (client-go `features/known_features.go`), QPS -1 (controller-runtime `pkg/client/config/config.go`), one handler. Managed fields kept. Allocations are `Mallocs` and `TotalAlloc` of `runtime.MemStats`, which Go always counts";
+const CLIENT_GO: &str = "typed clientset and shared informer factory. Protobuf, the typed clients' default for built-in kinds (client-go `rest/request.go` `UseProtobufAsDefault`), as in controller-runtime (`pkg/client/apiutil/apimachinery.go` `createRestConfig`). WatchListClient on (client-go `features/known_features.go`), QPS -1 (controller-runtime `pkg/client/config/config.go`), one handler. Managed fields kept. Allocations are `Mallocs` and `TotalAlloc` of `runtime.MemStats`, which Go always counts";
 
-const CONTROLLER_RUNTIME: &str = "`ctrl.GetConfig`, `ctrl.NewManager`, `For(&corev1.ConfigMap{})`: protobuf for built-in kinds (`pkg/client/apiutil/apimachinery.go` `createRestConfig`), QPS -1 (`pkg/client/config/config.go`), the priority queue on, reads from the cache as copies, reading one's own writes off, no leader election; metrics server off, which is not the default. 16 workers, of which the default is 1; a child by `client.Apply` with `ForceOwnership`, in `owned` with `Owns`. Its logger from errors on. Memory in use, for keys that wait, is `HeapAlloc` of `runtime.MemStats` after two collections";
+const CONTROLLER_RUNTIME: &str = "`ctrl.GetConfig`, `ctrl.NewManager`, `For(&corev1.ConfigMap{})`: protobuf for built-in kinds (`pkg/client/apiutil/apimachinery.go` `createRestConfig`), QPS -1 (`pkg/client/config/config.go`), the priority queue on, reads from the cache as copies, read-your-writes off, no leader election; metrics server off, which is not the default. 16 workers, where the default is 1; a child by `client.Apply` with `ForceOwnership`, in `owned` with `Owns`. Its logger logs errors only. For `parked`, the memory in use is `HeapAlloc` of `runtime.MemStats` after two collections";
 
-/// What a program without a controller can do.
+/// The workloads of a program without a controller.
 const CACHES: [Workload; 4] = [
     Workload::Cache,
     Workload::Relist,
@@ -106,7 +106,7 @@ const CACHES: [Workload; 4] = [
     Workload::Allocations,
 ];
 
-/// What a program with a controller is for.
+/// The workloads of a program with a controller.
 const CONTROLLERS: [Workload; 5] = [
     Workload::Reconcile,
     Workload::Apply,
@@ -115,7 +115,7 @@ const CONTROLLERS: [Workload; 5] = [
     Workload::Parked,
 ];
 
-/// Everyone.
+/// All peers, in the order of the tables.
 pub(super) const PEERS: [Peer; 12] = [
     plain("pilothouse", OURS),
     rust(
@@ -156,7 +156,7 @@ pub(super) const PEERS: [Peer; 12] = [
             "client-go JSON",
             "client-go",
             &CACHES,
-            "the same, in JSON, which is what it has for custom resources",
+            "the same, with JSON, which it uses for custom resources",
         )
     },
     Peer {
@@ -174,7 +174,7 @@ pub(super) const PEERS: [Peer; 12] = [
             "controller-runtime JSON",
             "controller-runtime",
             &CONTROLLERS,
-            "the same, in JSON, which is what it has for custom resources",
+            "the same, with JSON, which it uses for custom resources",
         )
     },
 ];
@@ -185,12 +185,12 @@ impl Peer {
         self.folder == "pilothouse"
     }
 
-    /// Whether it has this workload.
-    pub(super) fn can(&self, workload: Workload) -> bool {
+    /// Whether it supports this workload.
+    pub(super) fn supports(&self, workload: Workload) -> bool {
         self.workloads.contains(&workload)
     }
 
-    /// Whether it is more than built.
+    /// Whether any of its workloads runs the program instead of only building it.
     pub(super) fn is_run(&self) -> bool {
         let mut workloads = self.workloads.iter();
         workloads.any(|workload| workload.kind().is_some())
@@ -206,31 +206,31 @@ impl Peer {
         self.feature != Some("jemalloc")
     }
 
-    /// Builds it, and gives the program. What is up to date is not built again.
-    pub(super) fn build(&self, place: &Place) -> Result<PathBuf, Box<dyn Error>> {
-        let program = place.programs().join(self.name.replace(' ', "-"));
-        fs::create_dir_all(place.programs())?;
+    /// Builds the peer and returns the path of its program. Cargo and Go skip what is up to date.
+    pub(super) fn build(&self, folders: &Folders) -> Result<PathBuf, Box<dyn Error>> {
+        let program = folders.programs().join(self.name.replace(' ', "-"));
+        fs::create_dir_all(folders.programs())?;
         if self.is_go() {
-            build_go(place, self.folder, &program)?;
+            build_go(folders, self.folder, &program)?;
             return Ok(program);
         }
-        let source = place.peers().join(self.folder);
+        let source = folders.peers().join(self.folder);
         if self.is_ours() {
-            place.lock(&source)?;
+            folders.lock(&source)?;
         }
         let mut cargo = Command::new(option_env!("CARGO").unwrap_or("cargo"));
         cargo
             .arg("build")
             .arg("--quiet")
             .current_dir(&source)
-            .env("CARGO_TARGET_DIR", place.built());
+            .env("CARGO_TARGET_DIR", folders.built());
         if !self.is_ours() {
             cargo.arg("--locked");
         }
-        if place.release {
+        if folders.release {
             cargo.arg("--release");
         } else {
-            // As the workspace builds what it depends on. Nobody looks into a smoke run with a debugger.
+            // The same settings as the workspace's dependencies, so that they are reused. A smoke run needs no debug info.
             cargo
                 .env("CARGO_PROFILE_DEV_DEBUG", "0")
                 .env("CARGO_INCREMENTAL", "0");
@@ -239,9 +239,9 @@ impl Peer {
             cargo.args(["--features", feature]);
         }
         run(cargo)?;
-        let profile = if place.release { "release" } else { "debug" };
-        // All variants bear one name, and a copy must not be written while it runs.
-        let built = place
+        let profile = if folders.release { "release" } else { "debug" };
+        // All variants of a peer have the same file name. Remove the copy first: a running program must not be overwritten.
+        let built = folders
             .built()
             .join(profile)
             .join(format!("peer-{}", self.folder));
@@ -252,14 +252,18 @@ impl Peer {
 }
 
 /// Builds a program of `bench/peers/go`.
-pub(super) fn build_go(place: &Place, folder: &str, program: &Path) -> Result<(), Box<dyn Error>> {
+pub(super) fn build_go(
+    folders: &Folders,
+    folder: &str,
+    program: &Path,
+) -> Result<(), Box<dyn Error>> {
     let mut go = Command::new("go");
     go.arg("build")
         .arg("-trimpath")
         .arg("-o")
         .arg(program)
         .arg(format!("./{folder}"))
-        .current_dir(place.peers().join("go"))
+        .current_dir(folders.peers().join("go"))
         .env("CGO_ENABLED", "0");
     run(go)
 }
@@ -275,15 +279,15 @@ pub(super) fn run(mut command: Command) -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// Where the sources are, and where what is built goes.
-pub(super) struct Place {
+/// The folders of the sources and of the build results.
+pub(super) struct Folders {
     pub(super) repository: PathBuf,
     pub(super) target: PathBuf,
     pub(super) release: bool,
 }
 
-impl Place {
-    /// That of this program.
+impl Folders {
+    /// Returns the folders of the repository from which this program was built.
     pub(super) fn new(release: bool) -> Self {
         let repository = Path::new(env!("CARGO_MANIFEST_DIR"))
             .parent()
@@ -307,7 +311,7 @@ impl Place {
         self.repository.join("bench/smallest").join(peer.folder)
     }
 
-    /// Has a program of ours built with the versions that the workspace is tested with.
+    /// Copies the workspace's lock file to `folder`, so that our program is built with the versions that the workspace tests.
     pub(super) fn lock(&self, folder: &Path) -> Result<(), String> {
         let (from, to) = (
             self.repository.join("Cargo.lock"),
@@ -318,22 +322,22 @@ impl Place {
             .map_err(|error| format!("{} to {}: {error}", from.display(), to.display()))
     }
 
-    /// Where cargo builds. What a smoke run and the workspace have in common is built once.
+    /// The target folder of cargo. A smoke run shares the workspace's, so that common crates are built once.
     fn built(&self) -> PathBuf {
         if self.release {
-            self.kept()
+            self.peers_target()
         } else {
             self.target.clone()
         }
     }
 
-    /// Where what belongs to the peers is kept.
-    pub(super) fn kept(&self) -> PathBuf {
+    /// The folder for everything that belongs to the peers.
+    pub(super) fn peers_target(&self) -> PathBuf {
         self.target.join("peers")
     }
 
     fn programs(&self) -> PathBuf {
         let profile = if self.release { "release" } else { "debug" };
-        self.kept().join("programs").join(profile)
+        self.peers_target().join("programs").join(profile)
     }
 }

@@ -1,30 +1,30 @@
-//! Measures over numbers of objects, as pictures.
+//! Plots measures over object counts.
 //!
-//! Both axes are linear and the upright one begins at zero: what costs the same for each object is a level line for "per
-//! object", and a straight line through zero for all together.
+//! Both axes are linear and the vertical one starts at zero. A constant cost per object is a horizontal line in a "per
+//! object" plot, and a straight line through zero in a plot of the total.
 
 use std::fmt::Write;
 
-/// What one measure was for everyone.
+/// One measure of all peers.
 #[derive(Clone, Debug)]
 pub(super) struct Panel {
-    /// The measure.
+    /// The name of the measure.
     pub(super) title: String,
     /// A line for each peer, in the order of the first panel.
     pub(super) lines: Vec<Line>,
 }
 
-/// What one measure was for a peer.
+/// One measure of one peer.
 #[derive(Clone, Debug)]
 pub(super) struct Line {
     pub(super) peer: String,
-    /// Drawn thicker.
+    /// Whether the line is drawn thicker, because the peer is Pilothouse.
     pub(super) ours: bool,
-    /// The number of objects and the median, in the order of the numbers.
+    /// Object counts and medians, ordered by object count.
     pub(super) points: Vec<(f64, f64)>,
 }
 
-/// Colours that those who see few colours can tell apart (Okabe and Ito); shapes tell as well.
+/// Colours that colour-blind readers can distinguish (Okabe and Ito). The marks also have different shapes.
 const COLOURS: [&str; 8] = [
     "#0072b2", "#56b4e9", "#d55e00", "#e69f00", "#cc79a7", "#009e73", "#6b6b00", "#000000",
 ];
@@ -32,10 +32,10 @@ const COLOURS: [&str; 8] = [
 const PANEL: (f64, f64) = (430.0, 270.0);
 const MARGIN: f64 = 20.0;
 const LINE: f64 = 20.0;
-/// Where the axes are in a panel: from the left, top, right and bottom.
+/// The margins of the axes in a panel: left, top, right and bottom.
 const AXES: (f64, f64, f64, f64) = (64.0, 34.0, 20.0, 44.0);
 
-/// A picture of all panels, two beside each other, under their legend.
+/// Draws all panels, two in a row, below the legend.
 pub(super) fn svg(title: &str, panels: &[Panel]) -> String {
     let peers: Vec<_> = panels
         .first()
@@ -53,22 +53,22 @@ pub(super) fn svg(title: &str, panels: &[Panel]) -> String {
         escaped(title),
         MARGIN + 12.0,
     );
-    for (place, line) in peers.iter().enumerate() {
-        let x = MARGIN + (place % 3) as f64 * (width - 2.0 * MARGIN) / 3.0;
-        let y = 2.0 * MARGIN + LINE + (place / 3) as f64 * LINE;
-        let (colour, thick) = (colour(place), thickness(line));
+    for (index, line) in peers.iter().enumerate() {
+        let x = MARGIN + (index % 3) as f64 * (width - 2.0 * MARGIN) / 3.0;
+        let y = 2.0 * MARGIN + LINE + (index / 3) as f64 * LINE;
+        let (colour, thick) = (colour(index), thickness(line));
         let _ = writeln!(
             text,
             "<path d=\"M{x} {y} h30\" stroke=\"{colour}\" stroke-width=\"{thick}\"/>{}<text x=\"{}\" y=\"{}\">{}</text>",
-            mark(place, x + 15.0, y),
+            mark(index, x + 15.0, y),
             x + 38.0,
             y + 4.5,
             escaped(&line.peer)
         );
     }
-    for (place, panel) in panels.iter().enumerate() {
-        let x = MARGIN + (place % 2) as f64 * PANEL.0;
-        let y = legend + (place / 2) as f64 * PANEL.1;
+    for (index, panel) in panels.iter().enumerate() {
+        let x = MARGIN + (index % 2) as f64 * PANEL.0;
+        let y = legend + (index / 2) as f64 * PANEL.1;
         let _ = writeln!(text, "<g transform=\"translate({x} {y})\">");
         draw(panel, &mut text);
         text.push_str("</g>\n");
@@ -112,7 +112,7 @@ fn draw(panel: &Panel, text: &mut String) {
     for count in counts {
         let x = across(count);
         let _ = writeln!(text, "<path d=\"M{x:.1} {bottom} v5\" stroke=\"#222\"/>");
-        // Numbers that would stand over one another are left out; their ticks are there.
+        // Leave out numbers that would overlap; their ticks stay.
         if x >= free {
             let _ = writeln!(
                 text,
@@ -129,42 +129,42 @@ fn draw(panel: &Panel, text: &mut String) {
         f64::midpoint(left, right),
         bottom + 36.0
     );
-    for (place, line) in panel.lines.iter().enumerate() {
+    for (index, line) in panel.lines.iter().enumerate() {
         let mut path = String::new();
         let mut marks = String::new();
         for (number, (count, value)) in line.points.iter().enumerate() {
             let (x, y) = (across(*count), up(*value));
             let command = if number == 0 { 'M' } else { 'L' };
             let _ = write!(path, "{command}{x:.1} {y:.1} ");
-            marks.push_str(&mark(place, x, y));
+            marks.push_str(&mark(index, x, y));
         }
         let _ = writeln!(
             text,
             "<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\"/>{marks}",
             path.trim_end(),
-            colour(place),
+            colour(index),
             thickness(line)
         );
     }
 }
 
-fn colour(place: usize) -> &'static str {
-    COLOURS[place % COLOURS.len()]
+fn colour(index: usize) -> &'static str {
+    COLOURS[index % COLOURS.len()]
 }
 
 fn thickness(line: &Line) -> f64 {
     if line.ours { 3.5 } else { 1.5 }
 }
 
-/// A shape at a point: circle, square, diamond, triangle, and the same hollow.
-fn mark(place: usize, x: f64, y: f64) -> String {
-    let colour = colour(place);
-    let fill = if (place / 4).is_multiple_of(2) {
+/// Draws a mark at a point: circle, square, diamond, triangle, then the same shapes hollow.
+fn mark(index: usize, x: f64, y: f64) -> String {
+    let colour = colour(index);
+    let fill = if (index / 4).is_multiple_of(2) {
         colour
     } else {
         "#fff"
     };
-    let path = match place % 4 {
+    let path = match index % 4 {
         0 => format!(
             "M{:.1} {y:.1} a4.5 4.5 0 1 0 9 0 a4.5 4.5 0 1 0 -9 0 z",
             x - 4.5
@@ -176,7 +176,7 @@ fn mark(place: usize, x: f64, y: f64) -> String {
     format!("<path d=\"{path}\" fill=\"{fill}\" stroke=\"{colour}\" stroke-width=\"1.5\"/>")
 }
 
-/// Between ticks: one, two or five times a power of ten, so that there are three to seven of them.
+/// Returns the distance between ticks: one, two or five times a power of ten, so that there are three to seven ticks.
 pub(super) fn step(most: f64) -> f64 {
     if most <= 0.0 {
         return 1.0;
@@ -190,7 +190,7 @@ pub(super) fn step(most: f64) -> f64 {
         .unwrap_or(power)
 }
 
-/// A number with three digits and k or M.
+/// Formats a number with three digits and k or M.
 pub(super) fn short(value: f64) -> String {
     let (value, unit) = match value {
         value if value >= 1e6 => (value / 1e6, "M"),

@@ -8,7 +8,7 @@ use super::{
 };
 
 #[test]
-fn there_is_a_picture_of_each_table_with_several_numbers_of_objects() {
+fn each_table_with_several_object_counts_gets_a_plot() {
     let trial = |workload, objects, percent| {
         let rows = vec![
             row("ours", true, &[objects as f64]),
@@ -49,7 +49,7 @@ fn there_is_a_picture_of_each_table_with_several_numbers_of_objects() {
 }
 
 #[test]
-fn a_line_goes_from_point_to_point_and_zero_is_below() {
+fn a_plot_line_connects_its_points_and_the_axis_starts_at_zero() {
     let panel = Panel {
         title: "measure".to_owned(),
         lines: vec![Line {

@@ -1,4 +1,4 @@
-//! Objects in protobuf, made once by Go, which has the definitions.
+//! Objects in protobuf. A Go program writes them once, because Go has the definitions.
 
 use std::{
     error::Error,
@@ -9,22 +9,22 @@ use std::{
     process::{Command, Stdio},
 };
 
-use super::peer::{self, Place};
+use super::peer::{self, Folders};
 use crate::generator::{Generator, Kind};
 
-/// How many objects tell one state of the generator from another.
+/// The number of objects whose hash identifies a state of the generator.
 const SAMPLE: u64 = 100;
 
-/// The file of these objects for the server's `--protobuf`; it is made unless it is there already.
+/// Returns the file of these objects for the server's `--protobuf`, and writes it if it does not exist.
 pub(super) fn file(
-    place: &Place,
+    folders: &Folders,
     seed: u64,
     kind: Kind,
     count: u64,
 ) -> Result<PathBuf, Box<dyn Error>> {
-    let folder = place.kept().join("objects");
+    let folder = folders.peers_target().join("objects");
     fs::create_dir_all(&folder)?;
-    let go = place.peers().join("go");
+    let go = folders.peers().join("go");
     let sources = [
         fs::read_to_string(go.join("go.mod"))?,
         fs::read_to_string(go.join("dump/main.go"))?,
@@ -34,11 +34,11 @@ pub(super) fn file(
     if !file.exists() {
         eprintln!("writing {count} {}s in protobuf", kind.name());
         let dump = folder.join("dump");
-        peer::build_go(place, "dump", &dump)?;
-        // Under its own name only when it is whole.
+        peer::build_go(folders, "dump", &dump)?;
+        // The file gets its final name only when it is complete.
         let partial = file.with_extension("partial");
         write(&dump, &generator, kind, count, &partial)?;
-        // What another state of the generator has left is large, and of no use.
+        // Remove the files of other generator states: they are large and useless.
         for old in fs::read_dir(&folder)?.flatten() {
             if old
                 .file_name()
@@ -54,7 +54,7 @@ pub(super) fn file(
     Ok(file)
 }
 
-/// Other objects, and what another program wrote of them, have another name.
+/// Returns the file name. Other objects or another version of the Go program give another name.
 pub(super) fn name(
     generator: &Generator,
     seed: u64,
@@ -74,7 +74,7 @@ pub(super) fn name(
     )
 }
 
-/// What the names of these objects begin with.
+/// Returns the start of the file names for these objects.
 fn stem(seed: u64, kind: Kind, count: u64) -> String {
     format!("{}-{seed}-{count}-", kind.name())
 }
@@ -98,7 +98,7 @@ fn write(
             .try_for_each(|number| writeln!(input, "{}", generator.object(kind, number)))
             .and_then(|()| input.flush())
     });
-    // What it says on its standard error tells more than that it did not read on.
+    // Report the exit status first: it says more than a write error on its input.
     let status = child.wait()?;
     if !status.success() {
         return Err(format!("{command:?}: {status}").into());

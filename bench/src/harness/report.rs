@@ -1,4 +1,4 @@
-//! What is written down.
+//! The text of the report around its tables.
 
 use std::{fmt::Write, process::Command};
 
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{keeper::Keeping, reader::Reading, waiter::Waiting, writer::Writing};
 
-/// Machine, versions and settings; `versions` are those of crates and modules.
+/// Returns the head of the report: machine, versions and settings. `versions` are those of crates and modules.
 pub(super) fn head(settings: &Settings, versions: &str) -> String {
     let mut text = String::from("# Side by side with the peers\n\n");
     if settings.quick {
@@ -27,7 +27,7 @@ pub(super) fn head(settings: &Settings, versions: &str) -> String {
         text,
         "* Machine: {}\n* Versions: {}, {}; {versions}\n* Server: the bench's own, {transport}, JSON or protobuf as each peer asks for, no compression; \
          objects of seed {}\n* Rounds: {}; a cell is the median (smallest–largest) and ×ratio to the best peer's median; Pilothouse is not its own peer\n\
-         * Modifications: {}; with stamps, for latency: {}\n* A run does not count if more than {:.0} % of the machine went to others\n",
+         * Modifications: {}; with stamps, for latency: {}\n* A run does not count if other processes or the host took more than {:.0} % of the machine\n",
         machine::describe(),
         version("rustc", "--version"),
         version("go", "version"),
@@ -48,7 +48,7 @@ fn version(program: &str, argument: &str) -> String {
     )
 }
 
-/// What the server gave to a reader that did nothing with it.
+/// Returns how fast the server alone answers a reader that discards all bytes.
 pub(super) fn raw(
     objects: u64,
     protobuf: bool,
@@ -58,7 +58,7 @@ pub(super) fn raw(
 ) -> String {
     let rate = |count: u64, reading: &Reading| count as f64 / reading.seconds.max(1e-9);
     format!(
-        "## The server alone, {objects} Pods, {}\n\nTo a reader that looks at nothing: {:.0} objects/s of a list ({} bytes and {:.1} µs of processor time each), {:.0} objects/s of a streamed list, \
+        "## The server alone, {objects} Pods, {}\n\nA reader that discards all bytes gets {:.0} objects/s of a list ({} bytes and {:.1} µs of processor time each), {:.0} objects/s of a streamed list, \
          {:.0} modifications/s.\n\n",
         if protobuf { "protobuf" } else { "JSON" },
         rate(objects, list),
@@ -69,11 +69,11 @@ pub(super) fn raw(
     )
 }
 
-/// What the types took from who did nothing else.
+/// Returns the time that decoding into the types takes without anything else.
 pub(super) fn types(keeping: &Keeping) -> String {
     let each = |all: f64| all / keeping.objects.max(1) as f64;
     format!(
-        "## The types alone, {} Pods, JSON\n\nOut of memory by serde_json into k8s-openapi's types and kept, managed fields left out before ({:.0} bytes each): \
+        "## The types alone, {} Pods, JSON\n\nserde_json decodes each Pod from memory into k8s-openapi's type and the program keeps it; its JSON has no managed fields ({:.0} bytes each): \
          {:.1} µs of processor time each.\n\n",
         keeping.objects,
         each(keeping.bytes as f64),
@@ -81,25 +81,25 @@ pub(super) fn types(keeping: &Keeping) -> String {
     )
 }
 
-/// What the server took from a writer that did nothing else.
+/// Returns how fast the server alone takes applies from a writer that does nothing else.
 pub(super) fn raw_applies(writing: &Writing) -> String {
     format!(
-        "## The server alone, {} applies\n\nFrom a writer that only copies bytes, on 16 connections: {:.0} applies/s, {:.1} µs of processor time each.\n\n",
+        "## The server alone, {} applies\n\nA writer that only copies bytes, on 16 connections, sends {:.0} applies/s, {:.1} µs of processor time each.\n\n",
         writing.applies,
         writing.applies as f64 / writing.seconds.max(1e-9),
         writing.cpu * 1e6 / writing.applies.max(1) as f64
     )
 }
 
-/// How soon who did nothing else knew of an event.
+/// Returns the latency of an event for a thread that only waits for it.
 pub(super) fn raw_events(waiting: &Waiting) -> String {
     format!(
-        "## The server alone, {} stamped events\n\nTo a thread that does nothing but wait for them: p50 {:.0} µs, p99 {:.0} µs.\n\n",
+        "## The server alone, {} stamped events\n\nA thread that only waits for events gets them after: p50 {:.0} µs, p99 {:.0} µs.\n\n",
         waiting.stamps, waiting.p50, waiting.p99
     )
 }
 
-/// The tables of what was run.
+/// Returns the tables of a trial.
 pub(super) fn tables(parts: &[Part], trial: &Trial, rows: &[Row]) -> String {
     let mut text = String::new();
     for part in parts
@@ -120,12 +120,12 @@ pub(super) fn tables(parts: &[Part], trial: &Trial, rows: &[Row]) -> String {
     text
 }
 
-/// What each peer is set to.
+/// Returns the list of the peers' settings.
 pub(super) fn peers(peers: &[Peer]) -> String {
     let mut text = String::from("## Settings\n\n");
     for peer in peers {
         let allocator = match (peer.is_go(), peer.is_plain()) {
-            (true, _) => "Go's memory, GOGC as it is",
+            (true, _) => "Go's allocator, default GOGC",
             (false, true) => "the system's allocator",
             (false, false) => "jemalloc",
         };

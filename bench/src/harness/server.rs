@@ -1,4 +1,4 @@
-//! The server, as a process of its own.
+//! The server as a separate process.
 
 use std::{
     error::Error,
@@ -10,7 +10,7 @@ use std::{
 use super::run::Counts;
 use crate::generator::Kind;
 
-/// Runs until it is dropped.
+/// The server process, which runs until this is dropped.
 pub(super) struct Server {
     child: Child,
     input: ChildStdin,
@@ -19,7 +19,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// With so many objects of a kind, and no others; in protobuf, too, if there is a file of them.
+    /// Starts the server with this many objects of one kind, also in protobuf if there is a file of them.
     pub(super) fn start(
         seed: u64,
         kind: Kind,
@@ -68,22 +68,22 @@ impl Server {
         &self.address
     }
 
-    /// From now on every watch sends so many events.
+    /// Makes every watch send this many modifications.
     pub(super) fn modify(&mut self, events: u64) -> Result<(), Box<dyn Error>> {
         self.tell(&format!("modify {events}"))
     }
 
-    /// The same with deletions and creations in turn.
+    /// Makes every watch send this many events, alternately deletions and creations.
     pub(super) fn churn(&mut self, events: u64) -> Result<(), Box<dyn Error>> {
         self.tell(&format!("churn {events}"))
     }
 
-    /// From now on every watch sends so many stamped events, at this rate.
+    /// Makes every watch send this many stamped events at this rate per second.
     pub(super) fn pace(&mut self, rate: u64, events: u64) -> Result<(), Box<dyn Error>> {
         self.tell(&format!("pace {rate} {events}"))
     }
 
-    /// Has everyone list again, so many percent of the objects changed.
+    /// Changes this percentage of the objects and ends all watches, so that every client lists again.
     pub(super) fn relist(&mut self, percent: u64) -> Result<(), Box<dyn Error>> {
         self.tell(&format!("relist {percent}"))
     }
@@ -92,7 +92,7 @@ impl Server {
         self.tell("reset")
     }
 
-    /// What there was since the reset.
+    /// Returns the counts since the reset.
     pub(super) fn counts(&mut self) -> Result<Counts, Box<dyn Error>> {
         let text = self.ask("counts")?;
         serde_json::from_str(&text)
@@ -120,7 +120,7 @@ impl Server {
     }
 }
 
-/// What the server is to have.
+/// Returns the arguments for the objects of the server.
 pub(super) fn arguments(seed: u64, kind: Kind, objects: u64) -> [String; 4] {
     let number = match kind {
         Kind::Pod => "--pods",

@@ -1,4 +1,4 @@
-//! What the command line asks for.
+//! The settings from the command line.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -11,20 +11,20 @@ use super::{
     workload::{PACED_OBJECTS, PARKED_OBJECTS, WATCHED_OBJECTS, Workload},
 };
 
-/// What is measured, of whom and how often.
+/// Which parts are measured, with which peers and how often.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub(super) quick: bool,
-    /// No peer takes so long.
+    /// The time limit of a peer.
     pub(super) limit: Duration,
     pub(super) rounds: usize,
     pub(super) objects: Vec<u64>,
     pub(super) events: u64,
-    /// How many modifications have stamps.
+    /// The number of modifications with stamps.
     pub(super) paced: u64,
-    /// How many renewals of a lease there are, twice.
+    /// The number of Lease renewals, once before and once beside the watches.
     pub(super) renewals: u64,
-    /// How many objects are reconciled again later.
+    /// The number of objects that are scheduled for a later reconcile.
     pub(super) parked: u64,
     pub(super) only: Vec<Part>,
     pub(super) peers: Vec<Peer>,
@@ -34,7 +34,7 @@ pub(super) struct Settings {
     pub(super) output: Option<PathBuf>,
 }
 
-/// What the bench takes.
+/// Returns the arguments of the bench.
 pub fn arguments() -> Vec<Arg> {
     let parts: Vec<_> = Part::ALL.iter().map(|part| part.name()).collect();
     let number = |name: &'static str, help: &'static str| {
@@ -47,14 +47,14 @@ pub fn arguments() -> Vec<Arg> {
         Arg::new("quick").long("quick").action(ArgAction::SetTrue)
             .help("A smoke run: few objects, one round, peers in Rust with the system's allocator and without optimisation. Its times mean nothing"),
         number("rounds", "How often each peer runs [default: 5, or 1 if quick]"),
-        number("objects", "How many Pods or ConfigMaps, several with commas; latency and parked have numbers of their own [default: 10000,50000, or 1000 if quick]").value_delimiter(','),
+        number("objects", "How many Pods or ConfigMaps, several numbers separated by commas; latency and parked have their own numbers [default: 10000,50000, or 1000 if quick]").value_delimiter(','),
         number("events", "How many modifications [default: 200000, or 2000 if quick]"),
-        Arg::new("only").long("only").value_delimiter(',').value_parser(parts).help("Only these tables"),
-        Arg::new("without").long("without").value_delimiter(',').help("Without these peers: go, jemalloc, or a name"),
-        number("seed", "Of the objects").default_value("1"),
-        number("touch", "MiB of memory to take once before each number of objects, so that the host has backed it [default: what the largest peer may need]"),
-        Arg::new("tls").long("tls").action(ArgAction::SetTrue).help("HTTPS, and HTTP/2 for who wants it"),
-        Arg::new("output").long("output").short('o').value_name("FILE").value_parser(value_parser!(PathBuf)).help("Where to write the tables, and beside it pictures of them over several numbers of objects [default: only to the standard output]"),
+        Arg::new("only").long("only").value_delimiter(',').value_parser(parts).help("Measure only these tables"),
+        Arg::new("without").long("without").value_delimiter(',').help("Leave out these peers: go, jemalloc, or the name of a peer"),
+        number("seed", "Seed of the generated objects").default_value("1"),
+        number("touch", "MiB of memory to touch once before each object count, so that the host has provided it [default: what the largest peer may need]"),
+        Arg::new("tls").long("tls").action(ArgAction::SetTrue).help("HTTPS, and HTTP/2 for peers that support it"),
+        Arg::new("output").long("output").short('o').value_name("FILE").value_parser(value_parser!(PathBuf)).help("File for the tables; plots over several object counts are written next to it [default: only the standard output]"),
     ]
 }
 
@@ -92,15 +92,19 @@ impl Settings {
             .iter()
             .find(|count| !(1..=1_000_000).contains(*count))
         {
-            return Err(format!("--objects {count}: from 1 to 1000000"));
+            return Err(format!(
+                "--objects {count}: the number must be from 1 to 1000000"
+            ));
         }
         let (rounds, events) = (number("rounds", 5, 1), number("events", 200_000, 2_000));
         if rounds == 0 {
-            return Err("--rounds 0: at least 1".to_owned());
+            return Err("--rounds 0: the number must be at least 1".to_owned());
         }
-        // Resource versions keep their number of digits, and a peer is told of a first and of a last event.
+        // The limits keep the number of digits of resource versions, and a rate needs a first and a last event.
         if !(2..=50_000_000).contains(&events) {
-            return Err(format!("--events {events}: from 2 to 50000000"));
+            return Err(format!(
+                "--events {events}: the number must be from 2 to 50000000"
+            ));
         }
         let only = texts("only");
         let is_long = |part: &Part| matches!(part, Part::Watches | Part::Build);
@@ -110,7 +114,7 @@ impl Settings {
             .find(|part| quick && is_long(part) && is_asked(part))
         {
             return Err(format!(
-                "--only {}: it takes too long for a smoke run, leave --quick out",
+                "--only {}: this part takes too long for a smoke run; leave out --quick",
                 part.name()
             ));
         }
@@ -130,7 +134,7 @@ impl Settings {
             peers: peers(&texts("without"), quick)?,
             seed: number("seed", 1, 1),
             tls: matches.get_flag("tls"),
-            // 45 KB of a Pod in the largest peer, twice that with what changes leave behind.
+            // The largest peer needs 45 KB per Pod, and twice that with the garbage of modifications.
             touch: number("touch", 1024 + most * 90_000 / (1 << 20), 0),
             output: matches.get_one("output").cloned(),
             objects,
@@ -141,12 +145,12 @@ impl Settings {
         })
     }
 
-    /// Whether the smallest operator on a peer is to be built.
+    /// Whether the smallest operator of this peer is built.
     pub(super) fn builds(&self, peer: &Peer) -> bool {
-        self.only.contains(&Part::Build) && peer.can(Workload::Build)
+        self.only.contains(&Part::Build) && peer.supports(Workload::Build)
     }
 
-    /// What is run, in this order: for each number of objects, and then what has a number of its own.
+    /// Returns the trials in their order: those for each object count, then those with their own object count.
     pub(super) fn trials(&self) -> Vec<Trial> {
         let mut trials = Vec::new();
         let wants = |workload| self.only.iter().any(|part| part.workload() == workload);
@@ -171,7 +175,7 @@ impl Settings {
             add(Workload::Reconcile, objects, 0, 0);
             add(Workload::Apply, objects, 0, 0);
             add(Workload::Owned, objects, 0, 0);
-            // A smoke run is to tell that it works, and that in a short time.
+            // A smoke run only shows quickly that the workload works.
             let percents: &[u64] = if self.quick { &[10] } else { &[0, 10, 100] };
             for percent in percents.iter().copied() {
                 add(Workload::Relist, objects, 0, percent);
@@ -188,7 +192,7 @@ impl Settings {
     }
 }
 
-/// Those that are left.
+/// Returns the peers that are not left out.
 pub(super) fn peers(without: &[String], quick: bool) -> Result<Vec<Peer>, String> {
     let is = |peer: &Peer, name: &str| match name {
         "go" => peer.is_go(),
@@ -198,7 +202,9 @@ pub(super) fn peers(without: &[String], quick: bool) -> Result<Vec<Peer>, String
     for name in without {
         if !PEERS.iter().any(|peer| is(peer, name)) {
             let names = PEERS.map(|peer| peer.name).join(", ");
-            return Err(format!("--without {name}: go, jemalloc, or one of {names}"));
+            return Err(format!(
+                "--without {name}: the name must be go, jemalloc, or one of {names}"
+            ));
         }
     }
     let left: Vec<_> = PEERS
@@ -207,7 +213,7 @@ pub(super) fn peers(without: &[String], quick: bool) -> Result<Vec<Peer>, String
         .filter(|peer| !without.iter().any(|name| is(peer, name)))
         .collect();
     if left.is_empty() {
-        Err("--without: nobody is left".to_owned())
+        Err("--without: no peer is left".to_owned())
     } else {
         Ok(left)
     }

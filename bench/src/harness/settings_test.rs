@@ -1,5 +1,5 @@
 use super::{
-    peer::{PEERS, Place},
+    peer::{Folders, PEERS},
     settings::{Settings, arguments, peers},
     trial::Trial,
 };
@@ -12,15 +12,15 @@ fn settings(line: &[&str]) -> Result<Settings, String> {
 fn trials(line: &[&str]) -> Vec<(&'static str, u64, u64, u64)> {
     let settings = settings(line).expect("settings");
     let trials = settings.trials();
-    let told = |trial: &Trial| {
+    let summary = |trial: &Trial| {
         let name = trial.workload.name();
         (name, trial.objects, trial.events, trial.percent)
     };
-    trials.iter().map(told).collect()
+    trials.iter().map(summary).collect()
 }
 
 #[test]
-fn each_workload_is_run_once_for_each_number_of_objects_and_a_paced_one_once() {
+fn each_workload_runs_once_per_object_count_and_a_paced_workload_once() {
     assert_eq!(
         trials(&["--objects", "10,20", "--events", "7"]),
         [
@@ -54,7 +54,7 @@ fn each_workload_is_run_once_for_each_number_of_objects_and_a_paced_one_once() {
 }
 
 #[test]
-fn a_smoke_run_does_nothing_that_takes_long() {
+fn a_smoke_run_contains_no_long_workload() {
     for long in ["watches", "build"] {
         assert!(trials(&["--quick"]).iter().all(|trial| trial.0 != long));
         let asked = settings(&["--quick", "--only", long]);
@@ -63,19 +63,19 @@ fn a_smoke_run_does_nothing_that_takes_long() {
 }
 
 #[test]
-fn only_those_with_a_smallest_operator_build_it() {
+fn only_peers_with_a_smallest_operator_build_it() {
     let settings = settings(&["--only", "build"]).expect("settings");
     let peers = PEERS.iter().filter(|peer| settings.builds(peer));
     let names: Vec<_> = peers.map(|peer| peer.name).collect();
     assert_eq!(names, ["pilothouse", "kube-rs", "kube-rs served"]);
     for peer in PEERS.iter().filter(|peer| settings.builds(peer)) {
-        let folder = Place::new(true).smallest(peer);
+        let folder = Folders::new(true).smallest(peer);
         assert!(folder.join("Cargo.toml").exists(), "{}", peer.name);
     }
 }
 
 #[test]
-fn peers_are_left_out_by_name_or_kind_and_a_name_that_nobody_has_is_an_error() {
+fn peers_are_left_out_by_name_or_kind_and_an_unknown_name_is_an_error() {
     let names = |without: &[&str], quick| {
         let without: Vec<_> = without.iter().map(|name| (*name).to_owned()).collect();
         peers(&without, quick).map(|peers| peers.iter().map(|peer| peer.name).collect::<Vec<_>>())
@@ -115,6 +115,6 @@ fn peers_are_left_out_by_name_or_kind_and_a_name_that_nobody_has_is_an_error() {
             ],
             true
         ),
-        Err("--without: nobody is left".to_owned())
+        Err("--without: no peer is left".to_owned())
     );
 }

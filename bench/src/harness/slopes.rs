@@ -1,4 +1,4 @@
-//! Which pictures there are of what was measured.
+//! Chooses which measurements get a plot, and writes the plots.
 
 use std::{fmt::Write, fs, path::Path};
 
@@ -9,15 +9,15 @@ use super::{
     trial::Trial,
 };
 
-/// A picture of a table's measures over the numbers of objects.
+/// A plot of the measures of a table over the object counts.
 pub(super) struct Picture {
-    /// What its file's name has besides the report's.
+    /// The suffix of its file name, after the name of the report.
     pub(super) name: String,
     pub(super) title: String,
     pub(super) svg: String,
 }
 
-/// One for each table that there is for several numbers of objects.
+/// Returns a plot for each table that was measured with several object counts.
 pub(super) fn pictures(parts: &[Part], measured: &[(Trial, Vec<Row>)]) -> Vec<Picture> {
     let mut pictures = Vec::new();
     for part in parts {
@@ -73,11 +73,11 @@ fn panels(part: Part, trials: &[&(Trial, Vec<Row>)]) -> Vec<Panel> {
     part.measures().iter().map(panel).collect()
 }
 
-/// Writes them beside the report; says in Markdown where they are.
+/// Writes the plots next to the report and returns Markdown that shows them.
 pub(super) fn write(pictures: &[Picture], report: &Path) -> Result<String, String> {
     let mut text = String::new();
     if !pictures.is_empty() {
-        text.push_str("## Over the numbers of objects\n\nMedians; ours are the thick lines.\n\n");
+        text.push_str("## Over the numbers of objects\n\nThe plots show medians; Pilothouse has the thick lines.\n\n");
     }
     let stem = report.file_stem().unwrap_or_default().to_string_lossy();
     for picture in pictures {

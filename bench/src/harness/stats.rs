@@ -1,6 +1,6 @@
-//! Numbers of several rounds, as one.
+//! Summarises the numbers of several rounds.
 
-/// The middle of what was measured, and how far it went to both sides.
+/// The median of the measured values and their range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Spread {
     /// The median.
@@ -12,7 +12,7 @@ pub(super) struct Spread {
 }
 
 impl Spread {
-    /// Of these; none of nothing.
+    /// Returns the spread of these values, or `None` if there are none.
     pub(super) fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! The report, in Markdown.
+//! The tables of the report in Markdown.
 
 use std::fmt::Write;
 
@@ -7,20 +7,20 @@ use super::{
     stats::Spread,
 };
 
-/// A number that is compared.
+/// A number that the table compares.
 #[derive(Clone, Copy)]
 pub(super) struct Measure {
-    /// The column's head.
+    /// The heading of its column.
     pub(super) name: &'static str,
     /// Whether more is better.
     pub(super) more: bool,
     /// Digits after the point.
     pub(super) digits: usize,
-    /// What it is in a run.
+    /// Returns its value in a run.
     pub(super) value: fn(&Run) -> f64,
 }
 
-/// Less is better.
+/// Returns a measure. A smaller value is better.
 pub(super) const fn less(name: &'static str, digits: usize, value: fn(&Run) -> f64) -> Measure {
     Measure {
         name,
@@ -30,7 +30,7 @@ pub(super) const fn less(name: &'static str, digits: usize, value: fn(&Run) -> f
     }
 }
 
-/// More is better.
+/// Returns a measure. A larger value is better.
 pub(super) const fn more(name: &'static str, digits: usize, value: fn(&Run) -> f64) -> Measure {
     Measure {
         more: true,
@@ -38,17 +38,18 @@ pub(super) const fn more(name: &'static str, digits: usize, value: fn(&Run) -> f
     }
 }
 
-/// A peer's rows.
+/// A row of a table: one peer.
 pub(super) struct Row {
     /// The peer.
     pub(super) peer: String,
-    /// Whether it is ours: then it is compared, and nobody is compared with it.
+    /// Whether it is Pilothouse, which is compared with the peers and never serves as the reference.
     pub(super) ours: bool,
-    /// What was measured.
+    /// The measured runs.
     pub(super) runs: Runs,
 }
 
-/// A table: a peer a row, a measure a column; median, smallest and largest, and the ratio to the best peer's median.
+/// Formats a table with a row per peer and a column per measure. A cell has the median, the smallest, the largest,
+/// and the ratio to the best peer's median.
 pub(super) fn table(measures: &[Measure], rows: &[Row]) -> String {
     let mut text = String::from("| peer | runs |");
     for measure in measures {
@@ -83,7 +84,7 @@ fn cell(measure: &Measure, row: &Row, best: Option<f64>) -> String {
     text
 }
 
-/// The best median of those that are not ours.
+/// Returns the best median among the peers without Pilothouse.
 fn best(measure: &Measure, rows: &[Row]) -> Option<f64> {
     let medians = rows
         .iter()
@@ -97,7 +98,7 @@ fn best(measure: &Measure, rows: &[Row]) -> Option<f64> {
     }
 }
 
-/// What was measured of a peer; nothing, if no run counts.
+/// Returns the spread of a measure for a peer, or `None` if no run counts.
 pub(super) fn spread(measure: &Measure, row: &Row) -> Option<Spread> {
     Spread::of(row.runs.counted.iter().map(measure.value))
 }

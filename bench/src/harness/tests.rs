@@ -46,7 +46,7 @@ const LESS: Measure = less("less", 1, |run| run.results.sync_seconds);
 const MORE: Measure = more("more", 1, |run| run.results.sync_seconds);
 
 #[test]
-fn the_median_is_in_the_middle_whatever_the_order() {
+fn the_median_does_not_depend_on_the_order() {
     let spread = |values: &[f64]| Spread::of(values.iter().copied());
     assert_eq!(spread(&[]), None);
     assert_eq!(
@@ -78,14 +78,14 @@ fn the_median_is_in_the_middle_whatever_the_order() {
 #[test]
 fn a_disturbed_run_does_not_count() {
     let mut runs = Runs::default();
-    assert!(!runs.take(run(9.0, 0.061)));
-    assert!(runs.take(run(1.0, 0.06)));
+    assert!(!runs.add(run(9.0, 0.061)));
+    assert!(runs.add(run(1.0, 0.06)));
     assert_eq!((runs.counted.len(), runs.discarded), (1, 1));
     assert_eq!(runs.counted[0].results.sync_seconds, 1.0);
 }
 
 #[test]
-fn a_table_compares_with_the_best_peer_and_never_with_ours() {
+fn a_table_compares_with_the_best_peer_and_never_with_pilothouse() {
     let mut rows = [
         row("ours", true, &[1.0, 2.0, 4.0]),
         row("slow", false, &[8.0]),
@@ -103,7 +103,7 @@ fn a_table_compares_with_the_best_peer_and_never_with_ours() {
 }
 
 #[test]
-fn a_table_without_a_run_or_a_peer_has_no_ratio() {
+fn a_table_cell_without_a_run_or_a_peer_has_no_ratio() {
     assert_eq!(
         table(
             &[LESS],
@@ -113,7 +113,7 @@ fn a_table_without_a_run_or_a_peer_has_no_ratio() {
     );
 }
 
-/// What a peer says when all went well.
+/// Returns the results of a peer that saw everything.
 fn complete(workload: Workload) -> (Trial, Run) {
     let trial = Trial {
         workload,
@@ -171,18 +171,18 @@ fn complete(workload: Workload) -> (Trial, Run) {
 }
 
 #[test]
-fn a_peer_that_did_not_see_everything_is_an_error_that_says_so() {
+fn a_peer_that_missed_something_is_an_error_that_names_it() {
     type Spoil = fn(&mut Run);
     let cases: [(Workload, Spoil, &str); 20] = [
         (
             Workload::Cache,
             |run| run.results.objects = 19,
-            "peer has not all objects of 20: 19",
+            "peer: objects in the cache: 19, expected 20",
         ),
         (
             Workload::Cache,
             |run| run.results.events = 201,
-            "peer was not told of all events of 200: 201",
+            "peer: received events: 201, expected 200",
         ),
         (
             Workload::Cache,
@@ -192,17 +192,17 @@ fn a_peer_that_did_not_see_everything_is_an_error_that_says_so() {
         (
             Workload::Reconcile,
             |run| run.results.reconciles = 21,
-            "peer has not reconciled each object once of 20: 21",
+            "peer: reconciles, one per object: 21, expected 20",
         ),
         (
             Workload::Reconcile,
             |run| run.served.applies = 1,
-            "peer has not applied all of 0: 1",
+            "peer: applies at the server: 1, expected 0",
         ),
         (
             Workload::Apply,
             |run| run.served.applies = 19,
-            "peer has not applied all of 20: 19",
+            "peer: applies at the server: 19, expected 20",
         ),
         (
             Workload::Apply,
@@ -212,22 +212,22 @@ fn a_peer_that_did_not_see_everything_is_an_error_that_says_so() {
         (
             Workload::Owned,
             |run| run.served.children = 19,
-            "peer has not applied a child of each of 20: 19",
+            "peer: children at the server: 19, expected 20",
         ),
         (
             Workload::Owned,
             |run| run.results.reconciles = 19,
-            "peer has reconciled 19 times, for 20 objects",
+            "peer: 19 reconciles for 20 objects, expected at least one per object",
         ),
         (
             Workload::Latency,
             |run| run.results.stamps = 197,
-            "peer has reconciled 197 events of 200",
+            "peer: reconciled 197 of 200 events",
         ),
         (
             Workload::Latency,
             |run| run.results.stamps = 201,
-            "peer has reconciled 201 events of 200",
+            "peer: reconciled 201 of 200 events",
         ),
         (
             Workload::Latency,
@@ -237,7 +237,7 @@ fn a_peer_that_did_not_see_everything_is_an_error_that_says_so() {
         (
             Workload::Relist,
             |run| run.results.changed = 0,
-            "peer has not got all changes of 2: 0",
+            "peer: changed objects in the cache: 0, expected 2",
         ),
         (
             Workload::Relist,
@@ -247,7 +247,7 @@ fn a_peer_that_did_not_see_everything_is_an_error_that_says_so() {
         (
             Workload::Churn,
             |run| run.results.events = 199,
-            "peer was not told of all events of 200: 199",
+            "peer: received events: 199, expected 200",
         ),
         (
             Workload::Allocations,
@@ -257,17 +257,17 @@ fn a_peer_that_did_not_see_everything_is_an_error_that_says_so() {
         (
             Workload::Parked,
             |run| run.results.reconciles = 59,
-            "peer has not reconciled each object three times, in all 60: 59",
+            "peer: reconciles, three per object: 59, expected 60",
         ),
         (
             Workload::Watches,
             |run| run.results.watches = 249,
-            "peer has not all watches that are read, with events, of 250: 249",
+            "peer: read watches with events: 249, expected 250",
         ),
         (
             Workload::Watches,
             |run| run.served.renewals = 200,
-            "peer has not sent all renewals of 400: 200",
+            "peer: renewals at the server: 200, expected 400",
         ),
         (
             Workload::Build,
@@ -284,7 +284,7 @@ fn a_peer_that_did_not_see_everything_is_an_error_that_says_so() {
 }
 
 #[test]
-fn a_relist_without_changes_has_the_one_that_tells_of_its_end() {
+fn a_relist_without_changes_counts_only_the_object_that_marks_its_end() {
     let (trial, mut run) = complete(Workload::Relist);
     run.results.changed = 1;
     let unchanged = Trial {
@@ -295,7 +295,7 @@ fn a_relist_without_changes_has_the_one_that_tells_of_its_end() {
 }
 
 #[test]
-fn a_peer_leaves_out_what_it_does_not_measure_and_invents_nothing() {
+fn a_peer_may_leave_out_results_but_an_unknown_result_is_an_error() {
     let read = serde_json::from_str::<Results>;
     let results = read(r#"{"reconciles":3}"#).expect("the others are 0");
     assert_eq!((results.reconciles, results.objects), (3, 0));
@@ -303,7 +303,7 @@ fn a_peer_leaves_out_what_it_does_not_measure_and_invents_nothing() {
 }
 
 #[test]
-fn the_server_has_the_objects_of_the_workload_and_no_others() {
+fn the_server_has_only_the_objects_of_the_workload() {
     for workload in Workload::USUAL.into_iter().chain(Workload::COUNTED) {
         let kind = workload.kind().expect("a kind of objects");
         let line = super::server::arguments(7, kind, 20);
@@ -325,7 +325,7 @@ fn the_server_has_the_objects_of_the_workload_and_no_others() {
 }
 
 #[test]
-fn a_crate_is_counted_once_and_the_program_is_the_operators() {
+fn a_crate_counts_once_and_the_program_is_that_of_the_operator() {
     let artifact = |package: &str, kind: &str, executable: &str| {
         format!(
             "{{\"reason\":\"compiler-artifact\",\"package_id\":\"{package}\",\
@@ -348,22 +348,22 @@ fn a_crate_is_counted_once_and_the_program_is_the_operators() {
     };
     assert_eq!(Built::read(lines.concat().as_bytes()), Ok(built));
     let library = Built::read(lines[..2].concat().as_bytes());
-    assert_eq!(library, Err("it built no program".to_owned()));
+    assert_eq!(library, Err("cargo built no program".to_owned()));
 }
 
 #[test]
-fn those_in_go_have_each_workload_that_is_run() {
+fn the_go_peers_support_each_workload_that_is_run() {
     for part in Part::ALL
         .into_iter()
         .filter(|part| !matches!(part, Part::Watches | Part::Build))
     {
-        let can = |peer: &&Peer| peer.is_go() && peer.can(part.workload());
-        assert!(PEERS.iter().find(can).is_some(), "{part:?}");
+        let supports = |peer: &&Peer| peer.is_go() && peer.supports(part.workload());
+        assert!(PEERS.iter().find(supports).is_some(), "{part:?}");
     }
 }
 
 #[test]
-fn processor_time_is_read_from_the_kernels_lines() {
+fn processor_time_is_parsed_from_the_kernels_files() {
     let stat = "cpu  100 20 30 4000 50 60 70 8 0 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n";
     assert_eq!(machine::busy(stat), 1.58);
     let process = "42 (a peer) (x) S 1 2 3 4 5 6 7 8 9 10 150 50 25 75 20 0";
@@ -373,13 +373,13 @@ fn processor_time_is_read_from_the_kernels_lines() {
     );
 }
 
-/// What the peers in Rust measure with; they have no tests of their own.
+/// The histogram of the Rust peers, which have no tests of their own.
 #[path = "../../peers/shared/histogram.rs"]
 #[allow(unreachable_pub)]
 mod histogram;
 
 #[test]
-fn a_histogram_knows_times_to_a_64th_and_the_longest_exactly() {
+fn a_histogram_is_exact_to_a_64th_and_for_the_longest_time() {
     let mut one = histogram::Histogram::default();
     assert_eq!((one.count(), one.microseconds(0.5)), (0, 0.0));
     let mut time = 1_u64;
@@ -408,7 +408,7 @@ fn a_histogram_knows_times_to_a_64th_and_the_longest_exactly() {
 }
 
 #[test]
-fn objects_in_protobuf_are_written_anew_when_they_or_their_writer_change() {
+fn protobuf_objects_are_written_again_when_they_or_their_writer_change() {
     let name = |seed, kind, count, source: &str| {
         protobuf::name(&Generator::new(seed), 1, kind, count, &[source.to_owned()])
     };
@@ -421,7 +421,7 @@ fn objects_in_protobuf_are_written_anew_when_they_or_their_writer_change() {
 }
 
 #[test]
-fn a_peer_that_waits_for_ever_is_ended_and_one_that_fails_is_told() {
+fn a_peer_that_hangs_is_killed_and_a_failure_is_reported() {
     let end = |program: &str, argument: &str, limit| {
         let mut command = Command::new(program);
         let mut child = command
@@ -438,7 +438,7 @@ fn a_peer_that_waits_for_ever_is_ended_and_one_that_fails_is_told() {
     assert_eq!(
         end("sleep", "1000", short),
         Err(
-            "peer was not done after 0 s: it waits for what does not come, or it is slow"
+            "peer was not done after 0 s: it waits for something that never happens, or it is too slow"
                 .to_owned()
         )
     );

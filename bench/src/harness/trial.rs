@@ -1,4 +1,4 @@
-//! One peer, once.
+//! One run of one peer.
 
 use std::{
     error::Error,
@@ -21,19 +21,19 @@ use super::{
     workload::{PACE, READ_WATCHES, WATCHED_PACE, Workload},
 };
 
-/// What a run is to do.
+/// The task of a run.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Trial {
     pub(super) workload: Workload,
     pub(super) objects: u64,
-    /// 0 ends after the sync.
+    /// The number of events; 0 ends the run after the sync.
     pub(super) events: u64,
-    /// How many percent of the objects change before all are listed again.
+    /// The percentage of the objects that change before the relist.
     pub(super) percent: u64,
 }
 
 impl Trial {
-    /// Runs a peer against the server; an error unless it saw everything.
+    /// Runs a peer against the server. Returns an error if the peer missed anything.
     pub(super) fn run(
         self,
         peer: &Peer,
@@ -65,7 +65,7 @@ impl Trial {
                     Workload::Churn => server.churn(self.events)?,
                     Workload::Parked => server.modify(synced * self.objects)?,
                     Workload::Latency => server.pace(PACE, self.events)?,
-                    // For as long as it takes.
+                    // The events continue until the peer ends.
                     Workload::Watches => server.pace(WATCHED_PACE, u64::MAX >> 32)?,
                     Workload::Relist => server.relist(self.percent)?,
                     Workload::Reconcile | Workload::Apply | Workload::Owned | Workload::Build => {}
@@ -91,7 +91,7 @@ impl Trial {
         Ok(run)
     }
 
-    /// What it is called while it runs.
+    /// Its name in the progress output.
     pub(super) fn name(&self) -> String {
         match self.workload.kind() {
             Some(_) => format!("{}, {} objects", self.workload.name(), self.objects),
@@ -99,14 +99,14 @@ impl Trial {
         }
     }
 
-    /// Whether a peer saw everything, and measured what its workload is for.
+    /// Checks that a peer saw everything and measured what its workload is for.
     pub(super) fn check(&self, peer: &str, run: &Run) -> Result<(), String> {
         let results = &run.results;
         let count = |what: &str, found: u64, wanted: u64| {
             if found == wanted {
                 Ok(())
             } else {
-                Err(format!("{peer} {what} {wanted}: {found}"))
+                Err(format!("{peer}: {what}: {found}, expected {wanted}"))
             }
         };
         let measured = |values: &[(&str, f64)]| {
@@ -117,25 +117,25 @@ impl Trial {
         };
         match self.workload {
             Workload::Cache | Workload::Churn => {
-                count("has not all objects of", results.objects, self.objects)?;
-                count("was not told of all events of", results.events, self.events)?;
+                count("objects in the cache", results.objects, self.objects)?;
+                count("received events", results.events, self.events)?;
                 measured(&[
                     ("sync_seconds", results.sync_seconds),
                     ("rss_sync", results.rss_sync as f64),
                 ])
             }
             Workload::Allocations => {
-                count("has not all objects of", results.objects, self.objects)?;
-                count("was not told of all events of", results.events, self.events)?;
+                count("objects in the cache", results.objects, self.objects)?;
+                count("received events", results.events, self.events)?;
                 measured(&[
                     ("allocations", results.allocations as f64),
                     ("allocated", results.allocated as f64),
                 ])
             }
             Workload::Parked => {
-                count("has not all objects of", results.objects, self.objects)?;
+                count("objects in the cache", results.objects, self.objects)?;
                 count(
-                    "has not reconciled each object three times, in all",
+                    "reconciles, three per object",
                     results.reconciles,
                     3 * self.objects,
                 )?;
@@ -145,14 +145,10 @@ impl Trial {
                 ])
             }
             Workload::Watches => {
-                count(
-                    "has not all watches that are read, with events, of",
-                    results.watches,
-                    READ_WATCHES,
-                )?;
-                count("has not renewed as often as", results.renewals, self.events)?;
+                count("read watches with events", results.watches, READ_WATCHES)?;
+                count("renewals", results.renewals, self.events)?;
                 let renewals = run.served.renewals;
-                count("has not sent all renewals of", renewals, 2 * self.events)?;
+                count("renewals at the server", renewals, 2 * self.events)?;
                 measured(&[
                     ("alone_p99", results.alone_p99),
                     ("renewal_p50", results.renewal_p50),
@@ -168,7 +164,7 @@ impl Trial {
             ]),
             Workload::Reconcile | Workload::Apply => {
                 count(
-                    "has not reconciled each object once of",
+                    "reconciles, one per object",
                     results.reconciles,
                     self.objects,
                 )?;
@@ -176,7 +172,7 @@ impl Trial {
                     Workload::Apply => self.objects,
                     _ => 0,
                 };
-                count("has not applied all of", run.served.applies, applies)?;
+                count("applies at the server", run.served.applies, applies)?;
                 measured(&[
                     ("reconciled_seconds", results.reconciled_seconds),
                     ("drain_seconds", results.drain_seconds),
@@ -185,10 +181,10 @@ impl Trial {
             }
             Workload::Owned => {
                 let (children, reconciles) = (run.served.children, results.reconciles);
-                count("has not applied a child of each of", children, self.objects)?;
+                count("children at the server", children, self.objects)?;
                 if reconciles < self.objects {
                     return Err(format!(
-                        "{peer} has reconciled {reconciles} times, for {} objects",
+                        "{peer}: {reconciles} reconciles for {} objects, expected at least one per object",
                         self.objects
                     ));
                 }
@@ -199,10 +195,10 @@ impl Trial {
                 ])
             }
             Workload::Latency => {
-                // Two changes of one object may meet in one reconcile, if it waits for a second.
+                // One reconcile may cover two changes of an object if it waits for a second.
                 if results.stamps > self.events || results.stamps < self.events * 99 / 100 {
                     return Err(format!(
-                        "{peer} has reconciled {} events of {}",
+                        "{peer}: reconciled {} of {} events",
                         results.stamps, self.events
                     ));
                 }
@@ -213,9 +209,9 @@ impl Trial {
                 ])
             }
             Workload::Relist => {
-                count("has not all objects of", results.objects, self.objects)?;
+                count("objects in the cache", results.objects, self.objects)?;
                 count(
-                    "has not got all changes of",
+                    "changed objects in the cache",
                     results.changed,
                     self.changed(),
                 )?;
@@ -230,13 +226,13 @@ impl Trial {
         }
     }
 
-    /// How many objects have another resource version after the relist. The one that tells of its end is among them.
+    /// Returns how many objects have another resource version after the relist, including the one whose event marks its end.
     fn changed(&self) -> u64 {
         (self.objects * self.percent / 100).max(1)
     }
 }
 
-/// A peer that runs, and is killed when it takes too long or nobody waits for it.
+/// A running peer. It is killed when it exceeds the limit or when this is dropped.
 pub(super) struct Guard {
     child: Arc<Mutex<Child>>,
     limit: Duration,
@@ -244,7 +240,7 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    /// Of a peer whose output is read to its end before anything else.
+    /// Guards a peer. The caller must read its output to the end before it calls `end`.
     pub(super) fn new(child: Child, limit: Duration) -> Self {
         let child = Arc::new(Mutex::new(child));
         let is_late = Arc::new(AtomicBool::new(false));
@@ -269,7 +265,7 @@ impl Guard {
         }
     }
 
-    /// Waits for it; an error unless it ended well.
+    /// Waits for its end. Returns an error unless it exits successfully.
     pub(super) fn end(&self, peer: &str) -> Result<(), Box<dyn Error>> {
         let status = self
             .child
@@ -281,7 +277,7 @@ impl Guard {
         } else if self.is_late.load(Ordering::Relaxed) {
             let seconds = self.limit.as_secs();
             Err(format!(
-                "{peer} was not done after {seconds} s: it waits for what does not come, or it is slow"
+                "{peer} was not done after {seconds} s: it waits for something that never happens, or it is too slow"
             )
             .into())
         } else {

@@ -1,38 +1,38 @@
-//! Which versions the peers are made of, as their lock files have it.
+//! The versions of the peers' dependencies, from their lock files.
 
 use std::{fs, path::PathBuf};
 
-use super::peer::{Peer, Place};
+use super::peer::{Folders, Peer};
 
-/// What is named of those in Rust; Pilothouse does without kube.
+/// The crates whose versions the report names; Pilothouse does not use kube.
 const CRATES: [&str; 5] = ["kube", "k8s-openapi", "hyper", "tokio", "tikv-jemallocator"];
 const MODULES: [&str; 2] = ["k8s.io/client-go", "sigs.k8s.io/controller-runtime"];
 
-/// A file that says what one or several peers are built with.
+/// A lock file of one or several peers.
 pub(super) struct Lock {
-    /// Whose it is.
+    /// The name of its owner in the report.
     pub(super) who: String,
     pub(super) file: PathBuf,
-    /// What is named of it.
+    /// The dependencies that the report names.
     pub(super) names: &'static [&'static str],
-    /// The versions of one of them in its text.
+    /// Returns the versions of a dependency in the text of the file.
     pub(super) versions: for<'a> fn(&'a str, &str) -> Vec<&'a str>,
 }
 
 impl Lock {
-    /// That of a peer, which is there when the peer has been built.
-    pub(super) fn new(peer: &Peer, place: &Place) -> Self {
+    /// Returns the lock file of a peer. It exists after the peer has been built.
+    pub(super) fn new(peer: &Peer, folders: &Folders) -> Self {
         if peer.is_go() {
             return Self {
                 who: "Go".to_owned(),
-                file: place.peers().join("go/go.mod"),
+                file: folders.peers().join("go/go.mod"),
                 names: &MODULES,
                 versions: modules,
             };
         }
         Self {
             who: peer.folder.to_owned(),
-            file: place.peers().join(peer.folder).join("Cargo.lock"),
+            file: folders.peers().join(peer.folder).join("Cargo.lock"),
             names: if peer.is_ours() {
                 &CRATES[1..]
             } else {
@@ -42,31 +42,31 @@ impl Lock {
         }
     }
 
-    /// That of the smallest operator on a peer in Rust, which has no allocator of its own.
-    pub(super) fn of_smallest(peer: &Peer, place: &Place) -> Self {
-        let usual = Self::new(peer, place);
+    /// Returns the lock file of the smallest operator of a Rust peer, which uses no other allocator.
+    pub(super) fn of_smallest(peer: &Peer, folders: &Folders) -> Self {
+        let usual = Self::new(peer, folders);
         let names = usual
             .names
             .split_last()
             .map_or(usual.names, |(_, names)| names);
         Self {
             who: format!("smallest operator on {}", peer.folder),
-            file: place.smallest(peer).join("Cargo.lock"),
+            file: folders.smallest(peer).join("Cargo.lock"),
             names,
             versions: crates,
         }
     }
 
-    /// The versions in its text, with their names.
+    /// Returns the names and versions of the dependencies in its text.
     ///
     /// # Errors
-    /// One of them is not in there.
+    /// The text lacks one of them.
     pub(super) fn named(&self, text: &str) -> Result<String, String> {
         let named = self.names.iter().map(|name| {
             let versions = (self.versions)(text, name);
             if versions.is_empty() {
                 return Err(format!(
-                    "{}: there is no version of {name}",
+                    "{}: the file has no version of {name}",
                     self.file.display()
                 ));
             }
@@ -83,7 +83,7 @@ impl Lock {
     }
 }
 
-/// What all these files say, each told once.
+/// Returns the versions in all these files; a file that occurs twice counts once.
 pub(super) fn of(locks: impl IntoIterator<Item = Lock>) -> Result<String, String> {
     let mut each: Vec<Lock> = Vec::new();
     for lock in locks {
@@ -95,7 +95,7 @@ pub(super) fn of(locks: impl IntoIterator<Item = Lock>) -> Result<String, String
     read.map(|read| read.join("; "))
 }
 
-/// Of a crate, in a `Cargo.lock`: there a package's version is the line after its name.
+/// Returns the versions of a crate in a `Cargo.lock`, where the version of a package follows its name on the next line.
 fn crates<'a>(lock: &'a str, name: &str) -> Vec<&'a str> {
     let after = lock.lines().skip(1);
     let pairs = lock.lines().zip(after);
@@ -110,7 +110,7 @@ fn value<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     quoted.strip_suffix('"')
 }
 
-/// Of a module, in a `go.mod`: it requires one version.
+/// Returns the version of a module in a `go.mod`, which requires exactly one.
 fn modules<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
     let required = text.lines().filter_map(|line| {
         let line = line.trim();

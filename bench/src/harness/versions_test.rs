@@ -1,5 +1,5 @@
 use super::{
-    peer::{PEERS, Peer, Place},
+    peer::{Folders, PEERS, Peer},
     versions::{Lock, of},
     workload::Workload,
 };
@@ -55,11 +55,11 @@ fn peer(name: &str) -> Peer {
 }
 
 fn named(peer_name: &str, text: &str) -> Result<String, String> {
-    Lock::new(&peer(peer_name), &Place::new(false)).named(text)
+    Lock::new(&peer(peer_name), &Folders::new(false)).named(text)
 }
 
 #[test]
-fn versions_are_named_as_the_lock_files_have_them() {
+fn versions_come_from_the_lock_files() {
     assert_eq!(
         named("pilothouse", CARGO).as_deref(),
         Ok("k8s-openapi 0.29.0, hyper 0.14.32 and 1.12.0, tokio 1.54.1, tikv-jemallocator 0.7.0")
@@ -73,17 +73,15 @@ fn versions_are_named_as_the_lock_files_have_them() {
 #[test]
 fn a_version_that_is_missing_is_an_error_that_names_the_file() {
     let missing = named("kube-rs", CARGO).expect_err("there is no kube");
-    assert!(missing.ends_with("bench/peers/kube-rs/Cargo.lock: there is no version of kube"));
+    assert!(missing.ends_with("bench/peers/kube-rs/Cargo.lock: the file has no version of kube"));
     let go = GO.replace("sigs.k8s.io/controller-runtime", "sigs.k8s.io/other");
     let missing = named("client-go JSON", &go).expect_err("there is no controller-runtime");
-    assert!(
-        missing.ends_with(
-            "bench/peers/go/go.mod: there is no version of sigs.k8s.io/controller-runtime"
-        )
-    );
-    let nowhere = Place {
+    assert!(missing.ends_with(
+        "bench/peers/go/go.mod: the file has no version of sigs.k8s.io/controller-runtime"
+    ));
+    let nowhere = Folders {
         repository: "/nowhere".into(),
-        ..Place::new(false)
+        ..Folders::new(false)
     };
     let missing = of(PEERS.iter().map(|peer| Lock::new(peer, &nowhere)));
     let missing = missing.expect_err("there are no files");
@@ -94,14 +92,14 @@ fn a_version_that_is_missing_is_an_error_that_names_the_file() {
 }
 
 #[test]
-fn each_lock_file_is_named_once_and_those_of_the_repository_have_all() {
-    // Those of Pilothouse are there when it has been built.
+fn each_lock_file_is_reported_once_and_names_all_versions() {
+    // The lock files of Pilothouse exist only after it has been built.
     let peers = || PEERS.iter().filter(|peer| !peer.is_ours());
-    let place = Place::new(false);
+    let folders = Folders::new(false);
     let usual = peers().filter(|peer| peer.is_run());
-    let usual = usual.map(|peer| Lock::new(peer, &place));
-    let smallest = peers().filter(|peer| peer.can(Workload::Build));
-    let smallest = smallest.map(|peer| Lock::of_smallest(peer, &place));
+    let usual = usual.map(|peer| Lock::new(peer, &folders));
+    let smallest = peers().filter(|peer| peer.supports(Workload::Build));
+    let smallest = smallest.map(|peer| Lock::of_smallest(peer, &folders));
     let versions = of(usual.chain(smallest)).expect("versions");
     let whose: Vec<_> = versions
         .split("; ")

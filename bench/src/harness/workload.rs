@@ -1,52 +1,52 @@
-//! What a peer is asked to do.
+//! The workloads of the peers.
 
 use crate::generator::Kind;
 
-/// How many modifications there are in a second of `latency`.
+/// The modifications per second of `latency`.
 pub(super) const PACE: u64 = 1_000;
 
-/// How many objects `latency` has.
+/// The number of objects of `latency`.
 pub(super) const PACED_OBJECTS: u64 = 1_000;
 
-/// How many objects `parked` has, unless it is quick.
+/// The number of objects of `parked`, except in a smoke run.
 pub(super) const PARKED_OBJECTS: u64 = 100_000;
 
-/// How many Pods `watches` has, and how many modifications of them in a second.
+/// The number of Pods of `watches`, and the modifications per second.
 pub(super) const WATCHED_OBJECTS: u64 = 100;
 pub(super) const WATCHED_PACE: u64 = 20;
 
-/// How many of its watches are read.
+/// The number of its watches that are read.
 pub(super) const READ_WATCHES: u64 = 250;
 
-/// What a peer's program does, told by `BENCH_WORKLOAD`; or, of `Build`, what is done with another one.
+/// The task of a peer's program, passed in `BENCH_WORKLOAD`. `Build` builds another program instead.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Workload {
-    /// A cache of Pods, into which modifications come.
+    /// A cache of Pods that receives modifications.
     Cache,
     /// A controller of ConfigMaps that does nothing.
     Reconcile,
-    /// A controller of ConfigMaps that applies a child of each.
+    /// A controller of ConfigMaps that applies a child for each.
     Apply,
-    /// A controller of ConfigMaps that owns a Secret of each.
+    /// A controller of ConfigMaps that owns a Secret for each.
     Owned,
-    /// A controller of ConfigMaps, of which a few change, one after the other.
+    /// A controller of a few ConfigMaps that change one after the other.
     Latency,
-    /// A cache of Pods that is read while all are listed again.
+    /// A cache of Pods that a thread reads during a relist.
     Relist,
-    /// A cache of Pods, some of which are always just gone.
+    /// A cache of Pods that are deleted and created again.
     Churn,
-    /// As `Cache`; allocations are counted.
+    /// As `Cache`, with counted allocations.
     Allocations,
-    /// A controller of ConfigMaps that wants to see each again in an hour; memory is counted.
+    /// A controller of ConfigMaps that requeues each for an hour later, with counted memory.
     Parked,
-    /// A lease is renewed by a client that has 300 watches of Pods open, of which nobody reads 50.
+    /// A client that renews a Lease while it has 300 watches of Pods open. It never reads 50 of them.
     Watches,
-    /// The smallest operator is built, and not run.
+    /// A build of the smallest operator, which is not run.
     Build,
 }
 
 impl Workload {
-    /// Those that are measured by time and by what is resident.
+    /// The workloads that measure time and resident memory.
     pub(super) const USUAL: [Self; 7] = [
         Self::Cache,
         Self::Reconcile,
@@ -57,7 +57,7 @@ impl Workload {
         Self::Churn,
     ];
 
-    /// The usual ones, and what an allocator matters little for.
+    /// The usual workloads and those for which the allocator matters little.
     pub(super) const PLAIN: [Self; 9] = [
         Self::Cache,
         Self::Reconcile,
@@ -70,10 +70,10 @@ impl Workload {
         Self::Build,
     ];
 
-    /// Those in which allocations are counted, which takes time unless the runtime always does it.
+    /// The workloads that count allocations, which takes time unless the runtime always counts.
     pub(super) const COUNTED: [Self; 2] = [Self::Allocations, Self::Parked];
 
-    /// What peers are told.
+    /// Its name in `BENCH_WORKLOAD`.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Cache => "cache",
@@ -90,7 +90,7 @@ impl Workload {
         }
     }
 
-    /// What the server has; nothing runs against it without.
+    /// The kind of the server's objects, or `None` if the workload needs no server.
     pub(super) fn kind(self) -> Option<Kind> {
         match self {
             Self::Cache | Self::Relist | Self::Churn | Self::Allocations | Self::Watches => {
@@ -103,7 +103,7 @@ impl Workload {
         }
     }
 
-    /// Whether it is over TLS whatever is asked for: only then a peer may want HTTP/2.
+    /// Whether it always uses TLS, because a peer may use HTTP/2 only over TLS.
     pub(super) fn is_secure(self) -> bool {
         self == Self::Watches
     }

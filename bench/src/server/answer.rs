@@ -1,4 +1,4 @@
-//! From a request to its answer.
+//! Answers the requests.
 
 use std::{
     collections::VecDeque,
@@ -21,12 +21,12 @@ use super::{
     query::Query,
 };
 
-/// As much of a list as is handed to the connection at once.
+/// The largest part of a list that is passed to the connection at once.
 const PART: usize = 256 * 1024;
 
 pub(super) type Answer = Response<BoxBody<Bytes, Infallible>>;
 
-/// Answers; what is not there is told on the standard error, since a peer may need it.
+/// Answers a request. Unknown paths are printed to the standard error, because a peer may need them.
 pub(super) fn answer(
     served: &Arc<Served>,
     method: &Method,
@@ -37,7 +37,7 @@ pub(super) fn answer(
     if method != Method::GET {
         return failure(
             StatusCode::METHOD_NOT_ALLOWED,
-            &format!("{method} {path}: this server is only read, but for applies and leases"),
+            &format!("{method} {path}: this server only accepts reads, applies and Lease renewals"),
         );
     }
     if path == children::PATH {
@@ -48,7 +48,7 @@ pub(super) fn answer(
             Some(value) => json(StatusCode::OK, Parts::new([value.to_string().into()])),
             None => failure(
                 StatusCode::NOT_FOUND,
-                &format!("{path}: the bench's server does not have it"),
+                &format!("{path}: the bench's server does not serve this path"),
             ),
         };
     };
@@ -99,7 +99,7 @@ pub(super) fn written(
     response
 }
 
-/// Bytes that are there already, in parts that a connection can take.
+/// Prepared bytes, in parts of a size that a connection can take.
 pub(super) struct Parts(VecDeque<Bytes>);
 
 impl Parts {

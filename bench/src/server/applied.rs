@@ -1,4 +1,5 @@
-//! Server-side apply: each object is taken as it comes. Nobody is told of ConfigMaps; Secrets are kept, and watched.
+//! Server-side apply, which stores each object as it arrives. ConfigMaps cause no watch events; Secrets are stored
+//! and can be watched.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::{Bytes, BytesMut};
@@ -14,13 +15,13 @@ use super::{
     wire::{field, nested, number},
 };
 
-/// What the server adds is put here.
+/// The place where the server inserts its additions.
 const METADATA: &[u8] = b"\"metadata\":{";
 
 const MANAGED: &str = "\"managedFields\":[{\"manager\":\"bench\",\"operation\":\"Apply\",\"apiVersion\":\"v1\",\
     \"time\":\"2026-01-01T00:00:00Z\",\"fieldsType\":\"FieldsV1\",\"fieldsV1\":{\"f:data\":{\"f:text\":{}}}}],";
 
-/// Answers with what was sent and what a server adds: a namespace, a UID, a resource version, managed fields.
+/// Answers with the sent object and the additions of a server: namespace, UID, resource version, managed fields.
 pub(super) fn answer(
     served: &Served,
     path: &str,
@@ -31,19 +32,19 @@ pub(super) fn answer(
     let Some((kind, namespace)) = kind(path) else {
         return failure(
             StatusCode::NOT_FOUND,
-            &format!("PATCH {path}: only ConfigMaps and Secrets are applied here"),
+            &format!("PATCH {path}: this server applies only ConfigMaps and Secrets"),
         );
     };
     if !query.split('&').any(|pair| pair == "force=true") {
         return failure(
             StatusCode::BAD_REQUEST,
-            &format!("PATCH {path}?{query}: only forced applies"),
+            &format!("PATCH {path}?{query}: this server accepts only forced applies"),
         );
     }
     let Some(mut applied) = Applied::read(body, kind, namespace) else {
         return failure(
             StatusCode::BAD_REQUEST,
-            &format!("PATCH {path}: not a {kind} with metadata in JSON"),
+            &format!("PATCH {path}: the body is not a {kind} with metadata in JSON"),
         );
     };
     let count = served.counts.apply();
@@ -71,21 +72,21 @@ pub(super) fn answer(
 /// An object that was applied.
 #[derive(Clone, Debug)]
 pub(super) struct Applied {
-    /// As it was sent.
+    /// The body as it was sent.
     pub(super) body: Bytes,
-    /// Where what is added is put.
+    /// The position in the body for the additions.
     place: usize,
-    /// That of the path, if it does not say its own.
+    /// The namespace of the path, if the body names none.
     namespace: String,
-    /// Which change made it.
+    /// The number of the change that created it.
     pub(super) first: u64,
-    /// Which change it is as of.
+    /// The number of its last change.
     pub(super) number: u64,
 }
 
 impl Applied {
-    /// Something that was sent, if it is an object of this kind with metadata. The namespace is that of the path if it
-    /// says none.
+    /// Reads a body. Returns `None` unless it is an object of this kind with metadata. The namespace is that of the path
+    /// if the body names none.
     fn read(body: &Bytes, kind: &str, namespace: &str) -> Option<Self> {
         #[derive(Deserialize)]
         struct Sent<'a> {
@@ -115,7 +116,7 @@ impl Applied {
         format!("00000000-0000-4000-a000-{:012}", self.first)
     }
 
-    /// Appends it with what the server adds; `base` is the resource version before the first change.
+    /// Appends it with the server's additions; `base` is the resource version before the first change.
     pub(super) fn json(&self, base: u64, buffer: &mut BytesMut) {
         let (uid, version) = (self.uid(), base + self.number);
         let added = format!("\"uid\":\"{uid}\",\"resourceVersion\":\"{version}\",{MANAGED}");
@@ -129,9 +130,9 @@ impl Applied {
         buffer.extend_from_slice(&self.body[self.place..]);
     }
 
-    /// The same in protobuf, as far as a peer sends it: names, labels, owners and data.
+    /// Returns it in protobuf, as far as a peer sends it: names, labels, owners and data.
     pub(super) fn message(&self, base: u64) -> BytesMut {
-        // It was read before.
+        // The body was parsed before, so this cannot fail.
         let object: Value = serde_json::from_slice(&self.body).unwrap_or_default();
         let sent = &object["metadata"];
         let mut message = BytesMut::new();
@@ -175,7 +176,7 @@ impl Applied {
     }
 }
 
-/// A map of text; of bytes, which JSON has in base64, for Secrets.
+/// Appends a map of text, or of bytes for Secrets, which JSON has in base64.
 fn map(number: u32, sent: &Value, is_base64: bool, buffer: &mut BytesMut) {
     for (key, value) in sent.as_object().into_iter().flatten() {
         let text = value.as_str().unwrap_or_default();
@@ -190,7 +191,7 @@ fn map(number: u32, sent: &Value, is_base64: bool, buffer: &mut BytesMut) {
     }
 }
 
-/// What is applied there: kind and namespace.
+/// Returns the kind and the namespace of a path.
 fn kind(path: &str) -> Option<(&'static str, &str)> {
     let parts: Vec<_> = path.split('/').collect();
     match parts[..] {

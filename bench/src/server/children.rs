@@ -1,7 +1,7 @@
-//! Secrets: there is none but what is applied, and who watches them is told.
+//! Secrets, which only exist after an apply. Watches receive their changes.
 //!
-//! An apply of what is there already changes nothing, as with a real server: it is answered with what is there, and no
-//! watch tells of it. A list has no pages.
+//! As with a real server, an apply that changes nothing is answered with the present object, and no watch sends an
+//! event. A list has no pages.
 
 use std::{
     collections::HashMap,
@@ -26,14 +26,14 @@ use super::{
     stock,
 };
 
-/// Where they are listed.
+/// The path of the list.
 pub(super) const PATH: &str = "/api/v1/secrets";
 
-/// All that were applied.
+/// All applied Secrets.
 #[derive(Debug, Default)]
 pub(super) struct Children {
     all: RwLock<All>,
-    /// How many changes there were.
+    /// The number of changes.
     changes: watch::Sender<usize>,
 }
 
@@ -41,12 +41,12 @@ pub(super) struct Children {
 struct All {
     /// Each change, in the order of the resource versions, which count from 1.
     log: Vec<Applied>,
-    /// By path, the last change of each.
+    /// The last change of each Secret by path.
     present: HashMap<String, usize>,
 }
 
 impl Children {
-    /// Takes one in, and gives it as it is then.
+    /// Applies a Secret and returns its state after that.
     pub(super) fn apply(&self, path: &str, mut child: Applied) -> (StatusCode, Applied) {
         let mut all = self.all.write().unwrap_or_else(PoisonError::into_inner);
         let before = all.present.get(path).map(|place| &all.log[*place]);
@@ -57,7 +57,7 @@ impl Children {
         let place = all.log.len();
         child.number = place as u64 + 1;
         child.first = before.map_or(child.number, |before| before.first);
-        // What came is a part of what the connection has read.
+        // Copy the body, because it shares memory with the connection's read buffer.
         child.body = Bytes::copy_from_slice(&child.body);
         all.log.push(child.clone());
         all.present.insert(path.to_owned(), place);
@@ -65,12 +65,12 @@ impl Children {
         (code, child)
     }
 
-    /// How many there are.
+    /// Returns the number of Secrets.
     pub(super) fn count(&self) -> usize {
         self.all().present.len()
     }
 
-    /// Begins anew.
+    /// Removes all Secrets and changes.
     pub(super) fn reset(&self) {
         *self.all.write().unwrap_or_else(PoisonError::into_inner) = All::default();
         self.changes.send_replace(0);
@@ -82,7 +82,7 @@ impl Children {
 }
 
 impl All {
-    /// Those that are there, the last changed last.
+    /// Returns the present Secrets in the order of their last change.
     fn present(&self) -> Vec<Applied> {
         let mut places: Vec<_> = self.present.values().copied().collect();
         places.sort_unstable();
@@ -93,12 +93,12 @@ impl All {
     }
 }
 
-/// The answer to a list or a watch.
+/// Answers a list or a watch.
 pub(super) fn answer(served: &Arc<Served>, query: &str, accept: &str) -> Answer {
     let format = Format::accepted(accept);
     match Query::read(query) {
         Ok(query) if query.watch => {
-            let body = Told::new(served, format, &query);
+            let body = ChildEvents::new(served, format, &query);
             written(StatusCode::OK, format.content_type(true), body)
         }
         Ok(_) => written(
@@ -136,17 +136,17 @@ fn list(served: &Served, format: Format) -> Bytes {
 }
 
 /// The body of a watch.
-struct Told {
+struct ChildEvents {
     served: Arc<Served>,
     format: Format,
-    /// What is told of first, before the bookmark that ends it.
+    /// The initial objects, which are sent before the bookmark that ends them.
     initial: Option<Vec<Applied>>,
-    /// The first change of which nothing was told.
+    /// The first change that was not sent.
     next: usize,
     changes: Pin<Box<dyn Future<Output = watch::Receiver<usize>> + Send + Sync>>,
 }
 
-impl Told {
+impl ChildEvents {
     fn new(served: &Arc<Served>, format: Format, query: &Query) -> Self {
         let mut changes = served.children.changes.subscribe();
         changes.mark_unchanged();
@@ -207,7 +207,7 @@ fn event(what: &str, child: &Applied, base: u64, format: Format, buffer: &mut By
     }
 }
 
-impl Body for Told {
+impl Body for ChildEvents {
     type Data = Bytes;
     type Error = std::convert::Infallible;
 
@@ -215,14 +215,14 @@ impl Body for Told {
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        let told = self.get_mut();
+        let this = self.get_mut();
         loop {
-            if let Some(chunk) = told.chunk() {
+            if let Some(chunk) = this.chunk() {
                 return Poll::Ready(Some(Ok(Frame::data(chunk))));
             }
-            let mut changes = ready!(told.changes.as_mut().poll(context));
+            let mut changes = ready!(this.changes.as_mut().poll(context));
             changes.mark_unchanged();
-            told.changes = Box::pin(changed(changes));
+            this.changes = Box::pin(changed(changes));
         }
     }
 }

@@ -9,7 +9,7 @@ use super::{
     answer::answer,
     applied,
     children::PATH,
-    received::{fields, lines, one, opened, told, whole},
+    received::{fields, lines, one, opened, protobuf_events, whole},
 };
 use crate::generator::FIRST_VERSION;
 
@@ -47,7 +47,7 @@ fn what(event: &Value) -> (&str, &str, &str, u64) {
 }
 
 #[tokio::test]
-async fn who_watches_is_told_of_each_change_and_of_no_apply_that_changes_nothing() {
+async fn watches_receive_each_change_but_no_apply_that_changes_nothing() {
     let served = Arc::new(Served::new(1, 0, 0, 0));
     let get = |query: &str| answer(&served, &Method::GET, PATH, query, "");
     let list = async || {
@@ -59,8 +59,8 @@ async fn who_watches_is_told_of_each_change_and_of_no_apply_that_changes_nothing
     assert_eq!(list().await, (version(0), 0));
     let mut early = get(&format!("watch=1&resourceVersion={FIRST_VERSION}")).into_body();
     let mut streamed = get("watch=1&sendInitialEvents=true").into_body();
-    let told = lines(&mut streamed, 1).await;
-    assert_eq!(what(&told[0]), ("BOOKMARK", "", "", 0));
+    let received = lines(&mut streamed, 1).await;
+    assert_eq!(what(&received[0]), ("BOOKMARK", "", "", 0));
 
     let (code, first) = apply(&served, "a", "Yg==").await;
     assert_eq!(code, StatusCode::CREATED);
@@ -79,25 +79,25 @@ async fn who_watches_is_told_of_each_change_and_of_no_apply_that_changes_nothing
             .contains("\"applies\":4,\"children\":2")
     );
 
-    let wanted = [
+    let expected = [
         ("ADDED", "a", "Yg==", 1),
         ("MODIFIED", "a", "Yw==", 2),
         ("ADDED", "b", "Yg==", 3),
     ];
     for body in [&mut early, &mut streamed] {
-        let told = lines(body, 3).await;
-        assert_eq!(told.iter().map(what).collect::<Vec<_>>(), wanted);
+        let received = lines(body, 3).await;
+        assert_eq!(received.iter().map(what).collect::<Vec<_>>(), expected);
     }
     let later = format!("watch=1&resourceVersion={}", FIRST_VERSION + 2);
-    let told = lines(&mut get(&later).into_body(), 1).await;
-    assert_eq!(what(&told[0]), wanted[2]);
+    let received = lines(&mut get(&later).into_body(), 1).await;
+    assert_eq!(what(&received[0]), expected[2]);
     assert_eq!(list().await, (version(3), 2));
-    let told = lines(&mut get("watch=1&sendInitialEvents=true").into_body(), 3).await;
+    let received = lines(&mut get("watch=1&sendInitialEvents=true").into_body(), 3).await;
     assert_eq!(
-        told.iter().map(what).collect::<Vec<_>>(),
+        received.iter().map(what).collect::<Vec<_>>(),
         [
             ("ADDED", "a", "Yw==", 2),
-            wanted[2],
+            expected[2],
             ("BOOKMARK", "", "", 3)
         ]
     );
@@ -107,12 +107,12 @@ async fn who_watches_is_told_of_each_change_and_of_no_apply_that_changes_nothing
 }
 
 #[tokio::test]
-async fn it_is_told_in_protobuf_too() {
+async fn watches_receive_changes_in_protobuf_too() {
     let served = Arc::new(Served::new(1, 0, 0, 0));
     let get = |query: &str| answer(&served, &Method::GET, PATH, query, PROTOBUF);
     apply(&served, "a", "aGVsbG8=").await;
     let mut body = get("watch=1&sendInitialEvents=true").into_body();
-    let events = told(&mut body, "Secret", 2).await;
+    let events = protobuf_events(&mut body, "Secret", 2).await;
     let kinds: Vec<_> = events.iter().map(|(what, _)| &what[..]).collect();
     assert_eq!(kinds, ["ADDED", "BOOKMARK"]);
     let list = opened("SecretList", &whole(get("")).await);

@@ -1,8 +1,8 @@
-//! What the server counts.
+//! The counters of the server.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Since the last reset.
+/// The counts since the last reset.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     connections: AtomicU64,
@@ -11,17 +11,17 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// Somebody has connected.
+    /// Counts a connection.
     pub(super) fn connection(&self) {
         self.connections.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Something is applied: the how-manieth it is, from 1.
+    /// Counts an apply and returns its number, from 1.
     pub(super) fn apply(&self) -> u64 {
         self.applies.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// A lease is renewed: the how-manieth it is, from 1.
+    /// Counts a Lease renewal and returns its number, from 1.
     pub(super) fn renewal(&self) -> u64 {
         self.renewals.fetch_add(1, Ordering::Relaxed) + 1
     }
@@ -32,7 +32,7 @@ impl Counts {
         self.renewals.store(0, Ordering::Relaxed);
     }
 
-    /// As the harness reads it, with how many children there are.
+    /// Returns the counts as the harness reads them, with the number of children.
     pub(super) fn json(&self, children: usize) -> String {
         format!(
             "{{\"connections\":{},\"applies\":{},\"children\":{children},\"renewals\":{}}}",

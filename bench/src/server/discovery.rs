@@ -1,8 +1,8 @@
-//! What there is, for who asks.
+//! Discovery documents.
 
 use serde_json::{Value, json};
 
-/// The answer for a path of discovery.
+/// Returns the document of a discovery path.
 pub(super) fn answer(path: &str) -> Option<Value> {
     let group = json!({
         "name": "bench.pilothouse.dev",

@@ -12,31 +12,31 @@ use tokio::sync::watch;
 
 use super::{
     Served, Stock, Target,
-    form::{Format, Told},
+    form::{EventContent, Format},
     stock::number_of,
     target::now,
 };
 
-/// As much as is written at once. A frame ends with an event's end.
+/// The number of bytes after which a frame ends. A frame always ends at the end of an event.
 pub(super) const CHUNK: usize = 128 * 1024;
 
-/// Events, made when the connection asks for more.
+/// The events of a watch, produced when the connection asks for more.
 pub(super) struct Events {
     stock: Arc<Stock>,
     format: Format,
-    /// The objects that are told of first, as far as they were.
+    /// The number of initial objects that were sent, or `None` when all were sent.
     initial: Option<usize>,
-    /// How many modifications were told of.
+    /// The number of modifications that were sent.
     sent: u64,
     wanted: Target,
-    /// What it was to begin with is not known any more.
+    /// Whether the resource version of the request is too old.
     is_too_old: bool,
     is_over: bool,
     target: Pin<Box<dyn Future<Output = watch::Receiver<Target>> + Send + Sync>>,
 }
 
 impl Events {
-    /// Those after a resource version, or all objects first.
+    /// Returns the events after a resource version, or all objects first.
     pub(super) fn new(
         served: &Served,
         stock: Arc<Stock>,
@@ -59,7 +59,7 @@ impl Events {
         }
     }
 
-    /// Whether all has been listed anew since.
+    /// Whether a relist was requested since the watch began.
     fn is_expired(&self) -> bool {
         self.is_too_old || self.wanted.epoch != self.stock.epoch()
     }
@@ -84,7 +84,10 @@ impl Events {
             buffer.reserve(CHUNK + CHUNK / 4);
             while self.sent < self.wanted.events && buffer.len() < CHUNK {
                 let stamp = self.wanted.stamped.then(now);
-                form.told(told(self.sent, self.wanted, form.len(), stamp), &mut buffer);
+                form.write_event(
+                    event_content(self.sent, self.wanted, form.len(), stamp),
+                    &mut buffer,
+                );
                 self.sent += 1;
             }
         }
@@ -92,14 +95,14 @@ impl Events {
     }
 }
 
-/// What the event of this number after the start tells.
-fn told(event: u64, target: Target, count: usize, stamp: Option<u64>) -> Told {
+/// Returns the content of the event with this number after the start.
+fn event_content(event: u64, target: Target, count: usize, stamp: Option<u64>) -> EventContent {
     let (what, turn) = match (target.churned, event % 2) {
         (false, _) => ("MODIFIED", event),
         (true, 0) => ("DELETED", event / 2),
         (true, _) => ("ADDED", event / 2),
     };
-    Told {
+    EventContent {
         what,
         object: number_of(turn, count),
         event,
@@ -107,7 +110,7 @@ fn told(event: u64, target: Target, count: usize, stamp: Option<u64>) -> Told {
     }
 }
 
-/// Ends when there is something else to send; never, if there will be nothing.
+/// Completes when there is something more to send, and never if nothing more will come.
 pub(super) async fn changed<T>(mut target: watch::Receiver<T>) -> watch::Receiver<T> {
     if target.changed().await.is_err() {
         std::future::pending::<()>().await;

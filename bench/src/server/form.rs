@@ -1,10 +1,10 @@
-//! In which form objects are handed out.
+//! The formats in which the server sends objects.
 
 use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
 
-/// A form, as requests and answers name it.
+/// A format that requests and answers name.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Format {
     Json,
@@ -12,7 +12,7 @@ pub(super) enum Format {
 }
 
 impl Format {
-    /// The first of those that `accept` names; JSON for who names none.
+    /// Returns the first format that `accept` names, or JSON if it names none.
     pub(super) fn accepted(accept: &str) -> Self {
         accept
             .split(',')
@@ -27,7 +27,7 @@ impl Format {
             .unwrap_or(Self::Json)
     }
 
-    /// What an answer says that it is.
+    /// Returns the content type of an answer.
     pub(super) fn content_type(self, watch: bool) -> &'static str {
         match (self, watch) {
             (Self::Json, _) => "application/json",
@@ -37,37 +37,37 @@ impl Format {
     }
 }
 
-/// What an event tells.
+/// The content of an event.
 #[derive(Clone, Copy)]
-pub(super) struct Told {
+pub(super) struct EventContent {
     /// Its type.
     pub(super) what: &'static str,
-    /// Of which object.
+    /// The number of its object.
     pub(super) object: usize,
-    /// Which event after the start it is, from 0.
+    /// The number of the event after the start, from 0.
     pub(super) event: u64,
-    /// When it was written.
+    /// The time when it was written.
     pub(super) stamp: Option<u64>,
 }
 
-/// All objects of a kind in one form.
+/// All objects of a kind in one format.
 pub(super) trait Form: Send + Sync {
-    /// How many there are.
+    /// Returns the number of objects.
     fn len(&self) -> usize;
 
-    /// A page of the list, with the item that the next begins with and how many are left.
+    /// Returns a page of the list, with the first item of the next page and the number of remaining items.
     fn list(&self, page: Range<usize>, continues: Option<(usize, usize)>) -> [Bytes; 3];
 
-    /// Appends the event by which a watch tells of an object that was there from the start.
+    /// Appends the event of an initial object.
     fn added(&self, number: usize, buffer: &mut BytesMut);
 
     /// Appends an event after the start, with the annotation `bench/stamp` if there is a stamp. There is at least one
     /// object.
-    fn told(&self, told: Told, buffer: &mut BytesMut);
+    fn write_event(&self, content: EventContent, buffer: &mut BytesMut);
 
-    /// Appends the bookmark that ends the objects that were there from the start.
+    /// Appends the bookmark that ends the initial objects.
     fn end_of_list(&self, buffer: &mut BytesMut);
 
-    /// Appends the event that ends a watch of what is forgotten.
+    /// Appends the error event that ends a watch whose history is gone.
     fn expired(&self, buffer: &mut BytesMut);
 }

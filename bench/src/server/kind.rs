@@ -1,9 +1,9 @@
-//! How the API names what is generated.
+//! The API names of the generated kinds.
 
 use crate::generator::Kind;
 
 impl Kind {
-    /// As it calls itself.
+    /// The kind.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Pod => "Pod",
@@ -20,7 +20,7 @@ impl Kind {
         }
     }
 
-    /// Where it is listed.
+    /// The path of the list.
     pub(super) fn path(self) -> &'static str {
         match self {
             Self::Pod => "/api/v1/pods",

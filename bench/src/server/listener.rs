@@ -21,9 +21,9 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
-use super::{Served, answer, applied, renewed};
+use super::{Served, answer, applied, leases};
 
-/// A certificate for this run.
+/// The certificate of this run.
 pub(super) struct Tls {
     acceptor: TlsAcceptor,
     pem: String,
@@ -52,7 +52,7 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    /// At a port of this machine that is free.
+    /// Listens on a free port of this machine.
     pub(super) async fn bind(tls: Option<Tls>) -> io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
@@ -67,7 +67,7 @@ impl Listener {
         self.address
     }
 
-    /// How a peer reaches it. JSON is YAML.
+    /// Returns the kubeconfig for the peers, as JSON, which is valid YAML.
     pub(super) fn kubeconfig(&self) -> String {
         let mut cluster = json!({"server": format!("http://{}", self.address)});
         if let Some(tls) = &self.tls {
@@ -85,7 +85,7 @@ impl Listener {
         .to_string()
     }
 
-    /// Serves for ever. A connection that fails is told on the standard error.
+    /// Serves for ever. Failed connections are printed to the standard error.
     pub(super) async fn run(self, served: Arc<Served>) {
         let acceptor = self.tls.map(|tls| tls.acceptor);
         loop {
@@ -109,7 +109,7 @@ impl Listener {
                         Err(error) => Err(error.into()),
                     },
                 };
-                // A peer that ends does not say good-bye to its watch.
+                // A peer that ends closes its watches without notice.
                 if let Err(error) = result
                     && std::env::var_os("BENCH_VERBOSE").is_some()
                 {
@@ -147,7 +147,7 @@ async fn serve(
             }
             if head.method == Method::PUT {
                 let body = body.collect().await?.to_bytes();
-                return Ok(renewed::answer(&served, path, &body));
+                return Ok(leases::answer(&served, path, &body));
             }
             Ok(answer::answer(&served, &head.method, path, query, accept))
         }
@@ -155,7 +155,7 @@ async fn serve(
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder
         .http2()
-        // As an API server since 1.29.
+        // The default of API servers since 1.29.
         .max_concurrent_streams(100)
         .initial_stream_window_size(1 << 24)
         .initial_connection_window_size(1 << 24);

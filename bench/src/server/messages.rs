@@ -1,4 +1,4 @@
-//! All objects of a kind in protobuf, as the real API server frames them.
+//! All objects of a kind in protobuf, with the framing of a real API server.
 //!
 //! A list is an envelope (`k8s\0` and a `runtime.Unknown`) around its message; an event of a watch is its length in four
 //! bytes and a bare `WatchEvent`, whose object has an envelope (apimachinery `runtime/serializer/codec_factory.go`: the
@@ -9,47 +9,47 @@ use std::{ops::Range, sync::Arc};
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::{
-    form::{Form, Told},
+    form::{EventContent, Form},
     stock::{DIGITS, is_changed},
     wire::{field, field_size, head, nested, number, read_varint},
 };
 use crate::generator::{FIRST_VERSION, Kind};
 
-/// What an envelope begins with.
+/// The first bytes of an envelope.
 const MAGIC: &[u8] = b"k8s\0";
 
-/// What an envelope ends with: no encoding and no type of the content.
+/// The last bytes of an envelope: no content encoding and no content type.
 const END: &[u8] = &[0x1a, 0, 0x22, 0];
 
-/// The objects of a kind, each as an item of a list: a tag, its length, its message.
+/// The objects of a kind, each as a list item: a tag, the length, the message.
 #[derive(Clone)]
 pub(super) struct Messages {
     kind: Kind,
-    /// What an envelope says of each.
+    /// The envelope field that names the kind of each object.
     of_kind: Bytes,
     items: Bytes,
-    /// Where each item begins, and where the last ends.
+    /// The start of each item, and the end of the last.
     starts: Arc<[usize]>,
-    /// Where in each item its message is.
-    places: Arc<[Place]>,
+    /// The positions of the parts in each item.
+    places: Arc<[Positions]>,
     version: u64,
 }
 
-/// What is where in an item.
+/// The positions of the parts of an item.
 #[derive(Clone, Copy)]
-struct Place {
-    /// The message.
+struct Positions {
+    /// The start of the message in the item.
     message: u32,
-    /// In the message, the metadata, which are its first field.
+    /// The start of the metadata, the first field of the message.
     metadata: u32,
-    /// In the message, the end of the metadata.
+    /// The end of the metadata in the message.
     rest: u32,
-    /// In the message, the digits of the resource version.
+    /// The digits of the resource version in the message.
     version: u32,
 }
 
 impl Messages {
-    /// Those of a file that the peers' `dump` has written, or what is wrong with it.
+    /// Reads a file that the peers' `dump` has written. The error says what is wrong with the file.
     pub(super) fn read(kind: Kind, count: usize, mut file: &[u8]) -> Result<Self, String> {
         let mut items = BytesMut::with_capacity(file.len() + count);
         let (mut starts, mut places) = (vec![0], Vec::with_capacity(count));
@@ -57,21 +57,25 @@ impl Messages {
             let number = places.len();
             let (message, rest) = rest
                 .split_at_checked(u32::from_be_bytes(*length) as usize)
-                .ok_or_else(|| format!("object {number} is cut off"))?;
+                .ok_or_else(|| format!("the file ends within object {number}"))?;
             file = rest;
             let begin = items.len();
             head(2, message.len(), &mut items);
-            let place = Place {
+            let place = Positions {
                 message: (items.len() - begin) as u32,
-                ..Place::find(message, number as u64)
-                    .ok_or_else(|| format!("object {number} is not the one of that number"))?
+                ..Positions::find(message, number as u64).ok_or_else(|| {
+                    format!("object {number} has the resource version of another object")
+                })?
             };
             places.push(place);
             items.put_slice(message);
             starts.push(items.len());
         }
         if places.len() != count || !file.is_empty() {
-            return Err(format!("{} objects instead of {count}", places.len()));
+            return Err(format!(
+                "the file has {} objects instead of {count}",
+                places.len()
+            ));
         }
         Ok(Self {
             kind,
@@ -83,7 +87,7 @@ impl Messages {
         })
     }
 
-    /// The same later, as the stock in JSON is.
+    /// Returns the objects after a relist, with the same changes as the JSON stock.
     pub(super) fn changed(&self, percent: u64) -> Self {
         let mut items = BytesMut::from(&self.items[..]);
         let mut version = self.version;
@@ -111,12 +115,12 @@ impl Messages {
     }
 }
 
-impl Place {
+impl Positions {
     fn find(message: &[u8], number: u64) -> Option<Self> {
         let (length, digits) = message.strip_prefix(&[1 << 3 | 2]).and_then(read_varint)?;
         let begin = 1 + digits;
         let metadata = message.get(begin..begin + length)?;
-        // The field's number and length stand before it: other text of the same digits is another field.
+        // Include the field's number and length: the same digits may also occur in another field.
         let version = format!("2\u{8}{}", FIRST_VERSION + number);
         let place = metadata
             .windows(version.len())
@@ -148,11 +152,11 @@ impl Form for Messages {
         self.event("ADDED", &[self.message(number)], buffer);
     }
 
-    fn told(&self, told: Told, buffer: &mut BytesMut) {
-        let (number, event) = (told.object, told.event);
+    fn write_event(&self, content: EventContent, buffer: &mut BytesMut) {
+        let (number, event) = (content.object, content.event);
         let (message, place) = (self.message(number), self.places[number]);
         let mut from_end = message.len() - place.version as usize;
-        if let Some(stamp) = told.stamp {
+        if let Some(stamp) = content.stamp {
             let mut annotation = BytesMut::new();
             nested(12, &mut annotation, |entry| {
                 field(1, b"bench/stamp", entry);
@@ -167,10 +171,10 @@ impl Form for Messages {
                 &annotation,
                 &message[place.rest as usize..],
             ];
-            self.event(told.what, &parts, buffer);
+            self.event(content.what, &parts, buffer);
             from_end += annotation.len();
         } else {
-            self.event(told.what, &[message], buffer);
+            self.event(content.what, &[message], buffer);
         }
         let place = buffer.len() - END.len() - from_end;
         let version = (self.version + 1 + event).to_string();
@@ -198,7 +202,7 @@ impl Form for Messages {
     }
 }
 
-/// A list, as far as its items, which take so many bytes.
+/// Returns a list up to its items, which take this many bytes.
 fn list_head(
     api_version: &str,
     kind: &str,
@@ -224,7 +228,7 @@ fn list_head(
     begin.freeze()
 }
 
-/// A list of a page.
+/// Returns a complete list with one page.
 pub(super) fn whole_list(
     api_version: &str,
     kind: &str,
@@ -237,7 +241,7 @@ pub(super) fn whole_list(
     [&begin[..], &items, END].concat().into()
 }
 
-/// Appends the bookmark that ends the objects that were there from the start.
+/// Appends the bookmark that ends the initial objects.
 pub(super) fn bookmark(api_version: &str, kind: &str, version: u64, buffer: &mut BytesMut) {
     let mut object = BytesMut::new();
     nested(1, &mut object, |metadata| {
@@ -283,7 +287,7 @@ fn envelope(of_kind: &[u8], length: usize, message: &[&[u8]], buffer: &mut Bytes
     buffer.put_slice(END);
 }
 
-/// An object of its own, as an answer.
+/// Returns an answer with a single object.
 pub(super) fn alone(api_version: &str, kind: &str, message: &[u8]) -> Bytes {
     let mut buffer = BytesMut::with_capacity(message.len() + 64);
     envelope(
@@ -295,7 +299,7 @@ pub(super) fn alone(api_version: &str, kind: &str, message: &[u8]) -> Bytes {
     buffer.freeze()
 }
 
-/// The part of an envelope that says what is in it.
+/// Returns the part of an envelope that names the kind of its content.
 fn of_kind(api_version: &str, kind: &str) -> Bytes {
     let mut buffer = BytesMut::new();
     nested(1, &mut buffer, |inner| {

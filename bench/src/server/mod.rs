@@ -1,31 +1,35 @@
-//! An API server that has nothing to do but to write bytes.
+//! An API server that only writes prepared bytes.
 //!
-//! Objects are made and written as JSON before it says that it is ready. A page of a list is a slice of what is there; an
-//! event is a copy with another resource version in the place of the first. What it answers:
+//! It generates the objects and writes them as JSON before it prints that it is ready. A page of a list is a slice of
+//! these bytes. An event is a copy of an object in which another resource version overwrites the first. The server
+//! answers:
 //!
 //! * lists with `limit` and `continue`, and all at once for `resourceVersion=0`;
-//! * watches that begin at a resource version, and those that begin with `sendInitialEvents`;
-//! * `MODIFIED` events as many as it is told to, to every watch, as fast as that watch takes them: the body is asked for
-//!   more only when the connection has room. Object follows object with a large stride, so that neighbours in memory
-//!   are not neighbours in time, and each event has a new resource version. Nothing else in the object changes;
-//! * `DELETED` and then `ADDED` events of the same objects in place of these, if it is told to;
-//! * modifications at a pace, each event with the annotation `bench/stamp`: the monotonic clock's nanoseconds when it was
-//!   written into the answer;
-//! * server-side apply of any ConfigMap: with what was sent and a UID, a resource version and managed fields in it. It is
-//!   not kept, and no watch tells of it;
-//! * the same of any Secret, which is kept: lists have it and watches tell of it, unless it was there just so;
-//! * updates of any Lease: with what was sent and a resource version in it, in JSON; it is not kept either;
-//! * all of this in protobuf for who accepts it, of kinds of which it was given the messages;
-//! * discovery of what there is.
+//! * watches that start at a resource version, and watches that start with `sendInitialEvents`;
+//! * a given number of `MODIFIED` events on every watch, as fast as that watch reads them: the connection asks the body for
+//!   more only when it has room. Object follows object with a large stride, so that neighbours in memory
+//!   are not neighbours in time. Each event has a new resource version, and nothing else in the object changes;
+//! * on request, `DELETED` and then `ADDED` events of the same objects instead;
+//! * modifications at a given rate, each event with the annotation `bench/stamp`: the nanoseconds of the monotonic clock when
+//!   the server writes the event into the answer;
+//! * server-side apply of any ConfigMap. The answer contains the sent object with a UID, a resource version and managed
+//!   fields. The server does not store it, and no watch sends an event;
+//! * server-side apply of any Secret. The server stores it: lists contain it, and watches send an event unless the apply
+//!   changed nothing;
+//! * updates of any Lease in JSON. The answer contains the sent object with a resource version. The server does not store it;
+//! * all of this in protobuf for clients that accept it, for kinds whose messages the server got;
+//! * discovery of its kinds.
 //!
-//! On `relist` some objects get another resource version and every watch ends with the error 410, as do those that would begin
-//! before it. When a client has listed again, its watch sends one stamped event: then it has got all.
+//! On `relist` some objects get another resource version. Every watch ends with the error 410, and so does every
+//! watch that starts before the new versions. When a client has listed again, its watch sends one stamped event,
+//! which marks the end.
 //!
-//! It looks at no selector, no field and no namespace, compresses nothing, and ends no watch but for a relist.
+//! The server ignores selectors, fields and namespaces, compresses nothing, and ends no watch except for a relist.
 //!
-//! It is a process of its own, `pilothouse-bench serve`. It prints `ready <address>` and then takes commands on its
-//! standard input: `modify <count>`, `churn <count>`, `pace <rate> <count>`, `relist <percent>` and `reset`, which are answered with `ok`, and
-//! `counts`, which is answered with `ok` and what was counted since the last reset. It ends with its input.
+//! It is a separate process, `pilothouse-bench serve`. It prints `ready <address>` and then reads commands from its
+//! standard input: `modify <count>`, `churn <count>`, `pace <rate> <count>`, `relist <percent>` and `reset`, which it
+//! answers with `ok`, and `counts`, which it answers with `ok` and the counts since the last reset. It ends when its
+//! input ends.
 
 mod answer;
 mod applied;
@@ -35,10 +39,10 @@ mod discovery;
 mod events;
 mod form;
 mod kind;
+mod leases;
 mod listener;
 mod messages;
 mod query;
-mod renewed;
 mod stock;
 mod target;
 mod wire;
@@ -71,20 +75,20 @@ pub use stock::Stock;
 use target::Target;
 pub(crate) use target::now;
 
-/// What there is to serve, and what has been asked for.
+/// The objects to serve, and the state that commands set.
 pub struct Served {
-    /// As they were made.
+    /// The objects as they were generated.
     first: [Arc<Stock>; 3],
-    /// As they are.
+    /// The present objects.
     present: RwLock<[Arc<Stock>; 3]>,
-    /// What each watch is to send.
+    /// The events that each watch is to send.
     target: watch::Sender<Target>,
     children: Children,
     counts: Counts,
 }
 
 impl Served {
-    /// Makes the objects.
+    /// Generates the objects.
     pub fn new(seed: u64, pods: u64, config_maps: u64, widgets: u64) -> Self {
         let generator = Generator::new(seed);
         let first = [
@@ -102,7 +106,7 @@ impl Served {
         }
     }
 
-    /// Has the objects of a kind in protobuf as well, out of what the peers' `dump` has written of the same objects.
+    /// Adds the protobuf form of the objects of a kind from a file that the peers' `dump` has written for the same objects.
     pub fn add_protobuf(&mut self, kind: Kind, file: &[u8]) -> Result<(), String> {
         for stock in &mut self.first {
             if stock.kind() == kind {
@@ -113,12 +117,12 @@ impl Served {
         Ok(())
     }
 
-    /// Has every watch send events until it has sent so many; 0 begins anew.
+    /// Makes every watch send events until it has sent this many; 0 resets the count.
     pub fn modify(&self, events: u64) {
         self.tell(events, false, false);
     }
 
-    /// The same, but of two events the first deletes an object and the second creates it again.
+    /// As `modify`, but of each two events the first deletes an object and the second creates it again.
     fn churn(&self, events: u64) {
         self.tell(events, false, true);
     }
@@ -134,8 +138,8 @@ impl Served {
         })
     }
 
-    /// Has every watch send so many events, each with the time at which it is written, at a rate per second. What
-    /// comes too late is sent at once.
+    /// Makes every watch send this many events at a rate per second, each with the time at which it is written. A late
+    /// event is sent at once.
     fn pace(self: &Arc<Self>, rate: u64, events: u64) {
         let command = self.tell(0, true, false);
         let (served, start) = (self.clone(), Instant::now());
@@ -157,8 +161,8 @@ impl Served {
         });
     }
 
-    /// Changes so many percent of all objects and ends all watches: everyone has to list again. Then one stamped event
-    /// comes, of an object that has changed if there is one. To be asked of objects that were not modified.
+    /// Changes this percentage of all objects and ends all watches, so that every client must list again. Then one stamped
+    /// event follows, for a changed object if there is one. Must not be called after objects were modified.
     fn relist(&self, percent: u64) {
         let changed = self
             .stocks()
@@ -177,7 +181,7 @@ impl Served {
         });
     }
 
-    /// Begins anew.
+    /// Restores the generated objects and resets the counts.
     fn reset(&self) {
         *self.present.write().unwrap_or_else(PoisonError::into_inner) = self.first.clone();
         self.command(|target| {
@@ -190,7 +194,7 @@ impl Served {
         self.counts.reset();
     }
 
-    /// Has something else sent. The number of this command.
+    /// Changes what watches send, and returns the number of this command.
     fn command(&self, change: impl FnOnce(&mut Target)) -> u64 {
         let mut command = 0;
         self.target.send_modify(|target| {
@@ -205,7 +209,7 @@ impl Served {
         self.present.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a path lists.
+    /// Returns the objects that a path lists.
     fn stock(&self, path: &str) -> Option<Arc<Stock>> {
         let stocks = self.stocks();
         stocks
@@ -214,7 +218,7 @@ impl Served {
             .cloned()
     }
 
-    /// Nothing that is listed is newer.
+    /// Returns a resource version that is at least as new as every listed object.
     fn last_version(&self) -> u64 {
         let stocks = self.stocks();
         stocks
@@ -224,8 +228,8 @@ impl Served {
             .unwrap_or_default()
     }
 
-    /// Does what a line of the input says. What is to be told besides that it is done.
-    fn obey(self: &Arc<Self>, line: &str) -> Result<Option<String>, Box<dyn Error>> {
+    /// Runs the command of an input line. Returns the text of the answer after `ok`.
+    fn run_command(self: &Arc<Self>, line: &str) -> Result<Option<String>, Box<dyn Error>> {
         let words: Vec<_> = line.split(' ').collect();
         match words[..] {
             ["modify", events] => self.modify(events.parse()?),
@@ -245,7 +249,7 @@ impl Served {
     }
 }
 
-/// What `serve` takes.
+/// Returns the arguments of `serve`.
 pub fn arguments() -> Vec<Arg> {
     let number = |name: &'static str, default: &'static str, help: &'static str| {
         Arg::new(name)
@@ -263,16 +267,16 @@ pub fn arguments() -> Vec<Arg> {
             .long("protobuf")
             .value_name("KIND=FILE")
             .action(ArgAction::Append)
-            .help("the Pods or ConfigMaps of this seed in protobuf, as peers/go/dump writes them, for who wants that"),
+            .help("the Pods or ConfigMaps of this seed in protobuf, as peers/go/dump writes them, for clients that accept it"),
         Arg::new("tls")
             .long("tls")
             .action(ArgAction::SetTrue)
-            .help("HTTPS with a certificate made for this run; HTTP/2 for who wants it"),
+            .help("HTTPS with a certificate for this run; HTTP/2 for clients that support it"),
         Arg::new("kubeconfig")
             .long("kubeconfig")
             .value_name("FILE")
             .value_parser(value_parser!(PathBuf))
-            .help("where to write how to reach it"),
+            .help("file for the server's kubeconfig"),
     ]
 }
 
@@ -291,7 +295,7 @@ pub fn main(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
             Some(("ConfigMap", file)) => (Kind::ConfigMap, file),
             _ => {
                 return Err(
-                    format!("--protobuf {pair}: Pod=FILE or ConfigMap=FILE was expected").into(),
+                    format!("--protobuf {pair}: expected Pod=FILE or ConfigMap=FILE").into(),
                 );
             }
         };
@@ -318,7 +322,7 @@ pub fn main(matches: &ArgMatches) -> Result<(), Box<dyn Error>> {
     runtime.spawn(listener.run(served.clone()));
     for line in io::stdin().lock().lines() {
         let line = line?;
-        match served.obey(&line)? {
+        match served.run_command(&line)? {
             None => writeln!(output, "ok")?,
             Some(answer) => writeln!(output, "ok {answer}")?,
         }

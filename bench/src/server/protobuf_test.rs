@@ -9,7 +9,7 @@ use super::{
     answer::answer,
     applied,
     form::Form,
-    received::{fields, one, opened, told, whole},
+    received::{fields, one, opened, protobuf_events, whole},
     target::now,
 };
 use crate::generator::{FIRST_VERSION, Kind};
@@ -17,14 +17,14 @@ use crate::generator::{FIRST_VERSION, Kind};
 const PODS: u64 = 5;
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf,application/json";
 
-/// A field whose length is below 128.
+/// Returns a field whose length is below 128.
 fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
     let mut all = vec![number << 3 | 2, bytes.len() as u8];
     all.extend_from_slice(bytes);
     all
 }
 
-/// What `dump` would have written: a name, a version, and something else after them.
+/// Returns a file as `dump` writes it: objects with a name, a version, and another field after them.
 fn file(count: u64) -> Vec<u8> {
     let mut file = Vec::new();
     for number in 0..count {
@@ -56,14 +56,14 @@ async fn list(served: &Arc<Served>, query: &str) -> Vec<(u8, Vec<u8>)> {
     fields(&opened("PodList", &body))
 }
 
-/// The next events: their types and messages.
+/// Returns the types and messages of the next events.
 async fn watch(served: &Arc<Served>, query: &str, count: usize) -> Vec<(String, Vec<u8>)> {
     let answer = answer(served, &Method::GET, "/api/v1/pods", query, PROTOBUF);
     assert_eq!(
         answer.headers()[header::CONTENT_TYPE],
         "application/vnd.kubernetes.protobuf;stream=watch"
     );
-    told(&mut answer.into_body(), "Pod", count).await
+    protobuf_events(&mut answer.into_body(), "Pod", count).await
 }
 
 fn metadata(object: &[u8]) -> Vec<(u8, Vec<u8>)> {
@@ -71,7 +71,7 @@ fn metadata(object: &[u8]) -> Vec<(u8, Vec<u8>)> {
 }
 
 #[tokio::test]
-async fn pages_of_a_list_are_messages_in_one_envelope_each() {
+async fn each_page_of_a_list_is_one_envelope_of_messages() {
     let served = served();
     let mut items = Vec::new();
     let mut token = String::new();
@@ -119,7 +119,7 @@ async fn a_streamed_list_in_protobuf_has_each_object_and_then_the_bookmark() {
 }
 
 #[tokio::test]
-async fn modifications_in_protobuf_have_a_new_version_and_nothing_else_changed() {
+async fn modifications_in_protobuf_change_only_the_version() {
     let served = served();
     served.modify(2 * PODS);
     let start = FIRST_VERSION + PODS;
@@ -147,7 +147,7 @@ async fn modifications_in_protobuf_have_a_new_version_and_nothing_else_changed()
 }
 
 #[tokio::test]
-async fn a_stamp_in_protobuf_is_an_annotation_and_nothing_else_differs() {
+async fn a_stamp_in_protobuf_only_adds_an_annotation() {
     let served = served();
     let query = format!("watch=1&resourceVersion={}", FIRST_VERSION + PODS);
     served.modify(PODS);
@@ -200,7 +200,7 @@ async fn a_relist_in_protobuf_changes_the_same_objects_and_ends_watches() {
 }
 
 #[tokio::test]
-async fn what_is_applied_comes_back_in_protobuf() {
+async fn an_applied_object_comes_back_in_protobuf() {
     let body = json!({
         "apiVersion": "v1", "kind": "ConfigMap", "data": {"text": "hello"},
         "metadata": {"name": "child", "namespace": "here", "labels": {"a": "b"}, "ownerReferences": [
@@ -253,7 +253,7 @@ async fn what_is_applied_comes_back_in_protobuf() {
 }
 
 #[tokio::test]
-async fn who_does_not_accept_protobuf_or_asks_for_what_is_not_there_in_it_gets_json() {
+async fn the_server_answers_in_json_without_accept_or_without_protobuf_messages() {
     let served = served();
     for (path, accept) in [
         ("/api/v1/pods", ""),
@@ -273,22 +273,25 @@ async fn who_does_not_accept_protobuf_or_asks_for_what_is_not_there_in_it_gets_j
 }
 
 #[test]
-fn messages_of_other_objects_are_an_error_that_says_so() {
+fn protobuf_messages_of_other_objects_are_an_error() {
     let mut served = Served::new(1, PODS, 0, 0);
     let mut read = |file: &[u8]| {
         served
             .add_protobuf(Kind::Pod, file)
             .expect_err("a wrong file")
     };
-    assert_eq!(read(&file(4)), "4 objects instead of 5");
+    assert_eq!(read(&file(4)), "the file has 4 objects instead of 5");
     let whole = file(5);
-    assert_eq!(read(&whole[..whole.len() - 1]), "object 4 is cut off");
+    assert_eq!(
+        read(&whole[..whole.len() - 1]),
+        "the file ends within object 4"
+    );
     let mut trailing = whole.clone();
     trailing.push(0);
     assert!(read(&trailing).contains("instead of 5"));
     let second = whole.len() / 5;
     assert_eq!(
         read(&whole[second..]),
-        "object 0 is not the one of that number"
+        "object 0 has the resource version of another object"
     );
 }

@@ -1,4 +1,4 @@
-//! What a request asks for.
+//! The query of a request.
 
 /// The part of a list's or watch's query that this server looks at.
 #[derive(Debug, Default, Eq, PartialEq)]
@@ -11,11 +11,11 @@ pub(super) struct Query {
 }
 
 impl Query {
-    /// Reads it, or says what cannot be read.
+    /// Parses a query. The error names the parameter that is invalid.
     pub(super) fn read(text: &str) -> Result<Self, String> {
         let mut query = Self::default();
         for (name, value) in text.split('&').filter_map(|pair| pair.split_once('=')) {
-            let wrong = |_| format!("{name}={value}: a number was expected");
+            let wrong = |_| format!("{name}={value}: expected a number");
             match name {
                 "watch" => query.watch = value == "true" || value == "1",
                 "sendInitialEvents" => query.initial_events = value == "true",
@@ -30,7 +30,8 @@ impl Query {
         Ok(query)
     }
 
-    /// The items of the page that is asked for, of `all`. A list from the watch cache has no pages, as with the real one.
+    /// Returns the range of the requested page among `all` items. As with a real server, a list from the watch cache
+    /// has no pages.
     pub(super) fn page(&self, all: usize) -> std::ops::Range<usize> {
         let from = self.from.unwrap_or(0).min(all);
         match self.limit {

@@ -1,4 +1,4 @@
-//! What tests get of an answer.
+//! Reads answers in tests.
 
 use std::{convert::Infallible, time::Duration};
 
@@ -9,16 +9,16 @@ use serde_json::Value;
 
 use super::answer::Answer;
 
-/// No event is waited for longer.
+/// The longest wait for an event.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// The body of an answer that ends.
+/// Returns the whole body of an answer that ends.
 pub(super) async fn whole(answer: Answer) -> Bytes {
     let collected = answer.into_body().collect().await;
     collected.unwrap_or_else(|never| match never {}).to_bytes()
 }
 
-/// The next piece of an answer that does not end.
+/// Returns the next piece of an answer that does not end.
 pub(super) async fn piece(
     body: &mut (impl Body<Data = Bytes, Error = Infallible> + Unpin),
 ) -> Bytes {
@@ -31,7 +31,7 @@ pub(super) async fn piece(
         .expect("data")
 }
 
-/// The next events of a watch, `count` of them.
+/// Returns the next `count` events of a watch.
 pub(super) async fn lines(
     body: &mut (impl Body<Data = Bytes, Error = Infallible> + Unpin),
     count: usize,
@@ -51,7 +51,7 @@ pub(super) async fn lines(
     lines
 }
 
-/// The fields of a message, numbers as bytes.
+/// Returns the fields of a message, with numbers as bytes.
 pub(super) fn fields(mut bytes: &[u8]) -> Vec<(u8, Vec<u8>)> {
     let number = |bytes: &mut &[u8]| {
         let (mut value, mut shift) = (0, 0);
@@ -80,7 +80,7 @@ pub(super) fn fields(mut bytes: &[u8]) -> Vec<(u8, Vec<u8>)> {
     found
 }
 
-/// The first field of a number.
+/// Returns the first field with a number.
 pub(super) fn one(fields: &[(u8, Vec<u8>)], number: u8) -> &[u8] {
     let (_, bytes) = fields
         .iter()
@@ -89,7 +89,7 @@ pub(super) fn one(fields: &[(u8, Vec<u8>)], number: u8) -> &[u8] {
     bytes
 }
 
-/// What is in an envelope of this kind.
+/// Returns the content of an envelope of this kind.
 pub(super) fn opened(kind: &str, bytes: &[u8]) -> Vec<u8> {
     let unknown = fields(bytes.strip_prefix(b"k8s\0").expect("the magic"));
     let of_kind = fields(one(&unknown, 1));
@@ -100,8 +100,8 @@ pub(super) fn opened(kind: &str, bytes: &[u8]) -> Vec<u8> {
     one(&unknown, 2).to_vec()
 }
 
-/// The same in protobuf: their types, and the messages of objects of a kind.
-pub(super) async fn told(
+/// Returns the next events of a watch in protobuf: their types, and the messages of their objects.
+pub(super) async fn protobuf_events(
     body: &mut (impl Body<Data = Bytes, Error = Infallible> + Unpin),
     kind: &str,
     count: usize,

@@ -1,29 +1,29 @@
-//! All objects of a kind, written.
+//! All objects of a kind as bytes.
 
 use std::{ops::Range, sync::Arc};
 
 use bytes::{Bytes, BytesMut};
 
 use super::{
-    form::{Form, Format, Told},
+    form::{EventContent, Form, Format},
     messages::Messages,
 };
 use crate::generator::{FIRST_VERSION, Generator, Kind};
 
-/// Larger than any number of objects that is not a multiple of it, and prime: `stride * event % count` comes to each
-/// object once before it comes to one again.
+/// A prime that does not divide the object count, so that `stride * event % count` visits each object once before it
+/// visits one again.
 const STRIDE: u64 = 1_000_003;
 
-/// The objects of a kind, as JSON, one after the other with a comma after each; also in protobuf, if they were given.
+/// The objects of a kind as JSON, one after the other with a comma after each, and also in protobuf if a file was given.
 #[derive(Clone)]
 pub struct Stock {
     kind: Kind,
     items: Bytes,
-    /// Where each begins, and where the last ends.
+    /// The start of each object, and the end of the last.
     starts: Arc<[usize]>,
-    /// Where in each its resource version is.
+    /// The position of the resource version in each object.
     versions: Arc<[u32]>,
-    /// Where in each another annotation can be put, first of all, or annotations if there are none.
+    /// The position in each object where a first annotation can be inserted, or annotations if there are none.
     annotations: Arc<[u32]>,
     version: u64,
     epoch: u64,
@@ -31,7 +31,7 @@ pub struct Stock {
 }
 
 impl Stock {
-    /// The first `count` objects of a generator.
+    /// Writes the first `count` objects of a generator.
     pub fn new(generator: &Generator, kind: Kind, count: u64) -> Self {
         let (mut items, mut starts, mut versions) = (Vec::new(), vec![0], Vec::new());
         let mut annotations = Vec::new();
@@ -67,7 +67,7 @@ impl Stock {
         }
     }
 
-    /// With the same objects in protobuf as well, out of what the peers' `dump` has written.
+    /// Adds the same objects in protobuf from a file that the peers' `dump` has written.
     pub(super) fn with_protobuf(&self, file: &[u8]) -> Result<Self, String> {
         let messages = Messages::read(self.kind, self.len(), file)?;
         Ok(Self {
@@ -76,7 +76,7 @@ impl Stock {
         })
     }
 
-    /// The format that somebody gets. JSON is always there.
+    /// Returns the format of an answer. JSON is always available.
     pub(super) fn format(&self, accept: &str) -> Format {
         match Format::accepted(accept) {
             Format::Protobuf if self.messages.is_some() => Format::Protobuf,
@@ -84,7 +84,7 @@ impl Stock {
         }
     }
 
-    /// The objects in such a format.
+    /// Returns the objects in this format.
     pub(super) fn form(&self, format: Format) -> &dyn Form {
         match (format, &self.messages) {
             (Format::Protobuf, Some(messages)) => messages,
@@ -92,12 +92,13 @@ impl Stock {
         }
     }
 
-    /// Of which kind they are.
+    /// Returns the kind of the objects.
     pub(super) fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// The same later: so many percent of the objects have other resource versions, and what was before is forgotten.
+    /// Returns the stock after a relist: this percentage of the objects has new resource versions, and the history
+    /// before is gone.
     pub(super) fn changed(&self, percent: u64) -> Self {
         let mut items = BytesMut::from(&self.items[..]);
         let mut version = self.version;
@@ -114,29 +115,29 @@ impl Stock {
                 .messages
                 .as_ref()
                 .map(|messages| messages.changed(percent)),
-            // Later than before also when nothing changed, as if something else had.
+            // The version grows even if nothing changed, as if an object outside the list had changed.
             version: version + 1,
             epoch: self.epoch + 1,
             ..self.clone()
         }
     }
 
-    /// How often all was changed.
+    /// Returns the number of relists.
     pub(super) fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// The first resource version that a watch can begin with.
+    /// Returns the oldest resource version at which a watch can start.
     pub(super) fn oldest(&self) -> u64 {
         if self.epoch == 0 { 0 } else { self.version }
     }
 
-    /// The resource version of the collection as long as nothing was modified.
+    /// Returns the resource version of the collection before modifications.
     pub fn version(&self) -> u64 {
         self.version
     }
 
-    /// The items of a page, with commas between them; the range is one of those that exist.
+    /// Returns the items of a page with commas between them. The range must exist.
     fn page(&self, range: Range<usize>) -> Bytes {
         if range.is_empty() {
             return Bytes::new();
@@ -145,7 +146,7 @@ impl Stock {
             .slice(self.starts[range.start]..self.starts[range.end] - 1)
     }
 
-    /// What is before the items of a list: all of it but the `{` of an item.
+    /// Returns the text before the items of a list, without the `{` of the first item.
     fn head(&self, continues: Option<(usize, usize)>) -> String {
         let more = continues.map_or_else(String::new, |(next, rest)| {
             format!(",\"continue\":\"{next}\",\"remainingItemCount\":{rest}")
@@ -186,12 +187,12 @@ impl Form for Stock {
         buffer.extend_from_slice(b"}\n");
     }
 
-    fn told(&self, told: Told, buffer: &mut BytesMut) {
-        let (number, event) = (told.object, told.event);
-        self.begin(told.what, buffer);
+    fn write_event(&self, content: EventContent, buffer: &mut BytesMut) {
+        let (number, event) = (content.object, content.event);
+        self.begin(content.what, buffer);
         let object = self.object(number);
         let mut place = buffer.len() - 1 + self.versions[number] as usize;
-        if let Some(stamp) = told.stamp {
+        if let Some(stamp) = content.stamp {
             let middle = self.annotations[number] as usize;
             let (before, after) = object.split_at(middle);
             let text = if before.ends_with(ANNOTATIONS.as_bytes()) {
@@ -236,7 +237,7 @@ impl Form for Stock {
     }
 }
 
-/// Appends an event as far as what the object is.
+/// Appends an event up to the kind of its object.
 fn begin(what: &str, kind: &str, api_version: &str, buffer: &mut BytesMut) {
     let parts = [
         "{\"type\":\"",
@@ -252,8 +253,7 @@ fn begin(what: &str, kind: &str, api_version: &str, buffer: &mut BytesMut) {
     }
 }
 
-/// Appends the bookmark that ends the objects that were there from the start; `rest` is what such an object has besides
-/// metadata.
+/// Appends the bookmark that ends the initial objects; `rest` holds the fields that such an object has besides metadata.
 pub(super) fn bookmark(
     kind: &str,
     api_version: &str,
@@ -268,18 +268,18 @@ pub(super) fn bookmark(
     buffer.extend_from_slice(metadata.as_bytes());
 }
 
-/// What an object's annotations begin with.
+/// The start of an object's annotations.
 const ANNOTATIONS: &str = "\"annotations\":{";
 
-/// How many digits a resource version has.
+/// The number of digits of a resource version.
 pub(super) const DIGITS: usize = 8;
 
-/// Which object the event of this number after the start is of.
+/// Returns the number of the object of this event after the start.
 pub(super) fn number_of(event: u64, count: usize) -> usize {
     (event * STRIDE % count as u64) as usize
 }
 
-/// Whether an object is among so many percent of all.
+/// Whether an object belongs to this percentage of all objects.
 pub(super) fn is_changed(number: usize, count: usize, percent: u64) -> bool {
     let count = count as u64;
     number as u64 * STRIDE % count < count * percent / 100

@@ -9,9 +9,8 @@ use serde_json::Value;
 use super::{
     Served,
     answer::{Answer, answer},
-    applied,
+    applied, leases,
     received::{lines, whole},
-    renewed,
     target::now,
 };
 use crate::generator::FIRST_VERSION;
@@ -41,7 +40,7 @@ fn names(list: &Value) -> Vec<String> {
         .collect()
 }
 
-/// The next lines of a watch, `count` of them.
+/// Returns the next `count` lines of a watch.
 async fn watch(served: &Arc<Served>, query: &str, count: usize) -> Vec<Value> {
     watch_of(served, "/api/v1/pods", query, count).await
 }
@@ -147,7 +146,7 @@ async fn a_streamed_list_has_each_object_and_then_the_bookmark() {
 }
 
 #[tokio::test]
-async fn modifications_come_to_each_object_in_turn_with_a_new_version_and_nothing_else_changed() {
+async fn modifications_visit_each_object_in_turn_and_change_only_the_version() {
     let served = served();
     served.modify(2 * PODS);
     let start = FIRST_VERSION + PODS;
@@ -185,7 +184,7 @@ async fn modifications_come_to_each_object_in_turn_with_a_new_version_and_nothin
 }
 
 #[tokio::test]
-async fn a_watch_that_is_opened_anew_goes_on_where_it_was() {
+async fn a_watch_that_is_opened_again_continues_at_its_version() {
     let served = served();
     served.modify(10);
     let version_of_seventh = FIRST_VERSION + PODS + 7;
@@ -199,7 +198,7 @@ async fn a_watch_that_is_opened_anew_goes_on_where_it_was() {
 }
 
 #[tokio::test]
-async fn an_open_watch_hears_of_modifications_that_are_asked_for_later_and_after_a_reset_none() {
+async fn an_open_watch_receives_later_modifications_and_none_after_a_reset() {
     let served = served();
     let mut body = answer(
         &served,
@@ -219,7 +218,7 @@ async fn an_open_watch_hears_of_modifications_that_are_asked_for_later_and_after
 }
 
 #[tokio::test]
-async fn what_is_not_served_is_named() {
+async fn an_unknown_path_is_named_in_the_answer() {
     let served = served();
     let status = get(&served, "/api/v1/services", "").await;
     assert_eq!(
@@ -241,7 +240,7 @@ async fn what_is_not_served_is_named() {
 }
 
 #[tokio::test]
-async fn an_updated_lease_comes_back_with_another_version_each_time() {
+async fn an_updated_lease_comes_back_with_a_new_version_each_time() {
     let served = served();
     let path = "/apis/coordination.k8s.io/v1/namespaces/a/leases/leader";
     let sent = serde_json::json!({
@@ -250,7 +249,7 @@ async fn an_updated_lease_comes_back_with_another_version_each_time() {
     });
     let mut before = 0;
     for count in 1..=2 {
-        let answer = renewed::answer(&served, path, &Bytes::from(sent.to_string()));
+        let answer = leases::answer(&served, path, &Bytes::from(sent.to_string()));
         let mut lease = read(answer).await;
         let metadata = lease["metadata"].as_object_mut().expect("metadata");
         let version = metadata.remove("resourceVersion");
@@ -268,13 +267,13 @@ async fn an_updated_lease_comes_back_with_another_version_each_time() {
         ("/api/v1/namespaces/a/pods/b", sent.to_string(), 404),
         (path, "[]".to_owned(), 400),
     ] {
-        let answer = renewed::answer(&served, path, &Bytes::from(body));
+        let answer = leases::answer(&served, path, &Bytes::from(body));
         assert_eq!(answer.status(), code, "{path}");
     }
 }
 
 #[tokio::test]
-async fn a_stamp_is_an_annotation_beside_the_others_and_nothing_else_differs() {
+async fn a_stamp_only_adds_an_annotation_to_the_others() {
     let served = served();
     for (path, count) in [("/api/v1/pods", PODS), ("/api/v1/configmaps", 3)] {
         let query = format!("watch=1&resourceVersion={}", FIRST_VERSION + count);
@@ -324,7 +323,7 @@ async fn a_pace_sends_its_number_of_events_and_ends_with_the_next_command() {
 }
 
 #[tokio::test]
-async fn what_is_applied_comes_back_with_what_a_server_adds_and_is_counted() {
+async fn an_applied_object_comes_back_with_server_fields_and_is_counted() {
     let served = served();
     let path = "/api/v1/namespaces/a/configmaps/child-b";
     let sent = serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "child-b"}, "data": {"text": "c"}});
@@ -361,16 +360,16 @@ async fn what_is_applied_comes_back_with_what_a_server_adds_and_is_counted() {
 }
 
 #[tokio::test]
-async fn a_relist_changes_its_share_and_ends_all_watches_and_then_a_stamped_event_comes() {
+async fn a_relist_changes_its_share_ends_all_watches_and_then_sends_a_stamped_event() {
     for (percent, changed) in [(0, 0), (20, 5), (100, 25)] {
         let served = served();
         let before = get(&served, "/api/v1/pods", "").await;
         let old = format!("watch=1&resourceVersion={}", FIRST_VERSION + PODS);
         let mut open = answer(&served, &Method::GET, "/api/v1/pods", &old, "").into_body();
         served.relist(percent);
-        let told = lines(&mut open, 1).await;
+        let event = lines(&mut open, 1).await;
         assert_eq!(
-            (&told[0]["type"], &told[0]["object"]["code"]),
+            (&event[0]["type"], &event[0]["object"]["code"]),
             (&Value::from("ERROR"), &Value::from(410))
         );
         assert!(open.frame().await.is_none(), "it has ended");
@@ -427,14 +426,14 @@ async fn a_relist_changes_its_share_and_ends_all_watches_and_then_a_stamped_even
 }
 
 #[test]
-fn a_command_that_nobody_knows_is_an_error_that_names_those_there_are() {
+fn an_unknown_command_is_an_error_that_lists_the_commands() {
     let served = served();
     assert_eq!(
-        served.obey("counts").expect("a command").as_deref(),
+        served.run_command("counts").expect("a command").as_deref(),
         Some("{\"connections\":0,\"applies\":0,\"children\":0,\"renewals\":0}")
     );
     for wrong in ["modifi 3", "pace 3", "relist", ""] {
-        let error = served.obey(wrong).expect_err(wrong).to_string();
+        let error = served.run_command(wrong).expect_err(wrong).to_string();
         assert!(error.contains("pace <rate> <count>"), "{error}");
     }
 }
@@ -443,7 +442,7 @@ fn a_command_that_nobody_knows_is_an_error_that_names_those_there_are() {
 async fn churn_deletes_each_object_in_turn_and_creates_it_again() {
     let served = served();
     served
-        .obey(&format!("churn {}", 2 * PODS))
+        .run_command(&format!("churn {}", 2 * PODS))
         .expect("a command");
     let start = FIRST_VERSION + PODS;
     let query = format!("watch=1&resourceVersion={start}");

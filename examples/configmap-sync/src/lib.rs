@@ -1,9 +1,14 @@
-//! One set of settings, kept as a ConfigMap in every namespace that asks for it.
+//! One set of settings, copied into a ConfigMap in each namespace that asks for it.
 
-use pilothouse::{k8s::api::core::v1::Namespace, prelude::*, resource::ObjectKey};
+use pilothouse::{
+    controller::{Child, Owned},
+    k8s::api::core::v1::Namespace,
+    prelude::*,
+    resource::ObjectKey,
+};
 
 // ANCHOR: kind
-/// The annotation by which a Namespace asks for a SharedConfig: its namespace, `/` and its name.
+/// The annotation with which a Namespace asks for a SharedConfig. Its value is `namespace/name`.
 pub const ASKS_FOR: &str = "demo.pilothouse.dev/shared-config";
 
 /// Settings that many namespaces share.
@@ -15,15 +20,15 @@ pub struct SharedConfig {
     pub status: Option<SharedConfigStatus>,
 }
 
-/// What is shared.
+/// The shared settings.
 #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SharedConfigSpec {
-    /// What the ConfigMaps hold.
+    /// The data of the ConfigMaps.
     pub data: BTreeMap<String, String>,
 }
 
-/// How far it is shared.
+/// The state of the copies.
 #[derive(Schema, Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SharedConfigStatus {
@@ -41,10 +46,10 @@ impl Reconciler for SharedConfigReconciler {
 
     fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
         controller
-            .owns_detached::<ConfigMap>()
+            .watch(Owned::<ConfigMap>::new().detached())
             .prunes::<ConfigMap>()
             .finalizer("demo.pilothouse.dev/shared-config")
-            // Of an annotation that changes both the old and the new value count.
+            // The framework maps both the old and the new Namespace of a change.
             .watches::<Namespace>(|namespace| asked_for(namespace).into_iter().collect())
     }
 
@@ -53,19 +58,26 @@ impl Reconciler for SharedConfigReconciler {
         shared: Arc<SharedConfig>,
         cx: &Context<SharedConfig>,
     ) -> Result<Action> {
-        let mut copies = 0;
+        let (mut copies, mut failed) = (0, None);
         for namespace in cx.list_all::<Namespace>()?.items {
             if asked_for(&namespace).as_ref() == Some(cx.key()) && !namespace.is_deleting() {
-                cx.apply_detached(copy(&shared, &namespace)).await?;
-                copies += 1;
+                let child = Child::new(copy(&shared, &namespace)).detached();
+                match cx.apply_child(child).await {
+                    Ok(_) => copies += 1,
+                    // One namespace that refuses its copy does not hold up the others.
+                    Err(error) => failed = Some(error),
+                }
             }
         }
         cx.update_status(SharedConfigStatus { copies }).await?;
-        Ok(Action::wait())
+        match failed {
+            Some(error) => Err(error.into()),
+            None => Ok(Action::wait()),
+        }
     }
 }
 
-// The copies go with their SharedConfig; there is nothing else to undo.
+// The framework deletes the copies with their SharedConfig. There is nothing else to undo.
 impl Cleanup for SharedConfigReconciler {}
 // ANCHOR_END: reconciler
 
@@ -76,7 +88,7 @@ fn asked_for(namespace: &Namespace) -> Option<ObjectKey> {
     Some(ObjectKey::namespaced(namespace, name))
 }
 
-/// What a Namespace gets.
+/// The copy for a Namespace.
 fn copy(shared: &SharedConfig, namespace: &Namespace) -> ConfigMap {
     let mut copy = ConfigMap::named(shared.name());
     copy.metadata.namespace = Some(namespace.name().into());
@@ -84,7 +96,7 @@ fn copy(shared: &SharedConfig, namespace: &Namespace) -> ConfigMap {
     copy
 }
 
-/// The operator, for `main` and for tests.
+/// The operator, for `main` and for the tests.
 pub fn operator() -> Operator {
     Operator::new("configmap-sync").controller(SharedConfigReconciler)
 }

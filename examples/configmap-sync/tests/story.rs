@@ -1,12 +1,16 @@
-//! The operator on a cluster in memory, on a clock that the test holds.
+//! The operator with a cluster in memory, on a paused clock.
 #![cfg(feature = "dev")]
 
 use configmap_sync::{ASKS_FOR, SharedConfig, SharedConfigSpec};
 use pilothouse::{
-    controller::OWNER_UID_LABEL, k8s::api::core::v1::Namespace, prelude::*, testing::Cluster,
+    controller::OWNER_UID_LABEL,
+    k8s::api::core::v1::Namespace,
+    prelude::*,
+    testing::{Answer, Cluster, RequestMatcher},
 };
 use serde_json::json;
 
+// ANCHOR: helpers
 fn shared(colour: &str) -> SharedConfig {
     SharedConfig {
         metadata: ObjectMeta {
@@ -20,7 +24,7 @@ fn shared(colour: &str) -> SharedConfig {
     }
 }
 
-/// Makes `namespace` ask for the settings, or not.
+/// Adds the annotation to `namespace`, or removes it.
 async fn asks(cluster: &Cluster, namespace: &str, asks: bool) {
     let value = asks.then_some("default/settings");
     let change = json!({"metadata": {"annotations": {ASKS_FOR: value}}});
@@ -35,9 +39,11 @@ fn is(colour: &str) -> impl Fn(&ConfigMap) -> bool + '_ {
             .is_some_and(|data| data["colour"] == colour)
     }
 }
+// ANCHOR_END: helpers
 
+// ANCHOR: story
 #[tokio::test(start_paused = true)]
-async fn copies_are_where_they_are_asked_for_and_go_before_their_source() {
+async fn copies_exist_in_each_namespace_that_asks_and_are_deleted_before_their_source() {
     let cluster = Cluster::start().unwrap();
     let [shop, blog] = ["shop", "blog"].map(|name| cluster.in_namespace(name));
     for namespace in ["shop", "blog"] {
@@ -62,7 +68,7 @@ async fn copies_are_where_they_are_asked_for_and_go_before_their_source() {
         .await
         .unwrap();
 
-    // A change reaches all copies; one that somebody deletes comes back.
+    // A change reaches all copies, and a deleted copy is created again.
     let green = json!({"spec": {"data": {"colour": "green"}}});
     cluster
         .patch::<SharedConfig>("settings", green)
@@ -85,7 +91,39 @@ async fn copies_are_where_they_are_asked_for_and_go_before_their_source() {
         .await
         .unwrap();
     assert!(shop.get::<ConfigMap>("settings").await.unwrap().is_none());
-    // It asks to be allowed nothing that it does not use.
+    // The operator declares no access that it does not use.
     assert_eq!(running.unused_access().to_string(), "");
     running.stop().await;
 }
+// ANCHOR_END: story
+
+// ANCHOR: faults
+#[tokio::test(start_paused = true)]
+async fn a_copy_follows_its_source_after_refused_writes_and_broken_watches() {
+    let cluster = Cluster::start().unwrap();
+    let shop = cluster.in_namespace("shop");
+    cluster.create(&Namespace::named("shop")).await.unwrap();
+    let running = cluster.run(configmap_sync::operator()).await.unwrap();
+
+    // The server refuses the next ten writes of ConfigMaps.
+    let writes = RequestMatcher::any().verb("patch").resource("configmaps");
+    let refusal = Answer::status(500, "InternalError");
+    cluster.faults().answer(writes, refusal, 10);
+    cluster.create(&shared("blue")).await.unwrap();
+    asks(&cluster, "shop", true).await;
+    shop.until("settings", "be blue", is("blue")).await.unwrap();
+
+    // All watches break, and the server forgets the changes that happened meanwhile.
+    cluster.faults().drop_watches(&RequestMatcher::any());
+    let green = json!({"spec": {"data": {"colour": "green"}}});
+    cluster
+        .patch::<SharedConfig>("settings", green)
+        .await
+        .unwrap();
+    cluster.faults().compact();
+    shop.until("settings", "be green", is("green"))
+        .await
+        .unwrap();
+    running.stop().await;
+}
+// ANCHOR_END: faults

@@ -1,4 +1,4 @@
-//! A command that runs again and again, each time as a Job: a small CronJob.
+//! Runs a command periodically, each time as a Job, like a small CronJob.
 
 use pilothouse::{
     k8s::{
@@ -11,7 +11,7 @@ use pilothouse::{
 };
 
 // ANCHOR: kind
-/// A command that runs again and again.
+/// A command that runs periodically.
 #[derive(Resource, Clone, Debug)]
 #[resource(group = "demo.pilothouse.dev", version = "v1", namespaced)]
 pub struct ScheduledTask {
@@ -20,32 +20,32 @@ pub struct ScheduledTask {
     pub status: Option<ScheduledTaskStatus>,
 }
 
-/// What is run, and how often.
+/// The command, and how often it runs.
 #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ScheduledTaskSpec {
-    /// Seconds from one start to the next. While a run lasts the next one is left out.
+    /// Seconds between two starts. A start is skipped while a run is active.
     #[schema(minimum = 1, column = "Every")]
     pub every_seconds: i64,
-    /// The image whose command is run.
+    /// The image of the container.
     pub image: String,
-    /// The command; the image's own if there is none.
+    /// The command. If it is empty, the image's own command runs.
     #[serde(default)]
     pub command: Vec<String>,
-    /// How many runs that have ended are kept, to be looked at.
+    /// How many ended runs are kept for inspection.
     #[serde(default = "three")]
     #[schema(minimum = 1)]
     pub history: i32,
 }
 
-/// How the runs went.
+/// The state of the runs.
 #[derive(Schema, Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ScheduledTaskStatus {
-    /// The Job that runs.
+    /// Name of the active Job.
     #[schema(column = "Active")]
     pub active: Option<String>,
-    /// Whether the last run went well: `Healthy`.
+    /// The condition `Healthy` says whether the last run succeeded.
     #[schema(list_type = "map", list_map_keys("type"))]
     pub conditions: Vec<Condition>,
 }
@@ -88,7 +88,7 @@ impl Reconciler for ScheduledTaskReconciler {
         let active = jobs.iter().find(|job| succeeded(job).is_none());
         status.active = match active {
             Some(job) => Some(job.name().to_owned()),
-            // Named after its run, it is started once even if this is called twice.
+            // The Job has the number of the run in its name, so two calls start only one Job.
             None if jobs.last().is_none_or(|last| run_of(last) < run) => {
                 let job = cx.apply(job(&task, run)).await?;
                 let started = Event::normal("Started", "Start").note(format!("run {run}"));
@@ -110,7 +110,7 @@ impl Reconciler for ScheduledTaskReconciler {
 
 // ANCHOR: cleanup
 impl Cleanup for ScheduledTaskReconciler {
-    /// A run that is under way comes to its end before the task goes, and the other Jobs with it.
+    /// Lets an active run end before the task and its Jobs are deleted.
     async fn cleanup(
         &self,
         _task: Arc<ScheduledTask>,
@@ -121,16 +121,16 @@ impl Cleanup for ScheduledTaskReconciler {
         let Some(job) = jobs.iter().find(active) else {
             return Ok(Action::wait());
         };
-        let waiting = Event::normal("Waiting", "Delete").note("for the run that is under way");
+        let waiting = Event::normal("Waiting", "Delete").note("for the active run to end");
         cx.event(waiting.related(&**job));
-        // Its end comes as an event at once; meanwhile people are told each minute.
+        // The end of the Job leads to a call at once. Until then the Event is recorded each minute.
         Ok(Action::requeue_after(Duration::from_secs(60)))
     }
 }
 // ANCHOR_END: cleanup
 
 impl ScheduledTask {
-    /// The number of the run for which it is time, and how long it is until the next one.
+    /// The number of the latest run that is due, and the time until the next one.
     fn schedule(&self, now: Timestamp) -> (i64, Duration) {
         let every = self.spec.every_seconds.max(1);
         let created = self.metadata.creation_timestamp.as_ref();
@@ -140,13 +140,13 @@ impl ScheduledTask {
     }
 }
 
-/// Which run a Job is.
+/// The number of a Job's run.
 fn run_of(job: &Job) -> i64 {
     let number = job.name().rsplit_once('-').map(|(_, number)| number);
     number.and_then(|number| number.parse().ok()).unwrap_or(-1)
 }
 
-/// Whether a Job that has ended did so well.
+/// Whether a Job has succeeded; `None` if it has not ended.
 fn succeeded(job: &Job) -> Option<bool> {
     let conditions = job.status.as_ref()?.conditions.as_deref()?;
     let holds = |kind: &str| {
@@ -156,7 +156,7 @@ fn succeeded(job: &Job) -> Option<bool> {
     (holds("Complete") || holds("Failed")).then(|| holds("Complete"))
 }
 
-/// What people are told of a run that has ended.
+/// The Event about a run that has ended.
 fn ended(job: &Job, succeeded: bool) -> Event {
     let event = match succeeded {
         true => Event::normal("Succeeded", "Run"),
@@ -176,7 +176,7 @@ fn healthy(task: &ScheduledTask, succeeded: bool) -> NewCondition {
 }
 
 // ANCHOR: job
-/// One run.
+/// The Job of one run.
 fn job(task: &ScheduledTask, run: i64) -> Job {
     let command = task.spec.command.clone();
     let main = Container {
@@ -203,7 +203,7 @@ fn job(task: &ScheduledTask, run: i64) -> Job {
 }
 // ANCHOR_END: job
 
-/// The operator, for `main` and for tests.
+/// The operator, for `main` and for the tests.
 pub fn operator() -> Operator {
     Operator::new("scheduled-task").controller(ScheduledTaskReconciler)
 }

@@ -1,4 +1,4 @@
-//! The reconciler alone, with neither server nor caches, on a clock that the tests hold.
+//! The reconciler without a server or caches. The tests make time pass.
 
 use pilothouse::{
     k8s::{
@@ -13,7 +13,7 @@ use super::*;
 
 const EVERY: i64 = 3600;
 
-/// Half an hour into its run of that number: the time goes on by making the task older.
+/// The task, with such an age that half an hour of this run has passed.
 fn aged(mut task: ScheduledTask, run: i64) -> ScheduledTask {
     let age = SignedDuration::from_secs(run * EVERY + EVERY / 2);
     task.metadata.creation_timestamp = Some(Time(Timestamp::now() - age));
@@ -46,7 +46,7 @@ impl Story {
         self.0.get("greet").unwrap()
     }
 
-    /// It becomes time for a run.
+    /// Makes this run due, and reconciles.
     async fn hour(&self, run: i64) -> Action {
         self.0.seed(aged(self.task(), run));
         self.reconcile().await
@@ -56,7 +56,7 @@ impl Story {
         self.0.reconcile("greet").await.unwrap()
     }
 
-    /// As the controller of Jobs would say it.
+    /// Sets the status of a Job that has ended, as the controller of Jobs would.
     fn end(&self, job: &str, condition: &str) {
         let mut job = self.0.get::<Job>(job).unwrap();
         let ended = serde_json::json!({"conditions": [{"type": condition, "status": "True"}]});
@@ -64,7 +64,7 @@ impl Story {
         self.0.seed(job);
     }
 
-    /// Which of the first runs are there.
+    /// The numbers of the runs whose Jobs exist, up to 9.
     fn jobs(&self) -> Vec<i64> {
         let is_there = |run: &i64| self.0.get::<Job>(&format!("greet-{run}")).is_some();
         (0..10).filter(is_there).collect()
@@ -91,10 +91,10 @@ fn is(text: &str) -> Option<String> {
 }
 
 #[tokio::test]
-async fn runs_come_one_after_the_other_and_those_that_ended_are_kept_for_a_while() {
+async fn runs_start_one_after_the_other_and_some_ended_runs_are_kept() {
     let story = Story::begin(1);
     let action = story.reconcile().await;
-    // Half of the hour is over; the clock goes on while the test runs.
+    // Half of the hour has passed, and the clock continues during the test.
     let half = Duration::from_secs(EVERY.unsigned_abs() / 2);
     let soon = (0..=600).map(|late| half - Duration::from_secs(late));
     assert!(soon.map(Action::requeue_after).any(|one| one == action));
@@ -102,7 +102,7 @@ async fn runs_come_one_after_the_other_and_those_that_ended_are_kept_for_a_while
     assert_eq!(story.status(), (is("greet-0"), None));
     assert_eq!(story.events(), ["Started: run 0"]);
 
-    // While a run lasts the next ones are left out.
+    // While a run is active, the next ones are skipped.
     let _ = story.hour(1).await;
     let _ = story.hour(2).await;
     assert_eq!(story.jobs(), [0]);
@@ -119,7 +119,7 @@ async fn runs_come_one_after_the_other_and_those_that_ended_are_kept_for_a_while
 
     story.end("greet-2", "Failed");
     let _ = story.reconcile().await;
-    // The older one of those that ended goes, and until the hour is over nothing begins.
+    // The older ended run is deleted, and no run starts before the hour has passed.
     assert_eq!(story.jobs(), [2]);
     assert_eq!(story.status(), (None, is("False")));
     assert_eq!(story.events(), ["Failed: run 2 has ended"]);
@@ -135,7 +135,7 @@ async fn runs_come_one_after_the_other_and_those_that_ended_are_kept_for_a_while
 
 // ANCHOR: story
 #[tokio::test]
-async fn a_task_that_is_deleted_waits_for_the_run_that_is_under_way() {
+async fn a_deleted_task_waits_for_its_active_run() {
     let story = Story::begin(3);
     let _ = story.reconcile().await;
     story.events();
@@ -144,7 +144,7 @@ async fn a_task_that_is_deleted_waits_for_the_run_that_is_under_way() {
         story.reconcile().await,
         Action::requeue_after(Duration::from_secs(60))
     );
-    assert_eq!(story.events(), ["Waiting: for the run that is under way"]);
+    assert_eq!(story.events(), ["Waiting: for the active run to end"]);
     assert!(story.0.get::<ScheduledTask>("greet").is_some());
 
     story.end("greet-0", "Complete");
@@ -155,7 +155,7 @@ async fn a_task_that_is_deleted_waits_for_the_run_that_is_under_way() {
 // ANCHOR_END: story
 
 #[tokio::test]
-async fn a_run_that_could_not_be_started_is_started_by_the_next_call() {
+async fn a_run_that_failed_to_start_is_started_by_the_next_reconcile() {
     let story = Story::begin(3);
     let away = pilothouse::resource::Status::from_code(503, "not now");
     story.0.fail_next::<Job>("apply", away);

@@ -1,5 +1,6 @@
-//! The smallest real operator: a static web site, served by nginx out of a ConfigMap.
+//! The smallest real operator: static web sites that nginx serves from a ConfigMap.
 
+// ANCHOR: program
 use pilothouse::k8s::api::core::v1::ConfigMapVolumeSource;
 use pilothouse::prelude::*;
 
@@ -13,7 +14,7 @@ pub struct Website {
     pub status: Option<WebsiteStatus>,
 }
 
-/// What the site should be.
+/// The desired site.
 #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WebsiteSpec {
@@ -26,7 +27,7 @@ pub struct WebsiteSpec {
     pub html: String,
 }
 
-/// How the site is.
+/// The state of the site.
 #[derive(Schema, Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct WebsiteStatus {
@@ -74,7 +75,7 @@ impl From<&Deployment> for WebsiteStatus {
 }
 
 // ANCHOR: children
-/// The page, as nginx finds it in its volume.
+/// The ConfigMap with the page, for the volume of nginx.
 fn page(site: &Website) -> ConfigMap {
     ConfigMap {
         data: Some([("index.html".into(), site.spec.html.clone())].into()),
@@ -82,7 +83,7 @@ fn page(site: &Website) -> ConfigMap {
     }
 }
 
-/// As many nginx as the site asks for, each with the page.
+/// The Deployment of nginx, with the page mounted in each pod.
 fn deployment(site: &Website) -> Deployment {
     let labels = Labels::from([("app", site.name())]);
     let page = Volume {
@@ -132,3 +133,4 @@ fn main() -> ExitCode {
         .main()
 }
 // ANCHOR_END: main
+// ANCHOR_END: program

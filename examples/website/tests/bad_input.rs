@@ -1,4 +1,4 @@
-//! What keeps the operator from starting is told in one line, and the exit code says so.
+//! If the operator cannot start, it prints one line and ends with the right exit code.
 
 use std::{
     fs,
@@ -7,15 +7,15 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// Exit code of `website` and what it prints, or what it says is wrong, with the folder of the test as `~`.
+/// Exit code of `website` and its output, or its error, with the folder of the test written as `~`.
 fn website(folder: &Path, line: &str) -> (Option<i32>, String) {
     website_in(folder, line, &[])
 }
 
-/// Names and values.
+/// Names and values of environment variables.
 type Variables = &'static [(&'static str, &'static str)];
 
-/// The same with variables in its environment.
+/// As [`website`], with environment variables.
 fn website_in(folder: &Path, line: &str, environment: &[(&str, &str)]) -> (Option<i32>, String) {
     let folder = folder.to_str().unwrap();
     let environment = environment
@@ -41,7 +41,7 @@ fn website_in(folder: &Path, line: &str, environment: &[(&str, &str)]) -> (Optio
 }
 
 #[test]
-fn what_keeps_it_from_starting_is_told_in_one_line() {
+fn an_operator_that_cannot_start_prints_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().canonicalize().unwrap();
     let cluster = |name: &str, more: &str| {
@@ -92,7 +92,7 @@ fn what_keeps_it_from_starting_is_told_in_one_line() {
         ),
         (
             format!("--kubeconfig ~/good --metrics-address 127.0.0.1:{taken}"),
-            format!("cannot listen on 127.0.0.1:{taken} for metrics and health: {in_use}: choose another address with --metrics-address, or 0 for none"),
+            format!("cannot listen on 127.0.0.1:{taken} for metrics and health: {in_use}: choose another address with --metrics-address, or 0 to turn the listener off"),
         ),
         (
             "--kubeconfig ~/good --metrics-address 127.0.0.1:0 --metrics-secure --metrics-cert-path ~/certs".into(),
@@ -100,7 +100,7 @@ fn what_keeps_it_from_starting_is_told_in_one_line() {
         ),
         (
             format!("dev --port {taken}"),
-            format!("cannot start the embedded API server on port {taken}: the port is taken: choose another with --port, or 0 for a free one"),
+            format!("cannot start the embedded API server on port {taken}: the port is in use: choose another with --port, or 0 for a free one"),
         ),
     ];
     for (line, expected) in table {
@@ -116,7 +116,7 @@ fn what_keeps_it_from_starting_is_told_in_one_line() {
 }
 
 #[test]
-fn a_wrong_setting_is_told_in_one_line_with_where_it_stands() {
+fn an_invalid_setting_is_reported_in_one_line_with_its_place() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().canonicalize().unwrap();
     fs::write(folder.join("unknown.yaml"), "log: info\nlogFormat: json\n").unwrap();
@@ -133,7 +133,7 @@ fn a_wrong_setting_is_told_in_one_line_with_where_it_stands() {
         (
             "--config ~/unknown.yaml",
             &[],
-            format!("~/unknown.yaml:2: there is no setting logFormat: did you mean log-format? The settings are {names}"),
+            format!("~/unknown.yaml:2: unknown setting logFormat: did you mean log-format? The settings are {names}"),
         ),
         (
             "run",
@@ -143,32 +143,32 @@ fn a_wrong_setting_is_told_in_one_line_with_where_it_stands() {
         (
             "dev",
             &[("WEBSITE_METRICS_ADDRESS", "here")],
-            "WEBSITE_METRICS_ADDRESS: invalid value 'here' for metrics-address: `here` is no address: write `:8080`, `127.0.0.1:8080` or `[::1]:8080`".into(),
+            "WEBSITE_METRICS_ADDRESS: invalid value 'here' for metrics-address: `here` is not an address to listen on: write `:8080`, `127.0.0.1:8080` or `[::1]:8080`".into(),
         ),
         (
             "--config ~/none.yaml",
             &[],
-            "~/none.yaml:1: not YAML with settings: write one `name: value` on each line".into(),
+            "~/none.yaml:1: not a YAML mapping of settings: write one `name: value` on each line".into(),
         ),
         (
             "--config ~/odd.yaml",
             &[],
-            "~/odd.yaml:1: a mapping: write one value, or a list of values".into(),
+            "~/odd.yaml:1: the setting is a mapping: write one value, or a list of values".into(),
         ),
         (
             "--config ~/gone.yaml",
             &[],
-            "settings ~/gone.yaml do not exist: check --config".into(),
+            "the settings file ~/gone.yaml does not exist: check --config".into(),
         ),
         (
             "--config ~/site.yaml",
             &[],
-            "--lease-duration (15s: default) has to be longer than --renew-deadline (15s: ~/site.yaml:1): otherwise two could lead at once".into(),
+            "--lease-duration (15s: default) must be longer than --renew-deadline (15s: ~/site.yaml:1): otherwise two processes could lead at once".into(),
         ),
         (
             "dev --config ~/site.yaml",
             &[],
-            "--metrics-cert-path (~/site.yaml:2) says nothing without --metrics-secure".into(),
+            "--metrics-cert-path (~/site.yaml:2) has no effect without --metrics-secure".into(),
         ),
         (
             "run",
@@ -178,17 +178,17 @@ fn a_wrong_setting_is_told_in_one_line_with_where_it_stands() {
         (
             "run",
             &[("WEBSITE_RETRY_PERIOD", "2")],
-            "WEBSITE_RETRY_PERIOD: invalid value '2' for retry-period: `2` is no time: write `15s`, `500ms` or `1m30s`".into(),
+            "WEBSITE_RETRY_PERIOD: invalid value '2' for retry-period: `2` is not a time: write `15s`, `500ms` or `1m30s`".into(),
         ),
         (
             "--metrics-secure --metrics-cert-key site.key",
             &[],
-            "--metrics-cert-key (command line) says nothing without --metrics-cert-path".into(),
+            "--metrics-cert-key (command line) has no effect without --metrics-cert-path".into(),
         ),
         (
             "dev --debug-page --metrics-address 0",
             &[],
-            "--debug-page (command line) says nothing as --metrics-address is 0 (command line)".into(),
+            "--debug-page (command line) has no effect because --metrics-address is 0 (command line)".into(),
         ),
     ];
     for (line, environment, expected) in table {
@@ -201,7 +201,7 @@ fn a_wrong_setting_is_told_in_one_line_with_where_it_stands() {
 }
 
 #[test]
-fn settings_are_shown_with_where_they_come_from() {
+fn print_settings_shows_each_setting_with_its_source() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().canonicalize().unwrap();
     fs::write(
@@ -216,23 +216,23 @@ fn settings_are_shown_with_where_they_come_from() {
     let line = "--print-settings --config ~/site.yaml --log-format text";
     let (code, text) = website_in(&folder, line, &environment);
     let expected = "\
-# kubeconfig: is not set
-# context: is not set
+# kubeconfig: not set
+# context: not set
 namespace: [shop, web] # ~/site.yaml:1
 leader-elect: true # default
 lease-name: website # default
-# lease-namespace: is not set
+# lease-namespace: not set
 lease-duration: 15s # default
 renew-deadline: 10s # default
 retry-period: 2s # default
 metrics-address: \":2\" # WEBSITE_METRICS_ADDRESS
 metrics-secure: false # default
-# metrics-cert-path: is not set
-# metrics-cert-name: is not set
-# metrics-cert-key: is not set
+# metrics-cert-path: not set
+# metrics-cert-name: not set
+# metrics-cert-key: not set
 metrics-auth: false # default
 debug-page: false # default
-# debug-host: is not set
+# debug-host: not set
 log: error # RUST_LOG
 log-format: text # command line
 ";

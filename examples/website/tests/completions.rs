@@ -1,4 +1,4 @@
-//! The completions that the operator prints, tried in the shells that are there.
+//! The completions that the operator prints, tried in the installed shells.
 
 use std::{
     io::Write,
@@ -14,8 +14,8 @@ fn script(shell: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// What a shell prints for a script; `None` without that shell.
-fn told(shell: &str, script: &str) -> Option<String> {
+/// The output of a shell that runs a script; `None` if the shell is not installed.
+fn output(shell: &str, script: &str) -> Option<String> {
     let mut child = match Command::new(shell)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -55,7 +55,7 @@ fn bash_completes_subcommands_flags_and_values() {
             script("bash"),
             words.len() - 1
         );
-        let Some(told) = told("bash", &asked) else {
+        let Some(told) = output("bash", &asked) else {
             return;
         };
         assert_eq!(told.trim(), expected, "{line}");
@@ -67,10 +67,10 @@ fn every_shell_has_a_script_that_names_the_flags() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         assert!(script(shell).contains("metrics-address"), "{shell}");
     }
-    // Read by the shell itself, where it is there.
-    told(
+    // Each installed shell reads its script.
+    output(
         "zsh",
         &format!("autoload -U compinit; compinit -u; {}", script("zsh")),
     );
-    told("fish", &script("fish"));
+    output("fish", &script("fish"));
 }

@@ -1,10 +1,10 @@
-//! Two processes of the operator, told by flags to elect one that works.
+//! Two processes of the operator, with flags for leader election.
 
 mod run;
 
 use run::World;
 
-/// Where the Lease is; in times that make a busy machine no loser.
+/// Flags for the Lease, with times at which a slow machine does not lose it.
 const FLAGS: [&str; 8] = [
     "--lease-name",
     "sites",
@@ -16,7 +16,7 @@ const FLAGS: [&str; 8] = [
     "30s",
 ];
 
-/// Sites that were reconciled.
+/// The number of reconciles.
 fn reconciles(metrics: &str) -> u64 {
     let line = "controller_runtime_reconcile_total{controller=\"website\",result=\"success\"} ";
     let count = metrics.lines().find_map(|one| one.strip_prefix(line));
@@ -24,7 +24,7 @@ fn reconciles(metrics: &str) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_processes_run_by_flags_one_works_and_the_other_takes_over_at_once() {
+async fn one_of_two_processes_reconciles_and_the_other_takes_over_when_it_stops() {
     let world = World::new().await;
     world.site("one").await;
     let mut first = world.run(&FLAGS);
@@ -44,7 +44,7 @@ async fn of_two_processes_run_by_flags_one_works_and_the_other_takes_over_at_onc
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_is_told_to_elect_nobody_works_beside_the_others() {
+async fn a_process_without_leader_election_reconciles_beside_the_leader() {
     let world = World::new().await;
     world.site("one").await;
     for _ in 0..2 {

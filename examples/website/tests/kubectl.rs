@@ -1,6 +1,6 @@
-//! The quick start as a user types it: each kubectl that is there drives `website dev`.
+//! The quick start as a user types it: each installed kubectl works with `website dev`.
 //!
-//! `PILOTHOUSE_KUBECTL` names the programs, separated as in `PATH`; without it the one on the `PATH` is taken.
+//! `PILOTHOUSE_KUBECTL` names the programs, separated as in `PATH`. Without it, the tests use the one on the `PATH`.
 
 mod dev;
 
@@ -16,7 +16,7 @@ use std::{
 
 use dev::{Dev, eventually};
 
-/// The kubectls to try.
+/// The kubectl programs to test with.
 fn kubectls() -> Vec<PathBuf> {
     if let Some(named) = env::var_os("PILOTHOUSE_KUBECTL").filter(|named| !named.is_empty()) {
         return env::split_paths(&named).collect();
@@ -29,7 +29,7 @@ fn kubectls() -> Vec<PathBuf> {
         .collect()
 }
 
-/// One kubectl, talking to one `website dev`.
+/// One kubectl and one `website dev`.
 struct Kubectl<'a> {
     program: &'a Path,
     dev: &'a Dev,
@@ -47,7 +47,7 @@ impl Kubectl<'_> {
         command
     }
 
-    /// What came of a command: whether it succeeded, and what it printed.
+    /// Runs a command. Returns whether it succeeded, and its output.
     fn tried(&self, arguments: &str) -> (bool, String) {
         let output = self.command(arguments).output().unwrap();
         let text = [output.stdout, output.stderr].concat();
@@ -57,7 +57,7 @@ impl Kubectl<'_> {
         )
     }
 
-    /// What a command prints, which must succeed.
+    /// Runs a command that must succeed. Returns its output.
     fn run(&self, arguments: &str) -> String {
         let (success, text) = self.tried(arguments);
         assert!(
@@ -69,7 +69,7 @@ impl Kubectl<'_> {
         text
     }
 
-    /// Writes a Website with this specification into a file and gives its path.
+    /// Writes a Website with this spec into a file. Returns the path.
     fn file(&self, name: &str, spec: &str) -> String {
         let path = self.dev.home().join(name);
         let head = "apiVersion: demo.pilothouse.dev/v1\nkind: Website\nmetadata:\n  name: hello\n";
@@ -77,7 +77,7 @@ impl Kubectl<'_> {
         path.to_str().unwrap().to_owned()
     }
 
-    /// Repeats a command until it succeeds and its output, whose columns are told apart by one space, has `expected` in it.
+    /// Repeats a command until it succeeds and its output contains `expected`. Columns are separated by one space.
     fn until(&self, arguments: &str, expected: &str) -> String {
         eventually(
             &format!("{} {arguments}: {expected}", self.program.display()),
@@ -93,7 +93,7 @@ impl Kubectl<'_> {
     }
 }
 
-/// Each line's words with one space between them.
+/// The words of each line, separated by one space.
 fn squeezed(text: &str) -> String {
     let lines = text
         .lines()
@@ -102,11 +102,11 @@ fn squeezed(text: &str) -> String {
 }
 
 #[test]
-fn kubectl_does_what_it_does_on_a_cluster() {
+fn kubectl_works_as_with_a_cluster() {
     let kubectls = kubectls();
     if kubectls.is_empty() {
-        // Not by `println!`, which the harness keeps to itself when the test passes.
-        let told = "skipped: kubectl: there is none on the PATH or in PILOTHOUSE_KUBECTL\n";
+        // Not with `println!`, because the test harness hides its output if the test passes.
+        let told = "skipped: kubectl: not found on the PATH or in PILOTHOUSE_KUBECTL\n";
         std::io::stderr().write_all(told.as_bytes()).unwrap();
     }
     for program in &kubectls {
@@ -116,7 +116,7 @@ fn kubectl_does_what_it_does_on_a_cluster() {
     }
 }
 
-/// Lets the user `jane` read websites.
+/// A role that allows the user `jane` to read websites.
 const READERS: &str = "
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -135,7 +135,7 @@ subjects:
 ";
 
 fn story(kubectl: &Kubectl<'_>) {
-    // The definition that the binary prints for a cluster.
+    // The definition that `website crd` prints.
     let printed = Command::new(env!("CARGO_BIN_EXE_website"))
         .arg("crd")
         .output();
@@ -145,7 +145,7 @@ fn story(kubectl: &Kubectl<'_>) {
     let name = "customresourcedefinition.apiextensions.k8s.io/websites.demo.pilothouse.dev";
     assert!(applied.contains(name), "{applied}");
 
-    // The kubeconfig's user is the administrator; others may do what roles allow.
+    // The kubeconfig's user is an administrator. Other users may do what roles allow.
     let (read, refused) = kubectl.tried("get websites --as jane");
     assert!(!read && refused.contains("(Forbidden)"), "{refused}");
     let roles = kubectl.dev.home().join("roles.yaml");
@@ -187,7 +187,7 @@ fn story(kubectl: &Kubectl<'_>) {
     watch.until("hello 3");
     drop(watch);
 
-    // kubectl chooses the kind of patch for a changed file by what OpenAPI says of the resource.
+    // kubectl reads the resource's OpenAPI schema to choose the type of patch for a changed file.
     let changed = kubectl.file(
         "changed.yaml",
         "replicas: 4\n  html: <h1>Changed again</h1>",
@@ -281,7 +281,7 @@ fn story(kubectl: &Kubectl<'_>) {
     kubectl.until("get websites,deployments,configmaps", "No resources found");
 }
 
-/// A `kubectl get --watch` in the background; it is killed when dropped.
+/// A `kubectl get --watch` in the background. It is killed when dropped.
 struct Watch {
     child: std::process::Child,
     lines: mpsc::Receiver<String>,
@@ -298,14 +298,14 @@ impl Watch {
         let (told, lines) = mpsc::channel();
         thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
-                // The test may have seen enough.
+                // The test may have dropped the receiver.
                 let _ = told.send(squeezed(&line));
             }
         });
         Self { child, lines }
     }
 
-    /// Waits for a line that begins so.
+    /// Waits for a line that begins with `start`.
     fn until(&self, start: &str) {
         loop {
             match self.lines.recv_timeout(Duration::from_secs(60)) {

@@ -1,4 +1,4 @@
-//! The log of an operator that runs: its fields, and its filter while it runs.
+//! The log of a running operator: its fields, and changes of its filter.
 
 mod dev;
 
@@ -44,7 +44,7 @@ fn create(dev: &Dev, name: &str) {
 
 fn lines(dev: &Dev) -> Vec<Value> {
     let log = dev.log();
-    // The last line may be half written.
+    // The last line may be incomplete.
     let lines = log
         .split_inclusive('\n')
         .filter(|line| line.ends_with('\n'));
@@ -61,7 +61,7 @@ fn until(dev: &Dev, what: &str) {
 }
 
 #[test]
-fn the_filter_of_the_file_is_followed_and_lines_say_which_reconcile_they_are_of() {
+fn a_changed_filter_in_the_file_takes_effect_and_lines_name_their_reconcile() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("website.yaml");
     let write = |text: &str| fs::write(&file, text).unwrap();
@@ -71,8 +71,8 @@ fn the_filter_of_the_file_is_followed_and_lines_say_which_reconcile_they_are_of(
     assert_eq!(lines(&dev), [] as [Value; 0], "only warnings pass");
 
     write("log: debug,hyper=trace,h2=trace,rustls=trace\nlog-format: json\nmetrics-address: :1\n");
-    until(&dev, "from now on");
-    // A Deployment cannot bear its name as a label.
+    until(&dev, "the log filter is now debug");
+    // The name is too long for a label, so the Deployment is refused.
     let name = "hello".repeat(13);
     create(&dev, &name);
     let line = eventually("a failure of the reconcile", || {
@@ -88,13 +88,13 @@ fn the_filter_of_the_file_is_followed_and_lines_say_which_reconcile_they_are_of(
     assert!(line["cause"].is_string(), "{line}");
 
     write("log: [\n");
-    until(&dev, "not YAML with settings");
+    until(&dev, "not a YAML mapping of settings");
     write("log: loud=loud\n");
     until(&dev, "website.yaml:1: invalid value 'loud=loud' for log");
     write("log: error\n");
-    until(&dev, "the log filter is error from now on");
+    until(&dev, "the log filter is now error");
 
-    // However much is logged, no secret is in it.
+    // No line contains a secret, at any level.
     let kubeconfig = fs::read_to_string(&dev.kubeconfig).unwrap();
     let secrets = kubeconfig
         .lines()
@@ -109,13 +109,13 @@ fn the_filter_of_the_file_is_followed_and_lines_say_which_reconcile_they_are_of(
 }
 
 #[test]
-fn what_the_environment_says_of_the_log_comes_before_the_file_at_any_time() {
+fn a_filter_in_the_environment_always_takes_precedence_over_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("website.yaml");
     fs::write(&file, "log: debug\n").unwrap();
     let path = file.to_str().unwrap();
     let dev = Dev::start_with(&["--config", path], &[("WEBSITE_LOG", "info")]);
     fs::write(&file, "log: warn\n").unwrap();
-    until(&dev, "that of WEBSITE_LOG comes before it");
+    until(&dev, "the one from WEBSITE_LOG has priority");
     assert!(!dev.log().contains("DEBUG"), "{}", dev.log());
 }

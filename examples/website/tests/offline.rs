@@ -1,4 +1,4 @@
-//! The reconciler alone, with neither server nor caches: what it writes for a site.
+//! The reconciler without a server or caches: the objects that it writes for a site.
 #![cfg(feature = "dev")]
 
 use pilothouse::{
@@ -30,7 +30,7 @@ fn site(html: &str) -> Website {
     }
 }
 
-/// As the controller of Deployments would say it.
+/// Sets the status as the controller of Deployments would.
 fn with_ready(mut deployment: Deployment, pods: i32) -> Deployment {
     deployment.status = Some(DeploymentStatus {
         ready_replicas: Some(pods),
@@ -40,7 +40,7 @@ fn with_ready(mut deployment: Deployment, pods: i32) -> Deployment {
 }
 
 #[tokio::test]
-async fn a_site_gets_its_page_and_its_pods_and_says_how_many_are_ready() {
+async fn a_reconcile_applies_the_page_and_the_deployment_and_reports_the_ready_pods() {
     let offline = Offline::new(WebsiteReconciler);
     let hello = offline.seed(site("<h1>Hello</h1>"));
     let action = offline.reconcile("hello").await.unwrap();
@@ -62,7 +62,7 @@ async fn a_site_gets_its_page_and_its_pods_and_says_how_many_are_ready() {
     let _ = offline.reconcile("hello").await.unwrap();
     assert_eq!(ready(), Some(2));
 
-    // Nothing is left to do.
+    // Another reconcile writes nothing.
     offline.forget_writes();
     let _ = offline.reconcile("hello").await.unwrap();
     assert_eq!(offline.writes(), []);
@@ -70,12 +70,12 @@ async fn a_site_gets_its_page_and_its_pods_and_says_how_many_are_ready() {
 }
 
 #[tokio::test]
-async fn a_refused_child_is_an_event_and_the_condition_ready_of_the_site() {
+async fn a_refused_child_sets_the_condition_ready_and_records_an_event() {
     let offline = Offline::new(WebsiteReconciler);
-    // It has failed in another way for a long time.
+    // The site has failed for another reason for a long time.
     let mut long_ago = WebsiteStatus::default();
     let since = Timestamp::from_second(1_000_000_000).unwrap();
-    let failed = NewCondition::is_false("Ready", "ReconcileFailed").since(since);
+    let failed = NewCondition::is_false("Ready", "CleanupFailed").since(since);
     long_ago.conditions.set(failed).unwrap();
     let mut hello = site("<h1>Hello</h1>");
     hello.status = Some(long_ago);
@@ -109,7 +109,7 @@ async fn a_refused_child_is_an_event_and_the_condition_ready_of_the_site() {
 }
 
 #[tokio::test]
-async fn a_changed_page_is_the_only_thing_that_is_written() {
+async fn after_a_change_of_the_page_only_the_page_is_written() {
     let offline = Offline::new(WebsiteReconciler);
     let mut hello = offline.seed(site("<h1>Hello</h1>"));
     let _ = offline.reconcile("hello").await.unwrap();
@@ -127,7 +127,7 @@ async fn a_changed_page_is_the_only_thing_that_is_written() {
 }
 
 #[tokio::test]
-async fn without_its_page_there_are_no_pods() {
+async fn no_deployment_is_applied_if_the_page_fails() {
     let offline = Offline::new(WebsiteReconciler);
     offline.seed(site("<h1>Hello</h1>"));
     offline.fail_next::<ConfigMap>("apply", Status::from_code(503, "not now"));

@@ -1,6 +1,6 @@
-//! A real Prometheus scrapes the operator and answers what dashboards ask.
+//! A real Prometheus scrapes the operator and runs the queries of dashboards.
 //!
-//! `PILOTHOUSE_PROMETHEUS` names the program; without it the one on the `PATH` is taken.
+//! `PILOTHOUSE_PROMETHEUS` names the program. Without it, the test uses the one on the `PATH`.
 
 mod dev;
 
@@ -22,11 +22,11 @@ use pilothouse::{
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// What stands for the cluster in the labels of a scrape.
+/// The labels of the scrape that stand for the cluster.
 const LABELS: &str = r#"job="website", namespace="demo""#;
 
-/// What kubebuilder's dashboards `controller-runtime-metrics` and `controller-resources-metrics` ask.
-/// `rate` and `of` are the two ways they do; the values of their variables are found by [`VARIABLES`].
+/// The queries of kubebuilder's dashboards `controller-runtime-metrics` and `controller-resources-metrics`.
+/// `rate` and `of` write their two forms. [`VARIABLES`] finds the values of their variables.
 fn queries() -> Vec<String> {
     let of = |name: &str| format!("{name}{{{LABELS}}}");
     let rate = |name: &str| format!("rate({name}{{{LABELS}}}[5m])");
@@ -56,13 +56,13 @@ fn queries() -> Vec<String> {
     queries
 }
 
-/// The labels by which the dashboards are filtered: their values come from this series.
+/// The labels by which the dashboards filter, and the series from which their values come.
 const VARIABLES: (&str, [&str; 3]) = (
     "controller_runtime_reconcile_total",
     ["job", "namespace", "pod"],
 );
 
-/// A Prometheus that scrapes one operator; it is killed when dropped.
+/// A Prometheus that scrapes one operator. It is killed when dropped.
 struct Prometheus {
     child: Child,
     address: SocketAddr,
@@ -70,7 +70,7 @@ struct Prometheus {
 }
 
 impl Prometheus {
-    /// `None` where there is no such program.
+    /// Returns `None` if the program is not installed.
     fn scraping(target: SocketAddr) -> Option<Self> {
         let program = env::var_os("PILOTHOUSE_PROMETHEUS");
         let program = program.unwrap_or_else(|| OsString::from("prometheus"));
@@ -100,7 +100,7 @@ impl Prometheus {
             let (_, address) = line.split_once("\"Listening on\" address=")?;
             address.trim().parse().ok()
         });
-        // Its pipe must not fill.
+        // A full pipe would block the process.
         thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
         Some(Self {
             child,
@@ -116,7 +116,7 @@ impl Prometheus {
         answer["data"].clone()
     }
 
-    /// The values of all series that a query leads to.
+    /// The values of all series in the result of a query.
     fn query(&self, query: &str) -> Vec<f64> {
         let data = self.ask("/api/v1/query", &format!("query={}", escaped(query)));
         let series = data["result"].as_array().unwrap();
@@ -134,7 +134,7 @@ impl Drop for Prometheus {
     }
 }
 
-/// For a URL: what is no letter or digit by its number.
+/// Percent-encodes everything but letters and digits, for a URL.
 fn escaped(text: &str) -> String {
     let escaped = text.bytes().map(|byte| match byte.is_ascii_alphanumeric() {
         true => char::from(byte).to_string(),
@@ -143,7 +143,7 @@ fn escaped(text: &str) -> String {
     escaped.collect()
 }
 
-/// Gives the operator something to do.
+/// Changes objects, so that the operator reconciles.
 async fn touch(client: &Client, times: u32) {
     let websites = ApiResource {
         group: "demo.pilothouse.dev".into(),
@@ -160,10 +160,10 @@ async fn touch(client: &Client, times: u32) {
 }
 
 #[test]
-fn dashboards_made_for_kubebuilder_show_a_website_operator() {
+fn the_queries_of_kubebuilders_dashboards_return_values() {
     let dev = Dev::start();
     let Some(prometheus) = Prometheus::scraping(dev.metrics) else {
-        // Not `eprintln!`: of a test that passes, the test harness keeps that to itself.
+        // Not with `eprintln!`, because the test harness hides its output if the test passes.
         let line = b"skipped: Prometheus: none found\n";
         return io::stderr().write_all(line).unwrap();
     };
@@ -177,7 +177,7 @@ fn dashboards_made_for_kubebuilder_show_a_website_operator() {
 
     let mut times = 0;
     for query in queries() {
-        // A rate takes two scrapes, and a quantile work between them.
+        // A rate needs two scrapes, and a quantile needs work between them.
         eventually(&query, || {
             times += 1;
             runtime.block_on(touch(&client, times));

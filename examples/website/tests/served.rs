@@ -1,4 +1,4 @@
-//! Metrics, health and the debug page, served as flags say.
+//! Metrics, health and the debug page, with the flags for serving.
 
 mod dev;
 mod run;
@@ -9,7 +9,7 @@ use dev::Dev;
 use run::{World, get};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn metrics_asked_for_over_https_are_shown_to_those_only_who_may_read_them() {
+async fn metrics_over_https_are_shown_only_to_authorized_clients() {
     let world = World::new().await;
     let flags = [
         "--leader-elect=false",
@@ -35,7 +35,7 @@ async fn metrics_asked_for_over_https_are_shown_to_those_only_who_may_read_them(
     for path in ["/healthz", "/livez", "/readyz"] {
         assert_eq!(get(&website.url, path, "").await, (200, "ok".into()));
     }
-    // Over plain HTTP nothing is said.
+    // The listener does not respond over plain HTTP.
     let mut plain = std::net::TcpStream::connect(website.address()).unwrap();
     plain.write_all(b"GET /healthz HTTP/1.0\r\n\r\n").unwrap();
     let mut answer = Vec::new();
@@ -45,7 +45,7 @@ async fn metrics_asked_for_over_https_are_shown_to_those_only_who_may_read_them(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_dev_says_it_serves_over_https_it_does() {
+async fn dev_serves_over_https_at_the_address_that_it_prints() {
     let dev = Dev::start_with(&["--metrics-secure", "--debug-page"], &[]);
     let url = format!("https://{}", dev.metrics);
     assert!(

@@ -1,4 +1,4 @@
-//! What the quick start promises, over HTTPS against `website dev`, seen by a client of the framework.
+//! The promises of the quick start, tested with `website dev` and the framework's client over HTTPS.
 
 mod dev;
 
@@ -64,7 +64,7 @@ impl User {
             .unwrap()
     }
 
-    /// Waits until the Deployment is there and asks for so many pods.
+    /// Waits until the Deployment exists with this number of replicas.
     fn deployment_with(&self, replicas: i32) -> Deployment {
         let deployments = self.deployments();
         eventually(&format!("a Deployment of {replicas}"), || {
@@ -76,7 +76,7 @@ impl User {
         })
     }
 
-    /// Waits until the ConfigMap is there and holds that page.
+    /// Waits until the ConfigMap exists with this page.
     fn page_with(&self, html: &str) -> ConfigMap {
         let pages = self.pages();
         eventually(&format!("the page {html}"), || {
@@ -90,7 +90,7 @@ impl User {
         })
     }
 
-    /// Waits until the status says that so many pods are ready.
+    /// Waits until the status reports this number of ready pods.
     fn ready(&self, pods: i64) {
         let websites = self.websites();
         eventually(&format!("{pods} ready"), || {
@@ -109,11 +109,11 @@ fn site() -> Value {
 }
 
 #[test]
-fn the_operator_keeps_its_children_from_the_first_apply_to_the_deletion() {
+fn the_operator_creates_updates_repairs_and_deletes_its_children() {
     let dev = Dev::start();
     let user = User::of(&dev);
 
-    // Created, owned, and reported.
+    // The children are created with their owner, and the status reports them.
     let site = site();
     let html = site["spec"]["html"].as_str().unwrap();
     let website = user.apply(site.clone());
@@ -128,13 +128,13 @@ fn the_operator_keeps_its_children_from_the_first_apply_to_the_deletion() {
     }
     user.ready(2);
 
-    // It follows the spec.
+    // The children follow a changed spec.
     user.merge(json!({"spec": {"replicas": 3, "html": "<h1>Changed</h1>"}}));
     user.deployment_with(3);
     user.page_with("<h1>Changed</h1>");
     user.ready(3);
 
-    // It repairs what others do to its children.
+    // The operator repairs children that somebody changed or deleted.
     let by_hand = Patch::Merge(json!({"spec": {"replicas": 1}}));
     let patched = user.runtime.block_on(user.deployments().patch(
         "hello",
@@ -150,7 +150,7 @@ fn the_operator_keeps_its_children_from_the_first_apply_to_the_deletion() {
     assert_ne!(user.page_with("<h1>Changed</h1>").uid(), page.uid());
     user.ready(3);
 
-    // With the site its children go.
+    // The children are deleted with the site.
     user.runtime
         .block_on(user.websites().delete("hello", &DeleteParams::default()))
         .unwrap();
@@ -173,7 +173,7 @@ fn the_operator_keeps_its_children_from_the_first_apply_to_the_deletion() {
 }
 
 #[test]
-fn a_reconcile_that_finds_nothing_to_do_sends_nothing() {
+fn a_reconcile_without_changes_sends_no_request() {
     let dev = Dev::start();
     let user = User::of(&dev);
     user.apply(site());
@@ -200,7 +200,7 @@ fn a_reconcile_that_finds_nothing_to_do_sends_nothing() {
 }
 
 #[test]
-fn dev_says_what_it_does_and_where_things_are() {
+fn dev_prints_its_addresses_and_the_commands_to_use_it() {
     let dev = Dev::start();
     for said in [
         "Starting an API server in this process …",

@@ -25,10 +25,10 @@ use pilothouse::{
 use prost::Message;
 use tokio::{net::TcpListener, runtime::Runtime};
 
-/// What was sent, and the key that came with it.
+/// The received requests, each with the key that was sent with it.
 type Batch = (ExportTraceServiceRequest, Option<String>);
 
-/// What collectors take, and nothing else.
+/// A collector: it accepts what OpenTelemetry collectors accept, and nothing else.
 struct Collector {
     runtime: Runtime,
     address: SocketAddr,
@@ -117,7 +117,7 @@ fn create(collector: &Collector, dev: &Dev, name: &str) {
 }
 
 #[test]
-fn a_reconcile_is_a_span_with_those_of_its_requests_in_it_and_none_is_lost_at_the_stop() {
+fn a_reconcile_is_a_span_with_child_spans_for_its_requests_and_the_stop_sends_all_spans() {
     let collector = Collector::start();
     let endpoint = format!("http://{}", collector.address);
     let dev = Dev::start_with(
@@ -125,7 +125,7 @@ fn a_reconcile_is_a_span_with_those_of_its_requests_in_it_and_none_is_lost_at_th
         &[
             ("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint),
             ("OTEL_EXPORTER_OTLP_HEADERS", "api-key=hunter2"),
-            // Longer than the test: what is unsent is sent at the stop.
+            // Longer than the test, so that the stop sends the spans.
             ("OTEL_BSP_SCHEDULE_DELAY", "600000"),
         ],
     );
@@ -187,8 +187,8 @@ fn a_reconcile_is_a_span_with_those_of_its_requests_in_it_and_none_is_lost_at_th
 }
 
 #[test]
-fn a_collector_that_is_not_there_is_told_once_and_holds_nothing_up() {
-    // A port that was free a moment ago.
+fn an_unavailable_collector_is_logged_once_and_delays_nothing() {
+    // A port on which nothing listens.
     let address = std::net::TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
@@ -202,14 +202,14 @@ fn a_collector_that_is_not_there_is_told_once_and_holds_nothing_up() {
         ],
     );
     eventually("the warning", || {
-        match dev.log().contains("cannot send traces") {
+        match dev.log().contains("sending traces") {
             true => Ok(()),
             false => Err(dev.log()),
         }
     });
     let log = dev.log();
     assert!(
-        log.contains(&format!("cannot send traces to http://{address}")),
+        log.contains(&format!("sending traces to http://{address}")),
         "{log}"
     );
     assert!(!log.contains("hunter2"), "{log}");

@@ -1,78 +1,130 @@
 use std::{fmt, sync::Arc};
 
+use super::Entry;
 use crate::resource::{Object, ObjectKey, Undecodable};
 
-/// A change that a cache has taken in.
+/// A change that a cache has applied.
 ///
-/// The store is written before a listener sees the event, so it is never older than the event.
-/// Per object a listener sees states in the server's order; during an outage some may be left out,
-/// but never the last one. A version that was seen already is not reported again, unless by a
-/// [resync](Self::Resync) to who asked for it.
+/// The store is written before a listener receives the event, so the store is never older than the event. A listener
+/// receives the states of an object in the server's order. Some states may be missing after an outage, but never the
+/// last one. A version that was delivered is not delivered again, except by a [resync](Self::Resync) to a listener
+/// that requested it.
+///
+/// An event has handles of objects. [`Entry::object`] returns the object, and key, UID, resource version, labels and
+/// owners need no decoding. A version that does not decode (R8) is delivered like any other: its handle's
+/// [`object`](Entry::object) returns an error, and [`last_object`](Entry::last_object) the last version that decoded.
+///
+/// ```
+/// use pilothouse::{cache::Event, k8s::api::core::v1::ConfigMap, resource::Object};
+///
+/// fn print(event: &Event<ConfigMap>) {
+///     match (event, event.entry().object()) {
+///         (Event::Deleted { .. }, _) => println!("{} is gone", event.key()),
+///         (_, Ok(map)) => println!("{} has {:?}", map.name(), map.data),
+///         (_, Err(error)) => println!("{error}"),
+///     }
+/// }
+/// ```
 pub enum Event<K> {
     /// The object is new to the cache.
     Added {
         /// The object.
-        object: Arc<K>,
-        /// It belongs to the first list, or to the snapshot that a late listener starts with.
+        object: Entry<K>,
+        /// The object belongs to the first list, or to the snapshot that a late listener starts with.
         initial: bool,
     },
-    /// The object has changed.
+    /// The object changed.
     Updated {
-        /// The version before.
-        old: Arc<K>,
-        /// The version now.
-        new: Arc<K>,
+        /// The previous version.
+        old: Entry<K>,
+        /// The present version.
+        new: Entry<K>,
     },
-    /// The object was deleted and another of the same name created, which went by unseen.
+    /// The object was deleted, and another one with the same name was created; the cache did not see the deletion.
     ///
-    /// client-go reports this as an update, and its users are to compare UIDs.
+    /// client-go reports an update, and its users must compare UIDs.
     Recreated {
-        /// The last known version of the object that is gone.
-        old: Arc<K>,
-        /// The object that bears the name now.
-        new: Arc<K>,
+        /// The last known version of the deleted object.
+        old: Entry<K>,
+        /// The object that has the name now.
+        new: Entry<K>,
     },
-    /// The object is gone.
+    /// The object was deleted.
     Deleted {
         /// Its last version.
-        object: Arc<K>,
-        /// Whether `object` is the state it was deleted in. If not, the deletion went by unseen
-        /// (or could not be decoded) and `object` is the last version the cache had.
+        object: Entry<K>,
+        /// Whether `object` is the state in which the object was deleted. If not, the cache did not see the deletion
+        /// (or could not decode it), and `object` is the last version that the cache had.
         final_state_known: bool,
     },
-    /// The server has a version that does not decode. It is not a deletion.
-    Undecodable {
-        /// What could be read.
-        object: Arc<Undecodable>,
-        /// The last version that did decode, if there was one.
-        last: Option<Arc<K>>,
-    },
-    /// An object is gone of which no version ever did decode.
-    UndecodableDeleted {
-        /// What could be read.
-        object: Arc<Undecodable>,
-    },
-    /// Nothing happened: the object is told again to a listener that
-    /// [asked for it](super::ListenerOptions::resync). Of those that do not decode nothing is told.
+    /// The object did not change: it is delivered again to a listener that [requested
+    /// it](super::ListenerOptions::resync). An object that does not decode is not delivered again.
     ///
-    /// client-go reports this as an update from a version to itself.
+    /// client-go reports an update from a version to itself.
     Resync {
         /// The object.
-        object: Arc<K>,
+        object: Entry<K>,
     },
 }
 
+/// The origin of an event.
+///
+/// A list does not tell when a change happened, and it may bring many changes at once: after an outage, or when the
+/// server no longer has the version that the watch would continue from. A change that the watch brings has just happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EventOrigin {
+    /// The cache had the object before the listener was added.
+    Existing,
+    /// A list of the collection, or a [resync](Event::Resync). Changes that happen while a list is read count as part
+    /// of the list.
+    List,
+    /// The watch.
+    Watch,
+}
+
 impl<K: Object> Event<K> {
+    /// The event of `new`, if the cache had `old` for its key.
+    pub(in crate::cache) fn of_change(old: Option<Entry<K>>, new: Entry<K>, initial: bool) -> Self {
+        match old {
+            None => Self::Added {
+                object: new,
+                initial,
+            },
+            Some(old) if old.is_replaced_by(new.known_uid()) => Self::Recreated { old, new },
+            Some(old) => Self::Updated { old, new },
+        }
+    }
+
+    /// The event of an object whose deletion the cache did not see. The cache had `object`.
+    pub(in crate::cache) fn of_unseen_deletion(object: Entry<K>) -> Self {
+        Self::Deleted {
+            object,
+            final_state_known: false,
+        }
+    }
+
     /// Namespace and name of the object.
     pub fn key(&self) -> ObjectKey {
+        self.entry().key()
+    }
+
+    /// What could be read of the present version, if the server has one and it does not decode.
+    pub(crate) fn undecodable(&self) -> Option<&Arc<Undecodable>> {
+        match self {
+            Self::Deleted { .. } => None,
+            _ => self.entry().undecodable(),
+        }
+    }
+}
+
+impl<K> Event<K> {
+    /// The object as it is after the change; for a deletion its last version.
+    pub fn entry(&self) -> &Entry<K> {
         match self {
             Self::Added { object, .. } | Self::Deleted { object, .. } | Self::Resync { object } => {
-                object.key()
+                object
             }
-            Self::Updated { new, .. } | Self::Recreated { new, .. } => new.key(),
-            Self::Undecodable { object, .. } | Self::UndecodableDeleted { object } => {
-                object.key.clone()
-            }
+            Self::Updated { new, .. } | Self::Recreated { new, .. } => new,
         }
     }
 }
@@ -99,13 +151,6 @@ impl<K> Clone for Event<K> {
                 object: object.clone(),
                 final_state_known: *final_state_known,
             },
-            Self::Undecodable { object, last } => Self::Undecodable {
-                object: object.clone(),
-                last: last.clone(),
-            },
-            Self::UndecodableDeleted { object } => Self::UndecodableDeleted {
-                object: object.clone(),
-            },
             Self::Resync { object } => Self::Resync {
                 object: object.clone(),
             },
@@ -113,21 +158,23 @@ impl<K> Clone for Event<K> {
     }
 }
 
-/// Kind of change, key and resource version: objects may hold secrets.
+/// Shows the kind of change, the key and the resource version only, and whether the version does not decode: objects
+/// may hold secrets.
 impl<K: Object> fmt::Debug for Event<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (name, version) = match self {
-            Self::Added { object, .. } => ("Added", object.resource_version()),
-            Self::Updated { new, .. } => ("Updated", new.resource_version()),
-            Self::Recreated { new, .. } => ("Recreated", new.resource_version()),
-            Self::Deleted { object, .. } => ("Deleted", object.resource_version()),
-            Self::Resync { object } => ("Resync", object.resource_version()),
-            Self::Undecodable { object, .. } => ("Undecodable", object.resource_version.as_deref()),
-            Self::UndecodableDeleted { object } => {
-                ("UndecodableDeleted", object.resource_version.as_deref())
-            }
+        let name = match self {
+            Self::Added { .. } => "Added",
+            Self::Updated { .. } => "Updated",
+            Self::Recreated { .. } => "Recreated",
+            Self::Deleted { .. } => "Deleted",
+            Self::Resync { .. } => "Resync",
         };
-        let version = version.unwrap_or("?");
-        write!(f, "{name}({} at {version})", self.key())
+        let entry = self.entry();
+        let version = entry.resource_version().unwrap_or("?");
+        let undecodable = match entry.undecodable() {
+            Some(_) => ", undecodable",
+            None => "",
+        };
+        write!(f, "{name}({} at {version}{undecodable})", entry.key())
     }
 }

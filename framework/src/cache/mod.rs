@@ -1,4 +1,5 @@
-//! Informers: caches of what the API server has, kept up to date by watching it.
+//! Informers: caches of the objects that the API server has, kept up to date by watching it. Follows client-go's
+//! `tools/cache`.
 //!
 //! ```text
 //! ListerWatcher → Reflector → DeltaQueue (DeltaFifo) → Store → listeners
@@ -6,65 +7,61 @@
 //!                                                     Listers
 //! ```
 //!
-//! * A [`ListerWatcher`] is where the objects come from: an [`Api`](crate::client::Api), or
-//!   something of a test.
-//! * The [`Reflector`] lists and watches it, and survives whatever goes wrong on the way. A list is
-//!   streamed where the server can do it and read in pages where not; each kind of failure has its
-//!   own pauses; lists stand in line for a [`ListBudget`].
-//! * The [`DeltaFifo`] keeps the steps in order and holds the reflector back when they are not
-//!   taken out fast enough; the [`DeltaQueue`] waits at it.
-//! * The [`Store`] holds each object once, with an index by namespace, one by owner, and each
-//!   [`Index`] that was added. Any number of [`Lister`]s read it, and never wait.
-//! * A [`SharedInformer`] is all of this in one task, with listeners that are told each [`Event`];
-//!   [`Informers`] hands them out and owns the tasks. An informer of several namespaces has a
-//!   reflector and a queue for each, and one store.
+//! * A [`ListerWatcher`] is the source of the objects: an [`Api`](crate::client::Api), or a source of the user.
+//! * The [`Reflector`] lists and watches the source and recovers from every failure. It streams lists if the server
+//!   can, and reads them in pages otherwise. Each kind of failure has its own backoff. A [`ListBudget`] limits how
+//!   many lists run at the same time.
+//! * The [`DeltaFifo`] keeps the changes in order, and makes the reflector wait while it is full. The [`DeltaQueue`]
+//!   is what the tasks wait on.
+//! * The [`Store`] holds each object once, with an index by namespace, an index by owner, and each [`Index`] that the
+//!   user added. Any number of [`Lister`]s read it, and they never wait.
+//! * A [`SharedInformer`] is all of this in one task, with listeners that receive each [`Event`]. [`Informers`] hands
+//!   out informers and owns their tasks. An informer of several namespaces has a reflector and a queue for each of
+//!   them, and one store.
 //!
-//! # What is kept
-//! Informers differ by kind, by [`InformerScope`] and by the Rust type that objects are read as;
-//! who asks for the same gets the same.
+//! # What a cache holds
+//! Informers differ by kind, by [`InformerScope`] and by the Rust type that the objects are read as. Callers that ask
+//! for the same three get the same informer.
 //!
-//! * **Which objects**: label and field selectors, and [`Namespaces`]: all,
-//!   [some](InformerScope::namespaces), or a [`NamespaceSet`] that caches
-//!   [follow](InformerScope::following) while it changes.
-//! * **What of them**: whole objects, typed or [dynamic](Informers::dynamic); a view, which is a
-//!   struct with the fields that are wanted, `#[resource(view_of = Pod)]`; or
-//!   [metadata](Informers::metadata) alone, of which the server sends nothing else. A
-//!   [transform](InformersBuilder::transform) shapes each object before it is stored.
-//! * **In which form**: in an `Arc`, as they were decoded, or as a
-//!   [`Packing`](InformersBuilder::packing) says.
+//! * **Which objects**: label and field selectors, and [`Namespaces`]: all namespaces,
+//!   [some](InformerScope::namespaces), or a [`NamespaceSet`], which caches [follow](InformerScope::following) while
+//!   it changes.
+//! * **Which part of them**: whole objects, typed or [dynamic](Informers::dynamic); a view, which is a struct with
+//!   only some fields, `#[resource(view_of = Pod)]`; or only the [metadata](Informers::metadata), in which case the
+//!   server sends nothing else. A [transform](InformersBuilder::transform) changes each object before it is stored.
+//! * **In which form**: decoded, in an `Arc`, or as a [`Packing`](InformersBuilder::packing) stores them.
 //!
-//! # How it is read
-//! * A [`Lister`] gives the present state: by name, namespace, owner, label
-//!   [selector](Lister::select), or [index](Lister::by). An [`Index`] is asked with the
-//!   [`IndexHandle`] that [`SharedInformer::add_index`] gave; its type is that of the values, and
-//!   an index that was not added cannot be named. What must fit together is read from one
-//!   [`Snapshot`].
-//! * A [listener](SharedInformer::add_listener) is a function that the informer calls, and waits
-//!   for.
-//! * Who takes its time has an [`EventStream`], which the informer never waits for: it holds at
-//!   most one event per object.
-//! * Any number may wait for a [`Readiness`]: of an informer, of a listener or stream, or of
-//!   several [together](Readiness::all).
+//! # How to read a cache
+//! * A [`Lister`] reads the present state: by name, namespace, owner, label [selector](Lister::select), or
+//!   [index](Lister::by). To query an [`Index`], the caller needs the [`IndexHandle`] that
+//!   [`SharedInformer::add_index`] returned. The handle has the type of the values, so that a program cannot query an
+//!   index that it did not add. Values that must be consistent with each other are read from one [`Snapshot`].
+//! * A [listener](SharedInformer::add_listener) is a function that the informer calls. The informer waits until it
+//!   returns.
+//! * A slow consumer reads an [`EventStream`]. The informer never waits for the stream, which holds at most one event
+//!   for each object.
+//! * Any number of tasks can wait for the [`Readiness`] of an informer, of a listener or stream, or of several
+//!   [together](Readiness::all).
 //!
-//! # What it guarantees
-//! * The store is written before a listener hears of a change, and a listener hears of the states
-//!   of an object in the server's order.
-//! * Nothing is missed: after a broken watch, a 410, a list or a restart of the server each
-//!   object's last state is delivered, deletions that happened meanwhile included. During a list
-//!   changes are delivered as they come, deletions after its end; an object that was deleted and
-//!   created anew meanwhile is delivered as [`Event::Recreated`].
-//! * An object whose resource version did not change keeps its `Arc`, and nobody hears of it. After the server's versions
-//!   went backwards, as after a restore from a backup, the next list replaces all objects.
-//! * One object that does not decode, or whose transform fails, spoils only itself: it keeps its
-//!   place, reading it is an error, and [`SharedInformer::undecodable`] lists it with the reason.
-//! * A panic of a listener is counted and ends only that call; one that is slow is named.
-//! * A kind that is forbidden or not served holds back only itself, and
-//!   [`InformerStatus::last_error`] says what would mend it: the rule that is missing, for whom and
-//!   where, or what is to be installed. Where only the watch is forbidden, lists keep the cache
-//!   fresh.
-//! * What ends can be awaited: a listener ([`Subscription::remove`]), an informer
-//!   ([`Informers::remove`], or its last [claim](Informers::claim)), or all of them, for a bounded time ([`Informers::shutdown_within`]).
-//!   What holds a shutdown up is named.
+//! # What a cache guarantees
+//! * The store is written before a listener receives the change. A listener receives the states of an object in the
+//!   server's order.
+//! * The last state of each object is never missed. After a broken watch, a 410, a list or a restart of the server,
+//!   each object's last state is delivered, and so are the deletions that happened meanwhile. During a list, changes
+//!   are delivered as they arrive and deletions after the end of the list. An object that was deleted and created
+//!   again meanwhile is delivered as [`Event::Recreated`].
+//! * An object whose resource version did not change keeps its `Arc`, and listeners receive nothing. After the
+//!   server's resource versions went backwards, for example after a restore from a backup, the next list replaces all
+//!   objects.
+//! * An object that does not decode, or whose transform fails, affects no other object. It keeps its place, reading
+//!   it returns an error, and [`SharedInformer::undecodable`] lists it with the reason.
+//! * A panic of a listener is counted and ends only that call. A slow listener is logged by name.
+//! * A kind that is forbidden or not served affects no other kind. [`InformerStatus::last_error`] says what to do:
+//!   which RBAC rule is missing for which user in which namespace, or what to install. If only the watch is
+//!   forbidden, lists keep the cache fresh.
+//! * Each end can be awaited: of a listener ([`Subscription::remove`]), of an informer ([`Informers::remove`], or its
+//!   last [guard](Informers::acquire)), or of all informers, for a bounded time ([`Informers::shutdown_within`]). The
+//!   listener that delays a shutdown is logged by name.
 //!
 //! ```no_run
 //! use pilothouse::cache::{Event, InformerScope, Informers};
@@ -88,127 +85,85 @@
 //! # Ok(()) }
 //! ```
 //!
-//! # What it does not
-//! Intermediate states may be left out while the watch is interrupted, and a cache is always a little
-//! behind the server. Nothing is told again without a change, unless to a listener that asks for a
+//! # What a cache does not guarantee
+//! Intermediate states may be missing after the watch was interrupted, and a cache is always a little behind the
+//! server. An unchanged object is delivered again only to a listener that requests a
 //! [resync](ListenerOptions::resync).
 //!
-//! # Against client-go, on purpose
-//! * a [stream](EventStream) merges what was not taken yet, where client-go's buffer grows without
-//!   bound;
-//! * an object that was deleted and created anew unseen is [`Event::Recreated`], no update;
-//! * pauses start over after success that held, not every two minutes, and each kind of failure has
-//!   its own ([`Reflector`]);
-//! * a watch that fell silent is replaced; client-go waits for its connection to fail
-//!   ([`Reflector`]);
-//! * a streamed list whose end is not marked is given up for pages; client-go waits for ever
-//!   ([`Reflector`]);
-//! * an object that does not decode spoils only itself ([`Event::Undecodable`]); client-go lists the
-//!   kind anew, again and again;
-//! * managed fields are left out while decoding, unless they are
-//!   [asked for](crate::client::Api::with_managed_fields);
-//! * the [client](crate::client) does not limit its own rate unless told to;
-//! * a panic of a listener ends only that call ([`SharedInformer::add_listener`]); client-go ends the
-//!   process;
-//! * the removal of a listener ([`Subscription::remove`]) and the end of all
-//!   ([`Informers::shutdown`]) can be awaited;
-//! * deletions come last in a list, and a broken stream goes on where it was;
-//! * a [resync](Event::Resync) is an event of its own, told object by object over its whole period;
-//!   client-go tells updates without a change, all at once.
+//! # Deliberate differences from client-go
+//! * A [stream](EventStream) merges the events that wait; client-go's buffer grows without bound.
+//! * An object that was deleted and created again unseen is [`Event::Recreated`] and not an update.
+//! * A backoff starts over after requests have worked for a while, and each kind of failure has its own
+//!   ([`Reflector`]). client-go starts over every two minutes.
+//! * A silent watch is replaced ([`Reflector`]); client-go waits until its connection fails.
+//! * If the server does not mark the end of a streamed list, the list is read in pages ([`Reflector`]); client-go
+//!   waits forever.
+//! * An object that does not decode affects no other object ([`Entry::object`]); client-go lists the kind again and
+//!   again.
+//! * Managed fields are skipped while decoding, unless the user [requests
+//!   them](crate::client::Api::with_managed_fields).
+//! * The [client](crate::client) does not limit its own rate by default.
+//! * A panic of a listener ends only that call ([`SharedInformer::add_listener`]); client-go ends the process.
+//! * The removal of a listener ([`Subscription::remove`]) and the end of all informers ([`Informers::shutdown`]) can
+//!   be awaited.
+//! * In a list, deletions come last, and a broken stream continues where it was.
+//! * A [resync](Event::Resync) is an event of its own, and the objects come one by one over the whole period;
+//!   client-go sends updates without a change, all at once.
+//!
+//! # Map for contributors
+//! Each submodule uses only those above it in this table (`tests/tests/layers.rs` checks it).
+//!
+//! | module | what it contains |
+//! | --- | --- |
+//! | `sync`, `resource_version` | the locks that the loom models replace, the comparison of resource versions |
+//! | `scope` | [`InformerScope`] and [`Namespaces`]: which objects a cache holds |
+//! | `entry` | [`Entry`] and [`Packing`]: what a store holds for one key, and what events hand out |
+//! | `index` | [`Index`] and [`IndexHandle`] |
+//! | `store` | [`Store`], [`Snapshot`] and [`Lister`] |
+//! | `event` | [`Event`]: what listeners receive |
+//! | `fifo` | [`Delta`], [`DeltaFifo`] and [`DeltaQueue`]: what lies between a reflector and its store |
+//! | `readiness` | [`Readiness`]: waiting until caches are ready |
+//! | `status` | [`InformerStatus`], logs and metrics |
+//! | `reflector` | [`Reflector`], [`ListerWatcher`] and [`ListBudget`] |
+//! | `listener` | listeners, [`EventStream`] and [`Subscription`] |
+//! | `informer` | [`SharedInformer`] and its task |
+//! | `informers` | [`Informers`]: one informer for each kind, scope and type |
 
-mod api;
-mod backoff;
-mod budget;
-mod coalesced;
-mod delta;
 mod entry;
 mod event;
-mod event_stream;
 mod fifo;
-mod follower;
-mod incoming;
 mod index;
 mod informer;
-mod informer_claim;
 mod informers;
-mod informers_builder;
-mod kind_options;
 mod listener;
-mod listener_options;
-mod listeners;
-mod lister;
-mod lister_watcher;
-mod listing;
-mod namespaces;
-mod open_watch;
-mod origin;
-mod owners;
-mod packed;
-mod packing;
-mod parts;
-mod position;
-mod processor;
-mod progress;
-mod published;
-mod queue;
-mod random;
 mod readiness;
 mod reflector;
-mod remedy;
-mod reopening;
-mod resync;
+mod resource_version;
 mod scope;
-mod sizes;
-mod snapshot;
 mod status;
 mod store;
-mod stream_list;
-mod subscription;
 mod sync;
-mod transform;
 
 #[cfg(test)]
 mod fake;
 #[cfg(test)]
-mod fake_errors;
-#[cfg(test)]
-mod fifo_test;
-#[cfg(test)]
-mod queue_test;
-#[cfg(test)]
 mod readiness_test;
-#[cfg(test)]
-mod store_test;
 #[cfg(test)]
 mod tests;
 
-pub use budget::ListBudget;
-pub use delta::Delta;
-pub use entry::Entry;
-use entry::NO_LABELS;
+pub use entry::{Entry, Packed, Packing};
 pub use event::Event;
-pub use event_stream::EventStream;
-pub use fifo::{Batch, DeltaFifo};
-pub(crate) use follower::{Follow, Reached};
+pub(crate) use event::EventOrigin;
+pub use fifo::{Batch, Delta, DeltaFifo, DeltaQueue};
 pub use index::{Index, IndexHandle};
 pub use informer::SharedInformer;
-pub use informer_claim::InformerClaim;
-pub use informers::Informers;
-pub use informers_builder::InformersBuilder;
-pub use listener_options::ListenerOptions;
-pub use lister::Lister;
-pub use lister_watcher::ListerWatcher;
-pub use listing::Listing;
-pub use namespaces::{NamespaceSet, Namespaces};
-pub(crate) use origin::Origin;
-pub use packed::Packed;
-pub use packing::Packing;
-pub use queue::DeltaQueue;
+pub use informers::{InformerGuard, Informers, InformersBuilder};
+pub(crate) use listener::{BatchInfo, CacheObserver};
+pub use listener::{EventStream, ListenerOptions, Subscription};
 pub use readiness::Readiness;
-pub use reflector::Reflector;
+pub use reflector::{ListBudget, ListerWatcher, Reflector};
 pub(crate) use scope::Field;
-pub use scope::InformerScope;
-pub use snapshot::Snapshot;
-pub use status::{InformerMode, InformerStatus, PartStatus};
-pub use store::Store;
-pub use subscription::Subscription;
+pub use scope::{InformerScope, NamespaceSet, Namespaces};
+pub use status::{InformerMode, InformerStatus, NamespaceStatus};
+pub(crate) use status::{ReportLimit, error_hint, joined};
+pub use store::{Lister, Listing, Snapshot, Store};

@@ -7,43 +7,42 @@ use futures_util::{
 
 use super::sync::watch;
 
-/// Something that becomes ready once, and stays so: an informer, a listener, or
-/// [all of several](Self::all).
+/// Something that becomes ready once and stays ready: an informer, a listener, or [several of them](Self::all).
 ///
-/// Any number may wait for it, at any time, and each of them is woken. Cloning is cheap.
+/// Any number of tasks can wait for it at any time, and each of them is woken. Cloning is cheap.
 #[derive(Clone)]
 pub struct Readiness {
-    parts: Arc<[Part]>,
+    components: Arc<[Component]>,
 }
 
 #[derive(Clone)]
-struct Part {
+struct Component {
     name: Arc<str>,
-    state: watch::Receiver<Ready>,
+    state: watch::Receiver<ReadyState>,
 }
 
-/// How far one part is. A sender that is dropped says that it will not become ready any more.
+/// How far one component is. Dropping the sender means that the component will not become ready any more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Ready {
+pub(super) enum ReadyState {
     #[default]
-    NotYet,
-    Yes,
+    Pending,
+    Ready,
     Never,
 }
 
 impl Readiness {
-    pub(super) fn of(name: impl Into<Arc<str>>, state: watch::Receiver<Ready>) -> Self {
+    pub(super) fn of(name: impl Into<Arc<str>>, state: watch::Receiver<ReadyState>) -> Self {
         let name = name.into();
         Self {
-            parts: Arc::new([Part { name, state }]),
+            components: Arc::new([Component { name, state }]),
         }
     }
 
-    /// Ready when all of them are; of nothing: ready.
+    /// Ready when all of `several` are ready; ready at once if there are none.
     pub fn all(several: impl IntoIterator<Item = Self>) -> Self {
-        let parts = several.into_iter().flat_map(|one| one.parts.to_vec());
+        let components = several.into_iter().flat_map(|one| one.components.to_vec());
         Self {
-            parts: parts.collect(),
+            components: components.collect(),
         }
     }
 
@@ -52,28 +51,31 @@ impl Readiness {
         self.waiting_for().next().is_none()
     }
 
-    /// What is still to come: the kinds of informers, and the names of listeners.
+    /// What is not ready yet: the kinds of informers and the names of listeners.
     pub fn waiting_for(&self) -> impl Iterator<Item = &str> {
-        let not_ready = |part: &&Part| *part.state.borrow() != Ready::Yes;
-        self.parts.iter().filter(not_ready).map(|part| &*part.name)
+        let not_ready = |component: &&Component| *component.state.borrow() != ReadyState::Ready;
+        self.components
+            .iter()
+            .filter(not_ready)
+            .map(|component| &*component.name)
     }
 
-    /// Waits until it is ready; `false` as soon as it is sure that it never will be, since an informer
-    /// stopped or a listener was removed.
+    /// Waits until it is ready. Returns `false` as soon as one component can no longer become ready: its informer
+    /// stopped, or its listener was removed.
     pub async fn wait(&self) -> bool {
         self.waited().await
     }
 
-    /// Boxed, so that it is built in this crate and not in each program.
+    /// Boxed, so that it is compiled once in this crate and not in each program.
     fn waited(&self) -> BoxFuture<'_, bool> {
-        let parts = self.parts.iter().map(|part| async move {
-            let mut state = part.state.clone();
-            match state.wait_for(|ready| *ready != Ready::NotYet).await {
-                Ok(ready) if *ready == Ready::Yes => Ok(()),
+        let components = self.components.iter().map(|component| async move {
+            let mut state = component.state.clone();
+            match state.wait_for(|ready| *ready != ReadyState::Pending).await {
+                Ok(ready) if *ready == ReadyState::Ready => Ok(()),
                 _ => Err(()),
             }
         });
-        Box::pin(try_join_all(parts).map(|ready| ready.is_ok()))
+        Box::pin(try_join_all(components).map(|ready| ready.is_ok()))
     }
 }
 

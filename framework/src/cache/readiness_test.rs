@@ -5,17 +5,17 @@ use std::{
 
 use tokio::sync::watch;
 
-use super::readiness::{Readiness, Ready};
+use super::readiness::{Readiness, ReadyState};
 use crate::client::woken::Woken;
 
-fn part(name: &str) -> (watch::Sender<Ready>, Readiness) {
-    let sender = watch::Sender::new(Ready::NotYet);
+fn part(name: &str) -> (watch::Sender<ReadyState>, Readiness) {
+    let sender = watch::Sender::new(ReadyState::Pending);
     let readiness = Readiness::of(name, sender.subscribe());
     (sender, readiness)
 }
 
 #[test]
-fn each_of_many_who_wait_is_woken_by_its_own_waker() {
+fn each_of_many_waiting_tasks_is_woken_by_its_own_waker() {
     let ((first, one), (second, other)) = (part("one"), part("other"));
     let all = Readiness::all([one, other]);
     let mut waiting: Vec<_> = (0..20)
@@ -30,30 +30,30 @@ fn each_of_many_who_wait_is_woken_by_its_own_waker() {
         done.filter(|done| *done).count()
     };
     assert_eq!(poll(), 0);
-    first.send_replace(Ready::Yes);
+    first.send_replace(ReadyState::Ready);
     assert_eq!(poll(), 0);
-    second.send_replace(Ready::Yes);
+    second.send_replace(ReadyState::Ready);
     assert_eq!(poll(), 20);
     for (_, count) in &waiting {
-        assert!(count.take() >= 2, "one per part");
+        assert!(count.take() >= 2, "once for each component");
     }
 }
 
 #[tokio::test]
-async fn it_is_known_at_once_that_a_part_will_not_come() {
+async fn a_wait_ends_at_once_when_a_component_cannot_become_ready() {
     let ((_first, one), (second, other)) = (part("one"), part("other"));
     let all = Readiness::all([one, other.clone()]);
     assert_eq!(all.waiting_for().collect::<Vec<_>>(), ["one", "other"]);
-    second.send_replace(Ready::Never);
+    second.send_replace(ReadyState::Never);
     assert!(!all.wait().await);
     drop(second);
     assert!(!all.wait().await && !other.wait().await);
 }
 
 #[tokio::test]
-async fn what_was_ready_stays_so_after_its_end() {
+async fn a_ready_component_stays_ready_after_its_sender_is_dropped() {
     let (sender, readiness) = part("one");
-    sender.send_replace(Ready::Yes);
+    sender.send_replace(ReadyState::Ready);
     drop(sender);
     assert!(readiness.wait().await && readiness.is_ready());
     assert!(Readiness::all([]).wait().await);

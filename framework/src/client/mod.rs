@@ -1,14 +1,14 @@
 //! Everything between a program and its API server.
 //!
-//! * [`Config`] says where the server is, whom to trust and who the client is. It is loaded as
-//!   kubectl loads it, or written by hand.
-//! * [`Client`] sends requests: over HTTP/2 or HTTP/1.1, with TLS by rustls, through a stack of
-//!   tower layers, on a pool of connections in which watches and requests never meet.
-//! * [`Api`] is the objects of one kind, with the verbs of the API: typed for kinds known at compile
-//!   time, with [`DynamicObject`](crate::resource::DynamicObject) for the others.
-//! * [`pods`] is what only Pods have: logs, processes, ports.
-//! * [`RestMapper`] maps names and manifests to kinds; [`discovery`] is everything that is served.
-//! * [`Error`] says in one line what was tried on what and why it failed.
+//! * [`Config`] says where the server is, which authorities to trust and which credentials to send. It is loaded as
+//!   kubectl loads it, or written in code.
+//! * [`Client`] sends requests over HTTP/2 or HTTP/1.1, with TLS by rustls. Each request passes a stack of tower layers
+//!   and a pool of connections. Watches and other requests never share a connection.
+//! * [`Api`] has the verbs for the objects of one kind. It is typed for kinds that are known at compile time, and uses
+//!   [`DynamicObject`](crate::resource::DynamicObject) for the others.
+//! * [`pods`] has what only Pods have: logs, processes, ports.
+//! * [`RestMapper`] maps names and manifests to kinds. [`discovery`] lists what the server serves.
+//! * [`Error`] says in one line what was tried, on which object, and what went wrong.
 //!
 //! # Where things are
 //! | of client-go, kubectl or kube-rs | here |
@@ -25,14 +25,15 @@
 //! | discovery, RESTMapper | [`discovery`], [`RestMapper`] |
 //! | clientcmd, `rest.Config` | [`Config`], [`KubeconfigOptions`] |
 //! | round trippers, transport wrappers | [`stack`], [`ClientBuilder::layer`] |
-//! | `errors.IsNotFound` and its kin | the predicates of [`Error`] |
-//! | serializers | [`ClientBuilder::encoding`]; manifests are read by a [`Scheme`](crate::resource::Scheme) |
+//! | `errors.IsNotFound` and the like | the predicates of [`Error`] |
+//! | serializers | [`ClientBuilder::encoding`]; a [`Scheme`](crate::resource::Scheme) reads manifests |
 //!
-//! # What it guarantees
-//! A write that may have been done is never sent again; names and namespaces
-//! cannot leave their place in the path; one object that does not fit its type spoils only itself;
-//! a kind that is not served never passes for an object that is missing; no token, key or object
-//! appears in an error, a log line or a `Debug` form.
+//! # Guarantees
+//! * The client never repeats a write that may have been applied.
+//! * A name or namespace cannot change the meaning of a path.
+//! * One object that does not fit its type spoils only itself.
+//! * An error says whether the kind is not served or the object does not exist.
+//! * No token, key or object appears in an error, a log line or a `Debug` form.
 //!
 //! ```no_run
 //! use pilothouse::client::{Api, Client, Config, Patch, PatchParams};
@@ -50,86 +51,103 @@
 //!     .await?;
 //! # Ok(()) }
 //! ```
+//!
+//! # Map for contributors
+//! Each folder uses only folders above it; a test checks this order.
+//!
+//! | folder | holds |
+//! | --- | --- |
+//! | `config/` | [`Config`], kubeconfig files, credentials, deadlines |
+//! | `error/` | [`Error`], [`ErrorKind`] and the causes |
+//! | `request/` | body, class, path and fence of a request |
+//! | `response/` | [`ObjectList`], [`WatchEvent`], [`Deleted`] |
+//! | `access/` | [`AccessGuard`]: refuses what the program did not declare |
+//! | `codec/` | JSON and CBOR, the frames of a watch, which encoding a server accepts |
+//! | `decode/` | from bytes to objects; one bad object spoils only itself |
+//! | `params/` | the options of each verb |
+//! | `wake/` | wakes a task for one part of its work |
+//! | `transport/` | dialing, proxies, TLS, the pool of connections |
+//! | `stack/` | the tower layers |
+//! | `retry/` | [`Backoff`], [`retry_on_conflict`], [`Reconnections`] |
+//! | `rest/` | [`Client`] and its builder; sends requests and reads answers |
+//! | `watch/` | [`WatchStream`] |
+//! | `api/` | [`Api`] and the verbs |
+//! | `discovery/` | what the server serves, [`RestMapper`] |
+//! | `pods/` | logs, exec, attach, port-forward |
+//!
+//! ## The walk of a request
+//! `api.patch("web", …)` passes these files, in order:
+//!
+//! 1. `api/write.rs` describes the request as a `Call` (`rest/call.rs`): verb, kind, namespace, name.
+//! 2. `params/patch_params.rs` and `request/url.rs` write path and query; `codec/` writes the body.
+//! 3. `rest/send.rs` builds the HTTP request and gives it to the stack. If the server refuses the encoding, it sends
+//!    JSON.
+//! 4. `stack/guarded.rs` asks the guards; then come the layers in the order of the table in [`stack`].
+//! 5. `transport/pool.rs` takes a connection of the request's class, or opens one: `dialer.rs`, `tcp.rs`, `proxy/`,
+//!    `tls.rs`.
+//! 6. `transport/checkout.rs` sends the request on that connection; `fenced_io.rs` is the last code before the socket.
+//! 7. The answer comes back through the layers. `rest/response.rs` reads it, and turns an error of the server into an
+//!    [`Error`].
+//! 8. `decode/object.rs` decodes the object. A watch goes to `watch/watch_stream.rs` instead, which decodes events as
+//!    they come.
 
-mod access_guard;
+mod access;
 mod api;
-mod blueprint;
-mod body;
-mod builder;
-mod call;
-mod chain;
-mod class;
-#[allow(clippy::module_inception)]
-mod client;
 mod codec;
 mod config;
 mod decode;
-mod deleted;
 pub mod discovery;
 mod error;
-mod kept;
-mod list;
-mod list_progress;
-mod not_declared;
-mod offload;
 mod params;
-mod part_waker;
-#[cfg(test)]
-mod part_waker_test;
 pub mod pods;
-mod raw;
-mod reconnections;
-mod renewed;
+mod request;
+mod response;
+mod rest;
+mod retry;
 pub mod stack;
-mod subresources;
-mod sync;
 #[cfg(test)]
 mod tests;
 mod transport;
-mod upgrade;
-mod url;
-mod verbs;
-mod watch_event;
-mod watch_stream;
-#[cfg(test)]
-pub(crate) mod woken;
+mod wake;
+mod watch;
 
-pub use access_guard::{AccessGrant, AccessGuard};
-pub use api::Api;
-pub use body::Body;
-pub use builder::ClientBuilder;
-pub use client::Client;
+pub use access::{AccessGrant, AccessGuard};
+pub use api::{Api, GetOrCreate, Restart};
+pub(crate) use api::{EncodedObject, ListProgress};
 pub use codec::Encoding;
 pub use config::{
     Config, ConfigError, Credentials, Deadline, Deadlines, ExecConfig, ExecPolicy, ExecVersion,
     Impersonation, InteractiveMode, KubeconfigOptions, Proxy,
 };
-pub use deleted::Deleted;
+#[cfg(test)]
+pub(crate) use decode::end_of_thread;
+pub(crate) use decode::{DecodeThread, Decoder};
 pub use discovery::{Discovery, MappingError, RestMapper, ServedKind, ServerVersion};
-pub use error::{BoxError, Error};
-pub(crate) use kept::Kept;
-pub use list::ObjectList;
-pub(crate) use list_progress::ListProgress;
-pub use not_declared::NotDeclared;
-pub(crate) use offload::drop_elsewhere;
+pub use error::{
+    BoxError, ConnectError, ConnectProblem, Error, ErrorKind, NotDeclared, ProxyProblem,
+};
+pub(crate) use error::{MissingRule, role_advice};
 pub use params::{
     DeleteParams, FieldValidation, GetParams, ListParams, Patch, PatchParams, PostParams,
-    Preconditions, Propagation, VersionMatch, WatchParams,
+    Propagation, VersionMatch, WatchParams,
 };
-pub(crate) use part_waker::PartWaker;
 #[cfg(feature = "streams")]
 pub use pods::{
     AttachParams, ExecParams, Exit, Finished, PortListener, PortStream, Process, ProcessInput,
     ProcessOutput,
 };
-pub use pods::{LogBytes, LogParams, LogSince, LogSource, Logs};
+pub use pods::{LogBytes, LogParams, LogSource, Logs};
+pub use request::Body;
+#[cfg(feature = "dev")]
+pub(crate) use request::RequestPath;
+pub use response::{Change, Deleted, ObjectList, WatchEvent};
+pub use rest::{Client, ClientBuilder, Upgraded};
 #[cfg(test)]
-pub(crate) use reconnections::Reachability;
-pub use reconnections::Reconnections;
+pub(crate) use retry::Reachability;
+pub use retry::{Backoff, Reconnections, retry_on_conflict};
 pub use stack::RequestService;
-pub use subresources::Restart;
-pub use transport::{ConnectError, ConnectProblem, Connector, Io, ProxyProblem};
-pub use upgrade::Upgraded;
-pub use verbs::{Backoff, GetOrCreate, retry_on_conflict};
-pub use watch_event::{Change, WatchEvent};
-pub use watch_stream::WatchStream;
+pub use transport::{Connector, Io};
+pub(crate) use wake::PartWaker;
+#[cfg(test)]
+pub(crate) use wake::woken;
+pub use watch::WatchStream;

@@ -2,9 +2,9 @@ use std::time::Duration;
 
 use crate::queue::Priority;
 
-/// What should become of a key after a reconcile that went well.
+/// When a key is reconciled again after a successful reconcile.
 ///
-/// Whatever it says, a change leads to another reconcile at once.
+/// With every action a change leads to another reconcile at once.
 ///
 /// ```
 /// use std::time::Duration;
@@ -16,13 +16,13 @@ use crate::queue::Priority;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Action {
-    pub(super) next: Next,
-    pub(super) priority: Option<Priority>,
+    pub(crate) next: Next,
+    pub(crate) priority: Option<Priority>,
 }
 
-/// When the next reconcile is.
+/// When the next reconcile begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next {
+pub(crate) enum Next {
     /// When something changes.
     Change,
     After(Duration),
@@ -30,28 +30,44 @@ pub(super) enum Next {
 }
 
 impl Action {
-    /// Nothing until something changes.
+    /// No reconcile before something changes.
     pub fn wait() -> Self {
         Self::new(Next::Change)
     }
 
-    /// Another reconcile after `delay`, or earlier if something changes. The latest reconcile's
-    /// wish counts: one that ends with [`wait`](Self::wait) takes an earlier wish back.
+    /// Another reconcile after `delay`, or earlier if something changes. Only the action of the last reconcile counts: a later
+    /// [`wait`](Self::wait) cancels the delay.
+    ///
+    /// A delay of zero is [`requeue`](Self::requeue): the next reconcile comes after a delay that grows each time. So a
+    /// computed delay that has become zero leads to no loop. In controller-runtime `RequeueAfter: 0` means no requeue: write
+    /// [`wait`](Self::wait) for that.
     pub fn requeue_after(delay: Duration) -> Self {
-        Self::new(Next::After(delay))
+        match delay.is_zero() {
+            true => Self::requeue(),
+            false => Self::new(Next::After(delay)),
+        }
     }
 
-    /// Another reconcile after a delay that grows each time, as after failures, but without
-    /// being one: for what is not done yet and says nothing when it is. The first reconcile
-    /// that ends otherwise and well resets the delay.
+    /// Another reconcile after a delay that grows each time, as after failures, but this is no failure. Use it to wait for
+    /// something that sends no event when it is done. The next successful reconcile with another action resets the delay.
     pub fn requeue() -> Self {
         Self::new(Next::Backoff)
     }
 
-    /// How soon the next reconcile that it asks for has its turn among others that are due. Unless
-    /// told it is as urgent as this one was, but never [high](Priority::High).
+    /// Sets the priority of the next reconcile among others that are due. The default is the priority of this reconcile, but
+    /// never [high](Priority::High).
     pub fn priority(mut self, priority: Priority) -> Self {
         self.priority = Some(priority);
+        self
+    }
+
+    /// The same action, with the next reconcile after `delay` at the latest.
+    pub(crate) fn within(mut self, delay: Duration) -> Self {
+        self.next = match self.next {
+            Next::Change => Next::After(delay),
+            Next::After(sooner) => Next::After(sooner.min(delay)),
+            Next::Backoff => Next::Backoff,
+        };
         self
     }
 

@@ -1,4 +1,4 @@
-//! Annotations by which people talk to a controller through the objects it reconciles.
+//! Annotations on reconciled objects, by which people control a controller.
 //!
 //! ```text
 //! kubectl annotate website/shop pilothouse.dev/paused=true
@@ -6,36 +6,32 @@
 //! kubectl annotate website/shop --overwrite pilothouse.dev/reconcile-now="$(date)"
 //! ```
 
-use crate::resource::Object;
+use crate::{controller::cause::Cause, resource::ObjectMeta};
 
-use super::causes::Cause;
-
-/// While an object bears it, with any value but `false`, nothing is done for the object: no
-/// `reconcile`, no cleanup when it is being deleted. A reconcile that runs is finished.
-/// When the annotation goes the object is reconciled at once, whatever the predicates say. If the
-/// object itself goes, `deleted` is called as ever.
+/// Pauses an object: while it has this annotation, with any value but `false`, it is neither reconciled nor cleaned up. A
+/// running reconcile is finished. When the annotation is removed the object is reconciled at once, and predicates do not
+/// count. If the object itself is deleted, `deleted` is called as usual.
 ///
-/// `pilothouse_controller_paused_objects` tells how many there are, and the log which.
+/// The metric `pilothouse_controller_paused_objects` shows how many objects are paused. The log shows which.
 pub const PAUSED: &str = "pilothouse.dev/paused";
 
-/// Whenever its value changes the object is reconciled at once: before others, without waiting for
-/// a backoff to pass, and whatever the predicates say. The value has no meaning; a time is a good
-/// one. Not while the object is [paused](PAUSED).
+/// Reconciles an object at once, whenever the value changes: before other objects, without waiting for a backoff, and
+/// predicates do not count. The value has no meaning; the current time is a good value. It has no effect while the object is
+/// [paused](PAUSED).
 pub const RECONCILE_NOW: &str = "pilothouse.dev/reconcile-now";
 
-/// Whether nothing is to be done for `object`.
-pub(super) fn is_paused(object: &impl Object) -> bool {
+/// Whether the object is paused.
+pub(crate) fn is_paused(object: &ObjectMeta) -> bool {
     value(object, PAUSED).is_some_and(|value| value != "false")
 }
 
-/// What the change from `old` to `new` asks of the controller, past predicates.
-pub(super) fn asked<K: Object>(old: &K, new: &K) -> Option<Cause> {
-    let annotations = |object: &K| object.metadata().annotations.is_some();
-    if !annotations(old) && !annotations(new) {
+/// The request of a person that the change from `old` to `new` shows. Predicates do not see such a change.
+pub(crate) fn requested(old: &ObjectMeta, new: &ObjectMeta) -> Option<Cause> {
+    if old.annotations.is_none() && new.annotations.is_none() {
         return None;
     }
     match (is_paused(old), is_paused(new)) {
-        (false, true) => return Some(Cause::Paused),
+        (false, true) => return Some(Cause::PausedObjects),
         (true, false) => return Some(Cause::Resumed),
         _ => {}
     }
@@ -43,7 +39,7 @@ pub(super) fn asked<K: Object>(old: &K, new: &K) -> Option<Cause> {
     (now.is_some() && now != value(old, RECONCILE_NOW)).then_some(Cause::ReconcileNow)
 }
 
-fn value<'a>(object: &'a impl Object, name: &str) -> Option<&'a str> {
-    let annotations = object.metadata().annotations.as_ref()?;
+fn value<'a>(object: &'a ObjectMeta, name: &str) -> Option<&'a str> {
+    let annotations = object.annotations.as_ref()?;
     annotations.get(name).map(String::as_str)
 }

@@ -5,39 +5,39 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     cache::{InformerScope, Informers},
     client::Client,
-    election::Turn,
+    election::LeadershipGate,
     events::Recorder,
     metrics::Metrics,
 };
 
-/// What a controller runs in; an operator gives the same to all its controllers.
+/// What a controller runs in. An operator gives the same environment to all its controllers.
 ///
 /// No reconcile starts, and so nothing is pruned or cleaned up, before each cache has reached a consistent list of the API
-/// server: one that was made after the [turn](Self::turn) came, or any if there is no turn. The client is asked for this.
+/// server: one that was made after the [leadership gate](Self::leadership_gate) opened, or any if there is no gate. The client is asked for this.
 #[derive(Clone, Debug)]
 pub struct Environment {
-    /// Where the caches come from. They have to be started by whoever made them.
+    /// The caches. The owner of the environment has to start them.
     pub informers: Informers,
-    /// For writes, and for what a reconciler reads past the cache.
+    /// Sends writes, and reads that do not use the cache.
     pub client: Client,
-    /// Where the numbers go.
+    /// The registry of the metrics.
     pub metrics: Metrics,
-    /// Where the events of reconcilers go. It has to be started, and stopped, by whoever made it.
+    /// Records the Events of reconcilers. The owner of the environment has to start and stop it.
     pub events: Recorder,
-    /// Field manager of all applies: the operator's name.
+    /// The field manager of all applies: the operator's name.
     pub field_manager: String,
-    /// Only objects of these namespaces, and cluster-scoped ones; empty means all namespaces.
+    /// The watched namespaces; empty means all. Cluster-scoped objects are always watched.
     pub namespaces: BTreeSet<String>,
-    /// No reconcile starts before this turn came, nor after it is over; caches fill meanwhile. `None`: it is
-    /// always this process's turn. What the client sends is another matter: see [`Turn::fence`].
-    pub turn: Option<Turn>,
+    /// No reconcile starts before this gate opens, nor after leadership is lost; caches fill meanwhile. `None`:
+    /// reconciles need no leadership. The gate does not hold back the client's requests: see [`LeadershipGate::fence`].
+    pub leadership_gate: Option<LeadershipGate>,
     /// Cancelled, it drops the reconciles that run where they wait. [`Controller::run`](super::Controller::run)
     /// still returns only when none runs any more.
     pub abort: CancellationToken,
 }
 
 impl Environment {
-    /// All namespaces, with a field manager, and a recorder of that name which is not started.
+    /// An environment for all namespaces, with a recorder that has the name of the field manager and is not started.
     pub fn new(
         informers: Informers,
         client: Client,
@@ -46,19 +46,19 @@ impl Environment {
     ) -> Self {
         let field_manager = field_manager.into();
         Self {
-            events: Recorder::with_metrics(&client, &field_manager, metrics.events()),
+            events: Recorder::with_metrics(&client, &field_manager, &metrics),
             informers,
             client,
             metrics,
             field_manager,
             namespaces: BTreeSet::new(),
-            turn: None,
+            leadership_gate: None,
             abort: CancellationToken::new(),
         }
     }
 
-    /// What is read of a kind.
-    pub(super) fn scope(&self) -> InformerScope {
+    /// The scope of the informers.
+    pub(crate) fn scope(&self) -> InformerScope {
         InformerScope::all().namespaces(&self.namespaces)
     }
 }

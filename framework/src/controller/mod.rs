@@ -1,50 +1,50 @@
-//! Controllers: from "something changed" to `reconcile`.
+//! Controllers: from a change of an object to `reconcile`.
 //!
-//! A [`Reconciler`] is what a user writes; its `wire` adds to a [`Controller`] which kinds it owns,
-//! watches and reads. From that come the watches, the mapping from events to keys, and the order of
-//! starting. A [`Context`] is what a reconcile works with: cached reads, `apply` and
-//! `apply_detached`, other writes, `update_status`.
+//! A [`Reconciler`] is the user's code. Its `wire` declares to a [`Controller`] which kinds it owns, watches and reads. From
+//! this follow the watches, the mapping from events to keys, and the order of the start. A [`Context`] is what a reconcile
+//! works with: cached reads, `apply` and other writes, `update_status`.
 //!
 //! ```text
 //! informers → listeners (predicates, mappings) ─┐
 //! channels, timers, streams ────────────────────┴→ WorkQueue → workers → reconcile → Context
 //! ```
 //!
-//! What leads to a reconcile: changes of the reconciled kind, of kinds it owns or watches, a
-//! [`Channel`] or [`Timer`] or any other stream, the wish of the last reconcile ([`Action`]), its
-//! failure ([`Failure`]), and people, by [`annotations`]. [`Sources`] come and go while it works.
-//! What nobody waits for (the first list, resyncs, intervals) or what may have happened long ago (all that a
-//! later list finds changed, created or gone) has a low priority, what people ask for a high one; see
-//! [`Priority`](crate::queue::Priority).
+//! A reconcile is caused by changes of the reconciled kind and of kinds that it owns or watches; by a [`Channel`], a
+//! [`Timer`] or any other stream; by the last reconcile ([`Action`]) or its failure ([`Failure`]); and by people
+//! ([`annotations`]). [`Sources`] can be added and removed while the controller runs. The first list, resyncs and intervals
+//! have a low priority, because no change or person waits for them. So have all changes of a later list, because they may be old. Requests
+//! of people have a high priority. See [`Priority`](crate::queue::Priority).
 //!
-//! What it guarantees, whatever fails or panics:
+//! Guarantees, whatever fails or panics:
 //!
-//! * Two calls for one key never overlap.
-//! * A change seen after a reconcile began leads to another one after it ended.
-//! * The object is taken from the cache when the call starts. If it is gone by then, `deleted` is
-//!   called, once, if the key had been reconciled.
-//! * No reconcile before every wired kind has synced. A kind that is forbidden or not served
-//!   holds back only the controllers that wire it; [`ControllerStatus`] says so.
-//! * No reconcile of an object before the caches have what the last one wrote through its [`Context`],
-//!   for at most 10 s; meanwhile it takes no worker.
-//! * A failure is retried after `min(5 ms · 2ⁿ⁻¹, 300 s)` times a factor from 1 to 1.1, and after 1 s instead of 5 ms where a
-//!   person has to change something (403, 422); a success resets n. What the API server asks for is a lower bound. The
-//!   retries of one controller share a token bucket: 10 per second after a burst of 100. See
-//!   [`Controller::rate_limiter`].
-//! * Equal failures are logged once: then come a count after 10 s, 1 min and every 10 min, and a line when no object fails so
-//!   any more. The level `debug` shows every one of them. [`ControllerStatus`] and `/readyz?verbose` tell how many objects
-//!   fail, and why.
+//! * Two calls for one key never overlap ([R1](crate#guarantees)).
+//! * A change that is seen after a reconcile began leads to another reconcile after it ended ([R2](crate#guarantees)).
+//! * The object is taken from the cache when the call starts. If it is gone by then, `deleted` is called, once, if the key
+//!   had been reconciled ([R3](crate#guarantees)).
+//! * No reconcile starts before every wired kind has synced. A kind that is forbidden or not served holds back only the
+//!   controllers that wire it; [`ControllerStatus`] shows it ([R4](crate#guarantees)).
+//! * No reconcile of an object starts before the caches have what the last one wrote through its [`Context`], for at most
+//!   10 s. Waiting takes no worker ([R5](crate#guarantees)).
+//! * A failure is retried after `min(5 ms · 2ⁿ⁻¹, 300 s)` times a factor from 1 to 1.1. The first delay is 1 s instead of
+//!   5 ms if a person has to change something (403, 422). A success resets n. The delay is never shorter than what the API
+//!   server asks for. The retries of one controller share a token bucket: 10 per second after a burst of 100. See
+//!   [`Controller::rate_limiter`] ([R9](crate#guarantees)).
+//! * Equal failures are logged once, then as a count after 10 s, after 1 min and every 10 min, then as a line when no object
+//!   fails in this way any more. The level `debug` shows each failure. [`ControllerStatus`] and `/readyz?verbose` show how
+//!   many objects fail, and why.
 //! * A failure is shown on its object, by an Event and by the condition `Ready`: see
 //!   [`Controller`](Controller#what-is-shown-on-the-objects).
-//! * A finalizer is on the object before its first reconcile, and goes after a successful
-//!   [`Cleanup`] and after the last detached child. No other finalizer is touched.
-//! * A reconcile applies no child that is as this process, or one before it, applied it: a restart with nothing changed
-//!   sends nothing. See [`Context::apply`].
-//! * A [`Context`] sends nothing that `wire` does not declare: the error names the line to add.
-//!   [`Controller::needs`] is all that was declared.
-//! * A panic of a reconcile, a predicate, a mapping or a source is counted and spoils only itself.
-//! * What is remembered of a key ends with its object. Sources of the user wait while more than 1024
-//!   keys wait for a worker.
+//! * A finalizer is on the object before its first reconcile. It is removed after a successful [`Cleanup`] and after the last
+//!   detached child is gone. Other finalizers are not touched.
+//! * A reconcile sends no apply for a child that is as this process, or one before it, applied it: a restart with nothing
+//!   changed sends nothing. See [`Context::apply`].
+//! * An object that exists and does not belong to the reconciled object is neither changed by an apply nor pruned nor
+//!   deleted by a cleanup. See [`Child::adopting`].
+//! * Nothing is pruned after a reconcile that read an object that does not decode ([R8](crate#guarantees)).
+//! * A [`Context`] sends no request that `wire` does not declare: the error names the line to add. [`Controller::needs`]
+//!   lists everything that was declared.
+//! * A panic of a reconcile, a predicate, a mapping or a source is counted and affects only its own key or source ([R10](crate#guarantees)).
+//! * The controller forgets an object that is gone. Sources of the user wait while 1024 keys or more wait for a worker ([R14](crate#guarantees)).
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -52,7 +52,7 @@
 //! use pilothouse::k8s::api::{apps::v1::Deployment, core::v1::ConfigMap};
 //! use pilothouse::resource::Object;
 //!
-//! /// Keeps a note beside every Deployment.
+//! /// Keeps a note for every Deployment.
 //! struct Notes;
 //!
 //! impl Reconciler for Notes {
@@ -70,85 +70,75 @@
 //!     }
 //! }
 //! ```
+//!
+//! # Map for contributors
+//! The page of `worker` shows the loop: start → take a key → invoke → finalizers → reconcile → outcome. The folders, lowest
+//! first; each uses only those before it:
+//!
+//! | folder or file | what it holds |
+//! | --- | --- |
+//! | `action.rs` | [`Action`]: what a successful reconcile asks for |
+//! | `error` | [`Error`] and [`Failure`]: why something failed, and when it is retried |
+//! | `cause.rs` | why a key is in the queue |
+//! | [`annotations`] | the annotations by which people control a controller |
+//! | `predicate` | [`Change`] and [`Predicate`]: which changes lead to a reconcile |
+//! | `owners` | from a child to its owner, by references or by the mark of a detached child |
+//! | `applied_fields` | how a new process knows that a child is as it was applied |
+//! | `wired.rs`, `environment.rs` | [`Wired`]: a declared kind; [`Environment`]: what a controller runs in |
+//! | `read_your_writes` | keeps a key back until the caches have what its last call wrote ([R5](crate#guarantees)) |
+//! | `state` | what a running controller remembers: queue, keys, caches, failures |
+//! | `status` | [`ControllerStatus`] and [`ControllerReport`]: how a controller is doing |
+//! | `sources` | [`Owned`], [`Watched`], [`Read`], [`Channel`], [`Timer`]: what adds keys to the queue |
+//! | `context` | [`Context`]: what the user's code works with |
+//! | `children` | detached and pruned children, which the controller itself deletes |
+//! | `finalizers` | adds the finalizers, and removes each after its cleanup |
+//! | `builder` | [`Controller`], [`Reconciler`], [`Cleanup`]: what the user declares and writes |
+//! | `worker` | the loop itself |
 
-mod access;
 mod action;
-mod adoption;
 pub mod annotations;
-mod applied;
-mod apply;
-mod apply_detached;
-mod call;
-mod cancellation;
-mod causes;
-mod change;
+mod applied_fields;
+mod builder;
+mod cause;
 mod children;
-mod cleanup;
 mod context;
-mod controller;
 mod environment;
 mod error;
-mod event;
-mod failure;
-mod failure_log;
 mod finalizers;
-mod fingerprints;
-mod generations;
-mod hub;
-mod key_states;
-mod last_status;
-mod late;
-mod missing_rule;
-#[cfg(feature = "dev")]
-mod offline;
-mod own_writes;
-mod owner_map;
-mod owner_mark;
-mod pace;
-mod paused;
+mod owners;
 mod predicate;
-mod publish;
 mod read_your_writes;
-mod readers;
-mod ready_condition;
-mod reconciler;
-mod report;
-mod restart;
-mod run;
-mod settle;
 mod sources;
-mod start;
+mod state;
 mod status;
-mod uncached;
-mod update_status;
-mod verbs;
-mod wanted;
 mod wired;
-mod write;
+mod worker;
 
 #[cfg(test)]
 mod tests;
 
-pub use access::AccessUse;
 pub use action::Action;
-pub use change::Change;
-pub use cleanup::Cleanup;
-pub use context::Context;
-pub use controller::Controller;
+pub use applied_fields::APPLIED_ANNOTATION;
+pub use builder::{AccessUse, Cleanup, Controller, Reconciler};
+pub use context::{Child, Context, Uncached};
 pub use environment::Environment;
-pub use error::Error;
-pub use failure::{Failure, Result};
-#[cfg(feature = "dev")]
-pub use offline::{Offline, Sent};
-pub use owner_mark::{OWNER_ANNOTATION, OWNER_UID_LABEL};
-pub use predicate::Predicate;
-pub use reconciler::Reconciler;
-pub use report::{ControllerReport, FailureReport, KeyActivity, KeyReport};
-pub use restart::APPLIED_ANNOTATION;
-pub use sources::{Channel, ChannelStream, Closed, Lookup, Request, Source, Sources, Timer};
-pub use status::ControllerStatus;
-pub use uncached::Uncached;
+pub use error::{Error, Failure, Result};
+pub use owners::{OWNER_ANNOTATION, OWNER_UID_LABEL};
+pub use predicate::{Change, Predicate};
+pub use sources::{
+    Channel, ChannelStream, Closed, Detached, Dynamic, KindSource, Lookup, Mapping, Owned, Pruned,
+    Read, Request, RuntimeSource, Source, Sources, Timer, Typed, Watched,
+};
+pub use status::{ControllerReport, ControllerStatus, FailureReport, KeyActivity, KeyReport};
 pub use wired::{Role, Wired};
 
-/// What [`Context::cancellation`] gives, from tokio-util.
+#[cfg(feature = "dev")]
+pub(crate) use {
+    context::SharedContext,
+    sources::FixedCache,
+    state::ControllerState,
+    worker::{Invoker, Outcome, UserCode, publish},
+};
+
+/// The type that [`Context::cancellation`] returns, from tokio-util.
 pub use tokio_util::sync::CancellationToken;

@@ -1,4 +1,7 @@
-use crate::resource::ApiResource;
+use crate::resource::{Access, AccessRule, ApiResource};
+
+/// The verbs that a cache needs.
+pub(crate) const READ: [&str; 3] = ["get", "list", "watch"];
 
 /// A kind that a controller watches, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,12 +15,23 @@ pub struct Wired {
 /// What a controller does with a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// It reconciles it.
+    /// The controller reconciles objects of this kind.
     Reconciled,
-    /// It writes it, as the owner.
+    /// The controller writes objects of this kind as their owner.
     Owned,
-    /// Changes of it lead to reconciles.
+    /// Changes of objects of this kind lead to reconciles.
     Watched,
-    /// It only reads it.
+    /// The controller only reads objects of this kind.
     Read,
+}
+
+impl Wired {
+    /// The access that this kind needs in this role.
+    pub fn access(&self) -> Access {
+        let reads = Access::from(AccessRule::of_resource(&self.resource, READ));
+        match self.role {
+            Role::Owned => reads.and(AccessRule::of_resource(&self.resource, ["create", "patch"])),
+            Role::Reconciled | Role::Watched | Role::Read => reads,
+        }
+    }
 }

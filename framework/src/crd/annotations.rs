@@ -1,18 +1,20 @@
-//! Columns and scale paths. The derive marks fields in the schema, so that names, nesting and
-//! flattening are serde's; the marks are taken out again here and become JSON paths.
+//! Printer columns and scale paths.
+//!
+//! The derive marks fields in the schema, because only serde knows their names, nesting and flattening. This file removes
+//! the marks and turns them into JSON paths.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceColumnDefinition;
 use serde_json::{Map, Value};
 
-use super::structural::Problem;
+use super::structural::SchemaProblem;
 
 const COLUMN: &str = "x-pilothouse-column";
 const SCALE: &str = "x-pilothouse-scale";
 const INDEX: &str = "x-pilothouse-index";
 
-/// What the marks of a schema say.
+/// The content of a schema's marks.
 pub(super) struct Annotations {
-    /// In the order of the fields, `Age` last.
+    /// The columns in the order of the fields, `Age` last.
     pub(super) columns: Vec<CustomResourceColumnDefinition>,
     pub(super) scale: Scale,
 }
@@ -25,20 +27,25 @@ pub(super) struct Scale {
     pub(super) selector: Option<String>,
 }
 
-/// Takes the marks out of the schema of whole objects.
-pub(super) fn take(schema: &mut Value) -> Result<Annotations, Problem> {
+/// Removes the marks from the schema of a whole object, and returns their content.
+///
+/// # Errors
+///
+/// Returns a [`SchemaProblem`] if a column or scale path has no single value, if two columns have the same name, or if two
+/// fields are the same part of the scale subresource.
+pub(super) fn extract(schema: &mut Value) -> Result<Annotations, SchemaProblem> {
     let mut walk = Walk {
         columns: Vec::new(),
         scale: Scale::default(),
     };
-    walk.visit(schema, &Place::default())?;
+    walk.visit(schema, &SchemaPath::default())?;
     walk.columns.sort_by(|(one, _), (other, _)| one.cmp(other));
     let mut columns: Vec<_> = walk.columns.into_iter().map(|(_, column)| column).collect();
     for (at, column) in columns.iter().enumerate() {
         if columns[..at].iter().any(|other| other.name == column.name) {
-            return Err(Problem {
+            return Err(SchemaProblem {
                 path: column.json_path.trim_start_matches('.').to_owned(),
-                text: format!("two columns are named `{}`: rename one", column.name),
+                text: format!("two columns have the name `{}`: rename one", column.name),
             });
         }
     }
@@ -59,19 +66,19 @@ struct Walk {
     scale: Scale,
 }
 
-/// A place in the schema.
+/// The way to a place in the schema.
 #[derive(Clone, Default)]
-struct Place {
-    /// As in errors: `spec.pages[].title`.
+struct SchemaPath {
+    /// The path for errors: `spec.pages[].title`.
     path: String,
-    /// As in JSON paths: `.spec.title`; `None` within lists and maps, where one path is many values.
+    /// The JSON path: `.spec.title`. It is `None` in lists and maps, where one path has many values.
     json_path: Option<String>,
-    /// Positions of the fields on the way, for the order of columns.
+    /// Positions of the fields on the path, for the order of columns.
     order: Vec<u64>,
 }
 
 impl Walk {
-    fn visit(&mut self, schema: &mut Value, place: &Place) -> Result<(), Problem> {
+    fn visit(&mut self, schema: &mut Value, place: &SchemaPath) -> Result<(), SchemaProblem> {
         let Value::Object(map) = schema else {
             return Ok(());
         };
@@ -99,7 +106,7 @@ impl Walk {
         Ok(())
     }
 
-    fn scale(&mut self, part: &str, place: &Place) -> Result<(), Problem> {
+    fn scale(&mut self, part: &str, place: &SchemaPath) -> Result<(), SchemaProblem> {
         let slot = match part {
             "spec" => &mut self.scale.spec,
             "status" => &mut self.scale.status,
@@ -108,15 +115,15 @@ impl Walk {
         let path = place.one_value("the scale subresource reads")?;
         match slot.replace(path) {
             None => Ok(()),
-            Some(other) => Err(Problem {
+            Some(other) => Err(SchemaProblem {
                 path: place.path.clone(),
-                text: format!("`scale = \"{part}\"` stands at `{other}` too: keep one"),
+                text: format!("`scale = \"{part}\"` is on `{other}` too: remove one"),
             }),
         }
     }
 }
 
-impl Place {
+impl SchemaPath {
     fn property(&self, name: &str) -> Self {
         let plain = name
             .bytes()
@@ -124,7 +131,7 @@ impl Place {
         let step = if plain {
             format!(".{name}")
         } else {
-            // kubectl's JSON paths quote no other way.
+            // kubectl's JSON paths have no other form of quotes.
             format!("['{}']", name.replace('.', "\\."))
         };
         let dot = if self.path.is_empty() { "" } else { "." };
@@ -135,7 +142,7 @@ impl Place {
             } else {
                 self.json_path.as_ref().map(|path| format!("{path}{step}"))
             },
-            // Spec before status, whatever their fields' positions.
+            // Columns of the spec come before those of the status.
             order: if self.path.is_empty() {
                 vec![u64::from(name == "status")]
             } else {
@@ -152,11 +159,11 @@ impl Place {
         }
     }
 
-    fn one_value(&self, who: &str) -> Result<String, Problem> {
-        self.json_path.clone().ok_or_else(|| Problem {
+    fn one_value(&self, reader: &str) -> Result<String, SchemaProblem> {
+        self.json_path.clone().ok_or_else(|| SchemaProblem {
             path: self.path.clone(),
             text: format!(
-                "{who} one value, and within a list or map there are many: set the attribute on a field outside"
+                "{reader} one value, and a list or map has many: set the attribute on a field outside of it"
             ),
         })
     }
@@ -165,14 +172,14 @@ impl Place {
 fn column(
     mark: &Value,
     schema: &Map<String, Value>,
-    place: &Place,
-) -> Result<CustomResourceColumnDefinition, Problem> {
+    place: &SchemaPath,
+) -> Result<CustomResourceColumnDefinition, SchemaProblem> {
     let text = |key: &str| mark.get(key).and_then(Value::as_str).map(str::to_owned);
     let type_ = match text("type") {
         Some(type_) => type_,
-        None => type_of(schema).map(str::to_owned).ok_or_else(|| Problem {
+        None => type_of(schema).map(str::to_owned).ok_or_else(|| SchemaProblem {
             path: place.path.clone(),
-            text: "a column shows one value, and this field is none: add a field that sums it up, or name the column's `type`".to_owned(),
+            text: "a column shows one value, and this field is an object or a list: add a field that sums it up, or set the column's `type`".to_owned(),
         })?,
     };
     Ok(CustomResourceColumnDefinition {

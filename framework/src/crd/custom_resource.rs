@@ -1,18 +1,218 @@
-use super::{CrdError, CustomResourceDefinition};
-use crate::resource::Resource;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceColumnDefinition, CustomResourceDefinitionNames, CustomResourceDefinitionSpec,
+    CustomResourceDefinitionVersion, CustomResourceSubresourceScale,
+    CustomResourceSubresourceStatus, CustomResourceSubresources, CustomResourceValidation,
+    JSONSchemaProps,
+};
+use schemars::{SchemaGenerator, generate::SchemaSettings};
+use serde_json::{Value, json};
 
-/// A kind of your own; written by `#[derive(Resource)]`.
+use super::{
+    CrdError, CustomResourceDefinition, Schema,
+    annotations::{self, Annotations, Scale},
+    structural::{self, SchemaProblem},
+};
+use crate::resource::{ApiResource, ObjectMeta, Resource};
+
+/// A kind of your own, with a definition. `#[derive(Resource)]` implements it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a custom resource",
-    note = "only kinds with `#[derive(Resource)]` have a definition; Kubernetes' own kinds are always there"
+    note = "only kinds with `#[derive(Resource)]` have a definition; Kubernetes' own kinds are built into the API server"
 )]
 pub trait CustomResource: Resource {
-    /// The definition that teaches an API server this kind.
+    /// The definition of this kind, to install on an API server.
     ///
-    /// It depends on the types only: what it answers once it always answers.
+    /// It depends on the Rust types only: each call returns the same value.
     ///
     /// # Errors
     ///
-    /// The types have no structural schema; the error names the field and what to do.
+    /// Returns a [`CrdError`] if the types have no structural schema. It names the field and says what to do.
     fn crd() -> Result<CustomResourceDefinition, CrdError>;
+}
+
+/// Describes one type, with the types in it inlined.
+pub type Describe = fn(&mut SchemaGenerator) -> schemars::Schema;
+
+/// The attributes of `#[derive(Resource)]` that [`Resource`] does not have.
+#[derive(Debug)]
+pub struct Declaration {
+    /// Singular name.
+    pub singular: &'static str,
+    /// Short names.
+    pub short_names: &'static [&'static str],
+    /// Categories.
+    pub categories: &'static [&'static str],
+    /// The struct's doc comment.
+    pub description: &'static str,
+    /// Length to which descriptions are cut, in characters; `None` keeps them whole.
+    pub max_description: Option<usize>,
+    /// Describes the type of `spec`; `None` if the kind has no spec.
+    pub spec: Option<Describe>,
+    /// Whether each object must have a spec.
+    pub spec_required: bool,
+    /// Describes the type of `status`; `None` if the kind has no status.
+    pub status: Option<Describe>,
+}
+
+/// Describes `T`, with the types in it inlined.
+pub fn describe<T: Schema>(generator: &mut SchemaGenerator) -> schemars::Schema {
+    generator.subschema_for::<T::Json>()
+}
+
+/// Fails to compile if a field of the status is neither optional nor has a default.
+#[track_caller]
+pub const fn check_status(gap: Option<&'static str>) {
+    if let Some(gap) = gap {
+        panic!("{}", gap);
+    }
+}
+
+/// Fails to compile if the scale subresource is incomplete.
+#[track_caller]
+pub const fn check_scale(spec: u8, status: u8) {
+    let all = spec | status;
+    if all == 0 {
+        return;
+    }
+    if status & 1 != 0 || spec & 2 != 0 {
+        panic!(
+            "`scale = \"spec\"` must be on a field of the spec, and `scale = \"status\"` on a field of the status"
+        );
+    }
+    if spec & 1 == 0 {
+        panic!(
+            "the scale subresource has no spec: add `#[schema(scale = \"spec\")]` to the field of the spec that holds the desired number of replicas"
+        );
+    }
+    if status & 2 == 0 {
+        panic!(
+            "the scale subresource has no status: add `#[schema(scale = \"status\")]` to the field of the status that holds the present number of replicas"
+        );
+    }
+    if spec & 4 != 0 {
+        panic!("`scale = \"selector\"` must be on a field of the status");
+    }
+}
+
+/// The definition of `K`.
+///
+/// # Errors
+///
+/// Returns a [`CrdError`] if the types have no structural schema.
+pub fn build_crd<K: Resource>(
+    declaration: &Declaration,
+) -> Result<CustomResourceDefinition, CrdError> {
+    build(&ApiResource::of::<K>(), declaration)
+}
+
+fn build(
+    resource: &ApiResource,
+    declaration: &Declaration,
+) -> Result<CustomResourceDefinition, CrdError> {
+    let fail = |SchemaProblem { path, text }: SchemaProblem| CrdError {
+        kind: resource.kind.to_string(),
+        path,
+        problem: text,
+    };
+    let mut schema = schema(declaration).map_err(fail)?;
+    let Annotations { columns, scale } = annotations::extract(&mut schema).map_err(fail)?;
+    if let Some(max) = declaration.max_description {
+        structural::limit_descriptions(&mut schema, max);
+    }
+    let schema: JSONSchemaProps = serde_json::from_value(schema).map_err(|error| {
+        fail(SchemaProblem {
+            path: String::new(),
+            text: format!("the schema does not fit Kubernetes' `JSONSchemaProps`: {error}"),
+        })
+    })?;
+    Ok(definition(resource, declaration, schema, columns, scale))
+}
+
+/// The schema of a whole object.
+fn schema(declaration: &Declaration) -> Result<Value, SchemaProblem> {
+    let mut generator = SchemaGenerator::new(SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+        settings.transforms.clear();
+    }));
+    let mut properties = json!({
+        "apiVersion": {"type": "string"},
+        "kind": {"type": "string"},
+        "metadata": {"type": "object"},
+    });
+    for (name, describe) in [("spec", declaration.spec), ("status", declaration.status)] {
+        if let Some(describe) = describe {
+            let schema = describe(&mut generator).to_value();
+            properties[name] = structural::rewrite(schema, name)?.into();
+        }
+    }
+    let mut schema = json!({"type": "object", "properties": properties});
+    if !declaration.description.is_empty() {
+        schema["description"] = declaration.description.into();
+    }
+    if declaration.spec_required {
+        schema["required"] = json!(["spec"]);
+    }
+    Ok(schema)
+}
+
+fn definition(
+    resource: &ApiResource,
+    declaration: &Declaration,
+    schema: JSONSchemaProps,
+    columns: Vec<CustomResourceColumnDefinition>,
+    scale: Scale,
+) -> CustomResourceDefinition {
+    let owned = |names: &[&str]| -> Option<Vec<String>> {
+        (!names.is_empty()).then(|| names.iter().map(|name| (*name).to_owned()).collect())
+    };
+    let scale = match (scale.spec, scale.status) {
+        (Some(spec), Some(status)) => Some(CustomResourceSubresourceScale {
+            spec_replicas_path: spec,
+            status_replicas_path: status,
+            label_selector_path: scale.selector,
+        }),
+        _ => None,
+    };
+    let status = declaration
+        .status
+        .map(|_| CustomResourceSubresourceStatus(json!({})));
+    let subresources = (status.is_some() || scale.is_some())
+        .then_some(CustomResourceSubresources { scale, status });
+    let scope = if resource.namespaced {
+        "Namespaced"
+    } else {
+        "Cluster"
+    };
+    CustomResourceDefinition {
+        metadata: ObjectMeta {
+            name: Some(format!("{}.{}", resource.plural, resource.group)),
+            ..ObjectMeta::default()
+        },
+        spec: CustomResourceDefinitionSpec {
+            group: resource.group.to_string(),
+            scope: scope.to_owned(),
+            names: CustomResourceDefinitionNames {
+                kind: resource.kind.to_string(),
+                list_kind: Some(format!("{}List", resource.kind)),
+                plural: resource.plural.to_string(),
+                singular: Some(declaration.singular.to_owned()),
+                short_names: owned(declaration.short_names),
+                categories: owned(declaration.categories),
+            },
+            versions: vec![CustomResourceDefinitionVersion {
+                name: resource.version.to_string(),
+                served: true,
+                storage: true,
+                additional_printer_columns: Some(columns),
+                subresources,
+                schema: Some(CustomResourceValidation {
+                    open_api_v3_schema: Some(schema),
+                }),
+                ..CustomResourceDefinitionVersion::default()
+            }],
+            ..CustomResourceDefinitionSpec::default()
+        },
+        ..CustomResourceDefinition::default()
+    }
 }

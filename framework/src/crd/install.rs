@@ -5,15 +5,15 @@ use tokio::time::Instant;
 
 use super::{CustomResourceDefinition, to_json};
 use crate::{
-    client::{Api, Client, Error, Patch, PatchParams},
+    backoff::Growth,
+    client::{Api, Client, Error, ErrorKind, Patch, PatchParams},
     resource::{ApiResource, Object, ObjectMeta},
 };
 
-/// How long one definition may take to be established and served.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// Time between two looks at first; it doubles up to [`SLOWEST`].
-const FIRST: Duration = Duration::from_millis(50);
-const SLOWEST: Duration = Duration::from_secs(1);
+/// How long the server may take to establish and serve one definition.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// The times between two polls.
+const INTERVALS: Growth = Growth::doubling(Duration::from_millis(50), Duration::from_secs(1));
 
 /// Why a definition could not be installed.
 #[derive(Debug, thiserror::Error)]
@@ -22,7 +22,7 @@ pub enum InstallError {
     /// A request failed.
     #[error(transparent)]
     Client(#[from] Error),
-    /// The server has a definition of that name which this program must not overwrite.
+    /// The server has a definition of this name that the program must not overwrite.
     #[error(
         "CustomResourceDefinition {name} on the server does not match this program: {difference}"
     )]
@@ -30,10 +30,10 @@ pub enum InstallError {
     Mismatch {
         /// Name of the definition.
         name: String,
-        /// What differs, and what to do.
+        /// The difference, and what to do.
         difference: String,
     },
-    /// The server took the definition and did not accept it.
+    /// The server stored the definition, but did not accept its names or its schema.
     #[error("CustomResourceDefinition {name} was not accepted: {message}")]
     #[non_exhaustive]
     NotAccepted {
@@ -42,37 +42,41 @@ pub enum InstallError {
         /// The condition's message.
         message: String,
     },
-    /// The server accepted the definition and does not serve the kind yet.
+    /// The server accepted the definition, but did not serve the kind in time.
     #[error("CustomResourceDefinition {name} is installed, but {missing} after {} s", .after.as_secs())]
     #[non_exhaustive]
     NotServed {
         /// Name of the definition.
         name: String,
-        /// What was waited for, with what the server last said.
+        /// What is missing, with the server's last response.
         missing: String,
-        /// How long was waited.
+        /// How long the program waited.
         after: Duration,
     },
 }
 
-/// Installs definitions, and returns once the API server serves their kinds.
+/// Installs definitions, and returns when the API server serves their kinds.
 ///
-/// Each is applied as `field_manager`, then awaited until it is established *and* the discovery
-/// document of its group version lists it: requests made before that can still be answered 404.
-/// A definition that is there already is updated.
+/// It applies each definition as `field_manager`. Then it waits until the server has established it *and* lists its kind
+/// in the discovery document of the group version, because a request before that may still get 404. A definition that
+/// exists already is updated.
 ///
 /// # Errors
 ///
-/// A request fails; the server's definition has another kind or scope, or versions this program
-/// does not know; the names are taken; or the kind is not served 30 s later. What was installed
-/// before the error stays.
+/// * [`InstallError::Client`]: a request fails.
+/// * [`InstallError::Mismatch`]: the server's definition has another kind or scope, or versions that this program does not
+///   define.
+/// * [`InstallError::NotAccepted`]: the names are taken, or the schema is not structural.
+/// * [`InstallError::NotServed`]: the server does not serve the kind after 30 s.
+///
+/// Definitions that were installed before the error stay installed.
 pub async fn install(
     client: &Client,
     crds: &[CustomResourceDefinition],
     field_manager: &str,
 ) -> Result<(), InstallError> {
     let resource = ApiResource::of::<CustomResourceDefinition>();
-    let api = Api::<Present>::of(client, resource, None);
+    let api = Api::<InstalledDefinition>::of(client, resource, None);
     for crd in crds {
         if let Some(present) = api.get_opt(crd.name()).await?
             && let Some(difference) = difference(&present, crd)
@@ -85,56 +89,57 @@ pub async fn install(
             .await?;
     }
     for crd in crds {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         established(&api, crd, deadline).await?;
         served(client, crd, deadline).await?;
     }
     Ok(())
 }
 
-/// What counts here of a definition that the server has; schemas of others are not this program's to understand.
+/// The part of the server's definition that is compared. The schema is left out: it may have forms that only a newer
+/// program understands.
 #[derive(Serialize, Deserialize)]
-struct Present {
+struct InstalledDefinition {
     metadata: ObjectMeta,
-    spec: PresentSpec,
+    spec: InstalledSpec,
     #[serde(default)]
-    status: PresentStatus,
+    status: InstalledStatus,
 }
 
 #[derive(Serialize, Deserialize)]
-struct PresentSpec {
-    names: PresentNames,
+struct InstalledSpec {
+    names: InstalledNames,
     scope: String,
-    versions: Vec<PresentVersion>,
+    versions: Vec<InstalledVersion>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct PresentNames {
+struct InstalledNames {
     kind: String,
 }
 
 #[derive(Serialize, Deserialize)]
-struct PresentVersion {
+struct InstalledVersion {
     name: String,
 }
 
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default)]
-struct PresentStatus {
-    /// `null` until the server has looked at the definition.
-    conditions: Option<Vec<PresentCondition>>,
+struct InstalledStatus {
+    /// `null` until the server has processed the definition.
+    conditions: Option<Vec<InstalledCondition>>,
 }
 
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default)]
-struct PresentCondition {
+struct InstalledCondition {
     #[serde(rename = "type")]
     kind: String,
     status: String,
     message: String,
 }
 
-impl Object for Present {
+impl Object for InstalledDefinition {
     fn metadata(&self) -> &ObjectMeta {
         &self.metadata
     }
@@ -144,18 +149,18 @@ impl Object for Present {
     }
 }
 
-/// What forbids replacing `present` by `wanted`.
-fn difference(present: &Present, wanted: &CustomResourceDefinition) -> Option<String> {
+/// Why `wanted` must not replace `present`; `None` if it may.
+fn difference(present: &InstalledDefinition, wanted: &CustomResourceDefinition) -> Option<String> {
     let (present, wanted) = (&present.spec, &wanted.spec);
     if present.names.kind != wanted.names.kind {
         return Some(format!(
-            "it defines the kind {}, not {}: choose another plural or group",
+            "it defines the kind {}, not {}: choose another plural or another group",
             present.names.kind, wanted.names.kind
         ));
     }
     if present.scope != wanted.scope {
         return Some(format!(
-            "it is {}, not {}, and a scope cannot be changed: delete it, and with it all its objects, or choose another kind",
+            "its scope is {}, not {}, and a scope cannot be changed: delete the definition, which deletes all its objects, or choose another kind",
             present.scope, wanted.scope
         ));
     }
@@ -167,18 +172,18 @@ fn difference(present: &Present, wanted: &CustomResourceDefinition) -> Option<St
         .collect();
     (!unknown.is_empty()).then(|| {
         format!(
-            "it has {}, which this program does not define: run the program that installed it, or remove the version there first",
+            "it has {}, which this program does not define: run the program that installed it, or remove the version from it first",
             unknown.join(", ")
         )
     })
 }
 
 async fn established(
-    api: &Api<Present>,
+    api: &Api<InstalledDefinition>,
     crd: &CustomResourceDefinition,
     deadline: Instant,
 ) -> Result<(), InstallError> {
-    let mut pause = FIRST;
+    let mut polls = 0;
     loop {
         let present = api.get_opt(crd.name()).await?;
         let conditions = present
@@ -203,7 +208,7 @@ async fn established(
             Some(said) if !said.is_empty() => format!("it is not established ({said})"),
             _ => "it is not established".to_owned(),
         };
-        wait(&mut pause, deadline, crd, missing).await?;
+        wait(&mut polls, deadline, crd, missing).await?;
     }
 }
 
@@ -215,40 +220,46 @@ async fn served(
     let (group, plural) = (&crd.spec.group, &crd.spec.names.plural);
     let versions = crd.spec.versions.iter().filter(|version| version.served);
     for version in versions {
-        let mut pause = FIRST;
+        let mut polls = 0;
         loop {
             let answer = client.discover_version(group, &version.name);
             let said = match tokio::time::timeout_at(deadline, answer).await {
                 Ok(Ok(served)) if served.resource(plural).is_some() => break,
-                Ok(Ok(_)) => "other kinds only".to_owned(),
-                Ok(Err(error @ (Error::Invalid { .. } | Error::Connect { .. }))) => {
+                Ok(Ok(_)) => "only other kinds".to_owned(),
+                Ok(Err(error))
+                    if matches!(
+                        error.kind(),
+                        ErrorKind::Invalid { .. } | ErrorKind::Connect(_)
+                    ) =>
+                {
                     return Err(error.into());
                 }
                 Ok(Err(error)) => error.to_string(),
-                Err(_) => "no answer".to_owned(),
+                Err(_) => "no response".to_owned(),
             };
             let missing = || format!("{group}/{} does not list it ({said})", version.name);
-            wait(&mut pause, deadline, crd, missing).await?;
+            wait(&mut polls, deadline, crd, missing).await?;
         }
     }
     Ok(())
 }
 
 async fn wait(
-    pause: &mut Duration,
+    polls: &mut u32,
     deadline: Instant,
     crd: &CustomResourceDefinition,
     missing: impl FnOnce() -> String,
 ) -> Result<(), InstallError> {
-    if Instant::now() + *pause > deadline {
+    let interval = INTERVALS.least(*polls);
+    if Instant::now() + interval > deadline {
         return Err(InstallError::NotServed {
             name: crd.name().to_owned(),
             missing: missing(),
-            after: PATIENCE,
+            after: TIMEOUT,
         });
     }
-    tokio::time::sleep(*pause).await;
-    *pause = (*pause * 2).min(SLOWEST);
+    tokio::time::sleep(interval).await;
+    *polls += 1;
     Ok(())
 }
 
@@ -273,21 +284,22 @@ mod tests {
     }
 
     #[test]
-    fn a_definition_with_the_same_kind_and_fewer_versions_may_be_replaced() {
+    fn a_definition_of_the_same_kind_with_fewer_versions_may_be_replaced() {
         let wanted = crd("Site", "Namespaced", &["v1", "v1beta1"]);
         let present = crd("Site", "Namespaced", &["v1beta1"]);
         assert_eq!(difference(&present, &wanted), None);
     }
 
     #[test]
-    fn a_definition_that_nobody_has_looked_at_yet_can_be_read() {
-        let mut answer = serde_json::to_value(crd::<Present>("Site", "Cluster", &["v1"])).unwrap();
+    fn a_definition_that_the_server_has_not_processed_can_be_read() {
+        let mut answer =
+            serde_json::to_value(crd::<InstalledDefinition>("Site", "Cluster", &["v1"])).unwrap();
         answer["status"] = json!({"conditions": null});
-        assert!(serde_json::from_value::<Present>(answer).is_ok());
+        assert!(serde_json::from_value::<InstalledDefinition>(answer).is_ok());
     }
 
     #[test]
-    fn a_definition_that_does_not_match_is_kept() {
+    fn a_definition_that_does_not_match_must_not_be_replaced() {
         let wanted = crd("Site", "Namespaced", &["v1"]);
         for (present, expected) in [
             (
@@ -296,7 +308,7 @@ mod tests {
             ),
             (
                 crd("Site", "Cluster", &["v1"]),
-                "it is Cluster, not Namespaced",
+                "its scope is Cluster, not Namespaced",
             ),
             (crd("Site", "Namespaced", &["v1", "v2"]), "it has v2, which"),
         ] {

@@ -1,13 +1,13 @@
 //! Custom resource definitions: made from Rust types, printed, and installed.
 //!
-//! `#[derive(Resource)]` makes a struct a [`CustomResource`]; `#[derive(Schema)]` describes the
-//! types of its spec and status. [`CustomResource::crd`] assembles the definition, [`to_yaml`]
-//! prints it, [`install`] applies it and waits until the API server serves the kind.
+//! `#[derive(Resource)]` makes a struct a [`CustomResource`]. `#[derive(Schema)]` describes the types of its spec and
+//! status. [`CustomResource::crd`] builds the definition, [`to_yaml`] prints it, and [`install`] applies it and waits until
+//! the API server serves the kind.
 //!
-//! The schema comes from schemars and is rewritten into the form that Kubernetes calls structural:
-//! one type at each place, nothing referenced, nothing recursive. What cannot be written in it is
-//! refused by the compiler where the types show it, and by [`CrdError`] otherwise; never by the
-//! API server, and never by a panic.
+//! schemars writes the schema. This module rewrites it into the form that Kubernetes calls structural: one type at each
+//! place, no references, no recursion. A type that has no such schema does not compile, if the types alone show it.
+//! Otherwise [`CustomResource::crd`] returns a [`CrdError`]. The API server never refuses the definition, and nothing
+//! panics.
 //!
 //! ```
 //! use pilothouse::crd::{CustomResource, to_yaml};
@@ -25,7 +25,7 @@
 //!
 //! #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
 //! struct GreetingSpec {
-//!     /// Who is greeted.
+//!     /// Name of the person to greet.
 //!     #[schema(min_length = 1, column = "Name")]
 //!     name: String,
 //! }
@@ -34,12 +34,22 @@
 //! assert!(yaml.contains("plural: greetings"));
 //! # Ok::<(), pilothouse::crd::CrdError>(())
 //! ```
+//!
+//! # Map for contributors
+//! | file or folder | holds |
+//! | --- | --- |
+//! | `schema.rs` | [`Schema`], and its implementations for the types of Rust |
+//! | `kubernetes_types.rs` | implementations of [`Schema`] for the types of k8s-openapi |
+//! | `structural/` | rewrites a schema into its structural form |
+//! | `annotations.rs` | printer columns and scale paths |
+//! | `custom_resource.rs` | [`CustomResource`], and how its definition is built |
+//! | `yaml.rs` | [`to_json`] and [`to_yaml`] |
+//! | `install.rs` | [`install`] |
 
 mod annotations;
-mod build;
 mod custom_resource;
 mod install;
-mod known;
+mod kubernetes_types;
 mod schema;
 mod structural;
 mod yaml;
@@ -53,4 +63,4 @@ pub use crate::resource::CrdError;
 pub use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
 #[doc(hidden)]
-pub use build::{Declaration, Describe, build_crd, check_scale, check_status, describe};
+pub use custom_resource::{Declaration, Describe, build_crd, check_scale, check_status, describe};

@@ -6,15 +6,14 @@ use std::{
 
 use schemars::JsonSchema;
 
-/// A type that Kubernetes schemas can describe.
+/// A type that a Kubernetes schema can describe.
 ///
-/// Derive it for the structs and enums of a spec or status. Scalars, strings, `Option`, lists,
-/// sets, maps with string keys, `serde_json::Value` (anything goes) and the common types of
-/// k8s-openapi have it; the large ones, such as `PodTemplateSpec`, are open objects unless the
-/// feature `k8s-schemas` is on. Another crate's type that has schemars' `JsonSchema` is used with
-/// `#[schema(with = "ThatType")]` on the field.
+/// Derive it for the structs and enums of a spec or status. Scalars, strings, `Option`, lists, sets, maps with string keys,
+/// `serde_json::Value` (any value) and the common types of k8s-openapi implement it. The large types of k8s-openapi, such
+/// as `PodTemplateSpec`, are open objects unless the feature `k8s-schemas` is on. For a type of another crate that has
+/// schemars' `JsonSchema`, write `#[schema(with = "ThatType")]` on the field.
 ///
-/// A type that contains itself does not compile, also through others:
+/// A type that contains itself, directly or through other types, does not compile:
 ///
 /// ```compile_fail,E0391
 /// use pilothouse::Schema;
@@ -30,32 +29,32 @@ use schemars::JsonSchema;
 /// }
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "Kubernetes cannot be told what a `{Self}` is",
+    message = "`{Self}` has no schema that describes it to Kubernetes",
     label = "no schema for this type",
     note = "add `#[derive(Schema)]` to the type if it is yours",
-    note = "or write `#[schema(with = \"String\")]` above the field, with a type that looks the same as JSON",
-    note = "all types of k8s-openapi are described when the feature `k8s-schemas` is on"
+    note = "or write `#[schema(with = \"String\")]` above the field, with a type that has the same JSON form",
+    note = "the feature `k8s-schemas` describes all types of k8s-openapi"
 )]
 pub trait Schema {
     /// The type that describes this one to schemars.
     #[doc(hidden)]
     type Json: JsonSchema;
 
-    /// Evaluating it visits all types within this one: a type that contains itself is a cycle,
-    /// which the compiler reports. Kubernetes schemas have no references, so they end nowhere.
+    /// Its evaluation visits all types in this one. A type that contains itself is a cycle, which the compiler reports.
+    /// Kubernetes schemas have no references, so the schema of such a type would be infinite.
     #[doc(hidden)]
     const NOT_RECURSIVE: () = ();
 
-    /// What keeps the type from being a status.
+    /// Why the type cannot be a status; `None` if it can.
     #[doc(hidden)]
     const STATUS_GAP: Option<&'static str> = None;
 
-    /// Parts of the scale subresource within: 1 spec, 2 status, 4 selector.
+    /// The parts of the scale subresource in this type: 1 spec, 2 status, 4 selector.
     #[doc(hidden)]
     const SCALE: u8 = 0;
 }
 
-/// A type that is a string as the key of a map.
+/// A type that serde writes as a string when it is the key of a map.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a map key for Kubernetes, where keys are strings",
     note = "use `String`, or implement `pilothouse::crd::MapKey` for a type that serde writes as a string"
@@ -76,7 +75,7 @@ plain!(
     serde_json::Map<String, serde_json::Value>, serde_json::Number
 );
 
-/// Wrappers that serde does not show, or shows as a list of the same.
+/// Types that serde writes as their content, or as a list of it.
 macro_rules! around {
     ($($outer:ident, scale: $scale:expr;)+) => { $(
         impl<T: Schema> Schema for $outer<T> {
@@ -87,7 +86,7 @@ macro_rules! around {
     )+ };
 }
 
-// Nothing within a list can be scaled: there is no path to it.
+// The scale subresource cannot be in a list, because no single JSON path leads there.
 around! {
     Option, scale: T::SCALE;
     Box, scale: T::SCALE;

@@ -2,22 +2,21 @@ use serde_json::Value;
 
 use super::CustomResourceDefinition;
 
-/// The definition as JSON in the form kubectl would write it: whole numbers without a fraction,
-/// keys in alphabetical order.
+/// Converts a definition to JSON in kubectl's form: whole numbers without a fraction, keys in alphabetical order.
 pub fn to_json(crd: &CustomResourceDefinition) -> Value {
     let mut value = serde_json::to_value(crd).unwrap_or_default();
     whole_numbers(&mut value);
     value
 }
 
-/// The definition as a YAML document, ready for `kubectl apply -f -`.
+/// Converts a definition to a YAML document, ready for `kubectl apply -f -`.
 ///
-/// The same definition always gives the same text, so it can be kept under version control.
+/// The same definition always gives the same text, so the text can be under version control.
 pub fn to_yaml(crd: &CustomResourceDefinition) -> String {
     serde_saphyr::to_string(&to_json(crd)).unwrap_or_default()
 }
 
-/// k8s-openapi keeps bounds as floats; `minimum: 0.0` would be right and ugly.
+/// Removes the fraction from whole numbers: k8s-openapi stores bounds as floats, which would print `minimum: 0.0`.
 fn whole_numbers(value: &mut Value) {
     match value {
         Value::Number(number) => {

@@ -8,10 +8,11 @@ use k8s_openapi::{
 
 use super::ElectionSettings;
 
-/// What a candidate knows of the Lease, and what follows from it: no I/O and no clock.
+/// What this candidate knows about the Lease, and which request follows from it. No I/O and no clock.
 ///
-/// How old a record is counts from when it was first seen here; the times in it, which are those of
-/// another machine, are never compared with ours. `now` is on a clock that counts suspension.
+/// The age of a record counts from when this process first saw it. The times in the record come from
+/// another machine's clock and are never compared with this machine's clock. `now` is read from a
+/// clock that counts suspension.
 pub(super) struct Candidate {
     identity: String,
     labels: Vec<(String, String)>,
@@ -20,10 +21,11 @@ pub(super) struct Candidate {
     deleted: Option<Deleted>,
 }
 
-/// Somebody deleted the Lease while another candidate held it.
+/// A Lease that was deleted while another candidate held it.
 struct Deleted {
     holder: String,
-    /// The holder renewed for the last time before the deletion was noticed, so its time is over then.
+    /// The holder renewed for the last time before the deletion was noticed, so its lease has expired
+    /// at this time.
     until: Duration,
 }
 
@@ -33,16 +35,16 @@ struct Observed {
     since: Duration,
 }
 
-/// What an attempt to become or stay leader has to do.
+/// The next step of an attempt to acquire or renew the Lease.
 #[derive(Debug)]
 pub(super) enum Attempt {
-    /// There is no Lease: create this one.
+    /// The Lease does not exist: create this one.
     Create(Lease),
-    /// Replace the Lease by this one, if it is still the version that was seen.
+    /// Replace the Lease by this one, if the server still has the resource version that was seen.
     Update(Lease),
-    /// Somebody else holds it.
+    /// Another candidate holds the Lease.
     Held { by: String },
-    /// There is no Lease, and the candidate that held it may still lead for so long.
+    /// The Lease does not exist, and the candidate that held it may still lead for the time `left`.
     Deleted { holder: String, left: Duration },
 }
 
@@ -57,10 +59,11 @@ impl Candidate {
         }
     }
 
-    /// A renewal without a look at the server first, if the Lease as last seen is ours.
+    /// The renewed Lease, if this process held it when it was last seen. No read is needed first.
     pub(super) fn renewal(&self, wall: Timestamp) -> Option<Lease> {
         let seen = self.observed.as_ref()?;
-        (holder(&seen.lease) == Some(&self.identity)).then(|| self.claim(seen.lease.clone(), wall))
+        (holder(&seen.lease) == Some(&self.identity))
+            .then(|| self.held_by_us(seen.lease.clone(), wall))
     }
 
     /// The UID of the Lease that was last seen.
@@ -68,15 +71,15 @@ impl Candidate {
         self.observed.as_ref()?.lease.metadata.uid.clone()
     }
 
-    /// What to do about the Lease that was found.
-    pub(super) fn found(
+    /// Decides what to do with the result of a read of the Lease.
+    pub(super) fn next_attempt(
         &mut self,
         found: Option<Lease>,
         now: Duration,
         wall: Timestamp,
     ) -> Attempt {
         let Some(lease) = found else {
-            return self.missing(now, wall);
+            return self.attempt_without_lease(now, wall);
         };
         self.deleted = None;
         let lease = self.observe(lease, now).clone();
@@ -88,15 +91,16 @@ impl Candidate {
                 by: holder.to_owned(),
             };
         }
-        Attempt::Update(self.claim(lease, wall))
+        Attempt::Update(self.held_by_us(lease, wall))
     }
 
-    /// What to do if there is no Lease.
+    /// Decides what to do if the Lease does not exist.
     ///
-    /// Another holder may have renewed until just before the deletion, and it leads until its renew deadline. So the
-    /// wait counts from when the deletion is noticed, not from the last renewal that was seen. Our own Lease is created
-    /// again at once: other candidates that have seen us wait, and the server lets only one create it.
-    fn missing(&mut self, now: Duration, wall: Timestamp) -> Attempt {
+    /// Another holder may have renewed until just before the deletion, and it leads until its renew
+    /// deadline. So the wait counts from when the deletion is noticed, not from the last renewal that
+    /// was seen. A Lease that this process held is created again at once: candidates that have seen
+    /// this process as the holder wait, and the server lets only one candidate create it.
+    fn attempt_without_lease(&mut self, now: Duration, wall: Timestamp) -> Attempt {
         if let Some(seen) = &self.observed {
             match holder(&seen.lease) {
                 Some(holder) if holder == self.identity => {
@@ -104,7 +108,7 @@ impl Candidate {
                         spec: seen.lease.spec.clone(),
                         ..Lease::default()
                     };
-                    return Attempt::Create(self.claim(lease, wall));
+                    return Attempt::Create(self.held_by_us(lease, wall));
                 }
                 Some(holder) => {
                     self.deleted = Some(Deleted {
@@ -122,16 +126,16 @@ impl Candidate {
             let holder = holder.clone();
             return Attempt::Deleted { holder, left };
         }
-        Attempt::Create(self.claim(Lease::default(), wall))
+        Attempt::Create(self.held_by_us(Lease::default(), wall))
     }
 
-    /// The server has taken our claim, and answered with this.
-    pub(super) fn claimed(&mut self, lease: Lease, now: Duration) {
+    /// Remembers the Lease that the server returned for a create or an update.
+    pub(super) fn observe_written(&mut self, lease: Lease, now: Duration) {
         self.observe(lease, now);
     }
 
-    /// The Lease without a holder, if it is ours.
-    pub(super) fn given_back(
+    /// The Lease without a holder, if this process holds it.
+    pub(super) fn released_lease(
         &mut self,
         found: Option<Lease>,
         now: Duration,
@@ -142,8 +146,8 @@ impl Candidate {
             return None;
         }
         let spec = lease.spec.get_or_insert_default();
-        // As client-go: an empty holder can be followed at once, and the short time says so to those
-        // who look at nothing else.
+        // As client-go does: with an empty holder a candidate may take over at once. The short duration
+        // tells the same to programs that read only the duration.
         spec.holder_identity = Some(String::new());
         spec.lease_duration_seconds = Some(1);
         spec.renew_time = Some(MicroTime(wall));
@@ -151,7 +155,7 @@ impl Candidate {
         Some(lease)
     }
 
-    /// Remembers the Lease; its age begins anew when its record is another one.
+    /// Remembers the Lease. Its age starts again if its spec changed.
     fn observe(&mut self, lease: Lease, now: Duration) -> &Lease {
         let since = match &self.observed {
             Some(seen) if seen.lease.spec == lease.spec => seen.since,
@@ -166,17 +170,17 @@ impl Candidate {
             .is_none_or(|seen| seen.since + self.duration(&seen.lease) <= now)
     }
 
-    /// For how long its holder may keep `lease` without a renewal.
+    /// How long the holder of `lease` may keep it without a renewal.
     fn duration(&self, lease: &Lease) -> Duration {
         let spec = lease.spec.as_ref();
-        let told = spec.and_then(|spec| spec.lease_duration_seconds);
-        let told = told.and_then(|seconds| u64::try_from(seconds).ok());
-        // A holder that does not say for how long is given our time.
-        told.map_or(self.lease_duration, Duration::from_secs)
+        let seconds = spec.and_then(|spec| spec.lease_duration_seconds);
+        let seconds = seconds.and_then(|seconds| u64::try_from(seconds).ok());
+        // For a Lease without a duration, this candidate's own lease duration counts.
+        seconds.map_or(self.lease_duration, Duration::from_secs)
     }
 
-    /// The Lease as ours, renewed now.
-    fn claim(&self, mut lease: Lease, wall: Timestamp) -> Lease {
+    /// The Lease with this process as the holder and a renew time of now.
+    fn held_by_us(&self, mut lease: Lease, wall: Timestamp) -> Lease {
         let is_ours = holder(&lease) == Some(&self.identity);
         let is_new = lease.spec.is_none() && lease.metadata.resource_version.is_none();
         if !self.labels.is_empty() {
@@ -197,7 +201,7 @@ impl Candidate {
     }
 }
 
-/// Who holds a Lease; an empty holder is none.
+/// The holder of a Lease. An empty identity means that no process holds it.
 fn holder(lease: &Lease) -> Option<&str> {
     let spec: &LeaseSpec = lease.spec.as_ref()?;
     spec.holder_identity
@@ -260,18 +264,18 @@ mod tests {
         };
         let team = ("team".to_owned(), "web".to_owned());
         let other = ("other".to_owned(), "1".to_owned());
-        let created = candidate.found(None, seconds(0), wall(0));
+        let created = candidate.next_attempt(None, seconds(0), wall(0));
         assert_eq!(labels(created), BTreeMap::from([team.clone()]));
         let mut present = lease("", 0);
         let stale = ("team".to_owned(), "stale".to_owned());
         present.metadata.labels = Some([other.clone(), stale].into());
-        let updated = candidate.found(Some(present), seconds(0), wall(0));
+        let updated = candidate.next_attempt(Some(present), seconds(0), wall(0));
         assert_eq!(labels(updated), BTreeMap::from([other, team]));
     }
 
     #[test]
-    fn where_there_is_none_one_is_created() {
-        match candidate().found(None, seconds(0), wall(5)) {
+    fn a_missing_lease_is_created() {
+        match candidate().next_attempt(None, seconds(0), wall(5)) {
             Attempt::Create(lease) => {
                 let spec = lease.spec.unwrap();
                 assert_eq!(spec.holder_identity.as_deref(), Some("me"));
@@ -284,18 +288,18 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_of_another_is_taken_only_when_it_was_not_renewed_for_its_time_by_our_clock() {
+    fn another_holders_lease_is_taken_only_after_its_duration_without_renewal_on_our_clock() {
         let mut candidate = candidate();
-        // Its times are long past by our wall clock, which says nothing.
+        // By the wall clock its times are long past. That must not count.
         let found = |candidate: &mut Candidate, renewed, now| {
-            candidate.found(Some(lease("other", renewed)), seconds(now), wall(9_999))
+            candidate.next_attempt(Some(lease("other", renewed)), seconds(now), wall(9_999))
         };
         assert!(matches!(found(&mut candidate, 1, 100), Attempt::Held { by } if by == "other"));
         assert!(matches!(
             found(&mut candidate, 1, 114),
             Attempt::Held { .. }
         ));
-        // It was renewed: the time begins anew.
+        // The holder renewed, so the duration starts again.
         assert!(matches!(
             found(&mut candidate, 2, 115),
             Attempt::Held { .. }
@@ -311,12 +315,12 @@ mod tests {
     }
 
     #[test]
-    fn a_holders_own_duration_counts() {
+    fn a_longer_duration_of_the_holder_counts() {
         let mut candidate = candidate();
         let mut long = lease("other", 1);
         long.spec.as_mut().unwrap().lease_duration_seconds = Some(60);
-        candidate.found(Some(long.clone()), seconds(0), wall(0));
-        let attempt = candidate.found(Some(long), seconds(59), wall(0));
+        candidate.next_attempt(Some(long.clone()), seconds(0), wall(0));
+        let attempt = candidate.next_attempt(Some(long), seconds(59), wall(0));
         assert!(matches!(attempt, Attempt::Held { .. }));
     }
 
@@ -325,34 +329,34 @@ mod tests {
         let mut candidate = candidate();
         let mut short = lease("other", 1);
         short.spec.as_mut().unwrap().lease_duration_seconds = Some(5);
-        let mut found = |now| candidate.found(Some(short.clone()), seconds(now), wall(0));
+        let mut found = |now| candidate.next_attempt(Some(short.clone()), seconds(now), wall(0));
         assert!(matches!(found(10), Attempt::Held { .. }));
         assert!(matches!(found(14), Attempt::Held { .. }));
         assert!(matches!(found(15), Attempt::Update(_)));
     }
 
     #[test]
-    fn a_holder_without_a_duration_gets_our_own() {
+    fn our_own_duration_counts_for_a_holder_without_one() {
         let mut candidate = candidate();
         let mut silent = lease("other", 1);
         silent.spec.as_mut().unwrap().lease_duration_seconds = None;
-        let mut found = |now| candidate.found(Some(silent.clone()), seconds(now), wall(0));
+        let mut found = |now| candidate.next_attempt(Some(silent.clone()), seconds(now), wall(0));
         assert!(matches!(found(0), Attempt::Held { .. }));
         assert!(matches!(found(14), Attempt::Held { .. }));
         assert!(matches!(found(15), Attempt::Update(_)));
     }
 
     #[test]
-    fn a_change_of_the_metadata_does_not_make_a_lease_younger() {
+    fn a_change_of_the_metadata_does_not_restart_the_age_of_a_lease() {
         let mut candidate = candidate();
-        candidate.found(Some(lease("other", 1)), seconds(0), wall(0));
+        candidate.next_attempt(Some(lease("other", 1)), seconds(0), wall(0));
         let mut edited = lease("other", 1);
         edited.metadata.resource_version = Some("8".into());
         edited.metadata.labels = Some([("team".to_owned(), "web".to_owned())].into());
         edited.metadata.annotations = Some([("note".to_owned(), "1".to_owned())].into());
-        let attempt = candidate.found(Some(edited.clone()), seconds(14), wall(0));
+        let attempt = candidate.next_attempt(Some(edited.clone()), seconds(14), wall(0));
         assert!(matches!(attempt, Attempt::Held { .. }));
-        match candidate.found(Some(edited), seconds(15), wall(0)) {
+        match candidate.next_attempt(Some(edited), seconds(15), wall(0)) {
             Attempt::Update(lease) => {
                 // The version that was seen last is the one to replace.
                 assert_eq!(lease.metadata.resource_version.as_deref(), Some("8"));
@@ -362,51 +366,50 @@ mod tests {
     }
 
     #[test]
-    fn a_deleted_lease_is_created_when_its_holders_duration_has_passed_since_the_deletion_was_seen()
-    {
+    fn a_deleted_lease_is_created_after_the_holders_duration_since_the_deletion_was_noticed() {
         let mut candidate = candidate();
         let mut long = lease("other", 1);
         long.spec.as_mut().unwrap().lease_duration_seconds = Some(20);
-        candidate.found(Some(long), seconds(0), wall(0));
+        candidate.next_attempt(Some(long), seconds(0), wall(0));
         // The holder may have renewed at 99.
-        match candidate.found(None, seconds(100), wall(0)) {
+        match candidate.next_attempt(None, seconds(100), wall(0)) {
             Attempt::Deleted { holder, left } => {
                 assert_eq!((holder.as_str(), left), ("other", seconds(20)));
             }
             other => panic!("{other:?}"),
         }
-        let attempt = candidate.found(None, seconds(119), wall(0));
+        let attempt = candidate.next_attempt(None, seconds(119), wall(0));
         assert!(matches!(attempt, Attempt::Deleted { left, .. } if left == seconds(1)));
-        let attempt = candidate.found(None, seconds(120), wall(0));
+        let attempt = candidate.next_attempt(None, seconds(120), wall(0));
         assert!(matches!(attempt, Attempt::Create(_)));
-        // An attempt that failed is made again without another wait.
-        let attempt = candidate.found(None, seconds(122), wall(0));
+        // A failed attempt is repeated without another wait.
+        let attempt = candidate.next_attempt(None, seconds(122), wall(0));
         assert!(matches!(attempt, Attempt::Create(_)));
     }
 
     #[test]
-    fn each_deletion_of_a_held_lease_starts_a_wait_of_its_own() {
+    fn each_deletion_of_a_held_lease_starts_a_new_wait() {
         let mut candidate = candidate();
-        candidate.found(Some(lease("other", 1)), seconds(0), wall(0));
-        candidate.found(None, seconds(10), wall(0));
-        // Its holder created it again, and it is deleted once more.
-        let attempt = candidate.found(Some(lease("other", 2)), seconds(12), wall(0));
+        candidate.next_attempt(Some(lease("other", 1)), seconds(0), wall(0));
+        candidate.next_attempt(None, seconds(10), wall(0));
+        // The holder creates it again, and then it is deleted once more.
+        let attempt = candidate.next_attempt(Some(lease("other", 2)), seconds(12), wall(0));
         assert!(matches!(attempt, Attempt::Held { .. }));
-        let attempt = candidate.found(None, seconds(20), wall(0));
+        let attempt = candidate.next_attempt(None, seconds(20), wall(0));
         assert!(matches!(attempt, Attempt::Deleted { left, .. } if left == seconds(15)));
         // It comes back without a holder.
-        let attempt = candidate.found(Some(lease("", 3)), seconds(22), wall(0));
+        let attempt = candidate.next_attempt(Some(lease("", 3)), seconds(22), wall(0));
         assert!(matches!(attempt, Attempt::Update(_)));
-        let attempt = candidate.found(None, seconds(24), wall(0));
+        let attempt = candidate.next_attempt(None, seconds(24), wall(0));
         assert!(matches!(attempt, Attempt::Create(_)));
     }
 
     #[test]
-    fn a_leader_creates_its_deleted_lease_again_at_once_with_its_history() {
+    fn a_leader_recreates_its_deleted_lease_at_once_and_keeps_the_transitions() {
         let mut candidate = candidate();
-        candidate.claimed(lease("me", 1), seconds(0));
+        candidate.observe_written(lease("me", 1), seconds(0));
         for _ in 0..2 {
-            match candidate.found(None, seconds(50), wall(20)) {
+            match candidate.next_attempt(None, seconds(50), wall(20)) {
                 Attempt::Create(lease) => {
                     assert_eq!(lease.metadata.resource_version, None);
                     let spec = lease.spec.unwrap();
@@ -422,58 +425,60 @@ mod tests {
 
     #[test]
     fn a_lease_without_a_holder_is_taken_at_once() {
-        for unled in [lease("", 1), {
+        let without_record = {
             let mut lease = lease("", 1);
             lease.spec = None;
             lease
-        }] {
-            let spec = updated(candidate().found(Some(unled), seconds(0), wall(0)));
+        };
+        for (unled, transitions) in [(lease("", 1), 4), (without_record, 1)] {
+            let spec = updated(candidate().next_attempt(Some(unled), seconds(0), wall(0)));
             assert_eq!(spec.holder_identity.as_deref(), Some("me"));
+            assert_eq!(spec.lease_transitions, Some(transitions));
         }
     }
 
     #[test]
-    fn our_own_lease_is_renewed_and_keeps_its_history() {
+    fn a_renewal_keeps_the_acquire_time_and_the_transitions() {
         let mut candidate = candidate();
         assert!(candidate.renewal(wall(0)).is_none());
-        candidate.claimed(lease("me", 1), seconds(0));
+        candidate.observe_written(lease("me", 1), seconds(0));
         let renewed = candidate.renewal(wall(20)).unwrap();
         assert_eq!(renewed.metadata.resource_version.as_deref(), Some("7"));
         let spec = renewed.spec.unwrap();
         assert_eq!(spec.renew_time, Some(MicroTime(wall(20))));
         assert_eq!(spec.acquire_time, Some(MicroTime(wall(0))));
         assert_eq!(spec.lease_transitions, Some(3));
-        // Found by a look at the server, it is the same.
-        let spec = updated(candidate.found(Some(lease("me", 1)), seconds(50), wall(20)));
+        // After a read from the server the result is the same.
+        let spec = updated(candidate.next_attempt(Some(lease("me", 1)), seconds(50), wall(20)));
         assert_eq!(spec.lease_transitions, Some(3));
     }
 
     #[test]
-    fn labels_are_added_to_those_that_are_there() {
+    fn configured_labels_are_added_to_the_labels_of_a_found_lease() {
         let settings = ElectionSettings::new("website").label("ours", "1");
         let mut candidate = Candidate::new(&settings);
         let mut found = lease("", 1);
         found.metadata.labels = Some([("theirs".to_owned(), "2".to_owned())].into());
-        match candidate.found(Some(found), seconds(0), wall(0)) {
+        match candidate.next_attempt(Some(found), seconds(0), wall(0)) {
             Attempt::Update(lease) => assert_eq!(lease.metadata.labels.unwrap().len(), 2),
             other => panic!("{other:?}"),
         }
     }
 
     #[test]
-    fn only_our_own_lease_is_given_back() {
+    fn only_our_own_lease_is_released() {
         let mut candidate = candidate();
         let wall = wall(30);
-        let back = candidate.given_back(Some(lease("me", 1)), seconds(0), wall);
+        let back = candidate.released_lease(Some(lease("me", 1)), seconds(0), wall);
         let spec = back.unwrap().spec.unwrap();
         assert_eq!(spec.holder_identity.as_deref(), Some(""));
         assert_eq!(spec.lease_duration_seconds, Some(1));
         assert_eq!(spec.lease_transitions, Some(3));
         assert!(
             candidate
-                .given_back(Some(lease("other", 1)), seconds(0), wall)
+                .released_lease(Some(lease("other", 1)), seconds(0), wall)
                 .is_none()
         );
-        assert!(candidate.given_back(None, seconds(0), wall).is_none());
+        assert!(candidate.released_lease(None, seconds(0), wall).is_none());
     }
 }

@@ -1,11 +1,12 @@
 use std::time::Duration;
 
-/// Time since some moment of the past, on a clock that also counts while the machine is suspended.
+/// A clock that also counts while the machine is suspended. It returns the time since a fixed moment
+/// in the past.
 ///
-/// A lease goes on ageing on the server while its holder's machine sleeps; a clock that stands still
-/// then (as [`Instant`](std::time::Instant) may) would let a holder that wakes up believe in it.
+/// A lease ages on the server while the holder's machine sleeps. With a clock that stops then, as
+/// [`Instant`](std::time::Instant) may, a holder that wakes up would still believe that it leads.
 pub(super) trait Clock: Send + Sync + 'static {
-    /// Never runs backwards.
+    /// The current time. It never goes backwards.
     fn now(&self) -> Duration;
 }
 
@@ -23,24 +24,5 @@ impl Clock for SystemClock {
         let time = rustix::time::clock_gettime(id);
         let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
         Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or_default())
-    }
-}
-
-/// tokio's clock, which a test can hold.
-#[cfg(test)]
-pub(super) struct TokioClock(tokio::time::Instant);
-
-#[cfg(test)]
-impl TokioClock {
-    pub(super) fn new() -> Self {
-        // Not zero: a system's clock is not either.
-        Self(tokio::time::Instant::now() - Duration::from_secs(1000))
-    }
-}
-
-#[cfg(test)]
-impl Clock for TokioClock {
-    fn now(&self) -> Duration {
-        self.0.elapsed()
     }
 }

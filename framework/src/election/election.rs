@@ -4,127 +4,100 @@ use k8s_openapi::api::coordination::v1::Lease;
 
 use super::{
     ElectionError, ElectionSettings, ElectionStatus, Leading,
-    ballot::{Ballot, Vote},
-    clock::{Clock, SystemClock},
+    lease_record::{Acquisition, LeaseRecord},
     settings::JITTER,
     term::Term,
-    watchman::{Overdue, Watchman},
+    watchdog::{OverdueAction, Watchdog},
 };
 use crate::{
+    backoff::Jitter,
     client::Client,
     metrics::Metrics,
-    queue::Jitter,
     resource::{Access, AccessRule},
 };
 
-/// A candidate for a Lease: [`lead`](Self::lead) waits until it is the leader.
+/// A candidate for a Lease. [`lead`](Self::lead) waits until this process is the leader.
 ///
-/// It understands itself with client-go's elector (`tools/leaderelection`): the same object, times
-/// and rules.
+/// It is compatible with client-go's elector (`tools/leaderelection`): the same object, the same
+/// durations and the same rules.
 #[must_use]
 pub struct Election {
-    ballot: Ballot,
+    record: LeaseRecord,
     status: ElectionStatus,
-    overdue: Overdue,
+    overdue: OverdueAction,
     jitter: Jitter,
-    post: fn(Arc<Term>, Overdue) -> std::io::Result<Watchman>,
 }
 
 impl Election {
-    /// A candidate on connections and with deadlines of its own, so that no other traffic of
-    /// `client` can delay a renewal.
+    /// Creates a candidate. It uses connections and deadlines of its own, so that other traffic of
+    /// `client` cannot delay a renewal.
     ///
     /// # Errors
-    /// The settings are wrong: names that DNS does not know, or times that contradict each other.
+    /// [`ElectionError::Settings`] if the name or the namespace is not a valid DNS name, the identity is
+    /// empty, or the durations contradict each other.
     pub fn new(
         client: &Client,
         settings: ElectionSettings,
         metrics: &Metrics,
     ) -> Result<Self, ElectionError> {
-        Self::with_clock(client, settings, metrics, Arc::new(SystemClock))
-    }
-
-    fn with_clock(
-        client: &Client,
-        settings: ElectionSettings,
-        metrics: &Metrics,
-        clock: Arc<dyn Clock>,
-    ) -> Result<Self, ElectionError> {
         settings.check()?;
         let metrics = metrics.election(&settings.name);
         Ok(Self {
-            ballot: Ballot::new(client, settings, clock, metrics),
+            record: LeaseRecord::new(client, settings, metrics),
             status: ElectionStatus::default(),
-            overdue: Overdue(Arc::new(|| {
-                tracing::error!("work still runs although the lease can pass to another: exit 3");
+            overdue: OverdueAction(Arc::new(|| {
+                tracing::error!(
+                    "work still runs although the lease can soon pass to another process: ending this process with exit code 3"
+                );
                 std::process::exit(EXIT_OVERDUE);
             })),
             jitter: Jitter::random(),
-            post: Watchman::post,
         })
     }
 
-    /// A candidate on tokio's clock.
-    #[cfg(test)]
-    pub(crate) fn on_the_tests_clock(
-        client: &Client,
-        settings: ElectionSettings,
-        metrics: &Metrics,
-    ) -> Result<Self, ElectionError> {
-        let clock = Arc::new(super::clock::TokioClock::new());
-        let mut election = Self::with_clock(client, settings, metrics, clock)?;
-        election.post = |term, overdue| Ok(Watchman::on_the_tests_clock(term, overdue));
-        Ok(election)
-    }
-
-    /// What happens, on a thread of its own, when work still runs 2 s before the lease can pass to
-    /// another, instead of the end of the process with exit code 3. Whatever it is: others begin then.
+    /// Replaces the action that runs when work still runs 2 s before the lease can pass to another
+    /// process. By default the process ends with exit code 3. `act` runs on its own thread. Whatever
+    /// `act` does, another process may start its work after those 2 s.
     pub fn on_overdue(mut self, act: impl Fn() + Send + Sync + 'static) -> Self {
-        self.overdue = Overdue(Arc::new(act));
+        self.overdue = OverdueAction(Arc::new(act));
         self
     }
 
-    /// How it is doing, now and later.
+    /// The status of the election. The returned handle shows later changes too.
     pub fn status(&self) -> ElectionStatus {
         self.status.clone()
     }
 
-    /// What a candidate has to be allowed to do, in the Lease's namespace; `default` is that of the client.
+    /// The permissions that a candidate needs in the Lease's namespace. `default` is the client's
+    /// default namespace; it counts if the settings name no namespace.
     pub fn access(settings: &ElectionSettings, default: &str) -> Access {
         let namespace = settings.namespace.as_deref().unwrap_or(default);
         let rule = AccessRule::of::<Lease>(["get", "create", "update"]);
         rule.in_namespace(namespace).into()
     }
 
-    /// Waits until this process leads, for as long as it takes. Failures are logged and tried
-    /// again; dropping the future gives up.
+    /// Waits until this process leads, without a time limit. Failures are logged and retried. Drop the
+    /// future to give up.
     pub async fn lead(mut self) -> Leading {
         loop {
-            match self.ballot.cast().await {
-                Ok(Vote::Won { sent }) => {
-                    if let Some(leading) = self.begin(sent) {
-                        return leading.begin(self.ballot, self.status);
+            match self.record.try_acquire_or_renew().await {
+                Ok(Acquisition::Won { sent }) => {
+                    if let Some(leading) = self.start_term(sent) {
+                        return leading.begin(self.record, self.status);
                     }
                 }
-                Ok(Vote::Held { by }) => self.status.led_by(Some(&by)),
-                // Two were after the same: one of them got it.
+                Ok(Acquisition::Held { by }) => self.status.led_by(Some(&by)),
+                // Two candidates wrote at the same time, and the other one succeeded.
                 Err(error) if error.is_conflict() || error.is_already_exists() => {
-                    tracing::debug!(lease = self.ballot.lease, %error, "another was faster");
+                    tracing::debug!(lease = self.record.lease, %error, "another candidate acquired the Lease first");
                 }
                 Err(error) => {
-                    let lease = &self.ballot.lease;
-                    // It is tried again every few seconds.
-                    if !self.status.troubled(&error) {
-                        tracing::debug!(lease, %error, "still cannot take part in the election");
-                    } else if error.is_forbidden() {
-                        tracing::warn!(
-                            lease,
-                            %error,
-                            "cannot take part in the election: a Role has to allow get, create and \
-                             update of leases.coordination.k8s.io there"
-                        );
+                    let lease = &self.record.lease;
+                    // The attempt is repeated every few seconds, so an equal error is logged only once as a warning.
+                    if !self.status.record_failure(&error) {
+                        tracing::debug!(lease, %error, "still cannot take part in the leader election");
                     } else {
-                        tracing::warn!(lease, %error, "cannot take part in the election");
+                        tracing::warn!(lease, %error, "cannot take part in the leader election: trying again");
                     }
                 }
             }
@@ -132,54 +105,54 @@ impl Election {
         }
     }
 
-    fn begin(&self, sent: Duration) -> Option<Won> {
-        let settings = &self.ballot.settings;
+    fn start_term(&self, sent: Duration) -> Option<Won> {
+        let settings = &self.record.settings;
         let term = Arc::new(Term::new(
-            self.ballot.clock.clone(),
+            settings.clock.clock.clone(),
             sent,
             settings.renew_deadline,
             settings.lease_duration.saturating_sub(settings.margin()),
         ));
-        // The answer took too long: what it says is old.
+        // The response took so long that the term has already run out.
         if !term.holds() {
             return None;
         }
-        match (self.post)(term.clone(), self.overdue.clone()) {
-            Ok(watchman) => Some(Won { term, watchman }),
+        match (settings.clock.start_watchdog)(term.clone(), self.overdue.clone()) {
+            Ok(watchdog) => Some(Won { term, watchdog }),
             Err(error) => {
-                tracing::error!(%error, "leadership is not taken: no thread could be started to watch it");
+                tracing::error!(%error, "this process does not take the leadership: the watchdog thread did not start");
                 None
             }
         }
     }
 
-    /// As client-go: the retry period times 1 to 2.2.
+    /// The time until the next attempt, as in client-go: the retry period times 1 to 2.2.
     fn pause(&mut self) -> Duration {
-        let period = self.ballot.settings.retry_period;
-        period + period.mul_f64(JITTER * self.jitter.fraction())
+        let period = self.record.settings.retry_period;
+        self.jitter.stretched(period, JITTER)
     }
 }
 
-/// The exit code of a process whose work outlived its leadership.
+/// The exit code of a process whose work ran longer than its leadership.
 pub(crate) const EXIT_OVERDUE: i32 = 3;
 
 struct Won {
     term: Arc<Term>,
-    watchman: Watchman,
+    watchdog: Watchdog,
 }
 
 impl Won {
-    fn begin(self, ballot: Ballot, status: ElectionStatus) -> Leading {
-        status.won(&ballot.settings.identity);
-        Leading::begin(ballot, self.term, status, self.watchman)
+    fn begin(self, record: LeaseRecord, status: ElectionStatus) -> Leading {
+        status.won(&record.settings.identity);
+        Leading::begin(record, self.term, status, self.watchdog)
     }
 }
 
 impl fmt::Debug for Election {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Election")
-            .field("lease", &self.ballot.lease)
-            .field("identity", &self.ballot.settings.identity)
+            .field("lease", &self.record.lease)
+            .field("identity", &self.record.settings.identity)
             .finish_non_exhaustive()
     }
 }
@@ -189,8 +162,20 @@ mod tests {
     use super::*;
     use crate::client::Config;
 
+    #[test]
+    fn a_candidate_needs_access_to_its_lease_where_that_is() {
+        let lease_in = |namespace: &str| -> Access {
+            let rule = AccessRule::of::<Lease>(["get", "create", "update"]);
+            rule.in_namespace(namespace).into()
+        };
+        let settings = ElectionSettings::new("website");
+        assert_eq!(Election::access(&settings, "web"), lease_in("web"));
+        let settings = settings.namespace("operators");
+        assert_eq!(Election::access(&settings, "web"), lease_in("operators"));
+    }
+
     #[tokio::test]
-    async fn candidates_wait_between_one_and_two_point_two_retry_periods_at_random() {
+    async fn candidates_wait_a_random_time_of_1_to_2_2_retry_periods() {
         let client = Client::new(Config::new("http://127.0.0.1:1".parse().unwrap())).unwrap();
         let settings = ElectionSettings::new("website");
         let mut election = Election::new(&client, settings, &Metrics::new()).unwrap();

@@ -2,19 +2,20 @@ use std::fmt;
 
 use crate::client;
 
-/// Why there is no election, or a lease was not handed over.
+/// An error of a leader election.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ElectionError {
-    /// The settings are wrong: names that DNS does not know, or times that contradict each other.
+    /// The settings are invalid: a name is not a DNS name, the identity is empty, or the durations
+    /// contradict each other.
     #[error("leader election: {0}")]
     Settings(String),
-    /// The Lease could not be given back; it passes on when it expires.
-    #[error("leader election: the lease was not given back: {0}")]
+    /// The Lease was not released. Another candidate takes it when it expires.
+    #[error("leader election: releasing the Lease failed, it passes on when it expires: {0}")]
     Release(#[source] client::Error),
 }
 
-/// Why a request was not sent: this process does not lead any more.
+/// The error of a request that was not sent because this process does not lead any more.
 #[derive(Clone, Debug)]
 pub struct NotLeading {
     pub(super) lease: String,

@@ -6,25 +6,26 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     ElectionError, NotLeading,
-    ballot::{Ballot, Vote},
+    lease_record::{Acquisition, LeaseRecord},
     status::ElectionStatus,
     term::Term,
-    watchman::Watchman,
+    watchdog::Watchdog,
 };
-use crate::{client::Client, health::Lifeline, metrics::ElectionMetrics, resource::ObjectRef};
+use crate::{client::Client, health::TaskMonitor, metrics::ElectionMetrics, resource::ObjectRef};
 
-/// This process leads: the guard of all work that only a leader may do.
+/// The guard of all work that only a leader may do: while it exists, this process leads or knows that
+/// it has lost the leadership.
 ///
-/// While it lives the lease is renewed. It tells when leadership is [lost](Self::lost), keeps back
-/// the requests of [fenced clients](Self::fence) from then on, and gives the lease back
-/// on [`release`](Self::release), which is to be called when the last work has ended. Dropped
-/// without that, the lease runs out by itself.
+/// While the guard exists, a task renews the Lease. [`lost`](Self::lost) completes when leadership is
+/// lost, and from then on [fenced clients](Self::fence) send nothing. Call [`release`](Self::release)
+/// when the last work has ended; it gives the Lease back. If the guard is dropped without a release,
+/// the Lease expires by itself.
 ///
-/// Leadership is lost when the last renewal that succeeded was *sent* longer ago than the renew
-/// deadline, by a clock that counts suspension, or when somebody else holds the lease. Work has to
-/// end then, and this guard with it: 2 s before the lease can pass to another the process ends if the
-/// guard still lives (exit code 3; see [`Election::on_overdue`](super::Election::on_overdue)). A
-/// thread of its own sees to that, whatever blocks the runtime.
+/// Leadership is lost when the last successful renewal was *sent* longer ago than the renew deadline,
+/// by a clock that counts suspension, or when another process holds the Lease. Then the caller must
+/// end its work and drop the guard. If the guard still exists 2 s before the lease can pass to another
+/// process, this process ends with exit code 3 (see [`Election::on_overdue`](super::Election::on_overdue)).
+/// A dedicated thread checks that, so a blocked runtime does not prevent it.
 #[must_use = "dropping it ends leadership"]
 pub struct Leading {
     term: Arc<Term>,
@@ -32,52 +33,52 @@ pub struct Leading {
     object: ObjectRef,
     metrics: ElectionMetrics,
     status: ElectionStatus,
-    /// Nothing comes of a renewal that panicked.
-    renewing: Option<JoinHandle<Option<Ballot>>>,
-    lifeline: Lifeline,
+    /// Returns `None` if the renewal panicked.
+    renewing: Option<JoinHandle<Option<LeaseRecord>>>,
+    task_monitor: TaskMonitor,
     stop: CancellationToken,
-    watchman: Option<Watchman>,
+    watchdog: Option<Watchdog>,
 }
 
 impl Leading {
     pub(super) fn begin(
-        ballot: Ballot,
+        record: LeaseRecord,
         term: Arc<Term>,
         status: ElectionStatus,
-        watchman: Watchman,
+        watchdog: Watchdog,
     ) -> Self {
         let stop = CancellationToken::new();
-        let metrics = ballot.metrics.clone();
+        let metrics = record.metrics.clone();
         metrics.master.set(1.0);
         tracing::info!(
-            lease = ballot.lease,
-            identity = ballot.settings.identity,
+            lease = record.lease,
+            identity = record.settings.identity,
             "leading"
         );
-        let (lease, object) = (ballot.lease.clone(), ballot.reference());
-        let lifeline = Lifeline::new();
+        let (lease, object) = (record.lease.clone(), record.reference());
+        let task_monitor = TaskMonitor::new();
         let renewing = {
             let (term, status, stop) = (term.clone(), status.clone(), stop.clone());
-            let lifeline = lifeline.clone();
+            let task_monitor = task_monitor.clone();
             async move {
-                let renewing = renew(ballot, term, status, stop);
-                lifeline.guard("lease renewal", renewing).await
+                let renewing = renew(record, term, status, stop);
+                task_monitor.run("lease renewal", renewing).await
             }
         };
         Self {
             lease,
             object,
             renewing: Some(tokio::spawn(renewing)),
-            lifeline,
+            task_monitor,
             term,
             metrics,
             status,
             stop,
-            watchman: Some(watchman),
+            watchdog: Some(watchdog),
         }
     }
 
-    /// Whether this process leads now. Once it is `false` it stays so.
+    /// Whether this process leads now. Once `false`, it stays `false`.
     pub fn holds(&self) -> bool {
         self.term.holds()
     }
@@ -87,12 +88,12 @@ impl Leading {
         self.term.lost().cancelled().await;
     }
 
-    /// Cancelled when leadership is lost, or this guard is gone.
+    /// A token that is cancelled when leadership is lost or when this guard is dropped.
     pub fn token(&self) -> CancellationToken {
         self.term.lost().clone()
     }
 
-    /// A permit to ask again and again, without the guard, whether this process leads.
+    /// A permit: it checks, also without this guard, whether this process still leads.
     pub fn permit(&self) -> Permit {
         Permit {
             term: self.term.clone(),
@@ -101,62 +102,63 @@ impl Leading {
         }
     }
 
-    /// Cut when the task that renews the lease has panicked. Leadership then lasts until the renew deadline: who hears of
-    /// it stops in the time that is left.
-    pub fn lifeline(&self) -> &Lifeline {
-        &self.lifeline
+    /// Reports a panic of the task that renews the Lease. Leadership then lasts until the renew
+    /// deadline; the caller should stop its work in that time.
+    pub fn task_monitor(&self) -> &TaskMonitor {
+        &self.task_monitor
     }
 
-    /// The Lease that is held, as the server gave it, for Events about it.
+    /// The held Lease as the server returned it, for Events about it.
     pub fn lease(&self) -> &ObjectRef {
         &self.object
     }
 
     /// A client whose requests go out only while this process leads.
     ///
-    /// The fence is asked before each attempt, when the connection is there, and each time bytes are handed to the
-    /// kernel until the answer begins. If the process does not lead, nothing is sent and the error is
-    /// [`Error::Fenced`](crate::client::Error::Fenced). A connection that has a request in the middle ends then, and
-    /// other requests on it fail as on a connection that broke.
+    /// The fence is checked before each attempt, again when a connection is ready, and each time bytes
+    /// are handed to the kernel until the response begins. If the process does not lead, nothing is sent
+    /// and the error is [`ErrorKind::Fenced`](crate::client::ErrorKind::Fenced). If a request was partly sent, its
+    /// connection is closed, and other requests on that connection fail as if it had broken.
     ///
-    /// Two things remain possible. What the kernel had already taken may still arrive, however much later: it repeats
-    /// lost packets by itself, and neither a suspended nor an ended process takes them back. And the process may be
-    /// suspended between the two instructions that ask the fence and call the kernel. Writes with preconditions (a
-    /// resource version or a UID) are safe against both: the API server refuses them if the next leader has changed
-    /// the object.
+    /// Two things remain possible. First, bytes that the kernel already took may still arrive, however
+    /// much later: the kernel repeats lost packets, and suspending or ending the process does not take
+    /// them back. Second, the process may be suspended between the check of the fence and the call to
+    /// the kernel. Writes with preconditions (a resource version or a UID) are safe against both: the
+    /// API server refuses them if the next leader has changed the object.
     pub fn fence(&self, client: &Client) -> Client {
         let permit = self.permit();
         client.fenced(move || permit.check().map_err(Into::into))
     }
 
-    /// Hands over: no renewal any more, and the Lease without a holder, so that another candidate
-    /// takes it at its next look. Only to be called when all work has ended.
+    /// Hands the leadership over: stops the renewals and removes the holder from the Lease, so that
+    /// another candidate takes it at its next attempt. Call it only after all work has ended.
     ///
-    /// Does nothing on the server if the Lease is not ours any more.
+    /// Changes nothing on the server if this process does not hold the Lease any more.
     ///
     /// # Errors
-    /// The server was not reached in time; the lease then runs out by itself.
+    /// [`ElectionError::Release`] if the API server refused the write, or did not respond within the
+    /// renew deadline. The Lease then expires by itself.
     pub async fn release(mut self) -> Result<(), ElectionError> {
         self.finish();
         let Some(renewing) = self.renewing.take() else {
             return Ok(());
         };
-        let Ok(Some(mut ballot)) = renewing.await else {
-            // Panicked, and said so where that happened: the lease runs out.
+        let Ok(Some(mut record)) = renewing.await else {
+            // The renewal task panicked and has logged that. The Lease expires by itself.
             return Ok(());
         };
-        ballot.give_back().await.map_err(ElectionError::Release)?;
-        tracing::info!(lease = self.lease, "gave the lease back");
+        record.release().await.map_err(ElectionError::Release)?;
+        tracing::info!(lease = self.lease, "released the Lease");
         Ok(())
     }
 
-    /// No work runs any more: nothing has to be watched.
+    /// Marks the work as ended, so that the watchdog stops.
     fn finish(&mut self) {
         self.term.end();
         self.stop.cancel();
         self.metrics.master.set(0.0);
         self.status.ended();
-        self.watchman = None;
+        self.watchdog = None;
     }
 }
 
@@ -178,7 +180,7 @@ impl fmt::Debug for Leading {
     }
 }
 
-/// Tells whether a [`Leading`] still leads. It does not keep leadership alive.
+/// Checks whether a [`Leading`] still leads. It does not keep the leadership alive.
 #[derive(Clone)]
 pub struct Permit {
     term: Arc<Term>,
@@ -187,15 +189,15 @@ pub struct Permit {
 }
 
 impl Permit {
-    /// Whether the process leads now. Once it is `false` it stays so.
+    /// Whether the process leads now. Once `false`, it stays `false`.
     pub fn holds(&self) -> bool {
         self.term.holds()
     }
 
-    /// For what may only be done while the process leads: asked directly before it is done.
+    /// Checks that this process leads. Call it directly before an action that only a leader may take.
     ///
     /// # Errors
-    /// It does not lead any more. That is counted as a refusal.
+    /// [`NotLeading`] if the process does not lead any more. The metric of refused requests counts it.
     pub fn check(&self) -> Result<(), NotLeading> {
         if self.holds() {
             return Ok(());
@@ -214,18 +216,18 @@ impl fmt::Debug for Permit {
     }
 }
 
-/// Renews the lease until it is lost or `stop` says that no renewal is needed any more.
+/// Renews the Lease until leadership is lost or `stop` is cancelled.
 ///
-/// Stopped while a renewal is under way, it drops it. Should the server take it all the same, the
-/// version that it is for is not the one any more that a release was for, or the other way round.
+/// A cancellation drops a renewal that is under way. If the server applies that renewal all the same,
+/// either it or the release has an outdated resource version, and the server refuses that one.
 async fn renew(
-    mut ballot: Ballot,
+    mut record: LeaseRecord,
     term: Arc<Term>,
     status: ElectionStatus,
     stop: CancellationToken,
-) -> Ballot {
+) -> LeaseRecord {
     let until = term.lost().clone();
-    let mut next = Instant::now() + ballot.settings.retry_period;
+    let mut next = Instant::now() + record.settings.retry_period;
     loop {
         let pause = tokio::time::sleep_until(next);
         let stopped = tokio::select! {
@@ -237,40 +239,40 @@ async fn renew(
         if stopped {
             break;
         }
-        // From when it is sent: a slow server gets its next renewal as soon as it has answered.
-        next = Instant::now() + ballot.settings.retry_period;
-        let vote = tokio::select! {
+        // The period counts from the sending: after a slow response the next renewal follows at once.
+        next = Instant::now() + record.settings.retry_period;
+        let result = tokio::select! {
             biased;
             () = stop.cancelled() => break,
             () = until.cancelled() => break,
-            vote = ballot.cast() => vote,
+            result = record.try_acquire_or_renew() => result,
         };
-        match vote {
-            Ok(Vote::Won { sent }) => {
+        match result {
+            Ok(Acquisition::Won { sent }) => {
                 status.renewed();
                 if !term.renewed(sent) {
                     break;
                 }
             }
-            Ok(Vote::Held { by }) => {
+            Ok(Acquisition::Held { by }) => {
                 tracing::error!(
-                    lease = ballot.lease,
+                    lease = record.lease,
                     holder = by,
-                    "the lease was taken by another"
+                    "another process has taken the Lease"
                 );
                 status.led_by(Some(&by));
                 term.lose();
                 break;
             }
             Err(error) => {
-                status.troubled(&error);
-                tracing::warn!(lease = ballot.lease, %error, "the lease was not renewed");
+                status.record_failure(&error);
+                tracing::warn!(lease = record.lease, %error, "renewing the Lease failed");
             }
         }
     }
     if !stop.is_cancelled() {
-        ballot.metrics.master.set(0.0);
-        tracing::error!(lease = ballot.lease, "leadership was lost");
+        record.metrics.master.set(0.0);
+        tracing::error!(lease = record.lease, "leadership was lost");
     }
-    ballot
+    record
 }

@@ -1,31 +1,33 @@
-//! Leader election: of several processes that could do the same work, one does it.
+//! Elects one leader among several processes with a Lease: client-go's `tools/leaderelection`.
 //!
-//! [`Election::lead`] waits until this process holds a Lease (`coordination.k8s.io/v1`), and gives a
-//! [`Leading`]: a guard value. Work lasts no longer than the guard; requests that only a
-//! leader may send go through [`Leading::fence`]; [`Leading::release`] hands over when the work ended.
+//! [`Election::lead`] waits until this process holds a Lease (`coordination.k8s.io/v1`) and returns a
+//! guard value, [`Leading`]. Work must end before the guard does. A client from [`Leading::fence`]
+//! sends requests only while this process leads. [`Leading::release`] hands the Lease over after the
+//! work has ended.
 //!
-//! What it guarantees (design promise R11):
+//! Guarantees ([R11](crate#guarantees)):
 //!
-//! * No request of a fenced client goes out later than the renew deadline (10 s) after the last
-//!   renewal that succeeded was sent, by a clock that counts suspension. The fence is asked in the poll that hands the
-//!   bytes to the kernel. [`Leading::fence`] says what remains possible.
-//! * Who notices first that leadership is over ends it for all, and for good.
-//! * Work that still runs 2 s before the lease can pass ends the process (exit code 3), also when it
-//!   blocks all of the runtime's threads.
-//! * The clocks of different machines are never compared.
-//! * Somebody may delete the Lease while a process leads. That process creates it again at its next renewal and goes on.
-//!   A candidate that has seen a holder waits the holder's lease duration from when it finds the Lease gone, and creates
-//!   it only then: by then a holder that could not renew has stopped.
+//! * A fenced client sends no request later than the renew deadline (10 s) after the last
+//!   successful renewal was sent, by a clock that counts suspension. The fence is checked in the same
+//!   poll that hands the bytes to the kernel. [`Leading::fence`] states what remains possible.
+//! * The first check that finds the leadership over ends it for every user of the guard, and for good.
+//! * If work still runs 2 s before the lease can pass to another candidate, the process ends with
+//!   exit code 3, even if that work blocks all threads of the runtime.
+//! * Clocks of different machines are never compared.
+//! * If a user deletes the Lease while a process leads, that process creates it again at its next
+//!   renewal and continues. A candidate that has seen a holder waits for the holder's lease duration
+//!   from the moment it finds the Lease gone, and only then creates it. By then a holder that could
+//!   not renew has stopped.
 //!
-//! One case remains. A process that starts while the Lease is missing knows of no holder and creates the Lease at
-//! once, so that a first installation does not wait. The process that led until then stops at its next renewal, after a
-//! retry period (2 s) at most if the API server answers at once. Do not delete the Lease of an operator that runs. The
-//! same goes for an edit that takes the holder out of the Lease.
+//! One case remains. A process that starts while the Lease is missing knows of no holder and creates
+//! the Lease at once, so that a first installation does not wait. The process that led until then
+//! stops at its next renewal: after at most one retry period (2 s) if the API server responds at once.
+//! Do not delete the Lease of a running operator, and do not remove the holder from it.
 //!
-//! It follows client-go's `tools/leaderelection` and contends with it for the same Lease. Otherwise
-//! than there, a release comes after the work has ended, never before; a lease that somebody else
-//! holds ends leadership at once, not at the renew deadline; a lost term is never taken up again; and a deleted Lease is
-//! not created at once by a candidate that has seen a holder.
+//! It uses the same Lease as client-go's elector and competes with it correctly. There are four
+//! differences: a release happens only after the work has ended; leadership ends at once when another
+//! process holds the Lease, not at the renew deadline; a lost term is never resumed; and a candidate
+//! that has seen a holder does not create a deleted Lease at once.
 //!
 //! ```no_run
 //! use pilothouse::{client::Client, election::{Election, ElectionSettings}, metrics::Metrics};
@@ -41,29 +43,45 @@
 //! }
 //! # Ok(()) }
 //! ```
+//!
+//! # Map for contributors
+//! | file | holds |
+//! | --- | --- |
+//! | `election.rs` | [`Election`], a candidate: tries until it leads |
+//! | `settings.rs` | [`ElectionSettings`]: the Lease, the identity and the durations |
+//! | `candidate.rs` | the decision what to do with a Lease: no I/O, no clock |
+//! | `lease_record.rs` | the Lease on the API server: reads and writes it |
+//! | `term.rs` | how long one term of leadership holds |
+//! | `watchdog.rs` | the thread that checks a term |
+//! | `leading.rs` | [`Leading`] and [`Permit`]: the guard, the renewal task, the fence |
+//! | `leadership_gate.rs` | [`LeadershipGate`]: holds back work until this process leads |
+//! | `status.rs` | [`ElectionStatus`] and [`Phase`]: what readiness and the log show |
+//! | `clock.rs`, `election_clock.rs` | a clock that counts suspension, and how the watchdog waits on it |
+//! | `error.rs` | [`ElectionError`], [`NotLeading`] |
 
-mod ballot;
 mod candidate;
 mod clock;
 mod election;
+mod election_clock;
 mod error;
+mod leadership_gate;
 mod leading;
-mod phase;
+mod lease_record;
 mod settings;
 mod status;
 mod term;
-mod turn;
-mod watchman;
+mod watchdog;
 
+#[cfg(test)]
+mod test_clock;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use election::EXIT_OVERDUE;
 pub use election::Election;
 pub use error::{ElectionError, NotLeading};
+pub use leadership_gate::LeadershipGate;
 pub use leading::{Leading, Permit};
-pub use phase::Phase;
+pub(crate) use settings::ElectionSetting;
 pub use settings::ElectionSettings;
-pub(crate) use settings::Part;
-pub use status::ElectionStatus;
-pub use turn::Turn;
+pub use status::{ElectionStatus, Phase};

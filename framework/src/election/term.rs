@@ -1,21 +1,19 @@
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::clock::Clock;
 
-/// One time of leading, from the moment it was won to the moment the work ended.
+/// One term of leadership, from winning the Lease to the end of the work.
 ///
-/// It holds as long as the last renewal that succeeded was sent less than the renew deadline ago.
-/// Whoever sees first that this is over ends it for all, for good: a renewal that comes late brings
-/// nothing back.
+/// It holds as long as the last successful renewal was sent less than the renew deadline ago. The
+/// first caller that finds it over ends it for all callers, for good: a late renewal does not bring
+/// it back.
 pub(super) struct Term {
     clock: Arc<dyn Clock>,
     renew_deadline: Duration,
-    /// From the sending of a renewal to the time by which no work may run any more.
+    /// From the sending of a renewal to the time by which all work must have ended.
     work_deadline: Duration,
     state: Mutex<State>,
     lost: CancellationToken,
@@ -26,25 +24,25 @@ struct State {
     /// When the last renewal that succeeded was sent.
     renewed: Duration,
     over: bool,
-    /// When somebody else was seen to hold the lease.
+    /// When this process saw that another process holds the Lease.
     stolen: Option<Duration>,
-    /// No work runs any more: nothing has to be watched.
+    /// All work has ended, so the watchdog can stop.
     ended: bool,
 }
 
-/// What somebody who watches a term has to do.
+/// The next step of the watchdog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Watched {
-    /// Look again after this.
-    Later(Duration),
-    /// Work runs although the lease can pass to another soon.
+pub(super) enum WatchdogStep {
+    /// Check again after this time.
+    CheckAfter(Duration),
+    /// Work still runs although the lease can soon pass to another process.
     Overdue,
-    /// Nothing more: the work ended.
+    /// Stop: the work has ended.
     Ended,
 }
 
 impl Term {
-    /// A term that was won by a request sent at `sent`.
+    /// Starts a term that was won by a request sent at `sent`.
     pub(super) fn new(
         clock: Arc<dyn Clock>,
         sent: Duration,
@@ -67,7 +65,7 @@ impl Term {
 
     /// Whether this process leads now.
     pub(super) fn holds(&self) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if !state.over && self.clock.now() < state.renewed + self.renew_deadline {
             return true;
         }
@@ -77,69 +75,66 @@ impl Term {
         false
     }
 
-    /// A renewal that was sent at `sent` succeeded. `false` if the term is over all the same.
+    /// Records a successful renewal that was sent at `sent`. Returns `false` if the term is over
+    /// nevertheless.
     pub(super) fn renewed(&self, sent: Duration) -> bool {
         if !self.holds() {
             return false;
         }
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if !state.over {
             state.renewed = state.renewed.max(sent);
         }
         !state.over
     }
 
-    /// Somebody else holds the lease.
+    /// Ends the term because another process holds the Lease.
     pub(super) fn lose(&self) {
         let now = self.clock.now();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.over = true;
         state.stolen.get_or_insert(now);
         drop(state);
         self.lost.cancel();
     }
 
-    /// No work runs any more.
+    /// Records that all work has ended.
     pub(super) fn end(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.over = true;
         state.ended = true;
         drop(state);
         self.lost.cancel();
     }
 
-    /// Cancelled when the term is over.
+    /// A token that is cancelled when the term is over.
     pub(super) fn lost(&self) -> &CancellationToken {
         &self.lost
     }
 
-    /// Ends the term if its time has come, and says what is to be done.
-    pub(super) fn watch(&self) -> Watched {
+    /// Ends the term if its time is up. Returns the next step of the watchdog.
+    pub(super) fn watch(&self) -> WatchdogStep {
         let holds = self.holds();
         let now = self.clock.now();
-        let state = self.lock();
+        let state = self.state.lock();
         if state.ended {
-            return Watched::Ended;
+            return WatchdogStep::Ended;
         }
         let due = match (holds, state.stolen) {
             (true, _) => state.renewed + self.renew_deadline,
             (false, None) => state.renewed + self.work_deadline,
-            // The other may work already: what is left is the time that work always gets to end.
+            // The other process may work already. This one keeps the time that work always gets to end.
             (false, Some(stolen)) => {
                 let time = self.work_deadline.saturating_sub(self.renew_deadline);
                 (stolen + time).min(state.renewed + self.work_deadline)
             }
         };
         match due.checked_sub(now) {
-            Some(left) if !left.is_zero() => Watched::Later(left),
-            // Between the two looks at the clock the term ran out.
-            _ if holds => Watched::Later(Duration::ZERO),
-            _ => Watched::Overdue,
+            Some(left) if !left.is_zero() => WatchdogStep::CheckAfter(left),
+            // The term ran out between the two readings of the clock.
+            _ if holds => WatchdogStep::CheckAfter(Duration::ZERO),
+            _ => WatchdogStep::Overdue,
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -167,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn it_holds_for_the_renew_deadline_from_when_the_renewal_was_sent() {
+    fn a_term_holds_for_the_renew_deadline_from_the_sending_of_the_renewal() {
         let (clock, term) = term();
         let at = |second| clock.0.store(second, Ordering::SeqCst);
         at(109);
@@ -175,7 +170,7 @@ mod tests {
         assert!(term.renewed(Duration::from_secs(104)));
         at(113);
         assert!(term.holds());
-        // An answer to what was sent earlier takes nothing away.
+        // The response to an earlier renewal shortens nothing.
         assert!(term.renewed(Duration::from_secs(101)));
         assert!(term.holds());
         at(114);
@@ -184,10 +179,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_over_stays_over() {
+    fn a_term_that_is_over_stays_over() {
         let (clock, term) = term();
         clock.0.store(110, Ordering::SeqCst);
-        // Nobody had looked; the answer to a renewal that was sent in time comes too late.
+        // No check has happened yet. The response to a renewal that was sent in time comes too late.
         assert!(!term.renewed(Duration::from_secs(109)));
         assert!(!term.holds());
         clock.0.store(105, Ordering::SeqCst);
@@ -195,17 +190,40 @@ mod tests {
     }
 
     #[test]
-    fn a_watch_ends_the_term_and_tells_of_work_that_outlives_it() {
+    fn a_check_ends_the_term_and_reports_work_that_outlives_it() {
         let (clock, term) = term();
         let at = |second| clock.0.store(second, Ordering::SeqCst);
-        assert_eq!(term.watch(), Watched::Later(Duration::from_secs(10)));
+        assert_eq!(
+            term.watch(),
+            WatchdogStep::CheckAfter(Duration::from_secs(10))
+        );
         at(111);
-        assert_eq!(term.watch(), Watched::Later(Duration::from_secs(2)));
+        assert_eq!(
+            term.watch(),
+            WatchdogStep::CheckAfter(Duration::from_secs(2))
+        );
         assert!(term.lost().is_cancelled());
         at(113);
-        assert_eq!(term.watch(), Watched::Overdue);
+        assert_eq!(term.watch(), WatchdogStep::Overdue);
         term.end();
-        assert_eq!(term.watch(), Watched::Ended);
+        assert_eq!(term.watch(), WatchdogStep::Ended);
+    }
+
+    /// Each look at it takes two seconds.
+    struct Slow(AtomicU64);
+
+    impl Clock for Slow {
+        fn now(&self) -> Duration {
+            Duration::from_secs(self.0.fetch_add(2, Ordering::SeqCst))
+        }
+    }
+
+    #[test]
+    fn a_term_that_runs_out_while_it_is_watched_is_not_overdue() {
+        let seconds = Duration::from_secs;
+        let clock = Arc::new(Slow(AtomicU64::new(109)));
+        let term = Term::new(clock, seconds(100), seconds(10), seconds(13));
+        assert_eq!(term.watch(), WatchdogStep::CheckAfter(Duration::ZERO));
     }
 
     #[test]
@@ -213,6 +231,9 @@ mod tests {
         let (_, term) = term();
         term.lose();
         assert!(!term.holds());
-        assert_eq!(term.watch(), Watched::Later(Duration::from_secs(3)));
+        assert_eq!(
+            term.watch(),
+            WatchdogStep::CheckAfter(Duration::from_secs(3))
+        );
     }
 }

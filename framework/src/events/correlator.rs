@@ -8,45 +8,47 @@ use jiff::Timestamp;
 
 use super::{
     limits::event_name,
-    series::{Key, Place, Series},
+    series::{Content, Series, SeriesKey, SeriesState},
     spam_limit::SpamLimit,
-    write::{Dropped, Outcome, Told, Verb, Write},
+    write::{DropReason, Outcome, Verb, Write},
 };
 
-/// Makes of what is recorded what is to be sent: which events are one series, what the server is to be told of it
-/// and when, and what is not worth telling.
+/// Turns recorded events into requests: it decides which events form one series, what to write to the
+/// API server and when, and which events to drop.
 ///
-/// A state machine without a clock of its own: `now` counts from any beginning and never goes back. It is the queue
-/// of what is unsent, too, and bounded as such: each series is one entry however often it repeats.
+/// A state machine without a clock: `now` counts from any start and never goes back. It also is the
+/// bounded queue of unsent events: each series is one entry, however often it repeats.
 #[derive(Debug)]
 pub(super) struct Correlator {
     series: HashMap<u64, Series>,
-    by_key: HashMap<Arc<Key>, u64>,
-    /// What is to be sent, by the time from when.
+    by_key: HashMap<Arc<SeriesKey>, u64>,
+    /// The series with something to write, by the time from which it may be sent.
     writes: BTreeSet<(Duration, u64)>,
-    /// What the server knows completely, by the time of the newest event.
+    /// The series that the server knows completely, by the time of the newest event.
     quiet: BTreeSet<(Duration, u64)>,
     spam: SpamLimit,
-    /// The time of which the newest name was made.
+    /// Limits the notes that are written without waiting for the pace of their series.
+    notes: SpamLimit,
+    /// The time in the newest name of an Event.
     stamp: u64,
     next_id: u64,
     capacity: usize,
     closed: bool,
 }
 
-/// What [`Correlator::record`] made of an event.
+/// The result of [`Correlator::record`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Recorded {
-    /// It begins a series.
+    /// The event starts a series.
     Started,
-    /// It is one more of a series.
+    /// The event repeats a series.
     Repeated,
-    /// It is not kept.
-    Dropped(Dropped),
+    /// The event is dropped.
+    Dropped(DropReason),
 }
 
 impl Correlator {
-    /// How many series are remembered, as in client-go's core/v1 recorder.
+    /// The number of series that are remembered, as in client-go's core/v1 recorder.
     pub(super) const CAPACITY: usize = 4096;
 
     pub(super) fn new(capacity: usize) -> Self {
@@ -56,6 +58,7 @@ impl Correlator {
             writes: BTreeSet::new(),
             quiet: BTreeSet::new(),
             spam: SpamLimit::default(),
+            notes: SpamLimit::default(),
             stamp: 0,
             next_id: 0,
             capacity,
@@ -63,28 +66,35 @@ impl Correlator {
         }
     }
 
-    /// Takes an event that happened at `at`.
+    /// Records an event that happened at `at`.
     pub(super) fn record(
         &mut self,
         now: Duration,
         at: Timestamp,
-        key: Key,
+        key: SeriesKey,
         note: String,
     ) -> Recorded {
         if self.closed {
-            return Recorded::Dropped(Dropped::Stopped);
+            return Recorded::Dropped(DropReason::Stopped);
         }
         self.forget_idle(now);
         if let Some(id) = self.by_key.get(&key).copied() {
-            self.change(id, |series| series.repeat(now, at, &note));
+            let series = self.series.get(&id);
+            let is_old = series.is_some_and(|series| series.shows_another_note(&note));
+            let at_once = is_old && self.notes.take(now, key.source());
+            self.change(id, |series| {
+                series.repeat(now, at, &note);
+                if at_once {
+                    series.note_due = Some(now);
+                }
+            });
             return Recorded::Repeated;
         }
         if self.series.len() >= self.capacity && self.quiet.is_empty() {
-            return Recorded::Dropped(Dropped::Full);
+            return Recorded::Dropped(DropReason::Full);
         }
-        let source = (key.reporter.clone(), key.regarding.clone());
-        if !self.spam.take(now, source) {
-            return Recorded::Dropped(Dropped::Spam);
+        if !self.spam.take(now, key.source()) {
+            return Recorded::Dropped(DropReason::Spam);
         }
         if self.series.len() >= self.capacity {
             let oldest = self.quiet.first().copied();
@@ -94,18 +104,19 @@ impl Correlator {
         self.next_id += 1;
         let key = Arc::new(key);
         let series = Series {
-            name: self.name(key.regarding.name(), at),
+            name: self.new_name(key.regarding.name(), at),
             key: key.clone(),
             first: at,
             last: at,
             seen: now,
-            now: Told {
+            current: Content {
                 count: 1,
                 note: note.into(),
             },
             sent: None,
             sending: None,
             not_before: now,
+            note_due: None,
             patches: 0,
             failures: 0,
         };
@@ -116,13 +127,13 @@ impl Correlator {
     }
 
     /// A name that no other Event of this process has.
-    fn name(&mut self, object: &str, at: Timestamp) -> String {
+    fn new_name(&mut self, object: &str, at: Timestamp) -> String {
         let stamp = u64::try_from(at.as_nanosecond()).unwrap_or_default();
         self.stamp = stamp.max(self.stamp.wrapping_add(1));
         event_name(object, self.stamp)
     }
 
-    /// The next request for which it is time. Its end has to be told to [`ended`](Self::ended).
+    /// The next request that is due. The caller reports its result with [`ended`](Self::ended).
     pub(super) fn next(&mut self, now: Duration) -> Option<Write> {
         self.forget_idle(now);
         let (due, id) = self.writes.first().copied()?;
@@ -131,7 +142,7 @@ impl Correlator {
         }
         let mut write = None;
         self.change(id, |series| {
-            let told = series.now.clone();
+            let content = series.current.clone();
             write = Some(Write {
                 id,
                 key: series.key.clone(),
@@ -139,30 +150,31 @@ impl Correlator {
                 verb: match &series.sent {
                     None => Verb::Create,
                     Some(sent) => Verb::Patch {
-                        note: sent.is_unknown() || sent.note != told.note,
+                        note: sent.is_unknown() || sent.note != content.note,
                     },
                 },
-                told: told.clone(),
+                content: content.clone(),
                 first: series.first,
                 last: series.last,
             });
-            series.sending = Some(told);
+            series.sending = Some(content);
+            series.note_due = None;
         });
         write
     }
 
-    /// When there may be something to do again, if nothing happens until then.
+    /// When to call [`next`](Self::next) again if no event is recorded before.
     pub(super) fn due(&self) -> Option<Duration> {
         let write = self.writes.first().map(|(due, _)| *due);
         let idle = self.quiet.first().map(|(seen, _)| *seen + Series::IDLE);
         write.into_iter().chain(idle).min()
     }
 
-    /// What came of a request; what was lost by it, if anything was.
-    pub(super) fn ended(&mut self, now: Duration, id: u64, outcome: Outcome) -> Option<Dropped> {
+    /// Records the result of a request. Returns the reason if the series is dropped because of it.
+    pub(super) fn ended(&mut self, now: Duration, id: u64, outcome: Outcome) -> Option<DropReason> {
         let lost = match outcome {
-            Outcome::NamespaceGone => Some(Dropped::Namespace),
-            Outcome::Refused => Some(Dropped::Refused),
+            Outcome::NamespaceGone => Some(DropReason::Namespace),
+            Outcome::Refused => Some(DropReason::Refused),
             _ => None,
         };
         if lost.is_some() {
@@ -177,21 +189,21 @@ impl Correlator {
             };
             match outcome {
                 Outcome::Done => series.done(now),
-                // Nothing is left to be told of the note; all else is.
+                // The note counts as written, so that only the count is sent from now on.
                 Outcome::NoteRefused => {
                     let sent = series.sent.take();
-                    series.sent = sent.map(|sent| Told {
+                    series.sent = sent.map(|sent| Content {
                         note: sending.note,
                         ..sent
                     });
                     series.not_before = now;
                 }
-                Outcome::Exists => series.failed(now, Some(Told::unknown()), Duration::ZERO),
+                Outcome::Exists => series.failed(now, Some(Content::unknown()), Duration::ZERO),
                 Outcome::Lost => series.failed(now, None, Duration::ZERO),
                 Outcome::Later(at_least) => {
                     let pause = Series::RETRIES.after(series.failures + 1);
-                    // It may have been done all the same.
-                    let sent = series.sent.take().map(|_| Told::unknown());
+                    // The server may have applied the failed request.
+                    let sent = series.sent.take().map(|_| Content::unknown());
                     series.failed(now, sent, pause.max(at_least));
                 }
                 Outcome::NamespaceGone | Outcome::Refused => {}
@@ -205,15 +217,15 @@ impl Correlator {
         });
         if failed {
             self.remove(id);
-            return Some(Dropped::Failed);
+            return Some(DropReason::Failed);
         }
         None
     }
 
-    /// The pause before a request is sent again, at most, when everything is about to end.
+    /// The longest pause before a retry after [`close`](Self::close).
     const LAST_PAUSE: Duration = Duration::from_millis(250);
 
-    /// Nothing is recorded any more, and what is unsent is to be sent now.
+    /// Stops the recording. Unsent series become due at once.
     pub(super) fn close(&mut self) {
         self.closed = true;
         let waiting: Vec<_> = self.writes.iter().map(|(_, id)| *id).collect();
@@ -225,18 +237,18 @@ impl Correlator {
         }
     }
 
-    /// How many series the server does not know, or not completely.
+    /// The number of series that the server does not know, or not completely.
     pub(super) fn unsent(&self) -> usize {
         let unsent = self.series.values().filter(|series| series.is_unsent());
         unsent.count()
     }
 
-    /// How many series are remembered.
+    /// The number of remembered series.
     pub(super) fn len(&self) -> usize {
         self.series.len()
     }
 
-    /// Whether nothing is recorded any more.
+    /// Whether the recording has stopped.
     pub(super) fn is_closed(&self) -> bool {
         self.closed
     }
@@ -249,36 +261,36 @@ impl Correlator {
         }
     }
 
-    /// Changes a series, and puts it where it then belongs.
+    /// Changes a series and moves it to the list where it belongs afterwards.
     fn change(&mut self, id: u64, change: impl FnOnce(&mut Series)) {
         let Some(series) = self.series.get_mut(&id) else {
             return;
         };
-        let before = series.place();
+        let before = series.state();
         change(series);
-        let after = series.place();
+        let after = series.state();
         if before != after {
             self.leave(before, id);
             match after {
-                Place::Sending => {}
-                Place::Write(due) => drop(self.writes.insert((due, id))),
-                Place::Quiet(seen) => drop(self.quiet.insert((seen, id))),
+                SeriesState::Sending => {}
+                SeriesState::Write(due) => drop(self.writes.insert((due, id))),
+                SeriesState::Quiet(seen) => drop(self.quiet.insert((seen, id))),
             }
         }
     }
 
-    fn leave(&mut self, place: Place, id: u64) {
+    fn leave(&mut self, place: SeriesState, id: u64) {
         match place {
-            Place::Sending => {}
-            Place::Write(due) => drop(self.writes.remove(&(due, id))),
-            Place::Quiet(seen) => drop(self.quiet.remove(&(seen, id))),
+            SeriesState::Sending => {}
+            SeriesState::Write(due) => drop(self.writes.remove(&(due, id))),
+            SeriesState::Quiet(seen) => drop(self.quiet.remove(&(seen, id))),
         }
     }
 
     fn remove(&mut self, id: u64) {
         if let Some(series) = self.series.remove(&id) {
             self.by_key.remove(&series.key);
-            self.leave(series.place(), id);
+            self.leave(series.state(), id);
         }
     }
 

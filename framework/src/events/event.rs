@@ -1,13 +1,14 @@
 use std::borrow::Cow;
 
-use super::{EventType, target::Target};
+use super::target::Target;
 use crate::resource::{ObjectRef, Resource};
 
-/// Something that happened to an object, for people who look at it with `kubectl describe` or `kubectl events`.
+/// An event about an object, for people who read `kubectl describe` or `kubectl events`.
 ///
-/// Type, reason, action and the related object say *what* happened: events that are equal in them become one series
-/// with a count. The note says it in a sentence; of a series the newest one is kept. What is too long for the API is
-/// cut: reason and action to 128 bytes, the note to 1024.
+/// Type, reason, action and the related object say *what* happened. Events with the same values form
+/// one series with a count. The note describes the event in a sentence; a series keeps the newest
+/// note. Texts that are too long for the API are truncated: reason and action to 128 bytes, the note
+/// to 1024 bytes.
 ///
 /// ```
 /// use pilothouse::events::Event;
@@ -26,8 +27,8 @@ pub struct Event {
 }
 
 impl Event {
-    /// All is well. `reason` is why it happened, `action` what was done: a word in upper camel case each, made for
-    /// programs, such as `Created` and `Create`.
+    /// An event in normal operation. `reason` is why it happened and `action` is what was done. Both are
+    /// one word in upper camel case for programs, such as `Created` and `Create`.
     pub fn normal(
         reason: impl Into<Cow<'static, str>>,
         action: impl Into<Cow<'static, str>>,
@@ -35,7 +36,8 @@ impl Event {
         Self::new(EventType::Normal, reason, action)
     }
 
-    /// Somebody should look at it. `reason` is why it happened, `action` what was done or tried.
+    /// An event that a person should look at. `reason` is why it happened and `action` is what was done
+    /// or tried.
     pub fn warning(
         reason: impl Into<Cow<'static, str>>,
         action: impl Into<Cow<'static, str>>,
@@ -43,7 +45,7 @@ impl Event {
         Self::new(EventType::Warning, reason, action)
     }
 
-    /// An event of the type given.
+    /// An event of the given type.
     pub fn new(
         kind: EventType,
         reason: impl Into<Cow<'static, str>>,
@@ -58,21 +60,40 @@ impl Event {
         }
     }
 
-    /// What happened, in a sentence for people.
+    /// Sets the description of the event: a sentence for people.
     pub fn note(mut self, note: impl Into<String>) -> Self {
         self.note = note.into();
         self
     }
 
-    /// Another object that it is about, such as the child that was created.
+    /// Sets another object that the event is about, such as the child that was created.
     pub fn related<K: Resource>(mut self, object: &K) -> Self {
         self.related = Some(Target::of(object));
         self
     }
 
-    /// As [`related`](Self::related), for an object of which only a reference is at hand.
+    /// As [`related`](Self::related), for a caller that has only a reference to the object.
     pub fn related_to(mut self, object: &ObjectRef) -> Self {
-        self.related = Some(Target::named(object));
+        self.related = Some(Target::from_ref(object));
         self
+    }
+}
+
+/// The type of an event. The API has only these two types.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum EventType {
+    /// The event is part of normal operation.
+    Normal,
+    /// A person should look at the event.
+    Warning,
+}
+
+impl EventType {
+    /// The name of the type in the API.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Normal => "Normal",
+            Self::Warning => "Warning",
+        }
     }
 }

@@ -1,17 +1,17 @@
-//! What the API takes for the fields of an Event, and how what it does not take is made to fit: an event that is
-//! told a little differently is worth more than one that is refused.
+//! The API's limits for the fields of an Event. A value beyond a limit is changed to fit, because a
+//! slightly changed event is more useful than a rejected one.
 
-/// The longest reason and action.
+/// The longest reason and the longest action, in bytes.
 pub(super) const WORD: usize = 128;
-/// The longest note.
+/// The longest note, in bytes.
 pub(super) const NOTE: usize = 1024;
-/// The longest name of an object, and of the part of a qualified name before the slash.
+/// The longest name of an object, and the longest prefix of a qualified name, in bytes.
 const SUBDOMAIN: usize = 253;
-/// The longest part of a qualified name after the slash.
+/// The longest name after the slash of a qualified name, in bytes.
 const QUALIFIED: usize = 63;
 
-/// `text` of at most so many bytes, cut between two characters.
-pub(super) fn cut(mut text: String, longest: usize) -> String {
+/// Truncates `text` to at most `longest` bytes, between two characters.
+pub(super) fn truncate(mut text: String, longest: usize) -> String {
     if text.len() > longest {
         let end = (0..=longest).rev().find(|end| text.is_char_boundary(*end));
         text.truncate(end.unwrap_or_default());
@@ -19,7 +19,8 @@ pub(super) fn cut(mut text: String, longest: usize) -> String {
     text
 }
 
-/// `prefix/name` or `name` as the API wants a reporting controller: what may not stand there becomes a dash.
+/// `prefix/name` or `name` as a valid reporting controller. Characters that are not allowed become
+/// dashes.
 pub(super) fn qualified_name(text: &str) -> String {
     let (prefix, name) = match text.split_once('/') {
         Some((prefix, name)) => (subdomain(prefix, SUBDOMAIN), name),
@@ -35,8 +36,8 @@ pub(super) fn qualified_name(text: &str) -> String {
     }
 }
 
-/// The name of an Event about an object: the object's own, as far as it is fit for one, and the time in hex as in
-/// client-go.
+/// The name of an Event about an object, as in client-go: the object's name, made valid, and the time
+/// in hexadecimal.
 pub(super) fn event_name(object: &str, stamp: u64) -> String {
     let stamp = format!(".{stamp:x}");
     match subdomain(object, SUBDOMAIN - stamp.len()) {
@@ -45,7 +46,7 @@ pub(super) fn event_name(object: &str, stamp: u64) -> String {
     }
 }
 
-/// `text` as a DNS subdomain (RFC 1123), if there is anything in it that can stand there.
+/// `text` as a DNS subdomain (RFC 1123). `None` if no character of it is allowed.
 fn subdomain(text: &str, longest: usize) -> Option<String> {
     let text = text.to_ascii_lowercase();
     let labels = text
@@ -53,16 +54,16 @@ fn subdomain(text: &str, longest: usize) -> Option<String> {
         .map(|label| masked(label, longest, |c| c.is_ascii_alphanumeric() || c == '-'))
         .filter(|label| !label.is_empty());
     let joined = labels.collect::<Vec<_>>().join(".");
-    let cut = cut(joined, longest);
-    let trimmed = cut.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
+    let truncated = truncate(joined, longest);
+    let trimmed = truncated.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
     (!trimmed.is_empty()).then(|| trimmed.to_owned())
 }
 
-/// `text` with a dash for each character that is not `allowed`, beginning and ending with a letter or a digit.
+/// Replaces each character that is not `allowed` by a dash, and trims the ends to a letter or a digit.
 fn masked(text: &str, longest: usize, allowed: impl Fn(char) -> bool) -> String {
     let other = |c: char| !c.is_ascii_alphanumeric();
     let text = text.replace(|c| !allowed(c), "-");
-    let text = cut(text.trim_matches(other).to_owned(), longest);
+    let text = truncate(text.trim_matches(other).to_owned(), longest);
     text.trim_end_matches(other).to_owned()
 }
 
@@ -71,15 +72,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_cut_between_two_characters() {
-        assert_eq!(cut("short".into(), 10), "short");
-        assert_eq!(cut("Straße".into(), 5), "Stra");
-        assert_eq!(cut("Straße".into(), 6), "Straß");
-        assert_eq!(cut("ß".into(), 0), "");
+    fn a_text_is_truncated_between_two_characters() {
+        assert_eq!(truncate("short".into(), 10), "short");
+        assert_eq!(truncate("Straße".into(), 5), "Stra");
+        assert_eq!(truncate("Straße".into(), 6), "Straß");
+        assert_eq!(truncate("ß".into(), 0), "");
     }
 
     #[test]
-    fn a_reporting_controller_is_a_qualified_name_whatever_the_operator_is_called() {
+    fn any_name_of_an_operator_becomes_a_valid_qualified_name() {
         for (given, expected) in [
             ("website/website", "website/website"),
             ("kubernetes.io/kubelet", "kubernetes.io/kubelet"),
@@ -98,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_of_an_event_is_a_subdomain_whatever_the_object_is_called() {
+    fn any_name_of_an_object_becomes_a_valid_name_of_an_event() {
         for (given, expected) in [
             ("web", "web.2a"),
             ("web.example.com", "web.example.com.2a"),

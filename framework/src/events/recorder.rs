@@ -1,8 +1,9 @@
 use std::{
     borrow::Cow,
+    collections::BTreeSet,
     fmt,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -11,6 +12,7 @@ use std::{
 use futures_util::FutureExt;
 use jiff::Timestamp;
 use k8s_openapi::api::{core::v1 as core, events::v1 as api};
+use parking_lot::Mutex;
 use tokio::{
     sync::Notify,
     task::JoinSet,
@@ -21,23 +23,23 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use super::{
     Event, EventType,
     correlator::{Correlator, Recorded},
-    limits::{NOTE, WORD, cut},
+    limits::{NOTE, WORD, truncate},
     reporter::Reporter,
     send::send,
-    series::Key,
+    series::SeriesKey,
     target::Target,
-    write::{Dropped, Outcome, Verb},
+    write::{DropReason, Outcome, Verb},
 };
 use crate::{
-    client::{Client, Error},
-    health::Lifeline,
+    client::{Client, Error, MissingRule, role_advice},
+    health::TaskMonitor,
     metrics::{EventMetrics, Metrics},
     resource::{Access, AccessRule, ObjectRef, Resource},
 };
 
-/// Records [`Event`]s about objects. Cloning shares what is remembered and sent.
+/// Records [`Event`]s about objects. Clones share the series and the unsent events.
 ///
-/// Recording never waits and never fails; what becomes of it, [`EventMetrics`] counts. Nothing is sent before
+/// Recording never waits and never fails. The metrics `pilothouse_events_…` count the results. Nothing is sent before
 /// [`start`](Self::start).
 #[derive(Clone)]
 pub struct Recorder {
@@ -45,51 +47,58 @@ pub struct Recorder {
     reporter: Arc<Reporter>,
 }
 
+/// In how many namespaces a refusal of Events is logged as a warning.
+const MOST_REFUSALS: usize = 64;
+
 struct Shared {
     client: Client,
     metrics: EventMetrics,
     correlator: Mutex<Correlator>,
-    /// Where the correlator's time begins.
+    /// The start of the correlator's clock.
     start: Instant,
-    /// Something is to be sent at once.
+    /// Notified when there is something new to send.
     wake: Notify,
     started: AtomicBool,
     tasks: TaskTracker,
-    /// Whether it was told in the log already that Events cannot be written, or their notes not be changed.
-    complained: AtomicBool,
-    complained_of_note: AtomicBool,
-    lifeline: Lifeline,
+    /// Whether a failed write was logged as a warning since the last success.
+    logged_write_failure: AtomicBool,
+    /// The namespaces in which a refused write was logged as a warning.
+    logged_refusals: Mutex<BTreeSet<String>>,
+    /// Whether it was logged that notes cannot be changed.
+    logged_note_failure: AtomicBool,
+    task_monitor: TaskMonitor,
 }
 
 impl Recorder {
-    /// How many requests may be under way: one that is slow holds up no other.
+    /// The number of requests that may run at once, so that a slow request does not delay the others.
     const IN_FLIGHT: usize = 8;
 
-    /// A recorder for the controller of that name, `prefix/name` or only a name.
+    /// Creates a recorder for the controller `controller`, which is `prefix/name` or only a name.
     pub fn new(client: &Client, controller: &str) -> Self {
-        Self::with_metrics(client, controller, Metrics::new().events())
+        Self::with_metrics(client, controller, &Metrics::new())
     }
 
-    /// As [`new`](Self::new), with the series in which it counts.
-    pub fn with_metrics(client: &Client, controller: &str, metrics: EventMetrics) -> Self {
+    /// As [`new`](Self::new), with the metrics that count its events.
+    pub fn with_metrics(client: &Client, controller: &str, metrics: &Metrics) -> Self {
         Self {
             reporter: Arc::new(Reporter::new(controller)),
             shared: Arc::new(Shared {
                 client: client.clone(),
-                metrics,
+                metrics: metrics.events(),
                 correlator: Mutex::new(Correlator::new(Correlator::CAPACITY)),
                 start: Instant::now(),
                 wake: Notify::new(),
                 started: AtomicBool::new(false),
                 tasks: TaskTracker::new(),
-                complained: AtomicBool::new(false),
-                complained_of_note: AtomicBool::new(false),
-                lifeline: Lifeline::new(),
+                logged_write_failure: AtomicBool::new(false),
+                logged_refusals: Mutex::default(),
+                logged_note_failure: AtomicBool::new(false),
+                task_monitor: TaskMonitor::new(),
             }),
         }
     }
 
-    /// The same recorder under another controller's name.
+    /// The same recorder for events of another controller.
     #[must_use]
     pub fn named(&self, controller: &str) -> Self {
         Self {
@@ -98,32 +107,32 @@ impl Recorder {
         }
     }
 
-    /// What a recorder needs to be allowed to do, in the namespaces of the objects and, for cluster-scoped ones, in
-    /// `default`.
+    /// The permissions that a recorder needs, in the namespaces of the objects and in `default`, where the
+    /// events of cluster-scoped objects are.
     pub fn access() -> Access {
         let events = |scoped: fn(AccessRule) -> AccessRule| {
             let created = scoped(AccessRule::of::<api::Event>(["create", "patch"]));
-            // Only there the note of an Event can be changed.
+            // Only core/v1 can change the note of an Event.
             let noted = scoped(AccessRule::of::<core::Event>(["patch"]));
             Access::from(created).and(noted)
         };
         events(|rule| rule).and(events(|rule| rule.in_namespace("default")))
     }
 
-    /// The name under which it records, as the API takes it.
+    /// The controller's name in the recorded events, as a valid name in the API.
     pub fn controller(&self) -> &str {
         &self.reporter.controller
     }
 
-    /// Records that `event` happened to `object`. The Event goes to the namespace of the object, and to `default`
-    /// for a cluster-scoped one.
+    /// Records `event` about `object`. The Event is written to the object's namespace, or to `default` for
+    /// a cluster-scoped object.
     pub fn event<K: Resource>(&self, object: &K, event: Event) {
         self.record(Target::of(object), event);
     }
 
-    /// As [`event`](Self::event), for an object of which only a reference is at hand.
+    /// As [`event`](Self::event), for a caller that has only a reference to the object.
     pub fn event_on(&self, object: &ObjectRef, event: Event) {
-        self.record(Target::named(object), event);
+        self.record(Target::from_ref(object), event);
     }
 
     fn record(&self, regarding: Target, event: Event) {
@@ -140,7 +149,7 @@ impl Recorder {
             EventType::Warning => metrics.warning.inc(),
         }
         let reason = word(reason, "Unknown".into());
-        let key = Key {
+        let key = SeriesKey {
             reporter: self.reporter.clone(),
             kind,
             action: word(action, reason.clone()),
@@ -148,8 +157,8 @@ impl Recorder {
             regarding,
             related,
         };
-        let note = cut(note, NOTE);
-        let mut correlator = self.shared.correlator();
+        let note = truncate(note, NOTE);
+        let mut correlator = self.shared.correlator.lock();
         let recorded = correlator.record(self.shared.now(), Timestamp::now(), key, note);
         metrics.series.set(correlator.len() as i64);
         drop(correlator);
@@ -159,32 +168,33 @@ impl Recorder {
         }
     }
 
-    /// Sends what is recorded until `cancel`, or until [`shutdown`](Self::shutdown). Starting twice does nothing.
+    /// Starts the task that sends events until `cancel`, or until [`shutdown`](Self::shutdown). A second
+    /// call does nothing.
     ///
     /// # Panics
-    /// Outside of a tokio runtime.
+    /// If it is called outside of a tokio runtime.
     pub fn start(&self, cancel: &CancellationToken) {
         if self.shared.started.swap(true, Ordering::Relaxed) {
             return;
         }
         let (shared, cancel) = (self.shared.clone(), cancel.clone());
         let sending = async move {
-            let work = shared.lifeline.guard("events", shared.run().boxed());
+            let work = shared.task_monitor.run("events", shared.run().boxed());
             cancel.run_until_cancelled(work).await;
             shared.abandon();
         };
         self.shared.tasks.spawn(sending.boxed());
     }
 
-    /// Whether the task that sends is alive.
-    pub fn lifeline(&self) -> &Lifeline {
-        &self.shared.lifeline
+    /// Reports whether the sending task is alive.
+    pub fn task_monitor(&self) -> &TaskMonitor {
+        &self.shared.task_monitor
     }
 
-    /// What was recorded and not sent, to be looked at instead of being sent; for a recorder that was not started.
+    /// Returns the unsent events instead of sending them, for a recorder that was not started.
     #[cfg(feature = "dev")]
     pub(crate) fn take_unsent(&self) -> Vec<api::Event> {
-        let mut correlator = self.shared.correlator();
+        let mut correlator = self.shared.correlator.lock();
         let now = self.shared.now();
         let events =
             std::iter::from_fn(|| correlator.next(now)).map(|write| super::send::event(&write));
@@ -193,10 +203,10 @@ impl Recorder {
         events
     }
 
-    /// Ends it: nothing is recorded any more, and what is unsent is sent now if `within` suffices for it. Whatever
-    /// is left then is dropped and counted. It cannot be undone.
+    /// Stops the recorder for good: new events are dropped, and unsent events are sent now. Events that are
+    /// still unsent after `within` are dropped and counted.
     pub async fn shutdown(&self, within: Duration) {
-        self.shared.correlator().close();
+        self.shared.correlator.lock().close();
         self.shared.wake.notify_one();
         self.shared.tasks.close();
         if timeout(within, self.shared.tasks.wait()).await.is_err() {
@@ -208,32 +218,26 @@ impl Recorder {
     }
 }
 
-/// A reason or an action, which must not be empty.
+/// A reason or an action. The API requires a text, so an empty one becomes `otherwise`.
 fn word(text: Cow<'static, str>, otherwise: Cow<'static, str>) -> Cow<'static, str> {
     match text.len() {
         0 => otherwise,
         1..=WORD => text,
-        _ => cut(text.into_owned(), WORD).into(),
+        _ => truncate(text.into_owned(), WORD).into(),
     }
 }
 
 impl Shared {
-    fn correlator(&self) -> MutexGuard<'_, Correlator> {
-        self.correlator
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn now(&self) -> Duration {
         self.start.elapsed()
     }
 
-    /// Sends what it is time for, until everything is sent after the correlator was closed.
+    /// Sends due writes until everything is sent after the correlator was closed.
     async fn run(self: &Arc<Self>) {
         let mut requests = JoinSet::new();
         loop {
             let due = {
-                let mut correlator = self.correlator();
+                let mut correlator = self.correlator.lock();
                 while requests.len() < Recorder::IN_FLIGHT
                     && let Some(write) = correlator.next(self.now())
                 {
@@ -251,11 +255,11 @@ impl Shared {
                 correlator.due()
             };
             let due = due.filter(|_| requests.len() < Recorder::IN_FLIGHT);
-            // Whichever is lost is asked for again in the next round.
+            // Losing a branch is safe: the next round asks again.
             tokio::select! {
                 () = self.wake.notified() => {}
                 Some(ended) = requests.join_next() => {
-                    // A defect of ours. Its event would never be sent, nor given up.
+                    // A defect of the framework. The event of that request would stay unsent for ever.
                     if let Err(error) = ended
                         && let Ok(panic) = error.try_into_panic()
                     {
@@ -273,7 +277,7 @@ impl Shared {
     }
 
     fn ended(&self, id: u64, verb: Verb, outcome: Outcome, error: Option<Error>) {
-        let dropped = self.correlator().ended(self.now(), id, outcome);
+        let dropped = self.correlator.lock().ended(self.now(), id, outcome);
         match (outcome, verb) {
             (Outcome::Done, Verb::Create) => self.metrics.created.inc(),
             (Outcome::Done, Verb::Patch { .. }) => self.metrics.patched.inc(),
@@ -282,45 +286,80 @@ impl Shared {
         }
         dropped.into_iter().for_each(|why| self.count(why, 1));
         match (outcome, error) {
-            (Outcome::Done, _) => self.complained.store(false, Ordering::Relaxed),
-            // Usual in a cluster in which things come and go.
+            (Outcome::Done, _) => {
+                self.logged_write_failure.store(false, Ordering::Relaxed);
+            }
+            // Expected in a cluster where namespaces and Events are deleted.
             (Outcome::NamespaceGone | Outcome::Exists | Outcome::Lost, _) | (_, None) => {}
             (Outcome::NoteRefused, Some(error)) => {
-                if !self.complained_of_note.swap(true, Ordering::Relaxed) {
+                if !self.logged_note_failure.swap(true, Ordering::Relaxed) {
                     tracing::warn!(
-                        "Events keep the note that they had first: allow `patch` of `events` in the core group: {error}"
+                        "the notes of Events are not updated: allow `patch` for `events` of the core group: {error}"
                     );
                 }
             }
-            (_, Some(error)) if self.complained.swap(true, Ordering::Relaxed) => {
-                tracing::debug!("an Event was not written: {error}");
+            (Outcome::Refused, Some(error)) if error.is_forbidden() => {
+                let message = error.status().map_or("", |status| &*status.message);
+                let namespace = MissingRule::of(message).and_then(|rule| rule.namespace);
+                let mut logged = self.logged_refusals.lock();
+                let is_new = logged.len() < MOST_REFUSALS
+                    && logged.insert(namespace.unwrap_or_default().to_owned());
+                drop(logged);
+                match is_new {
+                    true => tracing::warn!(
+                        "the API server refuses Events (further refusals in this namespace are logged at debug level): {}",
+                        self.with_missing_rule(error)
+                    ),
+                    false => tracing::debug!("writing an Event failed: {error}"),
+                }
+            }
+            (_, Some(error)) if self.logged_write_failure.swap(true, Ordering::Relaxed) => {
+                tracing::debug!("writing an Event failed: {error}");
             }
             (_, Some(error)) => tracing::warn!(
-                "an Event was not written, and the next ones that are not will be told only as debug messages: {error}"
+                "writing an Event failed, further failures are logged at debug level: {error}"
             ),
         }
     }
 
-    /// Gives up what is unsent.
+    /// Adds the whole rule that Events need, if the authorizer refused one.
+    fn with_missing_rule(&self, error: Error) -> Error {
+        let message = error.status().map_or("", |status| &*status.message);
+        let Some(rule) = MissingRule::of(message) else {
+            return error;
+        };
+        let everywhere = self.client.inner.all_namespaces;
+        let namespace = rule.namespace.filter(|_| !everywhere);
+        let groups = ["", rule.group];
+        let groups = if rule.group.is_empty() {
+            &groups[..1]
+        } else {
+            &groups
+        };
+        let advice = role_advice(message, namespace, groups, "events", &["create", "patch"]);
+        error.with_hint(Some(advice.into()))
+    }
+
+    /// Drops and counts all unsent events.
     fn abandon(&self) {
-        let mut correlator = self.correlator();
+        let mut correlator = self.correlator.lock();
         let lost = correlator.unsent();
         *correlator = Correlator::new(0);
         correlator.close();
         drop(correlator);
         self.metrics.series.set(0);
-        self.count(Dropped::Stopped, lost);
+        self.count(DropReason::Stopped, lost);
     }
 
-    fn count(&self, why: Dropped, number: usize) {
+    fn count(&self, why: DropReason, number: usize) {
         let metrics = &self.metrics;
         let counter = match why {
-            Dropped::Spam => &metrics.spam,
-            Dropped::Full => &metrics.full,
-            Dropped::Refused => &metrics.refused,
-            Dropped::Failed => &metrics.failed,
-            Dropped::Namespace => &metrics.namespace,
-            Dropped::Stopped => &metrics.stopped,
+            DropReason::Spam => &metrics.spam,
+            DropReason::Full => &metrics.full,
+            DropReason::Refused => &metrics.refused,
+            DropReason::Failed => &metrics.failed,
+            DropReason::Namespace => &metrics.namespace,
+            DropReason::Stopped => &metrics.stopped,
         };
         counter.inc_by(number as u64);
     }

@@ -1,8 +1,8 @@
 use std::{env, fs};
 
-use super::limits::{cut, qualified_name};
+use super::limits::{qualified_name, truncate};
 
-/// Who records: the API wants the controller's name and which of its processes it is.
+/// The reporter of an event: the API has fields for the controller and for its process.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Reporter {
     pub(super) controller: String,
@@ -10,10 +10,10 @@ pub(super) struct Reporter {
 }
 
 impl Reporter {
-    /// The longest `reportingInstance`.
+    /// The longest `reportingInstance`, in bytes.
     const INSTANCE: usize = 128;
 
-    /// This process, named like client-go's: `<controller>-<host>`.
+    /// This process, with a name as in client-go: `<controller>-<host>`.
     pub(super) fn new(controller: &str) -> Self {
         Self::on(controller, &host())
     }
@@ -21,12 +21,12 @@ impl Reporter {
     fn on(controller: &str, host: &str) -> Self {
         Self {
             controller: qualified_name(controller),
-            instance: cut(format!("{controller}-{host}"), Self::INSTANCE),
+            instance: truncate(format!("{controller}-{host}"), Self::INSTANCE),
         }
     }
 }
 
-/// The Pod's name in a cluster; whatever else tells this process from others elsewhere.
+/// The name of this machine, which in a cluster is the Pod's name; the process ID if it has none.
 fn host() -> String {
     let kernel = fs::read_to_string("/proc/sys/kernel/hostname").ok();
     let named = kernel.or_else(|| env::var("HOSTNAME").ok());
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_instance_is_the_controller_on_its_host_and_never_too_long() {
+    fn an_instance_is_the_controller_and_its_host_truncated_to_128_bytes() {
         let site = Reporter::on("website/website", "web-0");
         assert_eq!(site.instance, "website/website-web-0");
         assert_eq!(Reporter::on("a", &"b".repeat(200)).instance.len(), 128);

@@ -1,4 +1,4 @@
-//! A [`Write`] as a request, and what its answer means.
+//! Sends a [`Write`] as a request and interprets the response.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use serde_json::{Value, json};
 
 use super::write::{Outcome, Verb, Write};
 use crate::{
-    client::{Api, Client, Error, Patch, PatchParams, PostParams},
+    client::{Api, Client, Error, ErrorKind, Patch, PatchParams, PostParams},
     resource::{HasNamespace, ObjectMeta, Resource},
 };
 
-/// Sends it once. An error beside the outcome is for the log.
+/// Sends the request once. Returns the outcome, and the error for the log.
 pub(super) async fn send(client: &Client, write: &Write) -> (Outcome, Option<Error>) {
     let namespace = write.key.regarding.events_namespace();
     let answer = match write.verb {
@@ -26,11 +26,11 @@ pub(super) async fn send(client: &Client, write: &Write) -> (Outcome, Option<Err
             let (params, event) = (PostParams::default(), event(write));
             events.create(&params, &event).await.map(drop)
         }
-        // Through events.k8s.io/v1 a note cannot be changed; through core/v1, where the same Event is called so,
-        // it can.
+        // events.k8s.io/v1 does not allow a change of the note. core/v1 shows the same Event under the same
+        // name and allows it.
         Verb::Patch { note: true } => {
             let events = Api::<core::Event>::namespaced(client, namespace);
-            patch(&events, write, json!({"message": *write.told.note})).await
+            patch(&events, write, json!({"message": *write.content.note})).await
         }
         Verb::Patch { note: false } => {
             let events = Api::<Event>::namespaced(client, namespace);
@@ -71,7 +71,7 @@ pub(super) fn event(write: &Write) -> Event {
         type_: Some(key.kind.as_str().to_owned()),
         reason: Some(key.reason.clone().into_owned()),
         action: Some(key.action.clone().into_owned()),
-        note: Some(String::from(&*write.told.note)).filter(|note| !note.is_empty()),
+        note: Some(String::from(&*write.content.note)).filter(|note| !note.is_empty()),
         reporting_controller: Some(key.reporter.controller.clone()),
         reporting_instance: Some(key.reporter.instance.clone()),
         regarding: Some(key.regarding.reference()),
@@ -80,10 +80,10 @@ pub(super) fn event(write: &Write) -> Event {
     }
 }
 
-/// Two make a series; of one the API takes none.
+/// The series field of the Event. The API allows it from the second event on.
 fn series(write: &Write) -> Option<EventSeries> {
-    (write.told.count > 1).then_some(EventSeries {
-        count: write.told.count,
+    (write.content.count > 1).then_some(EventSeries {
+        count: write.content.count,
         last_observed_time: MicroTime(write.last),
     })
 }
@@ -101,11 +101,25 @@ fn outcome(verb: Verb, error: &Error) -> Outcome {
         return Outcome::Lost;
     }
     let waits = error.is_transient() || error.is_conflict() || error.is_unauthorized();
-    match error {
-        // It was done, and only its answer cannot be read.
-        Error::Decode { .. } => Outcome::Done,
+    match error.kind() {
+        // The server applied the request; only its response cannot be decoded.
+        ErrorKind::Decode { .. } => Outcome::Done,
         _ if waits => Outcome::Later(error.retry_after().unwrap_or(Duration::ZERO)),
         _ if verb == (Verb::Patch { note: true }) => Outcome::NoteRefused,
         _ => Outcome::Refused,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resource::Status;
+
+    #[test]
+    fn an_event_is_sent_again_after_the_token_was_refused() {
+        let refused = Status::from_code(401, "Unauthorized");
+        let error = Error::api("create", "Event default/a".to_owned(), refused);
+        let expected = Outcome::Later(Duration::ZERO);
+        assert_eq!(outcome(Verb::Create, &error), expected);
     }
 }

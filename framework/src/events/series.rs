@@ -2,12 +2,12 @@ use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 
-use super::{EventType, reporter::Reporter, target::Target, write::Told};
-use crate::client::Backoff;
+use super::{EventType, reporter::Reporter, spam_limit::Source, target::Target};
+use crate::{backoff::Growth, client::Backoff};
 
-/// What events have in common that are one series. The note is no part of it.
+/// What the events of one series have in common. The note is not part of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Key {
+pub(super) struct SeriesKey {
     pub(super) reporter: Arc<Reporter>,
     pub(super) kind: EventType,
     pub(super) reason: Cow<'static, str>,
@@ -16,49 +16,56 @@ pub(super) struct Key {
     pub(super) related: Option<Target>,
 }
 
-/// What happened so far, and what of it the server knows.
+impl SeriesKey {
+    /// The source whose limits count for the series.
+    pub(super) fn source(&self) -> Source {
+        (self.reporter.clone(), self.regarding.clone())
+    }
+}
+
+/// One series: what has happened so far, and what the server knows of it.
 #[derive(Debug)]
 pub(super) struct Series {
-    pub(super) key: Arc<Key>,
-    /// The Event's name.
+    pub(super) key: Arc<SeriesKey>,
+    /// The name of the Event.
     pub(super) name: String,
     pub(super) first: Timestamp,
     pub(super) last: Timestamp,
-    /// When the newest one was recorded, by the clock that never goes back.
+    /// When the newest event was recorded, on the clock that never goes back.
     pub(super) seen: Duration,
-    pub(super) now: Told,
-    /// What the server's Event says; `None` while there is none.
-    pub(super) sent: Option<Told>,
-    /// What the request under way will make it say.
-    pub(super) sending: Option<Told>,
+    pub(super) current: Content,
+    /// What the server's Event says. `None` if the Event does not exist.
+    pub(super) sent: Option<Content>,
+    /// What the server's Event will say after the running request.
+    pub(super) sending: Option<Content>,
     /// The next request is not sent before this time.
     pub(super) not_before: Duration,
-    /// Patches that were done.
+    /// From this time on, another note is written without waiting for the pace of the series.
+    pub(super) note_due: Option<Duration>,
+    /// The number of successful patches.
     pub(super) patches: u32,
-    /// Failures in a row.
+    /// The number of failures in a row.
     pub(super) failures: u32,
 }
 
 /// What a series waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
-    /// The answer to a request.
+pub(super) enum SeriesState {
+    /// The response to a request.
     Sending,
-    /// The time for its next request.
+    /// The time of its next request.
     Write(Duration),
-    /// To be repeated, or forgotten this long after this time.
+    /// A repetition. Without one it is forgotten [`IDLE`](Series::IDLE) after this time.
     Quiet(Duration),
 }
 
 impl Series {
-    /// How long a series may pause; one more of the same after that begins another one.
+    /// The longest pause in a series. An equal event after that starts another series.
     pub(super) const IDLE: Duration = Duration::from_secs(6 * 60);
-    /// The longest time between two patches: the server forgets Events after an hour in which nobody wrote them.
-    const REFRESH: Duration = Duration::from_secs(30 * 60);
-    /// The time between the first two patches. It doubles from patch to patch: what goes on for long is told ever
-    /// more seldom.
-    const PACE: Duration = Duration::from_secs(10);
-    /// A request that fails is sent 12 times at most, within some 7 minutes.
+    /// The times after the patches, so that a long series is written less and less often. The server deletes an Event
+    /// that is not written for an hour.
+    const PACE: Growth = Growth::doubling(Duration::from_secs(10), Duration::from_secs(30 * 60));
+    /// A failing request is sent at most 12 times, in about 7 minutes.
     pub(super) const RETRIES: Backoff = Backoff {
         steps: 12,
         pause: Duration::from_secs(1),
@@ -67,53 +74,83 @@ impl Series {
         jitter: 0.25,
     };
 
-    pub(super) fn place(&self) -> Place {
+    pub(super) fn state(&self) -> SeriesState {
         if self.sending.is_some() {
-            Place::Sending
-        } else if self.sent.as_ref() == Some(&self.now) {
-            Place::Quiet(self.seen)
+            SeriesState::Sending
+        } else if self.sent.as_ref() == Some(&self.current) {
+            SeriesState::Quiet(self.seen)
         } else if self.failures > 0 {
-            Place::Write(self.not_before)
+            SeriesState::Write(self.not_before)
         } else {
-            // When it has gone quiet the end is told, whatever the pace.
-            Place::Write(self.not_before.min(self.seen + Self::IDLE))
+            // When the series has gone quiet, its last count is written without waiting for the pace.
+            let due = self.not_before.min(self.seen + Self::IDLE);
+            SeriesState::Write(self.note_due.map_or(due, |note| note.min(due)))
         }
     }
 
     pub(super) fn is_unsent(&self) -> bool {
-        self.sent.as_ref() != Some(&self.now)
+        self.sent.as_ref() != Some(&self.current)
     }
 
-    /// One more, like those before in all but the note.
+    /// Whether people would read an old note until the next write of the pace: the server's Event has, or will have after
+    /// the running request, another note than `note`.
+    pub(super) fn shows_another_note(&self, note: &str) -> bool {
+        let written = self.sending.as_ref().or(self.sent.as_ref());
+        let written = written.filter(|content| !content.is_unknown());
+        self.note_due.is_none() && written.is_some_and(|content| *content.note != *note)
+    }
+
+    /// Adds an event that equals the previous ones except for the note.
     pub(super) fn repeat(&mut self, seen: Duration, at: Timestamp, note: &str) {
         self.seen = seen;
         self.last = self.last.max(at);
-        self.now.count = self.now.count.saturating_add(1);
-        if *self.now.note != *note {
-            self.now.note = note.into();
+        self.current.count = self.current.count.saturating_add(1);
+        if *self.current.note != *note {
+            self.current.note = note.into();
         }
     }
 
-    /// The server has what was sent.
+    /// Records that the server applied the request.
     pub(super) fn done(&mut self, now: Duration) {
         if self.sent.is_some() {
-            let times = 2_u32.saturating_pow(self.patches);
-            self.not_before = now + Self::PACE.saturating_mul(times).min(Self::REFRESH);
+            self.not_before = now + Self::PACE.least(self.patches);
             self.patches += 1;
         }
         self.failures = 0;
         self.sent = self.sending.take();
     }
 
-    /// The request has to be sent again, or another one: the server's Event says `sent` now.
-    pub(super) fn failed(&mut self, now: Duration, sent: Option<Told>, pause: Duration) {
+    /// Records a failed request. The server's Event now says `sent`.
+    pub(super) fn failed(&mut self, now: Duration, sent: Option<Content>, pause: Duration) {
         self.failures += 1;
         self.sent = sent;
-        // What is known to be missing is mended at once, unless that goes on.
+        // A missing or unknown Event is written again at once, but not if that keeps failing.
         let pause = match self.failures {
             0..3 => pause,
             failures => pause.max(Self::RETRIES.after(failures)),
         };
         self.not_before = now + pause;
+    }
+}
+
+/// The part of an Event that changes as it repeats.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Content {
+    pub(super) count: i32,
+    pub(super) note: Arc<str>,
+}
+
+impl Content {
+    /// The content of an Event that exists but whose content is not known, so that all of it is written
+    /// again.
+    pub(super) fn unknown() -> Self {
+        Self {
+            count: 0,
+            note: "".into(),
+        }
+    }
+
+    pub(super) fn is_unknown(&self) -> bool {
+        self.count == 0
     }
 }

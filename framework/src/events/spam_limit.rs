@@ -6,27 +6,29 @@ use std::{
 
 use super::{reporter::Reporter, target::Target};
 
-/// How many different events one source may record about one object: 25 at once, and one more every
-/// 300 s, as client-go has it. What only repeats costs nothing.
+/// Limits what one reporter does about one object: 25 times at once, and once more every 300 s, as in client-go.
+///
+/// One limit is for new series. Another one is for new notes of existing series that are written at once. Repeated
+/// events have no limit.
 #[derive(Debug, Default)]
 pub(super) struct SpamLimit {
-    /// For each source that has not all of its 25 left: when it will have.
+    /// For each source that has used some of its 25: when it will have all of them again.
     full_at: HashMap<Arc<Source>, Duration>,
     by_time: BTreeSet<(Duration, Arc<Source>)>,
 }
 
-/// Who records about which object.
+/// A reporter and the object that its events are about.
 pub(super) type Source = (Arc<Reporter>, Target);
 
 impl SpamLimit {
-    /// How many may come at once.
+    /// How often it may be done at once.
     pub(super) const BURST: u32 = 25;
-    /// How long it takes until one more may come.
+    /// The time after which it may be done once more.
     pub(super) const REFILL: Duration = Duration::from_secs(300);
-    /// How many sources are remembered; beyond that those are forgotten which have most left.
+    /// The number of sources that are remembered. Beyond that, the source that has used least is forgotten.
     const SOURCES: usize = 4096;
 
-    /// Whether `source` may have one more, which is then taken.
+    /// Takes one from the limit of `source`. Returns `false` if nothing is left.
     pub(super) fn take(&mut self, now: Duration, source: Source) -> bool {
         while self.by_time.first().is_some_and(|(full, _)| *full <= now) {
             self.forget_fullest();
@@ -75,7 +77,7 @@ mod tests {
             ApiResource::of::<ConfigMap>(),
             ObjectKey::namespaced("default", name),
         );
-        (Arc::new(reporter), Target::named(&object))
+        (Arc::new(reporter), Target::from_ref(&object))
     }
 
     fn seconds(seconds: u64) -> Duration {
@@ -83,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn twenty_five_at_once_then_one_every_five_minutes_for_each_object() {
+    fn each_object_gets_25_series_at_once_and_one_more_every_five_minutes() {
         let mut limit = SpamLimit::default();
         let granted = (0..100).filter(|_| limit.take(seconds(0), source("a")));
         assert_eq!(granted.count(), 25);
@@ -97,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_all_left_is_forgotten_and_the_number_of_sources_is_bounded() {
+    fn unused_sources_are_forgotten_and_their_number_is_bounded() {
         let mut limit = SpamLimit::default();
         for number in 0..5000 {
             assert!(limit.take(seconds(0), source(&number.to_string())));

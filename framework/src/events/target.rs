@@ -2,8 +2,8 @@ use k8s_openapi::api::core::v1::ObjectReference;
 
 use crate::resource::{ObjectKey, ObjectRef, Resource};
 
-/// Which object an event is about. Of which version it was is left out: what happens to the next version is
-/// one more of the same.
+/// The object of an event. The resource version is not part of it, so that an event about the next
+/// version belongs to the same series.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Target {
     api_version: String,
@@ -14,10 +14,10 @@ pub(super) struct Target {
 
 impl Target {
     pub(super) fn of<K: Resource>(object: &K) -> Self {
-        Self::named(&ObjectRef::of(object))
+        Self::from_ref(&ObjectRef::of(object))
     }
 
-    pub(super) fn named(object: &ObjectRef) -> Self {
+    pub(super) fn from_ref(object: &ObjectRef) -> Self {
         Self {
             api_version: object.resource.api_version(),
             kind: object.resource.kind.to_string(),
@@ -30,7 +30,8 @@ impl Target {
         self.key.name()
     }
 
-    /// The namespace of its Events: that of the object, `default` where it has none.
+    /// The namespace of the object's Events: the object's namespace, or `default` for a cluster-scoped
+    /// object.
     pub(super) fn events_namespace(&self) -> &str {
         self.key.namespace().unwrap_or("default")
     }

@@ -2,77 +2,56 @@ use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 
-use super::series::Key;
+use super::series::{Content, SeriesKey};
 
-/// One request that the server is to be sent.
+/// One request to the API server.
 #[derive(Clone, Debug)]
 pub(super) struct Write {
-    /// Which series it is of.
+    /// The number of its series.
     pub(super) id: u64,
-    pub(super) key: Arc<Key>,
-    /// The Event's name.
+    pub(super) key: Arc<SeriesKey>,
+    /// The name of the Event.
     pub(super) name: String,
     pub(super) verb: Verb,
-    /// What the Event says afterwards.
-    pub(super) told: Told,
-    /// When the first one happened.
+    /// What the Event says after the request.
+    pub(super) content: Content,
+    /// When the first event happened.
     pub(super) first: Timestamp,
-    /// When the newest one happened.
+    /// When the newest event happened.
     pub(super) last: Timestamp,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verb {
     Create,
-    /// Tell the Event that is there what has happened since.
+    /// Write the new count, and perhaps the note, to the existing Event.
     Patch {
-        /// Its note is not the newest one.
+        /// Whether the note has changed.
         note: bool,
     },
 }
 
-/// What changes in an Event as it repeats.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Told {
-    pub(super) count: i32,
-    pub(super) note: Arc<str>,
-}
-
-impl Told {
-    /// There is an Event, and nobody knows what it says: all of it is told once more.
-    pub(super) fn unknown() -> Self {
-        Self {
-            count: 0,
-            note: "".into(),
-        }
-    }
-
-    pub(super) fn is_unknown(&self) -> bool {
-        self.count == 0
-    }
-}
-
-/// What a [`Write`] came to.
+/// The result of a [`Write`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     Done,
-    /// There is an Event of that name: an attempt of which nothing was known had been done.
+    /// The Event exists already: an earlier attempt with unknown outcome had created it.
     Exists,
-    /// The Event to be patched is gone.
+    /// The Event to patch does not exist any more.
     Lost,
-    /// Its note may not be changed; the rest may.
+    /// The server refuses a change of the note, but may accept the count.
     NoteRefused,
-    /// The namespace takes nothing more.
+    /// The namespace accepts no new objects.
     NamespaceGone,
-    /// The server will not take it, however often it is sent.
+    /// The server refuses the request. A retry would not help.
     Refused,
-    /// Something that may pass; not to be tried again before so much time.
+    /// A temporary failure. Retry after at least this time.
     Later(Duration),
 }
 
-/// Why an event did not come to the server, or not completely.
+/// The reason why an event did not reach the server, or not with its last count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Dropped {
+pub(super) enum DropReason {
     Spam,
     Full,
     Refused,

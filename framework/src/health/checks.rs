@@ -1,19 +1,17 @@
-use std::{
-    fmt,
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, PoisonError, RwLock},
-};
+use std::{fmt, sync::Arc};
 
-use super::{Entry, Outcome, Query, Report};
+use parking_lot::RwLock;
 
-/// What a check answers: well, or why not.
+use super::{Entry, Outcome, Query, Report, catch_panic};
+
+/// The result of a check: `Ok` if the part works, otherwise the reason.
 pub type Health = Result<(), String>;
 
 type Check = Arc<dyn Fn() -> Result<Option<String>, String> + Send + Sync>;
 
 /// The named checks of one health endpoint. Clones share them.
 ///
-/// An endpoint without checks is well.
+/// An endpoint without checks passes.
 #[derive(Clone)]
 pub struct Checks {
     endpoint: Arc<str>,
@@ -21,7 +19,7 @@ pub struct Checks {
 }
 
 impl Checks {
-    /// An empty set, for the endpoint of that name, such as `readyz`.
+    /// Creates an empty set for the endpoint `endpoint`, such as `readyz`.
     pub fn new(endpoint: &str) -> Self {
         Self {
             endpoint: endpoint.into(),
@@ -29,13 +27,15 @@ impl Checks {
         }
     }
 
-    /// Adds a check, or replaces the one of that name. It must neither block nor take long.
+    /// Adds a check, or replaces the check with the same name. `check` must return at once: it must not
+    /// block and must not compute for long.
     pub fn add(&self, name: impl Into<String>, check: impl Fn() -> Health + Send + Sync + 'static) {
         self.insert(name.into(), Arc::new(move || check().map(|()| None)));
     }
 
-    /// As [`add`](Self::add), for a check that may have something to say when all is well, too: shown by `?verbose`.
-    pub fn add_told(
+    /// As [`add`](Self::add), for a check that may also report details when it passes. `?verbose` shows
+    /// them.
+    pub fn add_with_details(
         &self,
         name: impl Into<String>,
         check: impl Fn() -> Result<Option<String>, String> + Send + Sync + 'static,
@@ -44,14 +44,14 @@ impl Checks {
     }
 
     fn insert(&self, name: String, check: Check) {
-        let mut checks = self.checks.write().unwrap_or_else(PoisonError::into_inner);
+        let mut checks = self.checks.write();
         match checks.iter_mut().find(|(present, _)| *present == name) {
             Some((_, present)) => *present = check,
             None => checks.push((name, check)),
         }
     }
 
-    /// Runs every check that is not excluded, in the order in which they were added.
+    /// Runs every check that is not excluded, in the order in which the checks were added.
     pub fn report(&self, query: &Query) -> Report {
         let checks = self.snapshot();
         let is_known = |excluded: &String| checks.iter().any(|(name, _)| name == excluded);
@@ -78,7 +78,7 @@ impl Checks {
         }
     }
 
-    /// Runs the one check of that name; `None` when there is none.
+    /// Runs the check `name`. Returns `None` if no check has that name.
     pub fn report_one(&self, name: &str, query: &Query) -> Option<Report> {
         let (name, check) = self
             .snapshot()
@@ -95,12 +95,9 @@ impl Checks {
         })
     }
 
-    /// A check may take its time or add another: none runs under the lock.
+    /// Copies the checks, so that none runs under the lock: a check may be slow or add another check.
     fn snapshot(&self) -> Vec<(String, Check)> {
-        self.checks
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.checks.read().clone()
     }
 }
 
@@ -115,11 +112,11 @@ impl fmt::Debug for Checks {
 }
 
 fn run(check: &Check) -> Outcome {
-    match catch_unwind(AssertUnwindSafe(|| check())) {
+    match catch_panic(|| check()) {
         Ok(Ok(None)) => Outcome::Ok,
-        Ok(Ok(Some(how))) => Outcome::Told(how),
+        Ok(Ok(Some(how))) => Outcome::OkWithDetails(how),
         Ok(Err(reason)) => Outcome::Failed(reason),
-        Err(_) => Outcome::Failed("the check panicked".into()),
+        Err(panic) => Outcome::Failed(format!("the check panicked: {panic}")),
     }
 }
 
@@ -139,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn all_well_is_one_word_and_verbose_names_each() {
+    fn a_passing_report_is_one_word_and_verbose_names_each_check() {
         let checks = Checks::new("livez");
         assert_eq!(text(&checks, ""), "ok");
         checks.add("ping", || Ok(()));
@@ -148,12 +145,12 @@ mod tests {
     }
 
     #[test]
-    fn what_a_check_has_to_say_is_shown_to_who_asks_for_more() {
+    fn details_of_a_passing_check_are_shown_only_with_verbose() {
         let checks = Checks::new("readyz");
-        checks.add_told("leader-election", || {
+        checks.add_with_details("leader-election", || {
             Ok(Some("standing by,\nother leads".into()))
         });
-        checks.add_told("informers", || Ok(None));
+        checks.add_with_details("informers", || Ok(None));
         assert_eq!(text(&checks, ""), "ok");
         assert_eq!(
             text(&checks, "verbose"),
@@ -170,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn an_excluded_check_does_not_count_and_an_unknown_one_is_told() {
+    fn an_excluded_check_does_not_count_and_an_unknown_one_is_reported() {
         assert_eq!(text(&checks(), "exclude=informers"), "ok");
         assert_eq!(
             text(&checks(), "verbose&exclude=informers&exclude=etcd"),
@@ -179,8 +176,8 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_excluded_is_told_in_the_api_servers_words() {
-        // Once for each name, whatever it holds, and nothing at all to who only asks whether all is well.
+    fn an_unknown_excluded_name_is_reported_in_the_api_servers_words() {
+        // Each name appears once, quoted. Without `verbose` a passing report stays one word.
         let exclude = "exclude=informers&exclude=b&exclude=a%22%0Ax&exclude=b";
         assert_eq!(text(&checks(), exclude), "ok");
         assert_eq!(
@@ -194,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn one_check_is_asked_alone() {
+    fn one_check_runs_alone() {
         let query = Query::parse(Some("verbose"));
         let report = checks().report_one("ping", &query).unwrap();
         assert_eq!(report.to_string(), "[+]ping ok\nreadyz/ping check passed\n");
@@ -202,13 +199,13 @@ mod tests {
     }
 
     #[test]
-    fn a_check_that_panics_has_failed_and_the_others_answer() {
+    fn a_check_that_panics_has_failed_and_the_others_still_run() {
         let checks = checks();
         checks.add("informers", || panic!("broken"));
         checks.add("last", || Ok(()));
         assert_eq!(
             text(&checks, ""),
-            "[+]ping ok\n[-]informers failed: the check panicked\n[+]last ok\nreadyz check failed\n"
+            "[+]ping ok\n[-]informers failed: the check panicked: broken\n[+]last ok\nreadyz check failed\n"
         );
     }
 }

@@ -1,8 +1,8 @@
 //! Named checks behind `/healthz`, `/livez` and `/readyz`.
 //!
-//! [`Checks`] is a set of named functions, each answering whether one part of the process is well.
-//! [`Checks::report`] runs them all and gives a [`Report`], written the way Kubernetes' own components
-//! write theirs, so that people and scripts find what they know:
+//! [`Checks`] is a set of named functions. Each function reports whether one part of the process
+//! works. [`Checks::report`] runs them all and returns a [`Report`] in the format of Kubernetes' own
+//! components, so that people and scripts can read it:
 //!
 //! ```
 //! use pilothouse::health::{Checks, Query};
@@ -21,18 +21,28 @@
 //! );
 //! ```
 //!
-//! Checks are synchronous and must not block: they report what is known, they do not go and see.
-//! A check that panics has failed; the others still answer.
+//! Checks are synchronous and must not block: they report what is already known and send no request.
+//! A check that panics counts as failed; the other checks still run.
 //!
-//! A [`Lifeline`] tells whether the background tasks of a process are alive.
+//! A [`TaskMonitor`] reports whether the background tasks of a process are alive.
+//!
+//! # Map for contributors
+//! | file | holds |
+//! | --- | --- |
+//! | `checks.rs` | [`Checks`]: the set, and how it runs |
+//! | `query.rs` | [`Query`]: `?verbose` and `?exclude` |
+//! | `report.rs` | [`Report`], [`Entry`], [`Outcome`]: the result and its text |
+//! | `panics.rs` | catches panics, and reports those that nobody catches |
+//! | `task_monitor.rs` | [`TaskMonitor`]: notices a background task that panics |
 
 mod checks;
-mod lifeline;
+mod panics;
 mod query;
 mod report;
+mod task_monitor;
 
 pub use checks::{Checks, Health};
-pub use lifeline::Lifeline;
-pub(crate) use lifeline::panic_message;
+pub(crate) use panics::{CaughtPanic, catch_panic, catch_panic_of, report_panics};
 pub use query::Query;
 pub use report::{Entry, Outcome, Report};
+pub use task_monitor::TaskMonitor;

@@ -1,16 +1,16 @@
 use percent_encoding::percent_decode_str;
 
-/// What the caller of a health endpoint asked for in the URL's query.
+/// The query of a request to a health endpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Query {
-    /// `?verbose`: name every check even when all pass.
+    /// `?verbose`: name every check even if all pass.
     pub verbose: bool,
-    /// `?exclude=name`, which may be repeated: checks that do not count.
+    /// `?exclude=name`, which may be repeated: names of checks that do not count.
     pub exclude: Vec<String>,
 }
 
 impl Query {
-    /// Reads the query part of a URL; what it does not know it ignores.
+    /// Parses the query part of a URL. Unknown parameters are ignored.
     pub fn parse(query: Option<&str>) -> Self {
         let mut parsed = Self::default();
         for pair in query.unwrap_or_default().split('&') {

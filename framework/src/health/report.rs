@@ -1,9 +1,9 @@
 use std::fmt;
 
-/// What came of running the checks of one endpoint.
+/// The result of the checks of one endpoint.
 ///
-/// Its text is the body of the answer: `ok` when all is well and nobody asked for more, otherwise
-/// one line for each check and a last line with the verdict.
+/// Its text is the body of the response: `ok` if all checks pass and the request is not `verbose`.
+/// Otherwise it has one line for each check and a last line with the verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     pub(super) endpoint: String,
@@ -17,25 +17,25 @@ pub struct Report {
 pub struct Entry {
     /// Name of the check.
     pub name: String,
-    /// What it said.
+    /// Result of the check.
     pub outcome: Outcome,
 }
 
-/// What one check said.
+/// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The part is well.
+    /// The part works.
     Ok,
-    /// The part is well, and this is how.
-    Told(String),
-    /// The caller asked not to count it; it was not run.
+    /// The part works, with these details.
+    OkWithDetails(String),
+    /// The request excluded the check, and it did not run.
     Excluded,
-    /// Why it is not well.
+    /// The part does not work, for this reason.
     Failed(String),
 }
 
 impl Report {
-    /// Whether no check failed.
+    /// Whether every check that ran has passed.
     pub fn healthy(&self) -> bool {
         !self
             .entries
@@ -43,7 +43,7 @@ impl Report {
             .any(|entry| matches!(entry.outcome, Outcome::Failed(_)))
     }
 
-    /// Each check that was asked, in the order in which they were added.
+    /// The checks in the order in which they were added.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
@@ -58,7 +58,7 @@ impl fmt::Display for Report {
         for Entry { name, outcome } in &self.entries {
             match outcome {
                 Outcome::Ok => writeln!(f, "[+]{name} ok")?,
-                Outcome::Told(how) => writeln!(f, "[+]{name} ok: {}", one_line(how))?,
+                Outcome::OkWithDetails(how) => writeln!(f, "[+]{name} ok: {}", one_line(how))?,
                 Outcome::Excluded => writeln!(f, "[+]{name} excluded: ok")?,
                 Outcome::Failed(reason) => {
                     writeln!(f, "[-]{name} failed: {}", one_line(reason))?;
@@ -66,7 +66,7 @@ impl fmt::Display for Report {
             }
         }
         if !self.unknown.is_empty() {
-            // Quoted, they stay on one line whatever they hold.
+            // Quoted names stay on one line, whatever characters they contain.
             let names: Vec<String> = self
                 .unknown
                 .iter()
@@ -83,7 +83,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// One line per check, whatever a text holds.
+/// Joins a text into one line, because each check gets one line.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

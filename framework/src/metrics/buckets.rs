@@ -1,4 +1,4 @@
-/// Seconds of a reconcile, as controller-runtime has them.
+/// Buckets for the seconds of a reconcile: those of controller-runtime.
 pub(super) fn reconcile_seconds() -> Vec<f64> {
     vec![
         0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8,
@@ -7,14 +7,14 @@ pub(super) fn reconcile_seconds() -> Vec<f64> {
     ]
 }
 
-/// Seconds of a request, as client-go and controller-runtime have them.
+/// Buckets for the seconds of a request: those of client-go and controller-runtime.
 pub(super) fn request_seconds() -> Vec<f64> {
     vec![
         0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0,
     ]
 }
 
-/// Bytes of a request or an answer, as client-go and controller-runtime have them.
+/// Buckets for the bytes of a request or a response: those of client-go and controller-runtime.
 pub(super) fn request_bytes() -> Vec<f64> {
     vec![
         64.0,
@@ -31,7 +31,7 @@ pub(super) fn request_bytes() -> Vec<f64> {
     ]
 }
 
-/// Seconds that a client certificate was in use, from ten minutes to four years.
+/// Buckets for the seconds that a client certificate was in use: ten minutes to four years.
 pub(super) fn certificate_seconds() -> Vec<f64> {
     const DAY: f64 = 86_400.0;
     vec![
@@ -49,24 +49,24 @@ pub(super) fn certificate_seconds() -> Vec<f64> {
     ]
 }
 
-/// Seconds in and out of a workqueue: 10 ns to 1000 s.
+/// Buckets for seconds in a workqueue: 10 ns to 1000 s.
 ///
-/// Multiplied step by step, as Go does: its rounding errors are part of the `le` strings that
-/// dashboards match (`9.999999999999999e-06`).
+/// Each bound is the previous one times ten, as in Go. The rounding errors that result are part of
+/// the `le` strings that dashboards match (`9.999999999999999e-06`).
 pub(super) fn workqueue_seconds() -> Vec<f64> {
     std::iter::successors(Some(10e-9), |bound| Some(bound * 10.0))
         .take(12)
         .collect()
 }
 
-/// Seconds of work in an informer, from 1 ms to 10 s, as client-go has them.
+/// Buckets for the seconds of work in an informer, 1 ms to 10 s: those of client-go.
 pub(super) fn informer_seconds() -> Vec<f64> {
     vec![
         0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
     ]
 }
 
-/// Seconds from a change to what it leads to, from 0.1 ms to a minute.
+/// Buckets for the seconds between a change and its effect: 0.1 ms to one minute.
 pub(super) fn lag_seconds() -> Vec<f64> {
     vec![
         0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,

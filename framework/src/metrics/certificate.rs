@@ -1,28 +1,29 @@
 use prometheus::{IntCounter, Registry};
 
-use super::metrics;
+use super::families;
 
-/// Reading of the certificates that servers show. Cloning shares the series.
+/// Counts reads of the certificates that servers present. Clones share the series.
 #[derive(Clone, Debug)]
-pub struct CertificateMetrics {
-    /// Times that a certificate and its key were read.
+pub(crate) struct CertificateMetrics {
+    /// Reads of a certificate and its key.
     pub reads: IntCounter,
-    /// Times among them that gave nothing to show.
+    /// Reads that failed; [`reads`](Self::reads) counts them too.
     pub errors: IntCounter,
 }
 
 impl CertificateMetrics {
     pub(super) fn register(registry: &Registry) -> Self {
-        let of =
-            |name, help| metrics::counter(registry, name, help, &[]).with_label_values::<&str>(&[]);
+        let of = |name, help| {
+            families::counter(registry, name, help, &[]).with_label_values::<&str>(&[])
+        };
         Self {
             reads: of(
                 "certwatcher_read_certificate_total",
-                "Total number of certificate reads",
+                "Reads of a certificate and its key, failed ones included.",
             ),
             errors: of(
                 "certwatcher_read_certificate_errors_total",
-                "Total number of certificate read errors",
+                "Reads of a certificate and its key that failed.",
             ),
         }
     }

@@ -2,11 +2,11 @@ use std::time::Duration;
 
 use prometheus::{HistogramVec, IntCounterVec, IntGauge, Registry};
 
-use super::{ExecMetrics, Share, buckets, metrics};
+use super::{ExecMetrics, GaugeShare, buckets, families};
 
-/// What a client sends; cloning shares the series.
+/// The series of the clients' requests. Clones share the series.
 ///
-/// `verb` and `method` are the HTTP method, `host` is `name:port` of the API server.
+/// The labels `verb` and `method` hold the HTTP method, `host` holds the API server's `name:port`.
 #[derive(Clone, Debug)]
 pub struct ClientMetrics {
     requests: IntCounterVec,
@@ -18,76 +18,76 @@ pub struct ClientMetrics {
     dns: HistogramVec,
     transports: IntGauge,
     ca_reloads: IntCounterVec,
-    /// The credential plugins.
+    /// The series of the credential plugins.
     pub exec: ExecMetrics,
 }
 
 impl ClientMetrics {
     pub(super) fn register(registry: &Registry) -> Self {
         let histogram = |name, help, labels: &[&str], buckets| {
-            metrics::histogram(registry, name, help, labels, buckets)
+            families::histogram(registry, name, help, labels, buckets)
         };
         Self {
-            requests: metrics::counter(
+            requests: families::counter(
                 registry,
                 "rest_client_requests_total",
-                "Number of HTTP requests, partitioned by status code, method, and host.",
+                "Attempts to send an HTTP request, by status code, method and host.",
                 &["code", "method", "host"],
             ),
-            retries: metrics::counter(
+            retries: families::counter(
                 registry,
                 "rest_client_request_retries_total",
-                "Requests that were sent once more, by the outcome of that.",
+                "Retries of requests, by the status code of the retry.",
                 &["code", "verb", "host"],
             ),
             durations: histogram(
                 "rest_client_request_duration_seconds",
-                "Time from a request to the end of its answer, repetitions included, watches not.",
+                "Seconds from the start of a request to the end of its response, including retries. Watches are not counted.",
                 &["verb", "host"],
                 buckets::request_seconds(),
             ),
             request_sizes: histogram(
                 "rest_client_request_size_bytes",
-                "Size of the requests' bodies.",
+                "Bytes of the request bodies.",
                 &["verb", "host"],
                 buckets::request_bytes(),
             ),
             response_sizes: histogram(
                 "rest_client_response_size_bytes",
-                "Size of the answers' bodies, as they are read.",
+                "Bytes of the response bodies, as they are read.",
                 &["verb", "host"],
                 buckets::request_bytes(),
             ),
             limiter: histogram(
                 "rest_client_rate_limiter_duration_seconds",
-                "Time for which the client held requests back.",
+                "Seconds that the client delayed a request by itself.",
                 &["verb", "host"],
                 buckets::request_seconds(),
             ),
             dns: histogram(
                 "rest_client_dns_resolution_duration_seconds",
-                "Time that the look-up of a host's addresses took.",
+                "Seconds that resolving the addresses of a host took.",
                 &["host"],
                 buckets::request_seconds(),
             ),
-            transports: metrics::int_gauge(
+            transports: families::int_gauge(
                 registry,
                 "rest_client_transport_cache_entries",
-                "Transports that are there. Each client has one of its own, and one more where its connections are kept apart.",
+                "Transports in use. Each client has one, and a client with separate connections has one more.",
                 &[],
             )
             .with_label_values::<&str>(&[]),
-            ca_reloads: metrics::counter(
+            ca_reloads: families::counter(
                 registry,
                 "rest_client_transport_ca_reload_total",
-                "Readings of a file of certificate authorities, by what came of them.",
+                "Reads of a file with certificate authorities, by result and reason.",
                 &["result", "reason"],
             ),
             exec: ExecMetrics::register(registry),
         }
     }
 
-    /// Makes the series that a client of `host` has before anything is held back or repeated, at zero.
+    /// Creates the series of a client for `host` with the value zero, before any delay or retry.
     pub(crate) fn begin(&self, host: &str) {
         for method in METHODS {
             self.limiter.with_label_values(&[method, host]);
@@ -96,16 +96,17 @@ impl ClientMetrics {
         }
     }
 
-    /// Counts a transport until what this gives is dropped.
-    pub(crate) fn transport(&self) -> Share {
-        let share = Share::of(&self.transports);
+    /// Counts one transport until the returned value is dropped.
+    pub(crate) fn transport(&self) -> GaugeShare {
+        let share = GaugeShare::of(&self.transports);
         share.set(1);
         share
     }
 
     /// Counts one attempt to send a request.
     ///
-    /// `code` is the answer's HTTP status, `None` when there was no answer (written `<error>`).
+    /// `code` is the HTTP status of the response. `None` means that no response came; the label is then
+    /// `<error>`.
     pub fn request(&self, code: Option<u16>, method: &str, host: &str) {
         with_code(code, |code| {
             let labels = [code, known(method), host];
@@ -113,7 +114,7 @@ impl ClientMetrics {
         });
     }
 
-    /// Counts an attempt after the first of one request, by its outcome.
+    /// Counts a retry of a request, by its outcome.
     pub fn retry(&self, code: Option<u16>, method: &str, host: &str) {
         with_code(code, |code| {
             let labels = [code, known(method), host];
@@ -121,7 +122,7 @@ impl ClientMetrics {
         });
     }
 
-    /// Records how long a request took, all attempts and the answer's body included.
+    /// Records how long a request took, including all attempts and the body of the response.
     pub fn duration(&self, method: &str, host: &str, time: Duration) {
         let series = self.durations.with_label_values(&[known(method), host]);
         series.observe(time.as_secs_f64());
@@ -132,18 +133,18 @@ impl ClientMetrics {
         observe_bytes(&self.request_sizes, method, host, bytes);
     }
 
-    /// Records the size of an answer's body.
+    /// Records the size of a response body.
     pub fn response_size(&self, method: &str, host: &str, bytes: u64) {
         observe_bytes(&self.response_sizes, method, host, bytes);
     }
 
-    /// Records how long the client held a request back.
+    /// Records how long the client delayed a request by itself.
     pub fn held_back(&self, method: &str, host: &str, time: Duration) {
         let series = self.limiter.with_label_values(&[known(method), host]);
         series.observe(time.as_secs_f64());
     }
 
-    /// Counts the reading of a file of certificate authorities.
+    /// Counts a read of a file with certificate authorities.
     pub fn ca_reload(&self, outcome: CaReload) {
         let labels = match outcome {
             CaReload::Unchanged => ["success", "unchanged"],
@@ -155,31 +156,31 @@ impl ClientMetrics {
         self.ca_reloads.with_label_values(&labels).inc();
     }
 
-    /// Records how long the look-up of the addresses of `host` took.
+    /// Records how long resolving the addresses of `host` took.
     pub fn dns_resolution(&self, host: &str, time: Duration) {
         let series = self.dns.with_label_values(&[host]);
         series.observe(time.as_secs_f64());
     }
 }
 
-/// What came of reading a file of certificate authorities again.
+/// The result of reading a file with certificate authorities again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CaReload {
-    /// It holds what it held before.
+    /// The file has not changed.
     Unchanged,
-    /// Others count from now on.
+    /// The file has changed, and its new authorities are in use.
     Updated,
-    /// It cannot be read; those read before count on.
+    /// The file cannot be read. The previous authorities stay in use.
     Unreadable,
-    /// Nothing stands in it; those read before count on.
+    /// The file is empty. The previous authorities stay in use.
     Empty,
-    /// No authority that can be used stands in it; those read before count on.
+    /// The file holds no usable authority. The previous authorities stay in use.
     Unusable,
 }
 
 fn observe_bytes(family: &HistogramVec, method: &str, host: &str, bytes: u64) {
-    // Sizes beyond 2^53 do not matter.
+    // Above 2^53 the number is not exact, which does not matter for a size.
     #[allow(clippy::cast_precision_loss)]
     let bytes = bytes as f64;
     let series = family.with_label_values(&[known(method), host]);
@@ -202,7 +203,7 @@ fn with_code(code: Option<u16>, count: impl FnOnce(&str)) {
 /// The methods of Kubernetes' API.
 const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 
-/// Methods are a closed set, so that no caller can make series without bound.
+/// Maps a method to a fixed set, so that no caller can create an unbounded number of series.
 fn known(method: &str) -> &'static str {
     METHODS
         .into_iter()

@@ -1,19 +1,19 @@
 use prometheus::{Gauge, GaugeVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry};
 
-use super::{Histogram, RequeueMetrics, buckets, histogram::HistogramFamily, metrics};
+use super::{Histogram, buckets, families, histogram::HistogramFamily};
 
-/// What one controller does; the series bear its name in the label `controller`.
+/// The series of one controller. The label `controller` holds its name.
 ///
-/// Cloning shares the series.
+/// Clones share the series.
 #[derive(Clone, Debug)]
-pub struct ControllerMetrics {
-    /// Reconciles that ended well and asked for nothing.
+pub(crate) struct ControllerMetrics {
+    /// Reconciles that succeeded without a requeue.
     pub success: IntCounter,
-    /// Reconciles that ended well and asked to run again after a while.
+    /// Reconciles that succeeded and asked to run again after a delay.
     pub requeue_after: IntCounter,
-    /// Reconciles that ended well and asked to run again with backoff.
+    /// Reconciles that succeeded and asked to run again with backoff.
     pub requeue: IntCounter,
-    /// Reconciles that failed; also counted in [`errors`](Self::errors).
+    /// Reconciles that failed. [`errors`](Self::errors) counts them too.
     pub error: IntCounter,
     /// Reconciles that failed, terminal failures included.
     pub errors: IntCounter,
@@ -21,28 +21,70 @@ pub struct ControllerMetrics {
     pub terminal_errors: IntCounter,
     /// Reconciles that panicked.
     pub panics: IntCounter,
-    /// Reconciles that were given up because they took too long.
+    /// Reconciles that were cancelled because they took too long.
     pub timeouts: IntCounter,
-    /// Seconds of each reconcile.
+    /// Duration of each reconcile in seconds.
     pub seconds: Histogram,
-    /// How many reconciles may run at once.
+    /// The number of reconciles that may run at once.
     pub max_concurrent: Gauge,
-    /// How many reconciles run now.
+    /// The number of reconciles that run now.
     pub active_workers: Gauge,
-    /// Reconciles that lead to another one of their own accord, by reason.
+    /// Reconciles that cause another reconcile of the same object, by reason.
     pub requeues: RequeueMetrics,
-    /// Seconds from a change that the cache saw to the reconcile that it led to.
+    /// Seconds from a change that the cache received to the start of the reconcile that it caused.
     pub event_seconds: Histogram,
-    /// Objects that are paused by annotation.
+    /// Objects that an annotation pauses.
     pub paused: IntGauge,
-    /// Predicates, mappings and sources that panicked.
+    /// Panics of predicates, mappings and sources.
     pub handler_panics: IntCounter,
-    /// Writes through a `Context` that went to the API server.
+    /// Writes through a `Context` that were sent to the API server.
     pub writes_sent: IntCounter,
-    /// Writes through a `Context` that were not needed and not sent.
+    /// Writes through a `Context` that were unnecessary and not sent.
     pub writes_skipped: IntCounter,
-    /// Events that were only the echo of a status this controller had written itself.
+    /// Pauses of keys whose calls wrote too often.
+    pub write_pauses: IntCounter,
+    /// Events that only echoed a status that this controller had written.
     pub status_echoes: IntCounter,
+}
+
+/// Reconciles that caused another reconcile of the same object, by reason.
+#[derive(Clone, Debug)]
+pub(crate) struct RequeueMetrics {
+    /// The reconcile asked to run again after a delay.
+    pub after: IntCounter,
+    /// The reconcile asked to run again with backoff.
+    pub backoff: IntCounter,
+    /// The controller's interval has passed.
+    pub interval: IntCounter,
+    /// The reconcile failed.
+    pub error: IntCounter,
+    /// The reconcile failed with a conflict: another client had changed an object that it wrote.
+    pub conflict: IntCounter,
+    /// The reconcile panicked.
+    pub panic: IntCounter,
+    /// The reconcile took too long.
+    pub timeout: IntCounter,
+    /// The object had a newer generation before the reconcile ended.
+    pub outdated: IntCounter,
+    /// The object was deleted during the reconcile.
+    pub gone: IntCounter,
+}
+
+impl RequeueMetrics {
+    pub(super) fn of(family: &IntCounterVec, controller: &str) -> Self {
+        let of = |reason| family.with_label_values(&[controller, reason]);
+        Self {
+            after: of("requeue_after"),
+            backoff: of("requeue"),
+            interval: of("interval"),
+            error: of("error"),
+            conflict: of("conflict"),
+            panic: of("panic"),
+            timeout: of("timeout"),
+            outdated: of("outdated"),
+            gone: of("gone"),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -60,6 +102,7 @@ pub(super) struct ControllerFamilies {
     paused: IntGaugeVec,
     handler_panics: IntCounterVec,
     writes: IntCounterVec,
+    write_pauses: IntCounterVec,
     status_echoes: IntCounterVec,
 }
 
@@ -67,90 +110,96 @@ impl ControllerFamilies {
     pub(super) fn register(registry: &Registry) -> Self {
         let controller = &["controller"];
         Self {
-            reconciles: metrics::counter(
+            reconciles: families::counter(
                 registry,
                 "controller_runtime_reconcile_total",
-                "Total number of reconciliations per controller",
+                "Reconciles, by controller and result.",
                 &["controller", "result"],
             ),
-            errors: metrics::counter(
+            errors: families::counter(
                 registry,
                 "controller_runtime_reconcile_errors_total",
-                "Total number of reconciliation errors per controller",
+                "Reconciles that failed, terminal failures included, by controller.",
                 controller,
             ),
-            terminal_errors: metrics::counter(
+            terminal_errors: families::counter(
                 registry,
                 "controller_runtime_terminal_reconcile_errors_total",
-                "Total number of terminal reconciliation errors per controller",
+                "Reconciles that failed and are not retried, by controller.",
                 controller,
             ),
-            panics: metrics::counter(
+            panics: families::counter(
                 registry,
                 "controller_runtime_reconcile_panics_total",
-                "Total number of reconciliation panics per controller",
+                "Reconciles that panicked, by controller.",
                 controller,
             ),
-            timeouts: metrics::counter(
+            timeouts: families::counter(
                 registry,
                 "controller_runtime_reconcile_timeouts_total",
-                "Total number of reconciliation timeouts per controller",
+                "Reconciles that were cancelled because they took too long, by controller.",
                 controller,
             ),
-            seconds: metrics::striped(
+            seconds: families::striped_histogram(
                 registry,
                 "controller_runtime_reconcile_time_seconds",
-                "Length of time per reconciliation per controller",
+                "Seconds that a reconcile took, by controller.",
                 controller,
                 buckets::reconcile_seconds(),
             ),
-            max_concurrent: metrics::gauge(
+            max_concurrent: families::gauge(
                 registry,
                 "controller_runtime_max_concurrent_reconciles",
-                "Maximum number of concurrent reconciles per controller",
+                "The number of reconciles that may run at once, by controller.",
                 controller,
             ),
-            active_workers: metrics::gauge(
+            active_workers: families::gauge(
                 registry,
                 "controller_runtime_active_workers",
-                "Number of currently used workers per controller",
+                "The number of reconciles that run now, by controller.",
                 controller,
             ),
-            requeues: metrics::counter(
+            requeues: families::counter(
                 registry,
                 "pilothouse_controller_requeues_total",
-                "Reconciles that led to another one of their own accord, by reason",
+                "Reconciles that caused another reconcile of the same object, by reason.",
                 &["controller", "reason"],
             ),
-            event_seconds: metrics::striped(
+            event_seconds: families::striped_histogram(
                 registry,
                 "pilothouse_controller_event_to_reconcile_seconds",
-                "Time from a change seen by the cache to the start of the reconcile it led to",
+                "Seconds from a change that the cache received to the start of the reconcile that it caused.",
                 controller,
                 buckets::lag_seconds(),
             ),
-            paused: metrics::int_gauge(
+            paused: families::int_gauge(
                 registry,
                 "pilothouse_controller_paused_objects",
-                "Objects that bear the annotation pilothouse.dev/paused",
+                "Objects with the annotation pilothouse.dev/paused.",
                 controller,
             ),
-            handler_panics: metrics::counter(
+            handler_panics: families::counter(
                 registry,
                 "pilothouse_controller_handler_panics_total",
-                "Panics of predicates, mappings and sources per controller",
+                "Panics of predicates, mappings and sources, by controller.",
                 controller,
             ),
-            writes: metrics::counter(
+            writes: families::counter(
                 registry,
                 "pilothouse_controller_writes_total",
-                "Writes asked for by reconciles, by whether a request was sent or not needed",
+                "Writes that reconciles made: sent to the API server, or skipped because they were unnecessary.",
                 &["controller", "result"],
             ),
-            status_echoes: metrics::counter(
+            write_pauses: families::counter(
+                registry,
+                "pilothouse_controller_write_pauses_total",
+                "Reconciles that were delayed because those before them wrote too often.",
+                controller,
+            ),
+            status_echoes: families::counter(
                 registry,
                 "pilothouse_controller_status_echoes_total",
-                "Events that only echoed a status written by the controller itself",
+                "Events that only echoed a status that the controller itself had written.",
                 controller,
             ),
         }
@@ -177,6 +226,7 @@ impl ControllerFamilies {
             handler_panics: self.handler_panics.with_label_values(label),
             writes_sent: self.writes.with_label_values(&[name, "sent"]),
             writes_skipped: self.writes.with_label_values(&[name, "skipped"]),
+            write_pauses: self.write_pauses.with_label_values(label),
             status_echoes: self.status_echoes.with_label_values(label),
         }
     }

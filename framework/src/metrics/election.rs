@@ -1,8 +1,8 @@
 use prometheus::{Gauge, GaugeVec, Histogram, HistogramVec, IntCounter, IntCounterVec, Registry};
 
-use super::{buckets, metrics};
+use super::{buckets, families};
 
-/// The families of leader elections.
+/// The metric families of leader elections.
 #[derive(Clone, Debug)]
 pub(super) struct ElectionFamilies {
     master: GaugeVec,
@@ -15,26 +15,26 @@ impl ElectionFamilies {
     pub(super) fn register(registry: &Registry) -> Self {
         let name = &["name"];
         Self {
-            master: metrics::gauge(
+            master: families::gauge(
                 registry,
                 "leader_election_master_status",
-                "Whether this process leads: 1 if it does, 0 if it stands by. 'name' identifies the lease.",
+                "1 if this process leads, 0 if it stands by. The label 'name' holds the name of the Lease.",
                 name,
             ),
-            slow_paths: metrics::counter(
+            slow_paths: families::counter(
                 registry,
                 "leader_election_slowpath_total",
-                "Renewals that had to read the lease first because writing it right away failed.",
+                "Renewals that had to read the Lease first because the direct write failed.",
                 name,
             ),
-            renewals: metrics::histogram(
+            renewals: families::histogram(
                 registry,
                 "leader_election_renew_duration_seconds",
-                "How long successful renewals of a lease took, in seconds.",
+                "Seconds that a successful renewal of a Lease took.",
                 name,
                 buckets::request_seconds(),
             ),
-            refusals: metrics::counter(
+            refusals: families::counter(
                 registry,
                 "leader_election_fence_refusals_total",
                 "Requests that were not sent because this process did not lead any more.",
@@ -53,15 +53,15 @@ impl ElectionFamilies {
     }
 }
 
-/// The series of one election; `name` is the Lease's. Cloning shares them.
+/// The series of one election. The label `name` holds the name of the Lease. Clones share the series.
 #[derive(Clone, Debug)]
-pub struct ElectionMetrics {
+pub(crate) struct ElectionMetrics {
     /// 1 while this process leads.
     pub master: Gauge,
-    /// Renewals that had to read the lease first.
+    /// Renewals that had to read the Lease first.
     pub slow_paths: IntCounter,
     /// How long successful renewals took, in seconds.
     pub renewals: Histogram,
-    /// Requests that the fence kept back.
+    /// Requests that the fence refused.
     pub refusals: IntCounter,
 }

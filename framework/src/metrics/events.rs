@@ -1,67 +1,67 @@
 use prometheus::{IntCounter, IntCounterVec, IntGauge, Registry};
 
-use super::metrics;
+use super::families;
 
-/// What becomes of the Events that an operator records. Cloning shares the series.
+/// The series of the Events that an operator records. Clones share the series.
 #[derive(Clone, Debug)]
-pub struct EventMetrics {
-    /// Events recorded of type `Normal`.
+pub(crate) struct EventMetrics {
+    /// Recorded Events of type `Normal`.
     pub normal: IntCounter,
-    /// Events recorded of type `Warning`.
+    /// Recorded Events of type `Warning`.
     pub warning: IntCounter,
-    /// Events created on the server.
+    /// Events that were created on the API server.
     pub created: IntCounter,
-    /// Events on the server that were told what has happened since.
+    /// Patches that added a new count to an Event on the API server.
     pub patched: IntCounter,
-    /// Not recorded: too many different ones about one object.
+    /// Dropped when recorded: too many different Events about one object.
     pub spam: IntCounter,
-    /// Not recorded: as many wait to be sent as are kept.
+    /// Dropped when recorded: the buffer of unsent Events was full.
     pub full: IntCounter,
-    /// Not sent: the server does not want them.
+    /// Dropped: the API server refused the Event.
     pub refused: IntCounter,
-    /// Not sent: tried for as long as is worth it.
+    /// Dropped: all attempts to send the Event failed.
     pub failed: IntCounter,
-    /// Not sent: their namespace is being deleted.
+    /// Dropped: the Event's namespace is being deleted.
     pub namespace: IntCounter,
-    /// Not sent before the recorder was stopped, or recorded afterwards.
+    /// Dropped: the recorder stopped before it could send the Event.
     pub stopped: IntCounter,
-    /// Writes that failed and are tried again.
+    /// Failed writes that are retried.
     pub retries: IntCounter,
-    /// Series that are remembered, to tell whether an event is one more of the same.
+    /// Series that the recorder remembers, to recognise a repeated Event.
     pub series: IntGauge,
 }
 
 impl EventMetrics {
     pub(super) fn register(registry: &Registry) -> Self {
-        let recorded = metrics::counter(
+        let recorded = families::counter(
             registry,
             "pilothouse_events_recorded_total",
-            "Events recorded",
+            "Events that were recorded, by type.",
             &["type"],
         );
-        let sent = metrics::counter(
+        let sent = families::counter(
             registry,
             "pilothouse_events_sent_total",
-            "Events written to the API server",
+            "Writes of Events to the API server, by verb.",
             &["verb"],
         );
-        let dropped = metrics::counter(
+        let dropped = families::counter(
             registry,
             "pilothouse_events_dropped_total",
-            "Events recorded that never came to the API server, or came incompletely",
+            "Recorded Events that did not reach the API server, or not with their last count, by reason.",
             &["reason"],
         );
         let of = |family: &IntCounterVec, value| family.with_label_values(&[value]);
-        let retries = metrics::counter(
+        let retries = families::counter(
             registry,
             "pilothouse_events_retries_total",
-            "Writes of Events that failed and are tried again",
+            "Writes of Events that failed and are retried.",
             &[],
         );
-        let series = metrics::int_gauge(
+        let series = families::int_gauge(
             registry,
             "pilothouse_events_series",
-            "Events that are remembered to tell whether another is one more of the same",
+            "Event series that the recorder remembers, to recognise a repeated Event.",
             &[],
         );
         const NONE: &[&str] = &[];

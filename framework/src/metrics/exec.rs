@@ -1,62 +1,60 @@
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::HashMap, sync::Arc};
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use prometheus::{
     Gauge, Histogram, HistogramOpts, IntCounterVec, Opts, Registry,
     core::{Collector, Desc},
     proto::MetricFamily,
 };
 
-use super::{buckets, metrics};
+use super::{buckets, families};
 
-/// What became of the run of a credential plugin.
+/// The result of running a credential plugin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ExecOutcome {
-    /// It printed credentials.
+    /// The plugin printed credentials.
     Success,
-    /// It failed with this exit code, or it printed something else.
+    /// The plugin failed with this exit code, or its output was not a credential.
     Failed(i32),
-    /// There is no such command.
+    /// The command does not exist.
     NotFound,
-    /// It could not be run, or did not end in time.
+    /// The command did not start, or it did not end in time.
     NotRun,
 }
 
-/// The credential plugins of the clients; cloning shares the series.
+/// The series of the clients' credential plugins. Clones share the series.
 #[derive(Clone, Debug)]
 pub struct ExecMetrics {
     calls: IntCounterVec,
     policy: IntCounterVec,
     ages: Histogram,
-    ends: Ends,
+    ends: CertificateExpiries,
 }
 
 impl ExecMetrics {
     pub(super) fn register(registry: &Registry) -> Self {
         let ages = HistogramOpts::new(
             "rest_client_exec_plugin_certificate_rotation_age",
-            "Age in seconds of the client certificates that credential plugins replaced.",
+            "Age in seconds of client certificates when a credential plugin replaced them.",
         );
         let ages = Histogram::with_opts(ages.buckets(buckets::certificate_seconds()))
             .expect("a valid metric");
-        metrics::register(registry, ages.clone());
-        let ends = Ends::new();
-        metrics::register(registry, ends.clone());
+        families::register(registry, ages.clone());
+        let ends = CertificateExpiries::new();
+        families::register(registry, ends.clone());
         Self {
-            calls: metrics::counter(
+            calls: families::counter(
                 registry,
                 "rest_client_exec_plugin_call_total",
-                "Runs of credential plugins, by what became of them and by exit code.",
+                "Runs of credential plugins, by result and exit code.",
                 &["code", "call_status"],
             ),
-            policy: metrics::counter(
+            policy: families::counter(
                 registry,
                 "rest_client_exec_plugin_policy_call_total",
-                "Credential plugins that were to be run, by whether the policy allowed it.",
+                "Checks whether the policy allows a credential plugin to run, by decision.",
                 &["allowed", "denied"],
             ),
             ages,
@@ -64,7 +62,7 @@ impl ExecMetrics {
         }
     }
 
-    /// Counts the run of a plugin.
+    /// Counts a run of a plugin.
     pub fn call(&self, outcome: ExecOutcome) {
         let (code, status) = match outcome {
             ExecOutcome::Success => (0, "no_error"),
@@ -76,7 +74,7 @@ impl ExecMetrics {
         self.calls.with_label_values(&labels).inc();
     }
 
-    /// Counts a plugin that was to be run.
+    /// Counts a check whether the policy allows a plugin to run.
     pub fn policy(&self, allowed: bool) {
         let labels = if allowed {
             ["true", "false"]
@@ -86,17 +84,17 @@ impl ExecMetrics {
         self.policy.with_label_values(&labels).inc();
     }
 
-    /// Records that a client certificate, valid since `start`, was replaced.
+    /// Records that a client certificate that was valid since `start` was replaced.
     pub fn rotated(&self, start: Timestamp) {
         self.ages
             .observe(Timestamp::now().duration_since(start).as_secs_f64());
     }
 
-    /// Says until when the client certificate of the plugin `id` is valid; `None` forgets it.
+    /// Sets the expiry of the client certificate from the plugin `id`. `None` removes it.
     ///
-    /// `id` tells the plugins of one process apart; it is no label.
+    /// `id` distinguishes the plugins of one process. It is not a label.
     pub fn valid_until(&self, id: usize, end: Option<Timestamp>) {
-        let mut known = self.ends.known();
+        let mut known = self.ends.known.lock();
         match end {
             Some(end) => known.insert(id, end),
             None => known.remove(&id),
@@ -104,37 +102,33 @@ impl ExecMetrics {
     }
 }
 
-/// `rest_client_exec_plugin_ttl_seconds`, counted when it is read.
+/// The metric `rest_client_exec_plugin_ttl_seconds`, calculated at each scrape.
 #[derive(Clone, Debug)]
-struct Ends {
+struct CertificateExpiries {
     known: Arc<Mutex<HashMap<usize, Timestamp>>>,
     gauge: Gauge,
 }
 
-impl Ends {
+impl CertificateExpiries {
     fn new() -> Self {
         let gauge = Gauge::with_opts(Opts::new(
             "rest_client_exec_plugin_ttl_seconds",
-            "Seconds until the first client certificate of a credential plugin expires; +Inf without one.",
+            "Seconds until the first client certificate from a credential plugin expires; +Inf without such a certificate.",
         ));
         Self {
             known: Arc::default(),
             gauge: gauge.expect("a valid metric"),
         }
     }
-
-    fn known(&self) -> MutexGuard<'_, HashMap<usize, Timestamp>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
-impl Collector for Ends {
+impl Collector for CertificateExpiries {
     fn desc(&self) -> Vec<&Desc> {
         self.gauge.desc()
     }
 
     fn collect(&self) -> Vec<MetricFamily> {
-        let first = self.known().values().min().copied();
+        let first = self.known.lock().values().min().copied();
         let left = |end: Timestamp| end.duration_since(Timestamp::now()).as_secs_f64();
         self.gauge.set(first.map_or(f64::INFINITY, left));
         self.gauge.collect()
@@ -148,7 +142,7 @@ mod tests {
     use jiff::SignedDuration;
 
     #[test]
-    fn the_certificate_that_expires_first_counts() {
+    fn the_gauge_shows_the_certificate_that_expires_first() {
         let metrics = Metrics::new();
         let exec = metrics.client().exec;
         let left = || {
@@ -170,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_counted_by_outcome_and_code() {
+    fn plugin_runs_are_counted_by_result_and_exit_code() {
         let metrics = Metrics::new();
         let exec = metrics.client().exec;
         exec.call(ExecOutcome::Success);

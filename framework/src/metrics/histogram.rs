@@ -1,9 +1,8 @@
 use std::{
     fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+    thread,
 };
 
 use prometheus::{
@@ -12,43 +11,48 @@ use prometheus::{
     proto,
 };
 
-/// A histogram for what happens many times a second on several threads. Cloning shares it.
+/// A histogram for events that happen many times a second on several threads. Clones share it.
 ///
-/// It is kept in stripes and each thread writes to one, so that no thread waits for what another has just written; whoever
-/// reads it gets their sum.
+/// It consists of several stripes. Each thread writes to one stripe, so that threads do not contend
+/// for the same memory. A read returns the sum of the stripes.
 #[derive(Clone)]
-pub struct Histogram {
+pub(crate) struct Histogram {
     stripes: Arc<[prometheus::Histogram]>,
 }
 
-/// Threads beyond that share.
+/// Some threads share a stripe.
 const STRIPES: usize = 8;
 
 impl Histogram {
-    /// One more observation.
-    pub fn observe(&self, value: f64) {
+    /// Adds one observation.
+    pub(crate) fn observe(&self, value: f64) {
         self.stripes[stripe()].observe(value);
     }
 
-    /// How many observations there were.
-    pub fn get_sample_count(&self) -> u64 {
+    /// The number of observations.
+    #[cfg(test)]
+    pub(crate) fn get_sample_count(&self) -> u64 {
         let counts = self.stripes.iter().map(|one| one.get_sample_count());
         counts.sum()
     }
 
     /// The sum of all observations.
-    pub fn get_sample_sum(&self) -> f64 {
+    #[cfg(test)]
+    pub(crate) fn get_sample_sum(&self) -> f64 {
         self.stripes.iter().map(|one| one.get_sample_sum()).sum()
     }
 }
 
-/// That of this thread.
+/// The stripe of the current thread.
 fn stripe() -> usize {
-    static THREADS: AtomicUsize = AtomicUsize::new(0);
     thread_local! {
-        static STRIPE: usize = THREADS.fetch_add(1, Ordering::Relaxed) % STRIPES;
+        static STRIPE: usize = {
+            let mut hasher = DefaultHasher::new();
+            thread::current().id().hash(&mut hasher);
+            hasher.finish() as usize % STRIPES
+        };
     }
-    // While the thread ends it may be gone.
+    // At the end of a thread its thread-local values may already be destroyed.
     STRIPE.try_with(|stripe| *stripe).unwrap_or(0)
 }
 
@@ -78,14 +82,14 @@ impl fmt::Debug for Histogram {
     }
 }
 
-/// Histograms of one name, by their labels.
-pub(super) type HistogramFamily = MetricVec<Striped>;
+/// The histograms with one name, by their labels.
+pub(super) type HistogramFamily = MetricVec<StripedBuilder>;
 
-/// Makes them.
+/// Creates the histograms of a [`HistogramFamily`].
 #[derive(Clone)]
-pub(super) struct Striped;
+pub(super) struct StripedBuilder;
 
-impl MetricVecBuilder for Striped {
+impl MetricVecBuilder for StripedBuilder {
     type M = Histogram;
     type P = HistogramOpts;
 
@@ -108,7 +112,7 @@ mod tests {
     use crate::metrics::Metrics;
 
     #[test]
-    fn what_several_threads_observed_is_read_as_one() {
+    fn observations_of_several_threads_are_read_as_one_histogram() {
         let metrics = Metrics::new();
         let seconds = metrics.controller("site").seconds;
         let together = Barrier::new(10);

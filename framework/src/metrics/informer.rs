@@ -9,52 +9,53 @@ use prometheus::{
 };
 
 use super::{
-    LastHeard, ListenerMetrics, Share, Use, buckets,
-    last_heard::Heard,
+    GaugeShare, LastEvent, ListenerMetrics, SeriesUse, buckets, families,
+    last_event::LastEvents,
     listener::ListenerFamilies,
-    metrics,
-    uses::{Uses, remove},
+    series_use::{SeriesUses, remove},
 };
 
-/// What the informers of one kind do.
+/// The series of the informers of one kind.
 ///
-/// The series of client-go (`informer_…`) bear the labels `group`, `version`, `resource`, and `name`,
-/// which is empty as for an informer factory without a name; ours (`pilothouse_informer_…`) have the plural
-/// with its group in `resource`, as RBAC names it (`deployments.apps`).
+/// The series of client-go (`informer_…`) have the labels `group`, `version`, `resource` and `name`.
+/// `name` is empty, as for an informer factory without a name. The other series
+/// (`pilothouse_informer_…`) have the label `resource`: the plural with its group, as RBAC writes it
+/// (`deployments.apps`).
 ///
-/// Informers of one kind with different scopes share the series: each has a [`Share`](super::Share)
-/// of a gauge, and never sets it. Cloning shares the series.
+/// Informers of one kind with different scopes share the series. So an informer never sets a gauge; it
+/// adds its `GaugeShare` to it. Clones share the series.
 #[derive(Clone, Debug)]
 pub struct InformerMetrics {
-    /// Objects held now.
+    /// Objects that the informers hold now.
     pub objects: IntGauge,
-    /// Objects held now that do not decode.
+    /// Objects that the informers hold now and cannot decode.
     pub undecodable: IntGauge,
-    /// Changes that were read and have not reached the store yet (client-go's `informer_queued_items`).
+    /// Changes that were received and have not reached the store yet (client-go's
+    /// `informer_queued_items`).
     pub queued: IntGauge,
-    /// Time in which a batch of deltas is brought to the store and its listeners (client-go's
+    /// Seconds that passing a batch of deltas to the store and its listeners takes (client-go's
     /// `informer_processing_latency_seconds`).
     pub processing: Histogram,
-    /// Seconds that a list took, streamed or in pages, from its first request to its end. A list that failed does not
+    /// Seconds of a list, streamed or in pages, from its first request to its end. Failed lists do not
     /// count.
     pub list_seconds: Histogram,
-    /// Events that watches brought.
+    /// Events that the watches received.
     pub watch_events: WatchEventMetrics,
     /// Watches that are open.
     pub open_watches: IntGauge,
-    /// Reads of a whole collection that wait for others to end.
+    /// Lists that wait for other lists to end.
     pub waiting_lists: IntGauge,
     /// Lists and watches that failed.
     pub errors: IntCounter,
-    /// Versions of objects that did not decode.
+    /// Versions of objects that could not be decoded.
     pub decode_errors: IntCounter,
-    /// Events that were dropped because their object is none of the kind, or has no name.
+    /// Events that were dropped because their object has another kind or no name.
     pub misfits: IntCounter,
-    /// Objects that an index function failed for.
+    /// Objects for which an index function failed.
     pub index_errors: IntCounter,
-    /// Objects that a transform failed for.
+    /// Objects for which a transform failed.
     pub transform_errors: IntCounter,
-    /// Listeners and index functions that panicked.
+    /// Panics of listeners and index functions.
     pub listener_panics: IntCounter,
     last_event: Gauge,
     last_watch: Gauge,
@@ -64,17 +65,17 @@ pub struct InformerMetrics {
     kind: Arc<Kind>,
 }
 
-/// How many events the watches of a kind brought. Those of the state that a streamed list begins with do not count: the
-/// list counts.
+/// The number of events that the watches of a kind received. The initial events of a streamed list do
+/// not count here: they belong to the list.
 #[derive(Clone, Debug)]
 pub struct WatchEventMetrics {
-    /// Objects that are new, or began to match.
+    /// Objects that are new, or that match the selectors now.
     pub added: IntCounter,
     /// Objects that changed.
     pub modified: IntCounter,
-    /// Objects that are gone, or no longer match.
+    /// Objects that were deleted, or that no longer match the selectors.
     pub deleted: IntCounter,
-    /// Versions without a change.
+    /// Bookmarks: a new resource version without a change.
     pub bookmark: IntCounter,
 }
 
@@ -83,49 +84,50 @@ struct Kind {
     group: String,
     version: String,
     plural: String,
-    /// The plural with its group.
+    /// The plural with its group, such as `deployments.apps`.
     resource: String,
 }
 
 impl InformerMetrics {
-    /// A list begins, streamed or in pages: the `initial` one, after the history `expired`, after a
-    /// failure, …
+    /// Counts the start of a list, streamed or in pages. `reason` is why it is needed: `initial`,
+    /// `expired` (the server's history has expired), …
     pub fn listing(&self, reason: &'static str) {
         let labels = &[&*self.kind.resource, reason];
         self.families.lists.with_label_values(labels).inc();
     }
 
-    /// A list that was to be streamed is read in pages: streaming is `unsupported`, was `late`, …
+    /// Counts a list that is read in pages instead of streamed. `reason` is why: `unsupported`, `late`, …
     pub fn fell_back(&self, reason: &'static str) {
         let labels = &[&*self.kind.resource, reason];
         self.families.fallbacks.with_label_values(labels).inc();
     }
 
-    /// A watch is opened: after the collection was `listed`, after the last one was `closed` by the
-    /// server, found `broken` or `silent`, …
+    /// Counts the opening of a watch. `reason` is why it is opened: `listed` (after a list), `closed`
+    /// (the server closed the last watch), `broken`, `silent`, …
     pub fn watching(&self, reason: &'static str) {
         let labels = &[&*self.kind.resource, reason];
         self.families.watches.with_label_values(labels).inc();
     }
 
-    /// Notes that a watch was opened just now.
+    /// Records that a watch was opened now.
     pub fn opened(&self) {
         self.last_watch.set(now());
     }
 
-    /// For one informer, to note when it last heard its server.
-    pub fn last_heard(&self) -> LastHeard {
-        let heard = &self.families.heard;
-        heard.of(&self.kind.resource, &self.last_event)
+    /// Starts to record for one informer when it last received something from the API server.
+    pub(crate) fn last_event(&self) -> LastEvent {
+        let last_events = &self.families.last_events;
+        last_events.of(&self.kind.resource, &self.last_event)
     }
 
-    /// Notes how long an informer took from its start until its listeners knew the first list.
+    /// Records the time from an informer's start until its listeners have received the first list.
     pub fn synced(&self, after: Duration) {
         self.sync_time.set(after.as_secs_f64());
     }
 
-    /// Notes the version that the store of an informer has reached: its last 15 digits, which a
-    /// floating-point number holds exactly, as client-go has it. A version that is no number is left out.
+    /// Records the resource version that an informer's store has reached: the last 15 digits, as in
+    /// client-go, because a floating-point number holds them exactly. A version that is not a number is
+    /// ignored.
     pub fn reached(&self, resource_version: &str) {
         let start = resource_version.len().saturating_sub(15);
         let digits = resource_version.get(start..).map(str::parse);
@@ -134,20 +136,20 @@ impl InformerMetrics {
         }
     }
 
-    /// The series of a listener; `name` comes from the program, so that there are few.
+    /// The series of the listener `name`. The names come from the program, so there are only a few.
     pub fn listener(&self, name: &str) -> ListenerMetrics {
         self.families.listeners.of(&self.kind.resource, name)
     }
 
-    /// What an informer adds to the size of the objects of its kind, which only those know that can write them.
-    pub fn object_bytes(&self) -> Share {
+    /// One informer's share of the size of all held objects. Only kinds that can be encoded record it.
+    pub(crate) fn object_bytes(&self) -> GaugeShare {
         let family = &self.families.object_bytes;
-        Share::of(&family.with_label_values(&[&*self.kind.resource]))
+        GaugeShare::of(&family.with_label_values(&[&*self.kind.resource]))
     }
 
-    /// The same series, which are there until the last [`Use`] of their kind is dropped. Without any they
-    /// stay.
-    pub fn in_use(&self) -> (Self, Use) {
+    /// The same series, which exist until the last `SeriesUse` of their kind is dropped. Series without
+    /// any use are not removed.
+    pub(crate) fn in_use(&self) -> (Self, SeriesUse) {
         let (families, kind) = (self.families.clone(), self.kind.clone());
         let end = move || families.remove(&kind);
         let make = || self.families.with_kind(self.kind.clone());
@@ -186,122 +188,122 @@ pub(super) struct InformerFamilies {
     last_watch: GaugeVec,
     sync_time: GaugeVec,
     listeners: ListenerFamilies,
-    uses: Uses,
-    heard: Heard,
+    uses: SeriesUses,
+    last_events: LastEvents,
 }
 
 impl InformerFamilies {
     pub(super) fn register(registry: &Registry) -> Self {
         const RESOURCE: &[&str] = &["resource"];
         const CLIENT_GO: &[&str] = &["name", "group", "version", "resource"];
-        let counter = |name, help| metrics::counter(registry, name, help, RESOURCE);
-        let reasons = |name, help| metrics::counter(registry, name, help, &["resource", "reason"]);
-        let gauge = |name, help| metrics::int_gauge(registry, name, help, RESOURCE);
-        let time = |name, help| metrics::gauge(registry, name, help, RESOURCE);
+        let counter = |name, help| families::counter(registry, name, help, RESOURCE);
+        let reasons = |name, help| families::counter(registry, name, help, &["resource", "reason"]);
+        let gauge = |name, help| families::int_gauge(registry, name, help, RESOURCE);
+        let time = |name, help| families::gauge(registry, name, help, RESOURCE);
         Self {
             objects: gauge(
                 "pilothouse_informer_objects",
-                "Objects held by the informers of a kind",
+                "Objects that the informers of a kind hold.",
             ),
             object_bytes: gauge(
                 "pilothouse_informer_object_bytes",
-                "Size of the objects held: as JSON, or as they are packed; of more than 200 in an informer, 200 are measured",
+                "Bytes of the objects that the informers of a kind hold, as JSON or packed. An informer with more than 200 objects measures 200 of them.",
             ),
             undecodable: gauge(
                 "pilothouse_informer_undecodable_objects",
-                "Objects held by the informers of a kind that do not decode",
+                "Objects that the informers of a kind hold and cannot decode.",
             ),
-            queued: metrics::int_gauge(
+            queued: families::int_gauge(
                 registry,
                 "informer_queued_items",
-                "Changes that were read and have not reached the store yet",
+                "Changes that were received and have not reached the store yet.",
                 CLIENT_GO,
             ),
-            processing: metrics::histogram(
+            processing: families::histogram(
                 registry,
                 "informer_processing_latency_seconds",
-                "Time taken to bring a batch of changes to the store and the listeners",
+                "Seconds that passing a batch of changes to the store and the listeners took.",
                 CLIENT_GO,
                 buckets::informer_seconds(),
             ),
-            store_version: metrics::int_gauge(
+            store_version: families::int_gauge(
                 registry,
                 "informer_store_resource_version",
-                "Resource version that the store has reached, its last 15 digits",
+                "The last 15 digits of the resource version that the store has reached.",
                 CLIENT_GO,
             ),
             open_watches: gauge(
                 "pilothouse_informer_open_watches",
-                "Watches that the informers of a kind have open",
+                "Open watches of the informers of a kind.",
             ),
             waiting_lists: gauge(
                 "pilothouse_informer_waiting_lists",
-                "Reads of a whole collection that wait for others to end",
+                "Lists that wait for other lists to end.",
             ),
             lists: reasons(
                 "pilothouse_informer_lists_total",
-                "Lists begun by the informers of a kind, by what made them necessary",
+                "Lists that the informers of a kind started, by reason.",
             ),
-            list_seconds: metrics::histogram(
+            list_seconds: families::histogram(
                 registry,
                 "pilothouse_informer_list_duration_seconds",
-                "Time from a list's first request to its end, of lists that did not fail",
+                "Seconds from the first request of a list to its end. Failed lists are not counted.",
                 RESOURCE,
                 buckets::request_seconds(),
             ),
-            watch_events: metrics::counter(
+            watch_events: families::counter(
                 registry,
                 "pilothouse_informer_watch_events_total",
-                "Events that the watches of a kind brought, by their type",
+                "Events that the watches of a kind received, by type.",
                 &["resource", "type"],
             ),
             fallbacks: reasons(
                 "pilothouse_informer_list_fallbacks_total",
-                "Lists that could not be streamed and were read in pages, by what was in the way",
+                "Lists that could not be streamed and were read in pages, by reason.",
             ),
             watches: reasons(
                 "pilothouse_informer_watches_total",
-                "Watches opened by the informers of a kind, by what made them necessary",
+                "Watches that the informers of a kind opened, by reason.",
             ),
             errors: counter(
                 "pilothouse_informer_errors_total",
-                "Lists and watches that failed",
+                "Lists and watches that failed.",
             ),
             decode_errors: counter(
                 "pilothouse_informer_decode_errors_total",
-                "Versions of objects that did not decode",
+                "Versions of objects that could not be decoded.",
             ),
             misfits: counter(
                 "pilothouse_informer_misfits_total",
-                "Events dropped because their object is none of the kind or has no name",
+                "Events that were dropped because their object has another kind or no name.",
             ),
             index_errors: counter(
                 "pilothouse_informer_index_errors_total",
-                "Objects that an index function failed for",
+                "Objects for which an index function failed.",
             ),
             transform_errors: counter(
                 "pilothouse_informer_transform_errors_total",
-                "Objects that a transform failed for",
+                "Objects for which a transform failed.",
             ),
             listener_panics: counter(
                 "pilothouse_informer_listener_panics_total",
-                "Panics of listeners and index functions",
+                "Panics of listeners and index functions.",
             ),
             last_event: time(
                 "pilothouse_informer_last_event_timestamp_seconds",
-                "When the server was last heard by the informer that has heard nothing for longest, in seconds since 1970",
+                "When the informer with the longest silence last received something from the API server, in seconds since 1970.",
             ),
             last_watch: time(
                 "pilothouse_informer_last_watch_timestamp_seconds",
-                "When a watch was last opened, in seconds since 1970",
+                "When a watch was last opened, in seconds since 1970.",
             ),
             sync_time: time(
                 "pilothouse_informer_sync_duration_seconds",
-                "Time from the start of the informer that synced last until it had",
+                "Seconds from the start of the informer that synced last until it had synced.",
             ),
             listeners: ListenerFamilies::register(registry),
-            uses: Uses::default(),
-            heard: Heard::default(),
+            uses: SeriesUses::default(),
+            last_events: LastEvents::default(),
         }
     }
 
@@ -321,7 +323,7 @@ impl InformerFamilies {
     fn with_kind(&self, kind: Arc<Kind>) -> InformerMetrics {
         let label = &[&*kind.resource];
         let client_go = &["", &*kind.group, &*kind.version, &*kind.plural];
-        // At zero from the start, as every series that is always met.
+        // Series that every informer uses start at zero.
         self.lists.with_label_values(&[label[0], "initial"]);
         self.watches.with_label_values(&[label[0], "listed"]);
         let event = |kind| self.watch_events.with_label_values(&[label[0], kind]);
@@ -354,8 +356,8 @@ impl InformerFamilies {
         }
     }
 
-    /// Ends all series of a kind but those of its listeners, which end with them. Versions of a kind share
-    /// theirs.
+    /// Removes all series of a kind except those of its listeners, which are removed with the listeners.
+    /// All versions of a kind share the series.
     fn remove(&self, kind: &Kind) {
         let own = [("resource", &*kind.resource)];
         let client_go = [("group", &*kind.group), ("resource", &*kind.plural)];

@@ -4,20 +4,20 @@ use prometheus::{
     Histogram, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry,
 };
 
-use super::{Use, buckets, metrics, uses::Uses};
+use super::{SeriesUse, buckets, families, series_use::SeriesUses};
 
-/// What happens at one listener of a kind's informers; the series bear the labels `resource` and
-/// `listener`. Cloning shares the series.
+/// The series of one listener of a kind's informers, with the labels `resource` and `listener`.
+/// Clones share the series.
 #[derive(Clone, Debug)]
 pub struct ListenerMetrics {
     /// Events that wait for the listener.
     pub backlog: IntGauge,
-    /// Events that a newer one of the same object took the place of before they were told.
+    /// Events that a newer event of the same object replaced before the listener received them.
     pub coalesced: IntCounter,
-    /// Time the listener takes for what it is told at once.
+    /// Seconds that the listener takes for one batch of events.
     pub duration: Histogram,
-    /// The series end with the last listener of the name.
-    _use: Arc<Use>,
+    /// The series are removed with the last listener of the name.
+    _use: Arc<SeriesUse>,
 }
 
 #[derive(Clone, Debug)]
@@ -25,33 +25,33 @@ pub(super) struct ListenerFamilies {
     backlog: IntGaugeVec,
     coalesced: IntCounterVec,
     duration: HistogramVec,
-    uses: Uses,
+    uses: SeriesUses,
 }
 
 impl ListenerFamilies {
     pub(super) fn register(registry: &Registry) -> Self {
         const LABELS: &[&str] = &["resource", "listener"];
         Self {
-            backlog: metrics::int_gauge(
+            backlog: families::int_gauge(
                 registry,
                 "pilothouse_informer_listener_backlog",
-                "Events that wait for a listener",
+                "Events that wait for a listener.",
                 LABELS,
             ),
-            coalesced: metrics::counter(
+            coalesced: families::counter(
                 registry,
                 "pilothouse_informer_listener_coalesced_total",
-                "Events that a newer one of the same object took the place of",
+                "Events that a newer event of the same object replaced before the listener received them.",
                 LABELS,
             ),
-            duration: metrics::histogram(
+            duration: families::histogram(
                 registry,
                 "pilothouse_informer_listener_duration_seconds",
-                "Time a listener takes for what it is told at once",
+                "Seconds that a listener took for one batch of events.",
                 LABELS,
                 buckets::informer_seconds(),
             ),
-            uses: Uses::default(),
+            uses: SeriesUses::default(),
         }
     }
 
@@ -76,7 +76,7 @@ impl ListenerFamilies {
     }
 
     fn remove(&self, labels: &[String; 2]) {
-        // Gone already is as good.
+        // Removing a series that does not exist any more fails, which is fine.
         _ = self.backlog.remove_label_values(labels);
         _ = self.coalesced.remove_label_values(labels);
         _ = self.duration.remove_label_values(labels);

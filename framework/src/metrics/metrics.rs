@@ -1,27 +1,22 @@
 use std::{fmt, sync::Arc};
 
-use prometheus::{
-    GaugeVec, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGaugeVec, Opts, Registry,
-    core::{Collector, MetricVec},
-    proto::MetricType,
-};
+use prometheus::{IntCounter, Registry};
 
 use super::{
     CertificateMetrics, ClientMetrics, ControllerMetrics, ElectionMetrics, EventMetrics,
     InformerMetrics, ReadYourWritesMetrics, WorkQueueMetrics,
-    build::BuildFamilies,
     controller::ControllerFamilies,
     election::ElectionFamilies,
-    histogram::{HistogramFamily, Striped},
+    families,
     informer::InformerFamilies,
+    operator::{BuildFamilies, TaskFamilies},
     process,
     read_your_writes::ReadYourWritesFamilies,
-    tasks::TaskFamilies,
     text,
     workqueue::WorkQueueFamilies,
 };
 
-/// All metrics of one operator, with a registry of their own. Cloning shares them.
+/// All metrics of one operator, with their own registry. Clones share them.
 #[derive(Clone)]
 pub struct Metrics {
     families: Arc<Families>,
@@ -42,11 +37,11 @@ struct Families {
 }
 
 impl Metrics {
-    /// A registry with every metric of the framework in it.
+    /// Creates a registry that holds every metric of the framework.
     pub fn new() -> Self {
         let registry = Registry::new();
         if cfg!(target_os = "linux") {
-            register(&registry, process::ProcessCollector::new());
+            families::register(&registry, process::ProcessCollector::new());
         }
         Self {
             families: Arc::new(Families {
@@ -65,64 +60,76 @@ impl Metrics {
         }
     }
 
-    /// The registry, to add metrics of your own to it.
+    /// The registry. Register metrics of your own in it.
     pub fn registry(&self) -> &Registry {
         &self.families.registry
     }
 
-    /// Everything, in Prometheus' text format ([`TEXT_FORMAT`](super::TEXT_FORMAT)).
+    /// Encodes all metrics in Prometheus' text format ([`TEXT_FORMAT`](super::TEXT_FORMAT)).
     pub fn encode(&self) -> String {
         text::encode(&self.families.registry.gather())
     }
 
-    /// The series of the controller `name`, at zero if they are new.
-    pub fn controller(&self, name: &str) -> ControllerMetrics {
+    /// The current value of a series, for tests and for decisions of a program.
+    ///
+    /// `series` is a name as in the text format: that of a counter or a gauge, or that of a histogram with
+    /// `_count` or `_sum` at its end. Only series with all of `labels` count; the values of several series
+    /// are added up. Returns `None` if there is no such series.
+    ///
+    /// It collects all metrics, so do not call it in a hot loop.
+    pub fn value(&self, series: &str, labels: &[(&str, &str)]) -> Option<f64> {
+        text::value(&self.families.registry.gather(), series, labels)
+    }
+
+    /// The series of the controller `name`. New series start at zero.
+    pub(crate) fn controller(&self, name: &str) -> ControllerMetrics {
         self.families.controller.of(name)
     }
 
-    /// The series of what the controller `name` waits for, at zero if they are new.
-    pub fn read_your_writes(&self, name: &str) -> ReadYourWritesMetrics {
+    /// The series about the own writes that the controller `name` waits for. New series start at zero.
+    pub(crate) fn read_your_writes(&self, name: &str) -> ReadYourWritesMetrics {
         self.families.read_your_writes.of(name)
     }
 
-    /// The series of the workqueue `name`, at zero if they are new.
-    pub fn workqueue(&self, name: &str) -> WorkQueueMetrics {
+    /// The series of the workqueue `name`. New series start at zero.
+    pub(crate) fn workqueue(&self, name: &str) -> WorkQueueMetrics {
         self.families.workqueue.of(name)
     }
 
-    /// The series of a kind's informers, at zero if they are new; `group` is `""` for the core group.
+    /// The series of the informers of a kind. New series start at zero. `group` is `""` for the core group.
     pub fn informer(&self, group: &str, version: &str, plural: &str) -> InformerMetrics {
         self.families.informer.of(group, version, plural)
     }
 
-    /// The series of the election for the Lease `name`, at zero if they are new.
-    pub fn election(&self, name: &str) -> ElectionMetrics {
+    /// The series of the election for the Lease `name`. New series start at zero.
+    pub(crate) fn election(&self, name: &str) -> ElectionMetrics {
         self.families.election.of(name)
     }
 
-    /// Panics of an operator's background tasks of that name, which is one of a few; at zero if it is new.
-    pub fn task_panics(&self, task: &str) -> IntCounter {
+    /// Counts panics of the operator's background tasks with the name `task`. Tasks have only a few
+    /// different names. A new series starts at zero.
+    pub(crate) fn task_panics(&self, task: &str) -> IntCounter {
         self.families.tasks.panics(task)
     }
 
-    /// Says in `pilothouse_build_info` which operator this is, in which version, and what it was built with. An
-    /// operator does so itself when it starts.
-    pub fn build_info(&self, operator: &str, version: &str) {
+    /// Sets the labels of `pilothouse_build_info`: the operator's name and version, and the versions that
+    /// it was built with. An operator calls this when it starts.
+    pub(crate) fn build_info(&self, operator: &str, version: &str) {
         self.families.build.built(operator, version);
     }
 
-    /// The series of the clients.
+    /// The series of all clients.
     pub fn client(&self) -> ClientMetrics {
         self.families.client.clone()
     }
 
-    /// The series of the Events that are recorded.
-    pub fn events(&self) -> EventMetrics {
+    /// The series of the recorded Events.
+    pub(crate) fn events(&self) -> EventMetrics {
         self.families.events.clone()
     }
 
-    /// The series of the certificates that servers show.
-    pub fn certificate(&self) -> CertificateMetrics {
+    /// The series of the certificates that servers present.
+    pub(crate) fn certificate(&self) -> CertificateMetrics {
         self.families.certificate.clone()
     }
 }
@@ -137,79 +144,6 @@ impl fmt::Debug for Metrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Metrics").finish_non_exhaustive()
     }
-}
-
-// Names are constants of this module and the registry is new: these can only fail in our own tests.
-
-pub(super) fn register<C: Collector + 'static>(registry: &Registry, collector: C) {
-    registry
-        .register(Box::new(collector))
-        .expect("the names of our metrics differ");
-}
-
-pub(super) fn counter(
-    registry: &Registry,
-    name: &str,
-    help: &str,
-    labels: &[&str],
-) -> IntCounterVec {
-    let family = IntCounterVec::new(Opts::new(name, help), labels).expect("a valid metric");
-    register(registry, family.clone());
-    family
-}
-
-pub(super) fn new_gauge(name: &str, help: &str, labels: &[&str]) -> GaugeVec {
-    GaugeVec::new(Opts::new(name, help), labels).expect("a valid metric")
-}
-
-pub(super) fn gauge(registry: &Registry, name: &str, help: &str, labels: &[&str]) -> GaugeVec {
-    let family = new_gauge(name, help, labels);
-    register(registry, family.clone());
-    family
-}
-
-pub(super) fn int_gauge(
-    registry: &Registry,
-    name: &str,
-    help: &str,
-    labels: &[&str],
-) -> IntGaugeVec {
-    let family = IntGaugeVec::new(Opts::new(name, help), labels).expect("a valid metric");
-    register(registry, family.clone());
-    family
-}
-
-pub(super) fn histogram(
-    registry: &Registry,
-    name: &str,
-    help: &str,
-    labels: &[&str],
-    buckets: Vec<f64>,
-) -> HistogramVec {
-    let options = HistogramOpts::new(name, help).buckets(buckets);
-    let family = HistogramVec::new(options, labels).expect("a valid metric");
-    register(registry, family.clone());
-    family
-}
-
-/// As [`histogram`], for what happens many times a second on several threads.
-pub(super) fn striped(
-    registry: &Registry,
-    name: &str,
-    help: &str,
-    labels: &[&str],
-    buckets: Vec<f64>,
-) -> HistogramFamily {
-    let labels = labels.iter().map(|label| (*label).to_owned()).collect();
-    let options = HistogramOpts::new(name, help).buckets(buckets);
-    let family = MetricVec::create(
-        MetricType::HISTOGRAM,
-        Striped,
-        options.variable_labels(labels),
-    )
-    .expect("a valid metric");
-    register(registry, family.clone());
-    family
 }
 
 #[cfg(test)]

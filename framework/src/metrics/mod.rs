@@ -1,76 +1,89 @@
-//! Every metric's name, help text, labels and buckets, in one place.
+//! All metrics of an operator: their names, help texts, labels and buckets are defined here.
 //!
-//! A [`Metrics`] belongs to one operator; there is no global registry, so that two operators (or
-//! two tests) in one process never share a series. The names of controller-runtime and client-go
-//! are kept to the letter, so that dashboards and alerts made for them work unchanged; what they
-//! do not have is named `pilothouse_…`.
+//! A [`Metrics`] value belongs to one operator. There is no global registry, so two operators (or two
+//! tests) in one process never share a series. Metrics that controller-runtime and client-go also have
+//! keep exactly the same names, so that existing dashboards and alerts work unchanged. All other names
+//! start with `pilothouse_`.
 //!
-//! * `controller_runtime_…`: [`ControllerMetrics`], one set per controller.
-//! * `stale_sync_skips_total` and `pilothouse_controller_stale_…`: [`ReadYourWritesMetrics`], one set per
-//!   controller.
-//! * `workqueue_…`: [`WorkQueueMetrics`], one set per queue.
-//! * `rest_client_…`: [`ClientMetrics`], and [`ExecMetrics`] of its credential plugins. Of client-go's cache of
-//!   transports there is only the number of entries: here every client has its own connections, so that an entry is
-//!   neither looked up nor collected.
-//! * `informer_…` and `pilothouse_informer_…`: [`InformerMetrics`], one set per kind, and
-//!   [`ListenerMetrics`], one set per listener.
-//! * `pilothouse_events_…`: [`EventMetrics`], one set.
-//! * `certwatcher_…`: [`CertificateMetrics`], one set.
-//! * `pilothouse_build_info`: [`Metrics::build_info`].
-//! * `process_…` on Linux, read when somebody asks.
+//! | metrics | struct | series |
+//! | --- | --- | --- |
+//! | `controller_runtime_…` | `ControllerMetrics` | one set for each controller |
+//! | `stale_sync_skips_total`, `pilothouse_controller_stale_…` | `ReadYourWritesMetrics` | one set for each controller |
+//! | `workqueue_…` | `WorkQueueMetrics` | one set for each queue |
+//! | `rest_client_…` | [`ClientMetrics`], [`ExecMetrics`] for credential plugins | shared by all clients |
+//! | `informer_…`, `pilothouse_informer_…` | [`InformerMetrics`] | one set for each kind |
+//! | `pilothouse_informer_listener_…` | [`ListenerMetrics`] | one set for each listener |
+//! | `leader_election_…` | `ElectionMetrics` | one set for each Lease |
+//! | `pilothouse_events_…` | `EventMetrics` | one set |
+//! | `certwatcher_…` | `CertificateMetrics` | one set |
+//! | `operator_task_panics_total`, `pilothouse_build_info` | in `operator.rs` | one set |
+//! | `process_…` | in `process.rs`, on Linux only | read from `/proc` at each scrape |
 //!
-//! Series exist, at zero, from the moment their owner is made: `rate()` and `absent()` are right
-//! from the first scrape. Those of informers and listeners end with the last informer of their kind and the
-//! last listener of their name. Labels never hold names of objects, so the number of series is bounded
-//! by the number of controllers, kinds and status codes.
+//! client-go caches transports and counts the entries, the look-ups and the evictions. Here every
+//! client has its own connections, so only the number of entries has a counterpart.
+//!
+//! Each series exists with the value zero as soon as its owner exists, so `rate()` and `absent()` are
+//! correct from the first scrape. The series of informers and listeners are removed with the last
+//! informer of their kind and the last listener of their name. Labels never hold names of objects, so
+//! the numbers of controllers, kinds and status codes bound the number of series ([R14](crate#guarantees)).
+//!
+//! Programs and tests read a value with [`Metrics::value`]. Of the structs only those are public that public
+//! layers and informers take.
+//!
+//! [`Metrics`] is in `metrics.rs`; `families.rs` registers a metric; `histogram.rs` and `gauge_share.rs`
+//! are a histogram for many threads and a gauge with several owners; `series_use.rs` removes series
+//! after their last use; `text.rs` writes Prometheus' text format; `buckets.rs` has all bucket bounds.
 //!
 //! ```
-//! use pilothouse::metrics::Metrics;
+//! use pilothouse::metrics::{Metrics, prometheus::IntCounter};
 //!
 //! let metrics = Metrics::new();
-//! metrics.controller("website").panics.inc();
-//! assert!(metrics.encode().contains("controller_runtime_reconcile_panics_total{controller=\"website\"} 1"));
+//! let visits = IntCounter::new("website_visits_total", "Visits of all websites.")?;
+//! metrics.registry().register(Box::new(visits.clone()))?;
+//! visits.inc();
+//! assert_eq!(metrics.value("website_visits_total", &[]), Some(1.0));
+//! assert!(metrics.encode().contains("website_visits_total 1"));
+//! # Ok::<(), pilothouse::metrics::prometheus::Error>(())
 //! ```
 
 mod buckets;
-mod build;
 mod certificate;
 mod client;
 mod controller;
 mod election;
 mod events;
 mod exec;
+mod families;
+mod gauge_share;
 mod histogram;
 mod informer;
-mod last_heard;
+mod last_event;
 mod listener;
 mod metrics;
+mod operator;
 mod process;
 mod read_your_writes;
-mod requeues;
-mod share;
-mod tasks;
+mod series_use;
 mod text;
-mod uses;
 mod workqueue;
 
-pub use certificate::CertificateMetrics;
+pub(crate) use certificate::CertificateMetrics;
 pub use client::{CaReload, ClientMetrics};
-pub use controller::ControllerMetrics;
-pub use election::ElectionMetrics;
-pub use events::EventMetrics;
+pub(crate) use controller::ControllerMetrics;
+pub(crate) use election::ElectionMetrics;
+pub(crate) use events::EventMetrics;
 pub use exec::{ExecMetrics, ExecOutcome};
-pub use histogram::Histogram;
+pub(crate) use gauge_share::GaugeShare;
+pub(crate) use histogram::Histogram;
 pub use informer::{InformerMetrics, WatchEventMetrics};
-pub use last_heard::LastHeard;
+pub(crate) use last_event::LastEvent;
 pub use listener::ListenerMetrics;
 pub use metrics::Metrics;
-pub use read_your_writes::ReadYourWritesMetrics;
-pub use requeues::RequeueMetrics;
-pub use share::Share;
+pub(crate) use read_your_writes::ReadYourWritesMetrics;
+pub(crate) use series_use::SeriesUse;
 pub use text::TEXT_FORMAT;
-pub use uses::Use;
-pub use workqueue::{LiveQueue, LiveState, WorkQueueMetrics};
+pub(crate) use workqueue::WorkQueueMetrics;
+pub(crate) use workqueue::{QueueSample, SampledQueue};
 
-/// The crate whose registry and metric types are used; for metrics of your own.
+/// The crate of the registry and the metric types, for metrics of your own.
 pub use prometheus;

@@ -6,9 +6,9 @@ use prometheus::{
     proto::MetricFamily,
 };
 
-/// `process_…` of this process, read from `/proc` when the metrics are read.
+/// The `process_…` metrics of this process, read from `/proc` at each scrape.
 ///
-/// What cannot be read keeps its last value. Registered on Linux only.
+/// A value that cannot be read keeps its last value. Registered on Linux only.
 pub(super) struct ProcessCollector {
     cpu: Counter,
     received: Counter,
@@ -21,7 +21,8 @@ pub(super) struct ProcessCollector {
     start: Gauge,
 }
 
-/// Ticks per second of the times in `/proc/self/stat`: part of Linux' ABI, not of its configuration.
+/// Ticks per second of the times in `/proc/self/stat`. The number is part of Linux' ABI, not of its
+/// configuration.
 const TICKS: f64 = 100.0;
 
 impl ProcessCollector {
@@ -29,36 +30,27 @@ impl ProcessCollector {
         Self {
             cpu: counter(
                 "process_cpu_seconds_total",
-                "Total user and system CPU time spent in seconds.",
+                "User and system CPU time of the process, in seconds.",
             ),
             received: counter(
                 "process_network_receive_bytes_total",
-                "Number of bytes received by the process over the network.",
+                "Bytes that the process received over the network.",
             ),
             transmitted: counter(
                 "process_network_transmit_bytes_total",
-                "Number of bytes sent by the process over the network.",
+                "Bytes that the process sent over the network.",
             ),
-            open_files: gauge("process_open_fds", "Number of open file descriptors."),
-            max_files: gauge(
-                "process_max_fds",
-                "Maximum number of open file descriptors.",
-            ),
-            resident: gauge(
-                "process_resident_memory_bytes",
-                "Resident memory size in bytes.",
-            ),
-            virtual_size: gauge(
-                "process_virtual_memory_bytes",
-                "Virtual memory size in bytes.",
-            ),
+            open_files: gauge("process_open_fds", "Open file descriptors."),
+            max_files: gauge("process_max_fds", "The limit of open file descriptors."),
+            resident: gauge("process_resident_memory_bytes", "Resident memory in bytes."),
+            virtual_size: gauge("process_virtual_memory_bytes", "Virtual memory in bytes."),
             virtual_max: gauge(
                 "process_virtual_memory_max_bytes",
-                "Maximum amount of virtual memory available in bytes.",
+                "The limit of virtual memory in bytes.",
             ),
             start: gauge(
                 "process_start_time_seconds",
-                "Start time of the process since unix epoch in seconds.",
+                "When the process started, in seconds since 1970.",
             ),
         }
     }
@@ -90,7 +82,7 @@ impl ProcessCollector {
             set(&self.virtual_max, limit(&limits, "Max address space"));
         }
         if let Ok(files) = fs::read_dir("/proc/self/fd") {
-            // One of them is the directory itself.
+            // One of the entries is the directory handle itself.
             self.open_files.set(files.count().saturating_sub(1) as f64);
         }
         if let Ok(network) = fs::read_to_string("/proc/self/net/netstat")
@@ -157,11 +149,12 @@ fn set(gauge: &Gauge, value: Option<f64>) {
 #[derive(Debug, PartialEq)]
 struct Stat {
     cpu: Duration,
-    /// Since boot.
+    /// Time between the boot and the start of the process.
     started: Duration,
 }
 
-/// Fields 14, 15 and 22 of `/proc/self/stat`; the name before them may hold blanks and brackets.
+/// Parses fields 14, 15 and 22 of `/proc/self/stat`. The process name before them may contain blanks
+/// and brackets.
 fn parse_stat(text: &str) -> Option<Stat> {
     let fields: Vec<_> = text
         .get(text.rfind(')')? + 1..)?
@@ -174,13 +167,13 @@ fn parse_stat(text: &str) -> Option<Stat> {
     })
 }
 
-/// The number after `name` at the beginning of a line.
+/// The number after `name` at the start of a line.
 fn field(text: &str, name: &str) -> Option<f64> {
     let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
     rest.split_whitespace().next()?.parse().ok()
 }
 
-/// The soft limit `name`; `unlimited` is the largest 64-bit number, as in Go's collector.
+/// The soft limit `name`. `unlimited` becomes the largest 64-bit number, as in Go's collector.
 fn limit(text: &str, name: &str) -> Option<f64> {
     let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
     match rest.split_whitespace().next()? {
@@ -189,7 +182,7 @@ fn limit(text: &str, name: &str) -> Option<f64> {
     }
 }
 
-/// `InOctets` and `OutOctets` of `IpExt:`, which stands in a line of names and one of numbers.
+/// Parses `InOctets` and `OutOctets` of `IpExt:`, which has one line of names and one of numbers.
 fn parse_netstat(text: &str) -> Option<(f64, f64)> {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("IpExt:"));
     let (names, numbers) = (lines.next()?, lines.next()?);
@@ -227,7 +220,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn this_process_has_memory_files_and_a_start() {
+    fn memory_open_files_and_start_time_of_this_process_are_read() {
         let collector = ProcessCollector::new();
         collector.read();
         for gauge in [&collector.resident, &collector.open_files, &collector.start] {

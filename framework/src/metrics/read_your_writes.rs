@@ -1,29 +1,29 @@
 use prometheus::{Histogram, HistogramVec, IntCounter, IntCounterVec, Registry};
 
-use super::{buckets, metrics};
+use super::{buckets, families};
 
-/// What one controller's keys wait for: that the caches have what it wrote itself (design promise
-/// R5). The series bear its name in the label `controller`.
+/// The series of one controller about its own writes: how long keys wait until the caches hold them
+/// (R5). The label `controller` holds the controller's name.
 ///
-/// Cloning shares the series.
+/// Clones share the series.
 #[derive(Clone, Debug)]
-pub struct ReadYourWritesMetrics {
-    /// Reconciles that were put off because a cache did not have what the key's last one wrote. The
-    /// name is the one that Kubernetes' own controllers have (KEP-5647).
+pub(crate) struct ReadYourWritesMetrics {
+    /// Reconciles that were postponed because a cache did not hold the writes of the key's last
+    /// reconcile yet. The name is the one that Kubernetes' own controllers use (KEP-5647).
     pub skips: IntCounter,
     /// Seconds that such a key waited.
     pub waiting: Histogram,
-    /// Objects of which the API server was asked how they are, because a cache did not get there or
-    /// because the outcome of a write was not known: it said how.
+    /// Checks with the API server that found the object. A key checks an object with the API server if
+    /// a cache did not reach the write in time, or if the outcome of the write is unknown.
     pub settled_found: IntCounter,
-    /// The same: it said that there is no such object.
+    /// Such checks that found that the object does not exist.
     pub settled_gone: IntCounter,
-    /// The same: it refused to say, and the key waits no longer.
+    /// Such checks that the API server refused. The key does not wait any longer.
     pub settled_refused: IntCounter,
-    /// The same: it could not say, and is asked again.
+    /// Such checks that failed for now and are repeated.
     pub settled_unavailable: IntCounter,
-    /// What was asked of a cache and is not any more without having been met: its resource versions went
-    /// backwards, or one key asked for too much.
+    /// Writes that a key stopped waiting for without a result: the cache's resource versions went
+    /// backwards, or one key waited for too many writes.
     pub dropped: IntCounter,
 }
 
@@ -39,29 +39,29 @@ impl ReadYourWritesFamilies {
     pub(super) fn register(registry: &Registry) -> Self {
         let controller = &["controller"];
         Self {
-            skips: metrics::counter(
+            skips: families::counter(
                 registry,
                 "stale_sync_skips_total",
-                "Reconciles put off because a cache was older than the controller's own writes",
+                "Reconciles that were postponed because a cache did not hold the controller's own writes yet.",
                 controller,
             ),
-            waiting: metrics::histogram(
+            waiting: families::histogram(
                 registry,
                 "pilothouse_controller_stale_wait_seconds",
-                "Seconds that keys waited for a cache to have the controller's own writes",
+                "Seconds that keys waited until a cache held the controller's own writes.",
                 controller,
                 buckets::informer_seconds(),
             ),
-            settled: metrics::counter(
+            settled: families::counter(
                 registry,
                 "pilothouse_controller_stale_settled_total",
-                "Own writes of which the API server was asked instead of a cache, by what it said",
+                "Own writes that were checked with the API server instead of a cache, by result.",
                 &["controller", "result"],
             ),
-            dropped: metrics::counter(
+            dropped: families::counter(
                 registry,
                 "pilothouse_controller_stale_dropped_total",
-                "Own writes that are waited for no longer though no cache has them",
+                "Own writes that keys stopped waiting for although no cache holds them.",
                 controller,
             ),
         }

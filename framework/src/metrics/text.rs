@@ -1,21 +1,52 @@
-use prometheus::{Encoder, TextEncoder, proto::MetricFamily};
+use prometheus::{
+    Encoder, TextEncoder,
+    proto::{MetricFamily, MetricType},
+};
 
-/// Media type of [`Metrics::encode`](super::Metrics::encode), for `Content-Type`.
+/// The sum of the series with the name `series` and all of `labels`. `None` if no series matches.
+pub(super) fn value(
+    families: &[MetricFamily],
+    series: &str,
+    labels: &[(&str, &str)],
+) -> Option<f64> {
+    let values = families.iter().flat_map(|family| {
+        let part = series.strip_prefix(family.name());
+        let metrics = family.get_metric().iter().filter(|metric| {
+            labels.iter().all(|(name, value)| {
+                let mut pairs = metric.get_label().iter();
+                pairs.any(|pair| pair.name() == *name && pair.value() == *value)
+            })
+        });
+        let kind = family.get_field_type();
+        metrics.filter_map(move |metric| match (kind, part?) {
+            (MetricType::COUNTER, "") => Some(metric.get_counter().get_value()),
+            (MetricType::GAUGE, "") => Some(metric.get_gauge().get_value()),
+            (MetricType::HISTOGRAM, "_count") => {
+                Some(metric.get_histogram().get_sample_count() as f64)
+            }
+            (MetricType::HISTOGRAM, "_sum") => Some(metric.get_histogram().get_sample_sum()),
+            _ => None,
+        })
+    });
+    values.reduce(|sum, value| sum + value)
+}
+
+/// The media type of [`Metrics::encode`](super::Metrics::encode), for `Content-Type`.
 pub const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The families in Prometheus' text format, bounds of buckets written as Go writes them.
+/// Encodes the families in Prometheus' text format, with bucket bounds as Go writes them.
 ///
-/// `le` is compared as a string by queries, and the `prometheus` crate writes `0.00000001` where
-/// every Go program writes `1e-08`.
+/// Queries compare `le` as a string. The `prometheus` crate writes `0.00000001` where every Go program
+/// writes `1e-08`.
 pub(super) fn encode(families: &[MetricFamily]) -> String {
     let mut bytes = Vec::new();
-    // Fails only for an empty family or an invalid name; what was written before it is kept.
+    // Fails only for an empty family or an invalid name. The text before that is kept.
     if let Err(error) = TextEncoder::new().encode(families, &mut bytes) {
-        tracing::error!(%error, "metrics are incomplete");
+        tracing::error!(%error, "encoding a metric failed: the metrics are incomplete");
     }
     let plain = String::from_utf8_lossy(&bytes);
     let mut text = String::with_capacity(plain.len());
-    // A help may end with a carriage return, which belongs to it.
+    // A help text may end with a carriage return, which is part of the text.
     for line in plain.split_terminator('\n') {
         match bound(line) {
             Some((before, bound, after)) => {
@@ -36,7 +67,7 @@ pub(super) fn encode(families: &[MetricFamily]) -> String {
     text
 }
 
-/// The series of a sample whose value is infinite, and the value as Go writes it.
+/// Splits a sample with an infinite value into the series and the value as Go writes it.
 fn infinite(line: &str) -> Option<(&str, &'static str)> {
     if line.starts_with('#') {
         return None;
@@ -51,7 +82,8 @@ fn bound(line: &str) -> Option<(&str, f64, &str)> {
     if line.starts_with('#') || !name.ends_with("_bucket") {
         return None;
     }
-    // The name of the label as a whole: `role` ends with `le`, too. A quote within a value has a backslash before it.
+    // Match the whole label name, because `role` also ends with `le`. A quote in a value has a
+    // backslash before it.
     let label = line.rfind(",le=\"").or_else(|| line.rfind("{le=\""));
     let start = label? + ",le=\"".len();
     let end = start + line.get(start..)?.find('"')?;
@@ -59,7 +91,7 @@ fn bound(line: &str) -> Option<(&str, f64, &str)> {
     Some((line.get(..start)?, bound, line.get(end..)?))
 }
 
-/// The shortest form in which Go's `strconv.FormatFloat(value, 'g', -1, 64)` prints a number.
+/// Formats a number in the shortest form of Go's `strconv.FormatFloat(value, 'g', -1, 64)`.
 fn go_float(value: f64) -> String {
     if value.is_infinite() {
         return if value > 0.0 { "+Inf" } else { "-Inf" }.into();
@@ -98,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_label_that_ends_like_the_bound_keeps_its_value() {
+    fn a_label_whose_name_ends_with_le_keeps_its_value() {
         let metrics = Metrics::new();
         let opts = prometheus::Opts::new("my_bucket", "Help\r");
         let gauge = prometheus::GaugeVec::new(opts, &["role"]).unwrap();
@@ -113,7 +145,30 @@ mod tests {
     }
 
     #[test]
-    fn only_the_bound_of_a_bucket_is_rewritten() {
+    fn the_value_of_a_series_is_the_sum_of_those_that_match() {
+        let metrics = Metrics::new();
+        let reconciles = "controller_runtime_reconcile_total";
+        assert_eq!(metrics.value(reconciles, &[]), None);
+        metrics.controller("site").success.inc();
+        metrics.controller("site").error.inc_by(2);
+        metrics.controller("page").success.inc();
+        metrics.workqueue("site").queue_seconds.observe(0.5);
+        let site = ("controller", "site");
+        assert_eq!(metrics.value(reconciles, &[site]), Some(3.0));
+        assert_eq!(
+            metrics.value(reconciles, &[("result", "success"), site]),
+            Some(1.0)
+        );
+        assert_eq!(metrics.value(reconciles, &[("controller", "other")]), None);
+        let waits = "workqueue_queue_duration_seconds";
+        assert_eq!(metrics.value(&format!("{waits}_sum"), &[site]), Some(0.5));
+        assert_eq!(metrics.value(&format!("{waits}_count"), &[site]), Some(1.0));
+        assert_eq!(metrics.value(waits, &[site]), None);
+        assert_eq!(metrics.value("workqueue_depth", &[site]), Some(0.0));
+    }
+
+    #[test]
+    fn only_bucket_bounds_are_rewritten() {
         let metrics = Metrics::new();
         metrics.workqueue("site").queue_seconds.observe(0.5);
         let text = metrics.encode();

@@ -1,75 +1,76 @@
 use std::{
     fmt,
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Weak},
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use prometheus::{
     GaugeVec, IntCounter, IntCounterVec, Registry,
     core::{Collector, Desc},
     proto::MetricFamily,
 };
 
-use super::{Histogram, buckets, histogram::HistogramFamily, metrics};
+use super::{Histogram, buckets, families, histogram::HistogramFamily};
 
-/// What one workqueue does; the series bear its name in the labels `name` and `controller`.
+/// The series of one workqueue. The labels `name` and `controller` hold its name.
 ///
-/// Cloning shares the series.
+/// Clones share the series.
 #[derive(Clone, Debug)]
-pub struct WorkQueueMetrics {
+pub(crate) struct WorkQueueMetrics {
     /// Keys that became ready.
     pub adds: IntCounter,
-    /// Seconds from ready to the start of the work; of a key asked for while it is worked on, from
-    /// the asking.
+    /// Seconds from the moment when a key is ready to the start of its work. For a key that was added
+    /// during its work the time counts from that add.
     pub queue_seconds: Histogram,
     /// Seconds of the work.
     pub work_seconds: Histogram,
-    /// Adds with a delay, whether after a failure or because one was asked for.
+    /// Adds with a delay: after a failure, or because the caller asked for a delay.
     pub retries: IntCounter,
     name: String,
-    live: LiveCollector,
+    live: QueueCollector,
 }
 
 impl WorkQueueMetrics {
-    /// Has `queue` asked for its present state whenever the metrics are read, until it is dropped:
-    /// for `workqueue_depth`, `workqueue_unfinished_work_seconds` and
+    /// Reads the state of `queue` at each scrape until `queue` is dropped. That fills
+    /// `workqueue_depth`, `workqueue_unfinished_work_seconds` and
     /// `workqueue_longest_running_processor_seconds`.
-    pub fn watch(&self, queue: Weak<dyn LiveQueue>) {
-        let mut queues = self.live.lock();
+    pub(crate) fn watch(&self, queue: Weak<dyn SampledQueue>) {
+        let mut queues = self.live.queues.lock();
         queues.retain(|(_, queue)| queue.strong_count() > 0);
         queues.push((self.name.clone(), queue));
     }
 }
 
-/// A queue that can say how it is.
-pub trait LiveQueue: Send + Sync {
-    /// The present state. It is called while metrics are read and must not wait.
-    fn live(&self) -> LiveState;
+/// A queue whose state can be read at a scrape.
+pub(crate) trait SampledQueue: Send + Sync {
+    /// The current state. It is called while metrics are read and must not block.
+    fn sample(&self) -> QueueSample;
 }
 
-/// How a queue is at present.
+/// The current state of a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LiveState {
-    /// Keys that wait for a worker, by priority, the lowest first; delayed ones do not count.
+pub(crate) struct QueueSample {
+    /// Keys that are ready and wait for a worker, by priority, lowest first. Delayed keys do not count.
     pub depth: [usize; 3],
-    /// How long the present work has been going on, of all workers together.
+    /// The sum of the time that all current work has been running.
     pub unfinished: Duration,
-    /// How long the work that has been going on for longest has.
+    /// The time that the oldest current work has been running.
     pub longest: Duration,
 }
 
-impl LiveState {
-    /// Of a queue with so many keys and no work going on.
-    pub fn of_depth(depth: [usize; 3]) -> Self {
+impl QueueSample {
+    /// The state of a queue with this many keys and no current work.
+    pub(crate) fn of_depth(depth: [usize; 3]) -> Self {
         Self {
             depth,
             ..Self::default()
         }
     }
 
-    /// With work that has been going on for `age`.
+    /// Adds current work that has been running for `age`.
     #[must_use]
-    pub fn and_running(self, age: Duration) -> Self {
+    pub(crate) fn and_running(self, age: Duration) -> Self {
         Self {
             unfinished: self.unfinished.saturating_add(age),
             longest: self.longest.max(age),
@@ -78,8 +79,8 @@ impl LiveState {
     }
 }
 
-/// The label of each priority, the lowest first: controller-runtime has the number, of which it
-/// knows -100 (the first list, resync) and 0.
+/// The label of each priority, lowest first. The numbers are those of controller-runtime, which uses
+/// -100 (the first list, resync) and 0.
 const PRIORITIES: [&str; 3] = ["-100", "0", "100"];
 
 #[derive(Debug)]
@@ -88,39 +89,39 @@ pub(super) struct WorkQueueFamilies {
     queue_seconds: HistogramFamily,
     work_seconds: HistogramFamily,
     retries: IntCounterVec,
-    live: LiveCollector,
+    live: QueueCollector,
 }
 
 impl WorkQueueFamilies {
     pub(super) fn register(registry: &Registry) -> Self {
         let labels = &["name", "controller"];
-        let live = LiveCollector::new();
-        metrics::register(registry, live.clone());
+        let live = QueueCollector::new();
+        families::register(registry, live.clone());
         Self {
-            adds: metrics::counter(
+            adds: families::counter(
                 registry,
                 "workqueue_adds_total",
-                "Total number of adds handled by workqueue",
+                "Keys that became ready, by queue.",
                 labels,
             ),
-            queue_seconds: metrics::striped(
+            queue_seconds: families::striped_histogram(
                 registry,
                 "workqueue_queue_duration_seconds",
-                "How long in seconds an item stays in workqueue before being requested",
+                "Seconds that a key waited in the queue until its work started.",
                 labels,
                 buckets::workqueue_seconds(),
             ),
-            work_seconds: metrics::striped(
+            work_seconds: families::striped_histogram(
                 registry,
                 "workqueue_work_duration_seconds",
-                "How long in seconds processing an item from workqueue takes.",
+                "Seconds that the work on a key took.",
                 labels,
                 buckets::workqueue_seconds(),
             ),
-            retries: metrics::counter(
+            retries: families::counter(
                 registry,
                 "workqueue_retries_total",
-                "Total number of retries handled by workqueue",
+                "Adds with a delay: after a failure, or on request.",
                 labels,
             ),
             live,
@@ -141,41 +142,41 @@ impl WorkQueueFamilies {
     }
 }
 
-/// Asks the queues when the metrics are read; client-go has a goroutine per queue instead.
+/// Reads the queues at each scrape. client-go runs one goroutine for each queue instead.
 #[derive(Clone)]
-struct LiveCollector {
+struct QueueCollector {
     depth: GaugeVec,
     unfinished: GaugeVec,
     longest: GaugeVec,
     queues: Arc<Mutex<Vec<NamedQueue>>>,
 }
 
-type NamedQueue = (String, Weak<dyn LiveQueue>);
+type NamedQueue = (String, Weak<dyn SampledQueue>);
 
-impl LiveCollector {
+impl QueueCollector {
     fn new() -> Self {
         let labels = &["name", "controller"];
         Self {
-            depth: metrics::new_gauge(
+            depth: families::new_gauge(
                 "workqueue_depth",
-                "Current depth of workqueue by workqueue and priority",
+                "Keys that are ready and wait for a worker, by queue and priority.",
                 &["name", "controller", "priority"],
             ),
-            unfinished: metrics::new_gauge(
+            unfinished: families::new_gauge(
                 "workqueue_unfinished_work_seconds",
-                "How many seconds of work has been done that is in progress and hasn't been observed by work_duration. Large values indicate stuck threads. One can deduce the number of stuck threads by observing the rate at which this increases.",
+                "Seconds that all current work has been running, added up. A value that keeps growing means stuck workers; the number of seconds that it grows each second is the number of stuck workers.",
                 labels,
             ),
-            longest: metrics::new_gauge(
+            longest: families::new_gauge(
                 "workqueue_longest_running_processor_seconds",
-                "How many seconds has the longest running processor for workqueue been running.",
+                "Seconds that the oldest current work has been running.",
                 labels,
             ),
             queues: Arc::default(),
         }
     }
 
-    /// Has the series of `name`, at zero if they are new.
+    /// Creates the series of `name`. New series start at zero.
     fn start(&self, name: &str) {
         for priority in PRIORITIES {
             self.depth.with_label_values(&[name, name, priority]);
@@ -184,7 +185,7 @@ impl LiveCollector {
         self.longest.with_label_values(&[name, name]);
     }
 
-    fn set(&self, name: &str, live: LiveState) {
+    fn set(&self, name: &str, live: QueueSample) {
         for (priority, depth) in PRIORITIES.into_iter().zip(live.depth) {
             let series = self.depth.with_label_values(&[name, name, priority]);
             series.set(depth as f64);
@@ -194,23 +195,19 @@ impl LiveCollector {
         let longest = self.longest.with_label_values(&[name, name]);
         longest.set(live.longest.as_secs_f64());
     }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<NamedQueue>> {
-        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
-impl Collector for LiveCollector {
+impl Collector for QueueCollector {
     fn desc(&self) -> Vec<&Desc> {
         let gauges = [&self.depth, &self.unfinished, &self.longest];
         gauges.into_iter().flat_map(|gauge| gauge.desc()).collect()
     }
 
     fn collect(&self) -> Vec<MetricFamily> {
-        // Copied first: a queue's own lock is never taken under this one.
-        let queues = self.lock().clone();
+        // The list is copied first, so that a queue's own lock is never taken under this lock.
+        let queues = self.queues.lock().clone();
         for (name, queue) in queues {
-            let live = queue.upgrade().map(|queue| queue.live());
+            let live = queue.upgrade().map(|queue| queue.sample());
             self.set(&name, live.unwrap_or_default());
         }
         let gauges = [&self.depth, &self.unfinished, &self.longest];
@@ -221,9 +218,9 @@ impl Collector for LiveCollector {
     }
 }
 
-impl fmt::Debug for LiveCollector {
+impl fmt::Debug for QueueCollector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LiveCollector").finish_non_exhaustive()
+        f.debug_struct("QueueCollector").finish_non_exhaustive()
     }
 }
 
@@ -232,21 +229,21 @@ mod tests {
     use super::*;
     use crate::metrics::Metrics;
 
-    struct Fixed(LiveState);
+    struct Fixed(QueueSample);
 
-    impl LiveQueue for Fixed {
-        fn live(&self) -> LiveState {
+    impl SampledQueue for Fixed {
+        fn sample(&self) -> QueueSample {
             self.0
         }
     }
 
     #[test]
-    fn a_queue_is_asked_when_the_metrics_are_read() {
+    fn the_state_of_a_queue_is_read_at_each_scrape() {
         let metrics = Metrics::new();
-        let live = LiveState::of_depth([3, 2, 1])
+        let live = QueueSample::of_depth([3, 2, 1])
             .and_running(Duration::from_secs(2))
             .and_running(Duration::from_millis(500));
-        let queue: Arc<dyn LiveQueue> = Arc::new(Fixed(live));
+        let queue: Arc<dyn SampledQueue> = Arc::new(Fixed(live));
         metrics.workqueue("site").watch(Arc::downgrade(&queue));
         let depth = |priority| {
             format!("workqueue_depth{{controller=\"site\",name=\"site\",priority=\"{priority}\"}}")

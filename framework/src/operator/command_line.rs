@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{client::KubeconfigOptions, server::Address};
 
-/// What the command line asks for.
+/// A parsed command line.
 #[derive(Debug)]
 pub(super) struct CommandLine {
     pub(super) action: CommandAction,
@@ -25,19 +25,19 @@ pub(super) enum CommandAction {
     /// Runs the operator against a cluster.
     Run {
         kubeconfig: KubeconfigOptions,
-        shared: Shared,
+        options: RunOptions,
     },
-    /// Runs it against an API server in this process.
-    Dev { port: u16, shared: Shared },
-    /// Prints the definitions of its kinds.
+    /// Runs the operator against an API server in this process.
+    Dev { port: u16, options: RunOptions },
+    /// Prints the definitions of the operator's kinds.
     Crd,
-    /// Prints what is here: the settings, or completions.
+    /// Prints this text: the settings, or shell completions.
     Print(String),
 }
 
-/// What `run` and `dev` have both.
+/// The options that `run` and `dev` have in common.
 #[derive(Debug, PartialEq)]
-pub(super) struct Shared {
+pub(super) struct RunOptions {
     pub(super) namespaces: BTreeSet<String>,
     pub(super) election: Option<ElectionFlags>,
     pub(super) metrics_address: Option<Address>,
@@ -47,10 +47,10 @@ pub(super) struct Shared {
 }
 
 impl CommandLine {
-    /// Reads a command line, the program's name first, and the settings that the environment and a file add to it.
+    /// Parses a command line, which starts with the program's name, and adds settings from the environment and a file.
     ///
     /// # Errors
-    /// It asks for help, or for what there is not; clap's error says which.
+    /// clap's error if the line is invalid or asks for help.
     pub(super) fn parse<F: Args>(
         name: &str,
         defaults: &Defaults,
@@ -61,7 +61,7 @@ impl CommandLine {
         let line = line.into_iter().map(Into::into).collect();
         let settings = Settings::resolve(name, grammar.clone(), line, environment)?;
         let matches = &settings.matches;
-        let shared = || Shared::read(name, defaults, &settings);
+        let options = || RunOptions::read(name, defaults, &settings);
         let action = match settings.subcommand.as_deref() {
             Some("crd") => CommandAction::Crd,
             Some("completions") => {
@@ -69,13 +69,13 @@ impl CommandLine {
                 CommandAction::Print(completions(shell.copied(), grammar))
             }
             _ if matches.get_flag("print-settings") => {
-                // What would not run is told here, too.
-                shared()?;
-                CommandAction::Print(print(&settings.shown))
+                // Invalid settings are reported here too.
+                options()?;
+                CommandAction::Print(print(&settings.resolved))
             }
             Some("dev") => CommandAction::Dev {
                 port: matches.get_one("port").copied().unwrap_or_default(),
-                shared: shared()?,
+                options: options()?,
             },
             _ => CommandAction::Run {
                 kubeconfig: KubeconfigOptions {
@@ -83,14 +83,14 @@ impl CommandLine {
                     context: matches.get_one::<String>("context").cloned(),
                     ..KubeconfigOptions::default()
                 },
-                shared: shared()?,
+                options: options()?,
             },
         };
         Ok(Self { action, settings })
     }
 }
 
-/// What the shell reads to complete this command line.
+/// The script with which a shell completes this command line.
 fn completions(shell: Option<Shell>, mut command: Command) -> String {
     let mut script = Vec::new();
     let name = command.get_name().to_owned();
@@ -103,14 +103,17 @@ fn completions(shell: Option<Shell>, mut command: Command) -> String {
     String::from_utf8_lossy(&script).into_owned()
 }
 
-impl Shared {
+impl RunOptions {
     fn read(operator: &str, defaults: &Defaults, settings: &Settings) -> Result<Self, clap::Error> {
         let matches = &settings.matches;
         let names = matches.get_many::<String>("namespace");
         let metrics_address = matches.get_one::<MetricsAddress>("metrics-address");
         let json = matches.get_one::<String>("log-format");
         Ok(Self {
-            namespaces: names.into_iter().flatten().cloned().collect(),
+            namespaces: match names {
+                Some(names) => names.cloned().collect(),
+                None => defaults.namespaces.clone(),
+            },
             election: ElectionFlags::read(operator, defaults, settings)?,
             metrics_address: metrics_address.and_then(|address| address.0),
             serving: ServingFlags::read(defaults, settings)?,
@@ -136,7 +139,7 @@ mod tests {
         CommandLine::parse::<NoFlags>("website", &Defaults::default(), line, &|_| None)
     }
 
-    /// What a cluster has unless somebody says otherwise.
+    /// The default in a cluster.
     fn elected() -> Option<ElectionFlags> {
         Some(ElectionFlags {
             name: "website".into(),
@@ -155,8 +158,8 @@ mod tests {
         }
     }
 
-    fn shared(address: &str, election: Option<ElectionFlags>) -> Shared {
-        Shared {
+    fn options(address: &str, election: Option<ElectionFlags>) -> RunOptions {
+        RunOptions {
             namespaces: BTreeSet::new(),
             election,
             metrics_address: address.parse().ok(),
@@ -167,10 +170,10 @@ mod tests {
     }
 
     #[test]
-    fn run_is_what_happens_without_a_subcommand() {
+    fn run_is_the_default_subcommand() {
         let run = |address: &str| CommandAction::Run {
             kubeconfig: KubeconfigOptions::default(),
-            shared: shared(address, elected()),
+            options: options(address, elected()),
         };
         for line in ["", "run"] {
             assert_eq!(parse(line).unwrap().action, run(":8080"), "{line}");
@@ -187,7 +190,7 @@ mod tests {
                 context: Some("c".into()),
                 ..KubeconfigOptions::default()
             },
-            shared: Shared {
+            options: RunOptions {
                 namespaces: ["apps".into(), "web".into()].into(),
                 election: elected(),
                 metrics_address: Some(Address::loopback(9)),
@@ -201,36 +204,64 @@ mod tests {
     }
 
     #[test]
-    fn dev_takes_free_ports_on_loopback_unless_told() {
+    fn dev_uses_free_ports_on_loopback_by_default() {
         let dev = |port| CommandAction::Dev {
             port,
-            shared: shared("127.0.0.1:0", None),
+            options: options("127.0.0.1:0", None),
         };
         assert_eq!(parse("dev").unwrap().action, dev(0));
         assert_eq!(parse("dev --port 6443").unwrap().action, dev(6443));
     }
 
     #[test]
-    fn the_grammar_is_sound() {
+    fn the_flag_for_the_version_exists_if_the_program_has_a_version() {
+        let mut defaults = Defaults::default();
+        let run = |defaults: &Defaults| {
+            let line = ["website", "--version"];
+            let parsed = CommandLine::parse::<NoFlags>("website", defaults, line, &|_| None);
+            let error = parsed.unwrap_err();
+            (error.exit_code(), error.to_string())
+        };
+        let (code, text) = run(&defaults);
+        assert_eq!(code, 2, "{text}");
+        defaults.version = Some("1.2.3".into());
+        assert_eq!(run(&defaults), (0, "website 1.2.3\n".into()));
+        command::<NoFlags>("website", &defaults).debug_assert();
+    }
+
+    #[test]
+    fn the_clap_definition_is_valid() {
         command::<NoFlags>("website", &Defaults::default()).debug_assert();
     }
 
     #[test]
-    fn what_is_wrong_is_told_in_one_line() {
+    fn an_invalid_line_gives_an_error_of_one_line() {
         let table = [
             ("serve", "error: unrecognized subcommand 'serve'"),
             (
                 "dev --kubeconfig x",
                 "error: unexpected argument '--kubeconfig' found",
             ),
+            (
+                "--namespace apps run",
+                "error: write --namespace after the subcommand: `website run --namespace …`",
+            ),
+            (
+                "--log debug -n apps dev",
+                "error: write --log, --namespace after the subcommand: `website dev --log … --namespace …`",
+            ),
             ("--port 1", "error: unexpected argument '--port' found"),
             (
                 "--metrics-address 8080",
-                "error: invalid value '8080' for '--metrics-address <ADDRESS>': `8080` is no address: write `:8080`, `127.0.0.1:8080` or `[::1]:8080`",
+                "error: invalid value '8080' for '--metrics-address <ADDRESS>': `8080` is not an address to listen on: write `:8080`, `127.0.0.1:8080` or `[::1]:8080`",
+            ),
+            (
+                "--kubeconfig x dev",
+                "error: the subcommand 'dev' cannot be used with '--kubeconfig <FILE>'",
             ),
             (
                 "--log pilothouse=loud",
-                "error: invalid value 'pilothouse=loud' for '--log <FILTER>': error parsing level filter: expected one of \"off\", \"error\", \"warn\", \"info\", \"debug\", \"trace\", or a number 0-5: write a level such as `debug`, or `info,pilothouse=debug`",
+                "error: invalid value 'pilothouse=loud' for '--log <FILTER>': unknown level `loud`: write a level such as `debug`, or `info,pilothouse=debug`; the levels are off, error, warn, info, debug and trace",
             ),
         ];
         for (line, expected) in table {

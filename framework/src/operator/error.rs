@@ -1,17 +1,17 @@
-use std::{io, path::PathBuf};
+use std::{io, path::PathBuf, process::ExitCode};
 
 use crate::{
     client::{self, ConfigError},
     crd::{CrdError, InstallError},
-    election::ElectionError,
+    election::{EXIT_OVERDUE, ElectionError},
     server::{Address, TlsError},
 };
 
-/// Why an operator does not start, or does not go on: what was tried, what is wrong, what to do. One line each.
+/// Why an operator does not start, or stops by itself. Each text is one line: what failed, why, and what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OperatorError {
-    /// The way to the API server is not known.
+    /// The configuration for the API server could not be loaded.
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// A request that the start needs failed.
@@ -20,89 +20,107 @@ pub enum OperatorError {
     /// The listener for metrics and health cannot be opened.
     #[error(
         "cannot listen on {address} for metrics and health: {source}: \
-         choose another address with --metrics-address, or 0 for none"
+         choose another address with --metrics-address, or 0 to turn the listener off"
     )]
     #[non_exhaustive]
     Listen {
-        /// The address asked for.
+        /// The requested address.
         address: Address,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
-    /// There is no certificate to serve HTTPS with.
+    /// HTTPS was requested, but there is no usable certificate.
     #[error("cannot serve metrics and health over HTTPS: {0}")]
     Certificate(#[from] TlsError),
-    /// A certificate of the operator's own was asked for and cannot be made in this build.
+    /// A self-signed certificate was requested, but this build cannot create one.
     #[error(
-        "this binary was built without certificates of its own: build it with the feature `self-signed` of \
-         pilothouse, or name a certificate and a key (--metrics-cert-path)"
+        "this binary cannot create a self-signed certificate: build it with the feature `self-signed` of \
+         pilothouse, or give a certificate and a key (--metrics-cert-path)"
     )]
     NoSelfSigned,
     /// The function that builds a reconciler failed.
     #[error("cannot build the reconciler of {kind}: {reason}")]
     #[non_exhaustive]
     Reconciler {
-        /// The kind it reconciles.
+        /// The reconciled kind.
         kind: String,
-        /// What it said.
+        /// The error of the function.
         reason: String,
     },
-    /// Two controllers have one name: that of their kind, unless they are named.
+    /// Two controllers have the same name. Without a name of its own, a controller has the name of its kind.
     #[error(
-        "two controllers are named {name}, and nobody could tell their metrics, logs and Events apart: \
-         name one of them otherwise, with `.named(\"..\")` in `wire`"
+        "two controllers have the name {name}, so their metrics, logs and Events cannot be distinguished: \
+         give one of them another name with `.named(\"..\")` in `wire`"
     )]
     #[non_exhaustive]
     SameName {
-        /// Their name.
+        /// The name.
         name: String,
     },
-    /// The settings of the election are wrong.
+    /// A namespace of [`Operator::namespaces`](super::Operator::namespaces) has an invalid name. An empty name does not mean
+    /// all namespaces.
+    #[error(
+        "the operator works in the namespace `{name}`, but {rule}: correct it in `Operator::namespaces`"
+    )]
+    #[non_exhaustive]
+    Namespace {
+        /// The name.
+        name: String,
+        /// The rule for names.
+        rule: String,
+    },
+    /// The settings of the leader election are invalid.
     #[error(transparent)]
     Election(#[from] ElectionError),
-    /// The lease was lost; all work was cancelled, and has ended.
-    #[error("leadership was lost: {}", lost(.lease, .leader.as_deref()))]
+    /// The Lease was lost. All work was cancelled and has ended.
+    #[error("leadership was lost: {}", lost(.lease, .leader.as_deref(), .reason.as_deref()))]
     #[non_exhaustive]
     LeadershipLost {
         /// Namespace and name of the Lease.
         lease: String,
-        /// Who holds it now, if that was seen.
+        /// The identity of the new holder, if it was seen.
         leader: Option<String>,
+        /// The error of the last renewal, if it failed.
+        reason: Option<String>,
     },
-    /// A runnable of the user's own failed.
+    /// A runnable of the user failed.
     #[error("the runnable {name} failed: {reason}")]
     #[non_exhaustive]
     Runnable {
-        /// Its name.
+        /// The name of the runnable.
         name: String,
-        /// What it said.
+        /// The error of the runnable.
         reason: String,
     },
-    /// A background task ended that must not: a defect of the framework, or a runnable that panicked.
-    #[error("the operator cannot go on: {reason}")]
+    /// A background task panicked: a defect of the framework, or a runnable of the user.
+    #[error("the operator stops because a task failed: {reason}")]
     #[non_exhaustive]
     Task {
-        /// Which, and what it said.
+        /// The task and its panic message.
         reason: String,
     },
-    /// Work still runs though its time is over and it was cancelled: it blocks its thread.
-    #[error("work did not end when it was cancelled: it blocks its thread")]
-    Overtime,
-    /// A kind has no definition that Kubernetes accepts.
+    /// Cancelled work has not ended in time, because it blocks its thread.
+    #[error("cancelled work did not end in time, because it blocks its thread: {work}")]
+    #[non_exhaustive]
+    Overtime {
+        /// The controllers with the objects that they reconcile, and the runnables.
+        work: String,
+    },
+    /// Kubernetes would not accept the definition of a kind.
     #[error(transparent)]
     Definition(#[from] CrdError),
-    /// The process cannot do what every program can: start a runtime, listen to signals.
+    /// The system refused to start a runtime or a thread, or to register signal handlers.
     #[error("cannot start: {0}")]
     System(#[from] io::Error),
-    /// The embedded API server was asked for and is not in this build.
+    /// The embedded API server was requested, but this build does not contain it.
     #[error(
         "this binary was built without the embedded API server: \
          build it with the feature `dev` of pilothouse"
     )]
     NoSandbox,
-    /// Nothing says where the kubeconfig of the embedded API server is to be written.
+    /// The folder for the kubeconfig of the embedded API server is not known.
     #[error(
-        "cannot write the kubeconfig of the embedded API server: nothing says where the folders of this user are: \
+        "cannot write the kubeconfig of the embedded API server: this user's folders are not known: \
          set HOME or XDG_CACHE_HOME to an absolute path that only this user can write to"
     )]
     NoHome,
@@ -110,9 +128,9 @@ pub enum OperatorError {
     #[error("cannot start the embedded API server{}: {reason}", on(*.port))]
     #[non_exhaustive]
     Sandbox {
-        /// The port asked for; 0 for a free one.
+        /// The requested port; 0 for a free one.
         port: u16,
-        /// What is wrong, and what to do.
+        /// The problem, and what to do.
         reason: String,
     },
     /// The kinds cannot be installed.
@@ -122,17 +140,43 @@ pub enum OperatorError {
     #[error("cannot write the kubeconfig {}: {source}", .path.display())]
     #[non_exhaustive]
     Kubeconfig {
-        /// Where it belongs.
+        /// The path of the file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The collector that the environment names cannot be used.
-    #[error("traces cannot be sent: {0}: check the variables OTEL_EXPORTER_OTLP_*")]
+    /// Spans cannot be sent to the collector of the environment variables.
+    #[error("sending traces is not possible: {0}: check the variables OTEL_EXPORTER_OTLP_*")]
     Traces(String),
     /// The output cannot be written.
     #[error("cannot write the output: {0}")]
     Output(io::Error),
+}
+
+// The exit codes. The module's page and the book have a table of them.
+
+/// The operator could not start, or a part of it failed.
+pub(super) const FAILED: u8 = 1;
+/// Work did not end in time. The election's watchdog ends the process with the same code.
+pub(super) const OVERTIME: u8 = EXIT_OVERDUE as u8;
+/// Leadership was lost, and all work ended in time.
+pub(super) const LEADERSHIP_LOST: u8 = 4;
+/// A second signal. Shells report an interrupt with this code.
+pub(super) const INTERRUPTED: u8 = 130;
+
+impl OperatorError {
+    /// The exit code for this error, for programs with their own `main`. The [module's page](super) has the table.
+    pub fn exit_code(&self) -> ExitCode {
+        ExitCode::from(self.code())
+    }
+
+    pub(super) fn code(&self) -> u8 {
+        match self {
+            Self::LeadershipLost { .. } => LEADERSHIP_LOST,
+            Self::Overtime { .. } => OVERTIME,
+            _ => FAILED,
+        }
+    }
 }
 
 fn on(port: u16) -> String {
@@ -143,9 +187,12 @@ fn on(port: u16) -> String {
     }
 }
 
-fn lost(lease: &str, leader: Option<&str>) -> String {
-    match leader {
-        Some(leader) => format!("{leader} holds Lease {lease} now"),
-        None => format!("Lease {lease} could not be renewed in time"),
+fn lost(lease: &str, leader: Option<&str>, reason: Option<&str>) -> String {
+    match (leader, reason) {
+        (Some(leader), _) => format!("{leader} now holds the Lease {lease}"),
+        (None, Some(reason)) => {
+            format!("the Lease {lease} was not renewed in time: the last renewal failed: {reason}")
+        }
+        (None, None) => format!("the Lease {lease} was not renewed in time"),
     }
 }

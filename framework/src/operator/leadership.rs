@@ -7,47 +7,52 @@ use futures_util::FutureExt;
 use tokio::task::JoinHandle;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{OperatorError, readiness::Readiness, trouble::Trouble};
+use super::{OperatorError, readiness::Readiness, shutdown_cause::ShutdownCause};
 use crate::{
     client::{Client, Deadlines},
-    election::{Election, ElectionError, ElectionSettings, ElectionStatus, Leading, Phase, Turn},
+    election::{
+        Election, ElectionError, ElectionSettings, ElectionStatus, LeadershipGate, Leading, Phase,
+    },
     events::{Event, Recorder},
     health::Checks,
     metrics::Metrics,
     resource::{Access, ObjectRef},
 };
 
-/// How long the Event that leadership was lost may take.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+/// The name of the checks of the leader election.
+pub(super) const ELECTION_CHECK: &str = "leader-election";
 
-/// An operator's part in an election: until it leads its caches fill, then its work begins, and when the work has
-/// ended the lease is given back.
+/// The time limit for the Event that leadership was lost.
+const LOST_EVENT_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// The operator's part in a leader election. The caches fill before it leads, its work starts when it leads, and the
+/// Lease is released when the work has ended.
 pub(super) struct Leadership {
-    pub(super) turn: Turn,
+    pub(super) leadership_gate: LeadershipGate,
     pub(super) status: ElectionStatus,
     pub(super) access: Access,
     identity: String,
     lease: String,
     election: Option<Election>,
-    /// Records that leadership was lost. The other recorder is fenced and says nothing more then.
-    last_words: Recorder,
-    /// The Lease, once it was won.
+    /// Records that leadership was lost. The other recorder is fenced and can send nothing then.
+    unfenced_events: Recorder,
+    /// The Lease, after it was won.
     won: Arc<OnceLock<ObjectRef>>,
     lost: CancellationToken,
     release: CancellationToken,
     task: Option<JoinHandle<()>>,
 }
 
-/// What leadership is about.
-pub(super) struct Led {
+/// What the leadership task controls.
+pub(super) struct LeaderContext {
     pub(super) readiness: Readiness,
     pub(super) events: Recorder,
-    pub(super) trouble: Trouble,
-    /// All work that may run only while this process leads; closed.
+    pub(super) shutdown_cause: ShutdownCause,
+    /// All work that may run only while this process leads. The tracker is closed.
     pub(super) work: TaskTracker,
     pub(super) closing: CancellationToken,
     pub(super) abort: CancellationToken,
-    /// The operator was dropped.
+    /// Cancelled when the operator was dropped.
     pub(super) all: CancellationToken,
 }
 
@@ -58,24 +63,21 @@ impl Leadership {
         metrics: &Metrics,
         operator: &str,
     ) -> Result<Self, ElectionError> {
-        let apart = client.apart(Deadlines::default());
-        let last_words = Recorder::with_metrics(&apart, operator, metrics.events());
+        let apart = client.with_own_connections(Deadlines::default());
+        let unfenced_events = Recorder::with_metrics(&apart, operator, metrics);
         let (identity, namespace) = (settings.identity.clone(), client.default_namespace());
         let access = Election::access(&settings, namespace);
         let namespace = settings.namespace.as_deref().unwrap_or(namespace);
         let lease = format!("{namespace}/{}", settings.name);
-        #[cfg(not(test))]
         let election = Election::new(client, settings, metrics)?;
-        #[cfg(test)]
-        let election = Election::on_the_tests_clock(client, settings, metrics)?;
         Ok(Self {
-            turn: Turn::new(),
+            leadership_gate: LeadershipGate::new(),
             status: election.status(),
             access,
             identity,
             lease,
             election: Some(election),
-            last_words,
+            unfenced_events,
             won: Arc::default(),
             lost: CancellationToken::new(),
             release: CancellationToken::new(),
@@ -83,91 +85,96 @@ impl Leadership {
         })
     }
 
-    /// Says in readiness who leads, and in liveness whether work outlives leadership.
+    /// Adds a readiness check that shows the leader, and a liveness check that fails if work outlives the leadership.
     pub(super) fn add_checks(&self, ready: &Checks, live: &Checks, work: &TaskTracker) {
         let (status, lost) = (self.status.clone(), self.lost.clone());
-        ready.add_told("leader-election", move || tell(&status, &lost).map(Some));
+        ready.add_with_details(ELECTION_CHECK, move || {
+            describe_election(&status, &lost).map(Some)
+        });
         let (work, lost) = (work.clone(), self.lost.clone());
-        live.add("leader-election", move || {
+        live.add(ELECTION_CHECK, move || {
             match lost.is_cancelled() && !work.is_empty() {
-                true => Err("leadership was lost, and work still runs".into()),
+                true => Err("leadership was lost, but work still runs".into()),
                 false => Ok(()),
             }
         });
     }
 
-    /// Stands for election once the caches are as full as they will be.
-    pub(super) fn start(&mut self, led: Led, tasks: &TaskTracker) {
+    /// Takes part in the election once the caches have filled as far as possible.
+    pub(super) fn start(&mut self, context: LeaderContext, tasks: &TaskTracker) {
         let Some(election) = self.election.take() else {
             return;
         };
-        let (trouble, turn) = (led.trouble.clone(), self.turn.clone());
+        let (shutdown_cause, leadership_gate) =
+            (context.shutdown_cause.clone(), self.leadership_gate.clone());
         let (won, lost, release) = (self.won.clone(), self.lost.clone(), self.release.clone());
         let (lease, identity) = (self.lease.clone(), self.identity.clone());
-        let (status, last_words) = (self.status.clone(), self.last_words.clone());
+        let (status, unfenced_events) = (self.status.clone(), self.unfenced_events.clone());
         let task = async move {
-            let campaign = async {
-                // Who leads without caches does no work and keeps others from it.
-                led.readiness.settled().await;
+            let acquired = async {
+                // A leader without caches would do no work and keep other processes from doing it.
+                context.readiness.caches_settled().await;
                 election.lead().await
             };
-            let Some(leading) = led.closing.run_until_cancelled(campaign).await else {
+            let Some(leading) = context.closing.run_until_cancelled(acquired).await else {
                 return;
             };
             let _ = won.set(leading.lease().clone());
             let became = Event::normal("LeaderElection", "BecomeLeader");
             let became = became.note(format!("{identity} became leader"));
-            led.events.event_on(leading.lease(), became);
-            let stopped = stopped_leading(&identity);
-            // Nobody renews any more: the rest stops in order while the lease lasts.
-            let (renewals, end) = (leading.lifeline().clone(), led.all.clone());
+            context.events.event_on(leading.lease(), became);
+            let stopped = stop_leading_event(&identity);
+            // The renewal has panicked: the rest stops in order while the lease lasts.
+            let (renewals, end) = (leading.task_monitor().clone(), context.all.clone());
             let watching = TaskTracker::new();
-            led.trouble
+            context
+                .shutdown_cause
                 .watch(&watching, "leader-election", renewals, end);
-            turn.begin(&leading);
+            leadership_gate.open(&leading);
             let dropped = async {
-                led.all.cancelled().await;
-                led.work.wait().await;
+                context.all.cancelled().await;
+                context.work.wait().await;
             };
             tokio::select! {
                 () = leading.lost() => {
                     lost.cancel();
-                    led.abort.cancel();
-                    led.closing.cancel();
-                    led.trouble.report(OperatorError::LeadershipLost {
+                    context.abort.cancel();
+                    context.closing.cancel();
+                    context.shutdown_cause.report(OperatorError::LeadershipLost {
                         lease,
                         leader: status.leader().filter(|leader| *leader != identity),
+                        reason: status.last_error(),
                     });
-                    // The guard's thread watches until nothing runs any more.
-                    tokio::join!(led.work.wait(), async {
-                        last_words.start(&led.all);
-                        last_words.event_on(leading.lease(), stopped);
-                        last_words.shutdown(LAST_WORDS).await;
+                    // The watchdog thread of the guard runs until all work has ended.
+                    tokio::join!(context.work.wait(), async {
+                        unfenced_events.start(&context.all);
+                        unfenced_events.event_on(leading.lease(), stopped);
+                        unfenced_events.shutdown(LOST_EVENT_TIMEOUT).await;
                     });
                 }
-                () = release.cancelled() => give_back(leading).await,
-                () = dropped => give_back(leading).await,
+                () = release.cancelled() => release_lease(leading).await,
+                () = dropped => release_lease(leading).await,
             }
         };
-        let task = trouble.spawn(tasks, "leader-election", "leader election", task.boxed());
+        let task = shutdown_cause.spawn(tasks, "leader-election", "leader election", task.boxed());
         self.task = Some(task);
     }
 
-    /// Whether it was lost.
+    /// Whether the leadership was lost.
     pub(super) fn is_lost(&self) -> bool {
         self.lost.is_cancelled()
     }
 
-    /// Records that it ends, while Events still can be sent.
-    pub(super) fn farewell(&self, events: &Recorder) {
+    /// Records the end of the leadership while Events can still be sent.
+    pub(super) fn record_stop(&self, events: &Recorder) {
         if let Some(lease) = self.won.get()
             && !self.is_lost()
         {
-            events.event_on(lease, stopped_leading(&self.identity));
+            events.event_on(lease, stop_leading_event(&self.identity));
         }
     }
 
-    /// Hands over. All work has ended.
+    /// Releases the Lease. The caller calls it after all work has ended.
     pub(super) async fn release(self) {
         self.release.cancel();
         if let Some(task) = self.task {
@@ -177,34 +184,37 @@ impl Leadership {
     }
 }
 
-fn stopped_leading(identity: &str) -> Event {
+fn stop_leading_event(identity: &str) -> Event {
     let stops = Event::normal("LeaderElection", "StopLeading");
     stops.note(format!("{identity} stopped leading"))
 }
 
-async fn give_back(leading: Leading) {
+async fn release_lease(leading: Leading) {
     if let Err(error) = leading.release().await {
-        tracing::warn!("another process leads only when the lease has run out: {error}");
+        tracing::warn!("another process can lead only after the lease has expired: {error}");
     }
 }
 
-/// Whether this process can take part, and what it is.
-fn tell(status: &ElectionStatus, lost: &CancellationToken) -> Result<String, String> {
+/// The state of the election for readiness; an error if this process cannot take part.
+fn describe_election(status: &ElectionStatus, lost: &CancellationToken) -> Result<String, String> {
     if lost.is_cancelled() {
         return Err("leadership was lost".into());
     }
-    let trouble = status.trouble();
+    let last_error = status.last_error();
     let mut text = match (status.phase(), status.leader()) {
-        (Phase::StandingBy, None) => match trouble {
-            Some(trouble) => return Err(format!("cannot take part: {trouble}")),
-            None => "standing by; nobody leads yet".to_owned(),
+        (Phase::StandingBy, leader) => match (leader, last_error.as_ref()) {
+            // The leader that was seen last may be gone: without the permission nobody here would know.
+            (leader, Some(error)) if leader.is_none() || status.is_forbidden() => {
+                return Err(format!("cannot take part in the election: {error}"));
+            }
+            (Some(leader), _) => format!("standing by; {leader} leads"),
+            (None, _) => "standing by; no process leads yet".to_owned(),
         },
-        (Phase::StandingBy, Some(leader)) => format!("standing by; {leader} leads"),
         (Phase::Leading, leader) => format!("leading as {}", leader.unwrap_or_default()),
         (Phase::Ended, _) => "not leading any more".to_owned(),
     };
-    if let Some(trouble) = trouble {
-        text = format!("{text}; the last attempt failed: {trouble}");
+    if let Some(error) = last_error {
+        text = format!("{text}; the last attempt failed: {error}");
     }
     Ok(text)
 }

@@ -10,10 +10,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     LogHandle, NoFlags, Operator, OperatorError,
-    command_line::{CommandAction, CommandLine, Shared},
-    logs::{self, Followed},
+    command_line::{CommandAction, CommandLine, RunOptions},
+    logs::{self, WatchedSettings},
     settings::Defaults,
-    signals::{Ends, SignalWatch},
+    signals::{SignalWatch, StopTokens},
     traces::Traces,
 };
 use crate::{
@@ -22,19 +22,20 @@ use crate::{
 };
 
 impl Operator {
-    /// The whole program: reads the command line and does what it says.
+    /// Runs the whole program: parses the command line and executes its subcommand.
     ///
-    /// What it exits with stands on the [module's page](super).
+    /// The [module's page](super) lists the exit codes.
     #[must_use = "the exit code is what `main` returns"]
     pub fn main(self) -> ExitCode {
         self.main_with::<NoFlags>()
     }
 
-    /// As [`main`](Self::main), with flags of the user's own beside the framework's; a reconciler gets them from
-    /// [`Setup::flags`](super::Setup::flags). `F` may be written by hand or derived with clap.
+    /// As [`main`](Self::main), with the program's own flags beside the framework's. A reconciler gets them from
+    /// [`Setup::flags`](super::Setup::flags). Write `F` by hand or derive it with clap.
     #[must_use = "the exit code is what `main` returns"]
     pub fn main_with<F: Args>(self) -> ExitCode {
         let defaults = Defaults {
+            version: self.version.clone(),
             metrics_address: self.metrics_address,
             namespaces: self.namespaces.clone(),
             elects: self.elects,
@@ -46,7 +47,7 @@ impl Operator {
         let environment = |name: &str| env::var_os(name);
         match CommandLine::parse::<F>(&self.name, &defaults, env::args_os(), &environment) {
             Ok(line) => self.execute(line).unwrap_or_else(|error| {
-                // Nothing is left to tell it to when standard error is closed.
+                // If standard error is closed, the error cannot be shown.
                 let _ = writeln!(io::stderr(), "error: {error}");
                 error.exit_code()
             }),
@@ -60,51 +61,54 @@ impl Operator {
     pub(super) fn execute(mut self, line: CommandLine) -> Result<ExitCode, OperatorError> {
         let origin = line.settings.origin("log");
         let file = line.settings.file;
-        let followed = file.map(|file| Followed { file, origin });
+        let watched_settings = file.map(|file| WatchedSettings { file, origin });
         self.flags = Some(line.settings.matches);
         match line.action {
             CommandAction::Crd => self.print_definitions(),
             CommandAction::Print(text) => print(&text),
-            CommandAction::Run { kubeconfig, shared } => {
+            CommandAction::Run {
+                kubeconfig,
+                options,
+            } => supervised(self.stopping.clone(), |cancel| async move {
+                let (operator, observability) =
+                    self.with_observability(options, watched_settings)?;
+                let run = operator.run_in_cluster(&kubeconfig, cancel);
+                observability.run(run).await
+            }),
+            CommandAction::Dev { port, options } => {
                 supervised(self.stopping.clone(), |cancel| async move {
-                    let (operator, observed) = self.observed(shared, followed)?;
-                    let run = operator.run_in_cluster(&kubeconfig, cancel);
-                    observed.until(run).await
-                })
-            }
-            CommandAction::Dev { port, shared } => {
-                supervised(self.stopping.clone(), |cancel| async move {
-                    let (operator, observed) = self.observed(shared, followed)?;
-                    observed.until(operator.develop(port, cancel)).await
+                    let (operator, observability) =
+                        self.with_observability(options, watched_settings)?;
+                    observability.run(operator.run_dev(port, cancel)).await
                 })
             }
         }
     }
 
-    /// With what the settings say, and with its log and traces set up.
-    fn observed(
+    /// Applies the settings, and sets up the log and the traces.
+    fn with_observability(
         self,
-        shared: Shared,
-        followed: Option<Followed>,
-    ) -> Result<(Self, Observed), OperatorError> {
+        options: RunOptions,
+        watched_settings: Option<WatchedSettings>,
+    ) -> Result<(Self, Observability), OperatorError> {
         let traces = Traces::start(&self.name).map_err(OperatorError::Traces)?;
         let (traces, layer) = traces.unzip();
-        logs::init(shared.log, shared.log_format, layer, &self.log);
-        let observed = Observed {
-            followed,
+        logs::init(options.log, options.log_format, layer, &self.log);
+        let observability = Observability {
+            watched_settings,
             log: self.log.clone(),
             traces,
         };
         let operator = Self {
-            namespaces: shared.namespaces,
-            election: shared.election.map(|flags| flags.onto(self.election)),
-            metrics_address: shared.metrics_address,
-            serving: shared.serving.serving,
-            debug_page: shared.serving.debug_page,
-            debug_hosts: shared.serving.debug_hosts,
+            namespaces: options.namespaces,
+            election: options.election.map(|flags| flags.onto(self.election)),
+            metrics_address: options.metrics_address,
+            serving: options.serving.serving,
+            debug_page: options.serving.debug_page,
+            debug_hosts: options.serving.debug_hosts,
             ..self
         };
-        Ok((operator, observed))
+        Ok((operator, observability))
     }
 
     fn print_definitions(&self) -> Result<ExitCode, OperatorError> {
@@ -140,12 +144,14 @@ impl Operator {
 
     #[cfg(not(feature = "dev"))]
     #[expect(clippy::unused_async, reason = "the other build awaits")]
-    async fn develop(self, _: u16, _: CancellationToken) -> Result<(), OperatorError> {
+    async fn run_dev(self, _: u16, _: CancellationToken) -> Result<(), OperatorError> {
         Err(OperatorError::NoSandbox)
     }
 
     #[cfg(feature = "dev")]
-    async fn develop(self, port: u16, cancel: CancellationToken) -> Result<(), OperatorError> {
+    async fn run_dev(self, port: u16, cancel: CancellationToken) -> Result<(), OperatorError> {
+        use std::path::Path;
+
         use super::dev::{Banner, DevCluster};
 
         say("Starting an API server in this process …")?;
@@ -154,12 +160,13 @@ impl Operator {
             operator: self.name.clone(),
             api_server: cluster.address(),
             kubeconfig: cluster.kubeconfig().to_owned(),
+            taken_kubeconfig: cluster.taken_kubeconfig().map(Path::to_owned),
             http: None,
             serving: self.serving.clone(),
             example: self.example.clone(),
             definitions: self.definitions()?,
         };
-        // What was started by then ends with the future that is dropped.
+        // Everything that was started ends with the dropped future.
         let config = cluster.config();
         let started = cancel.run_until_cancelled(self.start_in(config, &banner.definitions));
         if let Some(running) = started.await {
@@ -193,27 +200,30 @@ impl Operator {
     }
 }
 
-/// The log and the traces of an operator that works.
-struct Observed {
-    followed: Option<Followed>,
+/// The log and the traces of a running operator.
+struct Observability {
+    watched_settings: Option<WatchedSettings>,
     log: LogHandle,
     traces: Option<Traces>,
 }
 
-impl Observed {
-    /// Follows the file of settings, if there is one, while the operator works; sends the last spans when it is done.
-    async fn until(
+impl Observability {
+    /// Runs the operator and applies changes of the settings file meanwhile. Sends the last spans at the end.
+    async fn run(
         self,
         work: impl Future<Output = Result<(), OperatorError>>,
     ) -> Result<(), OperatorError> {
-        let done = match self.followed {
+        let done = match self.watched_settings {
             None => work.await,
-            Some(followed) => {
-                tracing::info!("settings of {}", followed.file.path.display());
+            Some(watched_settings) => {
+                tracing::info!(
+                    "read settings from {}",
+                    watched_settings.file.path.display()
+                );
                 tokio::select! {
                     done = work => done,
-                    // It has no end of its own; losing it between two looks at the file loses nothing.
-                    () = followed.follow(self.log) => Ok(()),
+                    // It never ends by itself. Losing it between two checks of the file loses nothing.
+                    () = watched_settings.watch(self.log) => Ok(()),
                 }
             }
         };
@@ -224,7 +234,7 @@ impl Observed {
     }
 }
 
-/// Writes what a subcommand is for.
+/// Writes the output of a subcommand.
 fn print(text: &str) -> Result<ExitCode, OperatorError> {
     let mut output = io::stdout().lock();
     output
@@ -234,23 +244,23 @@ fn print(text: &str) -> Result<ExitCode, OperatorError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Does `work` on a runtime until it ends. The first signal cancels it, which it answers in order; the second ends
-/// the process at once.
+/// Runs `work` on a runtime until it tokens. The first signal cancels `work`, which then stops in order; the second
+/// ends the process at once.
 fn supervised<F: Future<Output = Result<(), OperatorError>>>(
     stopping: CancellationToken,
     work: impl FnOnce(CancellationToken) -> F,
 ) -> Result<ExitCode, OperatorError> {
     let cancel = CancellationToken::new();
-    let ends = Ends {
+    let tokens = StopTokens {
         cancel: cancel.clone(),
         stopping,
     };
-    let _watch = SignalWatch::start(ends)?;
+    let _watch = SignalWatch::start(tokens)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
     let done = runtime.block_on(work(cancel));
-    // A name being looked up, a file being read or a reconcile that blocks its thread must not hold the end.
+    // A DNS lookup, a file read or a reconcile that blocks its thread must not delay the end of the process.
     runtime.shutdown_background();
     done.map(|()| ExitCode::SUCCESS)
 }

@@ -1,61 +1,85 @@
-//! A program around controllers: command line, start, endpoints, and an orderly stop.
+//! Runs controllers as a program: command line, start, HTTP endpoints and an orderly stop.
 //!
-//! [`Operator`] gathers [`Reconciler`](crate::controller::Reconciler)s under one name. Then, the more a program
-//! owns itself the further down:
+//! [`Operator`] combines [`Reconciler`](crate::controller::Reconciler)s under one name. There are three ways to run
+//! it. Each later way leaves more to the program:
 //!
-//! * [`Operator::main`] is the whole program. Its subcommands are `run` (what happens without one), `dev` (an API
-//!   server in the process, to try things out; feature `dev`) and `crd` (prints the definitions of its kinds). In `dev`
-//!   the operator and the kubeconfig's user are administrators; others may do what roles and bindings allow.
-//!   [`Operator::main_with`] adds flags of one's own. Every flag is an environment variable and a name in the file of
-//!   `--config` as well: the flag comes first, then the variable (`WEBSITE_METRICS_ADDRESS` of the operator `website`),
-//!   the file, the program's default, ours.
-//! * [`Operator::run`] is a future for programs that have a runtime, a client and signals of their own.
-//! * [`Operator::start`] gives a [`Running`] to look at while it works.
+//! * [`Operator::main`] is the whole program. Its subcommands are `run` (the default), `dev` (an API server in the
+//!   process, to try things out; feature `dev`) and `crd` (prints the definitions of the operator's kinds). In `dev` the
+//!   operator and the kubeconfig's user are administrators; other users have the permissions that roles and bindings
+//!   give them. Deployments, ReplicaSets and Pods run there, simulated; StatefulSets, DaemonSets, Jobs and CronJobs do not.
+//!   [`Operator::main_with`] adds the program's own flags. Every flag is also an environment variable and a
+//!   name in the file of `--config`. The flag has priority, then the variable (`WEBSITE_METRICS_ADDRESS` for the
+//!   operator `website`), the file, the program's default and the framework's default.
+//! * [`Operator::run`] is a future, for programs with their own runtime, client and signal handling.
+//! * [`Operator::start`] returns a [`Running`], which the program can inspect while the operator works.
 //!
-//! With the feature `otel` the spans of reconciles and of their requests go to a collector, when
-//! `OTEL_EXPORTER_OTLP_ENDPOINT` says where it is; the other `OTEL_*` variables count as everywhere.
+//! With the feature `otel`, the spans of reconciles and of their requests are sent to a collector if
+//! `OTEL_EXPORTER_OTLP_ENDPOINT` is set. The other `OTEL_*` variables have their usual meaning.
 //!
 //! # Start
 //! The listener for `/metrics`, `/healthz`, `/livez` and `/readyz` opens first, so that a start that hangs can be
-//! looked at. Then the reconcilers are built, then the caches fill, and each controller begins when the caches that
-//! its `wire` names have synced. A kind that is not served or forbidden holds back only the controllers that need
-//! it, and `/readyz?verbose` names it with verb, resource and namespace, and says for how long it has been so. Liveness
-//! never depends on the API server.
+//! inspected. Then the reconcilers are built and the caches fill. Each controller starts when the caches that its `wire`
+//! names have synced ([R4](crate#guarantees)). A kind that is forbidden or not served holds back only the controllers that need it.
+//! `/readyz?verbose` names it with verb, resource and namespace, and shows since when. Liveness never depends on the
+//! API server.
 //!
-//! `run` elects unless `--leader-elect=false` is said, the other forms with an [election](Operator::election) only.
-//! Then a process that has full caches is ready and stands by: `/readyz?verbose` says who leads. Once it leads, its caches
-//! catch up with what the leader of before wrote; then its controllers begin.
+//! `run` takes part in a leader election unless `--leader-elect=false` is given. The other ways do so only with an
+//! [election](Operator::election). A process with full caches that does not lead is ready and stands by;
+//! `/readyz?verbose` shows the leader. When the process becomes the leader, its caches first catch up with the writes of the previous
+//! leader ([R5](crate#guarantees)). Then its controllers start.
+//!
+//! # Panics
+//! If the command line sets up the log, it also installs a panic hook: each panic is logged once, as an event of tracing
+//! with the message and the place in the source. A panic that the framework catches, such as that of a reconcile, is part
+//! of the line of its failure, which names the object; all others have a line of their own. With `RUST_BACKTRACE` a
+//! backtrace is logged too. The text of the default hook is not printed. A hook that the program installed before
+//! [`Operator::main`] is still called, and one that it installs later replaces this one. If the program sets up the log
+//! itself, or runs the operator without a command line, no hook is installed.
 //!
 //! # Stop
-//! On SIGTERM or Ctrl-C readiness fails, no new reconcile begins, and those that run get 25 s, in which the lease is
-//! renewed; what runs still is dropped then. Events that were recorded are sent, for 2 s at most. Caches stop, then the
-//! listener, and last of all the lease is given back. The process ends within 29 s, whatever hangs; a second
-//! signal ends it at once.
+//! On SIGTERM or Ctrl-C readiness fails and no new reconcile starts ([R12](crate#guarantees)). Running reconciles get 25 s, in which the Lease
+//! is renewed; then they are dropped. Recorded Events are sent within 2 s. The caches stop, then the listener, and
+//! finally the Lease is released. The process ends within 29 s even if something hangs. A second signal ends it at
+//! once.
 //!
-//! When leadership is lost, all of it is cancelled at once, and nothing is sent any more. A background task that
-//! panics, the renewal of the lease among them, or a [runnable](Operator::runnable) that fails, leads to an orderly stop.
+//! When leadership is lost, all work is cancelled at once and nothing more is sent ([R11](crate#guarantees)). If a background task panics, the
+//! renewal of the Lease included, or a [runnable](Operator::runnable) fails, the operator stops in order.
 //!
 //! # Exit codes
-//! | code | why |
+//! | code | reason |
 //! | --- | --- |
-//! | 0 | it stopped in order |
-//! | 1 | it could not start; or a background task or a runnable failed, and the rest stopped in order |
-//! | 2 | the command line is wrong |
-//! | 3 | work still ran when it had to have ended: 2 s before another process may lead, or 29 s after the stop began |
+//! | 0 | the operator stopped in order |
+//! | 1 | the operator could not start; or a background task or a runnable failed, and the rest stopped in order |
+//! | 2 | the command line is invalid |
+//! | 3 | work did not end in time: it ran 2 s before another process may lead, or 29 s after the start of the stop |
 //! | 4 | leadership was lost, and all work ended in time |
 //! | 130 | a second signal |
+//!
+//! # Map for contributors
+//! | file | holds |
+//! | --- | --- |
+//! | `operator.rs` | [`Operator`]: its controllers and options |
+//! | `main.rs`, `command_line.rs`, `settings/` | the program: subcommands; flags, environment and file |
+//! | `work_tasks.rs` | the tasks of the work by name, for the error of a stop that takes too long |
+//! | `setup.rs`, `registration.rs`, `runnable.rs` | [`Setup`], and how reconcilers and runnables are built and run |
+//! | `running.rs`, `stopping.rs` | [`Running`]: start in order, stop in order |
+//! | `shutdown_cause.rs`, `error.rs` | the first failure that stops the operator; [`OperatorError`] and the exit codes |
+//! | `signals.rs` | SIGTERM, Ctrl-C, and the end of a process that hangs |
+//! | `leadership.rs` | the operator's part in the leader election |
+//! | `readiness.rs` | the checks behind `/readyz` |
+//! | `serving.rs` | [`Serving`]: HTTP or HTTPS, and access to metrics |
+//! | `debug/` | the debug page and [`DebugReport`] |
+//! | `logs/`, `traces/` | the log and its filter; spans for OpenTelemetry |
+//! | `dev/` | the API server in the process |
 
 mod command_line;
 mod debug;
 #[cfg(feature = "dev")]
 mod dev;
 mod error;
-mod exit;
-mod flags;
 mod leadership;
 mod logs;
 mod main;
-#[allow(clippy::module_inception)]
 mod operator;
 mod readiness;
 mod registration;
@@ -64,21 +88,21 @@ mod running;
 mod serving;
 mod settings;
 mod setup;
+mod shutdown_cause;
 mod signals;
 mod stopping;
 #[cfg(test)]
 mod tests;
 mod traces;
-mod trouble;
+mod work_tasks;
 
-pub use debug::{DebugReport, InformerReport, QuarantinedReport};
+pub use debug::{DebugReport, InformerReport, UndecodableReport};
 pub use error::OperatorError;
-pub use flags::NoFlags;
 pub use logs::{LogError, LogHandle};
 pub use operator::Operator;
 pub use running::Running;
 pub use serving::Serving;
-pub use setup::Setup;
+pub use setup::{NoFlags, Setup};
 
-/// The crate that reads the command line, for flags of one's own.
+/// The crate that parses the command line, for flags of your own.
 pub use clap;

@@ -3,7 +3,7 @@ use std::{collections::BTreeSet, fmt, future::Future};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    LogHandle, OperatorError, Running, Serving, Setup,
+    LogHandle, OperatorError, Serving, Setup,
     readiness::OwnKinds,
     registration::{Registered, Registration},
     runnable::Runnable,
@@ -19,10 +19,10 @@ use crate::{
     server::Address,
 };
 
-/// One program's controllers with all that they share: client, caches, metrics, health, start and stop.
+/// The controllers of a program and what they share: client, caches, metrics, health, start and stop.
 ///
-/// The name is the field manager of everything the operator applies, and the name of its command line. Keep it:
-/// under another name the operator would not know its own fields again.
+/// The name is the field manager of everything the operator applies, and the name of its command line. Do not
+/// change it: under another name the operator does not recognise its own fields.
 ///
 /// ```no_run
 /// # use pilothouse::{k8s::api::core::v1::ConfigMap, prelude::*};
@@ -51,18 +51,18 @@ pub struct Operator {
     pub(super) log: LogHandle,
     pub(super) registered: Vec<Box<dyn Registration>>,
     pub(super) runnables: Vec<Runnable>,
-    /// Whether it elects; `None` when that is left to who starts it.
+    /// Whether the program elects a leader; `None` leaves it to the command line or the caller.
     pub(super) elects: Option<bool>,
     pub(super) election: Option<ElectionSettings>,
-    /// Cancelled when it begins to stop, for whatever reason.
+    /// Cancelled when the operator begins to stop, for any reason.
     pub(super) stopping: CancellationToken,
 }
 
-/// What is said of the caches.
+/// Options for the informers.
 pub(super) type InformerOptions = Box<dyn FnOnce(InformersBuilder) -> InformersBuilder + Send>;
 
 impl Operator {
-    /// An operator without controllers, for all namespaces, that serves no HTTP.
+    /// Creates an operator without controllers, for all namespaces, without HTTP endpoints.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -90,8 +90,8 @@ impl Operator {
         self.controller_with(async move |_| Ok(reconciler))
     }
 
-    /// Adds a controller whose reconciler needs a client, flags or metrics to be built. The function is called when
-    /// the operator starts, and not at all when it only prints something.
+    /// Adds a controller whose reconciler needs a client, flags or metrics. The operator calls `build` when it starts.
+    /// A subcommand that only prints something does not call it.
     pub fn controller_with<R, F, B>(mut self, build: B) -> Self
     where
         R: Reconciler,
@@ -102,18 +102,18 @@ impl Operator {
         self
     }
 
-    /// Of several processes with this operator, one works: the one that holds the Lease. The others keep their caches
-    /// full, are ready, and take over when it stops or is gone.
+    /// Elects a leader among the processes of this operator with a Lease. Only the leader works. The others keep their
+    /// caches full, are ready, and take over when the leader stops or disappears.
     ///
-    /// The command line decides when there is one: `run` elects by the Lease of the operator's name unless `--leader-elect=false` is
-    /// said, and `--lease-name`, `--lease-namespace`, `--lease-duration`, `--renew-deadline` and `--retry-period` come
-    /// before what is said here; `dev` elects only when it is told to. `None` makes `run` elect nobody
-    /// by default. Without a command line, [`run`](Self::run) and [`start`](Self::start) elect only by
-    /// what is said here.
+    /// If the program has a command line, that decides. `run` elects with a Lease of the operator's name unless
+    /// `--leader-elect=false` is given. The flags `--lease-name`, `--lease-namespace`, `--lease-duration`,
+    /// `--renew-deadline` and `--retry-period` have priority over `settings`. `dev` elects only with
+    /// `--leader-elect`. `None` turns the default of `run` off. Without a command line, [`run`](Self::run) and
+    /// [`start`](Self::start) elect only if `settings` are given here.
     ///
-    /// A leader's requests, those of [`Setup::client`] included, go out only while it leads; before, they pass. When
-    /// leadership is lost all reconciles are cancelled at once, and the operator ends with
-    /// [`OperatorError::LeadershipLost`]. Work that blocks its thread then ends the process with exit code 3.
+    /// A leader's requests, those of [`Setup::client`] included, are sent only while it leads; before that they pass.
+    /// When leadership is lost, all reconciles are cancelled at once and the operator ends with
+    /// [`OperatorError::LeadershipLost`]. If work then blocks its thread, the process ends with exit code 3.
     ///
     /// ```
     /// # use pilothouse::{election::ElectionSettings, prelude::*};
@@ -126,11 +126,11 @@ impl Operator {
         self
     }
 
-    /// Runs something of one's own beside the controllers, whether this process leads or not: `run` is called when the
-    /// caches are full, but for those of kinds that the server does not give. On a stop its token is
-    /// cancelled, and it gets the same 25 s as reconciles to end; then it is dropped. It may end before.
+    /// Runs a task of your own beside the controllers, whether this process leads or not. `run` is called when the
+    /// caches are full, except for kinds that the server does not provide. On a stop its token is cancelled, and it gets
+    /// the same 25 s as reconciles to end; then it is dropped. It may end earlier.
     ///
-    /// If it fails or panics the operator stops in order and ends with exit code 1.
+    /// If it fails or panics, the operator stops in order and ends with exit code 1.
     ///
     /// ```
     /// # use pilothouse::prelude::*;
@@ -161,22 +161,21 @@ impl Operator {
         self
     }
 
-    /// Works in one namespace only: nothing else is listed, watched or asked for. The command line's `--namespace`
-    /// comes before it.
+    /// Works in one namespace only: requests, lists and watches are limited to it. The flag `--namespace` has priority.
     pub fn namespace(self, namespace: impl Into<String>) -> Self {
         self.namespaces([namespace])
     }
 
-    /// The same with several namespaces, each listed and watched by itself; of none of them, all namespaces. One that
-    /// is forbidden holds the controllers of its kind back, and readiness names it; the caches hold the others
-    /// meanwhile.
+    /// As [`namespace`](Self::namespace), with several namespaces. Each is listed and watched separately. An empty list
+    /// means all namespaces. A forbidden namespace holds back the controllers of its kind, and readiness names it; the
+    /// caches meanwhile hold the other namespaces.
     pub fn namespaces<S: Into<String>>(mut self, namespaces: impl IntoIterator<Item = S>) -> Self {
         self.namespaces = namespaces.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Says what the caches keep of a kind, and how: transforms, packings, resyncs, and how many lists there are at the
-    /// same time. Calling it again adds to what was said.
+    /// Sets options of the caches: transforms, packing, resyncs, and the number of lists that run at the same time.
+    /// Several calls add up.
     ///
     /// ```no_run
     /// # use pilothouse::{k8s::api::core::v1::Secret, prelude::*};
@@ -197,42 +196,41 @@ impl Operator {
         self
     }
 
-    /// Serves `/metrics`, `/healthz`, `/livez` and `/readyz` there, over plain HTTP unless [`serving`](Self::serving)
-    /// says otherwise. The command line decides instead
-    /// when there is one; its default is `:8080`.
+    /// Serves `/metrics`, `/healthz`, `/livez` and `/readyz` at this address, over plain HTTP unless
+    /// [`serving`](Self::serving) sets something else. If the program has a command line, `--metrics-address` decides;
+    /// its default is `:8080`.
     pub fn metrics_address(mut self, address: Address) -> Self {
         self.metrics_address = Some(address);
         self
     }
 
-    /// Says how metrics and health are served where they are: over HTTPS, metrics to those only who may read them.
-    /// Without it both are served over HTTP to everybody. `--metrics-secure`, `--metrics-cert-path` and `--metrics-auth` come
-    /// before it.
+    /// Sets how metrics and health are served: over HTTP or HTTPS, and metrics to everyone or only to authorized users.
+    /// The default is HTTP for everyone. The flags `--metrics-secure`, `--metrics-cert-path` and `--metrics-auth` have
+    /// priority.
     pub fn serving(mut self, serving: Serving) -> Self {
         self.serving = serving;
         self
     }
 
-    /// Serves a page at `/debug`, beside the metrics, that shows what the operator does just now: its controllers,
-    /// the keys in their queues with state, deadline and last failure, caches, and objects that cannot be decoded;
-    /// as JSON at `/debug/state.json`. It names objects and repeats the texts of errors: show it to who may see those.
-    /// `--debug-page` comes before it.
+    /// Serves a page at `/debug`, beside the metrics, that shows the current state: controllers, the keys in their queues
+    /// with state, deadline and last failure, caches, and objects that cannot be decoded. `/debug/state.json` has the
+    /// same as JSON. The page contains names of objects and texts of errors; give access only to users who may see those.
+    /// The flag `--debug-page` has priority.
     pub fn debug_page(mut self) -> Self {
         self.debug_page = true;
         self
     }
 
-    /// Answers requests for the debug page by these host names, too, such as that of an Ingress. Without it they are
-    /// answered by `localhost`, by loopback addresses and by the address that is listened on, see
-    /// [`Hosts`](crate::server::Hosts): a web site that a browser shows cannot read the page. `--debug-host` comes
-    /// before it.
+    /// Also serves the debug page for these host names, such as the name of an Ingress. Without them the page is served
+    /// for `localhost`, for loopback addresses and for the address of the listener, so that a web site in a browser cannot
+    /// read the page (see [`Hosts`](crate::server::Hosts)). The flag `--debug-host` has priority.
     pub fn debug_hosts<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.debug_hosts = names.into_iter().map(Into::into).collect();
         self
     }
 
-    /// The version of the program. It is a label of `pilothouse_build_info`, and requests bear it in their
-    /// `User-Agent`; without it both name the operator alone.
+    /// Sets the version of the program: for the flag `--version`, a label of `pilothouse_build_info` and the `User-Agent`
+    /// of requests. Without a version there is no such flag, and the others contain only the operator's name.
     ///
     /// ```
     /// # use pilothouse::operator::Operator;
@@ -244,26 +242,27 @@ impl Operator {
         self
     }
 
-    /// A manifest that `dev` suggests to apply, as a path from where the user is or a URL.
+    /// Sets a manifest that `dev` suggests to apply: a path relative to the current folder, or a URL.
     pub fn example(mut self, manifest: impl Into<String>) -> Self {
         self.example = Some(manifest.into());
         self
     }
 
-    /// The operator's metrics, to add one's own to their registry.
+    /// The operator's metrics. Register metrics of your own in their registry.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
 
-    /// Changes what is logged while the operator runs, once its command line has set up the log.
+    /// Changes the log filter while the operator runs. It has an effect after the command line has set up the log.
     pub fn log(&self) -> &LogHandle {
         &self.log
     }
 
-    /// The definitions of the reconciled kinds that are not the API server's own, in the order of the controllers.
+    /// The definitions of the reconciled kinds that the API server does not have by itself, in the order of the
+    /// controllers.
     ///
     /// # Errors
-    /// A kind's types have no schema that Kubernetes accepts.
+    /// [`OperatorError::Definition`] if Kubernetes would not accept the schema of a kind's types.
     pub fn definitions(&self) -> Result<Vec<CustomResourceDefinition>, OperatorError> {
         let mut names = BTreeSet::new();
         self.registered
@@ -280,41 +279,18 @@ impl Operator {
     /// Installs the definitions and waits until the server serves their kinds.
     ///
     /// # Errors
-    /// A definition cannot be made, or the server refuses it.
+    /// [`OperatorError::Definition`] if a definition cannot be created, [`OperatorError::Install`] if the server refuses
+    /// it or does not serve it in time.
     pub fn install<'a>(
         &self,
         client: &'a Client,
     ) -> impl Future<Output = Result<(), OperatorError>> + Send + use<'a> {
-        // Not held while it waits: reconcilers that are to be built cannot be shared by threads.
+        // `self` is not held while this waits, because threads cannot share the functions that build reconcilers.
         let (definitions, name) = (self.definitions(), self.name.clone());
         async move { Ok(crd::install(client, &definitions?, &name).await?) }
     }
 
-    /// Runs until `cancel`, then stops in order; see the module's page. `client` is what everything goes through.
-    ///
-    /// # Errors
-    /// Something needed for the start is not there. Later: leadership was lost, a runnable or a background task failed,
-    /// or work did not end when it had to. What else goes wrong is retried, logged and counted.
-    /// [`OperatorError::exit_code`] is what the process should end with.
-    pub async fn run(self, client: Client, cancel: CancellationToken) -> Result<(), OperatorError> {
-        tokio::select! {
-            running = self.start(client) => {
-                running?.run_until(cancel.clone()).await
-            }
-            // What was started by then ends with the guards that the dropped future holds.
-            () = cancel.cancelled() => Ok(()),
-        }
-    }
-
-    /// Starts everything and returns; caches may not have synced by then.
-    ///
-    /// # Errors
-    /// As of [`run`](Self::run).
-    pub async fn start(self, client: Client) -> Result<Running, OperatorError> {
-        Running::start(self, client).await
-    }
-
-    /// The kinds it brings itself, for messages.
+    /// The kinds that the operator defines itself, for messages.
     pub(super) fn own_kinds(&self) -> OwnKinds {
         OwnKinds {
             operator: self.name.clone(),

@@ -3,27 +3,27 @@ use std::{collections::BTreeSet, time::Duration};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    cache::{InformerStatus, Informers},
+    cache::{InformerStatus, Informers, joined},
     controller::ControllerStatus,
     health::Checks,
     resource::ApiResource,
 };
 
-/// How often a start that is not ready yet is looked at.
-const GLANCE: Duration = Duration::from_millis(100);
-/// After this long without a word from the server, or of one failure after the other, a cache is no longer well.
+/// The time between two checks during a start that is not ready yet.
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
+/// A cache counts as failed after this time without data from the server, or with repeated failures only.
 const SILENCE: Duration = Duration::from_secs(150);
 
-/// Which of the operator's kinds it brings itself, and how they are installed.
+/// The kinds that the operator defines itself.
 #[derive(Clone, Debug)]
 pub(super) struct OwnKinds {
     /// Name of the binary.
     pub(super) operator: String,
-    /// `websites.demo.pilothouse.dev`, as definitions are named.
+    /// The names of their definitions, such as `websites.demo.pilothouse.dev`.
     pub(super) names: BTreeSet<String>,
 }
 
-/// Whether an operator is ready, and if not why. Cloning shares what it looks at.
+/// Decides whether an operator is ready, and if not, why. Clones share the state.
 #[derive(Clone, Debug)]
 pub(super) struct Readiness {
     pub(super) own_kinds: OwnKinds,
@@ -32,37 +32,43 @@ pub(super) struct Readiness {
 }
 
 impl Readiness {
-    /// Adds a check for each kind that a controller watches, so that readiness names what is not in sync, and why; and
-    /// for each controller one that never fails and tells how many of its objects fail, and why. Objects that fail do not
-    /// make a process unready: another version of it could then not be rolled out in its place.
+    /// Adds a check for each watched kind, so that readiness names each kind that is not in sync, and why. Also adds a
+    /// check for each controller. It never fails and shows how many of its objects fail, and why. Failing objects do not
+    /// make a process unready: otherwise a rolling update could not replace it by a fixed version.
     pub(super) fn add_checks(&self, ready: &Checks, kinds: impl IntoIterator<Item = ApiResource>) {
         for kind in kinds {
             let readiness = self.clone();
             let name = format!("informer-{}", kind.qualified_plural());
-            ready.add_told(name, move || readiness.check(&kind));
+            ready.add_with_details(name, move || readiness.check(&kind));
         }
         for controller in &self.controllers {
             let status = controller.clone();
             let name = format!("controller-{}", controller.name());
-            ready.add_told(name, move || Ok(Some(status.to_string())));
+            ready.add_with_details(name, move || Ok(Some(status.to_string())));
         }
     }
 
-    /// What keeps a kind's caches from being well is told as long as they may still be used.
+    /// Checks the caches of one kind. A problem is only reported as a detail as long as the caches may still be used.
     fn check(&self, kind: &ApiResource) -> Result<Option<String>, String> {
         let mut statuses = self.informers.statuses();
         statuses.retain(|status| status.resource == *kind);
         if statuses.is_empty() {
             return Err("not started".into());
         }
-        if let Some(unready) = statuses.iter().find(|status| is_unready(status)) {
-            return Err(self.own_kinds.told(unready));
+        let describe = |is_shown: fn(&InformerStatus) -> bool| {
+            let shown = statuses.iter().filter(|status| is_shown(status));
+            let texts: Vec<_> = shown
+                .map(|status| self.own_kinds.describe(status))
+                .collect();
+            (!texts.is_empty()).then(|| joined(texts))
+        };
+        match describe(is_unready) {
+            Some(text) => Err(text),
+            None => Ok(describe(InformerStatus::is_unhealthy)),
         }
-        let mut troubled = statuses.iter().filter(|status| status.is_troubled());
-        Ok(troubled.next().map(|status| self.own_kinds.told(status)))
     }
 
-    /// Whether every controller has its caches, or which of them do not.
+    /// Checks that every controller has its caches. The error lists those that have not.
     pub(super) fn check_controllers(&self) -> Result<(), String> {
         let waiting = self.controllers.iter().filter(|one| !is_synced(one));
         let waiting: Vec<String> = waiting.map(|one| format!("{} {one}", one.name())).collect();
@@ -72,39 +78,39 @@ impl Readiness {
         }
     }
 
-    /// Waits until every controller works, or stands by.
-    pub(super) async fn working(&self) {
+    /// Waits until every controller works or stands by.
+    pub(super) async fn controllers_working(&self) {
         while !self.is_working() {
-            tokio::time::sleep(GLANCE).await;
+            tokio::time::sleep(CHECK_INTERVAL).await;
         }
     }
 
-    /// Until every controller works: says once of each kind that is not served what to do. The informers log their
-    /// own failures; they cannot know that a kind is the operator's, whose `crd` installs it.
-    pub(super) async fn tell(&self, cancel: &CancellationToken) {
-        let mut told = BTreeSet::new();
+    /// Logs once for each kind that is not served what to do, until every controller works. The informers log their own
+    /// failures, but do not know that the operator's `crd` command installs a kind.
+    pub(super) async fn log_missing_kinds(&self, cancel: &CancellationToken) {
+        let mut logged = BTreeSet::new();
         while !self.is_working() {
             let mut statuses = self.informers.statuses();
             statuses.retain(|status| status.not_served);
             for status in &statuses {
-                let trouble = self.own_kinds.not_served(status);
-                if told.insert(trouble.clone()) {
-                    tracing::warn!("{trouble}");
+                let problem = self.own_kinds.not_served(status);
+                if logged.insert(problem.clone()) {
+                    tracing::warn!("{problem}");
                 }
             }
             tokio::select! {
                 () = cancel.cancelled() => return,
-                // Losing it is safe: it only waits.
-                () = tokio::time::sleep(GLANCE) => {}
+                // Losing this branch is safe: it only waits.
+                () = tokio::time::sleep(CHECK_INTERVAL) => {}
             }
         }
     }
 
-    /// Waits until the caches of every controller have synced, or are held back by what waiting does not change: one
-    /// kind's trouble is not that of the others.
-    pub(super) async fn settled(&self) {
+    /// Waits until the caches of every controller have synced, or have a problem that waiting does not solve. A problem of
+    /// one kind must not delay the others.
+    pub(super) async fn caches_settled(&self) {
         while !self.controllers.iter().all(is_settled) {
-            tokio::time::sleep(GLANCE).await;
+            tokio::time::sleep(CHECK_INTERVAL).await;
         }
     }
 
@@ -113,8 +119,11 @@ impl Readiness {
     }
 }
 
+/// Whether a controller works, or would work if it led. A controller whose caches cannot be compared with the API server does
+/// nothing.
 fn is_synced(controller: &ControllerStatus) -> bool {
-    controller.is_working() || controller.is_standing_by()
+    let catches_up = controller.is_catching_up() && controller.not_caught_up().is_none();
+    controller.is_working() || controller.is_standing_by() || catches_up
 }
 
 fn is_settled(controller: &ControllerStatus) -> bool {
@@ -125,18 +134,18 @@ fn is_settled(controller: &ControllerStatus) -> bool {
     is_synced(controller) || (!waits_for.is_empty() && waits_for.iter().any(in_trouble))
 }
 
-/// Whether a cache is not to be used: it has not synced, or has not heard its server for too long.
+/// Whether a cache may not be used: it has not synced, or has received nothing from the server for too long.
 fn is_unready(status: &InformerStatus) -> bool {
     let is_long = |time: Option<Duration>| time.is_some_and(|time| time >= SILENCE);
-    let fails =
-        status.last_error.is_some() && (is_long(status.silent_for) || is_long(status.troubled_for));
+    let fails = status.last_error.is_some()
+        && (is_long(status.silent_for) || is_long(status.unhealthy_for));
     !status.synced || fails || status.forbidden || status.not_served
 }
 
 impl OwnKinds {
-    /// What is the matter with an informer, in one line with what to do and for how long it has been so.
-    fn told(&self, status: &InformerStatus) -> String {
-        match (status.not_served, status.troubled_for) {
+    /// Describes the problem of an informer in one line: the problem, what to do, and since when.
+    fn describe(&self, status: &InformerStatus) -> String {
+        match (status.not_served, status.unhealthy_for) {
             (true, Some(time)) => {
                 let text = self.not_served(status);
                 format!("{text} (failing for {} s)", time.as_secs())
@@ -145,14 +154,14 @@ impl OwnKinds {
         }
     }
 
-    /// What to do about a kind that is not served.
+    /// Says what to do about a kind that is not served.
     fn not_served(&self, status: &InformerStatus) -> String {
         let kind = status.resource.qualified_plural();
         let operator = &self.operator;
         match self.names.contains(&kind) {
             true => format!("{kind} is not served: run `{operator} crd | kubectl apply -f -`"),
             false => {
-                format!("{kind} is not served: install what brings it, or do not name it in `wire`")
+                format!("{kind} is not served: install its definition, or remove it from `wire`")
             }
         }
     }

@@ -10,41 +10,41 @@ use crate::{
     resource::{Access, ApiResource, Resource},
 };
 
-/// A controller that is to be, its reconciler's type forgotten.
+/// A controller that is not built yet, without the type of its reconciler.
 pub(super) trait Registration: Send {
-    /// The kind it reconciles.
+    /// The reconciled kind.
     fn resource(&self) -> ApiResource;
 
-    /// The definition of that kind, where it has one.
+    /// The definition of the kind, if the operator defines it.
     fn definition(&self) -> Option<Result<CustomResourceDefinition, CrdError>>;
 
     /// Builds the reconciler and its controller.
     fn build(
         self: Box<Self>,
-        surroundings: Surroundings,
+        context: BuildContext,
     ) -> BoxFuture<'static, Result<Built, OperatorError>>;
 }
 
-/// A controller that has everything and does not work yet.
+/// A controller that is ready to run.
 pub(super) struct Built {
     pub(super) status: ControllerStatus,
     pub(super) access: Access,
     pub(super) access_use: AccessUse,
-    /// The kinds it watches.
+    /// The kinds that it watches.
     pub(super) wired: Vec<ApiResource>,
-    /// The controller at work, until the last reconcile ended.
+    /// Runs the controller until its last reconcile has ended.
     pub(super) work: BoxFuture<'static, ()>,
 }
 
-/// What every controller of an operator is given.
+/// What an operator gives to each of its controllers when it builds them.
 #[derive(Clone)]
-pub(super) struct Surroundings {
+pub(super) struct BuildContext {
     pub(super) setup: Setup,
     pub(super) environment: Environment,
     pub(super) closing: CancellationToken,
 }
 
-/// The function that builds a reconciler.
+/// A function that builds a reconciler.
 pub(super) struct Registered<R, B> {
     build: B,
     reconciler: PhantomData<fn() -> R>,
@@ -80,14 +80,14 @@ where
 
     fn build(
         self: Box<Self>,
-        surroundings: Surroundings,
+        context: BuildContext,
     ) -> BoxFuture<'static, Result<Built, OperatorError>> {
         Box::pin(async move {
-            let Surroundings {
+            let BuildContext {
                 setup,
                 environment,
                 closing,
-            } = surroundings;
+            } = context;
             let failed = |reason: String| OperatorError::Reconciler {
                 kind: R::Resource::KIND.into(),
                 reason,

@@ -3,13 +3,13 @@ use std::fmt;
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
-use super::{OperatorError, Setup, readiness::Readiness, trouble::Trouble};
-use crate::{controller::Failure, election::Turn};
+use super::{OperatorError, Setup, readiness::Readiness, shutdown_cause::ShutdownCause};
+use crate::{controller::Failure, election::LeadershipGate};
 
 type Start =
     Box<dyn FnOnce(Setup, CancellationToken) -> BoxFuture<'static, Result<(), Failure>> + Send>;
 
-/// Work of the user's own that an operator starts and stops with its controllers.
+/// A task of the user that an operator starts and stops with its controllers.
 pub(super) struct Runnable {
     pub(super) name: String,
     /// Whether it runs only while this process leads.
@@ -17,13 +17,13 @@ pub(super) struct Runnable {
     start: Start,
 }
 
-/// When a runnable begins and ends.
-pub(super) struct Span {
+/// When a runnable starts and tokens.
+pub(super) struct RunnableContext {
     pub(super) readiness: Readiness,
-    pub(super) turn: Option<Turn>,
+    pub(super) leadership_gate: Option<LeadershipGate>,
     pub(super) closing: CancellationToken,
     pub(super) abort: CancellationToken,
-    pub(super) trouble: Trouble,
+    pub(super) shutdown_cause: ShutdownCause,
 }
 
 impl Runnable {
@@ -36,25 +36,26 @@ impl Runnable {
         Self { name, leads, start }
     }
 
-    /// From its beginning, when the caches are full and this process leads where that matters, to its end.
-    pub(super) async fn run(self, setup: Setup, span: Span) {
+    /// Runs it from its start, when the caches are full and, if it needs leadership, this process leads.
+    pub(super) async fn run(self, setup: Setup, context: RunnableContext) {
         let begin = async {
-            span.readiness.settled().await;
-            if let Some(turn) = span.turn.filter(|_| self.leads) {
-                turn.come().await;
+            context.readiness.caches_settled().await;
+            if let Some(leadership_gate) = context.leadership_gate.filter(|_| self.leads) {
+                leadership_gate.opened().await;
             }
         };
-        if span.closing.run_until_cancelled(begin).await.is_none() {
+        if context.closing.run_until_cancelled(begin).await.is_none() {
             return;
         }
         let name = self.name;
-        let work = (self.start)(setup, span.closing.clone());
-        match span.abort.run_until_cancelled(work).await {
+        let work = (self.start)(setup, context.closing.clone());
+        match context.abort.run_until_cancelled(work).await {
             Some(Ok(())) => tracing::debug!("the runnable {name} has ended"),
             Some(Err(failure)) => {
                 let reason = failure.to_string();
                 tracing::error!("the runnable {name} failed: {reason}");
-                span.trouble
+                context
+                    .shutdown_cause
                     .report(OperatorError::Runnable { name, reason });
             }
             None => tracing::warn!("the runnable {name} was cancelled"),

@@ -14,12 +14,13 @@ use tokio_util::{
 
 use super::{
     Operator, OperatorError, Serving, Setup,
-    debug::{Debug, DebugReport},
-    leadership::{Leadership, Led},
+    debug::{DebugPage, DebugReport},
+    leadership::{LeaderContext, Leadership},
     readiness::Readiness,
-    registration::Surroundings,
-    runnable::Span,
-    trouble::Trouble,
+    registration::BuildContext,
+    runnable::RunnableContext,
+    shutdown_cause::ShutdownCause,
+    work_tasks::WorkTasks,
 };
 use crate::{
     cache::Informers,
@@ -29,59 +30,95 @@ use crate::{
     events::Recorder,
     health::Checks,
     metrics::Metrics,
-    resource::Access,
+    resource::{Access, dns},
     server::{Address, Reviewer, Routes, Server},
 };
 
-/// An operator at work. Dropping it cancels everything at once; [`stop`](Self::stop) ends it in order.
+/// A running operator. Dropping it cancels everything at once; [`stop`](Self::stop) ends it in order.
 #[must_use = "dropping it cancels everything"]
 pub struct Running {
     metrics: Metrics,
     live: Checks,
     ready: Checks,
     http: Option<SocketAddr>,
-    /// Who reads metrics is asked about.
+    /// Whether requests for metrics are reviewed by the API server.
     is_authorized: bool,
     pub(super) informers: Informers,
     readiness: Readiness,
     access: Vec<(Access, AccessUse)>,
-    pub(super) trouble: Trouble,
+    pub(super) shutdown_cause: ShutdownCause,
     pub(super) leadership: Option<Leadership>,
-    /// It begins to stop.
+    /// Cancelled when the operator begins to stop.
     pub(super) stopping: CancellationToken,
     started: Instant,
-    /// No reconcile starts any more.
+    /// Cancelled when no reconcile may start any more.
     pub(super) closing: CancellationToken,
-    /// Reconciles that run are dropped.
+    /// Cancelled when running reconciles are to be dropped.
     pub(super) abort: CancellationToken,
-    /// The controllers, and the user's runnables.
+    /// The controllers and the user's runnables.
     pub(super) work: TaskTracker,
+    /// The same tasks by name.
+    pub(super) tasks: WorkTasks,
     pub(super) events: Recorder,
-    /// The listener ends, and what else is no work.
-    pub(super) end: CancellationToken,
-    pub(super) others: TaskTracker,
+    /// Cancelled when the listener and the other services are to end.
+    pub(super) stop_services: CancellationToken,
+    pub(super) services: TaskTracker,
     _all: DropGuard,
 }
 
+impl Operator {
+    /// Runs until `cancel`, then stops in order; see the [module's page](super). All requests go through `client`.
+    ///
+    /// # Errors
+    /// At the start: an [`OperatorError`] that names what is missing. Later: [`OperatorError::LeadershipLost`],
+    /// [`OperatorError::Runnable`] or [`OperatorError::Task`] if a runnable or a background task failed, and
+    /// [`OperatorError::Overtime`] if work did not end in time. Other failures are retried, logged and counted. A
+    /// process should end with [`OperatorError::exit_code`].
+    pub async fn run(self, client: Client, cancel: CancellationToken) -> Result<(), OperatorError> {
+        tokio::select! {
+            running = self.start(client) => {
+                running?.run_until(cancel.clone()).await
+            }
+            // Everything that was started ends with the guards in the dropped future.
+            () = cancel.cancelled() => Ok(()),
+        }
+    }
+
+    /// Starts everything and returns. The caches may not have synced yet.
+    ///
+    /// # Errors
+    /// The errors of the start, as of [`run`](Self::run).
+    pub async fn start(self, client: Client) -> Result<Running, OperatorError> {
+        Running::start(self, client).await
+    }
+}
+
 impl Running {
-    /// Listener first, so that it can be seen how the rest starts; then caches, then the election; controllers wait
-    /// for theirs.
+    /// Starts in order: the listener first, so that the rest of the start can be inspected; then the caches; then the
+    /// election. Each controller waits for its caches.
     pub(super) async fn start(
         mut operator: Operator,
         client: Client,
     ) -> Result<Self, OperatorError> {
+        check_namespaces(&operator.namespaces)?;
         let all = CancellationToken::new();
         let election = operator.election.take();
         let leadership = election
             .map(|settings| Leadership::new(&client, settings, &operator.metrics, &operator.name))
             .transpose()?;
-        let turn = leadership
+        let leadership_gate = leadership
             .as_ref()
-            .map(|leadership| leadership.turn.clone());
-        // For all that must be silent once this process led and does not any more.
-        let fenced = turn.as_ref().map(|turn| turn.fence(&client));
+            .map(|leadership| leadership.leadership_gate.clone());
+        let client = match operator.namespaces.is_empty() {
+            true => client.in_all_namespaces(),
+            false => client,
+        };
+        // For everything that must send nothing after this process has lost the leadership.
+        let fenced = leadership_gate
+            .as_ref()
+            .map(|leadership_gate| leadership_gate.fence(&client));
         let fenced = fenced.unwrap_or_else(|| client.clone());
-        let events = Recorder::with_metrics(&fenced, &operator.name, operator.metrics.events());
+        let events = Recorder::with_metrics(&fenced, &operator.name, &operator.metrics);
         let builder = Informers::builder(client.clone(), operator.metrics.clone());
         let options = std::mem::take(&mut operator.informers).into_iter();
         let builder = options.fold(builder, |builder, options| options(builder));
@@ -101,16 +138,17 @@ impl Running {
             },
             informers,
             access: Vec::new(),
-            trouble: Trouble::new(operator.metrics.clone()),
+            shutdown_cause: ShutdownCause::new(operator.metrics.clone()),
             leadership,
             stopping: operator.stopping.clone(),
             started: Instant::now(),
             closing: all.child_token(),
             abort: all.child_token(),
             work: TaskTracker::new(),
+            tasks: WorkTasks::default(),
             events,
-            end: all.child_token(),
-            others: TaskTracker::new(),
+            stop_services: all.child_token(),
+            services: TaskTracker::new(),
             _all: all.clone().drop_guard(),
         };
         running.live.add("ping", || Ok(()));
@@ -128,7 +166,7 @@ impl Running {
         }
         let debug = operator
             .debug_page
-            .then(|| Debug::new(&running.ready, running.started, &operator.debug_hosts));
+            .then(|| DebugPage::new(&running.ready, running.started, &operator.debug_hosts));
         let (address, serving) = (operator.metrics_address, &operator.serving);
         running
             .listen(address, serving, &client, debug.clone())
@@ -141,11 +179,11 @@ impl Running {
             flags: operator.flags,
             log: operator.log,
         };
-        let surroundings = Surroundings {
+        let context = BuildContext {
             environment: Environment {
                 namespaces: operator.namespaces,
                 events: running.events.clone(),
-                turn: turn.clone(),
+                leadership_gate: leadership_gate.clone(),
                 abort: running.abort.clone(),
                 ..Environment::new(
                     running.informers.clone(),
@@ -160,7 +198,7 @@ impl Running {
         let mut controllers = Vec::new();
         let mut kinds = BTreeSet::new();
         for registered in operator.registered {
-            let built = registered.build(surroundings.clone()).await?;
+            let built = registered.build(context.clone()).await?;
             let mut others = running.readiness.controllers.iter();
             if others.any(|other| other.name() == built.status.name()) {
                 let name = built.status.name().to_owned();
@@ -172,69 +210,77 @@ impl Running {
             controllers.push((built.status, built.work));
         }
         running.readiness.add_checks(&running.ready, kinds);
-        // Nobody else sets it.
+        // This is the only call of `set`.
         let _ = built.set(running.readiness.clone());
         if let Some(debug) = debug {
-            debug.shows(running.readiness.clone());
+            debug.set_readiness(running.readiness.clone());
         }
         running.events.start(&all);
         running.informers.start(&all);
-        let (trouble, work) = (running.trouble.clone(), running.work.clone());
+        let (shutdown_cause, work) = (running.shutdown_cause.clone(), running.work.clone());
         for (status, controller) in controllers {
             let name = format!("controller {}", status.name());
-            trouble.spawn(&work, "controller", &name, controller);
+            let task = shutdown_cause.spawn(&work, "controller", &name, controller);
+            running.tasks.add(name, Some(status), &task);
         }
         for runnable in operator.runnables {
             let name = format!("runnable {}", runnable.name);
-            let span = Span {
+            let context = RunnableContext {
                 readiness: running.readiness.clone(),
-                turn: turn.clone(),
+                leadership_gate: leadership_gate.clone(),
                 closing: running.closing.clone(),
                 abort: running.abort.clone(),
-                trouble: trouble.clone(),
+                shutdown_cause: shutdown_cause.clone(),
             };
             let mut setup = setup.clone();
             if !runnable.leads {
                 setup.client = client.clone();
             }
-            trouble.spawn(&work, "runnable", &name, runnable.run(setup, span).boxed());
+            let task = runnable.run(setup, context).boxed();
+            let task = shutdown_cause.spawn(&work, "runnable", &name, task);
+            running.tasks.add(name, None, &task);
         }
         work.close();
-        running.watch_over(&all);
+        running.start_supervision(&all);
         Ok(running)
     }
 
-    /// Whatever is no work itself.
-    fn watch_over(&mut self, all: &CancellationToken) {
-        let (trouble, others) = (&self.trouble, &self.others);
+    /// Starts the tasks that supervise the work.
+    fn start_supervision(&mut self, all: &CancellationToken) {
+        let (shutdown_cause, others) = (&self.shutdown_cause, &self.services);
         if let Some(leadership) = &mut self.leadership {
-            let led = Led {
+            let context = LeaderContext {
                 readiness: self.readiness.clone(),
                 events: self.events.clone(),
-                trouble: trouble.clone(),
+                shutdown_cause: shutdown_cause.clone(),
                 work: self.work.clone(),
                 closing: self.closing.clone(),
                 abort: self.abort.clone(),
                 all: all.clone(),
             };
-            // It outlives the others, and is joined by itself.
-            leadership.start(led, &TaskTracker::new());
+            // This task ends after the other services, and is joined separately.
+            leadership.start(context, &TaskTracker::new());
         }
         let watched = [
-            ("events", self.events.lifeline()),
-            ("informer", self.informers.lifeline()),
+            ("events", self.events.task_monitor()),
+            ("informer", self.informers.task_monitor()),
         ];
-        for (name, lifeline) in watched {
-            trouble.watch(others, name, lifeline.clone(), self.end.clone());
+        for (name, task_monitor) in watched {
+            shutdown_cause.watch(
+                others,
+                name,
+                task_monitor.clone(),
+                self.stop_services.clone(),
+            );
         }
-        let (readiness, end) = (self.readiness.clone(), self.end.clone());
-        let told = async move { readiness.tell(&end).await };
-        trouble.spawn(others, "readiness", "readiness", told.boxed());
+        let (readiness, end) = (self.readiness.clone(), self.stop_services.clone());
+        let logging = async move { readiness.log_missing_kinds(&end).await };
+        shutdown_cause.spawn(others, "readiness", "readiness", logging.boxed());
         others.close();
     }
 
-    /// Not ready before every controller has its caches. Until every reconciler is built, nothing is known of what
-    /// they need.
+    /// Adds a readiness check that fails until every controller has its caches. Before all reconcilers are built, their
+    /// needs are not known.
     fn check_controllers(&self) -> Arc<OnceLock<Readiness>> {
         let built = Arc::new(OnceLock::<Readiness>::new());
         let seen = built.clone();
@@ -250,7 +296,7 @@ impl Running {
         address: Option<Address>,
         serving: &Serving,
         client: &Client,
-        debug: Option<Debug>,
+        debug: Option<DebugPage>,
     ) -> Result<(), OperatorError> {
         let Some(address) = address else {
             return Ok(());
@@ -261,7 +307,7 @@ impl Running {
         let http = server.local_addr().map_err(failed)?;
         if tls.is_none() && serving.is_authorized() {
             tracing::warn!(
-                "who reads metrics shows a bearer token, and it comes over plain HTTP: serve HTTPS"
+                "metrics require a bearer token, but plain HTTP sends it unencrypted: serve HTTPS"
             );
         }
         if let Some(tls) = tls {
@@ -281,11 +327,11 @@ impl Running {
             true => health.protected(&Reviewer::new(client.clone()), shown),
             false => health.and(shown),
         };
-        let served = server.run(routes, self.end.clone()).boxed();
-        // The tracker joins it.
+        let served = server.run(routes, self.stop_services.clone()).boxed();
+        // The tracker joins the task.
         drop(
-            self.trouble
-                .spawn(&self.others, "listener", "listener", served),
+            self.shutdown_cause
+                .spawn(&self.services, "listener", "listener", served),
         );
         self.http = Some(http);
         tracing::info!("metrics and health on {serving}://{http}");
@@ -297,27 +343,28 @@ impl Running {
         &self.metrics
     }
 
-    /// The checks behind `/healthz` and `/livez`, to add one's own.
+    /// The checks behind `/healthz` and `/livez`. Add checks of your own.
     pub fn live(&self) -> &Checks {
         &self.live
     }
 
-    /// The checks behind `/readyz`, to add one's own.
+    /// The checks behind `/readyz`. Add checks of your own.
     pub fn ready(&self) -> &Checks {
         &self.ready
     }
 
-    /// Where metrics and health are served, if they are.
+    /// The address of the metrics and health endpoints, if they are served.
     pub fn http_address(&self) -> Option<SocketAddr> {
         self.http
     }
 
-    /// What it does just now, for people to look at; what [`Operator::debug_page`] shows.
+    /// The current state, for people. It is the content of the page of [`Operator::debug_page`].
     pub fn debug_report(&self) -> DebugReport {
         DebugReport::of(&self.readiness, &self.ready, self.started.elapsed())
     }
 
-    /// All that its controllers declare they do, and what recording events takes: what the program has to be allowed.
+    /// The permissions that the program needs: those that its controllers declare, and those for Events, for the
+    /// election and for reviews.
     pub fn access(&self) -> Access {
         let controllers = self.access.iter().map(|(access, _)| access.clone());
         let controllers = controllers.chain(self.is_authorized.then(Reviewer::access));
@@ -326,45 +373,54 @@ impl Running {
         controllers.chain(election).chain(events).sum()
     }
 
-    /// What was declared and not used by the controller that declared it, since the start; a test suite that has
-    /// gone through everything finds here what to take out of `wire`. See
-    /// [`AccessGuard::unused`](crate::client::AccessGuard::unused).
+    /// The declared permissions that their controller has not used since the start. After a complete test suite, remove
+    /// them from `wire`. See [`AccessGuard::unused`](crate::client::AccessGuard::unused).
     pub fn unused_access(&self) -> Access {
         self.access.iter().map(|(_, used)| used.unused()).sum()
     }
 
-    /// How the election is doing, if there is one.
+    /// The status of the leader election, if there is one.
     pub fn election(&self) -> Option<&ElectionStatus> {
         Some(&self.leadership.as_ref()?.status)
     }
 
-    /// Waits until the caches of every controller have synced and each works, or stands by. A kind that is not
-    /// served, or forbidden, makes it wait for ever; readiness tells which.
+    /// Waits until the caches of every controller have synced and each controller works or stands by. A kind that is
+    /// forbidden or not served makes it wait for ever; readiness names the kind.
     pub async fn synced(&self) {
-        self.readiness.working().await;
+        self.readiness.controllers_working().await;
     }
 
-    /// Works until `cancel`, or until it cannot go on, and stops in order.
+    /// Works until `cancel`, or until a failure, and then stops in order.
     ///
     /// # Errors
-    /// Why it could not go on: leadership was lost, a background task or a runnable failed. Or work did not end
-    /// when it had to.
+    /// The failure: [`OperatorError::LeadershipLost`], [`OperatorError::Task`] or [`OperatorError::Runnable`]. Or
+    /// [`OperatorError::Overtime`] if work did not end in time.
     pub async fn run_until(self, cancel: CancellationToken) -> Result<(), OperatorError> {
-        // Losing either is safe: both stay cancelled.
+        // Losing a branch is safe: both tokens stay cancelled.
         tokio::select! {
             () = cancel.cancelled() => {}
-            () = self.trouble.reported().cancelled() => {}
+            () = self.shutdown_cause.reported().cancelled() => {}
         }
         self.finish().await
     }
 
-    /// Stops in order: not ready; no new reconcile; those that run get 25 s and are dropped then; events that
-    /// are unsent get 2 s; caches; listener; the lease. What [`run_until`](Self::run_until) would fail with is logged.
+    /// Stops in order: not ready; no new reconcile; running reconciles get 25 s and are then dropped; unsent Events get
+    /// 2 s; caches; listener; the Lease. It logs the error that [`run_until`](Self::run_until) would return.
     pub async fn stop(self) {
         if let Err(error) = self.finish().await {
             tracing::error!("{error}");
         }
     }
+}
+
+/// Checks names that the program set itself. The command line checks those of its flags.
+fn check_namespaces(names: &BTreeSet<String>) -> Result<(), OperatorError> {
+    names.iter().try_for_each(|name| {
+        dns::check_label(name).map_err(|rule| OperatorError::Namespace {
+            name: name.clone(),
+            rule: format!("the name of a namespace {rule}"),
+        })
+    })
 }
 
 impl fmt::Debug for Running {

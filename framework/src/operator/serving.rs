@@ -3,7 +3,7 @@ use std::{fmt, path::PathBuf};
 use super::OperatorError;
 use crate::{metrics::Metrics, server::Tls};
 
-/// How metrics and health are served: over HTTP to everybody unless it says otherwise.
+/// How metrics and health are served. The default is HTTP for everyone.
 ///
 /// ```no_run
 /// # use pilothouse::operator::{Operator, Serving};
@@ -29,17 +29,17 @@ enum Certificate {
     SelfSigned,
 }
 
-/// Whom a certificate that the operator makes is for, as kubebuilder's.
+/// The host names of a self-signed certificate, as in kubebuilder.
 #[cfg(feature = "self-signed")]
 const SELF: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
 impl Serving {
-    /// Over HTTP.
+    /// Serves over HTTP.
     pub fn http() -> Self {
         Self::default()
     }
 
-    /// Over HTTPS, with the certificate and key of these PEM files; what is new in them is noticed within 10 s.
+    /// Serves over HTTPS with the certificate and key of these PEM files. A change of the files is noticed within 10 s.
     pub fn https(certificate: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
         Self {
             certificate: Certificate::Files {
@@ -50,8 +50,8 @@ impl Serving {
         }
     }
 
-    /// Over HTTPS, with a certificate that the operator makes at its start and nobody can verify. It needs the feature
-    /// `self-signed`: without it the operator does not start.
+    /// Serves over HTTPS with a self-signed certificate, which clients cannot verify. It needs the feature `self-signed`:
+    /// without it the operator does not start.
     pub fn self_signed() -> Self {
         Self {
             certificate: Certificate::SelfSigned,
@@ -59,8 +59,8 @@ impl Serving {
         }
     }
 
-    /// Metrics only to those whom the API server allows to read them, by bearer token; see
-    /// [`Reviewer`](crate::server::Reviewer). Health stays open.
+    /// Serves metrics only to users that the API server authenticates by bearer token and allows to read them; see
+    /// [`Reviewer`](crate::server::Reviewer). Health stays open to everyone.
     pub fn authorized(mut self) -> Self {
         self.authorized = true;
         self
@@ -70,7 +70,7 @@ impl Serving {
         Self { authorized, ..self }
     }
 
-    /// Whether it is HTTPS.
+    /// Whether this is HTTPS.
     pub(super) fn is_secure(&self) -> bool {
         self.certificate != Certificate::None
     }
@@ -79,12 +79,12 @@ impl Serving {
         self.authorized
     }
 
-    /// TLS, if it is asked for.
+    /// The TLS settings, if this is HTTPS.
     pub(super) async fn tls(&self, metrics: &Metrics) -> Result<Option<Tls>, OperatorError> {
         let tls = match &self.certificate {
             Certificate::None => return Ok(None),
             Certificate::Files { certificate, key } => {
-                Tls::from_files(certificate, key, metrics.certificate()).await?
+                Tls::from_files(certificate, key, metrics).await?
             }
             #[cfg(feature = "self-signed")]
             Certificate::SelfSigned => Tls::self_signed(SELF)?,

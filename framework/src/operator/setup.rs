@@ -1,11 +1,11 @@
 use std::{collections::BTreeSet, fmt};
 
-use clap::{ArgMatches, Args, Command};
+use clap::{ArgMatches, Args, Command, FromArgMatches};
 
 use super::LogHandle;
 use crate::{client::Client, metrics::Metrics};
 
-/// What a reconciler can be built from; given to the function of
+/// What the functions that build a reconciler receive, see
 /// [`Operator::controller_with`](super::Operator::controller_with).
 #[derive(Clone)]
 pub struct Setup {
@@ -17,22 +17,22 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// The client that the operator works with. It does not read from caches.
+    /// The operator's client. It does not read from caches.
     pub fn client(&self) -> &Client {
         &self.client
     }
 
-    /// The operator's metrics, to add one's own to their registry.
+    /// The operator's metrics. Register metrics of your own in their registry.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
 
-    /// Changes what is logged while the operator runs.
+    /// Changes the log filter while the operator runs.
     pub fn log(&self) -> &LogHandle {
         &self.log
     }
 
-    /// The one namespace that the operator works in; `None` for all, and for several.
+    /// The namespace of an operator that works in exactly one; otherwise `None`.
     pub fn namespace(&self) -> Option<&str> {
         let mut namespaces = self.namespaces.iter();
         let first = namespaces.next();
@@ -41,16 +41,16 @@ impl Setup {
             .map(String::as_str)
     }
 
-    /// The namespaces that the operator works in; none for all.
+    /// The namespaces of the operator. An empty set means all namespaces.
     pub fn namespaces(&self) -> &BTreeSet<String> {
         &self.namespaces
     }
 
-    /// The user's own flags, of the type that [`Operator::main_with`](super::Operator::main_with) was given; what
-    /// their defaults say when the operator was not started by a command line.
+    /// The program's own flags, of the type that was given to [`Operator::main_with`](super::Operator::main_with). If the
+    /// operator was started without a command line, the flags have their default values.
     ///
     /// # Errors
-    /// Clap's, when `F` is not the type that was given, or when there is no command line and a flag is required.
+    /// clap's error if `F` is another type, or if a flag is required but there is no command line.
     pub fn flags<F: Args>(&self) -> Result<F, clap::Error> {
         match &self.flags {
             Some(matches) => F::from_arg_matches(matches),
@@ -62,12 +62,36 @@ impl Setup {
     }
 }
 
-/// Without the flags: one of them may be a secret.
+/// Leaves the flags out, because one of them may be a secret.
 impl fmt::Debug for Setup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Setup")
             .field("client", &self.client)
             .field("namespaces", &self.namespaces)
             .finish_non_exhaustive()
+    }
+}
+
+/// No flags of the program's own, for [`Operator::main`](super::Operator::main).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NoFlags;
+
+impl FromArgMatches for NoFlags {
+    fn from_arg_matches(_: &ArgMatches) -> Result<Self, clap::Error> {
+        Ok(Self)
+    }
+
+    fn update_from_arg_matches(&mut self, _: &ArgMatches) -> Result<(), clap::Error> {
+        Ok(())
+    }
+}
+
+impl Args for NoFlags {
+    fn augment_args(command: Command) -> Command {
+        command
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        command
     }
 }

@@ -7,21 +7,22 @@ use std::{
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
-use super::exit::{INTERRUPTED, OVERTIME};
+use super::error::{INTERRUPTED, OVERTIME};
 
-/// Whatever hangs, the process has ended 29 s after it was told to.
+/// The process has ended by this time after the start of the stop, even if something hangs.
 const LAST: Duration = Duration::from_millis(28_900);
 
-/// Listens to SIGTERM and Ctrl-C, and ends the process when it has to end and does not.
+/// Handles SIGTERM and Ctrl-C, and ends the process if it does not end by itself in time.
 ///
-/// On a thread and a runtime of its own: a reconcile that blocks its thread may block all of the program's.
+/// It has its own thread and runtime, because reconciles that block their threads may block the whole runtime of the
+/// program.
 pub(super) struct SignalWatch {
     over: CancellationToken,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the thread listens to and acts on.
-pub(super) struct Ends {
+/// The tokens that the thread uses.
+pub(super) struct StopTokens {
     /// Cancelled by the first signal.
     pub(super) cancel: CancellationToken,
     /// Cancelled by the operator when it begins to stop by itself.
@@ -29,8 +30,8 @@ pub(super) struct Ends {
 }
 
 impl SignalWatch {
-    /// From now on the signals no longer end the process by themselves.
-    pub(super) fn start(ends: Ends) -> io::Result<Self> {
+    /// Starts the thread. From now on the signals do not end the process by themselves.
+    pub(super) fn start(tokens: StopTokens) -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let signals = {
             let _inside = runtime.enter();
@@ -38,7 +39,7 @@ impl SignalWatch {
         };
         let over = CancellationToken::new();
         let until = over.clone();
-        let watch = move || watch(&runtime, signals, &ends, &until);
+        let watch = move || watch(&runtime, signals, &tokens, &until);
         let thread = thread::Builder::new().name("signals".into()).spawn(watch)?;
         Ok(Self {
             over,
@@ -47,14 +48,14 @@ impl SignalWatch {
     }
 }
 
-fn watch(runtime: &Runtime, mut signals: Signals, ends: &Ends, over: &CancellationToken) {
+fn watch(runtime: &Runtime, mut signals: Signals, tokens: &StopTokens, over: &CancellationToken) {
     let code = runtime.block_on(async {
-        let mut told = false;
+        let mut was_signalled = false;
         let late = async {
-            // Losing either is safe: both stay cancelled.
+            // Losing a branch is safe: both tokens stay cancelled.
             tokio::select! {
-                () = ends.cancel.cancelled() => {}
-                () = ends.stopping.cancelled() => {}
+                () = tokens.cancel.cancelled() => {}
+                () = tokens.stopping.cancelled() => {}
             }
             tokio::time::sleep(LAST).await;
         };
@@ -64,15 +65,15 @@ fn watch(runtime: &Runtime, mut signals: Signals, ends: &Ends, over: &Cancellati
                 biased;
                 () = over.cancelled() => return None,
                 () = signals.next() => {
-                    if told {
+                    if was_signalled {
                         return Some(INTERRUPTED);
                     }
-                    told = true;
-                    tracing::info!("stopping; another signal stops at once");
-                    ends.cancel.cancel();
+                    was_signalled = true;
+                    tracing::info!("stopping: a second signal ends the process at once");
+                    tokens.cancel.cancel();
                 }
                 () = &mut late => {
-                    tracing::error!("something does not end: the process does");
+                    tracing::error!("the operator has not stopped in time: ending the process with exit code 3");
                     return Some(OVERTIME);
                 }
             }
@@ -87,7 +88,7 @@ impl Drop for SignalWatch {
     fn drop(&mut self) {
         self.over.cancel();
         if let Some(thread) = self.thread.take() {
-            // It only waits, or ends the process.
+            // The thread only waits, or ends the process.
             let _ = thread.join();
         }
     }
@@ -115,7 +116,7 @@ impl Signals {
         Ok(Self {})
     }
 
-    /// The next of them.
+    /// Waits for the next signal.
     async fn next(&mut self) {
         #[cfg(unix)]
         tokio::select! {

@@ -1,4 +1,4 @@
-//! The order in which an operator stops, and the time that each part gets (design promise R12).
+//! The order in which an operator stops, and the time limit of each step (R12).
 
 use std::time::Duration;
 
@@ -6,24 +6,23 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::{OperatorError, Running};
 
-/// How long reconciles that run may take to end once the operator stops.
+/// The time limit for running reconciles after the operator was told to stop.
 pub(super) const GRACE: Duration = Duration::from_secs(25);
 
-/// How long what was cancelled may take to end: it does so where it next waits, so that what runs longer blocks
-/// its thread.
-const CANCELLED: Duration = Duration::from_millis(500);
+/// The time limit for cancelled work. A cancelled task ends at its next await, so longer work blocks its thread.
+const CANCEL_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The same where leadership was lost: its watchman ends the process before that.
-const LOST: Duration = Duration::from_secs(4);
+/// The same after leadership was lost. The election's watchdog ends the process before this limit.
+const LOST_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// How long the events that are unsent then may take.
-const LAST_EVENTS: Duration = Duration::from_secs(2);
+/// The time limit for unsent Events.
+const EVENTS_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long caches and listener may take.
-const SERVICES: Duration = Duration::from_millis(500);
+/// The time limit for the caches and for the listener.
+const SERVICES_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// By when the lease has to be given back, from the beginning of the stop.
-const LEASE: Duration = Duration::from_millis(28_750);
+/// The time by which the Lease must be released, counted from the start of the stop.
+const RELEASE_DEADLINE: Duration = Duration::from_millis(28_750);
 
 impl Running {
     pub(super) async fn finish(mut self) -> Result<(), OperatorError> {
@@ -33,7 +32,7 @@ impl Running {
         let grace = async {
             tokio::select! {
                 () = sleep(GRACE) => tracing::warn!(
-                    "reconciles still run after {} s: they are cancelled",
+                    "work still runs after {} s: it is cancelled",
                     GRACE.as_secs()
                 ),
                 // Leadership was lost.
@@ -45,37 +44,41 @@ impl Running {
             () = grace => self.abort.cancel(),
         }
         let lost = self.leadership.as_ref().is_some_and(|one| one.is_lost());
-        let limit = if lost { LOST } else { CANCELLED };
+        let limit = if lost { LOST_TIMEOUT } else { CANCEL_TIMEOUT };
         let ended = timeout(limit, self.work.wait()).await.is_ok();
-        if !ended {
-            tracing::error!("work still runs though it was cancelled: it blocks its thread");
+        let unfinished = (!ended).then(|| self.tasks.unfinished());
+        if let Some(work) = &unfinished {
+            tracing::error!("cancelled work has not ended, because it blocks its thread: {work}");
         }
         if let Some(leadership) = &self.leadership
             && ended
         {
-            leadership.farewell(&self.events);
+            leadership.record_stop(&self.events);
         }
-        // The fence holds back what a former leader would still have to say.
-        let last = if lost { Duration::ZERO } else { LAST_EVENTS };
+        // The fence would refuse the Events of a former leader.
+        let last = if lost { Duration::ZERO } else { EVENTS_TIMEOUT };
         self.events.shutdown(last).await;
-        self.informers.shutdown_within(SERVICES).await;
-        self.end.cancel();
-        if timeout(SERVICES, self.others.wait()).await.is_err() {
-            tracing::debug!("connections are left behind");
+        self.informers.shutdown_within(SERVICES_TIMEOUT).await;
+        self.stop_services.cancel();
+        if timeout(SERVICES_TIMEOUT, self.services.wait())
+            .await
+            .is_err()
+        {
+            tracing::debug!("some connections have not ended in time");
         }
-        // Last of all, and only if nobody works: others begin then.
+        // The release is the last step, and happens only if all work has ended, because another process starts then.
         if let Some(leadership) = self.leadership.take()
             && ended
         {
-            let left = LEASE.saturating_sub(begun.elapsed());
+            let left = RELEASE_DEADLINE.saturating_sub(begun.elapsed());
             if timeout(left, leadership.release()).await.is_err() {
-                tracing::warn!("the lease was not given back in time: it runs out");
+                tracing::warn!("the Lease was not released in time: it expires by itself");
             }
         }
-        match self.trouble.take() {
-            Some(error) => Err(error),
-            None if ended => Ok(()),
-            None => Err(OperatorError::Overtime),
+        match (self.shutdown_cause.take(), unfinished) {
+            (Some(error), _) => Err(error),
+            (None, Some(work)) => Err(OperatorError::Overtime { work }),
+            (None, None) => Ok(()),
         }
     }
 }

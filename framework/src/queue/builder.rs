@@ -4,12 +4,11 @@ use std::{
 };
 
 use super::{ExponentialBackoff, Note, RateLimiter, WorkQueue, core::GroupOf};
-use crate::metrics::WorkQueueMetrics;
+use crate::metrics::{Metrics, WorkQueueMetrics};
 
-/// What a [`WorkQueue`] is made with.
+/// The options of a [`WorkQueue`].
 ///
-/// By default failures are delayed by [`ExponentialBackoff`], nothing is measured, and all keys
-/// are one group.
+/// By default [`ExponentialBackoff`] delays keys that failed, there are no metrics, and all keys are one group.
 ///
 /// ```
 /// use pilothouse::queue::WorkQueue;
@@ -34,23 +33,23 @@ impl<K: Clone + Eq + Hash + Send + 'static> Builder<K> {
         }
     }
 
-    /// Delays keys that failed by `limiter`.
+    /// Uses `limiter` for the delays of keys that failed.
     #[must_use]
     pub fn limiter(mut self, limiter: impl RateLimiter) -> Self {
         self.limiter = Box::new(limiter);
         self
     }
 
-    /// Reports to `metrics`.
+    /// Reports to the series `workqueue_…` of `metrics` with the label `name`.
     #[must_use]
-    pub fn metrics(mut self, metrics: WorkQueueMetrics) -> Self {
-        self.metrics = Some(metrics);
+    pub fn metrics(mut self, metrics: &Metrics, name: &str) -> Self {
+        self.metrics = Some(metrics.workqueue(name));
         self
     }
 
-    /// Keys of which `group` says the same are one group, such as a namespace; groups take turns
-    /// within a priority. It is asked once while anything is kept of a key, under the queue's
-    /// lock: it must be quick, and it must not panic.
+    /// Keys for which `group` returns the same name are one group, such as a namespace. Groups take turns within a
+    /// priority. The queue calls `group` once while it remembers a key, under its lock: the function must be quick
+    /// and must not panic.
     #[must_use]
     pub fn group_by(mut self, group: impl Fn(&K) -> &str + Send + 'static) -> Self {
         let hasher = RandomState::new();
@@ -58,9 +57,28 @@ impl<K: Clone + Eq + Hash + Send + 'static> Builder<K> {
         self
     }
 
-    /// The queue, empty and open.
+    /// Builds an empty, open queue.
     pub fn build<N: Note>(self) -> WorkQueue<K, N> {
-        WorkQueue::built(self.limiter, self.metrics, self.group_of)
+        WorkQueue::from_parts(self.limiter, self.metrics, self.group_of)
+    }
+}
+
+impl<K: Clone + Eq + Hash + Send + 'static> WorkQueue<K> {
+    /// An empty queue with the default options: one group, [`ExponentialBackoff`](super::ExponentialBackoff), no
+    /// notes and no metrics. For a queue with notes use [`WorkQueue::default`].
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Begins a queue with other options than the defaults.
+    pub fn builder() -> Builder<K> {
+        Builder::new()
+    }
+}
+
+impl<K: Clone + Eq + Hash + Send + 'static, N: Note> Default for WorkQueue<K, N> {
+    fn default() -> Self {
+        Builder::new().build()
     }
 }
 

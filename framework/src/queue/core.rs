@@ -6,22 +6,26 @@ use std::{
 use hashbrown::{DefaultHashBuilder, HashTable, hash_table::Entry};
 
 use super::{
-    KeyState, Note, Priority, QueuedKey, Retry, groups::Groups, ready::Ready, wheel::Wheel,
+    KeyState, Note, Priority, QueuedKey, Retry,
+    groups::Groups,
+    ready_keys::ReadyKeys,
+    run::{End, Next, Request, Run, RunToken},
+    timing_wheel::TimingWheel,
 };
 
 /// The state machine of a workqueue: no clock, no lock, no task.
 ///
-/// A key is idle, waiting, running, or running and dirty (it has to run once more); beside that it
-/// may have one deadline and a number of failures. Only keys for which one of these is not at
-/// rest take up memory. `now` is the time since the queue was made and never runs backwards.
+/// A key is idle, waiting, running, or running and dirty (it must run once more). It may also have one deadline and a
+/// number of failures. Only a key that is not idle, or that has a deadline or failures, takes memory. `now` is the
+/// time since the queue was created; it never goes backwards.
 ///
-/// Each key has a slot, found by one look-up; everything else knows slots by their places. Whoever
-/// works on a key has its [`Seat`], and needs no look-up to end the work.
+/// Each key has a slot, found by one look-up. Everything else refers to slots by their index, called `place`. A
+/// worker that has a key holds its [`RunToken`] and needs no look-up to end the run.
 ///
 /// Invariants, checked by the property test:
-/// - a key is in `ready` exactly if it waits, in `running` exactly if it runs, each once;
+/// - a key is in `ready` exactly if it waits, and in `running` exactly if it runs, once each;
 /// - a key that waits has no deadline: its next run covers whatever the deadline was for;
-/// - no slot is kept for a key at rest.
+/// - no slot exists for an idle key without deadline and failures.
 pub(super) struct Core<K, N> {
     slots: Vec<Option<Slot<K, N>>>,
     free: Vec<u32>,
@@ -29,18 +33,19 @@ pub(super) struct Core<K, N> {
     hasher: DefaultHashBuilder,
     group_of: Option<GroupOf<K>>,
     groups: Groups,
-    ready: Ready,
-    /// In ticks of a millisecond.
-    deadlines: Wheel,
-    /// The place of the key that runs in each seat.
+    ready: ReadyKeys,
+    /// In ticks of 1 ms.
+    deadlines: TimingWheel,
+    /// The place of the running key, by run token.
     running: Vec<Option<u32>>,
-    free_seats: Vec<usize>,
+    free_tokens: Vec<usize>,
     open: bool,
     added: u64,
-    unused: u32,
+    /// The groups of the delays that were not used, one entry for each delay.
+    unused: Vec<u64>,
 }
 
-/// A hash of the group that a key belongs to.
+/// Returns a hash of the name of the group that a key belongs to.
 pub(super) type GroupOf<K> = Box<dyn Fn(&K) -> u64 + Send>;
 
 struct Slot<K, N> {
@@ -48,10 +53,12 @@ struct Slot<K, N> {
     hash: u64,
     group: u32,
     phase: Phase,
-    /// Of the next run, as is the note.
+    /// The priority of the next run, and its note.
     priority: Priority,
     note: N,
     failures: u32,
+    /// Whether the deadline is the end of a delay after a failure.
+    retries: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,61 +66,13 @@ enum Phase {
     Idle,
     Waiting,
     Running {
-        seat: usize,
+        token: usize,
         since: Duration,
         dirty: Option<Duration>,
     },
 }
 
-/// A run that is asked for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Request<N> {
-    pub(super) priority: Priority,
-    pub(super) note: N,
-}
-
-/// The right to end a run; there is one for each.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Seat(usize);
-
-/// A run that begins.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Run<K, N> {
-    /// What it is ended with.
-    pub(super) seat: Seat,
-    /// The key, which nobody else is given until [`Core::end`].
-    pub(super) key: K,
-    /// Everything noted since its last run began.
-    pub(super) note: N,
-    /// The highest asked for since its last run began.
-    pub(super) priority: Priority,
-    /// How long it had been ready.
-    pub(super) waited: Duration,
-    /// How often it failed in a row.
-    pub(super) failures: u32,
-}
-
-/// What a worker that asks for work is told.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Next<K, N> {
-    /// Work on this key.
-    Work(Run<K, N>),
-    /// Nothing is ready. At the deadline, if there is one, something may be.
-    Wait(Option<Duration>),
-    /// The queue was shut down and nothing is left.
-    Closed,
-}
-
-/// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
-    /// Its failures are forgotten.
-    Success,
-    /// Its failures are what they are.
-    Open,
-}
-
-/// Slabs of fewer slots are not worth the trouble of giving memory back.
+/// A slab with fewer slots is never shrunk.
 const SMALL: usize = 1024;
 
 impl<K: Clone + Eq + Hash, N: Note> Core<K, N> {
@@ -126,71 +85,72 @@ impl<K: Clone + Eq + Hash, N: Note> Core<K, N> {
             hasher: DefaultHashBuilder::default(),
             group_of,
             groups: Groups::default(),
-            ready: Ready::new(),
-            deadlines: Wheel::new(),
+            ready: ReadyKeys::new(),
+            deadlines: TimingWheel::new(),
             running: Vec::new(),
-            free_seats: Vec::new(),
+            free_tokens: Vec::new(),
             open: true,
             added: 0,
-            unused: 0,
+            unused: Vec::new(),
         }
     }
 
-    /// Asks for a run of `key` that begins after now.
+    /// Requests a run of `key` that begins after now.
     pub(super) fn add(&mut self, key: K, request: Request<N>, now: Duration) {
         self.add_at(key, now, request, now);
     }
 
-    /// Asks for a run of `key` at `when`; the earliest time asked for since its last run counts.
+    /// Requests a run of `key` at `when`. The earliest time requested since its last run counts.
     pub(super) fn add_at(&mut self, key: K, when: Duration, request: Request<N>, now: Duration) {
         if self.open {
             let place = self.place(key);
-            self.ask(place, when, request, now);
+            self.request(place, when, request, now);
         }
     }
 
-    /// Counts one more failure of `key`, and asks for a run after the `delay` for so many.
+    /// Counts one more failure of `key`, and requests a run after the `delay` for that many failures of a key of its
+    /// group.
     pub(super) fn fail(
         &mut self,
         key: K,
         request: Request<N>,
         now: Duration,
-        delay: impl FnOnce(u32) -> Duration,
+        delay: impl FnOnce(u32, u64) -> Duration,
     ) -> Retry {
         let place = self.place(key);
-        self.fail_at(place, request, now, delay)
+        self.fail_slot(place, request, now, delay)
     }
 
-    /// As [`add_at`](Self::add_at), of the key that runs in `seat`.
-    pub(super) fn add_again(
+    /// Like [`add_at`](Self::add_at), for the running key of `token`.
+    pub(super) fn add_running(
         &mut self,
-        seat: &Seat,
+        token: &RunToken,
         when: Duration,
         request: Request<N>,
         now: Duration,
     ) {
         if self.open
-            && let Some(place) = self.running[seat.0]
+            && let Some(place) = self.running[token.0]
         {
-            self.ask(place, when, request, now);
+            self.request(place, when, request, now);
         }
     }
 
-    /// As [`fail`](Self::fail), of the key that runs in `seat`.
-    pub(super) fn fail_again(
+    /// Like [`fail`](Self::fail), for the running key of `token`.
+    pub(super) fn fail_running(
         &mut self,
-        seat: &Seat,
+        token: &RunToken,
         request: Request<N>,
         now: Duration,
         delay: Duration,
     ) -> Retry {
-        match self.running[seat.0] {
-            Some(place) => self.fail_at(place, request, now, |_| delay),
+        match self.running[token.0] {
+            Some(place) => self.fail_slot(place, request, now, |_, _| delay),
             None => Retry { attempt: 1, delay },
         }
     }
 
-    /// Forgets the failures of `key`. What it waits for is kept.
+    /// Forgets the failures of `key`. Its run and its deadline stay.
     pub(super) fn forget(&mut self, key: &K) {
         if let Some(place) = self.find(key)
             && let Some(slot) = self.slot(place)
@@ -208,7 +168,7 @@ impl<K: Clone + Eq + Hash, N: Note> Core<K, N> {
             .map_or(0, |slot| slot.failures)
     }
 
-    /// The key whose turn it is, which runs from now on.
+    /// Begins to run the ready key that comes next.
     pub(super) fn next(&mut self, now: Duration) -> Next<K, N> {
         self.expire(now);
         match self.start(now) {
@@ -218,12 +178,12 @@ impl<K: Clone + Eq + Hash, N: Note> Core<K, N> {
         }
     }
 
-    /// Ends the run in `seat` and returns how long it took.
-    pub(super) fn end(&mut self, seat: Seat, end: End, now: Duration) -> Duration {
-        let Some(place) = self.running[seat.0].take() else {
+    /// Ends the run of `token` and returns how long it took.
+    pub(super) fn end(&mut self, token: RunToken, end: End, now: Duration) -> Duration {
+        let Some(place) = self.running[token.0].take() else {
             return Duration::ZERO;
         };
-        self.free_seats.push(seat.0);
+        self.free_tokens.push(token.0);
         let Some(slot) = self.slot(place) else {
             return Duration::ZERO;
         };
@@ -235,7 +195,7 @@ impl<K: Clone + Eq + Hash, N: Note> Core<K, N> {
             slot.failures = 0;
         }
         match dirty {
-            // It has been waiting since it was asked for, as client-go counts.
+            // The key has waited since the run was requested; client-go counts in the same way.
             Some(since) => self.make_ready(place, since),
             None => {
                 self.release(place);
@@ -245,7 +205,7 @@ impl<K: Clone + Eq + Hash, N: Note> Core<K, N> {
         now.saturating_sub(since)
     }
 
-    /// No more adds; deadlines are dropped, what is ready is still handed out.
+    /// Ignores further adds and drops the deadlines. Ready keys can still be taken.
     pub(super) fn shut_down(&mut self) {
         self.open = false;
         for place in self.deadlines.take_all() {
@@ -254,39 +214,39 @@ impl<K: Clone + Eq + Hash, N: Note> Core<K, N> {
         self.tidy();
     }
 
-    /// Whether adds are taken.
+    /// Whether the queue accepts adds.
     pub(super) fn is_open(&self) -> bool {
         self.open
     }
 
-    /// How many keys are ready and not running.
+    /// How many keys are ready and do not run.
     pub(super) fn len(&self) -> usize {
         self.ready.len()
     }
 
-    /// How many of each priority are ready, the lowest first.
+    /// How many keys of each priority are ready, the lowest priority first.
     pub(super) fn depth(&self) -> [usize; 3] {
         self.ready.depth()
     }
 
-    /// Whether nothing is ready and nothing runs.
+    /// Whether no key is ready and no key runs.
     pub(super) fn is_drained(&self) -> bool {
         self.ready.len() == 0 && self.running() == 0
     }
 
-    /// For how many keys anything is remembered.
+    /// How many keys take memory.
     pub(super) fn remembered(&self) -> usize {
         self.index.len()
     }
 
-    /// For how many keys there is room.
+    /// For how many keys there is memory.
     #[cfg(test)]
     pub(super) fn room(&self) -> usize {
         let slots = self.slots.capacity().max(self.index.capacity());
         slots.max(self.ready.room()).max(self.deadlines.room())
     }
 
-    /// Before this no deadline comes.
+    /// No deadline comes before this time.
     pub(super) fn next_deadline(&self) -> Option<Duration> {
         self.deadlines.next().map(Duration::from_millis)
     }
@@ -300,7 +260,7 @@ impl<K: Clone + Eq + Hash, N: Note> Core<K, N> {
         })
     }
 
-    /// Everything that is remembered, at `now`.
+    /// All keys that take memory, as they are at `now`.
     pub(super) fn keys(&self, now: Duration) -> impl Iterator<Item = QueuedKey<&K>> {
         let slots = self.slots.iter().enumerate();
         slots.filter_map(move |(place, slot)| {
@@ -323,21 +283,29 @@ impl<K: Clone + Eq + Hash, N: Note> Core<K, N> {
         })
     }
 
-    /// How many keys became ready since this was last asked.
+    /// How many keys became ready since the last call.
     pub(super) fn take_added(&mut self) -> u64 {
         std::mem::take(&mut self.added)
     }
 
-    /// How many delays after failures were not waited for since this was last asked.
-    pub(super) fn take_unused(&mut self) -> u32 {
+    /// The group of each delay after a failure that was not used since the last call: something else brought the key
+    /// earlier.
+    pub(super) fn take_unused(&mut self) -> Vec<u64> {
         std::mem::take(&mut self.unused)
     }
 
-    fn running(&self) -> usize {
-        self.running.len() - self.free_seats.len()
+    fn note_unused(&mut self, group: u32) {
+        // A bound, because only a failure takes them: each remembered key has one delay.
+        if self.unused.len() < self.slots.len() {
+            self.unused.push(self.groups.hash(group));
+        }
     }
 
-    fn ask(&mut self, place: u32, when: Duration, request: Request<N>, now: Duration) {
+    fn running(&self) -> usize {
+        self.running.len() - self.free_tokens.len()
+    }
+
+    fn request(&mut self, place: u32, when: Duration, request: Request<N>, now: Duration) {
         let Some(slot) = self.slot(place) else {
             return;
         };
@@ -350,7 +318,7 @@ impl<K: Clone + Eq + Hash, N: Note> Core<K, N> {
         if when <= now {
             return self.make_ready(place, now);
         }
-        // A run that is to follow the present one covers it, and so does an earlier deadline.
+        // A run that follows the present one covers the request, and so does an earlier deadline.
         let dirty = matches!(phase, Phase::Running { dirty: Some(_), .. });
         let tick = tick(when);
         if dirty || self.deadlines.get(place).is_some_and(|set| set <= tick) {
@@ -360,24 +328,27 @@ impl<K: Clone + Eq + Hash, N: Note> Core<K, N> {
         self.deadlines.set(place, tick);
     }
 
-    fn fail_at(
+    fn fail_slot(
         &mut self,
         place: u32,
         request: Request<N>,
         now: Duration,
-        delay: impl FnOnce(u32) -> Duration,
+        delay: impl FnOnce(u32, u64) -> Duration,
     ) -> Retry {
-        let failures = self.slot(place).map_or(1, |slot| {
+        let (failures, group) = self.slot(place).map_or((1, 0), |slot| {
             slot.failures = slot.failures.saturating_add(1);
-            slot.failures
+            (slot.failures, slot.group)
         });
-        let delay = delay(failures);
+        let delay = delay(failures, self.groups.hash(group));
         if self.open {
             let when = now.saturating_add(delay);
-            self.ask(place, when, request, now);
-            if when > now && self.deadlines.get(place) != Some(tick(when)) {
-                // Something else brings it earlier.
-                self.unused = self.unused.saturating_add(1);
+            self.request(place, when, request, now);
+            let is_used = when <= now || self.deadlines.get(place) == Some(tick(when));
+            if !is_used {
+                // Something else brings the key earlier.
+                self.note_unused(group);
+            } else if let Some(slot) = self.slot(place) {
+                slot.retries = when > now;
             }
         }
         Retry {
@@ -386,38 +357,40 @@ impl<K: Clone + Eq + Hash, N: Note> Core<K, N> {
         }
     }
 
-    /// The key whose turn it is among those that are ready already.
+    /// Begins to run the key that comes next, without looking at the deadlines.
     pub(super) fn start(&mut self, now: Duration) -> Option<Run<K, N>> {
         let (place, priority, since) = self.ready.pop(now)?;
-        let seat = self.free_seats.pop().unwrap_or(self.running.len());
-        match self.running.get_mut(seat) {
+        let token = self.free_tokens.pop().unwrap_or(self.running.len());
+        match self.running.get_mut(token) {
             Some(empty) => *empty = Some(place),
             None => self.running.push(Some(place)),
         }
         let slot = self.slot(place)?;
         slot.phase = Phase::Running {
-            seat,
+            token,
             since: now,
             dirty: None,
         };
         slot.priority = Priority::Low;
+        let group = slot.group;
         Some(Run {
-            seat: Seat(seat),
+            token: RunToken(token),
             key: slot.key.clone(),
             note: std::mem::take(&mut slot.note),
             priority,
             waited: now.saturating_sub(since),
             failures: slot.failures,
+            group: self.groups.hash(group),
         })
     }
 
-    /// Takes back a run that has not begun: its key waits as before, the first of its group.
+    /// Takes back a run that a worker did not begin. Its key waits again, as the first of its group.
     pub(super) fn put_back(&mut self, run: Run<K, N>) {
-        let Some(place) = self.running[run.seat.0].take() else {
+        let Some(place) = self.running[run.token.0].take() else {
             return;
         };
-        self.free_seats.push(run.seat.0);
-        // The run that it waits for covers whatever was asked for meanwhile.
+        self.free_tokens.push(run.token.0);
+        // The run that it waits for again covers whatever was requested meanwhile.
         self.deadlines.clear(place);
         let Some(slot) = self.slot(place) else {
             return;
@@ -434,9 +407,9 @@ impl<K: Clone + Eq + Hash, N: Note> Core<K, N> {
         self.ready.push_front(place, group, priority, since);
     }
 
-    /// Makes the keys ready whose deadline has come, in the order of their deadlines.
+    /// Makes the keys ready whose deadline has passed, in the order of their deadlines.
     fn expire(&mut self, now: Duration) {
-        // Rounded down here and up there: never too early.
+        // Rounded down here and up in `tick`, so that no deadline comes too early.
         let present = millis(now);
         while let Some(place) = self.deadlines.pop(present) {
             self.make_ready(place, now);
@@ -449,7 +422,8 @@ impl<K: Clone + Eq + Hash, N: Note> Core<K, N> {
         let Some(slot) = self.slot(place) else {
             return;
         };
-        let was_unused = was_delayed && slot.failures > 0;
+        let was_unused = std::mem::take(&mut slot.retries) && was_delayed;
+        let group = slot.group;
         match &mut slot.phase {
             Phase::Waiting => {}
             Phase::Running { dirty, .. } => {
@@ -457,12 +431,14 @@ impl<K: Clone + Eq + Hash, N: Note> Core<K, N> {
             }
             Phase::Idle => {
                 slot.phase = Phase::Waiting;
-                let (group, priority) = (slot.group, slot.priority);
+                let priority = slot.priority;
                 self.ready.push(place, group, priority, now);
                 self.added += 1;
             }
         }
-        self.unused = self.unused.saturating_add(was_unused.into());
+        if was_unused {
+            self.note_unused(group);
+        }
     }
 
     fn slot(&mut self, place: u32) -> Option<&mut Slot<K, N>> {
@@ -477,7 +453,7 @@ impl<K: Clone + Eq + Hash, N: Note> Core<K, N> {
             .copied()
     }
 
-    /// The place of `key`, made if there is none.
+    /// The place of `key`; creates a slot if it has none.
     fn place(&mut self, key: K) -> u32 {
         let Self {
             slots,
@@ -506,6 +482,7 @@ impl<K: Clone + Eq + Hash, N: Note> Core<K, N> {
                     priority: Priority::Low,
                     note: N::default(),
                     failures: 0,
+                    retries: false,
                 });
                 let place = free.pop().unwrap_or(slots.len() as u32);
                 vacant.insert(place);
@@ -518,7 +495,7 @@ impl<K: Clone + Eq + Hash, N: Note> Core<K, N> {
         }
     }
 
-    /// Frees the slot if its key is at rest.
+    /// Frees the slot if its key is idle, without deadline and without failures.
     fn release(&mut self, place: u32) {
         let Some(slot) = &self.slots[place as usize] else {
             return;
@@ -536,8 +513,8 @@ impl<K: Clone + Eq + Hash, N: Note> Core<K, N> {
         self.free.push(place);
     }
 
-    /// Gives back the memory of a burst: moves the slots together when three of four are free.
-    /// Half of what is left is room for more, so that this happens seldom.
+    /// Frees the memory of a burst: moves the slots together when three of four are free. Leaves as much free room as
+    /// there are slots in use, so that this happens seldom.
     fn tidy(&mut self) {
         let kept = self.index.len();
         if self.slots.len() < SMALL || kept * 4 > self.slots.len() {
@@ -555,7 +532,7 @@ impl<K: Clone + Eq + Hash, N: Note> Core<K, N> {
         self.free = Vec::new();
         if self.running() == 0 {
             self.running = Vec::new();
-            self.free_seats = Vec::new();
+            self.free_tokens = Vec::new();
         }
         self.slots.truncate(kept);
         self.slots.shrink_to(kept * 2);
@@ -578,7 +555,7 @@ impl<K: Clone + Eq + Hash, N: Note> Core<K, N> {
         }
         match slot.phase {
             Phase::Waiting => self.ready.renumber(from, to),
-            Phase::Running { seat, .. } => self.running[seat] = Some(to),
+            Phase::Running { token, .. } => self.running[token] = Some(to),
             Phase::Idle => {}
         }
         self.deadlines.renumber(from, to);

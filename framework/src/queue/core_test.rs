@@ -1,12 +1,13 @@
-//! The state machine against a model that is too simple to be wrong.
+//! The state machine compared with a model that is too simple to be wrong.
 
 use std::{collections::BTreeMap, time::Duration};
 
 use proptest::prelude::*;
 
 use super::{
-    Note, Priority,
-    core::{Core, End, Next, Request, Run},
+    KeyState, Note, Priority, QueuedKey,
+    core::Core,
+    run::{End, Next, Request, Run},
 };
 
 #[derive(Clone, Debug)]
@@ -14,9 +15,9 @@ enum Step {
     Add(u8, Priority),
     AddAt(u8, u64, Priority),
     Take,
-    /// End the run that began first, second, ….
+    /// Ends the run that began first, second, ….
     End(usize, bool),
-    /// Give that run back instead.
+    /// Returns that run instead.
     PutBack(usize),
     AddAgain(usize, u64, Priority),
     FailAgain(usize, u64),
@@ -79,11 +80,11 @@ struct Key {
 #[derive(Default)]
 struct Model {
     keys: BTreeMap<u8, Key>,
-    /// Who has the next turn, per priority: the groups, each with its keys.
+    /// Which keys come next, by priority: the groups, each with its keys.
     rings: [Vec<(u8, Vec<u8>)>; 3],
-    /// The same keys, per priority; the first is the one whose age counts.
+    /// The same keys, by priority; the age of the first one counts.
     ages: [Vec<(u64, u8)>; 3],
-    deferred: bool,
+    last_was_overdue: bool,
     turns: u64,
     closed: bool,
     now: u64,
@@ -165,16 +166,16 @@ impl Model {
         }
         let highest = self.rings.iter().rposition(|ring| !ring.is_empty())?;
         let overdue = (0..highest)
-            .filter_map(|lane| Some((self.ages[lane].first()?.0, lane)))
+            .filter_map(|level| Some((self.ages[level].first()?.0, level)))
             .filter(|(since, _)| since + 25_000 <= now)
             .min()
-            .filter(|_| !self.deferred);
-        self.deferred = overdue.is_some();
-        let lane = overdue.map_or(highest, |(_, lane)| lane);
-        let (group, mut keys) = self.rings[lane].remove(0);
+            .filter(|_| !self.last_was_overdue);
+        self.last_was_overdue = overdue.is_some();
+        let level = overdue.map_or(highest, |(_, level)| level);
+        let (group, mut keys) = self.rings[level].remove(0);
         let key = keys.remove(0);
         if !keys.is_empty() {
-            self.rings[lane].push((group, keys));
+            self.rings[level].push((group, keys));
         }
         self.forget_age(key);
         let state = self.keys.entry(key).or_default();
@@ -263,21 +264,21 @@ proptest! {
                     (next, expected) => prop_assert!(false, "{:?} for {:?}", next, expected),
                 },
                 Step::End(run, success) if run < runs.len() => {
-                    let (key, Run { seat, .. }) = runs.remove(run);
-                    let end = if success { End::Success } else { End::Open };
+                    let (key, Run { token, .. }) = runs.remove(run);
+                    let end = if success { End::Success } else { End::KeepFailures };
                     let worked = Duration::from_millis(model.end(key, success));
-                    prop_assert_eq!(core.end(seat, end, now), worked);
+                    prop_assert_eq!(core.end(token, end, now), worked);
                 }
                 Step::AddAgain(run, delay, priority) if run < runs.len() => {
-                    let (key, Run { seat, .. }) = &runs[run];
+                    let (key, Run { token, .. }) = &runs[run];
                     let (at, when) = after(delay);
-                    core.add_again(seat, at, Request { priority, note: note.clone() }, now);
+                    core.add_running(token, at, Request { priority, note: note.clone() }, now);
                     model.ask(*key, when, priority, note);
                 }
                 Step::FailAgain(run, delay) if run < runs.len() => {
-                    let (key, Run { seat, .. }) = &runs[run];
+                    let (key, Run { token, .. }) = &runs[run];
                     let request = Request { priority: Priority::Low, note: note.clone() };
-                    let retry = core.fail_again(seat, request, now, Duration::from_millis(delay));
+                    let retry = core.fail_running(token, request, now, Duration::from_millis(delay));
                     prop_assert_eq!(retry.attempt, model.fail(*key));
                     model.ask(*key, model.now + delay, Priority::Low, note);
                 }
@@ -290,7 +291,7 @@ proptest! {
                 Step::PutBack(..) | Step::End(..) | Step::AddAgain(..) | Step::FailAgain(..) => {}
                 Step::Fail(key, delay) => {
                     let request = Request { priority: Priority::Low, note: note.clone() };
-                    let retry = core.fail(key, request, now, |failures| {
+                    let retry = core.fail(key, request, now, |failures, _| {
                         Duration::from_millis(delay + u64::from(failures))
                     });
                     let failures = model.fail(key);
@@ -311,8 +312,8 @@ proptest! {
             }
             prop_assert_eq!(core.is_open(), !model.closed);
             prop_assert_eq!(core.remembered(), model.remembered());
-            let depth = [0, 1, 2].map(|lane| {
-                let keys = model.rings[lane].iter().map(|(_, keys)| keys.len());
+            let depth = [0, 1, 2].map(|level| {
+                let keys = model.rings[level].iter().map(|(_, keys)| keys.len());
                 keys.sum::<usize>()
             });
             prop_assert_eq!(core.depth(), depth);
@@ -340,7 +341,7 @@ fn run<N: Note>(core: &mut Core<u32, N>, now: Duration) -> Run<u32, N> {
 }
 
 #[test]
-fn a_burst_gives_its_memory_back_while_some_keys_stay() {
+fn the_memory_of_a_burst_is_freed_while_some_keys_stay() {
     let mut core = queue::<()>();
     let hour = Duration::from_secs(3600);
     // One of a hundred stays: waiting, delayed, or failed.
@@ -351,12 +352,12 @@ fn a_burst_gives_its_memory_back_while_some_keys_stay() {
         let run = run(&mut core, NOW);
         let again = Request::default();
         match run.key % 300 {
-            0 => core.add_again(&run.seat, NOW, again, NOW),
-            100 => core.add_again(&run.seat, hour, again, NOW),
-            200 => drop(core.fail_again(&run.seat, again, NOW, 2 * hour)),
+            0 => core.add_running(&run.token, NOW, again, NOW),
+            100 => core.add_running(&run.token, hour, again, NOW),
+            200 => drop(core.fail_running(&run.token, again, NOW, 2 * hour)),
             _ => {}
         }
-        core.end(run.seat, End::Open, NOW);
+        core.end(run.token, End::KeepFailures, NOW);
     }
     assert_eq!(core.remembered(), 200);
     assert!(core.room() < 2048, "{}", core.room());
@@ -365,7 +366,7 @@ fn a_burst_gives_its_memory_back_while_some_keys_stay() {
     for now in [NOW, hour, 2 * hour] {
         while let Next::Work(run) = core.next(now) {
             keys.push(run.key);
-            core.end(run.seat, End::Success, now);
+            core.end(run.token, End::Success, now);
         }
     }
     let of = |rest: u32| (0..20_000).filter(move |key| key % 300 == rest);
@@ -377,7 +378,7 @@ fn a_burst_gives_its_memory_back_while_some_keys_stay() {
 }
 
 #[test]
-fn keys_that_run_stay_with_their_workers_when_memory_is_given_back() {
+fn running_keys_stay_with_their_workers_when_memory_is_freed() {
     let mut core = queue::<()>();
     for key in 0..20_000 {
         core.add(key, Request::default(), NOW);
@@ -386,22 +387,22 @@ fn keys_that_run_stay_with_their_workers_when_memory_is_given_back() {
     while let Next::Work(run) = core.next(NOW) {
         match run.key % 1000 {
             999 => late.push(run),
-            _ => drop(core.end(run.seat, End::Success, NOW)),
+            _ => drop(core.end(run.token, End::Success, NOW)),
         }
     }
     assert!(core.room() < 2048, "{}", core.room());
     for run in late {
         core.add(run.key, Request::default(), NOW);
-        core.end(run.seat, End::Success, NOW);
+        core.end(run.token, End::Success, NOW);
         let again = self::run(&mut core, NOW);
         assert_eq!(again.key, run.key);
-        core.end(again.seat, End::Success, NOW);
+        core.end(again.token, End::Success, NOW);
     }
     assert_eq!(core.remembered(), 0);
 }
 
 #[test]
-fn memory_is_given_back_when_three_of_four_slots_are_free_and_there_were_many() {
+fn memory_is_freed_when_three_of_four_slots_of_a_large_slab_are_free() {
     let full = |keys| {
         let mut core = queue::<()>();
         (0..keys).for_each(|key| core.add(key, Request::default(), NOW));
@@ -410,7 +411,7 @@ fn memory_is_given_back_when_three_of_four_slots_are_free_and_there_were_many() 
     let work = |core: &mut Core<u32, ()>, times| {
         for _ in 0..times {
             let run = run(core, NOW);
-            core.end(run.seat, End::Success, NOW);
+            core.end(run.token, End::Success, NOW);
         }
     };
     let mut core = full(8192);
@@ -431,11 +432,11 @@ fn memory_is_given_back_when_three_of_four_slots_are_free_and_there_were_many() 
 }
 
 #[test]
-fn a_failure_count_that_is_never_forgotten_is_all_that_stays() {
+fn only_a_failure_count_that_is_never_forgotten_stays() {
     let mut core = queue::<()>();
-    core.fail(1, Request::default(), NOW, |_| NOW);
+    core.fail(1, Request::default(), NOW, |_, _| NOW);
     let run = run(&mut core, NOW);
-    core.end(run.seat, End::Open, NOW);
+    core.end(run.token, End::KeepFailures, NOW);
     assert_eq!((core.remembered(), core.failures(&1)), (1, 1));
     core.forget(&1);
     assert_eq!(core.remembered(), 0);
@@ -458,5 +459,80 @@ fn deadlines_come_at_most_a_millisecond_late_and_never_early() {
     let mut core = queue::<()>();
     let now = Duration::from_nanos(1_000_001);
     core.add_at(1, now, Request::default(), now);
-    assert_eq!(run(&mut core, now).waited, NOW, "what is due now comes now");
+    assert_eq!(
+        run(&mut core, now).waited,
+        NOW,
+        "a key that is due now comes now"
+    );
+}
+
+#[test]
+fn a_delay_is_given_back_only_if_something_else_brings_a_failed_key_earlier() {
+    let second = Duration::from_secs(1);
+    let failed = |delay| {
+        let mut core = queue::<()>();
+        core.add(1, Request::default(), NOW);
+        let run = run(&mut core, NOW);
+        core.fail_running(&run.token, Request::default(), NOW, delay);
+        core.end(run.token, End::KeepFailures, NOW);
+        core
+    };
+    let mut waited = failed(second);
+    assert_eq!(run(&mut waited, second).key, 1);
+    assert_eq!(waited.take_unused(), [0; 0], "the delay was waited for");
+
+    let mut at_once = failed(NOW);
+    assert_eq!(run(&mut at_once, NOW).key, 1);
+    assert_eq!(at_once.take_unused(), [0; 0], "there was no delay");
+
+    let mut earlier = failed(second);
+    earlier.add(1, Request::default(), NOW);
+    assert_eq!(
+        earlier.take_unused(),
+        [0],
+        "the group of a queue without groups"
+    );
+
+    // What brings the key earlier has no delay after a failure, which could be taken back once more.
+    let mut requested = failed(second);
+    requested.add(1, Request::default(), NOW);
+    let again = run(&mut requested, NOW);
+    requested.add_running(&again.token, second, Request::default(), NOW);
+    requested.end(again.token, End::KeepFailures, NOW);
+    requested.add(1, Request::default(), NOW);
+    assert_eq!(requested.take_unused(), [0]);
+
+    let mut never_failed = queue::<()>();
+    never_failed.add_at(1, second, Request::default(), NOW);
+    never_failed.add(1, Request::default(), NOW);
+    assert_eq!(never_failed.take_unused(), [0; 0]);
+}
+
+#[test]
+fn everything_that_is_remembered_can_be_looked_at() {
+    let second = Duration::from_secs(1);
+    let mut core = queue::<()>();
+    core.add(1, Request::default(), NOW);
+    let run = run(&mut core, NOW);
+    core.add(1, Request::default(), NOW);
+    core.add(2, Request::default(), NOW);
+    core.add_at(3, 3 * second, Request::default(), NOW);
+    core.fail(3, Request::default(), NOW, |_, _| 3 * second);
+    let found: Vec<_> = core.keys(second).map(QueuedKey::cloned).collect();
+    let states = found
+        .iter()
+        .map(|key| (key.key, key.state, key.due_in, key.failures));
+    let running = KeyState::Running {
+        since: second,
+        again: true,
+    };
+    let expected = [
+        (1, running, None, 0),
+        (2, KeyState::Waiting, None, 0),
+        (3, KeyState::Idle, Some(2 * second), 1),
+    ];
+    assert_eq!(states.collect::<Vec<_>>(), expected);
+    let notable: Vec<_> = found.iter().map(QueuedKey::is_notable).collect();
+    assert_eq!(notable, [true, false, true]);
+    core.end(run.token, End::Success, second);
 }

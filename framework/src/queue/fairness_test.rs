@@ -1,4 +1,4 @@
-//! Who has the next turn, among priorities and groups.
+//! The order among priorities and groups.
 
 use std::{hash::Hash, time::Duration};
 
@@ -6,9 +6,9 @@ use futures_util::FutureExt;
 use tokio::time::{Instant, advance};
 
 use super::{
-    Note,
+    ExponentialBackoff, MaxOf, Note,
     Priority::{self, High, Low, Normal},
-    Work, WorkQueue,
+    TokenBucket, Work, WorkQueue,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -28,7 +28,7 @@ fn take<K: Clone + Eq + Hash + Send + 'static, N: Note>(queue: &WorkQueue<K, N>)
         .expect("a key is ready")
 }
 
-/// How many calls of so many workers begin until that for `key` does; each takes `call`.
+/// How many calls of the workers begin until the call for `key` does, if each takes `call`.
 async fn calls_until(key: Key, queue: &WorkQueue<Key>, workers: usize, call: Duration) -> usize {
     let mut busy: Vec<_> = (0..workers).map(|_| take(queue)).collect();
     queue.add_with(key, Normal, ());
@@ -56,7 +56,8 @@ async fn a_key_of_another_group_starts_within_two_calls_per_worker() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_does_so_while_older_keys_of_less_priority_have_their_turns() {
+async fn a_key_of_another_group_starts_early_while_older_keys_of_a_lower_priority_have_their_turns()
+{
     let queue = by_group();
     for number in 0..100_000 {
         queue.add_with(("a", number), Low, ());
@@ -79,7 +80,7 @@ async fn groups_take_turns_and_the_keys_of_each_stay_in_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_group_keeps_its_turn_when_one_of_its_keys_is_raised() {
+async fn a_group_keeps_its_turn_when_the_priority_of_one_of_its_keys_rises() {
     let queue = by_group();
     for key in [("a", 1), ("a", 2), ("b", 1)] {
         queue.add_with(key, Low, ());
@@ -111,7 +112,7 @@ async fn higher_priorities_come_first() {
     assert_eq!(order, expected);
 }
 
-/// How long a key of this priority waits while one of `High` is always ready.
+/// How long a key of this priority waits while a key of priority `High` is always ready.
 async fn wait_of(priority: Priority) -> Duration {
     let queue = WorkQueue::new();
     let start = Instant::now();
@@ -140,7 +141,7 @@ async fn a_low_key_waits_for_less_than_30_s_while_high_ones_keep_coming() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_that_was_raised_on_its_way_does_not_begin_to_wait_anew() {
+async fn a_key_whose_priority_rose_keeps_its_waiting_time() {
     let queue = WorkQueue::new();
     queue.add_with("old", Low, ());
     advance(20 * SECOND).await;
@@ -148,7 +149,7 @@ async fn a_key_that_was_raised_on_its_way_does_not_begin_to_wait_anew() {
     queue.add_with("old", Normal, ());
     advance(9 * SECOND).await;
     queue.add_with("high", High, ());
-    // The turn is their priority's, and there the younger one came first.
+    // The turn belongs to their priority, and there the younger key came first.
     assert_eq!(take(&queue).key, "young");
 }
 
@@ -171,7 +172,7 @@ async fn high_keys_keep_every_second_turn_however_many_old_low_ones_there_are() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_two_priorities_that_wait_for_too_long_the_older_has_the_turn() {
+async fn the_older_of_two_overdue_priorities_comes_first() {
     for (first, second) in [(Low, Normal), (Normal, Low)] {
         let queue = WorkQueue::new();
         queue.add_with(1, first, ());
@@ -185,7 +186,7 @@ async fn of_two_priorities_that_wait_for_too_long_the_older_has_the_turn() {
     }
 }
 
-/// What was noted, in order.
+/// All notes, in order.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Notes(Vec<&'static str>);
 
@@ -200,7 +201,7 @@ fn note(text: &'static str) -> Notes {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_noted_of_a_key_is_handed_out_with_it_once() {
+async fn the_notes_of_a_key_are_handed_out_once() {
     let queue = WorkQueue::<_, Notes>::default();
     queue.add_after_with("a", SECOND, Low, note("delayed"));
     queue.add_with("a", High, note("now"));
@@ -217,7 +218,7 @@ async fn what_is_noted_of_a_key_is_handed_out_with_it_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_that_is_to_come_again_keeps_its_priority_and_its_note() {
+async fn a_requeued_key_keeps_its_priority_and_its_note() {
     let queue = WorkQueue::<_, Notes>::default();
     queue.add_with("a", High, note("asked"));
     take(&queue).requeue_after(SECOND);
@@ -239,7 +240,7 @@ async fn a_key_that_is_to_come_again_keeps_its_priority_and_its_note() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn work_that_is_dropped_gives_the_key_back_and_says_nothing_of_it() {
+async fn dropped_work_frees_the_key_and_reports_nothing() {
     let queue = WorkQueue::new();
     queue.add("a");
     take(&queue).retry(Duration::ZERO);
@@ -258,4 +259,22 @@ async fn a_key_that_is_requeued_without_a_delay_is_ready_at_once() {
     queue.add("a");
     take(&queue).requeue_after(Duration::ZERO);
     assert_eq!((take(&queue).key, queue.len()), ("a", 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_does_not_wait_for_the_failures_of_another_group() {
+    let queue: WorkQueue<Key> = WorkQueue::builder()
+        .group_by(|key: &Key| key.0)
+        .limiter(MaxOf::<ExponentialBackoff, TokenBucket>::default())
+        .build();
+    for number in 0..3000 {
+        queue.add_rate_limited(("noisy", number));
+    }
+    let delay = |group| {
+        queue.add((group, 0));
+        // The keys that failed wait, so that this one is ready alone.
+        take(&queue).retry(Duration::ZERO).delay
+    };
+    assert_eq!(delay("quiet"), SECOND / 5);
+    assert_eq!(delay("other"), 3 * SECOND / 10);
 }

@@ -1,6 +1,7 @@
 use hashbrown::{HashTable, hash_table::Entry};
 
-/// The groups that keys belong to, numbered; a number is free again when the last key has left.
+/// The groups that keys belong to, each with a number. A number is free again when the last key of its group has
+/// left.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     groups: Vec<Group>,
@@ -15,9 +16,9 @@ struct Group {
 }
 
 impl Groups {
-    /// The number of the group whose name has this hash, for one more key.
+    /// Adds a key to the group whose name has this hash, and returns the number of the group.
     ///
-    /// Two names of the same hash would share their turns: no harm, and next to impossible.
+    /// Two names with the same hash would share their turns. That does no harm, and it hardly ever happens.
     pub(super) fn join(&mut self, hash: u64) -> u32 {
         let Self {
             groups,
@@ -43,7 +44,12 @@ impl Groups {
         number
     }
 
-    /// A key leaves the group.
+    /// The hash of the name of the group.
+    pub(super) fn hash(&self, number: u32) -> u64 {
+        self.groups[number as usize].hash
+    }
+
+    /// Removes a key from the group.
     pub(super) fn leave(&mut self, number: u32) {
         let group = &mut self.groups[number as usize];
         group.keys -= 1;
@@ -66,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_stays_while_a_key_has_it_and_is_used_again_after_that() {
+    fn a_group_number_stays_while_a_key_has_it_and_is_reused_after_that() {
         let mut groups = Groups::default();
         let (a, b) = (groups.join(7), groups.join(8));
         assert_ne!(a, b);
@@ -79,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_kept_without_keys() {
+    fn groups_without_keys_take_no_memory() {
         let mut groups = Groups::default();
         let numbers: Vec<_> = (0..100).map(|hash| groups.join(hash)).collect();
         numbers.into_iter().for_each(|number| groups.leave(number));

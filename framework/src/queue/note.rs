@@ -1,15 +1,14 @@
-/// What is known of why a key waits.
+/// What is known about why a key waits.
 ///
-/// A key has one note however often it is added: each further one is merged into it, and whoever
-/// gets the key gets the note with it. The default is the note of a key of which nothing is known;
-/// merging it changes nothing.
+/// A key has one note, however often it is added: the queue merges each further note into it, and the worker that
+/// takes the key gets the merged note. The default is the empty note; merging it must change nothing.
 pub trait Note: Default + Send + 'static {
-    /// Takes in what is known from a later add. Called under the queue's lock: it must be quick,
-    /// and it must not panic.
+    /// Merges the note of a later add into this one. The queue calls it under its lock: it must be quick and must not
+    /// panic.
     fn merge(&mut self, later: Self);
 }
 
-/// Nothing is noted.
+/// No note.
 impl Note for () {
     fn merge(&mut self, (): Self) {}
 }

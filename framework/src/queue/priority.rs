@@ -1,9 +1,9 @@
-/// How soon a key has its turn: one of a higher priority is taken before one of a lower.
+/// How soon a key comes: keys of a higher priority come before keys of a lower one.
 ///
-/// Within a priority, groups take turns and the keys of a group come in the order in which they
-/// became ready. Lower priorities do not starve: once a key of theirs has been ready for 25 s,
-/// every second turn is theirs until none is that old, so that a single one waits for less than
-/// 30 s however many of a higher priority keep coming.
+/// Within a priority, groups take turns, and the keys of a group come in the order in which they became ready. Lower
+/// priorities do not starve: once one of their keys has been ready for 25 s, every second turn is theirs until none
+/// of their keys is that old. A single key therefore waits for less than 30 s, however many keys of a higher priority
+/// are added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Priority {
     /// Nobody waits for it: the first list, a relist, a resync.
@@ -11,7 +11,7 @@ pub enum Priority {
     /// Something happened.
     #[default]
     Normal,
-    /// Somebody waits for it.
+    /// A person waits for it.
     High,
 }
 

@@ -2,40 +2,39 @@ use std::time::Duration;
 
 use super::Priority;
 
-/// A key as a queue knows it at one moment, for people to look at: see
-/// [`WorkQueue::keys`](super::WorkQueue::keys).
+/// A key as the queue knows it at one moment, for people to look at: see [`WorkQueue::keys`](super::WorkQueue::keys).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueuedKey<K> {
     /// The key.
     pub key: K,
     /// What it does.
     pub state: KeyState,
-    /// The run that is to come begins after this at the latest, if there is a deadline for it.
+    /// How long until the next run begins at the latest; `None` if the key has no deadline.
     pub due_in: Option<Duration>,
     /// How often it failed in a row.
     pub failures: u32,
-    /// Of the run that is to come.
+    /// The priority of the next run.
     pub priority: Priority,
 }
 
 /// What a key does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyState {
-    /// Nothing; it may have a deadline.
+    /// Nothing. It may have a deadline.
     Idle,
-    /// It is ready, and waits for a worker.
+    /// It is ready and waits for a worker.
     Waiting,
-    /// A worker has it, for that long.
+    /// A worker has it.
     Running {
-        /// For how long.
+        /// For how long the worker has had it.
         since: Duration,
-        /// Whether another run has been asked for meanwhile.
+        /// Whether another run was requested meanwhile.
         again: bool,
     },
 }
 
 impl<K> QueuedKey<K> {
-    /// Whether it is with a worker, or has failed: what somebody who looks at a queue looks for first.
+    /// Whether a worker has the key or the key has failed: those are the keys that people look for first.
     pub(super) fn is_notable(&self) -> bool {
         self.failures > 0 || matches!(self.state, KeyState::Running { .. })
     }

@@ -1,10 +1,10 @@
 use std::time::Duration;
 
-/// What became of a key that failed.
+/// How a failed key goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retry {
-    /// How often it failed in a row, this time included.
+    /// How often the key failed in a row, this time included.
     pub attempt: u32,
-    /// How long it waits.
+    /// How long the key waits before its next run.
     pub delay: Duration,
 }

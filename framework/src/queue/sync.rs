@@ -1,4 +1,4 @@
-//! The lock of the queue. The loom model compiles `core.rs` and `shared.rs` beside a module of the
-//! same name that exports loom's.
+//! The lock of the queue. The loom model compiles `core.rs` and `shared_core.rs` beside a module of the same name
+//! that exports loom's lock.
 
-pub(super) use std::sync::{Mutex, MutexGuard};
+pub(super) use parking_lot::Mutex;

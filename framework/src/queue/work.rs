@@ -2,69 +2,72 @@ use std::{fmt, hash::Hash, time::Duration};
 
 use super::{
     Note, Priority, Retry,
-    core::{End, Request, Run, Seat},
-    work_queue::{Inner, OwnCount},
+    inner::{PerWorkerArc, QueueInner},
+    run::{End, Request, Run, RunToken},
 };
 
-/// A key that is worked on; nobody else is given it until this is gone.
+/// A key that a worker works on. No other worker gets the key until this value is gone.
 ///
-/// How the work ended is said by [`done`](Self::done), [`requeue_after`](Self::requeue_after) or
-/// [`retry`](Self::retry). If it is dropped, nothing is said: the key is free again, what was
-/// counted of its failures stays, and unless it was added meanwhile it does not come again.
+/// The worker reports how the work ended: [`done`](Self::done), [`requeue_after`](Self::requeue_after) or
+/// [`retry`](Self::retry). Dropping the value reports nothing: the key is free again, its failures stay as they are,
+/// and it comes again only if it was added meanwhile.
 pub struct Work<K: Clone + Eq + Hash, N: Note = ()> {
     /// What to work on.
     pub key: K,
-    /// All that was noted of why. What stands here when the work ends goes back with the key if
-    /// it is to come again.
+    /// All notes that were added since the last run, merged. If the key is to come again, the value of this field
+    /// when the work ends goes back with it.
     pub note: N,
-    /// The highest with which it was asked for. With the one that stands here when the work ends
-    /// the key comes again.
+    /// The highest priority with which the key was added. If the key is to come again, it comes with the value of
+    /// this field when the work ends.
     pub priority: Priority,
-    /// How long it had been ready: since it was added, or its deadline came, or, if it was added
-    /// while it was worked on, since then.
+    /// How long the key had been ready: since it was added, since its deadline, or, if it was added during the
+    /// previous run, since that moment.
     pub waited: Duration,
-    /// One more than how often it failed in a row.
+    /// One more than how often the key failed in a row.
     pub attempt: u32,
-    /// Taken when the work ends.
-    pub(super) seat: Option<Seat>,
-    pub(super) inner: OwnCount<Inner<K, N>>,
+    /// The hash of the name of the key's group.
+    group: u64,
+    /// `None` once the work has ended.
+    pub(super) token: Option<RunToken>,
+    pub(super) inner: PerWorkerArc<QueueInner<K, N>>,
 }
 
 impl<K: Clone + Eq + Hash, N: Note> Work<K, N> {
-    pub(super) fn new(run: Run<K, N>, inner: OwnCount<Inner<K, N>>) -> Self {
+    pub(super) fn new(run: Run<K, N>, inner: PerWorkerArc<QueueInner<K, N>>) -> Self {
         Self {
             key: run.key,
             note: run.note,
             priority: run.priority,
             waited: run.waited,
             attempt: run.failures.saturating_add(1),
-            seat: Some(run.seat),
+            group: run.group,
+            token: Some(run.token),
             inner,
         }
     }
 
-    /// It succeeded: its failures are forgotten. If the key was added meanwhile it is ready now.
+    /// Reports success: the failures are forgotten. If the key was added meanwhile, it is ready now.
     pub fn done(mut self) {
         self.end(End::Success);
     }
 
-    /// It succeeded, and is to be done again after `delay`, or earlier if something else makes it
-    /// ready.
+    /// Reports success and requests another run after `delay`, or earlier if something else makes the key ready.
     pub fn requeue_after(mut self, delay: Duration) {
         let request = self.request();
-        if let Some(seat) = self.seat.take() {
-            self.inner.requeue(seat, delay, request);
+        if let Some(token) = self.token.take() {
+            self.inner.requeue(token, delay, request);
         }
     }
 
-    /// It failed: is to be done again after the delay that the queue's limiter wants, but not
-    /// before `at_least` has passed. If the key was added meanwhile it is ready now.
+    /// Reports a failure and requests another run after the delay that the queue's rate limiter wants, but not before
+    /// `at_least` has passed. If the key was added meanwhile, it is ready now. Returns the number of failures and the
+    /// delay.
     pub fn retry(mut self, at_least: Duration) -> Retry {
-        // Asked before anything is taken: if the limiter panics the key is given back.
-        let delay = self.inner.delay(self.attempt, at_least);
+        // Must come first: if the rate limiter panics, dropping `self` frees the key.
+        let delay = self.inner.delay(self.attempt, self.group, at_least);
         let request = self.request();
-        match self.seat.take() {
-            Some(seat) => self.inner.retry_work(seat, delay, request),
+        match self.token.take() {
+            Some(token) => self.inner.retry(token, delay, request),
             None => Retry {
                 attempt: self.attempt,
                 delay,
@@ -80,15 +83,15 @@ impl<K: Clone + Eq + Hash, N: Note> Work<K, N> {
     }
 
     fn end(&mut self, end: End) {
-        if let Some(seat) = self.seat.take() {
-            self.inner.end(seat, end);
+        if let Some(token) = self.token.take() {
+            self.inner.end(token, end);
         }
     }
 }
 
 impl<K: Clone + Eq + Hash, N: Note> Drop for Work<K, N> {
     fn drop(&mut self) {
-        self.end(End::Open);
+        self.end(End::KeepFailures);
     }
 }
 

@@ -29,7 +29,7 @@ fn take<K: Clone + Eq + Hash + Send + 'static, N: Note>(
 }
 
 #[tokio::test(start_paused = true)]
-async fn many_adds_are_one_run() {
+async fn many_adds_lead_to_one_run() {
     let queue = WorkQueue::new();
     for _ in 0..100 {
         queue.add("a");
@@ -54,7 +54,7 @@ async fn a_key_added_while_it_runs_runs_once_more_and_never_twice_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_that_runs_before_its_turn_gives_the_turn_back() {
+async fn a_key_that_runs_before_its_delay_ends_returns_its_token() {
     let bucket = TokenBucket::new(1.0, 0);
     let queue: WorkQueue<&str> = WorkQueue::builder().limiter(bucket).build();
     let fail = |key: &'static str| {
@@ -65,11 +65,11 @@ async fn a_key_that_runs_before_its_turn_gives_the_turn_back() {
         [fail("a"), fail("b"), fail("c")],
         [1000, 2000, 3000].map(|ms| ms * MS)
     );
-    // Each change of `b` brings it before its turn.
+    // Each change of `b` makes it ready before its delay ends.
     let delays: BTreeSet<_> = (0..100).map(|_| fail("b")).collect();
     assert!(delays.iter().all(|delay| *delay <= 4000 * MS), "{delays:?}");
 
-    // A change while it is worked on brings it at once.
+    // A change during the run makes the key ready at once.
     queue.add("d");
     let work = take(&queue).unwrap();
     queue.add("d");
@@ -77,7 +77,7 @@ async fn a_key_that_runs_before_its_turn_gives_the_turn_back() {
     take(&queue).unwrap().done();
     fail("e");
     assert!(fail("f") <= turn + 1000 * MS);
-    // And so does a delay that ends earlier.
+    // So does a shorter delay.
     queue.add_after("g", MS);
     let delays: BTreeSet<_> = (0..100)
         .map(|_| queue.add_rate_limited("g").delay)
@@ -104,7 +104,7 @@ async fn keys_come_in_the_order_of_their_deadlines_and_not_before() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_that_came_earlier_does_not_come_once_more_at_its_deadline() {
+async fn a_key_that_ran_earlier_does_not_run_again_at_its_deadline() {
     let queue = WorkQueue::new();
     queue.add_after("a", 10 * MS);
     queue.add("a");
@@ -126,7 +126,7 @@ async fn an_earlier_deadline_wakes_a_worker_that_sleeps_for_a_later_one() {
     assert_eq!(start.elapsed(), 5 * MS);
 }
 
-/// Workers in tasks of their own, asleep: only a call of the queue wakes them.
+/// Workers in their own tasks, asleep: only the queue wakes them.
 async fn asleep(queue: &WorkQueue<&'static str>) -> [JoinHandle<Option<&'static str>>; 2] {
     let worker = || {
         let queue = queue.clone();
@@ -137,27 +137,27 @@ async fn asleep(queue: &WorkQueue<&'static str>) -> [JoinHandle<Option<&'static 
     workers
 }
 
-/// What a worker was given; a worker that nobody calls fails the test.
+/// The key that a worker received. The test fails if nothing wakes the worker.
 async fn given(worker: JoinHandle<Option<&'static str>>) -> Option<&'static str> {
     let given = tokio::time::timeout(1000 * MS, worker).await;
-    given.expect("nobody called the worker").unwrap()
+    given.expect("the worker was not woken").unwrap()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deadline_is_kept_when_the_worker_that_watched_it_becomes_busy() {
+async fn a_deadline_is_met_when_the_timer_waiter_becomes_busy() {
     let queue = WorkQueue::new();
     let start = Instant::now();
     let [one, other] = asleep(&queue).await;
     queue.add_after("a", 7 * MS);
     queue.add_after("b", 9 * MS);
-    // Whoever watched the deadlines has got `a` and does not come back.
+    // The timer waiter has received `a` and does not come back.
     let (one, other) = tokio::join!(given(one), given(other));
     assert_eq!(BTreeSet::from([one, other]), [Some("a"), Some("b")].into());
     assert_eq!(start.elapsed(), 9 * MS);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deadline_is_kept_when_the_worker_that_watches_it_is_cancelled() {
+async fn a_deadline_is_met_when_the_timer_waiter_is_cancelled() {
     let queue = WorkQueue::new();
     let [one, other] = asleep(&queue).await;
     queue.add_after("a", 7 * MS);
@@ -167,11 +167,11 @@ async fn a_deadline_is_kept_when_the_worker_that_watches_it_is_cancelled() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancelled_worker_takes_no_key_with_it() {
+async fn a_cancelled_worker_takes_no_key_along() {
     let queue = WorkQueue::new();
     let [one, other] = asleep(&queue).await;
     queue.add("a");
-    // It was called, and goes before it could ask.
+    // It was woken, and ends before it could ask.
     one.abort();
     assert_eq!(given(other).await, Some("a"));
 }
@@ -205,52 +205,52 @@ async fn failures_back_off_and_success_resets() {
     );
 }
 
-/// What a hand is given at once.
-fn draw<N: Note>(hand: &mut Hand<u32, N>) -> Option<Work<u32, N>> {
-    hand.next().now_or_never().flatten()
+/// What a batch returns at once.
+fn draw<N: Note>(batch: &mut WorkBatch<u32, N>) -> Option<Work<u32, N>> {
+    batch.next().now_or_never().flatten()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hand_gives_each_key_once_in_turn_and_keeps_nothing() {
+async fn a_batch_returns_each_key_once_in_order_and_keeps_nothing() {
     let queue = WorkQueue::new();
     (0..1000).for_each(|key| queue.add(key));
-    let mut hands = [queue.hand(), queue.hand()];
+    let mut batches = [queue.batch(), queue.batch()];
     let mut keys = BTreeSet::new();
     let mut runs = 0;
     for turn in 0.. {
-        let hand = &mut hands[turn % 2];
-        let Some(work) = draw(hand) else { break };
+        let batch = &mut batches[turn % 2];
+        let Some(work) = draw(batch) else { break };
         assert!(work.key >= runs / 2, "{} is too early", work.key);
         keys.insert(work.key);
         runs += 1;
-        hand.done(work);
+        batch.done(work);
     }
     assert_eq!((runs, keys.len()), (1000, 1000));
-    assert!(hands.iter_mut().all(|hand| draw(hand).is_none()));
+    assert!(batches.iter_mut().all(|batch| draw(batch).is_none()));
     assert_eq!(queue.remembered(), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_in_a_hand_is_nobody_elses_and_a_change_leads_to_another_run() {
+async fn a_key_in_a_batch_belongs_to_its_worker_and_a_change_leads_to_another_run() {
     let queue = WorkQueue::<u32>::new();
     (0..1000).for_each(|key| queue.add(key));
-    let mut hand = queue.hand();
+    let mut batch = queue.batch();
     for _ in 0..1 + 2 + 4 + 8 {
-        let work = draw(&mut hand).unwrap();
-        hand.done(work);
+        let work = draw(&mut batch).unwrap();
+        batch.done(work);
     }
-    let work = draw(&mut hand).unwrap();
+    let work = draw(&mut batch).unwrap();
     assert_eq!((work.key, queue.len()), (15, 1000 - 31), "it holds 16 now");
     (0..1000).for_each(|key| queue.add(key));
     let others = all(&queue);
     assert!(others.into_iter().eq((0..15).chain(31..1000)));
-    hand.done(work);
-    hand.lay_down();
+    batch.done(work);
+    batch.return_unstarted();
     assert!(all(&queue).into_iter().eq(15..31));
     assert_eq!(queue.remembered(), 0);
 }
 
-/// Every key that is ready, done.
+/// Takes every ready key and ends its run.
 fn all(queue: &WorkQueue<u32>) -> BTreeSet<u32> {
     let done = |work: Work<u32>| {
         let key = work.key;
@@ -261,54 +261,80 @@ fn all(queue: &WorkQueue<u32>) -> BTreeSet<u32> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_or_works_long_takes_one_key_at_a_time() {
+async fn a_worker_that_waits_or_works_for_long_takes_one_key_at_a_time() {
     let queue = WorkQueue::<u32>::new();
     (0..1000).for_each(|key| queue.add(key));
-    let mut hand = queue.hand();
+    let mut batch = queue.batch();
     for taken in 1..=20 {
-        let work = draw(&mut hand).unwrap();
-        hand.lay_down();
+        let work = draw(&mut batch).unwrap();
+        batch.return_unstarted();
         assert_eq!(queue.len(), 1000 - taken);
-        hand.done(work);
+        batch.done(work);
     }
     for taken in 21..=40 {
-        let work = draw(&mut hand).unwrap();
+        let work = draw(&mut batch).unwrap();
         assert_eq!(queue.len(), 1000 - taken);
         tokio::time::advance(MS).await;
-        hand.done(work);
+        batch.done(work);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hand_that_is_dropped_ends_what_is_done_and_gives_the_rest_back() {
+async fn a_batch_without_unstarted_keys_reports_the_finished_ones_too() {
+    let queue = WorkQueue::<u32>::new();
+    queue.add(1);
+    let mut batch = queue.batch();
+    let work = draw(&mut batch).unwrap();
+    batch.done(work);
+    assert_eq!(queue.remembered(), 1, "the queue does not know yet");
+    batch.return_unstarted();
+    assert_eq!(queue.remembered(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn keys_with_a_worker_are_shown_before_others() {
+    let queue = WorkQueue::<u32>::new();
+    (0..4).for_each(|key| queue.add(key));
+    let (first, second) = (take(&queue).unwrap(), take(&queue).unwrap());
+    // A new key takes the place of one that is gone.
+    first.done();
+    queue.add(9);
+    let shown: Vec<u32> = queue.keys(10).iter().map(|key| key.key).collect();
+    assert_eq!((shown[0], shown.len()), (second.key, 4));
+    assert_eq!(queue.keys(1).len(), 1);
+    second.done();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dropped_batch_ends_its_finished_runs_and_returns_the_others() {
     let queue = WorkQueue::builder().limiter(exact()).build::<()>();
     for key in 0..1000 {
         queue.add_rate_limited(key);
     }
     tokio::time::advance(5 * MS).await;
-    let mut hand = queue.hand();
+    let mut batch = queue.batch();
     for _ in 0..50 {
-        let work = draw(&mut hand).unwrap();
+        let work = draw(&mut batch).unwrap();
         assert_eq!(work.attempt, 2);
-        hand.done(work);
+        batch.done(work);
     }
-    drop(hand);
+    drop(batch);
     assert_eq!((queue.len(), queue.remembered()), (950, 950));
-    let mut hand = queue.hand();
+    let mut batch = queue.batch();
     for _ in 0..1 + 2 + 4 + 8 {
-        let work = draw(&mut hand).unwrap();
-        hand.done(work);
+        let work = draw(&mut batch).unwrap();
+        batch.done(work);
     }
-    // Of these none is done yet.
-    let work = draw(&mut hand).unwrap();
+    // None of these has ended yet.
+    let work = draw(&mut batch).unwrap();
     assert_eq!((work.key, work.attempt, queue.len()), (65, 2, 950 - 31));
-    drop(hand);
+    drop(batch);
     assert_eq!(queue.len(), 950 - 16);
     assert_eq!(take(&queue).unwrap().key, 66);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_shut_down_hands_out_what_is_ready_and_drops_what_is_delayed() {
+async fn a_shutdown_hands_out_ready_keys_and_drops_delayed_ones() {
     let queue = WorkQueue::new();
     queue.add("a");
     queue.add_after("b", MS);
@@ -322,7 +348,7 @@ async fn a_shut_down_hands_out_what_is_ready_and_drops_what_is_delayed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_drain_waits_for_running_keys_and_their_last_change() {
+async fn a_drain_waits_for_running_keys_and_for_changes_during_their_runs() {
     let queue = WorkQueue::new();
     queue.add("a");
     let work = queue.get().await.unwrap();
@@ -338,7 +364,7 @@ async fn a_drain_waits_for_running_keys_and_their_last_change() {
     assert!(queue.get().await.is_none());
 }
 
-/// A drain in a task of its own, asleep: only a call of the queue wakes it.
+/// A drain in its own task, asleep: only the queue wakes it.
 async fn draining(queue: &WorkQueue<&'static str>) -> JoinHandle<()> {
     let queue = queue.clone();
     let drain = tokio::spawn(async move { queue.shut_down_with_drain().await });
@@ -355,18 +381,18 @@ async fn a_shut_down_ends_a_drain() {
     let drain = draining(&queue).await;
     queue.shut_down();
     let ended = tokio::time::timeout(1000 * MS, drain).await;
-    ended.expect("nobody called it").unwrap();
+    ended.expect("the task was not woken").unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_drain_that_sleeps_is_called_when_the_last_work_ends() {
+async fn a_drain_is_woken_when_the_last_run_ends() {
     let queue = WorkQueue::new();
     queue.add("a");
     let work = queue.get().await.unwrap();
     let drain = draining(&queue).await;
     work.done();
     let ended = tokio::time::timeout(1000 * MS, drain).await;
-    ended.expect("nobody called it").unwrap();
+    ended.expect("the task was not woken").unwrap();
 }
 
 struct Ignore;
@@ -376,7 +402,7 @@ impl Wake for Ignore {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_drain_that_is_given_up_leaves_nothing_behind() {
+async fn a_cancelled_drain_leaves_nothing_behind() {
     let queue = WorkQueue::new();
     queue.add("a");
     let _work = take(&queue).unwrap();
@@ -392,7 +418,7 @@ async fn a_drain_that_is_given_up_leaves_nothing_behind() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_never_due_does_not_upset_the_clock() {
+async fn a_delay_without_end_does_not_overflow_the_clock() {
     let year = Duration::from_secs(365 * 24 * 3600);
     let queue = WorkQueue::new();
     queue.add("a");
@@ -405,7 +431,7 @@ async fn what_is_never_due_does_not_upset_the_clock() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_forgotten_counts_from_the_beginning() {
+async fn after_a_forget_failures_count_from_one() {
     let queue = WorkQueue::builder().limiter(exact()).build::<()>();
     for attempt in 1..=3 {
         assert_eq!(queue.add_rate_limited("a").attempt, attempt);
@@ -421,7 +447,7 @@ async fn what_is_forgotten_counts_from_the_beginning() {
 }
 
 #[test]
-fn debug_forms_name_what_they_are_of() {
+fn debug_output_names_the_type() {
     let queue = WorkQueue::builder().build::<()>();
     queue.add("a");
     let work = queue.get().now_or_never().flatten().unwrap();
@@ -432,7 +458,7 @@ fn debug_forms_name_what_they_are_of() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_sleeping_worker_learns_of_the_end() {
+async fn every_sleeping_worker_is_woken_by_a_shutdown() {
     let queue = WorkQueue::<u8>::new();
     let mut workers = JoinSet::new();
     for _ in 0..5 {
@@ -444,7 +470,7 @@ async fn every_sleeping_worker_learns_of_the_end() {
     assert!(workers.join_all().await.iter().all(Option::is_none));
 }
 
-/// How many keys of priority `Normal` wait, by the metrics of the queue `q`.
+/// How many keys of priority `Normal` wait, according to the metrics of the queue `q`.
 fn depth(metrics: &Metrics) -> u64 {
     let series = "workqueue_depth{controller=\"q\",name=\"q\",priority=\"0\"} ";
     let text = metrics.encode();
@@ -453,11 +479,11 @@ fn depth(metrics: &Metrics) -> u64 {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_metrics_tell_what_happened() {
+async fn the_metrics_count_adds_runs_and_retries() {
     let metrics = Metrics::new();
     let queue = WorkQueue::builder()
         .limiter(exact())
-        .metrics(metrics.workqueue("q"))
+        .metrics(&metrics, "q")
         .build::<()>();
     queue.add("a");
     queue.add_after("b", 2000 * MS);

@@ -1,10 +1,8 @@
 use std::{borrow::Cow, fmt};
 
-use super::{Resource, Scope};
-
-/// A kind as a value: what a request to the API server must know of it.
+/// A kind as a value: everything about it that a request to the API server needs.
 ///
-/// Typed kinds give theirs by [`ApiResource::of`]; for others it is written down or discovered.
+/// [`ApiResource::of`] makes it from a type. For a kind known only at run time, the program writes it down or discovers it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ApiResource {
     /// API group; `""` is the core group.
@@ -20,18 +18,7 @@ pub struct ApiResource {
 }
 
 impl ApiResource {
-    /// The value for a kind known at compile time.
-    pub const fn of<K: Resource>() -> Self {
-        Self {
-            group: Cow::Borrowed(K::GROUP),
-            version: Cow::Borrowed(K::VERSION),
-            kind: Cow::Borrowed(K::KIND),
-            plural: Cow::Borrowed(K::PLURAL),
-            namespaced: <K::Scope as Scope>::NAMESPACED,
-        }
-    }
-
-    /// `group/version`, or only the version for the core group, as in `apiVersion`.
+    /// `group/version`, or only the version for the core group: the value of `apiVersion`.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() {
             self.version.to_string()
@@ -40,7 +27,7 @@ impl ApiResource {
         }
     }
 
-    /// `plural.group`, or only the plural for the core group, as RBAC and kubectl name it.
+    /// `plural.group`, or only the plural for the core group: the name that RBAC and kubectl use.
     pub fn qualified_plural(&self) -> String {
         if self.group.is_empty() {
             self.plural.to_string()
@@ -67,7 +54,7 @@ mod tests {
     use k8s_openapi::api::{apps::v1::Deployment, core::v1::Namespace};
 
     #[test]
-    fn a_typed_kind_gives_group_plural_and_scope() {
+    fn a_type_gives_group_plural_and_scope() {
         let deployments = ApiResource::of::<Deployment>();
         assert_eq!(deployments.api_version(), "apps/v1");
         assert_eq!(deployments.qualified_plural(), "deployments.apps");
@@ -76,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn the_core_group_has_no_group_in_its_names() {
+    fn names_of_the_core_group_contain_no_group() {
         let namespaces = ApiResource::of::<Namespace>();
         assert_eq!(namespaces.api_version(), "v1");
         assert_eq!(namespaces.qualified_plural(), "namespaces");

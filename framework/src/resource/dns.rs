@@ -1,6 +1,6 @@
-//! Names as DNS has them (RFC 1123), which Kubernetes asks of most objects.
+//! DNS names (RFC 1123), which Kubernetes requires for the names of most objects.
 
-/// Checks what has to be a label, such as the name of a namespace. An error says what it has to be.
+/// Checks a DNS label, such as the name of a namespace. The error completes a sentence: "the name …".
 pub(crate) fn check_label(name: &str) -> Result<(), &'static str> {
     match name.len() <= 63 && is_part(name) {
         true => Ok(()),
@@ -10,7 +10,7 @@ pub(crate) fn check_label(name: &str) -> Result<(), &'static str> {
     }
 }
 
-/// Checks what has to be a subdomain, such as the name of a Lease. An error says what it has to be.
+/// Checks a DNS subdomain, such as the name of a Lease. The error completes a sentence: "the name …".
 pub(crate) fn check_subdomain(name: &str) -> Result<(), &'static str> {
     match is_subdomain(name) {
         true => Ok(()),
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_label_has_no_dots_and_a_subdomain_may() {
+    fn a_label_has_no_dots_and_a_subdomain_may_have_some() {
         for name in ["a", "0", "web-site", "a--b", &"a".repeat(63)] {
             assert_eq!((check_label(name), check_subdomain(name)), (Ok(()), Ok(())));
         }

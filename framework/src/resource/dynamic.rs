@@ -3,7 +3,7 @@ use serde_json::{Map, Value};
 
 use super::{ApiResource, Object, ObjectMeta};
 
-/// `apiVersion` and `kind` as they stand in an object.
+/// The fields `apiVersion` and `kind` of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TypeMeta {
@@ -14,7 +14,7 @@ pub struct TypeMeta {
 }
 
 impl TypeMeta {
-    /// Those of objects of `resource`.
+    /// The values for objects of the kind `resource`.
     pub fn of(resource: &ApiResource) -> Self {
         Self {
             api_version: resource.api_version(),
@@ -23,18 +23,17 @@ impl TypeMeta {
     }
 }
 
-/// An object of a kind known only at run time; it travels with an [`ApiResource`].
+/// An object of a kind known only at run time. Functions that take one also take the kind as an [`ApiResource`].
 ///
-/// Everything but `apiVersion`, `kind` and `metadata` is kept as JSON in [`data`](Self::data), in
-/// no particular order, and is written back unchanged.
+/// [`data`](Self::data) holds everything but `apiVersion`, `kind` and `metadata` as JSON, in no particular order. It is
+/// written back unchanged.
 ///
-/// A client and a cache read objects with up to 127 lists and maps within each other, the object itself included. A
-/// server takes 10 000. A deeper object is [`Undecodable`](super::Undecodable); a typed object whose type does not have the
-/// deep field, and a [`PartialObject`](super::PartialObject), are read at any depth.
+/// The client and the cache read objects with up to 127 nested lists and maps, counting the object itself. An API server
+/// accepts 10 000. A deeper object is [`Undecodable`](super::Undecodable). The limit does not apply to a
+/// [`PartialObject`](super::PartialObject), nor to a typed object whose type does not have the deep field.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DynamicObject {
-    /// `apiVersion` and `kind`. Where a server leaves them out, in the items of a list, an
-    /// [`Api`](crate::client::Api) fills them in.
+    /// `apiVersion` and `kind`. A server leaves them out in the items of a list; an [`Api`](crate::client::Api) adds them.
     #[serde(flatten)]
     pub types: TypeMeta,
     /// Metadata.
@@ -46,7 +45,7 @@ pub struct DynamicObject {
 }
 
 impl DynamicObject {
-    /// An object of `resource`'s kind with a name and nothing else.
+    /// An object of the kind `resource` with a name and nothing else.
     pub fn new(resource: &ApiResource, name: &str) -> Self {
         Self {
             types: TypeMeta::of(resource),
@@ -58,7 +57,7 @@ impl DynamicObject {
         }
     }
 
-    /// The same object in `namespace`.
+    /// Sets the namespace.
     #[must_use]
     pub fn within(mut self, namespace: &str) -> Self {
         self.metadata.namespace = Some(namespace.to_owned());
@@ -73,6 +72,10 @@ impl Object for DynamicObject {
 
     fn metadata_mut(&mut self) -> &mut ObjectMeta {
         &mut self.metadata
+    }
+
+    fn types(&self) -> Option<&TypeMeta> {
+        Some(&self.types)
     }
 
     fn fill_types(&mut self, resource: &ApiResource) {

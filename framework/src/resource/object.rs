@@ -1,18 +1,18 @@
 use std::collections::BTreeMap;
 
-use super::{ApiResource, ObjectKey, ObjectMeta};
+use super::{ApiResource, ObjectKey, ObjectMeta, TypeMeta};
 
 /// Anything with Kubernetes metadata.
 ///
-/// Implemented for every k8s-openapi kind, for [`DynamicObject`](super::DynamicObject) and by
-/// `#[derive(Resource)]`. The getters borrow; an absent name reads as `""`, as on the wire.
+/// Every k8s-openapi kind implements it, and so does [`DynamicObject`](super::DynamicObject). `#[derive(Resource)]`
+/// implements it for your own kinds. The getters borrow. A missing name is `""`, as it is on the wire.
 pub trait Object: Send + Sync + 'static {
-    /// Whether the type holds nothing but metadata, so that servers need not send more: see
+    /// Whether the type holds nothing but metadata. A client then asks the server for metadata only: see
     /// [`PartialObject`](super::PartialObject).
     const METADATA_ONLY: bool = false;
 
-    /// Whether the type leaves out a part of its kind, so that writing a whole object from it would
-    /// lose that part: `create` and `replace` are refused.
+    /// Whether the type leaves out a part of its kind. A write of the whole object would lose that part, so the client
+    /// refuses `create` and `replace`.
     const PARTIAL: bool = Self::METADATA_ONLY;
 
     /// The object's metadata.
@@ -21,13 +21,19 @@ pub trait Object: Send + Sync + 'static {
     /// The object's metadata, to change.
     fn metadata_mut(&mut self) -> &mut ObjectMeta;
 
-    /// Notes what kind it is, where the type itself does not say: the items of a list come without.
+    /// Sets `apiVersion` and `kind` if the type stores them and they are missing, as in the items of a list.
     #[doc(hidden)]
     fn fill_types(&mut self, resource: &ApiResource) {
         let _ = resource;
     }
 
-    /// An object that has a name and nothing else: where a literal begins.
+    /// The object's `apiVersion` and `kind`, if the type stores them.
+    #[doc(hidden)]
+    fn types(&self) -> Option<&TypeMeta> {
+        None
+    }
+
+    /// An object with a name and nothing else, as the base of a struct literal.
     ///
     /// ```
     /// use pilothouse::{k8s::api::core::v1::ConfigMap, resource::Object};
@@ -44,7 +50,7 @@ pub trait Object: Send + Sync + 'static {
         object
     }
 
-    /// `metadata.name`, `""` while the server has not generated it.
+    /// `metadata.name`; `""` until the server has generated it.
     fn name(&self) -> &str {
         self.metadata().name.as_deref().unwrap_or_default()
     }
@@ -67,7 +73,7 @@ pub trait Object: Send + Sync + 'static {
         self.metadata().resource_version.as_deref()
     }
 
-    /// The label named `key`.
+    /// The value of the label `key`.
     fn label(&self, key: &str) -> Option<&str> {
         self.metadata()
             .labels
@@ -81,7 +87,7 @@ pub trait Object: Send + Sync + 'static {
         self.metadata().labels.as_ref()
     }
 
-    /// The annotation named `key`.
+    /// The value of the annotation `key`.
     fn annotation(&self, key: &str) -> Option<&str> {
         self.metadata()
             .annotations
@@ -90,12 +96,12 @@ pub trait Object: Send + Sync + 'static {
             .map(String::as_str)
     }
 
-    /// Whether deletion has begun: the object still exists, for its finalizers or its grace period.
+    /// Whether deletion has begun. The object still exists because of its finalizers or its grace period.
     fn is_deleting(&self) -> bool {
         self.metadata().deletion_timestamp.is_some()
     }
 
-    /// Namespace and name, as stores and queues use them.
+    /// Namespace and name: the key in stores and queues.
     fn key(&self) -> ObjectKey {
         ObjectKey::new(self.namespace(), self.name())
     }

@@ -4,17 +4,17 @@ use super::{ApiResource, CanOwn, Object, ObjectKey, ObjectMeta, OwnerReference, 
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OwnerError {
-    /// The owner was never created, so that nothing can refer to it.
-    #[error("{kind} {key} has no UID: an owner must have been read from the API server first")]
+    /// The owner has no UID, because it does not come from the API server.
+    #[error("{kind} {key} has no UID: read the owner from the API server before you refer to it")]
     OwnerNotCreated {
         /// Kind of the owner.
         kind: &'static str,
         /// Namespace and name of the owner.
         key: ObjectKey,
     },
-    /// The child has another controller already.
+    /// Another object is the child's controller already.
     #[error(
-        "{child} is already controlled by {kind} {name}: only one controller may own an object"
+        "{child} is already controlled by {kind} {name}: an object can have only one controller"
     )]
     AlreadyControlled {
         /// Namespace and name of the child.
@@ -26,10 +26,11 @@ pub enum OwnerError {
     },
 }
 
-/// A reference that makes `owner` one of several owners: for garbage collection only.
+/// A reference that makes `owner` one of several owners. Only the garbage collector uses it.
 ///
 /// # Errors
-/// [`OwnerError::OwnerNotCreated`] when `owner` has no UID.
+///
+/// Returns [`OwnerError::OwnerNotCreated`] if `owner` has no UID.
 pub fn owner_reference<K: Resource>(owner: &K) -> Result<OwnerReference, OwnerError> {
     let uid =
         owner
@@ -49,11 +50,13 @@ pub fn owner_reference<K: Resource>(owner: &K) -> Result<OwnerReference, OwnerEr
     })
 }
 
-/// A reference that makes `owner` the one controller of a child, and holds back the owner's
-/// foreground deletion until the child is gone (as client-go's `NewControllerRef`).
+/// A reference that makes `owner` the only controller of a child, as client-go's `NewControllerRef` does.
+///
+/// The reference also blocks a foreground deletion of the owner until the child is gone.
 ///
 /// # Errors
-/// [`OwnerError::OwnerNotCreated`] when `owner` has no UID.
+///
+/// Returns [`OwnerError::OwnerNotCreated`] if `owner` has no UID.
 pub fn controller_reference<K: Resource>(owner: &K) -> Result<OwnerReference, OwnerError> {
     Ok(OwnerReference {
         controller: Some(true),
@@ -62,7 +65,7 @@ pub fn controller_reference<K: Resource>(owner: &K) -> Result<OwnerReference, Ow
     })
 }
 
-/// The reference of an object's controller, if it has one.
+/// The owner reference to an object's controller; `None` if it has no controller.
 pub fn controller_of(metadata: &ObjectMeta) -> Option<&OwnerReference> {
     metadata
         .owner_references
@@ -71,11 +74,12 @@ pub fn controller_of(metadata: &ObjectMeta) -> Option<&OwnerReference> {
         .find(|owner| owner.controller == Some(true))
 }
 
-/// Makes `owner` the controller of `child`. Setting it again changes nothing.
+/// Makes `owner` the controller of `child`. A second call changes nothing.
 ///
 /// # Errors
-/// [`OwnerError::OwnerNotCreated`] when `owner` has no UID, [`OwnerError::AlreadyControlled`]
-/// when another object is the controller.
+///
+/// Returns [`OwnerError::OwnerNotCreated`] if `owner` has no UID, and [`OwnerError::AlreadyControlled`] if another object
+/// is the child's controller.
 pub fn set_controller<K, C>(owner: &K, child: &mut C) -> Result<(), OwnerError>
 where
     K: Resource,
@@ -85,7 +89,7 @@ where
     control(owner, child)
 }
 
-/// As [`set_controller`], of a child whose scope is known only at run time.
+/// As [`set_controller`], for a child whose scope is known only at run time.
 pub(crate) fn control<K: Resource, C: Object>(owner: &K, child: &mut C) -> Result<(), OwnerError> {
     let reference = controller_reference(owner)?;
     if let Some(present) = controller_of(child.metadata())
@@ -138,7 +142,18 @@ mod tests {
     }
 
     #[test]
-    fn a_second_controller_is_refused() {
+    fn an_owner_that_is_no_controller_becomes_the_controller() {
+        let mut child = ConfigMap::default();
+        let plain = owner_reference(&owner(Some("1"))).unwrap();
+        child.metadata.owner_references = Some(vec![plain]);
+        set_controller(&owner(Some("1")), &mut child).unwrap();
+        let owners = child.metadata.owner_references.unwrap();
+        let controllers: Vec<_> = owners.iter().map(|owner| owner.controller).collect();
+        assert_eq!(controllers, [Some(true)]);
+    }
+
+    #[test]
+    fn a_second_controller_is_an_error() {
         let mut child = ConfigMap::default();
         set_controller(&owner(Some("1")), &mut child).unwrap();
         let error = set_controller(&owner(Some("2")), &mut child).unwrap_err();
@@ -151,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn an_owner_without_uid_is_refused() {
+    fn an_owner_without_uid_is_an_error() {
         let error = set_controller(&owner(None), &mut ConfigMap::default()).unwrap_err();
         assert!(
             error

@@ -4,15 +4,16 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::SerializeStru
 
 use super::{DynamicObject, Object, ObjectMeta, Resource};
 
-/// An object of kind `K` of which only the metadata is read (`PartialObjectMetadata`).
+/// The metadata of an object of kind `K` (`PartialObjectMetadata`).
 ///
-/// An [`Api`](crate::client::Api) or an informer of it asks the server to send nothing else: for
-/// large kinds, such as Secrets of which only labels and owners matter, a fraction of the bytes.
-/// What a server sends beyond that is stepped over. It can be read, watched, patched and deleted;
-/// `create` and `replace` are refused before anything is sent, because they would write an object
-/// without its content.
+/// An [`Api`](crate::client::Api) or an informer of this type asks the server for metadata only. For large kinds, such as
+/// Secrets whose labels and owners are all that matters, this is a fraction of the bytes. If a server sends more, the
+/// client skips it.
 ///
-/// `PartialObject` alone, without a kind, goes with an [`ApiResource`](super::ApiResource).
+/// The object can be read, watched, patched and deleted. The client refuses `create` and `replace` before it sends
+/// anything, because they would write an object without its content.
+///
+/// `PartialObject` without a parameter is for a kind known only at run time, with an [`ApiResource`](super::ApiResource).
 ///
 /// ```
 /// use pilothouse::{k8s::api::core::v1::Secret, resource::{ApiResource, Object, PartialObject}};
@@ -30,7 +31,7 @@ pub struct PartialObject<K = DynamicObject> {
 }
 
 impl<K> PartialObject<K> {
-    /// An object of which only `metadata` is known.
+    /// An object with this metadata.
     pub fn new(metadata: ObjectMeta) -> Self {
         Self {
             metadata,
@@ -64,7 +65,7 @@ impl<K> fmt::Debug for PartialObject<K> {
     }
 }
 
-/// As a server writes it: `PartialObjectMetadata` of `meta.k8s.io/v1`.
+/// Writes the form that a server sends: `PartialObjectMetadata` of `meta.k8s.io/v1`.
 impl<K> Serialize for PartialObject<K> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut object = serializer.serialize_struct("PartialObjectMetadata", 3)?;

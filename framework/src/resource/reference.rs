@@ -2,21 +2,21 @@ use std::fmt;
 
 use super::{ApiResource, ObjectKey, Resource};
 
-/// One object of one kind in the cluster.
+/// A reference to one object in the cluster, of any kind.
 ///
-/// With a UID it names this incarnation of the object, without one whatever bears the name.
+/// With a UID it refers to this object only. Without one it refers to whichever object has the name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ObjectRef {
     /// The kind.
     pub resource: ApiResource,
     /// Namespace and name.
     pub key: ObjectKey,
-    /// UID of the incarnation that is meant, if only one is.
+    /// UID of the object; `None` for whichever object has the name.
     pub uid: Option<String>,
 }
 
 impl ObjectRef {
-    /// The object that bears `key`, whatever its UID.
+    /// A reference to the object with this key, whatever its UID.
     pub fn new(resource: ApiResource, key: ObjectKey) -> Self {
         Self {
             resource,
@@ -25,7 +25,7 @@ impl ObjectRef {
         }
     }
 
-    /// This very object, its UID included.
+    /// A reference to `object`, its UID included.
     pub fn of<K: Resource>(object: &K) -> Self {
         Self {
             resource: ApiResource::of::<K>(),

@@ -1,20 +1,23 @@
-use std::fmt::Debug;
+use std::{
+    borrow::Cow,
+    fmt::{self, Debug},
+};
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{CrdError, Object, ObjectMeta, Scope};
+use super::{ApiResource, Object, ObjectMeta, Scope};
 
 /// A kind known at compile time.
 ///
-/// Do not implement it by hand: k8s-openapi's kinds have it already, and
-/// `#[derive(Resource)]` writes it for yours.
+/// Do not implement it by hand: every k8s-openapi kind has it already, and `#[derive(Resource)]` implements it for your
+/// own kinds.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a Kubernetes kind",
     note = "add `#[derive(Resource)]` and `#[resource(group = \"..\", version = \"v1\", namespaced)]` to the struct that holds `metadata`, `spec` and `status`"
 )]
 pub trait Resource: Object + Serialize + DeserializeOwned + Clone + Debug {
-    /// Namespaced or cluster-wide.
+    /// [`Namespaced`](super::Namespaced) or [`Cluster`](super::Cluster).
     type Scope: Scope;
     /// API group; `""` is the core group.
     const GROUP: &'static str;
@@ -25,12 +28,12 @@ pub trait Resource: Object + Serialize + DeserializeOwned + Clone + Debug {
     /// Plural as in URLs, such as `deployments`.
     const PLURAL: &'static str;
 
-    /// The definition to install before objects of the kind can exist; `None` for kinds that the
-    /// API server brings along. `#[derive(Resource)]` overrides it.
+    /// The definition that must be installed before objects of the kind can exist. Returns `None` for kinds that are
+    /// built into the API server. `#[derive(Resource)]` overrides this method.
     ///
     /// # Errors
     ///
-    /// The kind's types have no schema that Kubernetes accepts.
+    /// Returns a [`CrdError`] if Kubernetes cannot describe the kind's Rust types.
     fn definition() -> Option<Result<CustomResourceDefinition, CrdError>> {
         None
     }
@@ -55,3 +58,43 @@ where
     const KIND: &'static str = <K as k8s_openapi::Resource>::KIND;
     const PLURAL: &'static str = <K as k8s_openapi::Resource>::URL_PATH_SEGMENT;
 }
+
+impl ApiResource {
+    /// The value for the kind `K`.
+    pub const fn of<K: Resource>() -> Self {
+        Self {
+            group: Cow::Borrowed(K::GROUP),
+            version: Cow::Borrowed(K::VERSION),
+            kind: Cow::Borrowed(K::KIND),
+            plural: Cow::Borrowed(K::PLURAL),
+            namespaced: <K::Scope as Scope>::NAMESPACED,
+        }
+    }
+}
+
+/// Why a kind has no definition: Kubernetes cannot describe one of its Rust types.
+///
+/// Most such types do not compile. This error reports the rest, which only the whole schema shows. A test per kind,
+/// `Website::crd().unwrap()`, finds it before a user does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CrdError {
+    /// The kind.
+    pub kind: String,
+    /// Path of the field in an object, such as `spec.pages[].tree`; empty for the kind itself.
+    pub path: String,
+    /// What is wrong, and what to do.
+    pub problem: String,
+}
+
+/// `Website: spec.tree: the type contains itself …`.
+impl fmt::Display for CrdError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.kind)?;
+        if !self.path.is_empty() {
+            write!(f, "{}: ", self.path)?;
+        }
+        f.write_str(&self.problem)
+    }
+}
+
+impl std::error::Error for CrdError {}

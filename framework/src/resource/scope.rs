@@ -1,5 +1,3 @@
-use super::{AllNamespaces, Located, Reach};
-
 /// Scope of kinds that live in a namespace.
 pub use k8s_openapi::NamespaceResourceScope as Namespaced;
 
@@ -8,13 +6,13 @@ pub use k8s_openapi::ClusterResourceScope as Cluster;
 
 /// Where the objects of a kind live: [`Namespaced`] or [`Cluster`].
 ///
-/// It is a type, so that a program which gives a namespace to a cluster-scoped kind does not compile.
+/// The scope is a type, so a program that gives a namespace to a cluster-scoped kind does not compile.
 pub trait Scope: Send + Sync + 'static + sealed::Sealed {
     /// Whether objects of this scope have a namespace.
     const NAMESPACED: bool;
 
-    /// What can be done with all objects of the cluster at once: everything where a name says it
-    /// all, only listing and watching where it takes a namespace too.
+    /// The reach of a handle on all objects of the kind in the cluster. A cluster-scoped kind allows every verb there,
+    /// because a name identifies an object. A namespaced kind allows only list and watch.
     type All: Reach;
 }
 
@@ -32,17 +30,17 @@ impl Scope for Cluster {
 #[diagnostic::on_unimplemented(
     message = "a cluster-scoped kind has no namespace",
     label = "this kind belongs to the whole cluster",
-    note = "use `Api::all(&client)`, which reaches all of its objects, each by its name"
+    note = "use `Api::all(&client)`, which reaches each object by its name"
 )]
 pub trait HasNamespace: Scope {}
 
 impl HasNamespace for Namespaced {}
 
-/// Which owners a child may have: a cluster-scoped owner may own anything, a namespaced owner only
-/// what lives in its own namespace.
+/// Whether an owner of this scope may own a child of scope `Child`. A cluster-scoped owner may own anything. A namespaced
+/// owner may own only objects in its own namespace.
 ///
-/// The API server does not refuse the other combination; its garbage collector deletes such a
-/// child instead (Kubernetes documentation, "Owners and dependents").
+/// The API server accepts a namespaced owner of a cluster-scoped child, but its garbage collector then deletes the child
+/// (Kubernetes documentation, "Owners and dependents").
 #[diagnostic::on_unimplemented(
     message = "a namespaced kind cannot own a cluster-scoped one",
     label = "this child is cluster-scoped, its owner is namespaced",
@@ -54,8 +52,34 @@ impl CanOwn<Namespaced> for Namespaced {}
 impl CanOwn<Namespaced> for Cluster {}
 impl CanOwn<Cluster> for Cluster {}
 
+/// The objects that an [`Api`](crate::client::Api) reaches: [`Located`] or [`AllNamespaces`].
+pub trait Reach: Send + Sync + 'static + sealed::Sealed {}
+
+/// The objects of one namespace, or of a cluster-scoped kind. A name identifies an object.
+#[derive(Clone, Copy, Debug)]
+pub enum Located {}
+
+/// The objects of a namespaced kind in all namespaces. Several may have the same name, so they can only be listed and
+/// watched.
+#[derive(Clone, Copy, Debug)]
+pub enum AllNamespaces {}
+
+/// A reach in which a name identifies one object.
+#[diagnostic::on_unimplemented(
+    message = "objects in all namespaces can only be listed and watched",
+    label = "this verb needs a namespace",
+    note = "`Api::all` of a namespaced kind reaches every namespace, where several objects may have the same name: use `Api::namespaced(&client, namespace)`"
+)]
+pub trait ByName: Reach {}
+
+impl Reach for Located {}
+impl Reach for AllNamespaces {}
+impl ByName for Located {}
+
 mod sealed {
     pub trait Sealed {}
     impl Sealed for super::Namespaced {}
     impl Sealed for super::Cluster {}
+    impl Sealed for super::Located {}
+    impl Sealed for super::AllNamespaces {}
 }

@@ -2,33 +2,35 @@ use std::{collections::BTreeMap, fmt};
 
 use super::{ApiResource, ObjectKey, ObjectRef, OwnerReference};
 
-/// An object that the server has and that does not fit the Rust type.
+/// An object on the server that does not fit the Rust type.
 ///
-/// It counts as present (design promise R8): what could be read of it leniently is here, so that
-/// caches keep its place and its owner can be told. The message names the path, never the value.
+/// The object counts as present ([R8](crate#guarantees)). This value holds what could still be read of it, so that caches keep an entry for
+/// it and the controller finds its owner. The message names the path, never the value.
 ///
-/// A field that the type does not have is never a reason, however deeply it is nested. A field that the type has is one
-/// if it has more than 127 lists and maps within each other, counted from the object.
+/// A field that the type does not have never makes an object undecodable, however deeply it is nested. A field that the
+/// type has does so if it has more than 127 nested lists and maps, counted from the object.
 #[derive(Clone, PartialEq)]
 pub struct Undecodable {
     /// The kind.
     pub resource: ApiResource,
     /// Namespace and name.
     pub key: ObjectKey,
-    /// `metadata.uid`, where it could be read.
+    /// `metadata.uid`; `None` if it could not be read.
     pub uid: Option<String>,
-    /// `metadata.resourceVersion`, where it could be read.
+    /// `metadata.resourceVersion`; `None` if it could not be read.
     pub resource_version: Option<String>,
-    /// `metadata.labels`, where they could be read.
+    /// `metadata.labels`; empty if they could not be read.
     pub labels: BTreeMap<String, String>,
-    /// `metadata.ownerReferences`, where they could be read.
+    /// `metadata.ownerReferences`; empty if they could not be read.
     pub owner_references: Vec<OwnerReference>,
-    /// Path of the field that does not fit, and what was expected there.
+    /// Whether `metadata.deletionTimestamp` is set; `false` if it could not be read.
+    pub is_deleting: bool,
+    /// Path of the field that does not fit, and the type that was expected there.
     pub reason: String,
 }
 
 impl Undecodable {
-    /// The object.
+    /// A reference to the object.
     pub fn reference(&self) -> ObjectRef {
         ObjectRef {
             resource: self.resource.clone(),

@@ -1,4 +1,4 @@
-//! How derived kinds are written and read; called by generated code only.
+//! Serialization of derived kinds. Only the code that `#[derive(Resource)]` generates calls it.
 
 use std::{fmt, marker::PhantomData};
 
@@ -10,7 +10,7 @@ use serde::{
 
 use super::ObjectMeta;
 
-/// Stands for the type of a part that the kind does not have; skipped on reading.
+/// The type of a `spec` or `status` that the kind does not have. Reading skips the value.
 #[derive(Debug)]
 pub struct Absent;
 
@@ -26,10 +26,10 @@ impl<'de> Deserialize<'de> for Absent {
     }
 }
 
-/// The parts of an object as read.
+/// The parts of an object that was read.
 #[derive(Debug)]
 pub struct Parts<Spec, Status> {
-    /// Metadata; empty when absent.
+    /// Metadata; empty if it is missing.
     pub metadata: ObjectMeta,
     /// Specification.
     pub spec: Option<Spec>,
@@ -38,13 +38,21 @@ pub struct Parts<Spec, Status> {
 }
 
 impl<Spec, Status> Parts<Spec, Status> {
-    /// The specification of a kind that cannot be without.
+    /// The specification of a kind that requires one.
+    ///
+    /// # Errors
+    ///
+    /// Returns a "missing field" error if the object has no `spec`.
     pub fn required_spec<E: Error>(&mut self) -> Result<Spec, E> {
         self.spec.take().ok_or_else(|| E::missing_field("spec"))
     }
 }
 
-/// Writes `apiVersion`, `kind`, `metadata`, and of spec and status what is there.
+/// Writes `apiVersion`, `kind` and `metadata`, and `spec` and `status` if they are `Some`.
+///
+/// # Errors
+///
+/// Returns the serializer's error.
 pub fn serialize_kind<Spec: Serialize, Status: Serialize, S: Serializer>(
     serializer: S,
     api_version: &'static str,
@@ -67,10 +75,14 @@ pub fn serialize_kind<Spec: Serialize, Status: Serialize, S: Serializer>(
     object.end()
 }
 
-/// Reads a kind: `apiVersion` and `kind` are compared where present, unknown fields are skipped.
+/// Reads an object. It compares `apiVersion` and `kind` if they are present, and skips unknown fields.
 ///
-/// It asks for a struct with a field `metadata`, so that a wrapping deserializer can leave out
-/// parts of it.
+/// It calls `deserialize_struct` with a field `metadata`, so that a wrapping deserializer can leave out parts of the
+/// metadata.
+///
+/// # Errors
+///
+/// Returns the deserializer's error, or one that says which of `apiVersion` and `kind` differs.
 pub fn deserialize_kind<'de, Spec, Status, D>(
     deserializer: D,
     api_version: &'static str,
@@ -167,7 +179,7 @@ impl<'de, Spec: Deserialize<'de>, Status: Deserialize<'de>> Visitor<'de>
     }
 }
 
-/// Two values for one field would mean that one of them is silently lost.
+/// Refuses a second value for a field, because one of the two would be lost silently.
 fn set<T, E: Error>(slot: &mut Option<T>, value: T, name: &'static str) -> Result<(), E> {
     match slot.replace(value) {
         None => Ok(()),
@@ -175,7 +187,7 @@ fn set<T, E: Error>(slot: &mut Option<T>, value: T, name: &'static str) -> Resul
     }
 }
 
-/// Compares `apiVersion` or `kind` without keeping it; null counts as absent.
+/// Compares `apiVersion` or `kind` with the expected value and drops it. `null` counts as missing.
 struct Expected {
     field: &'static str,
     value: &'static str,

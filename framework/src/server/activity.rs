@@ -1,51 +1,50 @@
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use tokio::{sync::Notify, time::Instant};
 
-/// How long a peer may take to send the head of its first request, its TLS handshake, or one write's bytes to take.
-pub(super) const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long an answer may take, from the request's head to when the peer has taken it.
-pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a connection stays open on which nothing is asked.
+/// The time limit for a peer to send the head of its first request, to finish the TLS handshake, or to
+/// accept bytes of one write.
+pub(super) const PEER_TIMEOUT: Duration = Duration::from_secs(10);
+/// The time limit for a response: from the head of the request until the peer has received the response.
+pub(super) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a connection without a request stays open.
 pub(super) const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
-/// How many requests of one connection are taken back, by resets of HTTP/2, before it counts as an attack.
-const MAX_ABANDONED: u32 = 100;
-/// How often a connection's time is looked at.
-const GLANCE: Duration = Duration::from_secs(1);
+/// The number of requests of one connection that the peer may cancel with HTTP/2 resets. More count as
+/// an attack.
+const MAX_CANCELLED: u32 = 100;
+/// How often the time limits of a connection are checked.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What happens on a connection, and whether its time is over.
+/// Tracks the requests on a connection and decides when the connection must be closed.
 #[derive(Debug)]
 pub(super) struct Activity {
     state: Mutex<State>,
-    attacked: Notify,
+    abused: Notify,
 }
 
 #[derive(Debug)]
 struct State {
-    /// Answers that are not taken yet, by the order of their requests.
+    /// Responses that the peer has not received yet, in the order of their requests.
     open: BTreeMap<u64, Open>,
     requests: u64,
-    /// Requests whose answer was not taken.
+    /// Requests whose response was not received.
     abandoned: u32,
-    /// When the connection, or the last answer, was over.
+    /// When the connection started, or its last response ended.
     quiet_since: Instant,
 }
 
 #[derive(Debug)]
 struct Open {
-    /// When it was asked for.
+    /// When the request arrived.
     began: Instant,
-    /// The connection stays open for it.
+    /// The connection must stay open for this response.
     is_admitted: bool,
 }
 
-/// An answer that is not taken yet.
+/// A response that the peer has not received yet.
 #[derive(Debug)]
-pub(super) struct OpenAnswer {
+pub(super) struct OpenResponse {
     activity: Arc<Activity>,
     number: u64,
     is_taken: bool,
@@ -60,12 +59,12 @@ impl Activity {
                 abandoned: 0,
                 quiet_since: Instant::now(),
             }),
-            attacked: Notify::new(),
+            abused: Notify::new(),
         }
     }
 
-    /// A request came.
-    pub(super) fn begin(self: &Arc<Self>) -> OpenAnswer {
+    /// Records the arrival of a request.
+    pub(super) fn begin(self: &Arc<Self>) -> OpenResponse {
         self.with(|state| {
             let number = state.requests;
             state.requests += 1;
@@ -74,7 +73,7 @@ impl Activity {
                 is_admitted: false,
             };
             state.open.insert(number, open);
-            OpenAnswer {
+            OpenResponse {
                 activity: self.clone(),
                 number,
                 is_taken: false,
@@ -82,13 +81,13 @@ impl Activity {
         })
     }
 
-    /// The TLS handshake is over: the time for the first request's head begins.
+    /// Records the end of the TLS handshake. The time limit for the head of the first request starts.
     pub(super) fn secured(&self) {
         self.with(|state| state.quiet_since = Instant::now());
     }
 
-    /// Since when the connection is idle, or its first open answer is not taken. It is `None` for a connection that
-    /// is not to be closed for another one, because of an answer that was admitted.
+    /// Since when the connection is idle or waits with its oldest response. `None` if it has an admitted
+    /// response, because such a connection must not be closed for another one.
     pub(super) fn evictable_since(&self) -> Option<Instant> {
         self.with(|state| {
             let is_kept = state.open.values().any(|open| open.is_admitted);
@@ -98,42 +97,42 @@ impl Activity {
         })
     }
 
-    /// How many open answers are admitted.
+    /// The number of responses that are admitted.
     pub(super) fn admitted(&self) -> usize {
         self.with(|state| state.open.values().filter(|open| open.is_admitted).count())
     }
 
-    /// Waits until the connection's time is over, or its peer has taken back too much.
+    /// Waits until a time limit has passed, or until the peer has cancelled too many requests.
     pub(super) async fn is_over(&self) {
         let late = async {
             while Instant::now() < self.with(|state| state.end()) {
-                tokio::time::sleep(GLANCE).await;
+                tokio::time::sleep(CHECK_INTERVAL).await;
             }
         };
         tokio::select! {
             () = late => {}
-            () = self.attacked.notified() => {}
+            () = self.abused.notified() => {}
         }
     }
 
     fn with<T>(&self, then: impl FnOnce(&mut State) -> T) -> T {
-        then(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+        then(&mut self.state.lock())
     }
 }
 
 impl State {
-    /// When the connection's time is over, if nothing happens until then.
+    /// When the connection must be closed if nothing happens before.
     fn end(&self) -> Instant {
         match self.open.first_key_value() {
-            Some((_, open)) => open.began + ANSWER_TIMEOUT,
-            None if self.requests == 0 => self.quiet_since + HEAD_TIMEOUT,
+            Some((_, open)) => open.began + RESPONSE_TIMEOUT,
+            None if self.requests == 0 => self.quiet_since + PEER_TIMEOUT,
             None => self.quiet_since + IDLE_TIMEOUT,
         }
     }
 }
 
-impl OpenAnswer {
-    /// The connection is not closed for another one before this answer is taken.
+impl OpenResponse {
+    /// Admits the response: the connection is not closed for another one until the response has ended.
     pub(super) fn admit(&self) {
         self.activity.with(|state| {
             if let Some(open) = state.open.get_mut(&self.number) {
@@ -142,13 +141,13 @@ impl OpenAnswer {
         });
     }
 
-    /// The connection has all of it.
+    /// Marks the response as completely handed over to the connection.
     pub(super) fn take(&mut self) {
         self.is_taken = true;
     }
 }
 
-impl Drop for OpenAnswer {
+impl Drop for OpenResponse {
     fn drop(&mut self) {
         let abandoned = self.activity.with(|state| {
             state.open.remove(&self.number);
@@ -156,8 +155,8 @@ impl Drop for OpenAnswer {
             state.abandoned += u32::from(!self.is_taken);
             state.abandoned
         });
-        if abandoned > MAX_ABANDONED {
-            self.activity.attacked.notify_one();
+        if abandoned > MAX_CANCELLED {
+            self.activity.abused.notify_one();
         }
     }
 }

@@ -4,18 +4,18 @@ use std::{
     str::FromStr,
 };
 
-/// Where to listen: `host:port` with an IP address as host, or `:port` for every address of the
-/// machine. Port 0 takes a free one.
+/// An address to listen on: `host:port` with an IP address as the host, or `:port` for every address of
+/// the machine. Port 0 means a free port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Address {
-    /// `None` for every address of the machine.
+    /// The IP address. `None` means every address of the machine.
     pub host: Option<IpAddr>,
     /// The TCP port.
     pub port: u16,
 }
 
 impl Address {
-    /// That port on IPv4 loopback.
+    /// The port on IPv4 loopback.
     pub const fn loopback(port: u16) -> Self {
         Self {
             host: Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
@@ -23,8 +23,8 @@ impl Address {
         }
     }
 
-    /// What to bind, best first: for every address of the machine that is IPv6's wildcard, which takes
-    /// IPv4 as well, and IPv4's where there is no IPv6.
+    /// The socket addresses to try, best first. For every address of the machine that is the IPv6 wildcard,
+    /// which accepts IPv4 too, and then the IPv4 wildcard for machines without IPv6.
     pub(super) fn candidates(&self) -> Vec<SocketAddr> {
         match self.host {
             Some(host) => vec![SocketAddr::new(host, self.port)],
@@ -36,9 +36,9 @@ impl Address {
     }
 }
 
-/// A text that is no [`Address`].
+/// The error of a text that is not an [`Address`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is no address: write `:8080`, `127.0.0.1:8080` or `[::1]:8080`")]
+#[error("`{text}` is not an address to listen on: write `:8080`, `127.0.0.1:8080` or `[::1]:8080`")]
 pub struct InvalidAddress {
     /// The text.
     pub text: String,
@@ -79,18 +79,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_reads_as_it_is_written() {
+    fn an_address_is_printed_as_it_was_parsed() {
         for text in [":8080", "127.0.0.1:0", "[::1]:9"] {
             assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
         }
     }
 
     #[test]
-    fn what_is_no_address_says_how_one_is_written() {
+    fn an_invalid_address_is_refused_with_examples() {
         for text in ["", "8080", "localhost:8080", ":x", ":70000"] {
             let error = text.parse::<Address>().unwrap_err().to_string();
             assert!(
-                error.starts_with(&format!("`{text}` is no address")),
+                error.starts_with(&format!("`{text}` is not an address")),
                 "{error}"
             );
         }

@@ -6,23 +6,23 @@ use secrecy::{ExposeSecret, SecretSlice};
 
 use super::TlsError;
 
-/// How often a pair is read that is being replaced meanwhile.
+/// The number of attempts to read a pair that is replaced during the read.
 const ATTEMPTS: usize = 3;
 
-/// A certificate, its intermediates after it, and its private key, as PEM files.
+/// PEM files with a certificate, followed by its intermediate certificates, and its private key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CertificateFiles {
     pub(super) certificate: PathBuf,
     pub(super) key: PathBuf,
 }
 
-/// What stands in the files.
-pub(super) struct Pems {
+/// The content of the files.
+pub(super) struct PemPair {
     certificate: Vec<u8>,
     key: SecretSlice<u8>,
 }
 
-impl PartialEq for Pems {
+impl PartialEq for PemPair {
     fn eq(&self, other: &Self) -> bool {
         self.certificate == other.certificate
             && self.key.expose_secret() == other.key.expose_secret()
@@ -30,24 +30,24 @@ impl PartialEq for Pems {
 }
 
 impl CertificateFiles {
-    /// Reads both. Kubernetes replaces a Secret's files by moving one link: a pair whose first half is another one
-    /// after the second was read is read again.
-    pub(super) async fn read(&self) -> Result<Pems, TlsError> {
+    /// Reads both files. Kubernetes replaces the files of a Secret by changing one link, so the two reads
+    /// may see different pairs. If the certificate has changed after the key was read, both are read again.
+    pub(super) async fn read(&self) -> Result<PemPair, TlsError> {
         let mut certificate = read(&self.certificate).await?;
         for _ in 1..ATTEMPTS {
             let key = read(&self.key).await?.into();
             let again = read(&self.certificate).await?;
             if again == certificate {
-                return Ok(Pems { certificate, key });
+                return Ok(PemPair { certificate, key });
             }
             certificate = again;
         }
         let key = read(&self.key).await?.into();
-        Ok(Pems { certificate, key })
+        Ok(PemPair { certificate, key })
     }
 
-    /// What can be shown of it.
-    pub(super) fn parse(&self, pems: &Pems) -> Result<CertifiedKey, TlsError> {
+    /// Parses the certificate chain and its key.
+    pub(super) fn parse(&self, pems: &PemPair) -> Result<CertifiedKey, TlsError> {
         let no_certificate = || TlsError::Content {
             path: self.certificate.clone(),
             what: "certificate",

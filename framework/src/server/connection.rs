@@ -11,17 +11,17 @@ use hyper_util::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{Reply, Routes, activity::HEAD_TIMEOUT, answer_body::AnswerBody, slots::Slot};
+use super::{Reply, Routes, activity::PEER_TIMEOUT, response_body::ResponseBody, slots::Slot};
 use crate::client::Io;
 
-/// How large the head of a request may be, in bytes.
+/// The largest head of a request, in bytes.
 const MAX_HEAD: usize = 64 * 1024;
-/// How many requests of one HTTP/2 connection are answered at once.
+/// The number of requests of one HTTP/2 connection that are processed at once.
 const MAX_STREAMS: u32 = 32;
-/// How often a peer of HTTP/2 is asked whether it lives.
+/// The time between two HTTP/2 pings to a peer.
 const PING: Duration = Duration::from_secs(30);
 
-/// Where the tasks of connections run: none outlives its connection.
+/// Spawns the tasks of a connection. They are cancelled at the end of the connection.
 #[derive(Clone)]
 pub(super) struct Tasks {
     pub(super) tracker: TaskTracker,
@@ -33,14 +33,14 @@ where
     F: Future<Output: Send> + Send + 'static,
 {
     fn execute(&self, task: F) {
-        // Boxed, so that the code around it is compiled once.
+        // Boxing the task compiles the code around it only once.
         let (task, ended) = (task.map(drop).boxed(), self.ended.clone());
         let task = async move { ended.run_until_cancelled_owned(task).await };
         self.tracker.spawn(task.map(drop).boxed());
     }
 }
 
-/// What HEAD is answered: of HTTP/2's own accord a body would follow.
+/// Removes the body for a HEAD request. HTTP/2 would send it otherwise.
 fn without_body(reply: &mut Reply) {
     let length = reply.body().size_hint().exact().unwrap_or_default();
     reply
@@ -49,8 +49,8 @@ fn without_body(reply: &mut Reply) {
     *reply.body_mut() = Full::default();
 }
 
-/// Answers what is asked on one connection, until it ends, its time is over, or `stop`: then what was begun is still
-/// answered.
+/// Serves the requests of one connection. It ends when the peer closes it, when a time limit has passed,
+/// or after `stop`; in the last case running requests still get their response.
 pub(super) async fn serve(
     stream: Box<dyn Io>,
     slot: Arc<Slot>,
@@ -63,7 +63,7 @@ pub(super) async fn serve(
     builder
         .http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT)
+        .header_read_timeout(PEER_TIMEOUT)
         .max_buf_size(MAX_HEAD);
     builder
         .http2()
@@ -72,20 +72,20 @@ pub(super) async fn serve(
         .max_concurrent_streams(MAX_STREAMS)
         .max_send_buf_size(MAX_HEAD)
         .keep_alive_interval(Some(PING))
-        .keep_alive_timeout(HEAD_TIMEOUT);
+        .keep_alive_timeout(PEER_TIMEOUT);
     let activity = slot.activity().clone();
     let service = service_fn(move |request: Request<Incoming>| {
         let (routes, slot) = (routes.clone(), slot.clone());
         let open = slot.activity().begin();
         async move {
-            // Nothing that is served has a use for a body.
+            // No route uses the body of a request.
             let (head, _) = request.into_parts();
             let is_head = head.method == Method::HEAD;
             let mut reply = routes.answer(head, || slot.admit(&open)).await;
             if is_head {
                 without_body(&mut reply);
             }
-            Ok::<_, Infallible>(reply.map(|body| AnswerBody::new(body, open)))
+            Ok::<_, Infallible>(reply.map(|body| ResponseBody::new(body, open)))
         }
     });
     let connection = builder.serve_connection(TokioIo::new(stream), service);
@@ -102,9 +102,9 @@ pub(super) async fn serve(
     tokio::select! {
         ended = ended => {
             if let Err(error) = ended {
-                tracing::trace!(%error, "connection ended");
+                tracing::trace!(%error, "a connection failed");
             }
         }
-        () = activity.is_over() => tracing::trace!("connection ended: its time was over"),
+        () = activity.is_over() => tracing::trace!("a connection was closed: a time limit has passed, or the peer cancelled too many requests"),
     }
 }

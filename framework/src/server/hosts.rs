@@ -7,20 +7,21 @@ use http::{StatusCode, header, request::Parts, uri::Authority};
 
 use super::{Reply, reply::text_reply};
 
-/// The hosts by which a page may be asked for, so that no web site can read it through a browser.
+/// The host names for which a page may be requested, so that no web site can read the page through a
+/// browser.
 ///
-/// A web site can let its own name point to the address of this server (DNS rebinding). The browser then sends the
-/// site's requests here and shows the site the answers, but it names the site as the host. A page that is only
-/// answered for hosts of its own is safe.
+/// A web site can let its own name resolve to the address of this server (DNS rebinding). The browser
+/// then sends the site's requests to this server and gives the responses to the site. But such a request
+/// names the site as its host. A page that is served only for its own hosts is safe.
 ///
 /// These hosts are allowed, with any port:
 ///
 /// * `localhost`, names that end with `.localhost`, and loopback addresses;
-/// * the address that the server is bound to. If it is bound to every address of the machine, any IP address is
-///   allowed: a web site cannot use one of this machine as its own;
-/// * the names that are [added](Self::names).
+/// * the address that the server is bound to. If the server is bound to every address of the machine, any
+///   IP address is allowed, because a web site cannot use an address of this machine as its own host;
+/// * the names that the caller [adds](Self::names).
 ///
-/// A request for another host, or for none, is answered with 421.
+/// A request for another host, or without a host, gets status 421.
 #[derive(Clone, Debug)]
 pub struct Hosts {
     bound: IpAddr,
@@ -28,7 +29,7 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// The hosts of a server that is bound to that address.
+    /// The hosts of a server that is bound to `bound`.
     pub fn new(bound: SocketAddr) -> Self {
         Self {
             bound: bound.ip().to_canonical(),
@@ -36,7 +37,7 @@ impl Hosts {
         }
     }
 
-    /// Allows these names or addresses, too, such as that of an Ingress; upper and lower case are the same.
+    /// Also allows these names or addresses, such as the name of an Ingress. Upper and lower case are equal.
     #[must_use]
     pub fn names(mut self, names: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
         let names = names.into_iter().map(|name| normalized(name.as_ref()));
@@ -44,15 +45,15 @@ impl Hosts {
         self
     }
 
-    /// The answer to a request for another host; `None` if the request is for one of them.
+    /// The response to a request for another host. `None` if the host is allowed.
     pub(super) fn refusal(&self, head: &Parts) -> Option<Reply> {
         let in_uri = head.uri.authority().map(Authority::as_str);
         let hosts = head.headers.get_all(header::HOST).iter();
         let hosts = hosts.map(|host| host.to_str().unwrap_or_default());
         let given: Vec<&str> = in_uri.into_iter().chain(hosts).collect();
         let refused = match given.iter().find(|host| !self.allows(host)) {
-            Some(host) => format!("the host {host:?} is not one of this page's"),
-            None if given.is_empty() => "the request names no host".to_owned(),
+            Some(host) => format!("the host {host:?} is not allowed for this page"),
+            None if given.is_empty() => "the request has no Host header".to_owned(),
             None => return None,
         };
         let text = format!(
@@ -142,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_on_every_address_is_asked_by_any_address_and_by_no_other_name() {
+    fn a_server_on_every_address_allows_any_address_but_no_other_name() {
         for bound in ["0.0.0.0:1", "[::]:1"] {
             assert!(allows(bound, "10.1.2.4:8080"));
             assert!(allows(bound, "[2001:db8::1]"));
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn every_host_that_a_request_names_counts_and_one_has_to() {
+    fn every_host_of_a_request_must_be_allowed_and_one_is_required() {
         let hosts = Hosts::new("127.0.0.1:1".parse().unwrap());
         let check = |uri: &str, given: &[&str]| {
             let request = Request::get(uri);
@@ -162,7 +163,7 @@ mod tests {
             let refusal = hosts.refusal(&head);
             refusal.map(|refused| refused.status().as_u16())
         };
-        // HTTP/2 has it in the URI.
+        // In HTTP/2 the URI holds the host.
         assert_eq!(check("http://localhost:1/debug", &[]), None);
         assert_eq!(check("http://evil.example/debug", &[]), Some(421));
         assert_eq!(

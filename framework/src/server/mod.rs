@@ -1,27 +1,30 @@
-//! One listener for what an operator shows: metrics, health, and more.
+//! An HTTP server for an operator's endpoints: metrics, health and others.
 //!
-//! [`Routes`] says which path is answered by which function; [`Server`] binds an address and serves
-//! them over HTTP/1.1 and HTTP/2 until it is told to stop. With [`Tls`] it speaks HTTPS, with a certificate that
-//! is read again when its files change; without, HTTP/2 is by prior knowledge.
+//! [`Routes`] maps paths to functions. [`Server`] binds an address and serves the routes over HTTP/1.1 and
+//! HTTP/2 until it is stopped. With [`Tls`] it serves HTTPS and reads the certificate again when its files
+//! change. Without TLS, a client uses HTTP/2 with prior knowledge.
 //!
-//! * A connection that does not finish its TLS handshake within 10 s, or its first request's head within another 10 s,
-//!   is closed; a head larger than 64 KiB is refused. One on which nothing is asked is closed after 10 s
-//!   (HTTP/1.1) or 90 s (HTTP/2).
-//! * An answer that is not given and taken within 30 s ends its connection, as does a write of which the peer takes
-//!   nothing for 10 s.
-//! * At most 256 connections are open at once, 64 of them from one peer (an IPv4 address, or an IPv6 network of 64
-//!   bits). A further one is served all the same: it closes another connection of the peer with the most of them, the
-//!   one on which nothing was asked or answered for longest. So health is answered however many connections there are.
-//! * At most 64 answers other than health's are given at once, 16 of them to one peer; further requests are answered
-//!   with 503. A connection with one of these answers is not closed for another one.
-//! * On one connection of HTTP/2 at most 32 requests are answered at once, and one that takes back more than 100 is
-//!   closed.
-//! * On stop no connection is accepted any more, answers that were begun are finished for at most
-//!   3 s, and every task has ended when [`Server::run`] returns.
-//! * Routes that are [protected](Routes::protected) answer only those whom the API server knows and allows to read
-//!   them, see [`Reviewer`]. Health stays open.
-//! * Routes [for hosts](Routes::for_hosts) answer only requests for one of these hosts, see [`Hosts`].
-//! * A handler that panics ends its own connection, or stream of HTTP/2, and nothing else.
+//! Limits and guarantees:
+//!
+//! * A connection is closed if its TLS handshake takes longer than 10 s, or if the head of its first request
+//!   takes longer than another 10 s. A head larger than 64 KiB is refused. A connection without a request is
+//!   closed after 10 s (HTTP/1.1) or 90 s (HTTP/2).
+//! * A connection is closed if a response is not written and received within 30 s, or if the peer accepts no
+//!   bytes of a write for 10 s.
+//! * At most 256 connections are open at once, at most 64 of them from one peer. A peer is an IPv4 address, or
+//!   an IPv6 network of 64 bits. A new connection beyond the limit is still accepted: the server closes the
+//!   longest idle connection of the peer with the most connections. So the health endpoints respond, however
+//!   many connections there are.
+//! * At most 64 responses run at once, at most 16 of them for one peer; health responses do not count. Further
+//!   requests get status 503. A connection with such a response is not closed for another connection.
+//! * One HTTP/2 connection runs at most 32 requests at once. It is closed if the peer cancels more than 100
+//!   requests.
+//! * After a stop the server accepts no connections, finishes running requests within 3 s, and
+//!   [`Server::run`] returns when all its tasks have ended.
+//! * [Protected](Routes::protected) routes respond only to users that the API server authenticates and
+//!   authorizes, see [`Reviewer`]. Health routes stay open.
+//! * Routes [for hosts](Routes::for_hosts) respond only to requests for one of these hosts, see [`Hosts`].
+//! * A handler that panics ends only its own connection, or its own stream in HTTP/2.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -29,28 +32,44 @@
 //! use tokio_util::sync::CancellationToken;
 //!
 //! let (ready, metrics) = (Checks::new("readyz"), Metrics::new());
-//! let tls = Tls::from_files("/certs/tls.crt", "/certs/tls.key", metrics.certificate()).await?;
+//! let tls = Tls::from_files("/certs/tls.crt", "/certs/tls.key", &metrics).await?;
 //! let routes = Routes::new().health("/readyz", ready).metrics("/metrics", metrics);
 //! let server = Server::bind(&":8443".parse::<Address>()?).await?.tls(tls);
 //! let stop = CancellationToken::new();
 //! server.run(routes, stop).await;
 //! # Ok(()) }
 //! ```
+//!
+//! # Map for contributors
+//! | file | holds |
+//! | --- | --- |
+//! | `server.rs` | [`Server`]: binds, accepts, stops |
+//! | `address.rs` | [`Address`] to listen on |
+//! | `routes.rs`, `reply.rs`, `gzip.rs` | [`Routes`] and how they respond; [`Reply`]; compression |
+//! | `hosts.rs` | [`Hosts`]: protection against DNS rebinding |
+//! | `reviewer.rs`, `review_cache.rs` | [`Reviewer`]: TokenReview and SubjectAccessReview, and their cache |
+//! | `refusals.rs` | counts requests that are refused because reviews fail, for the log |
+//! | `slots.rs` | the limits of connections and responses |
+//! | `connection.rs` | one connection: its HTTP settings and its requests |
+//! | `activity.rs`, `response_body.rs` | time limits of a connection, and when a response has been received |
+//! | `tls.rs`, `tls_error.rs` | [`Tls`]: the current certificate, and how it is replaced |
+//! | `certificate_files.rs`, `self_signed.rs` | a certificate from PEM files; a self-signed one |
 
 mod activity;
 mod address;
-mod answer_body;
 mod certificate_files;
 mod connection;
 mod gzip;
 mod hosts;
-mod listener;
+mod refusals;
 mod reply;
+mod response_body;
 mod review_cache;
 mod reviewer;
 mod routes;
 #[cfg(feature = "self-signed")]
 mod self_signed;
+mod server;
 mod slots;
 #[cfg(test)]
 mod tests;
@@ -59,9 +78,9 @@ mod tls_error;
 
 pub use address::{Address, InvalidAddress};
 pub use hosts::Hosts;
-pub use listener::Server;
 pub use reply::Reply;
 pub use reviewer::Reviewer;
 pub use routes::Routes;
+pub use server::Server;
 pub use tls::Tls;
 pub use tls_error::TlsError;

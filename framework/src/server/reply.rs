@@ -2,7 +2,7 @@ use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use http_body_util::Full;
 
-/// A whole answer.
+/// A complete response.
 pub type Reply = Response<Full<Bytes>>;
 
 pub(super) fn not_found() -> Reply {

@@ -1,31 +1,28 @@
-use std::{
-    collections::HashMap,
-    pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, pin::Pin, sync::Arc, time::Duration};
 
 use futures_util::{
     FutureExt,
     future::{Shared, WeakShared},
 };
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::client::Error;
 
-/// How many answers are remembered.
+/// The number of remembered results.
 const CAPACITY: usize = 1024;
 
-/// What was asked, as a hash: a token itself is not kept.
+/// A hash of the request. The cache does not store tokens.
 pub(super) type Digest = [u8; 32];
 
 type Asking<V> = Pin<Box<dyn Future<Output = Result<V, Arc<Error>>> + Send>>;
 
-/// The API server's answers to reviews: each is remembered for its time, and who asks what is just being asked waits for
-/// that answer. What failed is told to all who waited, and not remembered.
+/// Caches the API server's responses to reviews. Each response is remembered for its lifetime. A caller
+/// with the same request as a running one waits for that response. An error is returned to all waiting
+/// callers and is not remembered.
 pub(super) struct ReviewCache<V> {
     slots: Mutex<HashMap<Digest, Slot<V>>>,
-    /// For how long an answer counts, from when it was asked for.
+    /// How long a response is valid, counted from when its request started.
     lifetime: fn(&V) -> Duration,
 }
 
@@ -42,14 +39,14 @@ impl<V: Clone + Send + Sync + 'static> ReviewCache<V> {
         })
     }
 
-    /// The answer for `digest`: the one that is known, the one that is under way, or that of `ask`.
+    /// The result for `digest`: a remembered one, the one of a running request, or the one of `ask`.
     pub(super) async fn get(
         self: &Arc<Self>,
         digest: Digest,
         ask: impl Future<Output = Result<V, Error>> + Send + 'static,
     ) -> Result<V, Arc<Error>> {
         let asking = {
-            let mut slots = self.slots();
+            let mut slots = self.slots.lock();
             match slots.get(&digest) {
                 Some(Slot::Known { answer, until }) if Instant::now() < *until => {
                     return Ok(answer.clone());
@@ -78,7 +75,7 @@ impl<V: Clone + Send + Sync + 'static> ReviewCache<V> {
         let asked = Instant::now();
         let asking: Asking<V> = Box::pin(async move {
             let answer = ask.await;
-            let mut slots = cache.slots();
+            let mut slots = cache.slots.lock();
             match answer {
                 Ok(answer) => {
                     let until = asked + (cache.lifetime)(&answer);
@@ -101,17 +98,13 @@ impl<V: Clone + Send + Sync + 'static> ReviewCache<V> {
         asking.shared()
     }
 
-    fn slots(&self) -> MutexGuard<'_, HashMap<Digest, Slot<V>>> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
-        self.slots().len()
+        self.slots.lock().len()
     }
 }
 
-/// Drops what is over when there is no room, and what is over soonest when that makes none.
+/// Removes expired entries if the cache is full. If none has expired, removes the entry that expires first.
 fn make_room<V>(slots: &mut HashMap<Digest, Slot<V>>) {
     if slots.len() < CAPACITY {
         return;
@@ -124,7 +117,7 @@ fn make_room<V>(slots: &mut HashMap<Digest, Slot<V>>) {
     if slots.len() < CAPACITY {
         return;
     }
-    // Who asks for what is under way still gets it when it is forgotten here.
+    // Callers that wait for a removed running request still get its result.
     let soonest = slots.iter().min_by_key(|(_, slot)| match slot {
         Slot::Asked(_) => None,
         Slot::Known { until, .. } => Some(*until),

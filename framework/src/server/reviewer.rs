@@ -11,62 +11,73 @@ use tokio::sync::Semaphore;
 
 use super::{
     Reply,
+    refusals::Refusals,
     reply::text_reply,
     review_cache::{Digest, ReviewCache},
 };
 use crate::{
-    client::{Api, Client, Deadline, Error, PostParams},
+    client::{Api, Client, Deadline, Error, ErrorKind, PostParams, stack::SentSecrets},
     resource::{Access, AccessRule},
 };
 
-/// How long a token that is somebody's is his without asking again.
-const AUTHENTICATED: Duration = Duration::from_secs(60);
-/// How long a token that is nobody's is nobody's.
-const UNAUTHENTICATED: Duration = Duration::from_secs(10);
-/// How long who is allowed something is allowed it.
-const ALLOWED: Duration = Duration::from_secs(5 * 60);
-/// How long who is denied something is denied it.
-const DENIED: Duration = Duration::from_secs(30);
-/// How long an answer of the API server is waited for.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How many reviews are asked for at once: nobody who shows ever new tokens floods the API server.
-const AT_ONCE: usize = 8;
+/// How long a valid token is trusted without another review.
+const AUTHENTICATED_TTL: Duration = Duration::from_secs(60);
+/// How long a token is refused after a review did not accept it.
+const UNAUTHENTICATED_TTL: Duration = Duration::from_secs(10);
+/// How long a user may access a path without another review.
+const ALLOWED_TTL: Duration = Duration::from_secs(5 * 60);
+/// How long a user is refused after a review denied the access.
+const DENIED_TTL: Duration = Duration::from_secs(30);
+/// The time limit for a review by the API server.
+const REVIEW_TIMEOUT: Duration = Duration::from_secs(10);
+/// The number of reviews that run at once, so that a client with many different tokens cannot flood the
+/// API server.
+const MAX_CONCURRENT_REVIEWS: usize = 8;
 
-/// Lets those pass whom the API server knows by their bearer token (TokenReview) and allows to read the path
-/// (SubjectAccessReview), as controller-runtime's `WithAuthenticationAndAuthorization` does.
+/// Authenticates requests by their bearer token (TokenReview) and authorizes their path
+/// (SubjectAccessReview) with the API server, as controller-runtime's `WithAuthenticationAndAuthorization`
+/// does.
 ///
-/// Whose a token is counts for 1 min, that it is nobody's for 10 s; that somebody is allowed a path counts for 5 min,
-/// that he is not for 30 s. Tokens are remembered as hashes, 1024 at most. Requests that need the same answer
-/// ask once.
+/// An accepted token is remembered for 1 min and a refused one for 10 s. An allowed access is remembered for
+/// 5 min and a denied one for 30 s. Tokens are stored as hashes, at most 1024. Equal requests at the same time
+/// cause one review.
 ///
-/// A request without a token that is somebody's is answered 401, one that is not allowed 403, and one about which the
-/// API server cannot be asked within 10 s 500: nobody passes because it is away.
+/// A request without a valid token gets status 401, a request that is not allowed gets 403. If the API server
+/// does not respond to a review within 10 s, the request gets 500: an unreachable API server never grants
+/// access. Such failures are at most one line of the log per minute, with the number of refused requests. The line
+/// never shows the token, also if the API server repeats it.
 ///
-/// Who reads `/metrics` needs `get` on the non-resource URL `/metrics`; what the operator itself needs is
-/// [`access`](Self::access).
+/// A user that reads `/metrics` needs the verb `get` for the non-resource URL `/metrics`. [`access`](Self::access)
+/// returns the permissions that the operator itself needs.
 #[derive(Clone)]
 pub struct Reviewer {
     client: Client,
     users: Arc<ReviewCache<Option<UserInfo>>>,
     access: Arc<ReviewCache<bool>>,
     slots: Arc<Semaphore>,
+    /// Requests that were refused because a token review failed.
+    unknown_users: Arc<Refusals>,
+    /// Requests that were refused because an access review failed.
+    unknown_access: Arc<Refusals>,
 }
 
 impl Reviewer {
-    /// Asks by `client`.
+    /// Creates a reviewer that sends its reviews with `client`.
     pub fn new(client: Client) -> Self {
         Self {
             client,
             users: ReviewCache::new(|user| match user {
-                Some(_) => AUTHENTICATED,
-                None => UNAUTHENTICATED,
+                Some(_) => AUTHENTICATED_TTL,
+                None => UNAUTHENTICATED_TTL,
             }),
-            access: ReviewCache::new(|allowed| if *allowed { ALLOWED } else { DENIED }),
-            slots: Arc::new(Semaphore::new(AT_ONCE)),
+            access: ReviewCache::new(|allowed| if *allowed { ALLOWED_TTL } else { DENIED_TTL }),
+            slots: Arc::new(Semaphore::new(MAX_CONCURRENT_REVIEWS)),
+            unknown_users: Arc::default(),
+            unknown_access: Arc::default(),
         }
     }
 
-    /// What the operator has to be allowed for it.
+    /// The permissions that the operator needs to create reviews.
     pub fn access() -> Access {
         let review =
             |group: &str, resource: &str| AccessRule::new(group, resource, ["create"]).everywhere();
@@ -74,16 +85,18 @@ impl Reviewer {
             .and(review("authorization.k8s.io", "subjectaccessreviews"))
     }
 
-    /// Whether a request may pass.
+    /// Checks that a request may pass.
     ///
     /// # Errors
-    /// What it is answered otherwise.
+    /// The response for a request that may not pass.
     pub(super) async fn admit(&self, head: &Parts) -> Result<(), Reply> {
         let Some(token) = bearer(&head.headers) else {
             return Err(unauthorized());
         };
+        let secrets = SentSecrets::of_token(&token);
         let user = self.user(token).await.map_err(|error| {
-            tracing::warn!(%error, "the API server cannot be asked whose a token is");
+            let problem = secrets.redacted(problem(&error));
+            log_refusal(&self.unknown_users, "TokenReview", problem);
             text_reply(StatusCode::INTERNAL_SERVER_ERROR, "Authentication failed\n")
         })?;
         let user = user.ok_or_else(unauthorized)?;
@@ -97,7 +110,9 @@ impl Reviewer {
                 Err(text_reply(StatusCode::FORBIDDEN, text))
             }
             Err(error) => {
-                tracing::warn!(%error, user = name, "the API server cannot be asked what a user may read");
+                let problem = format!("user {name}: {}", problem(&error));
+                let problem = secrets.redacted(problem);
+                log_refusal(&self.unknown_access, "SubjectAccessReview", problem);
                 let text = format!("Authorization for user {name} failed\n");
                 Err(text_reply(StatusCode::INTERNAL_SERVER_ERROR, text))
             }
@@ -140,7 +155,7 @@ impl Reviewer {
             }),
             resource_attributes: None,
         };
-        // What cannot be written cannot be asked either.
+        // Serializing this type does not fail.
         let digest = hashed(&serde_json::to_vec(&spec).unwrap_or_default());
         let (client, slots) = (self.client.clone(), self.slots.clone());
         let ask = async move {
@@ -162,6 +177,19 @@ impl Reviewer {
     }
 }
 
+/// Logs that a request is refused because a review failed.
+fn log_refusal(refusals: &Refusals, kind: &str, problem: String) {
+    match refusals.count() {
+        None => tracing::debug!("creating a {kind} failed: a request is refused: {problem}"),
+        Some(1) => tracing::warn!(
+            "creating a {kind} failed: a request is refused, and further ones are logged once per minute: {problem}"
+        ),
+        Some(count) => tracing::warn!(
+            "creating a {kind} failed: {count} requests were refused since the last such line; the newest failure: {problem}"
+        ),
+    }
+}
+
 async fn created<K>(
     kind: &'static str,
     slots: &Semaphore,
@@ -173,20 +201,35 @@ where
 {
     let params = PostParams::default();
     let asked = async {
-        // Never closed.
+        // The semaphore is never closed.
         let _slot = slots.acquire().await;
         api.create(&params, review).await
     };
-    let late = |_| Error::Timeout {
-        verb: "create",
-        target: kind.to_owned(),
-        deadline: Deadline::Total,
-        after: PATIENCE,
+    let late = |_| {
+        Error::new(
+            "create",
+            kind.to_owned(),
+            ErrorKind::Timeout {
+                deadline: Deadline::Total,
+                after: REVIEW_TIMEOUT,
+            },
+        )
     };
-    tokio::time::timeout(PATIENCE, asked).await.map_err(late)?
+    tokio::time::timeout(REVIEW_TIMEOUT, asked)
+        .await
+        .map_err(late)?
 }
 
-/// The token of a request, as the API server reads it.
+/// The text of a review's error. It names the ClusterRole of Kubernetes that allows both reviews, if the API server refused
+/// this one.
+fn problem(error: &Error) -> String {
+    match error.is_forbidden() {
+        true => format!("{error}; the ClusterRole system:auth-delegator allows all reviews"),
+        false => error.to_string(),
+    }
+}
+
+/// The bearer token of a request, parsed as the API server does.
 fn bearer(headers: &HeaderMap) -> Option<SecretString> {
     let mut words = headers
         .get(header::AUTHORIZATION)?

@@ -14,7 +14,7 @@ use crate::{
 type Answer = Pin<Box<dyn Future<Output = Reply> + Send>>;
 type Handler = Arc<dyn Fn(Uri) -> Answer + Send + Sync>;
 
-/// Which path is answered by which function. Only GET and HEAD are served.
+/// Maps paths to functions. Only GET and HEAD are served.
 #[derive(Clone, Default)]
 pub struct Routes {
     routes: Vec<Route>,
@@ -24,25 +24,26 @@ pub struct Routes {
 struct Route {
     path: String,
     /// Paths below it are served too.
+    /// Paths below it match too.
     below: bool,
-    /// Who passes; everybody without.
+    /// Checks each request. `None` lets every request pass.
     reviewer: Option<Reviewer>,
-    /// It is answered however many other answers are being given.
+    /// Responses of this route do not count for the limit of responses.
     is_health: bool,
-    /// It is sent in gzip to those who take it.
+    /// The response is compressed with gzip if the request accepts it.
     is_compressed: bool,
-    /// By which hosts it may be asked for; by any without.
+    /// The hosts for which the route may be requested. `None` allows every host.
     hosts: Option<Hosts>,
     handler: Handler,
 }
 
 impl Routes {
-    /// No route: every path is answered by 404.
+    /// Creates an empty set: every path gets status 404.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Answers `path` by calling `handler`, which must not block.
+    /// Serves `path` with `handler`, which must not block.
     #[must_use]
     pub fn get(
         self,
@@ -52,7 +53,8 @@ impl Routes {
         self.with(Route::new(path, at_once(handler)))
     }
 
-    /// As [`get`](Self::get), with a handler that may wait; after 30 s it is dropped, with the connection.
+    /// As [`get`](Self::get), with an asynchronous handler. After 30 s the handler and its connection are
+    /// dropped.
     #[must_use]
     pub fn get_async<F>(
         self,
@@ -66,8 +68,8 @@ impl Routes {
         self.with(Route::new(path, Arc::new(handler)))
     }
 
-    /// Answers `path` with the report of all checks, and `path/name` with that of one. It is answered however many
-    /// other answers are being given, see the [module's page](super).
+    /// Serves `path` with the report of all checks, and `path/name` with the report of one check. It always
+    /// responds, even if too many other responses run, see the [module's page](super).
     #[must_use]
     pub fn health(self, path: &str, checks: Checks) -> Self {
         let prefix = format!("{path}/");
@@ -87,15 +89,12 @@ impl Routes {
         })
     }
 
-    /// Answers `path` with all metrics in Prometheus' text format, in gzip for those who take it.
+    /// Serves `path` with all metrics in Prometheus' text format, compressed with gzip if the request accepts it.
     #[must_use]
     pub fn metrics(self, path: &str, metrics: Metrics) -> Self {
         let handler = move |_: &Uri| {
             const TEXT: HeaderValue = HeaderValue::from_static(TEXT_FORMAT);
-            const BY_ENCODING: HeaderValue = HeaderValue::from_static("Accept-Encoding");
-            let mut reply = reply(StatusCode::OK, TEXT, metrics.encode());
-            reply.headers_mut().insert(header::VARY, BY_ENCODING);
-            reply
+            reply(StatusCode::OK, TEXT, metrics.encode())
         };
         self.with(Route {
             is_compressed: true,
@@ -108,14 +107,14 @@ impl Routes {
         self
     }
 
-    /// Adds routes.
+    /// Adds the routes of `routes`.
     #[must_use]
     pub fn and(mut self, routes: Self) -> Self {
         self.routes.extend(routes.routes);
         self
     }
 
-    /// Adds routes that only those get to whom `reviewer` lets pass.
+    /// Adds routes that only requests which `reviewer` accepts can reach.
     #[must_use]
     pub fn protected(mut self, reviewer: &Reviewer, routes: Self) -> Self {
         let routes = routes.routes.into_iter().map(|route| Route {
@@ -126,7 +125,7 @@ impl Routes {
         self
     }
 
-    /// Adds routes that are answered only to requests for one of these hosts. The others are answered with 421.
+    /// Adds routes that respond only to requests for one of these hosts. Other requests get status 421.
     #[must_use]
     pub fn for_hosts(mut self, hosts: &Hosts, routes: Self) -> Self {
         let routes = routes.routes.into_iter().map(|route| Route {
@@ -137,7 +136,8 @@ impl Routes {
         self
     }
 
-    /// The answer to a request. `admit` says whether there is room for an answer that is not health's.
+    /// The response to a request. `admit` returns whether the limit allows another response; it is not called
+    /// for health.
     pub(super) async fn answer(&self, head: Parts, admit: impl FnOnce() -> bool) -> Reply {
         let path = head.uri.path();
         let Some(route) = self.routes.iter().find(|route| route.matches(path)) else {
@@ -156,21 +156,23 @@ impl Routes {
         if head.method != Method::GET && head.method != Method::HEAD {
             return not_allowed();
         }
-        // Those who are refused above take no room from others.
+        // Requests that are refused above do not count for the limit.
         if !route.is_health && !admit() {
             return too_busy();
         }
-        let in_gzip = route.is_compressed && gzip::is_accepted(&head.headers);
         let reply = (route.handler)(head.uri).await;
-        match in_gzip {
-            true => gzip::compressed(reply).await,
+        match route.is_compressed {
+            true => gzip::compressed(reply, head.headers).await,
             false => reply,
         }
     }
 }
 
 fn not_allowed() -> Reply {
-    let mut refused = text_reply(StatusCode::METHOD_NOT_ALLOWED, "only GET is served here\n");
+    let mut refused = text_reply(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "only GET and HEAD are served here\n",
+    );
     refused
         .headers_mut()
         .insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
@@ -178,7 +180,7 @@ fn not_allowed() -> Reply {
 }
 
 fn too_busy() -> Reply {
-    let text = "too many answers are being given: ask again in a second\n";
+    let text = "too many responses are running: retry in a second\n";
     let mut refused = text_reply(StatusCode::SERVICE_UNAVAILABLE, text);
     refused
         .headers_mut()
@@ -245,7 +247,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn health_serves_the_whole_each_check_and_nothing_else() {
+    async fn a_health_route_serves_all_checks_and_each_check_and_nothing_else() {
         let ready = Checks::new("readyz");
         ready.add("ping", || Ok(()));
         ready.add("informers", || Err("not synced".into()));
@@ -265,7 +267,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn metrics_are_compressed_for_those_who_take_gzip() {
+    async fn metrics_are_compressed_if_the_request_accepts_gzip() {
         let metrics = Metrics::new();
         metrics.controller("site");
         let plain = metrics.encode();
@@ -275,7 +277,7 @@ mod tests {
             let request = request.header(header::ACCEPT_ENCODING, accepted);
             let (head, ()) = request.body(()).unwrap().into_parts();
             let (head, body) = routes.answer(head, || true).await.into_parts();
-            assert_eq!(head.headers[header::VARY], "Accept-Encoding");
+            assert_eq!(head.headers[header::VARY], "accept-encoding");
             let encoding = head.headers.get(header::CONTENT_ENCODING).cloned();
             (encoding, body.collect().await.unwrap().to_bytes())
         };
@@ -289,7 +291,7 @@ mod tests {
         );
         let mut text = String::new();
         GzDecoder::new(&*body).read_to_string(&mut text).unwrap();
-        // Those of the process change.
+        // The metrics of the process change between two scrapes.
         let steady = |text: &str| {
             let lines = text.lines().filter(|line| !line.starts_with("process_"));
             lines.map(str::to_owned).collect::<Vec<_>>()

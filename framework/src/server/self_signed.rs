@@ -6,12 +6,12 @@ use rustls_pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use super::TlsError;
 
-/// Clocks differ.
+/// The certificate is valid from this time before now, because clocks differ.
 const BEFORE: Duration = Duration::from_secs(60 * 60);
 /// How long a certificate is valid.
 pub(super) const VALID: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// A certificate for `names`, host names or addresses, and its key.
+/// Creates a certificate and its key for `names`, which are host names or addresses.
 pub(super) fn make(names: &[String]) -> Result<CertifiedKey, TlsError> {
     let failed = |source| TlsError::SelfSigned {
         names: names.join(", "),

@@ -1,32 +1,34 @@
 use std::{
     collections::{BTreeMap, HashMap},
     net::{IpAddr, Ipv6Addr},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-use super::activity::{Activity, OpenAnswer};
+use super::activity::{Activity, OpenResponse};
 
-/// How many connections are open at once.
+/// The number of connections that are open at once.
 pub(super) const MAX_CONNECTIONS: usize = 256;
-/// How many of them one peer has.
+/// The number of open connections of one peer.
 pub(super) const MAX_OF_PEER: usize = 64;
-/// How many answers other than health's are given at once. The connections beyond them are health's: only they can be
-/// closed for others.
-pub(super) const MAX_ANSWERS: usize = 64;
-/// How many of them one peer is given. It is less than [`MAX_OF_PEER`], so that a peer with too many connections
-/// always has one that can be closed.
-pub(super) const MAX_ANSWERS_OF_PEER: usize = 16;
+/// The number of responses, health excluded, that run at once. It is less than [`MAX_CONNECTIONS`], so that
+/// connections for health remain: only a connection without such a response can be closed for another one.
+pub(super) const MAX_RESPONSES: usize = 64;
+/// The number of those responses for one peer. It is less than [`MAX_OF_PEER`], so that a peer with too many
+/// connections always has one that can be closed.
+pub(super) const MAX_RESPONSES_OF_PEER: usize = 16;
 
-/// The open connections of a server, and the choice of the one to close when there are too many.
+/// The open connections of a server, and the choice of the one to close if there are too many.
 ///
-/// A new connection is never refused, because it may be the one that asks for health. When all slots are taken, it
-/// takes the slot of another one. That one belongs to a peer with the most connections, and nothing was asked or
-/// answered on it for longest. So a peer that opens many connections closes its own.
+/// A new connection is never refused, because it may be a request for health. If all slots are in use, it
+/// takes the slot of another connection: the longest idle one of the peer with the most connections. So a
+/// peer that opens many connections closes its own.
 ///
-/// A connection with an [admitted](Slot::admit) answer is not closed. These answers are bounded.
+/// A connection with an [admitted](Slot::admit) response is not closed. The number of these responses is
+/// bounded.
 #[derive(Debug)]
 pub(super) struct Slots {
     free: Arc<Semaphore>,
@@ -46,11 +48,12 @@ struct Connection {
     evicted: CancellationToken,
 }
 
-/// A peer is one IPv4 address, or one IPv6 network of 64 bits: one machine has every address of such a network.
+/// A peer: one IPv4 address, or one IPv6 network of 64 bits, because one machine owns all addresses of such a
+/// network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Peer(IpAddr);
 
-/// The place of one connection. It is free again when this is dropped.
+/// The slot of one connection. Dropping it frees the slot.
 #[derive(Debug)]
 pub(super) struct Slot {
     slots: Arc<Slots>,
@@ -67,7 +70,7 @@ impl Slots {
         })
     }
 
-    /// A slot for a new connection. It may have to wait until another one has ended, which is told to.
+    /// Takes a slot for a new connection. If none is free, it tells another connection to end and waits for that.
     pub(super) async fn take(self: &Arc<Self>, address: IpAddr) -> Slot {
         let connection = Connection {
             peer: Peer::of(address),
@@ -75,7 +78,7 @@ impl Slots {
             evicted: CancellationToken::new(),
         };
         let number = {
-            let mut open = self.open();
+            let mut open = self.open.lock();
             if let Some((victim, evicted)) = open.victim(connection.peer) {
                 open.connections.remove(&victim);
                 evicted.cancel();
@@ -95,14 +98,10 @@ impl Slots {
         slot._permit = self.free.clone().acquire_owned().await.ok();
         slot
     }
-
-    fn open(&self) -> MutexGuard<'_, Table> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Table {
-    /// The connection to close before `peer` gets another one, if one has to be.
+    /// The connection to close before `peer` gets another one. `None` if no connection must be closed.
     fn victim(&self, peer: Peer) -> Option<(u64, CancellationToken)> {
         let own = |connection: &&Connection| connection.peer == peer;
         let peer_is_full = self.connections.values().filter(own).count() >= MAX_OF_PEER;
@@ -126,7 +125,7 @@ impl Table {
         Some((*number, connection.evicted.clone()))
     }
 
-    /// Whether `peer` may be given one answer more.
+    /// Whether the limits allow another response for `peer`.
     fn has_room(&self, peer: Peer) -> bool {
         let (mut all, mut own) = (0, 0);
         for connection in self.connections.values() {
@@ -136,24 +135,24 @@ impl Table {
                 own += admitted;
             }
         }
-        all < MAX_ANSWERS && own < MAX_ANSWERS_OF_PEER
+        all < MAX_RESPONSES && own < MAX_RESPONSES_OF_PEER
     }
 }
 
 impl Slot {
-    /// What happens on the connection.
+    /// The activity of the connection.
     pub(super) fn activity(&self) -> &Arc<Activity> {
         &self.connection.activity
     }
 
-    /// Waits until the connection has to make room for another one.
+    /// Waits until the connection must be closed for another one.
     pub(super) async fn evicted(&self) {
         self.connection.evicted.cancelled().await;
     }
 
-    /// Lets the connection stay open for this answer, unless too many answers are being given: then it is `false`.
-    pub(super) fn admit(&self, answer: &OpenAnswer) -> bool {
-        let open = self.slots.open();
+    /// Admits a response: the connection stays open for it. Returns `false` if too many responses run.
+    pub(super) fn admit(&self, answer: &OpenResponse) -> bool {
+        let open = self.slots.open.lock();
         let admitted = open.has_room(self.connection.peer);
         if admitted {
             answer.admit();
@@ -164,7 +163,7 @@ impl Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        self.slots.open().connections.remove(&self.number);
+        self.slots.open.lock().connections.remove(&self.number);
     }
 }
 
@@ -189,7 +188,7 @@ mod tests {
 
     use super::*;
 
-    /// The address of the machine with that number.
+    /// The address of machine `number`.
     fn machine(number: usize) -> IpAddr {
         let [.., high, low] = number.to_be_bytes();
         [10, 0, high, low].into()
@@ -199,7 +198,7 @@ mod tests {
         slot.connection.evicted.is_cancelled()
     }
 
-    /// Takes a slot for each of the addresses, a second apart. Slots that were evicted are given back.
+    /// Takes a slot for each address, one second apart. Evicted slots are dropped.
     async fn taken(slots: &Arc<Slots>, addresses: impl IntoIterator<Item = IpAddr>) -> Vec<Slot> {
         let mut taken: Vec<Slot> = Vec::new();
         for address in addresses {
@@ -219,10 +218,10 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_connection_that_is_idle_longest_makes_room() {
+    async fn the_longest_idle_connection_is_closed_for_a_new_one() {
         let slots = Slots::new();
         let held = taken(&slots, (0..MAX_CONNECTIONS).map(machine)).await;
-        // The first one is not idle any more.
+        // The first connection is not idle any more.
         drop(held[0].activity().begin());
         let next = slots.take(machine(1000));
         assert!(next.now_or_never().is_none(), "one too many has a slot");
@@ -240,7 +239,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn peers_with_many_connections_make_room_for_those_with_few() {
+    async fn connections_of_the_peer_with_the_most_are_closed_first() {
         let slots = Slots::new();
         let probe = taken(&slots, [machine(0)]).await;
         let attackers = (1..=8).flat_map(|number| vec![machine(number); 60]);
@@ -253,12 +252,12 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_answer_that_is_not_taken_makes_room_as_well() {
+    async fn a_connection_with_an_unreceived_response_can_be_closed_too() {
         let slots = Slots::new();
         let held = taken(&slots, (0..MAX_CONNECTIONS).map(machine)).await;
         let mut answers: Vec<_> = held.iter().map(|slot| slot.activity().begin()).collect();
         advance(Duration::from_secs(1)).await;
-        // The last one is the only one that is idle now.
+        // The last connection is the only idle one now.
         answers.pop();
         let _ = slots.take(machine(1000)).now_or_never();
         let evicted: Vec<_> = (0..held.len()).filter(|n| is_evicted(&held[*n])).collect();
@@ -266,7 +265,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn admitted_answers_are_bounded_and_keep_their_connection() {
+    async fn admitted_responses_are_bounded_and_keep_their_connection_open() {
         let slots = Slots::new();
         let held = taken(&slots, (0..MAX_CONNECTIONS).map(|n| machine(n / 32))).await;
         let mut answers = Vec::new();
@@ -279,25 +278,25 @@ mod tests {
             let own = held[peer * 32..(peer + 1) * 32].iter();
             own.map(|slot| slot.activity().admitted()).sum::<usize>()
         };
-        assert_eq!(admitted(0), MAX_ANSWERS_OF_PEER);
-        assert_eq!((0..8).map(admitted).sum::<usize>(), MAX_ANSWERS);
-        // However many come, those with an admitted answer stay.
+        assert_eq!(admitted(0), MAX_RESPONSES_OF_PEER);
+        assert_eq!((0..8).map(admitted).sum::<usize>(), MAX_RESPONSES);
+        // Connections with an admitted response stay open, however many new ones come.
         for number in 0..500 {
             let _ = slots.take(machine(1000 + number)).now_or_never();
         }
         let kept = held.iter().filter(|slot| slot.activity().admitted() > 0);
         assert!(kept.clone().all(|slot| !is_evicted(slot)));
-        assert_eq!(kept.count(), MAX_ANSWERS);
+        assert_eq!(kept.count(), MAX_RESPONSES);
         answers.clear();
         assert_eq!(held[0].activity().admitted(), 0);
     }
 
     #[test]
-    fn a_peer_is_an_address_or_a_network() {
+    fn a_peer_is_an_ipv4_address_or_an_ipv6_network() {
         let peer = |text: &str| Peer::of(text.parse().unwrap());
         assert_eq!(peer("::ffff:10.0.0.1"), peer("10.0.0.1"));
         assert_ne!(peer("10.0.0.1"), peer("10.0.0.2"));
-        assert_eq!(peer("2001:db8::1"), peer("2001:db8::ffff:1"));
+        assert_eq!(peer("2001:db8::1"), peer("2001:db8::ffff:0:0:1"));
         assert_ne!(peer("2001:db8::1"), peer("2001:db8:0:1::1"));
     }
 }

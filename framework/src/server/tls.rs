@@ -14,63 +14,67 @@ use tokio_util::sync::CancellationToken;
 use super::self_signed;
 use super::{
     TlsError,
-    certificate_files::{CertificateFiles, Pems},
+    certificate_files::{CertificateFiles, PemPair},
 };
-use crate::metrics::CertificateMetrics;
+use crate::metrics::{CertificateMetrics, Metrics};
 
-/// How often the files are looked at.
-const PERIOD: Duration = Duration::from_secs(10);
+/// The time between two checks of the files.
+const CHECK_PERIOD: Duration = Duration::from_secs(10);
 
-/// The certificate that a server shows, and TLS 1.2 and 1.3 with it; HTTP/2 and HTTP/1.1 by ALPN.
+/// The certificate of a server, with TLS 1.2 and 1.3. ALPN offers HTTP/2 and HTTP/1.1.
 ///
-/// Files are looked at every 10 s, content and not time, and what is new is shown from the next handshake on.
-/// A new pair that cannot be used is logged once, counted each time, and the old one stays.
+/// The files are read every 10 s and their content is compared, not their time. A new pair is used from the
+/// next handshake on. If a new pair cannot be used, the old one stays in use; the error is logged once and
+/// counted at each check.
 pub struct Tls {
-    shown: Arc<Shown>,
+    current: Arc<CurrentCertificate>,
     config: Arc<ServerConfig>,
     source: Source,
 }
 
-/// Where the next certificate comes from.
+/// The source of the next certificate.
 enum Source {
     Files(WatchedFiles),
     #[cfg(feature = "self-signed")]
-    Made(Vec<String>),
+    SelfSigned(Vec<String>),
 }
 
 struct WatchedFiles {
     files: CertificateFiles,
-    /// What is shown.
-    pems: Pems,
-    /// What was wrong with the files at the last look.
+    /// The content in use.
+    pems: PemPair,
+    /// The error of the last check, if it failed.
     problem: Option<String>,
     metrics: CertificateMetrics,
 }
 
-/// What the next handshake shows.
+/// The certificate for the next handshake.
 #[derive(Debug)]
-struct Shown(ArcSwap<CertifiedKey>);
+struct CurrentCertificate(ArcSwap<CertifiedKey>);
 
-impl ResolvesServerCert for Shown {
+impl ResolvesServerCert for CurrentCertificate {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         Some(self.0.load_full())
     }
 }
 
 impl Tls {
-    /// Shows the certificate of a PEM file, intermediates after it, whose private key is in another one.
+    /// Uses the certificate in a PEM file, followed by its intermediate certificates. Its private key is in
+    /// another PEM file.
     ///
     /// # Errors
-    /// A file cannot be read, or the two cannot be used.
+    /// [`TlsError::Read`] if a file cannot be read, [`TlsError::Content`] if it is not valid PEM,
+    /// [`TlsError::Pair`] if the two do not fit, [`TlsError::Setup`] if TLS cannot be set up.
     pub async fn from_files(
         certificate: impl Into<PathBuf>,
         key: impl Into<PathBuf>,
-        metrics: CertificateMetrics,
+        metrics: &Metrics,
     ) -> Result<Self, TlsError> {
         let files = CertificateFiles {
             certificate: certificate.into(),
             key: key.into(),
         };
+        let metrics = metrics.certificate();
         metrics.reads.inc();
         let read = async {
             let pems = files.read().await?;
@@ -86,32 +90,33 @@ impl Tls {
         Self::new(certified, Source::Files(watched))
     }
 
-    /// Shows a certificate made now for these host names and addresses, which nobody can verify: it keeps others from
-    /// listening and nobody from pretending. It is valid for a year, replaced after half of it, and gone with the
-    /// process.
+    /// Uses a certificate that is created now for these host names and addresses. Clients cannot verify it: it
+    /// protects against eavesdropping, but not against an impostor. It is valid for a year, replaced after half a
+    /// year, and never stored.
     ///
     /// # Errors
-    /// A name is none.
+    /// [`TlsError::SelfSigned`] if a name is not a host name or an address, [`TlsError::Setup`] if TLS cannot be
+    /// set up.
     #[cfg(feature = "self-signed")]
     pub fn self_signed(
         names: impl IntoIterator<Item = impl Into<String>>,
     ) -> Result<Self, TlsError> {
         let names: Vec<String> = names.into_iter().map(Into::into).collect();
-        Self::new(self_signed::make(&names)?, Source::Made(names))
+        Self::new(self_signed::make(&names)?, Source::SelfSigned(names))
     }
 
     fn new(certified: CertifiedKey, source: Source) -> Result<Self, TlsError> {
-        let shown = Arc::new(Shown(ArcSwap::from_pointee(certified)));
+        let current = Arc::new(CurrentCertificate(ArcSwap::from_pointee(certified)));
         let provider = Arc::new(ring::default_provider());
         let builder = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(TlsError::Setup)?;
         let mut config = builder
             .with_no_client_auth()
-            .with_cert_resolver(shown.clone());
+            .with_cert_resolver(current.clone());
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(Self {
-            shown,
+            current,
             config: Arc::new(config),
             source,
         })
@@ -122,12 +127,12 @@ impl Tls {
     }
 
     #[cfg(all(test, feature = "self-signed"))]
-    pub(super) fn shown(&self) -> Arc<CertifiedKey> {
-        self.shown.0.load_full()
+    pub(super) fn current(&self) -> Arc<CertifiedKey> {
+        self.current.0.load_full()
     }
 
-    /// Keeps what is shown up to date until `stop`.
-    pub(super) async fn follow(mut self, stop: CancellationToken) {
+    /// Keeps the certificate up to date until `stop` is cancelled.
+    pub(super) async fn keep_current(mut self, stop: CancellationToken) {
         let period = self.source.period();
         while stop
             .run_until_cancelled(tokio::time::sleep(period))
@@ -135,8 +140,8 @@ impl Tls {
             .is_some()
         {
             if let Some(certified) = self.source.next().await {
-                self.shown.0.store(Arc::new(certified));
-                tracing::info!(certificate = %self.source, "a new certificate is shown");
+                self.current.0.store(Arc::new(certified));
+                tracing::info!(certificate = %self.source, "a new certificate is in use");
             }
         }
     }
@@ -145,26 +150,26 @@ impl Tls {
 impl Source {
     fn period(&self) -> Duration {
         match self {
-            Self::Files(_) => PERIOD,
+            Self::Files(_) => CHECK_PERIOD,
             #[cfg(feature = "self-signed")]
-            Self::Made(_) => self_signed::VALID / 2,
+            Self::SelfSigned(_) => self_signed::VALID / 2,
         }
     }
 
-    /// What is to be shown instead, if anything.
+    /// The new certificate, if there is one.
     async fn next(&mut self) -> Option<CertifiedKey> {
         match self {
-            Self::Files(watched) => watched.look().await,
+            Self::Files(watched) => watched.check().await,
             #[cfg(feature = "self-signed")]
-            Self::Made(names) => self_signed::make(names)
-                .inspect_err(|error| tracing::error!(%error, "the old one is shown further"))
+            Self::SelfSigned(names) => self_signed::make(names)
+                .inspect_err(|error| tracing::error!(%error, "renewing the self-signed certificate failed: the old one stays in use"))
                 .ok(),
         }
     }
 }
 
 impl WatchedFiles {
-    async fn look(&mut self) -> Option<CertifiedKey> {
+    async fn check(&mut self) -> Option<CertifiedKey> {
         self.metrics.reads.inc();
         match self.changed().await {
             Ok(changed) => {
@@ -177,7 +182,7 @@ impl WatchedFiles {
                 self.metrics.errors.inc();
                 let problem = error.to_string();
                 if self.problem.as_ref() != Some(&problem) {
-                    tracing::error!("{problem}: the old certificate is shown further");
+                    tracing::error!("{problem}: the old certificate stays in use");
                     self.problem = Some(problem);
                 }
                 None
@@ -185,7 +190,7 @@ impl WatchedFiles {
         }
     }
 
-    async fn changed(&self) -> Result<Option<(CertifiedKey, Pems)>, TlsError> {
+    async fn changed(&self) -> Result<Option<(CertifiedKey, PemPair)>, TlsError> {
         let pems = self.files.read().await?;
         if pems == self.pems {
             return Ok(None);
@@ -199,7 +204,7 @@ impl fmt::Display for Source {
         match self {
             Self::Files(watched) => watched.files.certificate.display().fmt(f),
             #[cfg(feature = "self-signed")]
-            Self::Made(names) => write!(f, "self-signed for {}", names.join(", ")),
+            Self::SelfSigned(names) => write!(f, "self-signed for {}", names.join(", ")),
         }
     }
 }

@@ -1,6 +1,6 @@
 use std::{io, path::PathBuf};
 
-/// Why a server has no certificate to show. Nothing of a file's content is in it.
+/// Why a server has no certificate. The error never contains the content of a file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsError {
@@ -10,42 +10,42 @@ pub enum TlsError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
-    /// A file holds something else than it should.
-    #[error("{} holds no {what}: it must be PEM, beginning with -----BEGIN {begins}", .path.display())]
+    /// The content of a file is not as expected.
+    #[error("{} holds no {what}: write it as PEM, starting with -----BEGIN {begins}", .path.display())]
     #[non_exhaustive]
     Content {
         /// The file.
         path: PathBuf,
-        /// What it should hold.
+        /// The expected content.
         what: &'static str,
-        /// How that begins.
+        /// The start of the expected content.
         begins: &'static str,
     },
-    /// Certificate and key cannot be used together.
-    #[error("the certificate {} and the key {} cannot be used: {reason}", .certificate.display(), .key.display())]
+    /// The certificate and the key cannot be used together.
+    #[error("using the certificate {} with the key {} failed: {reason}", .certificate.display(), .key.display())]
     #[non_exhaustive]
     Pair {
         /// The certificate's file.
         certificate: PathBuf,
         /// The key's file.
         key: PathBuf,
-        /// What is wrong with them.
+        /// The reason.
         reason: rustls::Error,
     },
     /// TLS cannot be set up.
-    #[error("TLS cannot be set up: {0}")]
+    #[error("setting up TLS failed: {0}")]
     Setup(rustls::Error),
-    /// A certificate cannot be made.
+    /// A self-signed certificate cannot be created.
     #[cfg(feature = "self-signed")]
-    #[error("a certificate cannot be made for {names}: {source}")]
+    #[error("creating a self-signed certificate for {names} failed: {source}")]
     #[non_exhaustive]
     SelfSigned {
-        /// For whom.
+        /// The host names and addresses, separated by commas.
         names: String,
-        /// What is wrong.
+        /// The reason.
         source: rcgen::Error,
     },
 }

@@ -3,7 +3,7 @@ use std::{fmt, future::Future, sync::Arc, time::Duration};
 use pilothouse_sandbox::{BuildError, Builder, Faults, RecordedRequest, Sandbox};
 use tokio::time::Instant;
 
-use super::Late;
+use super::TimedOut;
 use crate::{
     client::{Api, Client, Config, DeleteParams, Error, Patch, PatchParams, PostParams},
     crd,
@@ -11,12 +11,14 @@ use crate::{
     resource::{ApiResource, Object, ObjectKey, Resource, Scope},
 };
 
-/// How long a condition is waited for, by tokio's clock.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// Who installs kinds.
+/// The longest wait for a condition, by tokio's clock.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// The field manager that installs kinds.
 const FIELD_MANAGER: &str = "testing";
-/// How often it is looked at.
-const GLANCE: Duration = Duration::from_millis(20);
+/// The time between the first checks of a condition. It grows with the time that has been waited, up to
+/// [`LONGEST_POLL_INTERVAL`]: otherwise a long wait on a paused clock, which costs no time, would cost thousands of checks.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+const LONGEST_POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// An API server in memory, and a client connected to it. Clones share the server.
 ///
@@ -29,18 +31,20 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// A cluster with a fixed seed, in which workloads become ready.
+    /// Starts a cluster with a fixed seed, in which Deployments, ReplicaSets and Pods become ready.
+    ///
+    /// StatefulSets, DaemonSets, Jobs and other workloads are only stored: a test writes their status itself.
     ///
     /// # Errors
-    /// Outside of a tokio runtime.
+    /// [`BuildError`] outside of a tokio runtime.
     pub fn start() -> Result<Self, BuildError> {
         Self::with(Sandbox::builder().seed(1).simulator(true))
     }
 
-    /// A cluster on a sandbox of one's own making.
+    /// Starts a cluster on a sandbox with the given settings.
     ///
     /// # Errors
-    /// Outside of a tokio runtime.
+    /// [`BuildError`] outside of a tokio runtime.
     pub fn with(sandbox: Builder) -> Result<Self, BuildError> {
         let sandbox = sandbox.build()?;
         let client = connected(&sandbox);
@@ -51,7 +55,7 @@ impl Cluster {
         })
     }
 
-    /// The same cluster, seen in another namespace.
+    /// The same cluster, with methods that work in another namespace.
     #[must_use]
     pub fn in_namespace(&self, namespace: impl Into<String>) -> Self {
         Self {
@@ -60,7 +64,7 @@ impl Cluster {
         }
     }
 
-    /// A client of its server.
+    /// The client that is connected to the server.
     pub fn client(&self) -> &Client {
         &self.client
     }
@@ -70,7 +74,7 @@ impl Cluster {
         &self.sandbox
     }
 
-    /// Faults to inject into the server.
+    /// The faults that the server injects.
     pub fn faults(&self) -> &Faults {
         self.sandbox.faults()
     }
@@ -80,7 +84,7 @@ impl Cluster {
         self.sandbox.requests()
     }
 
-    /// The requests among them that change something: create, update, patch, delete.
+    /// As [`requests`](Self::requests), without reads: create, update, patch and delete.
     pub fn writes(&self) -> Vec<RecordedRequest> {
         let mut requests = self.requests();
         requests.retain(|request| request.method != "GET");
@@ -92,10 +96,10 @@ impl Cluster {
         self.sandbox.clear_requests();
     }
 
-    /// Installs the definition of a kind, and waits until it is served. A kind that is the API server's own needs none.
+    /// Installs the definition of a kind, and waits until it is served. A built-in kind needs none.
     ///
     /// # Errors
-    /// The kind has no definition that Kubernetes accepts, or the server refuses it.
+    /// [`OperatorError`] if the definition is not one that Kubernetes accepts, or if the server refuses it.
     pub async fn install<K: Resource>(&self) -> Result<(), OperatorError> {
         let definition = K::definition().transpose()?;
         Ok(crd::install(&self.client, definition.as_slice(), FIELD_MANAGER).await?)
@@ -104,7 +108,7 @@ impl Cluster {
     /// Installs an operator's kinds, starts it, and waits until its caches are in sync.
     ///
     /// # Errors
-    /// The operator's, at its start.
+    /// [`OperatorError`] if the operator does not start.
     pub async fn run(&self, operator: Operator) -> Result<Running, OperatorError> {
         operator.install(&self.client).await?;
         let running = operator.start(self.client.clone()).await?;
@@ -112,7 +116,7 @@ impl Cluster {
         Ok(running)
     }
 
-    /// The objects of a kind, in this namespace where the kind has one.
+    /// The API for objects of a kind, in this namespace if the kind is namespaced.
     pub fn api<K: Resource>(&self) -> Api<K> {
         let namespace = <K::Scope as Scope>::NAMESPACED.then_some(self.namespace.as_str());
         Api::of(&self.client, ApiResource::of::<K>(), namespace)
@@ -121,23 +125,23 @@ impl Cluster {
     /// Creates an object.
     ///
     /// # Errors
-    /// The server's.
+    /// [`Error`] if the request failed.
     pub async fn create<K: Resource>(&self, object: &K) -> Result<K, Error> {
         self.api().create(&PostParams::default(), object).await
     }
 
-    /// The object of that name, if there is one.
+    /// Gets the object of that name. Returns `None` if it does not exist.
     ///
     /// # Errors
-    /// The server's.
+    /// [`Error`] if the request failed.
     pub async fn get<K: Resource>(&self, name: &str) -> Result<Option<K>, Error> {
         self.api().get_opt(name).await
     }
 
-    /// Merges `patch` into the object, the way `kubectl patch --type=merge` does.
+    /// Merges `patch` into the object, as `kubectl patch --type=merge` does.
     ///
     /// # Errors
-    /// The server's.
+    /// [`Error`] if the request failed.
     pub async fn patch<K: Resource>(
         &self,
         name: &str,
@@ -151,7 +155,7 @@ impl Cluster {
     /// Deletes the object.
     ///
     /// # Errors
-    /// The server's.
+    /// [`Error`] if the request failed.
     pub async fn delete<K: Resource>(&self, name: &str) -> Result<(), Error> {
         self.api::<K>()
             .delete(name, &DeleteParams::default())
@@ -159,17 +163,17 @@ impl Cluster {
             .map(drop)
     }
 
-    /// Waits until the object of that name exists and `holds` of it. `what` completes the sentence "waited for
+    /// Waits until the object of that name exists and `holds` returns true for it. `what` completes the sentence "waited for
     /// Deployment default/web to …".
     ///
     /// # Errors
-    /// [`Late`] after 60 s by tokio's clock.
+    /// [`TimedOut`] after 60 s by tokio's clock.
     pub async fn until<K: Resource>(
         &self,
         name: &str,
         what: &str,
         holds: impl Fn(&K) -> bool,
-    ) -> Result<K, Late> {
+    ) -> Result<K, TimedOut> {
         let awaited = format!("{} to {what}", self.naming::<K>(name));
         self.eventually(&awaited, async || match self.get::<K>(name).await {
             Ok(Some(object)) if holds(&object) => Ok(object),
@@ -183,8 +187,8 @@ impl Cluster {
     /// Waits until no object of that name exists.
     ///
     /// # Errors
-    /// [`Late`] after 60 s by tokio's clock.
-    pub async fn until_gone<K: Resource>(&self, name: &str) -> Result<(), Late> {
+    /// [`TimedOut`] after 60 s by tokio's clock.
+    pub async fn until_gone<K: Resource>(&self, name: &str) -> Result<(), TimedOut> {
         let awaited = format!("{} to be gone", self.naming::<K>(name));
         self.eventually(&awaited, async || match self.get::<K>(name).await {
             Ok(None) => Ok(()),
@@ -194,34 +198,37 @@ impl Cluster {
         .await
     }
 
-    /// Waits until `glance` gives a value; what it gives instead is told when it never does.
+    /// Waits until `check` returns a value. If it does not in time, the error shows what it returned last. The time between
+    /// two checks is 20 ms at first, and later a tenth of the time waited, up to 250 ms.
     ///
     /// # Errors
-    /// [`Late`] after 60 s by tokio's clock.
+    /// [`TimedOut`] after 60 s by tokio's clock.
     pub async fn eventually<T, F: Future<Output = Result<T, String>>>(
         &self,
         awaited: &str,
-        mut glance: impl FnMut() -> F,
-    ) -> Result<T, Late> {
-        let deadline = Instant::now() + PATIENCE;
+        mut check: impl FnMut() -> F,
+    ) -> Result<T, TimedOut> {
+        let begun = Instant::now();
         loop {
-            let seen = match glance().await {
+            let seen = match check().await {
                 Ok(value) => return Ok(value),
                 Err(seen) => seen,
             };
-            if Instant::now() >= deadline {
-                return Err(Late {
+            let waited = begun.elapsed();
+            if waited >= TIMEOUT {
+                return Err(TimedOut {
                     awaited: awaited.into(),
-                    after: PATIENCE,
+                    after: TIMEOUT,
                     seen,
                 });
             }
-            tokio::time::sleep(GLANCE).await;
+            let pause = (waited / 10).clamp(POLL_INTERVAL, LONGEST_POLL_INTERVAL);
+            tokio::time::sleep(pause.min(TIMEOUT - waited)).await;
         }
     }
 
-    /// Waits until everything that was begun is done and nothing happens for a second of tokio's clock.
-    /// It says so only of a paused clock, which stands still while anything is to be done.
+    /// Waits for one second of tokio's clock. With a paused clock all tasks have finished their work then: such a clock does
+    /// not advance while a task can run.
     pub async fn settle(&self) {
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
@@ -245,7 +252,7 @@ impl fmt::Debug for Cluster {
     }
 }
 
-/// A client whose streams are pipes into the sandbox.
+/// A client whose connections are pipes into the sandbox.
 fn connected(sandbox: &Sandbox) -> Client {
     let pipes = sandbox.clone();
     let connector = Arc::new(move || Ok(pipes.connect()));
@@ -261,4 +268,29 @@ fn connected(sandbox: &Sandbox) -> Client {
 
 fn shown<K: Object + serde::Serialize>(object: &K) -> String {
     serde_json::to_string(object).unwrap_or_else(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_long_wait_checks_less_and_less_often_and_ends_after_its_limit() {
+        let cluster = Cluster::start().unwrap();
+        let begun = Instant::now();
+        let mut checks = Vec::new();
+        let waited = cluster
+            .eventually("nothing", || {
+                checks.push(begun.elapsed().as_millis());
+                async { Err::<(), _>("not yet".to_owned()) }
+            })
+            .await;
+        let error = waited.unwrap_err().to_string();
+        assert_eq!(error, "waited 60 s for nothing; seen last: not yet");
+        assert_eq!(begun.elapsed(), TIMEOUT);
+        assert_eq!(checks[..4], [0, 20, 40, 60]);
+        assert!(checks.len() < 300, "{}", checks.len());
+        let slowest = checks.windows(2).map(|pair| pair[1] - pair[0]).max();
+        assert!(slowest <= Some(LONGEST_POLL_INTERVAL.as_millis() + 1));
+    }
 }

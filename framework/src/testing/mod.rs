@@ -1,9 +1,8 @@
-//! Operators under test: a cluster in the process, on a clock that the test holds.
+//! Tests of operators: an API server in the test's process, with tokio's paused clock.
 //!
-//! [`Cluster`] is an API server in memory (crate `pilothouse-sandbox`) and a whole
-//! [`Client`](crate::client::Client) connected to it, HTTP/2 included, on the test's own runtime. With tokio's
-//! clock paused, time passes exactly when nothing else is to be done: a test that waits for a backoff of five
-//! minutes takes milliseconds, and it takes the same course each time.
+//! [`Cluster`] is an API server in memory (crate `pilothouse-sandbox`) and a real [`Client`](crate::client::Client) that is
+//! connected to it, HTTP/2 included, on the test's own runtime. With tokio's paused clock, time advances only when every
+//! task waits: a test that waits for a backoff of five minutes takes milliseconds, and takes the same steps each time.
 //!
 //! ```
 //! use pilothouse::{k8s::api::core::v1::ConfigMap, resource::Object, testing::Cluster};
@@ -18,18 +17,26 @@
 //! ```
 //!
 //! * [`Cluster::run`] installs an operator's kinds, starts it, and waits until it is ready.
-//! * [`Cluster::until`] and its like wait for a condition; one that does not come is an error which says what
-//!   was waited for and what was seen last.
+//! * [`Cluster::until`] and similar methods wait for a condition. If it does not hold in time, the error says what was awaited
+//!   and what was seen last.
 //! * [`Cluster::faults`] drops and delays watches, forgets history, answers errors and loses answers.
-//! * [`Offline`] tries a reconciler without any server: objects in, writes out.
-//! * [`Running::unused_access`](crate::operator::Running::unused_access) tells which declared needs a suite never used.
-//! * [`Cluster::requests`] tells what was asked of the server.
+//! * [`Offline`] runs a reconciler without any server: objects in, writes out.
+//! * [`Running::unused_access`](crate::operator::Running::unused_access) lists the declared needs that a test suite never used.
+//! * [`Cluster::requests`] lists the requests that the server answered.
+//!
+//! # Map for contributors
+//! | file | what it holds |
+//! | --- | --- |
+//! | `cluster.rs` | [`Cluster`] |
+//! | `timed_out.rs` | [`TimedOut`]: a condition did not hold in time |
+//! | `offline` | [`Offline`] and [`Sent`] |
 
 mod cluster;
-mod late;
+mod offline;
+mod timed_out;
 
 pub use cluster::Cluster;
-pub use late::Late;
+pub use offline::{Offline, Sent};
+pub use timed_out::TimedOut;
 
-pub use crate::controller::{Offline, Sent};
 pub use pilothouse_sandbox::{Answer, Builder, Faults, RecordedRequest, RequestMatcher, Sandbox};

@@ -8,7 +8,7 @@ use syn::{Attribute, Generics, Ident, LitStr, Path, Type, spanned::Spanned};
 use super::names;
 use crate::{shape, strings::Strings};
 
-/// `#[resource(..)]` and the struct it stands on, as written.
+/// The struct with its `#[resource(..)]`, not yet checked.
 #[derive(Debug, FromDeriveInput)]
 #[darling(attributes(resource), forward_attrs(doc))]
 pub(super) struct Args {
@@ -33,7 +33,7 @@ pub(super) struct Args {
     pub(super) krate: Option<Path>,
 }
 
-/// A kind that was checked.
+/// A kind whose attributes and fields have been checked.
 pub(super) struct Kind {
     pub(super) ident: Ident,
     pub(super) krate: Path,
@@ -59,12 +59,12 @@ pub(super) struct Spec {
 }
 
 impl Args {
-    /// Everything that can be wrong is reported at once.
+    /// Checks everything, and reports all errors at once.
     pub(super) fn check(self) -> Result<Kind> {
         let mut errors = Error::accumulator();
         if !self.generics.params.is_empty() {
             errors.push(
-                Error::custom("a kind has one schema: remove the parameters from the struct and name the types in its fields")
+                Error::custom("a kind must not be generic, because it has one schema: remove the parameters, and name concrete types in its fields")
                     .with_span(&self.generics),
             );
         }
@@ -112,12 +112,12 @@ impl Args {
         if self.namespaced.is_present() == self.cluster.is_present() {
             let (text, span) = if self.cluster.is_present() {
                 (
-                    "a kind is either namespaced or cluster-wide: remove one of the two",
+                    "a kind is either namespaced or cluster-scoped: remove one of the two",
                     self.cluster.span(),
                 )
             } else {
                 (
-                    "where do objects of this kind live? add one of\n    #[resource(namespaced)]  each in a namespace\n    #[resource(cluster)]     in the whole cluster",
+                    "the scope of the kind is missing: add one of\n    #[resource(namespaced)]  each object is in a namespace\n    #[resource(cluster)]     objects belong to the whole cluster",
                     self.ident.span(),
                 )
             };
@@ -133,7 +133,7 @@ impl Args {
         errors?;
         let values = |strings: Strings| strings.0.iter().map(LitStr::value).collect();
         Ok(Kind {
-            krate: crate::krate::path(self.krate.as_ref()),
+            krate: crate::crate_path::path(self.krate.as_ref()),
             docs: self.attrs,
             group,
             version,
@@ -157,13 +157,13 @@ type Parts = (Type, Option<Spec>, Option<Type>);
 fn fields(data: Data<darling::util::Ignored, syn::Field>, ident: &Ident) -> Result<Parts> {
     let Data::Struct(Fields { fields, style, .. }) = data else {
         return Err(Error::custom(
-            "a kind is a struct with the fields `metadata`, `spec` and `status`; an enum can be the type of a field in its spec",
+            "a kind must be a struct with the fields `metadata`, `spec` and `status`: use the enum as the type of a field in the spec",
         )
         .with_span(ident));
     };
     if !style.is_struct() {
         return Err(Error::custom(
-            "a kind is a struct with the named fields `metadata`, `spec` and `status`",
+            "a kind must be a struct with the named fields `metadata`, `spec` and `status`",
         )
         .with_span(ident));
     }
@@ -178,7 +178,7 @@ fn fields(data: Data<darling::util::Ignored, syn::Field>, ident: &Ident) -> Resu
         match name.as_str() {
             "metadata" => {
                 if shape::named(&field.ty).is_none_or(|(name, _)| name != "ObjectMeta") {
-                    errors.push(Error::custom("`metadata` is an `ObjectMeta`: write `pub metadata: ObjectMeta`").with_span(&field.ty));
+                    errors.push(Error::custom("`metadata` must be an `ObjectMeta`: write `pub metadata: ObjectMeta`").with_span(&field.ty));
                 }
                 metadata = Some(field.ty);
             }
@@ -198,18 +198,18 @@ fn fields(data: Data<darling::util::Ignored, syn::Field>, ident: &Ident) -> Resu
                 }
             },
             "api_version" | "kind" | "types" | "type_meta" => errors.push(
-                Error::custom(format!("`{name}` stands in the attribute and is written by the derive: remove the field"))
+                Error::custom(format!("the derive writes `{name}` from the attribute: remove the field"))
                     .with_span(&field.span()),
             ),
             _ => errors.push(
-                Error::custom(format!("a kind has the fields `metadata`, `spec` and `status` only: move `{name}` into the type of `spec`"))
+                Error::custom(format!("a kind has only the fields `metadata`, `spec` and `status`: move `{name}` into the type of `spec`"))
                     .with_span(&field.ident.as_ref().map_or_else(|| field.ty.span(), Ident::span)),
             ),
         }
     }
     if metadata.is_none() {
         errors.push(
-            Error::custom("the metadata is missing: add `pub metadata: ObjectMeta`")
+            Error::custom("the field `metadata` is missing: add `pub metadata: ObjectMeta`")
                 .with_span(ident),
         );
     }

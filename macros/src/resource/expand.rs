@@ -8,7 +8,7 @@ use super::{
     view,
 };
 
-/// Writes the impls of one kind.
+/// Writes the impls of a kind or of a view.
 pub(crate) fn expand(input: DeriveInput) -> Result<TokenStream> {
     let args = Args::from_derive_input(&input)?;
     if let Some(whole) = &args.view_of {
@@ -41,7 +41,7 @@ fn object(kind: &Kind) -> TokenStream {
         quote!(Cluster)
     };
     let meta = quote!(#krate::resource::ObjectMeta);
-    // The spelling was checked; a type of another crate with that name is the compiler's to refuse.
+    // The name of the type was checked. If it is a type of another crate with that name, the compiler reports an error here.
     let coerce = quote_spanned!(metadata.span()=> &self.metadata);
     quote! {
         #[automatically_derived]
@@ -171,12 +171,12 @@ fn custom_resource(kind: &Kind) -> TokenStream {
     }
 }
 
-/// What can only be known once the types of spec and status are: evaluated by the compiler.
+/// Checks that need the types of spec and status. The compiler evaluates them.
 fn checks(kind: &Kind) -> TokenStream {
     let krate = &kind.krate;
     let private = quote!(#krate::__private);
     let status = kind.status.as_ref().map(|ty| {
-        let private = crate::krate::at(&private, ty.span());
+        let private = crate::crate_path::respan(&private, ty.span());
         quote_spanned! {ty.span()=>
             const _: () = #private::check_status(<#ty as #krate::crd::Schema>::STATUS_GAP);
         }
@@ -190,14 +190,14 @@ fn checks(kind: &Kind) -> TokenStream {
         scale(kind.status.as_ref()),
     );
     let ident_span = kind.ident.span();
-    let private = crate::krate::at(&private, ident_span);
+    let private = crate::crate_path::respan(&private, ident_span);
     quote_spanned! {ident_span=>
         #status
         const _: () = #private::check_scale(#spec, #of_status);
     }
 }
 
-/// The struct's doc comment.
+/// The text of the struct's doc comment.
 fn description(kind: &Kind) -> String {
     let lines: Vec<String> = kind
         .docs

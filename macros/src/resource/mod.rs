@@ -1,5 +1,11 @@
-//! `#[derive(Resource)]`: `args` reads the attribute and the fields, `names` checks and guesses
-//! names, `expand` writes the code.
+//! `#[derive(Resource)]`.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `args.rs` | reads and checks the attribute and the fields |
+//! | `names.rs` | checks names, and makes the plural |
+//! | `expand.rs` | writes the code for a kind |
+//! | `view.rs` | writes the code for a view of a kind |
 
 mod args;
 mod expand;

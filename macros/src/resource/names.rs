@@ -1,22 +1,22 @@
 use std::fmt;
 
-/// A group is a DNS subdomain with at least one dot, as the API server asks of CRDs.
+/// Checks a group: a DNS subdomain with at least one dot. The API server requires this of a custom kind.
 pub(super) fn check_group(group: &str) -> Result<(), String> {
     if !group.contains('.') {
         return Err(format!(
-            "the group `{group}` needs a dot: use a domain of yours, such as `{}.example.com`",
+            "the group `{group}` must contain a dot: use a domain of yours, such as `{}.example.com`",
             if group.is_empty() { "demo" } else { group }
         ));
     }
     if group.len() > 253 || !group.split('.').all(is_dns_label) {
         return Err(format!(
-            "the group `{group}` is not a DNS name: lower-case letters, digits and `-` between dots"
+            "the group `{group}` is not a DNS name: use lower-case letters, digits and `-`, separated by dots"
         ));
     }
     Ok(())
 }
 
-/// `v1`, `v2beta1`, `v1alpha3`.
+/// Checks a version: `v1`, `v2beta1`, `v1alpha3`.
 pub(super) fn check_version(version: &str) -> Result<(), String> {
     let parsed = version.strip_prefix('v').is_some_and(|rest| {
         let (major, stage) = match rest.find(|c: char| !c.is_ascii_digit()) {
@@ -32,11 +32,11 @@ pub(super) fn check_version(version: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "the version `{version}` is not one of Kubernetes' form: `v1`, `v1beta1`, `v2alpha3`"
+        "the version `{version}` does not have Kubernetes' form: write one such as `v1`, `v1beta1` or `v2alpha3`"
     ))
 }
 
-/// CamelCase letters and digits.
+/// Checks a kind: letters and digits in CamelCase.
 pub(super) fn check_kind(kind: &str) -> Result<(), String> {
     let camel = kind.starts_with(|c: char| c.is_ascii_uppercase())
         && kind.chars().all(|c| c.is_ascii_alphanumeric())
@@ -45,21 +45,21 @@ pub(super) fn check_kind(kind: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "the kind `{kind}` is not in CamelCase: it begins with a capital and has only letters and digits"
+        "the kind `{kind}` is not in CamelCase: begin with a capital letter, and use only letters and digits, at most 63"
     ))
 }
 
-/// Plural, singular, short names and categories are DNS labels.
+/// Checks a DNS label: the plural, the singular, a short name or a category.
 pub(super) fn check_label(what: impl fmt::Display, name: &str) -> Result<(), String> {
     if is_dns_label(name) {
         return Ok(());
     }
     Err(format!(
-        "the {what} `{name}` is not a DNS label: lower-case letters, digits and `-`, at most 63"
+        "the {what} `{name}` is not a DNS label: use at most 63 lower-case letters, digits and `-`"
     ))
 }
 
-/// The English plural of a lower-cased kind: `website` → `websites`, `policy` → `policies`.
+/// The English plural of a lower-case kind: `website` → `websites`, `policy` → `policies`.
 pub(super) fn plural(singular: &str) -> String {
     if let Some(stem) = singular.strip_suffix('y')
         && !stem.ends_with(['a', 'e', 'i', 'o', 'u'])

@@ -9,18 +9,21 @@ use syn::{LitStr, Path, spanned::Spanned};
 use super::args::Args;
 use crate::shape;
 
-/// Writes the impls of a struct that holds a part of the kind `whole`. Its serde impls are the user's.
+/// Writes the impls of a view: a struct with a part of the kind `whole`. The user derives its serde impls.
 pub(super) fn expand(args: &Args, whole: &Path) -> Result<TokenStream> {
     let mut errors = Error::accumulator();
     if !args.generics.params.is_empty() {
         errors.push(
-            Error::custom("a view has no parameters: name the types in its fields")
+            Error::custom("a view must not be generic: remove the parameters, and name concrete types in its fields")
                 .with_span(&args.generics),
         );
     }
-    for (name, span) in of_the_kind(args) {
+    for (name, span) in kind_attributes(args) {
         errors.push(
-            Error::custom(format!("the view's kind says that: remove `{name}`")).with_span(&span),
+            Error::custom(format!(
+                "a view takes `{name}` from its kind: remove the attribute"
+            ))
+            .with_span(&span),
         );
     }
     let metadata = match &args.data {
@@ -32,22 +35,24 @@ pub(super) fn expand(args: &Args, whole: &Path) -> Result<TokenStream> {
     match metadata {
         None => errors.push(
             Error::custom(
-                "a view is a struct that holds the metadata: add `pub metadata: ObjectMeta`",
+                "a view must be a struct with the field `metadata`: add `pub metadata: ObjectMeta`",
             )
             .with_span(&args.ident),
         ),
         Some(field) if shape::named(&field.ty).is_none_or(|(name, _)| name != "ObjectMeta") => {
             errors.push(
-                Error::custom("`metadata` is an `ObjectMeta`: write `pub metadata: ObjectMeta`")
-                    .with_span(&field.ty),
+                Error::custom(
+                    "`metadata` must be an `ObjectMeta`: write `pub metadata: ObjectMeta`",
+                )
+                .with_span(&field.ty),
             );
         }
         Some(_) => {}
     }
     errors.finish()?;
-    let (ident, krate) = (&args.ident, crate::krate::path(args.krate.as_ref()));
+    let (ident, krate) = (&args.ident, crate::crate_path::path(args.krate.as_ref()));
     let meta = quote!(#krate::resource::ObjectMeta);
-    // A path that is no kind is refused where it stands.
+    // If `whole` is not a kind, the compiler's error points at it.
     let resource = quote_spanned!(whole.span()=> <#whole as #krate::resource::Resource>);
     Ok(quote! {
         #[automatically_derived]
@@ -67,8 +72,8 @@ pub(super) fn expand(args: &Args, whole: &Path) -> Result<TokenStream> {
     })
 }
 
-/// The attributes that belong to the definition of a kind.
-fn of_the_kind(args: &Args) -> Vec<(&'static str, Span)> {
+/// The attributes that are set and that only a kind may have, with their spans.
+fn kind_attributes(args: &Args) -> Vec<(&'static str, Span)> {
     let words = [
         ("group", &args.group),
         ("version", &args.version),

@@ -3,13 +3,13 @@ use proc_macro2::Span;
 use syn::{Type, spanned::Spanned};
 
 use super::{
-    field::{Field, ListType, Scale, error},
+    attributes::{Field, ListType, Scale, error},
     number::{Number, Value},
     serde::Serde,
 };
 use crate::shape::{self, Shape};
 
-/// Formats of strings and numbers that the API server checks.
+/// The formats of strings and numbers that the API server knows.
 const FORMATS: [&str; 27] = [
     "int32",
     "int64",
@@ -40,7 +40,7 @@ const FORMATS: [&str; 27] = [
     "date-time",
 ];
 
-/// What stands in a field's attributes must fit its Rust type.
+/// Checks that the attributes of a field fit its Rust type, and reports all errors at once.
 pub(crate) fn field(field: &Field, ty: &Type, serde: &Serde) -> Result<()> {
     let mut errors = Error::accumulator();
     if field.with.is_none() && !serde.is_skipped() {
@@ -51,12 +51,12 @@ pub(crate) fn field(field: &Field, ty: &Type, serde: &Serde) -> Result<()> {
         None if field.int_or_string.is_present() => Shape::Unknown,
         None => Shape::of(ty),
     };
-    for (name, span, wants) in uses(field) {
-        if !wants.allows(&shape) {
+    for (name, span, applies_to) in uses(field) {
+        if !applies_to.allows(&shape) {
             errors.push(error(
                 format!(
-                    "`{name}` is for {}, and this field is {}",
-                    wants.describe(),
+                    "`{name}` applies to {}, and this field is {}",
+                    applies_to.describe(),
                     shape.describe()
                 ),
                 span,
@@ -73,7 +73,7 @@ pub(crate) fn field(field: &Field, ty: &Type, serde: &Serde) -> Result<()> {
             && min.value > max.value
         {
             errors.push(error(
-                format!("`min_{what}` is above `max_{what}`: nothing would fit"),
+                format!("`min_{what}` is greater than `max_{what}`, so no value would be valid"),
                 min.span,
             ));
         }
@@ -81,32 +81,35 @@ pub(crate) fn field(field: &Field, ty: &Type, serde: &Serde) -> Result<()> {
     errors.handle(list(field, &shape));
     if (serde.has("flatten") || serde.is_skipped()) && !field.is_plain() {
         let text = if serde.has("flatten") {
-            "a flattened field has no place of its own in the object: set the attribute on the fields of its type"
+            "a flattened field is not in the object itself: set the attribute on the fields of its type"
         } else {
-            "serde skips this field, so it is not in the object: remove the attribute"
+            "serde skips this field, so the attribute has no effect: remove it"
         };
         errors.push(error(text, ty.span()));
     }
     if let Some(format) = &field.format
         && !FORMATS.contains(&format.value().as_str())
     {
-        let text = format!("Kubernetes knows the formats {}", FORMATS.join(", "));
+        let text = format!(
+            "Kubernetes does not know this format: use one of {}",
+            FORMATS.join(", ")
+        );
         errors.push(error(text, format.span()));
     }
     errors.handle(scalar(field, &shape));
     errors.finish()
 }
 
-/// Kinds of types an attribute is for; types whose spelling says nothing are left to `crd()`.
+/// The types that an attribute applies to. It allows types whose name does not show their form: `crd()` checks these.
 #[derive(Clone, Copy)]
-enum Wants {
+enum AppliesTo {
     Number,
     Text,
     List,
     Map,
 }
 
-impl Wants {
+impl AppliesTo {
     fn allows(self, shape: &Shape) -> bool {
         matches!(
             (self, shape),
@@ -128,10 +131,10 @@ impl Wants {
     }
 }
 
-fn uses(field: &Field) -> Vec<(&'static str, Span, Wants)> {
+fn uses(field: &Field) -> Vec<(&'static str, Span, AppliesTo)> {
     let mut uses = Vec::new();
-    let mut add = |name, span: Option<Span>, wants| {
-        uses.extend(span.map(|span| (name, span, wants)));
+    let mut add = |name, span: Option<Span>, applies_to| {
+        uses.extend(span.map(|span| (name, span, applies_to)));
     };
     for (name, number) in [
         ("minimum", &field.minimum),
@@ -140,45 +143,49 @@ fn uses(field: &Field) -> Vec<(&'static str, Span, Wants)> {
         ("exclusive_maximum", &field.exclusive_maximum),
         ("multiple_of", &field.multiple_of),
     ] {
-        add(name, number.as_ref().map(Number::span), Wants::Number);
+        add(name, number.as_ref().map(Number::span), AppliesTo::Number);
     }
-    for (name, count, wants) in [
-        ("min_length", &field.min_length, Wants::Text),
-        ("max_length", &field.max_length, Wants::Text),
-        ("min_items", &field.min_items, Wants::List),
-        ("max_items", &field.max_items, Wants::List),
-        ("min_properties", &field.min_properties, Wants::Map),
-        ("max_properties", &field.max_properties, Wants::Map),
+    for (name, count, applies_to) in [
+        ("min_length", &field.min_length, AppliesTo::Text),
+        ("max_length", &field.max_length, AppliesTo::Text),
+        ("min_items", &field.min_items, AppliesTo::List),
+        ("max_items", &field.max_items, AppliesTo::List),
+        ("min_properties", &field.min_properties, AppliesTo::Map),
+        ("max_properties", &field.max_properties, AppliesTo::Map),
     ] {
-        add(name, count.map(|count| count.span), wants);
+        add(name, count.map(|count| count.span), applies_to);
     }
     add(
         "pattern",
         field.pattern.as_ref().map(|text| text.span()),
-        Wants::Text,
+        AppliesTo::Text,
     );
     add(
         "values",
         field.values.as_ref().map(|values| values.span()),
-        Wants::Text,
+        AppliesTo::Text,
     );
     add(
         "list_type",
         field.list_type.as_ref().map(|value| value.span()),
-        Wants::List,
+        AppliesTo::List,
     );
     add(
         "list_map_keys",
         field.list_map_keys.as_ref().map(|value| value.span()),
-        Wants::List,
+        AppliesTo::List,
     );
     add(
         "map_type",
         field.map_type.as_ref().map(|value| value.span()),
-        Wants::Map,
+        AppliesTo::Map,
     );
     if field.unique_items.is_present() {
-        add("unique_items", Some(field.unique_items.span()), Wants::List);
+        add(
+            "unique_items",
+            Some(field.unique_items.span()),
+            AppliesTo::List,
+        );
     }
     uses
 }
@@ -196,11 +203,11 @@ fn numbers(field: &Field, shape: &Shape) -> Result<()> {
         for number in bounds.into_iter().flatten() {
             match number.value {
                 Value::Float(_) => errors.push(error(
-                    "the field is an integer: write one here",
+                    "the field is an integer: write an integer here",
                     number.span(),
                 )),
                 Value::Integer(value) if value < *min || value > *max => errors.push(error(
-                    format!("`{name}` holds {min} to {max}: this bound is outside"),
+                    format!("`{name}` has the range {min} to {max}: this bound is outside of it"),
                     number.span(),
                 )),
                 Value::Integer(_) => {}
@@ -211,7 +218,7 @@ fn numbers(field: &Field, shape: &Shape) -> Result<()> {
         && min.as_f64() > max.as_f64()
     {
         errors.push(error(
-            "`minimum` is above `maximum`: nothing would fit",
+            "`minimum` is greater than `maximum`, so no value would be valid",
             min.span(),
         ));
     }
@@ -219,12 +226,12 @@ fn numbers(field: &Field, shape: &Shape) -> Result<()> {
         (
             &field.minimum,
             &field.exclusive_minimum,
-            "`minimum` or `exclusive_minimum`, not both",
+            "`minimum` and `exclusive_minimum` exclude each other: remove one",
         ),
         (
             &field.maximum,
             &field.exclusive_maximum,
-            "`maximum` or `exclusive_maximum`, not both",
+            "`maximum` and `exclusive_maximum` exclude each other: remove one",
         ),
     ] {
         if let (Some(_), Some(other)) = (one, other) {
@@ -234,7 +241,10 @@ fn numbers(field: &Field, shape: &Shape) -> Result<()> {
     if let Some(multiple) = &field.multiple_of
         && multiple.as_f64() <= 0.0
     {
-        errors.push(error("`multiple_of` is above 0", multiple.span()));
+        errors.push(error(
+            "`multiple_of` must be greater than 0",
+            multiple.span(),
+        ));
     }
     errors.finish()
 }
@@ -248,14 +258,14 @@ fn list(field: &Field, shape: &Shape) -> Result<()> {
     match (list_type, &field.list_map_keys) {
         (Some(ListType::Map), None) => {
             return Err(error(
-                "a list of type map has keys: add `list_map_keys(\"name\")` with the fields that tell items apart",
+                "a list of type map needs keys: add `list_map_keys(\"name\")` with the fields that identify an item",
                 span,
             ));
         }
         (Some(ListType::Map), Some(_)) | (_, None) => {}
         (_, Some(keys)) => {
             return Err(error(
-                "`list_map_keys` is for lists of type map: add `list_type = \"map\"`",
+                "`list_map_keys` applies to lists of type map: add `list_type = \"map\"`",
                 keys.span(),
             ));
         }
@@ -269,14 +279,14 @@ fn list(field: &Field, shape: &Shape) -> Result<()> {
         && list_type.is_some_and(|list_type| list_type != ListType::Set)
     {
         return Err(error(
-            "`unique_items` is `list_type = \"set\"`: keep one of the two",
+            "`unique_items` means `list_type = \"set\"`: remove one of the two",
             field.unique_items.span(),
         ));
     }
     if list_type == Some(ListType::Map) && *item != Shape::Unknown {
         return Err(error(
             format!(
-                "the items of a list of type map are objects, and these are {}",
+                "the items of a list of type map must be objects, and these are {}",
                 plural(item)
             ),
             span,
@@ -284,7 +294,7 @@ fn list(field: &Field, shape: &Shape) -> Result<()> {
     }
     if is_set && matches!(item, Shape::List(_) | Shape::Set(_) | Shape::Map) {
         return Err(error(
-            "the items of a set are scalars or atomic: Kubernetes cannot compare these",
+            "the items of a set must be scalars or atomic: Kubernetes cannot compare these",
             span,
         ));
     }
@@ -303,7 +313,7 @@ fn plural(item: &Shape) -> &'static str {
     }
 }
 
-/// Columns and scale paths end at one value.
+/// Checks that a column or a scale path leads to one value.
 fn scalar(field: &Field, shape: &Shape) -> Result<()> {
     let mut errors = Error::accumulator();
     if let Some(column) = &field.column
@@ -311,7 +321,7 @@ fn scalar(field: &Field, shape: &Shape) -> Result<()> {
         && column.more.ty.is_none()
     {
         errors.push(error(
-            format!("a column shows one value, and this field is {}: add a field that sums it up, or name the column's `type`", shape.describe()),
+            format!("a column shows one value, and this field is {}: add a field that sums it up, or set the column's `type`", shape.describe()),
             column.span(),
         ));
     }
@@ -322,7 +332,7 @@ fn scalar(field: &Field, shape: &Shape) -> Result<()> {
         };
         if !fits {
             let wanted = if **scale == Scale::Selector {
-                "the selector is a label selector written as a `String`"
+                "the selector must be a label selector in a `String`"
             } else {
                 "`kubectl scale` reads and writes a number of replicas: use an `i32`"
             };

@@ -3,7 +3,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Lit, LitStr};
 
-/// `column = "Ready"`, or `column(name = "Ready", priority = 1, ..)`.
+/// A printer column: `column = "Ready"`, or `column(name = "Ready", priority = 1, ..)`.
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
     pub(crate) name: LitStr,
@@ -40,10 +40,9 @@ impl FromMeta for Column {
 
     fn from_list(items: &[darling::ast::NestedMeta]) -> Result<Self> {
         let mut more = More::from_list(items)?;
-        let name = more
-            .name
-            .take()
-            .ok_or_else(|| Error::custom("a column has a name: `column(name = \"Ready\")`"))?;
+        let name = more.name.take().ok_or_else(|| {
+            Error::custom("the column's name is missing: write `column(name = \"Ready\")`")
+        })?;
         Self::checked(name, more)
     }
 }
@@ -52,11 +51,11 @@ impl Column {
     fn checked(name: LitStr, more: More) -> Result<Self> {
         let mut errors = Error::accumulator();
         if name.value().trim().is_empty() {
-            errors.push(Error::custom("the column's name is empty").with_span(&name));
+            errors.push(Error::custom("the column's name is empty: write one").with_span(&name));
         }
         if name.value() == "Age" {
             errors.push(
-                Error::custom("every kind has a last column `Age`: choose another name")
+                Error::custom("every kind has a column `Age` already: choose another name")
                     .with_span(&name),
             );
         }
@@ -67,14 +66,14 @@ impl Column {
             if let Some(value) = value
                 && !known.contains(&value.value().as_str())
             {
-                let text = format!("a column's {what} is one of {}", known.join(", "));
+                let text = format!("a column's {what} must be one of {}", known.join(", "));
                 errors.push(Error::custom(text).with_span(value));
             }
         }
         errors.finish_with(Self { name, more })
     }
 
-    /// The JSON object that `pilothouse::crd` turns into a printer column.
+    /// The column as a JSON object in the schema. `pilothouse::crd` turns it into a printer column.
     pub(crate) fn json(&self) -> TokenStream {
         let Self { name, more } = self;
         let (ty, format, description) =

@@ -4,21 +4,20 @@ use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::{Attribute, Data, DeriveInput, Fields, Path, Type, spanned::Spanned};
 
 use super::{
+    attributes::{Container, Field, error},
     check,
-    container::Container,
-    field::{Field, error},
     rule::Rule,
     serde::Serde,
     variants,
 };
 use crate::shape;
 
-/// Writes `JsonSchema`, by a hidden copy that schemars derives it for, and `Schema`.
+/// Writes the impls of `JsonSchema` and `Schema`. schemars derives `JsonSchema` for a hidden copy of the type.
 pub(crate) fn expand(input: DeriveInput) -> Result<TokenStream> {
     let mut errors = Error::accumulator();
     if !input.generics.params.is_empty() {
         errors.push(error(
-            "a schema describes one type: replace the parameters by the types that are meant",
+            "a type with a schema must not be generic: replace the parameters with concrete types",
             input.generics.span(),
         ));
     }
@@ -30,7 +29,7 @@ pub(crate) fn expand(input: DeriveInput) -> Result<TokenStream> {
             meta.span(),
         ));
     }
-    let krate = crate::krate::path(
+    let krate = crate::crate_path::path(
         container
             .as_ref()
             .and_then(|container| container.krate.as_ref()),
@@ -64,7 +63,7 @@ pub(crate) fn expand(input: DeriveInput) -> Result<TokenStream> {
         }
         Data::Union(_) => {
             errors.push(error(
-                "a union has no schema: use an enum",
+                "a union cannot have a schema: use an enum",
                 input.ident.span(),
             ));
             TokenStream::new()
@@ -84,7 +83,8 @@ pub(crate) fn expand(input: DeriveInput) -> Result<TokenStream> {
         .flat_map(|container| &container.rules)
         .map(Rule::json)
         .collect();
-    // Rules of several types and fields meet at one place: each keeps a key of its own until they are joined.
+    // Rules of several types and of a field may meet at one place of the schema. Each type has its own key there, until
+    // `pilothouse::crd` joins them.
     let key = format!("x-pilothouse-rules-{}", input.ident);
     let rules = (!rules.is_empty()).then(|| quote!(#[schemars(extend(#key = [#(#rules),*]))]));
     Ok(write(
@@ -138,7 +138,7 @@ fn write(input: &DeriveInput, krate: &Path, serde: &Serde, written: Written) -> 
     };
     let schema = quote!(#krate::crd::Schema);
     let recursion = types.iter().map(|ty| {
-        let schema = crate::krate::at(&schema, ty.span());
+        let schema = crate::crate_path::respan(&schema, ty.span());
         quote_spanned!(ty.span()=> let () = <#ty as #schema>::NOT_RECURSIVE;)
     });
     let nested = types
@@ -179,7 +179,7 @@ fn write(input: &DeriveInput, krate: &Path, serde: &Serde, written: Written) -> 
     }
 }
 
-/// Fields of a struct or of a variant, rewritten for the copy.
+/// Rewrites the fields of a struct or of variants for the copy.
 struct Parts<'a> {
     ident: &'a syn::Ident,
     krate: &'a Path,
@@ -213,7 +213,7 @@ impl Parts<'_> {
         self.errors.handle(check::field(&read, ty, &serde));
         if read.with.is_none() && shape::mentions(ty, self.ident) {
             self.errors.push(error(
-                "the type contains itself, and Kubernetes schemas have no references: keep a list of names instead, or describe the field as anything with `#[schema(with = \"serde_json::Value\")]`",
+                "the type contains itself, and Kubernetes schemas have no references: use a list of names instead, or describe the field as any value with `#[schema(with = \"serde_json::Value\")]`",
                 ty.span(),
             ));
             return quote!(#(#kept)* #(#ident:)* #ty);
@@ -226,7 +226,7 @@ impl Parts<'_> {
         }
         let krate = self.krate;
         let with = match &read.with {
-            // An optional field stays optional, whatever its value is described as.
+            // An optional field stays optional, whatever type describes its value.
             Some(with) if shape::optional(ty).is_some() && shape::optional(with).is_none() => {
                 quote!(::core::option::Option<#with>).to_string()
             }
@@ -243,7 +243,7 @@ impl Parts<'_> {
     }
 }
 
-/// Attributes that mean something to schemars.
+/// The attributes that schemars reads.
 fn kept(attributes: &[Attribute]) -> Vec<&Attribute> {
     attributes
         .iter()
@@ -255,7 +255,7 @@ fn kept(attributes: &[Attribute]) -> Vec<&Attribute> {
         .collect()
 }
 
-/// The copy's own `Default`, made from the type's, where serde uses it for missing fields.
+/// The `Default` of the copy, made from that of the type. It is needed if serde uses it for missing fields.
 fn container_default(input: &DeriveInput, serde: &Serde, copy: &syn::Ident) -> Option<TokenStream> {
     let Data::Struct(data) = &input.data else {
         return None;
@@ -286,18 +286,19 @@ fn struct_style(fields: &Fields, input: &DeriveInput, serde: &Serde) -> Result<(
     }
     match fields {
         Fields::Unit => Err(error(
-            "a struct without fields is written as null, which Kubernetes drops: write `{}` after its name",
+            "serde writes a struct without fields as null, which Kubernetes removes: write `{}` after its name",
             input.ident.span(),
         )),
         Fields::Unnamed(list) if list.unnamed.len() != 1 => Err(error(
-            "several unnamed fields are a list of mixed types, which Kubernetes schemas cannot describe: name the fields",
+            "several unnamed fields are a list of mixed types, which a Kubernetes schema cannot describe: name the fields",
             list.span(),
         )),
         _ => Ok(()),
     }
 }
 
-/// The first field that a status must not have: it is neither optional nor has a default.
+/// The error for a type that cannot be a status, because a field is neither optional nor has a default. `None` if there is
+/// no such field.
 fn status_gap(input: &DeriveInput, serde: &Serde) -> Option<String> {
     let Data::Struct(data) = &input.data else {
         return None;
@@ -324,7 +325,7 @@ fn status_gap(input: &DeriveInput, serde: &Serde) -> Option<String> {
         vis => format!("{vis} "),
     };
     Some(format!(
-        "a status is filled in step by step, so each of its fields is optional or has a default, and `{0}` of `{1}` has neither.\nWrite `#[serde(default)]` above `{vis}{0}: {ty}`, or once above `struct {1}`, or make it `{vis}{0}: Option<{ty}>`",
+        "controllers write a status step by step, so each field must be optional or have a default, and `{0}` of `{1}` has neither.\nWrite `#[serde(default)]` above `{vis}{0}: {ty}`, or once above `struct {1}`, or make it `{vis}{0}: Option<{ty}>`",
         ident, input.ident
     ))
 }

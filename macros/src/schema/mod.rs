@@ -1,12 +1,20 @@
-//! `#[derive(Schema)]`: `field` and `container` read the attributes, `check` compares them with
-//! the Rust types, `variants` judges enums, `serde` reads what serde was told, `expand` writes a
-//! hidden copy of the type for schemars' own derive, with Kubernetes' extensions beside.
+//! `#[derive(Schema)]`.
+//!
+//! It writes a hidden copy of the type, for schemars' own derive, with Kubernetes' extensions as attributes.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `attributes.rs` | reads `#[schema(..)]` on a field and on a type |
+//! | `column.rs`, `rule.rs`, `number.rs` | values of these attributes: printer columns, CEL rules, numbers |
+//! | `serde.rs` | reads serde's attributes |
+//! | `check.rs` | compares the attributes of a field with its Rust type |
+//! | `variants.rs` | checks enums |
+//! | `expand.rs` | writes the code |
 
+mod attributes;
 mod check;
 mod column;
-mod container;
 mod expand;
-mod field;
 mod number;
 mod rule;
 mod serde;

@@ -2,14 +2,14 @@ use darling::{Error, FromMeta, Result};
 use proc_macro2::Span;
 use syn::{Expr, ExprUnary, Lit, UnOp, spanned::Spanned};
 
-/// A number of an attribute, sign included.
+/// A number in an attribute, with its sign.
 #[derive(Clone, Debug)]
 pub(crate) struct Number {
     pub(crate) expr: Expr,
     pub(crate) value: Value,
 }
 
-/// Integers are kept exactly, so that they can be compared with a type's bounds.
+/// The value of a [`Number`]. Integers are exact, so that they can be compared with the bounds of a type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Value {
     Integer(i128),
@@ -40,7 +40,7 @@ impl FromMeta for Number {
     }
 }
 
-/// A count of an attribute, with the place where it stands.
+/// An integer of at least 0 in an attribute, with its span.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Count {
     pub(crate) value: u64,
@@ -54,7 +54,7 @@ impl FromMeta for Count {
                 value: value.unsigned_abs() as u64,
                 span: expr.span(),
             }),
-            _ => Err(Error::custom("expected a count, 0 or more").with_span(expr)),
+            _ => Err(Error::custom("expected an integer, 0 or greater").with_span(expr)),
         }
     }
 }

@@ -5,7 +5,7 @@ use syn::LitStr;
 
 use crate::strings::string;
 
-/// `rule("self.size() > 0", "must not be empty", reason = "..", field_path = "..", optional_old_self)`.
+/// A CEL rule: `rule("self.size() > 0", "must not be empty", reason = "..", field_path = "..", optional_old_self)`.
 #[derive(Clone, Debug)]
 pub(crate) struct Rule {
     rule: LitStr,
@@ -31,7 +31,7 @@ impl FromMeta for Rule {
     fn from_list(items: &[NestedMeta]) -> Result<Self> {
         let [rule, message, more @ ..] = items else {
             return Err(Error::custom(
-                "a rule has an expression and a message: `rule(\"self > 0\", \"must be positive\")`",
+                "a rule needs an expression and a message: `rule(\"self > 0\", \"must be positive\")`",
             ));
         };
         let rule = Self {
@@ -44,16 +44,16 @@ impl FromMeta for Rule {
             errors.push(Error::custom(text).with_span(literal));
         };
         if rule.rule.value().trim().is_empty() {
-            refuse("the CEL expression is empty", &rule.rule);
+            refuse("the CEL expression is empty: write one", &rule.rule);
         }
         if rule.message.value().trim().is_empty() || rule.message.value().contains('\n') {
-            refuse("the message is one line of text", &rule.message);
+            refuse("the message must be one line of text", &rule.message);
         }
         if let Some(reason) = &rule.more.reason
             && !REASONS.contains(&reason.value().as_str())
         {
             refuse(
-                &format!("the reason is one of {}", REASONS.join(", ")),
+                &format!("the reason must be one of {}", REASONS.join(", ")),
                 reason,
             );
         }
@@ -61,7 +61,7 @@ impl FromMeta for Rule {
             && !path.value().starts_with(['.', '['])
         {
             refuse(
-                "the field path begins with a dot, such as `.replicas`",
+                "the field path must begin with a dot, such as `.replicas`",
                 path,
             );
         }
@@ -70,7 +70,7 @@ impl FromMeta for Rule {
 }
 
 impl Rule {
-    /// The JSON object of `x-kubernetes-validations`.
+    /// The rule as an item of `x-kubernetes-validations`.
     pub(crate) fn json(&self) -> TokenStream {
         let Self {
             rule,

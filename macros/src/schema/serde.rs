@@ -1,9 +1,9 @@
 use quote::quote;
 use syn::{Attribute, Expr, Lit, Meta, Token, punctuated::Punctuated};
 
-/// What serde was told about a type, variant or field, as far as it matters here.
+/// The serde attributes of a type, a variant or a field.
 ///
-/// serde's own derive reports what is wrong in it; here such parts are passed over.
+/// Malformed attributes are skipped, because serde's own derive reports them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Serde {
     metas: Vec<Meta>,
@@ -32,7 +32,7 @@ impl Serde {
         self.find(name).is_some()
     }
 
-    /// The meta itself, for its span.
+    /// The attribute with this name, for its span.
     pub(crate) fn meta(&self, name: &str) -> Option<&Meta> {
         self.find(name)
     }
@@ -47,19 +47,19 @@ impl Serde {
         }
     }
 
-    /// Never on the wire, in either direction.
+    /// Whether serde neither reads nor writes the field or variant.
     pub(crate) fn is_skipped(&self) -> bool {
         self.has("skip") || (self.has("skip_serializing") && self.has("skip_deserializing"))
     }
 
-    /// A type that serde reads or writes as another one.
+    /// Whether serde reads or writes the type as another type.
     pub(crate) fn is_converted(&self) -> bool {
         ["from", "try_from", "into", "transparent"]
             .iter()
             .any(|name| self.has(name))
     }
 
-    /// The attribute again, `default = ".."` of a type as plain `default`.
+    /// The attributes for the copy of a type. `default = ".."` becomes `default`, because the copy has its own `Default`.
     pub(crate) fn for_copy(&self) -> Option<proc_macro2::TokenStream> {
         if self.metas.is_empty() {
             return None;

@@ -5,10 +5,10 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::{DataEnum, Fields, Ident, Variant, ext::IdentExt, spanned::Spanned};
 
-use super::{field::error, serde::Serde};
+use super::{attributes::error, serde::Serde};
 use crate::shape::Shape;
 
-/// Whether Kubernetes can describe the enum as serde writes it; the error says what to change.
+/// Checks that a Kubernetes schema can describe the enum in the form that serde writes. The error says what to change.
 pub(crate) fn check(data: &DataEnum, serde: &Serde, ident: &Ident) -> Result<()> {
     let variants: Vec<&Variant> = data
         .variants
@@ -16,18 +16,21 @@ pub(crate) fn check(data: &DataEnum, serde: &Serde, ident: &Ident) -> Result<()>
         .filter(|variant| !Serde::of(&variant.attrs).is_skipped())
         .collect();
     let Some(first) = variants.first() else {
-        return Err(error("an enum without variants has no value", ident.span()));
+        return Err(error(
+            "an enum without variants has no value: add a variant",
+            ident.span(),
+        ));
     };
     let mut errors = Error::accumulator();
     for variant in &variants {
         if Serde::of(&variant.attrs).has("untagged") {
-            errors.push(error("one untagged variant beside tagged ones has no Kubernetes schema: tag all of them or none", variant.span()));
+            errors.push(error("Kubernetes has no schema for a mixture of tagged and untagged variants: tag all of them or none", variant.span()));
         }
         if let Fields::Unnamed(fields) = &variant.fields
             && fields.unnamed.len() != 1
         {
             errors.push(error(
-                "a variant with several unnamed fields is a list of mixed types: name the fields",
+                "a variant with several unnamed fields is a list of mixed types, which a Kubernetes schema cannot describe: name the fields",
                 fields.span(),
             ));
         }
@@ -41,14 +44,17 @@ pub(crate) fn check(data: &DataEnum, serde: &Serde, ident: &Ident) -> Result<()>
     {
         errors.push(error(
             format!(
-                "`{0}` would be written as a string and the other variants as objects: Kubernetes allows one type. Write `{0} {{}}`, or use `#[serde(tag = \"type\")]` on the enum",
+                "serde writes `{0}` as a string and the other variants as objects, and Kubernetes allows one type for a field. Write `{0} {{}}`, or use `#[serde(tag = \"type\")]` on the enum",
                 unit.ident
             ),
             unit.span(),
         ));
     }
     if serde.has("content") && !serde.has("tag") {
-        errors.push(error("`content` goes with `tag`", first.span()));
+        errors.push(error(
+            "`content` needs `tag`: add `tag = \"type\"`",
+            first.span(),
+        ));
     }
     errors.finish()
 }
@@ -57,7 +63,7 @@ fn is_unit(variant: &Variant) -> bool {
     matches!(variant.fields, Fields::Unit)
 }
 
-/// The JSON type of a variant's payload, as far as its spelling tells.
+/// The JSON type of a variant's content; `None` if its name does not show it.
 fn payload(variant: &Variant) -> Option<&'static str> {
     match &variant.fields {
         Fields::Named(_) => Some("object"),
@@ -79,7 +85,7 @@ fn tagged(variants: &[&Variant], serde: &Serde) -> Result<()> {
                 && payload != "object"
             {
                 errors.push(error(
-                    "the tag stands inside the variant's object, and this variant is none: name the field",
+                    "serde writes the tag into the variant's object, and this variant is not an object: name the field",
                     fields.span(),
                 ));
             }
@@ -92,7 +98,7 @@ fn tagged(variants: &[&Variant], serde: &Serde) -> Result<()> {
 fn untagged(variants: &[&Variant]) -> Result<()> {
     let mut errors = Error::accumulator();
     for variant in variants.iter().filter(|variant| is_unit(variant)) {
-        errors.push(error("an untagged unit variant is written as null, which Kubernetes drops: remove it and use `Option`", variant.span()));
+        errors.push(error("serde writes an untagged unit variant as null, which Kubernetes removes: remove the variant and use `Option`", variant.span()));
     }
     let mut types: Vec<&str> = variants
         .iter()
@@ -107,7 +113,7 @@ fn untagged(variants: &[&Variant]) -> Result<()> {
     errors.finish()
 }
 
-/// All payloads must be of one JSON type.
+/// Checks that the contents of all variants have one JSON type.
 fn one_payload(variants: &[&Variant]) -> Result<()> {
     let mut first: Option<(&Variant, &str)> = None;
     for variant in variants {
@@ -119,7 +125,7 @@ fn one_payload(variants: &[&Variant]) -> Result<()> {
             Some((other, expected)) if expected != payload => {
                 return Err(error(
                     format!(
-                        "`{}` holds {} {expected} and `{}` {} {payload}: Kubernetes allows one type at one place (or an integer and a string)",
+                        "`{}` holds {} {expected} and `{}` {} {payload}: Kubernetes allows one type for a field (or an integer and a string)",
                         other.ident,
                         article(expected),
                         variant.ident,
@@ -142,7 +148,7 @@ fn article(noun: &str) -> &'static str {
     }
 }
 
-/// Fields of one name in several variants are one property, so they have one type.
+/// Checks that fields with the same name in several variants have the same type, because they are one property.
 fn same_fields(variants: &[&Variant]) -> Result<()> {
     let mut seen: BTreeMap<String, (String, &Ident)> = BTreeMap::new();
     let mut errors = Error::accumulator();
@@ -156,7 +162,7 @@ fn same_fields(variants: &[&Variant]) -> Result<()> {
             let span: Span = field.ty.span();
             match seen.get(&name) {
                 Some((other, of)) if *other != ty => errors.push(error(
-                    format!("`{name}` has another type in `{of}`: both are one property in the schema, give them one type or two names"),
+                    format!("`{name}` has another type in `{of}`, and both are one property in the schema: give both the same type, or rename one"),
                     span,
                 )),
                 Some(_) => {}

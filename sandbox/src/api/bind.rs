@@ -2,15 +2,17 @@ use serde_json::{Value, json};
 
 use super::evict::set_condition;
 use super::update::Change;
-use super::{ApiError, Cause, Target, WriteOptions, meta, update};
+use super::{Target, WriteOptions, update};
 use crate::core::Core;
+use crate::error::{ApiError, Cause};
+use crate::meta;
 use crate::registry::GroupResource;
 
-/// Places a Pod on a node, as a scheduler asks for it.
+/// Binds a Pod to a node, for a scheduler that creates a `Binding`.
 ///
 /// # Errors
-/// 400 for another Pod's binding, 404, 409 for a Pod that has a node already or is not to have one, 500 for a binding that
-/// names none.
+/// 400 if the binding names another Pod; 404; 409 if the Pod already has a node or is being deleted; 500 if the binding
+/// names no node.
 pub(crate) fn bind(
     core: &Core,
     target: &Target,
@@ -72,7 +74,7 @@ pub(crate) fn bind(
     Ok(super::success(201))
 }
 
-/// A real server tells what is wrong with a binding without a reason.
+/// Checks a binding. A real server reports an invalid one without a reason.
 fn valid(kind: &str, node: &str) -> Result<(), ApiError> {
     let mut wrong = Vec::new();
     if !matches!(kind, "" | "Node") {

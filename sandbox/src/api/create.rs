@@ -1,24 +1,24 @@
 use serde_json::Value;
 
 use super::decode::{decode, refuse};
-use super::{
-    ApiError, Cause, Target, WriteOptions, Written, identify, meta, ownership, strategy, validate,
-};
+use super::{Target, WriteOptions, Written, identify, ownership, strategy, validate};
 use crate::builtin;
 use crate::core::Core;
 use crate::definitions;
+use crate::error::{ApiError, Cause};
+use crate::meta;
 use crate::registry::GroupResource;
 use crate::store::{Commit, CommitError, Key, Write};
 
-/// How often a generated name is tried.
-const NAMES: usize = 8;
-/// Longest prefix of a generated name: what a label can hold less the suffix.
-const PREFIX: usize = 63 - 5;
+/// How many generated names the server tries.
+const NAME_ATTEMPTS: usize = 8;
+/// The longest prefix of a generated name: the length of a label without the suffix.
+const MAX_PREFIX: usize = 63 - 5;
 
-/// Creates an object. `owned` tells that its `managedFields` are already right.
+/// Creates an object. If `owned` is true, its `managedFields` are already right.
 ///
 /// # Errors
-/// 400, 403, 404 (of the namespace), 409 and 422, as the API server's.
+/// 400, 403, 404 (the namespace), 409 and 422, in the cases in which kube-apiserver returns them.
 pub(crate) fn create(
     core: &Core,
     target: &Target,
@@ -39,7 +39,7 @@ pub(crate) fn create(
     })
 }
 
-/// Creates an object of which everything is known.
+/// Creates an object that contains only known fields.
 fn create_known(
     core: &Core,
     target: &Target,
@@ -71,7 +71,7 @@ fn create_known(
                 .get(&target.storage(), &target.key(&name))
                 .is_some()
             {
-                return Err(taken(core, target, &name));
+                return Err(name_conflict(core, target, &name));
             }
             return Ok(new);
         }
@@ -84,25 +84,25 @@ fn create_known(
         });
         match committed {
             Ok(entry) => return Ok(target.read(&entry.object)),
-            Err(CommitError::Raced) if generated && attempt < NAMES => {}
-            Err(CommitError::Raced) if generated => {
+            Err(CommitError::Conflict) if generated && attempt < NAME_ATTEMPTS => {}
+            Err(CommitError::Conflict) if generated => {
                 return Err(ApiError::generated_name_exists(&target.resource(), &name));
             }
-            Err(CommitError::Raced) => {
-                return Err(taken(core, target, &name));
+            Err(CommitError::Conflict) => {
+                return Err(name_conflict(core, target, &name));
             }
-            Err(CommitError::Gone) => return Err(target.not_found(&name)),
-            Err(CommitError::Namespace) => {
+            Err(CommitError::NotServed) => return Err(target.not_found(&name)),
+            Err(CommitError::NamespaceUnavailable) => {
                 let namespace = target.namespace.as_deref().unwrap_or_default();
                 namespace_accepts(core, target, &object, namespace)?;
-                // It is back already: try again.
+                // Another client has created it again meanwhile: try again.
             }
         }
     }
 }
 
-/// The name is another object's, which may be about to free it.
-fn taken(core: &Core, target: &Target, name: &str) -> ApiError {
+/// The error for a name that another object has. That object may be about to disappear.
+fn name_conflict(core: &Core, target: &Target, name: &str) -> ApiError {
     let mut error = ApiError::already_exists(&target.resource(), name);
     let other = core.store.get(&target.storage(), &target.key(name));
     if other.is_some_and(|other| meta::is_deleting(&target.read(&other.object))) {
@@ -113,7 +113,7 @@ fn taken(core: &Core, target: &Target, name: &str) -> ApiError {
 
 fn generate_name(core: &Core, object: &mut Value) {
     let prefix = meta::text(object, "generateName");
-    let end = prefix.floor_char_boundary(PREFIX);
+    let end = prefix.floor_char_boundary(MAX_PREFIX);
     let name = format!(
         "{}{}",
         prefix.get(..end).unwrap_or_default(),
@@ -122,7 +122,7 @@ fn generate_name(core: &Core, object: &mut Value) {
     meta::set(object, "name", name);
 }
 
-/// What the server adds to a new object before it stores it.
+/// Adds to a new object what the server sets before it stores the object.
 fn complete(
     core: &Core,
     target: &Target,
@@ -150,7 +150,7 @@ fn complete(
     schema.apply_defaults(&mut object);
     builtin::default_object(kind, &mut object);
     if definitions::is_definition(kind) {
-        definitions::supported(&object)?;
+        definitions::check_supported(&object)?;
         definitions::remember_storage(&mut object);
     }
     if !owned {
@@ -170,7 +170,7 @@ fn namespaces() -> GroupResource {
 }
 
 /// # Errors
-/// 404 if the namespace is not there.
+/// 404 if the namespace does not exist.
 fn namespace_exists(core: &Core, namespace: &str) -> Result<Value, ApiError> {
     let entry = core.store.get(&namespaces(), &Key::new(None, namespace));
     entry

@@ -1,15 +1,17 @@
 use serde_json::Value;
 
 use super::options::FieldValidation;
-use super::{ApiError, Target, WriteOptions};
+use super::{Target, WriteOptions};
 use crate::builtin;
+use crate::error::ApiError;
+use crate::go;
 
-/// A body that does not decode.
+/// The reason why a body cannot be decoded.
 #[derive(Debug)]
 pub(super) struct Undecodable {
-    /// What the decoder says.
+    /// The text of the JSON decoder.
     pub(super) text: String,
-    /// What the decoder of maps says, which strategic merge patches go through.
+    /// The text of the decoder of maps, through which strategic merge patches go.
     pub(super) of_map: String,
 }
 
@@ -22,8 +24,8 @@ impl From<String> for Undecodable {
     }
 }
 
-/// Makes of JSON an object of the target's kind: values have the types of their fields, and fields that the kind does not have
-/// are dropped. Gives the warnings to send.
+/// Decodes JSON as an object of the target's kind: checks that the values have the types of their fields, and drops
+/// fields that the kind does not have. Returns the warnings to send.
 pub(super) fn decode(
     target: &Target,
     object: &mut Value,
@@ -33,7 +35,7 @@ pub(super) fn decode(
     let schema = kind.structural();
     let wrong = if kind.is_custom() {
         let metadata = object.get("metadata");
-        metadata.and_then(builtin::metadata_mistyped)
+        metadata.and_then(go::metadata_mistyped)
     } else {
         builtin::mistyped(kind, object)
     };
@@ -52,7 +54,8 @@ pub(super) fn decode(
     unknown(dropped, options)
 }
 
-/// What a request that asked for it gets to know of dropped fields, and of those that it gave twice.
+/// The warnings or the error about dropped fields and fields that occur twice, as the request's `fieldValidation` asks
+/// for.
 pub(super) fn unknown(
     fields: Vec<String>,
     options: &WriteOptions,
@@ -72,7 +75,7 @@ pub(super) fn unknown(
     }
 }
 
-/// The answer to a body that does not decode.
+/// The response to a body that cannot be decoded.
 pub(super) fn refuse(target: &Target, wrong: &Undecodable) -> ApiError {
     let kind = &target.kind.kind;
     let version = &target.kind.version;

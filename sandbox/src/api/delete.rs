@@ -4,28 +4,30 @@ use serde_json::{Value, json};
 
 use super::options::Propagation;
 use super::update::{commit, is_held};
-use super::{ApiError, DeleteOptions, Target, meta, strategy};
+use super::{DeleteOptions, Target, strategy};
 use crate::core::Core;
 use crate::definitions;
+use crate::error::ApiError;
+use crate::meta;
 use crate::registry::GroupResource;
 use crate::store::selector::Selection;
 use crate::store::{Commit, CommitError, Entry, Write};
 
 const FOREGROUND: &str = "foregroundDeletion";
 const ORPHAN: &str = "orphan";
-/// Holds a CustomResourceDefinition until its objects are gone.
+/// The finalizer that holds a CustomResourceDefinition until its objects are gone.
 pub(crate) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-/// What a deletion did.
+/// The result of a deletion.
 pub(crate) struct Deleted {
-    /// The last state, or the state that waits for finalizers or for the grace period.
+    /// The last state, or the state that waits for finalizers or for the end of the grace period.
     pub(crate) object: Value,
-    /// It is gone.
+    /// Whether the object is gone.
     pub(crate) gone: bool,
 }
 
 impl Deleted {
-    /// The body of the answer.
+    /// The body of the response.
     pub(crate) fn answer(self, target: &Target) -> Value {
         if !self.gone || strategy::returns_deleted_object(&target.kind) {
             return self.object;
@@ -42,10 +44,10 @@ impl Deleted {
     }
 }
 
-/// Deletes an object, or begins to.
+/// Deletes an object, or starts its deletion.
 ///
 /// # Errors
-/// 404, 403 for namespaces that stay, 409 for preconditions that fail.
+/// 404; 403 for a namespace that cannot be deleted; 409 if a precondition fails.
 pub(crate) fn delete(
     core: &Core,
     target: &Target,
@@ -64,7 +66,7 @@ pub(crate) fn delete(
             let why = "this namespace may not be deleted";
             return Err(ApiError::forbidden(&target.resource(), name, why));
         }
-        let new = marked(core, target, current.clone(), options);
+        let new = mark_deleted(core, target, current.clone(), options);
         let waits = meta::is_deleting(&new) && (is_held(target, &new) || grace(&new) > 0);
         if options.dry_run {
             return Ok(Deleted {
@@ -90,7 +92,7 @@ pub(crate) fn delete(
                     gone: !waits,
                 });
             }
-            Err(CommitError::Raced) => {}
+            Err(CommitError::Conflict) => {}
             Err(_) => return Err(target.not_found(name)),
         }
     }
@@ -127,7 +129,7 @@ pub(super) fn preconditions(
     current: &Value,
     options: &DeleteOptions,
 ) -> Result<(), ApiError> {
-    // Here the API server names the kind, not the resource.
+    // kube-apiserver names the kind here, not the resource.
     let kind = GroupResource {
         group: target.kind.group.clone(),
         resource: target.kind.kind.clone(),
@@ -155,13 +157,13 @@ pub(super) fn preconditions(
     Ok(())
 }
 
-/// The object with what a deletion writes into it.
-fn marked(core: &Core, target: &Target, mut object: Value, options: &DeleteOptions) -> Value {
+/// The object with the metadata that a deletion writes into it.
+fn mark_deleted(core: &Core, target: &Target, mut object: Value, options: &DeleteOptions) -> Value {
     let kind = &target.kind;
     set_finalizers(target, &mut object, options);
     let seconds = strategy::grace_period(kind, &object, options.grace_period).unwrap_or(0);
     if meta::is_deleting(&object) {
-        // A shorter grace period is taken over, a longer one is not.
+        // A request may shorten the grace period and may not extend it.
         if seconds < grace(&object) {
             let now = core
                 .clock
@@ -188,7 +190,7 @@ fn marked(core: &Core, target: &Target, mut object: Value, options: &DeleteOptio
     object
 }
 
-/// Writes into the finalizers what shall become of dependents.
+/// Writes into the finalizers what happens to the dependents.
 fn set_finalizers(target: &Target, object: &mut Value, options: &DeleteOptions) {
     let old: Vec<String> = meta::finalizers(object)
         .into_iter()
@@ -222,10 +224,10 @@ fn set_finalizers(target: &Target, object: &mut Value, options: &DeleteOptions) 
     meta::set_finalizers(object, new);
 }
 
-/// Deletes every object that is selected and gives their last states.
+/// Deletes every selected object and returns their last states.
 ///
 /// # Errors
-/// The first that one of the deletions has; an object that is gone meanwhile is none.
+/// The first error of a deletion. An object that is gone meanwhile is not an error.
 pub(crate) fn delete_collection(
     core: &Core,
     target: &Target,

@@ -2,20 +2,23 @@ use serde_json::{Value, json};
 
 use super::scale::selector_text;
 use super::update::Change;
-use super::{ApiError, Cause, DeleteOptions, Target, WriteOptions, delete, meta, update};
+use super::{DeleteOptions, Target, WriteOptions, delete, update};
 use crate::core::Core;
+use crate::error::{ApiError, Cause};
+use crate::meta;
 use crate::registry::GroupResource;
 use crate::store::selector::LabelSelector;
 
 const REASON: &str = "DisruptionBudget";
 const REFUSED: &str = "Cannot evict pod as it would violate the pod's disruption budget.";
-/// How many evictions a budget may have that its controller has not seen.
-const MOST_DISRUPTED: usize = 2000;
+/// How many evictions a budget may have that its controller has not seen yet.
+const MAX_DISRUPTED_PODS: usize = 2000;
 
 /// Evicts a Pod: deletes it if its disruption budget allows that.
 ///
 /// # Errors
-/// 400 for another Pod's eviction, 404, 409 for preconditions that fail, 429 while the budget does not allow it.
+/// 400 if the eviction names another Pod; 404; 409 if a precondition fails; 429 as long as the budget does not allow
+/// the eviction.
 pub(crate) fn evict(
     core: &Core,
     target: &Target,
@@ -31,7 +34,7 @@ pub(crate) fn evict(
     deletion.dry_run |= options.dry_run;
     let given_version = deletion.resource_version.is_some();
     loop {
-        let pod = super::get_now(core, target, name)?;
+        let pod = super::get_current(core, target, name)?;
         let phase = pod.pointer("/status/phase").and_then(Value::as_str);
         let ended = matches!(phase, Some("Succeeded" | "Failed")) || meta::is_deleting(&pod);
         let mut pinned = deletion.clone();
@@ -54,7 +57,7 @@ pub(crate) fn evict(
             }
         }
         match end(core, target, name, options, pinned) {
-            // Somebody wrote the Pod meanwhile: look again, unless it was meant as it was.
+            // Another client changed the Pod meanwhile: read it again, unless the request names a resource version.
             Err(error) if error.reason == "Conflict" && !given_version => {
                 if deletion.uid.is_some() {
                     return Err(error);
@@ -65,7 +68,7 @@ pub(crate) fn evict(
     }
 }
 
-/// The budgets that select a Pod.
+/// The disruption budgets that select a Pod.
 fn budgets(core: &Core, target: &Target, pod: &Value) -> Vec<Value> {
     let resource = GroupResource::new("policy", "poddisruptionbudgets");
     let namespace = target.namespace.as_deref();
@@ -76,7 +79,7 @@ fn budgets(core: &Core, target: &Target, pod: &Value) -> Vec<Value> {
     let selects = |budget: &Value| {
         let selector = budget.pointer("/spec/selector");
         let selector = selector.filter(|selector| selector.is_object());
-        // Without a selector it selects nothing, with an empty one every Pod.
+        // A missing selector selects no Pod, an empty one selects every Pod.
         let text = selector.map(selector_text);
         text.is_some_and(|text| LabelSelector::parse(&text).is_ok_and(|all| all.matches(pod)))
     };
@@ -86,7 +89,7 @@ fn budgets(core: &Core, target: &Target, pod: &Value) -> Vec<Value> {
         .collect()
 }
 
-/// A Pod that is not ready is not what a budget guards, as long as it has enough others.
+/// Whether the budget allows the eviction of a Pod because that Pod is not ready and enough others are.
 fn is_unguarded(pod: &Value, budget: &Value) -> bool {
     let conditions = pod.pointer("/status/conditions").and_then(Value::as_array);
     let ready = conditions
@@ -114,7 +117,7 @@ fn decrement(
     budget: &Value,
     dry_run: bool,
 ) -> Result<(), ApiError> {
-    // The server itself writes, whoever asks for the eviction.
+    // The server makes this write itself, in its own name.
     let options = WriteOptions {
         manager: "kube-apiserver".into(),
         dry_run,
@@ -133,15 +136,15 @@ fn decrement(
         budget["status"]["disruptionsAllowed"] = left.into();
         budget["status"]["disruptedPods"][pod] = now.as_str().into();
         if left == 0 {
-            refuse_from_now_on(&mut budget, &now);
+            set_exhausted_condition(&mut budget, &now);
         }
         Ok(Change::Plain(budget))
     })
     .map(|_| ())
 }
 
-/// The condition that tells of a budget that is used up.
-fn refuse_from_now_on(budget: &mut Value, now: &str) {
+/// Sets the condition of a used-up budget.
+fn set_exhausted_condition(budget: &mut Value, now: &str) {
     let generation = meta::generation(budget).unwrap_or(0);
     let conditions = &mut budget["status"]["conditions"];
     if !conditions.is_array() {
@@ -188,20 +191,20 @@ fn allows(budget: &Value) -> Result<(), ApiError> {
     if disrupted
         .and_then(Value::as_object)
         .map_or(0, serde_json::Map::len)
-        > MOST_DISRUPTED
+        > MAX_DISRUPTED_PODS
     {
         return forbidden(
             "DisruptedPods map too big - too many evictions not confirmed by PDB controller",
         );
     }
     match number(budget, "/status/disruptionsAllowed") {
-        0 => refused(why_not(budget), None),
+        0 => refused(refusal(budget), None),
         allowed if allowed < 0 => forbidden("pdb disruptions allowed is negative"),
         _ => Ok(()),
     }
 }
 
-fn why_not(budget: &Value) -> String {
+fn refusal(budget: &Value) -> String {
     let name = meta::name(budget);
     let (healthy, wanted) = (
         number(budget, "/status/currentHealthy"),
@@ -235,7 +238,7 @@ fn why_not(budget: &Value) -> String {
     }
 }
 
-/// Notes why the Pod ends, and deletes it.
+/// Writes the reason of the eviction into the Pod, and deletes the Pod.
 fn end(
     core: &Core,
     target: &Target,
@@ -264,7 +267,8 @@ fn end(
     delete::delete(core, target, name, &deletion).map(|_| ())
 }
 
-/// Sets a condition of a Pod's status, by its type; one that says the same keeps its time.
+/// Sets a condition of a Pod's status by its type. If the condition had the same status before, it keeps its transition
+/// time.
 pub(super) fn set_condition(pod: &mut Value, condition: &Value) {
     if !pod["status"].is_object() {
         pod["status"] = json!({});

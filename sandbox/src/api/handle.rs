@@ -4,12 +4,15 @@ use serde_json::Value;
 
 use super::options::FieldValidation;
 use super::update::Change;
-use super::{ApiError, DeleteOptions, Deleted, Target, WriteOptions, create, delete, meta, update};
+use super::{DeleteOptions, Deleted, Target, WriteOptions, create, delete, update};
 use crate::core::Core;
+use crate::error::ApiError;
+use crate::meta;
 use crate::registry::GroupResource;
 use crate::store::{Key, Subscription};
 
-/// The API for controllers inside of the sandbox: the same rules as over HTTP, without HTTP. Objects are in their stored version.
+/// The API for controllers inside the sandbox: the same rules as over HTTP, without HTTP. Objects have their stored
+/// version.
 #[derive(Clone)]
 pub(crate) struct Handle {
     core: Arc<Core>,
@@ -17,7 +20,7 @@ pub(crate) struct Handle {
 }
 
 impl Handle {
-    /// `manager` owns the fields that are written.
+    /// A handle that writes as the field manager `manager`.
     pub(crate) fn new(core: &Arc<Core>, manager: &'static str) -> Self {
         Self {
             core: core.clone(),
@@ -37,7 +40,7 @@ impl Handle {
         }
     }
 
-    /// The target for a resource in a namespace, if it is served.
+    /// The target for a resource in a namespace. Returns `None` if the resource is not served.
     pub(crate) fn target(
         &self,
         resource: &GroupResource,
@@ -59,7 +62,7 @@ impl Handle {
         Some(entry.object)
     }
 
-    /// Every object of a kind, of one namespace or all; none if it is not served.
+    /// Every object of a kind, in one namespace or in all. Returns an empty list if the kind is not served.
     pub(crate) fn list(
         &self,
         resource: &GroupResource,
@@ -75,7 +78,7 @@ impl Handle {
         }
     }
 
-    /// Creates `object`, whose `metadata.namespace` tells where.
+    /// Creates `object` in the namespace of its `metadata.namespace`.
     pub(crate) fn create(
         &self,
         resource: &GroupResource,
@@ -86,8 +89,8 @@ impl Handle {
         create(&self.core, &target, object, &self.options(), false).map(|written| written.object)
     }
 
-    /// Changes an object or a subresource of it (`""` is the main resource). `change` may be called more than once; when it
-    /// leaves a `metadata.resourceVersion` of before, the write fails with a conflict instead of being tried again.
+    /// Changes an object or one of its subresources (`""` is the main resource). `change` may be called more than once.
+    /// If it sets an older `metadata.resourceVersion`, the write fails with a conflict and is not tried again.
     pub(crate) fn update(
         &self,
         resource: &GroupResource,
@@ -123,8 +126,9 @@ impl Handle {
         delete(&self.core, &target, name, options)
     }
 
-    /// The changes of a kind after a resource version; `None` if it is not served. Take [`version`](Self::version) before
-    /// listing to miss nothing.
+    /// The changes of a kind after a resource version. Returns `None` if the kind is not served. A caller that also
+    /// lists takes
+    /// [`version`](Self::version) before it lists, so that it misses nothing.
     pub(crate) fn subscribe(&self, resource: &GroupResource, version: u64) -> Option<Subscription> {
         self.core.store.watch(resource, version)
     }

@@ -1,12 +1,14 @@
 use serde_json::Value;
 
-use super::{ApiError, Cause, Target, meta};
+use super::Target;
+use crate::error::{ApiError, Cause};
+use crate::meta;
 
-/// Checks that a body is an object of the target's kind, in its namespace and, if it is known, of this name; fills in what a body
-/// may leave out.
+/// Checks that a body is an object of the target's kind, in its namespace and, if `name` is known, with this name.
+/// Fills in the fields that a body may leave out.
 ///
 /// # Errors
-/// 400 in the words of the API server.
+/// 400, with the texts of kube-apiserver.
 pub(crate) fn identify(
     target: &Target,
     object: &mut Value,
@@ -75,10 +77,11 @@ pub(crate) fn identify(
     place(target, object, name)
 }
 
-/// Checks that an object is in the target's namespace and, if it is known, of this name; fills in what it may leave out.
+/// Checks that an object is in the target's namespace and, if `name` is known, has this name. Fills in the fields that
+/// it may leave out.
 ///
 /// # Errors
-/// 400 in the words of the API server.
+/// 400, with the texts of kube-apiserver.
 pub(super) fn place(
     target: &Target,
     object: &mut Value,
@@ -93,10 +96,10 @@ pub(super) fn place(
     Ok(())
 }
 
-/// Checks that a body that replaces something has the name and, if it has one, the namespace of its path.
+/// Checks that a replacing body has the name of its path and, if it has a namespace, the namespace of its path.
 ///
 /// # Errors
-/// 400 in the words of the API server.
+/// 400, with the texts of kube-apiserver.
 pub(crate) fn named(target: &Target, object: &Value, name: &str) -> Result<(), ApiError> {
     let namespace = meta::text(object, "namespace");
     if !namespace.is_empty() && Some(namespace) != target.namespace.as_deref() {

@@ -4,23 +4,25 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::Value;
 
-use super::{ApiError, Target, meta};
+use super::Target;
 use crate::core::Core;
+use crate::error::ApiError;
 use crate::json;
+use crate::meta;
 use crate::store::selector::Selection;
 use crate::store::{Entry, Key};
 
-/// How long a read waits for a resource version that is still to come.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// How long a read waits for a resource version that does not exist yet.
+const VERSION_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How `resourceVersion` of a list is meant.
+/// The meaning of a list's `resourceVersion`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum VersionMatch {
     Exact,
     NotOlderThan,
 }
 
-/// What a list asks for.
+/// The parameters of a list.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ListRequest {
     pub(crate) selection: Selection,
@@ -35,21 +37,21 @@ pub(crate) struct Listed {
     pub(crate) version: u64,
     pub(crate) continue_token: String,
     pub(crate) remaining: Option<usize>,
-    /// As stored.
+    /// The objects as stored.
     pub(crate) entries: Vec<Entry>,
 }
 
-/// Where a list goes on.
+/// The position of the next page.
 struct Continue {
-    /// `None`: at whatever is there now.
+    /// The snapshot to read; `None` reads the newest state.
     version: Option<u64>,
     start: Key,
 }
 
-/// Reads one object; `version` is the request's `resourceVersion`.
+/// Reads one object. `version` is the request's `resourceVersion`.
 ///
 /// # Errors
-/// 404, 504 for a resource version that does not come.
+/// 404; 504 if the resource version is not reached in time.
 pub(crate) async fn get(
     core: &Core,
     target: &Target,
@@ -65,8 +67,8 @@ pub(crate) async fn get(
 /// Lists objects.
 ///
 /// # Errors
-/// 410 for a resource version or continue token whose state is forgotten, 504 for one that does not come, 400 for
-/// parameters that do not fit together.
+/// 410 if the state of the resource version or of the continue token is compacted; 504 if the resource version is not
+/// reached in time; 400 if parameters contradict each other.
 pub(crate) async fn list(
     core: &Core,
     target: &Target,
@@ -87,7 +89,7 @@ pub(crate) async fn list(
     let exact = match &from {
         Some(from) => from.version,
         None if request.version_match == Some(VersionMatch::Exact) => Some(wanted),
-        // With a limit and a resource version of its own, a list without a match is an exact one.
+        // A list with a limit and a resource version but no match is an exact one.
         None if request.limit > 0 && wanted > 0 && request.version_match.is_none() => Some(wanted),
         None => None,
     };
@@ -113,7 +115,7 @@ pub(crate) async fn list(
     };
     let mut entries = snapshot.entries;
     entries.retain(|entry| request.selection.matches(&entry.object));
-    // A list "from whatever is at hand" comes whole.
+    // A list from any state (`resourceVersion=0`) is returned whole.
     let limit = if request.version == "0" {
         0
     } else {
@@ -148,18 +150,18 @@ fn key_of(object: &Value) -> Key {
 /// Waits for a resource version.
 ///
 /// # Errors
-/// 504 if it has not come after 3 seconds.
+/// 504 after 3 seconds without it.
 pub(crate) async fn at_least(core: &Core, version: u64) -> Result<(), ApiError> {
     if core.store.version() >= version {
         return Ok(());
     }
-    tokio::time::timeout(PATIENCE, core.store.reached(version))
+    tokio::time::timeout(VERSION_TIMEOUT, core.store.reached(version))
         .await
         .map_err(|_| ApiError::too_large_resource_version(version, core.store.version()))
 }
 
 /// # Errors
-/// 400 for a resource version that is no number.
+/// 400 if the resource version is not a number.
 pub(super) fn parse_version(version: &str) -> Result<u64, ApiError> {
     if version.is_empty() {
         return Ok(0);

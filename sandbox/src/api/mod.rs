@@ -1,20 +1,30 @@
-//! The rules of the API, apart from HTTP: what a request does to the store and what it is answered.
+//! The rules of the API without HTTP: what a request changes in the store, and its response.
 //!
-//! Every write goes one way, whoever asks: prune → take back what the path may not change → default → validate → record owners of
-//! fields → commit at the resource version that was read, again from the start if that changed meanwhile. `strategy` holds what
-//! differs between kinds.
+//! Every write takes the same steps, also one by a controller: prune → take back what this path may not change →
+//! default → validate → record the owners of fields → commit at the resource version that was read. If the object
+//! changed meanwhile, the write starts again.
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `target.rs` | the kind and namespace of a request |
+//! | `handle.rs` | the API for controllers inside the sandbox |
+//! | `list.rs`, `watch.rs` | reads |
+//! | `create.rs`, `update.rs`, `patch.rs`, `delete.rs` | writes |
+//! | `scale.rs`, `scale_values.rs`, `bind.rs`, `evict.rs`, `token.rs` | subresources |
+//! | `recognize.rs`, `decode.rs`, `identity.rs` | read a body as an object of its kind |
+//! | `strategy.rs` | what differs between kinds |
+//! | `validate.rs` | the rules for every object |
+//! | `ownership.rs` | calls `apply` to record who owns which field |
+//! | `options.rs` | the options of writes and deletions |
 
 mod bind;
 mod create;
 mod decode;
 mod delete;
-mod error;
 mod evict;
 mod handle;
 mod identity;
 mod list;
-pub(crate) mod meta;
-pub(crate) mod names;
 mod options;
 mod ownership;
 mod patch;
@@ -33,7 +43,6 @@ mod watch;
 pub(crate) use bind::bind;
 pub(crate) use create::create;
 pub(crate) use delete::{CLEANUP, Deleted, delete, delete_collection};
-pub(crate) use error::{ApiError, Cause};
 pub(crate) use evict::evict;
 pub(crate) use handle::Handle;
 pub(crate) use identity::{identify, named};
@@ -50,18 +59,19 @@ pub(crate) use watch::{Event, Start, Watch, WatchRequest};
 use serde_json::{Value, json};
 
 use crate::core::Core;
+use crate::error::ApiError;
 
-/// An object as it is now.
+/// The current state of an object.
 ///
 /// # Errors
 /// 404.
-fn get_now(core: &Core, target: &Target, name: &str) -> Result<Value, ApiError> {
+fn get_current(core: &Core, target: &Target, name: &str) -> Result<Value, ApiError> {
     let entry = core.store.get(&target.storage(), &target.key(name));
     let entry = entry.ok_or_else(|| target.not_found(name))?;
     Ok(target.read(&entry.object))
 }
 
-/// The answer of what creates no object.
+/// The `Status` that a request returns which creates no object.
 fn success(code: u16) -> Value {
     json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": code})
 }

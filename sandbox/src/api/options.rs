@@ -1,43 +1,43 @@
 use serde_json::Value;
 
-/// Who writes, and how strictly.
+/// The field manager of a write, and how strict the server is with it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WriteOptions {
-    /// Owner of the fields that change.
+    /// The field manager that owns the changed fields.
     pub(crate) manager: String,
-    /// Take fields that others own.
+    /// Whether the write takes fields that others own.
     pub(crate) force: bool,
-    /// Answer as if, and write nothing.
+    /// Whether the server only returns the result and writes nothing.
     pub(crate) dry_run: bool,
     pub(crate) validation: FieldValidation,
-    /// The paths of names that stand in their object of the body more than once.
+    /// The paths of names that occur more than once in their object of the body.
     pub(crate) duplicates: Vec<String>,
 }
 
-/// What happens to fields the schema does not know, and to those that are given twice.
+/// What the server does with unknown fields, and with fields that occur twice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum FieldValidation {
-    /// They are dropped.
+    /// It drops them.
     Ignore,
-    /// The same, with a warning each.
+    /// It drops them and warns about each.
     #[default]
     Warn,
-    /// The request is refused.
+    /// It refuses the request.
     Strict,
 }
 
-/// What becomes of the objects that an object owns.
+/// What happens to the dependents of a deleted object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Propagation {
     /// They stay, without the owner reference.
     Orphan,
-    /// They are deleted after it.
+    /// They are deleted after their owner.
     Background,
-    /// They are deleted before it.
+    /// They are deleted before their owner.
     Foreground,
 }
 
-/// How to delete.
+/// The options of a deletion.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DeleteOptions {
     pub(crate) grace_period: Option<i64>,
@@ -49,12 +49,12 @@ pub(crate) struct DeleteOptions {
     pub(crate) dry_run: bool,
 }
 
-/// An object as a write left it.
+/// The result of a write.
 #[derive(Clone, Debug)]
 pub(crate) struct Written {
-    /// In the version of the request.
+    /// The object in the version of the request.
     pub(crate) object: Value,
-    /// It was not there before.
+    /// Whether the write created it.
     pub(crate) created: bool,
     pub(crate) warnings: Vec<String>,
 }

@@ -1,9 +1,11 @@
 use serde_json::Value;
 
-use super::{ApiError, Cause, Target, WriteOptions, meta, scale};
+use super::{Target, WriteOptions, scale};
 use crate::apply::{self, ApplyError, ApplyOptions};
 use crate::builtin;
 use crate::core::Core;
+use crate::error::{ApiError, Cause};
+use crate::meta;
 
 /// Records in `managedFields` what a create, update or patch changed.
 pub(super) fn record(
@@ -22,7 +24,7 @@ pub(super) fn record(
     if subresource != "scale" {
         return apply::update(&schema, live, new, &settings);
     }
-    // Through a scale, replicas are seen that are none are not seen at all.
+    // A scale shows zero replicas where the object has no field.
     let mut seen = new.clone();
     if let Some(paths) = &target.kind.scale {
         scale::hide_zero(&mut seen, &paths.spec);
@@ -34,7 +36,7 @@ pub(super) fn record(
     new
 }
 
-/// A real server forgets the time of what was owned through a scale when it translates it.
+/// Removes the times of managers that wrote through a scale. A real server loses them when it translates these entries.
 fn forget_scale_times(object: &mut Value) {
     let managers = object
         .pointer_mut("/metadata/managedFields")
@@ -48,10 +50,10 @@ fn forget_scale_times(object: &mut Value) {
     }
 }
 
-/// The live object with a configuration applied, `managedFields` included.
+/// Applies a configuration to the live object and updates `managedFields`.
 ///
 /// # Errors
-/// 409 if others own fields with other values, 400 and 500 for configurations that are none.
+/// 409 if others own fields with other values; 400 or 500 if the configuration is invalid.
 pub(super) fn merge(
     core: &Core,
     target: &Target,

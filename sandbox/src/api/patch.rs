@@ -3,16 +3,18 @@ use serde_json::Value;
 use super::decode::{Undecodable, decode, unknown};
 use super::identity::place;
 use super::update::Change;
-use super::{ApiError, Cause, Target, WriteOptions, Written, create, meta, ownership, update};
+use super::{Target, WriteOptions, Written, create, ownership, update};
 use crate::apply;
 use crate::builtin;
 use crate::core::Core;
+use crate::error::{ApiError, Cause};
 use crate::go;
+use crate::meta;
 
-/// Applies a configuration to an object or to a subresource of it; creates the object if there is none.
+/// Applies a configuration to an object or to one of its subresources. Creates the object if it does not exist.
 ///
 /// # Errors
-/// 400, 404 for a subresource of nothing, 409, 422.
+/// 400; 404 for a subresource of an object that does not exist; 409; 422.
 pub(crate) fn apply(
     core: &Core,
     target: &Target,
@@ -26,7 +28,7 @@ pub(crate) fn apply(
     is_of_kind(target, &configuration)?;
     place(target, &mut configuration, Some(name))?;
     if !named && let Some(metadata) = configuration.get_mut("metadata") {
-        // Errors show the configuration's namespace, not the path's.
+        // Errors show the namespace of the configuration, not the namespace of the path.
         metadata
             .as_object_mut()
             .map(|fields| fields.remove("namespace"));
@@ -63,7 +65,7 @@ pub(crate) fn apply(
         }
         let object = ownership::merge(core, target, "", options, None, &configuration)?;
         match create(core, target, object, options, true) {
-            // Somebody else was faster: apply to what is there now.
+            // Another client created the object meanwhile: apply to its state.
             Err(error) if error.reason == "AlreadyExists" && !options.dry_run => {}
             other => return other,
         }
@@ -71,7 +73,7 @@ pub(crate) fn apply(
 }
 
 /// # Errors
-/// 400 for a configuration of another kind or version.
+/// 400 if the configuration has another kind or version.
 fn is_of_kind(target: &Target, configuration: &Value) -> Result<(), ApiError> {
     let text = |field: &str| {
         let value = configuration.get(field).and_then(Value::as_str);
@@ -87,19 +89,19 @@ fn is_of_kind(target: &Target, configuration: &Value) -> Result<(), ApiError> {
     )))
 }
 
-/// What a patch is shown as where its result does not decode.
+/// What an error shows when the result of a patch cannot be decoded.
 #[derive(Clone, Copy)]
 pub(crate) enum Patched<'a> {
-    /// As its result.
+    /// The result.
     Result,
-    /// As this, the patch itself.
+    /// The patch itself.
     Patch(&'a Value),
 }
 
-/// Changes an object or a subresource of it by a function of its current state.
+/// Changes an object or one of its subresources with a function of its current state.
 ///
 /// # Errors
-/// 404, 409, 422 and the function's own.
+/// 404, 409, 422, and the errors of the function.
 pub(crate) fn patch(
     core: &Core,
     target: &Target,
@@ -133,8 +135,8 @@ pub(crate) fn patch(
     })
 }
 
-/// Whether the result of a patch says what it is. For a custom object of another version, whose schema is not known, the fields
-/// that are dropped for that.
+/// Checks that the result of a patch has a kind and version. For a custom object of another version, whose schema is
+/// not known, returns the fields that are dropped because of that.
 fn typed(target: &Target, object: &Value, text: &str) -> Result<Option<Vec<String>>, Undecodable> {
     let kind = &target.kind;
     let field = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default();

@@ -1,23 +1,24 @@
 use serde_json::{Map, Value};
 
-use super::{ApiError, Target};
+use super::Target;
 use crate::builtin;
+use crate::error::ApiError;
 use crate::go;
 use crate::json;
 use crate::registry::{Registry, ServedKind};
 
-/// The body of a request, read as the object that its path asks for.
+/// The body of a request, read as the object that its path names.
 #[derive(Debug)]
 pub(crate) struct Recognized {
     pub(crate) object: Value,
-    /// The paths of names that stand in their object more than once.
+    /// The paths of names that occur more than once in their object.
     pub(crate) duplicates: Vec<String>,
 }
 
 /// Reads JSON as an object of the target's kind.
 ///
 /// # Errors
-/// 400 for what is no JSON, of another kind, or does not fit the types of the kind.
+/// 400 if the text is not JSON, has another kind, or does not fit the types of the kind.
 pub(crate) fn recognize(
     registry: &Registry,
     target: &Target,
@@ -59,7 +60,7 @@ pub(crate) fn recognize(
             return unrecognized(&format!("Object 'Kind' is missing in '{text}'"));
         }
         let metadata = object.get("metadata").unwrap_or(&Value::Null);
-        if let Some(wrong) = builtin::metadata_mistyped(metadata) {
+        if let Some(wrong) = go::metadata_mistyped(metadata) {
             return Err(given.not_handled(kind, &wrong.to_string()));
         }
     } else {
@@ -120,7 +121,7 @@ fn type_meta_decodes(object: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// What an object says it is.
+/// The `apiVersion` and `kind` of an object.
 struct GivenKind {
     group: String,
     version: String,
@@ -128,7 +129,7 @@ struct GivenKind {
 }
 
 impl GivenKind {
-    /// `None` for an `apiVersion` of more than two parts.
+    /// Returns `None` if `apiVersion` has more than two parts.
     fn of(object: &Value) -> Option<Self> {
         let text = |field: &str| {
             object
@@ -153,7 +154,7 @@ impl GivenKind {
         }
     }
 
-    /// Takes what it leaves out from the kind that is expected.
+    /// Fills missing parts in from the expected kind.
     fn complete(&mut self, expected: &ServedKind) {
         if self.kind.is_empty() {
             self.kind.clone_from(&expected.kind);
@@ -172,7 +173,7 @@ impl GivenKind {
         ))
     }
 
-    /// Whether an object of this kind can be read, and be made one of the kind that is expected.
+    /// Whether a server can decode an object of this kind and convert it to the expected kind.
     fn decodes(
         &self,
         registry: &Registry,
@@ -190,7 +191,7 @@ impl GivenKind {
         if let Some(wrong) = found.and_then(|found| builtin::mistyped(found, object)) {
             return Err(self.not_handled(expected, &wrong.to_string()));
         }
-        // An Event is the same in both of its groups.
+        // An Event is the same object in both of its groups.
         if *kind == expected.kind
             && found.is_some_and(|_| *group == expected.group || kind == "Event")
         {
@@ -216,7 +217,7 @@ impl GivenKind {
         Err(self.not_handled(expected, &why))
     }
 
-    /// Lists, and what the API machinery itself consists of.
+    /// Whether it is a kind that every group has: lists, and the kinds of the API machinery.
     fn is_of_every_group(&self, registry: &Registry) -> bool {
         const EVERYWHERE: [&str; 7] = [
             "CreateOptions",

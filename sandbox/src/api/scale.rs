@@ -1,14 +1,16 @@
 use serde_json::{Value, json};
 
 use super::update::Change;
-use super::{ApiError, Cause, Target, WriteOptions, Written, meta, ownership, update};
+use super::{Target, WriteOptions, Written, ownership, update};
 use crate::core::Core;
+use crate::error::{ApiError, Cause};
+use crate::meta;
 use crate::registry::ScalePaths;
 
 /// The `scale` of an object.
 ///
 /// # Errors
-/// 404 for kinds without.
+/// 404 if the kind has no scale.
 pub(crate) fn read_scale(target: &Target, object: &Value) -> Result<Value, ApiError> {
     let paths = paths(target, meta::name(object))?;
     let number = |path: &str| at(object, path).and_then(Value::as_i64);
@@ -20,7 +22,7 @@ pub(crate) fn read_scale(target: &Target, object: &Value) -> Result<Value, ApiEr
     if let Some(selector) = paths.selector.as_deref().and_then(|path| at(object, path)) {
         match selector {
             Value::String(text) => status["selector"] = text.as_str().into(),
-            // A ReplicationController's selector is nothing but labels.
+            // The selector of a ReplicationController is a map of labels.
             labels if target.kind.kind == "ReplicationController" => {
                 status["selector"] = selector_text(&json!({"matchLabels": labels})).into();
             }
@@ -40,10 +42,10 @@ pub(crate) fn read_scale(target: &Target, object: &Value) -> Result<Value, ApiEr
     }))
 }
 
-/// Changes the wanted replicas of an object by a function of its `scale`.
+/// Changes the desired replicas of an object with a function of its `scale`.
 ///
 /// # Errors
-/// 404 for kinds without, 409, 422 and the function's own.
+/// 404 if the kind has no scale, 409, 422, and the errors of the function.
 pub(crate) fn write_scale(
     core: &Core,
     target: &Target,
@@ -75,7 +77,7 @@ pub(crate) fn write_scale(
                 }
             },
         };
-        // A custom resource is judged as a whole.
+        // A custom resource is validated as a whole.
         if replicas < 0 && !target.kind.is_custom() {
             let detail = "must be greater than or equal to 0";
             return wrong(Cause::invalid("spec.replicas", &replicas.into(), detail));
@@ -99,10 +101,10 @@ pub(crate) fn write_scale(
     Ok(written)
 }
 
-/// Applies a `scale`: its wanted replicas are the one field of the object that the manager then owns through it.
+/// Applies a `scale`. The manager then owns one field of the object: the desired replicas.
 ///
 /// # Errors
-/// 404 for kinds without, 409 if others own the field, 422.
+/// 404 if the kind has no scale, 409 if others own the field, 422.
 pub(crate) fn apply_scale(
     core: &Core,
     target: &Target,
@@ -152,7 +154,7 @@ fn meta_copy(metadata: &mut Value, object: &Value, field: &str) {
     }
 }
 
-/// The value at a simple JSON path as `.spec.replicas`.
+/// The value at a simple JSON path such as `.spec.replicas`.
 fn at<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('.')
         .filter(|part| !part.is_empty())
@@ -187,7 +189,7 @@ fn put(object: &mut Value, path: &str, value: Value) {
     *place = value;
 }
 
-/// A LabelSelector as a selector is written in a query.
+/// A LabelSelector in the form that a query uses.
 pub(super) fn selector_text(selector: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let mut terms = Vec::new();

@@ -4,8 +4,8 @@ use crate::go;
 use crate::registry::ServedKind;
 use crate::schema::FieldError;
 
-/// What is wrong with the fields of a custom object that its `scale` is made of. A write of the status answers for the
-/// status alone.
+/// The errors in the fields that make up the `scale` of a custom object. A write to the status is checked for the
+/// status only.
 pub(super) fn scale_values(
     kind: &ServedKind,
     subresource: &str,

@@ -1,16 +1,17 @@
-//! What differs between kinds, as facts: each function answers for one kind.
+//! What differs between kinds, as facts: each function returns one fact about one kind.
 
 use serde_json::Value;
 
 use super::options::Propagation;
-use super::{DeleteOptions, Target, meta, names};
+use super::{DeleteOptions, Target};
 use crate::registry::ServedKind;
+use crate::{meta, names};
 
 fn is(kind: &ServedKind, group: &str, names: &[&str]) -> bool {
     kind.group == group && names.contains(&kind.kind.as_str())
 }
 
-/// Whether `metadata.generation` counts the changes of its specification.
+/// Whether `metadata.generation` counts the changes of the object's specification.
 fn has_generation(kind: &ServedKind) -> bool {
     kind.is_custom()
         || is(
@@ -24,12 +25,12 @@ fn has_generation(kind: &ServedKind) -> bool {
         || is(kind, "policy", &["PodDisruptionBudget"])
 }
 
-/// The generation of an object that is created.
+/// The generation of a new object.
 pub(crate) fn first_generation(kind: &ServedKind) -> Option<i64> {
     has_generation(kind).then_some(1)
 }
 
-/// Whether a change through the main resource asks for something else than before.
+/// Whether a change through the main resource increments the generation.
 pub(crate) fn counts_as_change(kind: &ServedKind, old: &Value, new: &Value) -> bool {
     if !has_generation(kind) {
         return false;
@@ -61,7 +62,7 @@ fn differs_outside(old: &Value, new: &Value, ignored: &[&str]) -> bool {
     names.into_iter().any(|name| old.get(name) != new.get(name))
 }
 
-/// Whether a replace without resource version is carried out on whatever is there.
+/// Whether a replace without a resource version is allowed.
 pub(crate) fn allows_unconditional_update(kind: &ServedKind) -> bool {
     !(kind.is_custom()
         || is(kind, "coordination.k8s.io", &["Lease"])
@@ -69,7 +70,7 @@ pub(crate) fn allows_unconditional_update(kind: &ServedKind) -> bool {
         || is(kind, "apiextensions.k8s.io", &["CustomResourceDefinition"]))
 }
 
-/// Whether a replace of an object that is not there creates it.
+/// Whether a replace of an object that does not exist creates it.
 pub(crate) fn creates_on_update(kind: &ServedKind) -> bool {
     kind.group == "rbac.authorization.k8s.io"
         || kind.group == "events.k8s.io"
@@ -77,7 +78,7 @@ pub(crate) fn creates_on_update(kind: &ServedKind) -> bool {
         || is(kind, "", &["Event", "Service", "Endpoints", "LimitRange"])
 }
 
-/// Whether a deletion is answered with the object and not with a `Status`.
+/// Whether a deletion returns the object and not a `Status`.
 pub(crate) fn returns_deleted_object(kind: &ServedKind) -> bool {
     let core = [
         "Pod",
@@ -91,7 +92,7 @@ pub(crate) fn returns_deleted_object(kind: &ServedKind) -> bool {
     is(kind, "", &core) || kind.group == "storage.k8s.io"
 }
 
-/// What becomes of dependents if neither the request nor the object says so.
+/// What happens to dependents if neither the request nor the object says so.
 pub(crate) fn default_propagation(kind: &ServedKind) -> Propagation {
     if is(kind, "batch", &["Job"]) || is(kind, "", &["ReplicationController"]) {
         Propagation::Orphan
@@ -100,7 +101,7 @@ pub(crate) fn default_propagation(kind: &ServedKind) -> Propagation {
     }
 }
 
-/// What a client should know that deletes an object of this kind and does not say what becomes of dependents.
+/// The warning for a client that deletes an object of this kind without saying what happens to the dependents.
 pub(crate) fn deletion_warning(kind: &ServedKind, options: &DeleteOptions) -> Option<&'static str> {
     let silent = options.propagation.is_none() && options.orphan_dependents.is_none();
     (silent && is(kind, "batch", &["Job"])).then_some(
@@ -109,7 +110,7 @@ pub(crate) fn deletion_warning(kind: &ServedKind, options: &DeleteOptions) -> Op
     )
 }
 
-/// How long an object may take to end by itself after a deletion; `None` for kinds that end at once.
+/// How long an object may take to end by itself after a deletion. Returns `None` for kinds that end at once.
 pub(crate) fn grace_period(kind: &ServedKind, object: &Value, wanted: Option<i64>) -> Option<i64> {
     if !is(kind, "", &["Pod"]) {
         return None;
@@ -132,7 +133,7 @@ pub(crate) fn grace_period(kind: &ServedKind, object: &Value, wanted: Option<i64
     })
 }
 
-/// What is wrong with a name of this kind.
+/// The errors in a name of this kind.
 pub(crate) fn name_errors(kind: &ServedKind, name: &str) -> Vec<String> {
     if is(kind, "", &["Namespace", "Service"]) {
         names::dns_label(name)
@@ -143,9 +144,9 @@ pub(crate) fn name_errors(kind: &ServedKind, name: &str) -> Vec<String> {
     }
 }
 
-/// What is wrong with the beginning of a generated name of this kind.
+/// The errors in the prefix of a generated name of this kind.
 pub(crate) fn prefix_errors(kind: &ServedKind, prefix: &str) -> Vec<String> {
-    // A dash at the end is followed by the generated part.
+    // The generated suffix follows a dash at the end.
     match prefix.strip_suffix('-') {
         Some(rest) if !rest.is_empty() => {
             let mut masked: String = rest.chars().take(rest.chars().count() - 1).collect();
@@ -156,12 +157,12 @@ pub(crate) fn prefix_errors(kind: &ServedKind, prefix: &str) -> Vec<String> {
     }
 }
 
-/// Takes away of a new object what only the server may say.
+/// Removes from a new object what only the server may set.
 pub(crate) fn prepare_create(kind: &ServedKind, object: &mut Value) {
     let Some(fields) = object.as_object_mut() else {
         return;
     };
-    // A node is made by its kubelet, which knows its status.
+    // A kubelet creates its node and knows the node's status.
     if kind.status && !is(kind, "", &["Node"]) {
         fields.remove("status");
         if !kind.is_custom() {
@@ -181,7 +182,7 @@ pub(crate) fn prepare_create(kind: &ServedKind, object: &mut Value) {
     }
 }
 
-/// Takes back of a change what this path may not change. `subresource` is empty for the main resource.
+/// Restores what a change through this path may not change. `subresource` is empty for the main resource.
 pub(crate) fn prepare_update(kind: &ServedKind, subresource: &str, old: &Value, new: &mut Value) {
     match subresource {
         "status" => {
@@ -211,7 +212,7 @@ pub(crate) fn prepare_update(kind: &ServedKind, subresource: &str, old: &Value, 
                 meta::copy(new, old, "labels");
             }
         }
-        // Everything that is asked for goes through it.
+        // This path may change everything.
         "binding" => {}
         "ephemeralcontainers" => {
             let asked = new.pointer("/spec/ephemeralContainers").cloned();
@@ -224,7 +225,7 @@ pub(crate) fn prepare_update(kind: &ServedKind, subresource: &str, old: &Value, 
                 .map(|list| Some((list, resized(list, old, new)?)))
                 .collect::<Option<Vec<_>>>()
             else {
-                // Containers came, went or changed places: validation tells.
+                // Containers were added, removed or moved: validation reports that.
                 return;
             };
             only_spec(old, new);
@@ -246,7 +247,7 @@ pub(crate) fn prepare_update(kind: &ServedKind, subresource: &str, old: &Value, 
     }
 }
 
-/// Takes back everything, but leaves what records the owners of fields.
+/// Restores everything but the specification and the record of who owns which field.
 fn only_spec(old: &Value, new: &mut Value) {
     for field in ["spec", "status"] {
         meta::copy_field(new, old, field);
@@ -266,7 +267,7 @@ fn put(pod: &mut Value, field: &str, value: Option<Value>) {
     };
 }
 
-/// The old containers with the new ones' resources; `None` if they are not the same containers.
+/// The old containers with the resources of the new ones. Returns `None` if the containers are not the same.
 fn resized(list: &str, old: &Value, new: &Value) -> Option<Option<Value>> {
     let of = |pod: &Value| {
         let spec = pod.get("spec");
@@ -292,7 +293,7 @@ fn resized(list: &str, old: &Value, new: &Value) -> Option<Option<Value>> {
     Some((!old.is_empty()).then_some(Value::Array(old)))
 }
 
-/// Where a real server keeps an object in etcd: errors show it.
+/// The key under which a real server stores an object in etcd. Errors show it.
 pub(crate) fn storage_key(target: &Target, name: &str) -> String {
     let resource = target.storage();
     let group = match resource.group.as_str() {

@@ -2,16 +2,16 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::ApiError;
 use crate::builtin;
+use crate::error::ApiError;
 use crate::registry::{GroupResource, ServedKind};
 use crate::store::Key;
 
-/// A kind in one place: what a request is about, apart from the name.
+/// The kind and namespace of a request; the name is not part of it.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
     pub(crate) kind: Arc<ServedKind>,
-    /// `None` for kinds without namespace and for requests across all.
+    /// `None` for cluster-scoped kinds and for requests across all namespaces.
     pub(crate) namespace: Option<String>,
 }
 
@@ -31,7 +31,7 @@ impl Target {
         self.kind.group_resource()
     }
 
-    /// Where the objects are stored: both kinds of Event are one.
+    /// The resource under which the objects are stored: both kinds of Event share one.
     pub(crate) fn storage(&self) -> GroupResource {
         if self.shares_core_events() {
             GroupResource::new("", CORE_EVENTS)
@@ -70,7 +70,7 @@ impl Target {
         object
     }
 
-    /// Whether a stored object is in the version of this kind as it is.
+    /// Whether a stored object already has the version of this kind.
     pub(crate) fn reads_as_stored(&self, stored: &Value) -> bool {
         !self.shares_core_events()
             && self.kind.kind != "Job"
@@ -79,8 +79,8 @@ impl Target {
             && (!self.kind.is_custom() || self.kind.structural().has_all_defaults(stored))
     }
 
-    /// An object of this version in the stored one. All versions of a custom resource have the same fields, so that its
-    /// `apiVersion` may stay and is overwritten when it is read.
+    /// Converts an object of this version to the stored version. All versions of a custom resource have the same
+    /// fields, so its `apiVersion` may stay: it is overwritten when the object is read.
     pub(crate) fn store(&self, object: Value) -> Value {
         if self.shares_core_events() {
             builtin::event_to_core(&object)

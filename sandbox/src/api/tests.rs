@@ -1,8 +1,10 @@
 use serde_json::{Value, json};
 
-use super::{ApiError, DeleteOptions, Handle, meta};
+use super::{DeleteOptions, Handle};
+use crate::Sandbox;
+use crate::error::ApiError;
+use crate::meta;
 use crate::registry::GroupResource;
-use crate::sandbox::Sandbox;
 
 fn maps() -> GroupResource {
     GroupResource::new("", "configmaps")
@@ -20,7 +22,7 @@ fn refused<T>(result: Result<T, ApiError>) -> (u16, &'static str, String) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failures_have_the_words_of_a_real_server() -> Result<(), Box<dyn std::error::Error>> {
+async fn failures_have_the_texts_of_a_real_server() -> Result<(), Box<dyn std::error::Error>> {
     let sandbox = Sandbox::builder().seed(1).build()?;
     let handle = Handle::new(sandbox.core(), "test");
     let made = handle.create(&maps(), map("default", "a"))?;

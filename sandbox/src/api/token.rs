@@ -4,18 +4,20 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
-use super::{ApiError, Cause, Target, WriteOptions, get_now, meta};
-use crate::auth::{ISSUER, Issued, User};
+use super::{Target, WriteOptions, get_current};
+use crate::authentication::{ISSUER, Issued, User};
 use crate::core::Core;
+use crate::error::{ApiError, Cause};
+use crate::meta;
 use crate::registry::GroupResource;
 
 const SHORTEST: i64 = 10 * 60;
 const HOUR: i64 = 60 * 60;
 
-/// Issues a token for a service account; who shows it is that service account until it expires.
+/// Issues a token for a service account. Its bearer is that service account until the token expires.
 ///
 /// # Errors
-/// 404, 400 and 409 for an object that the token cannot be bound to, 422 for times that are too short or too long.
+/// 404; 400 or 409 if the token cannot be bound to the object; 422 if the lifetime is too short or too long.
 pub(crate) fn issue(
     core: &Core,
     target: &Target,
@@ -41,7 +43,7 @@ pub(crate) fn issue(
             return invalid(name, cause);
         }
     }
-    let account = get_now(core, target, name)?;
+    let account = get_current(core, target, name)?;
     let uid = meta::uid(&account);
     same_uid(
         meta::uid(request),
@@ -82,7 +84,7 @@ pub(crate) fn issue(
         "jti": core.clock.uid(), "kubernetes.io": own, "nbf": now,
         "sub": format!("system:serviceaccount:{namespace}:{name}"),
     });
-    let token = written(core, &claims);
+    let token = encode_token(core, &claims);
     let after = Duration::from_secs(seconds.unsigned_abs());
     if !options.dry_run {
         let mut user = User::service_account(namespace, name, uid);
@@ -108,7 +110,7 @@ pub(crate) fn issue(
         "metadata": {
             "name": name, "namespace": namespace, "uid": uid,
             "creationTimestamp": core.clock.timestamp(),
-            "managedFields": [owned(core, request, options)],
+            "managedFields": [managed_fields_entry(core, request, options)],
         },
         "spec": {
             "audiences": audiences, "expirationSeconds": seconds,
@@ -118,9 +120,9 @@ pub(crate) fn issue(
     }))
 }
 
-/// The fields that were asked for, as a real server notes them on its answer.
-fn owned(core: &Core, request: &Value, options: &WriteOptions) -> Value {
-    // The time has a default, so that it is always asked for.
+/// The requested fields, as a real server records them in its response.
+fn managed_fields_entry(core: &Core, request: &Value, options: &WriteOptions) -> Value {
+    // The lifetime has a default, so it is always recorded.
     let mut fields = json!({"f:expirationSeconds": {}});
     let spec = request.get("spec").and_then(Value::as_object);
     for (name, value) in spec.into_iter().flatten() {
@@ -138,7 +140,7 @@ fn owned(core: &Core, request: &Value, options: &WriteOptions) -> Value {
     })
 }
 
-/// The object whose end is the token's end, with the name of its claim.
+/// The object whose deletion ends the token, and the name of its claim.
 fn bound_to(
     core: &Core,
     namespace: &str,
@@ -170,7 +172,7 @@ fn bound_to(
     let resource = GroupResource::new("", plural);
     let kind_served = registry.storage("", plural);
     let served = kind_served.ok_or_else(|| ApiError::not_found(&resource, name))?;
-    let object = get_now(core, &Target::new(served, Some(namespace)), name)?;
+    let object = get_current(core, &Target::new(served, Some(namespace)), name)?;
     let runs_as = object
         .pointer("/spec/serviceAccountName")
         .and_then(Value::as_str);
@@ -208,9 +210,9 @@ fn same_uid(wanted: &str, uid: &str, resource: &str, name: &str) -> Result<(), A
     ))
 }
 
-/// A JSON web token. Its signature is of the form and length of RS256 and verifies with no key: the sandbox knows its tokens
-/// by heart.
-fn written(core: &Core, claims: &Value) -> String {
+/// Writes a JSON web token. Its signature has the form and length of RS256 and verifies with no key: the sandbox
+/// remembers the tokens that it issued.
+fn encode_token(core: &Core, claims: &Value) -> String {
     let header = json!({"alg": "RS256", "kid": "pilothouse-sandbox"});
     let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
     let signature = URL_SAFE_NO_PAD.encode(core.clock.bytes::<256>());

@@ -2,16 +2,17 @@ use serde_json::Value;
 
 use super::decode::{decode, refuse};
 use super::{
-    ApiError, Cause, Target, WriteOptions, Written, create, identify, meta, named, ownership,
-    strategy, validate,
+    Target, WriteOptions, Written, create, identify, named, ownership, strategy, validate,
 };
 use crate::builtin;
 use crate::core::Core;
 use crate::definitions;
+use crate::error::{ApiError, Cause};
 use crate::go;
+use crate::meta;
 use crate::store::{Commit, CommitError, Entry, Write};
 
-/// A replace of an object or of one of its subresources.
+/// The parameters of a replace of an object or of one of its subresources.
 pub(crate) struct Replace<'a> {
     pub(crate) name: &'a str,
     /// Empty for the main resource.
@@ -21,18 +22,19 @@ pub(crate) struct Replace<'a> {
 
 /// A new state made from the current one.
 pub(crate) enum Change {
-    /// Whose owners of fields are still to be recorded.
+    /// The owners of its fields are still to be recorded.
     Plain(Value),
-    /// Whose `managedFields` are already right.
+    /// Its `managedFields` are already right.
     Owned(Value),
-    /// Made by a patch: decoded already, with the warnings that led to. Nothing in it is a precondition but its version.
+    /// The result of a patch, already decoded, with the warnings of the decoder. Its resource version is the only
+    /// precondition in it.
     Patched(Value, Vec<String>),
 }
 
-/// Replaces an object by another one (PUT).
+/// Replaces an object (PUT).
 ///
 /// # Errors
-/// As the API server's.
+/// 400, 404, 409 and 422, in the cases in which kube-apiserver returns them.
 pub(crate) fn replace(
     core: &Core,
     target: &Target,
@@ -65,7 +67,7 @@ pub(crate) fn replace(
     }
 }
 
-/// Replaces by an object of which everything is known.
+/// Replaces an object by one that contains only known fields.
 fn replace_known(
     core: &Core,
     target: &Target,
@@ -111,10 +113,10 @@ fn replace_known(
     })
 }
 
-/// Changes an object by a function of its current state; the function is called again if the object changes meanwhile.
+/// Changes an object with a function of its current state. Calls the function again if the object changes meanwhile.
 ///
 /// # Errors
-/// 404, 409, 422 and the function's own.
+/// 404, 409, 422, and the errors of the function.
 pub(crate) fn update(
     core: &Core,
     target: &Target,
@@ -141,7 +143,7 @@ pub(crate) fn update(
         };
         same_version(target, name, &current, &new)?;
         meta::drop_empty(&mut new);
-        let mut new = settle(target, name, subresource, &current, new)
+        let mut new = prepare(target, name, subresource, &current, new)
             .map_err(|error| error.warned(&warnings))?;
         warnings.extend(validate::warnings(&target.kind, &new, Some(&current)));
         if !owned {
@@ -160,7 +162,7 @@ pub(crate) fn update(
         }
         match commit(core, target, name, &entry, new) {
             Ok(entry) => return Ok(written(target.read(&entry.object))),
-            Err(CommitError::Raced) => {}
+            Err(CommitError::Conflict) => {}
             Err(_) => return Err(target.not_found(name)),
         }
     }
@@ -189,7 +191,8 @@ pub(super) fn commit(
     })
 }
 
-/// Whether an object is stored in this state already. What is only read of it, such as defaults of a new schema, is not.
+/// Whether the object is already stored in this state. A default that only the read adds, such as one of a new schema,
+/// does not count.
 fn is_stored(target: &Target, entry: &Entry, new: &Value) -> bool {
     let mut new = target.store(new.clone());
     meta::copy_field(&mut new, &entry.object, "apiVersion");
@@ -236,8 +239,8 @@ fn same_uid(target: &Target, name: &str, current: &Value, new: &Value) -> Result
     Err(ApiError::conflict(&target.resource(), name, &why))
 }
 
-/// Makes of what a request asks for the state that may be stored.
-fn settle(
+/// Makes the state to store from the state that a request asks for.
+fn prepare(
     target: &Target,
     name: &str,
     subresource: &str,
@@ -268,7 +271,7 @@ fn settle(
     if meta::uid(&new).is_empty() {
         meta::copy(&mut new, current, "uid");
     }
-    // Once it is there, a deletion cannot be taken back or put off.
+    // A deletion that has started can neither be taken back nor delayed.
     if meta::is_deleting(current) {
         meta::copy(&mut new, current, "deletionTimestamp");
         if new
@@ -282,7 +285,7 @@ fn settle(
     let schema = kind.structural();
     schema.apply_defaults(&mut new);
     builtin::default_object(kind, &mut new);
-    // A Deployment's controller notes its revision in an annotation, through the status.
+    // The Deployment controller writes its revision into an annotation through the status.
     if !matches!(subresource, "status" | "binding")
         && strategy::counts_as_change(kind, current, &new)
     {
@@ -291,7 +294,7 @@ fn settle(
     }
     let defines = definitions::is_definition(kind) && subresource.is_empty();
     if defines {
-        definitions::supported(&new)?;
+        definitions::check_supported(&new)?;
         definitions::remember_storage(&mut new);
     }
     builtin::complete_object(kind, &mut new, Some(current));

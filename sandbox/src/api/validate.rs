@@ -1,15 +1,17 @@
-//! The rules that objects keep.
+//! The rules that apply to every object.
 
 use serde_json::Value;
 
 use super::scale_values::scale_values;
-use super::{Cause, meta, names, strategy};
+use super::strategy;
 use crate::builtin;
 use crate::definitions;
+use crate::error::Cause;
 use crate::registry::ServedKind;
 use crate::schema::FieldError;
+use crate::{meta, names};
 
-/// What is wrong with an object that is created or replaces `old`, through a subresource if it is not empty.
+/// The errors in an object that is created or replaces `old`. `subresource` is empty for the main resource.
 pub(super) fn object(
     kind: &ServedKind,
     subresource: &str,
@@ -21,7 +23,7 @@ pub(super) fn object(
         Some(old) => changed(kind, object, old),
     };
     if kind.is_custom() {
-        let hindered = causes.iter().any(|cause| {
+        let rules_are_blocked = causes.iter().any(|cause| {
             matches!(
                 cause.reason.as_str(),
                 "FieldValueRequired" | "FieldValueTooLong"
@@ -29,7 +31,7 @@ pub(super) fn object(
         });
         let schema = kind.structural();
         let scale = scale_values(kind, subresource, object);
-        let errors = schema.validate_with(object, old, scale, hindered);
+        let errors = schema.validate_with(object, old, scale, rules_are_blocked);
         causes.extend(errors.into_iter().map(Cause::from));
         return causes;
     }
@@ -45,7 +47,7 @@ pub(super) fn object(
     causes
 }
 
-/// What is wrong with `metadata` of an object that is created.
+/// The errors in the `metadata` of a new object.
 fn created(kind: &ServedKind, object: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     let (name, prefix) = (meta::name(object), meta::text(object, "generateName"));
@@ -76,9 +78,9 @@ fn created(kind: &ServedKind, object: &Value) -> Vec<Cause> {
     causes
 }
 
-/// What is wrong with `metadata` of an object that replaces `old`.
+/// The errors in the `metadata` of an object that replaces `old`.
 ///
-/// A real server looks at it three times: as at any object, as at any change, and as each kind does, which is the same.
+/// A real server checks it three times: as any object, as any change, and as each kind does. The last two are the same.
 fn changed(kind: &ServedKind, object: &Value, old: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     labels(object, &mut causes);
@@ -151,7 +153,7 @@ fn finalizer_domains(kind: &ServedKind, object: &Value, causes: &mut Vec<Cause>)
     }
 }
 
-/// What is right, but better not done.
+/// The warnings about an object: what is valid but discouraged.
 pub(super) fn warnings(kind: &ServedKind, object: &Value, old: Option<&Value>) -> Vec<String> {
     if !kind.is_custom() {
         return Vec::new();
@@ -176,7 +178,7 @@ pub(super) fn warnings(kind: &ServedKind, object: &Value, old: Option<&Value>) -
         .collect()
 }
 
-/// Those that built-in kinds may have without a domain.
+/// The finalizers that built-in kinds may have without a domain.
 const STANDARD_FINALIZERS: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
 
 fn new_finalizers(object: &Value, old: &Value, causes: &mut Vec<Cause>) {
@@ -216,7 +218,7 @@ fn labels(object: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// All annotations together, in bytes.
+/// The most bytes that all annotations may have together.
 const ANNOTATIONS: usize = 256 * 1024;
 
 fn annotations(object: &Value, causes: &mut Vec<Cause>) {
@@ -292,7 +294,7 @@ fn owners(object: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// An owner reference as JSON, its fields in the order of a real server.
+/// An owner reference as JSON, with its fields in the order of a real server.
 fn shown_owner(owner: &Value) -> String {
     let required = ["apiVersion", "kind", "name", "uid"];
     let all = required.iter().chain(&["controller", "blockOwnerDeletion"]);

@@ -3,15 +3,17 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{ApiError, Target, meta};
+use super::Target;
 use crate::core::Core;
+use crate::error::ApiError;
+use crate::meta;
 use crate::store::selector::Selection;
 use crate::store::{Change, Subscription};
 
 /// Where a watch begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Start {
-    /// With every object as an ADDED event, then changes.
+    /// With an ADDED event for every object, followed by the changes.
     State,
     /// With the changes from now on.
     Now,
@@ -19,22 +21,22 @@ pub(crate) enum Start {
     After(u64),
 }
 
-/// What a watch asks for.
+/// The parameters of a watch.
 #[derive(Clone, Debug)]
 pub(crate) struct WatchRequest {
     pub(crate) selection: Selection,
     pub(crate) start: Start,
-    /// Marks the end of the initial state by a bookmark.
+    /// Whether a bookmark marks the end of the initial state.
     pub(crate) initial_end: bool,
 }
 
-/// What a watch tells. Objects are as stored.
+/// An event of a watch. Objects are as stored.
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
     Added(Arc<Value>),
     Modified(Arc<Value>),
     Deleted(Arc<Value>),
-    /// Everything up to this resource version has been told.
+    /// The watch has sent everything up to this resource version.
     Bookmark {
         version: u64,
         initial_end: bool,
@@ -54,7 +56,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// `None` if the kind is not served any more.
+    /// Opens a watch. Returns `None` if the kind is no longer served.
     pub(crate) fn open(core: &Core, target: Target, request: WatchRequest) -> Option<Self> {
         let storage = target.storage();
         let mut ready = VecDeque::new();
@@ -91,7 +93,7 @@ impl Watch {
         })
     }
 
-    /// Ends with an error instead of all there was to tell.
+    /// Makes the watch send this error and end.
     pub(crate) fn fail(&mut self, error: ApiError) {
         self.ready = VecDeque::from([Event::Error(error)]);
         self.finished = true;
@@ -101,12 +103,12 @@ impl Watch {
         &self.target
     }
 
-    /// The resource version up to which everything has been told.
+    /// The resource version up to which the watch has sent everything.
     pub(crate) fn version(&self) -> u64 {
         self.version
     }
 
-    /// Up to `limit` events that are there now, perhaps none. `None` at the end of the stream.
+    /// At most `limit` events that are available now, possibly none. Returns `None` at the end of the stream.
     pub(crate) fn take(&mut self, limit: usize) -> Option<Vec<Event>> {
         if !self.ready.is_empty() {
             let count = self.ready.len().min(limit);
@@ -124,7 +126,8 @@ impl Watch {
                         .filter_map(|change| self.event(change))
                         .collect();
                     self.version = self.version.max(batch.version);
-                    // A batch without events of ours may be followed by others; wait only when there is none.
+                    // A batch without events for this watch may be followed by others: wait only when the batch is
+                    // empty.
                     if !events.is_empty() || batch.changes.is_empty() {
                         return Some(events);
                     }
@@ -141,12 +144,12 @@ impl Watch {
         }
     }
 
-    /// Waits until there may be more. `false` once the kind is no longer served.
+    /// Waits until there may be more events. Returns `false` once the kind is no longer served.
     pub(crate) async fn changed(&mut self) -> bool {
         self.subscription.changed().await
     }
 
-    /// The event by which this watch sees a change, if it does.
+    /// The event for a change. Returns `None` if the watch does not select the object.
     fn event(&self, change: &Change) -> Option<Event> {
         if !change.key.is_in(self.target.namespace.as_deref()) {
             return None;
@@ -158,7 +161,8 @@ impl Watch {
             (None, Some(after)) => Some(Event::Added(after.clone())),
             (Some(_), Some(after)) => Some(Event::Modified(after.clone())),
             (None, None) => None,
-            // Deleted, or changed so that it is selected no more: the last state that was, at the version of the change.
+            // Deleted, or changed so that the watch no longer selects it: the last selected state, at the version of
+            // the change.
             (Some(before), None) => Some(Event::Deleted(match &change.deleted {
                 Some(deleted) if self.selection.matches(deleted) => deleted.clone(),
                 _ => {

@@ -8,32 +8,35 @@ use super::manager::{Manager, Operation};
 use super::managers::{Entry, Managers, put, take};
 use super::merge::merge;
 use super::options::ApplyOptions;
-use super::ownership::{dropped, record_update, settle};
-use super::remove::{Emptied, remove};
+use super::ownership::{dropped, record_update, take_from_others};
+use super::remove::{WhenEmpty, remove};
 use super::reset::{Endpoint, without_identity};
 use super::schema_change::reconcile;
 use super::typed::Typed;
 use super::value_order::equal;
 use crate::schema::Schema;
 
-/// The name under which fields are kept that nobody managed before the first apply.
+/// The manager of the fields that had no manager before the first apply.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
-/// The outcome of an apply.
+/// The result of an apply.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Applied {
-    /// The object to store, `metadata.managedFields` included; not yet defaulted.
+    /// The object to store, with `metadata.managedFields` and without defaults.
     pub object: Value,
     /// Whether anything but `managedFields` changed.
     pub changed: bool,
 }
 
-/// Applies a configuration to the live object, or creates the object if there is none.
+/// Applies a configuration to the live object, or creates the object if `live` is `None`.
 ///
-/// What a manager applies that is already there changes nothing but ownership, and the second time nothing at all. The
-/// identity of the object (`metadata.name` and the like) is merged as it stands in the patch: the caller checks it
-/// against the request.
+/// A configuration that equals the live object changes only ownership, and changes nothing when it is applied again.
+/// The identity of the object (`metadata.name` and the like) is merged from the patch: the caller must check it against
+/// the request.
+///
+/// # Errors
+/// `ApplyError`: a conflict with another manager, a wrong request, or a configuration that does not fit the schema.
 pub fn apply(
     schema: &Schema,
     live: Option<&Value>,
@@ -54,13 +57,14 @@ pub fn apply(
         .map_err(|e| ApplyError::Untyped(format!("failed to decode managed fields: {e}")))?;
     reconcile(typed, &mut managers);
     if managers.is_empty() {
-        adopt(typed, &live_object, &mut managers, options);
+        manage_unowned_fields(typed, &live_object, &mut managers, options);
     }
     let force = options.force;
     let result = match merge_in(typed, &live_object, patch, managers.clone(), options, force) {
         Err(ApplyError::Conflicts(conflicts)) if options.manager == last_applied::MANAGER => {
-            let allowed = last_applied::allowed(typed, &live_object, &options.api_version);
-            let left = last_applied::without(conflicts, allowed);
+            let allowed =
+                last_applied::client_side_fields(typed, &live_object, &options.api_version);
+            let left = last_applied::remove_allowed(conflicts, allowed);
             match left {
                 Some(conflicts) => Err(ApplyError::Conflicts(conflicts)),
                 None => merge_in(typed, &live_object, patch, managers, options, true),
@@ -70,8 +74,8 @@ pub fn apply(
     };
     let (mut object, managers, mut changed) = result?;
     if options.manager == last_applied::MANAGER {
-        last_applied::refresh(&mut object, patch);
-        // The annotation of the patch may have been all that differed.
+        last_applied::update_annotation(&mut object, patch);
+        // The annotation of the patch may have been the only difference.
         changed &= !equal(&live_object, &object);
     }
     put(&mut object, &managers);
@@ -95,7 +99,7 @@ fn check_request(patch: &Value, options: &ApplyOptions) -> Result<(), ApplyError
     Ok(())
 }
 
-/// A version with its group, also where that is empty: `/v1`.
+/// A version with its group, also if the group is empty: `/v1`.
 pub(crate) fn full_version(api_version: &str) -> String {
     if api_version.contains('/') {
         api_version.into()
@@ -119,9 +123,14 @@ fn describe(object: &Value, api_version: &str) -> String {
     )
 }
 
-/// Fields of an object that nobody manages belong to a manager of their own before the first apply, so that it does not
-/// silently take them over.
-fn adopt(typed: Typed<'_>, live: &Value, managers: &mut Managers, options: &ApplyOptions) {
+/// Before the first apply, gives the fields that have no manager to a manager of their own, so that the applier does
+/// not silently take them over.
+fn manage_unowned_fields(
+    typed: Typed<'_>,
+    live: &Value,
+    managers: &mut Managers,
+    options: &ApplyOptions,
+) {
     let writer = Manager::new(
         BEFORE_FIRST_APPLY,
         Operation::Update,
@@ -164,12 +173,12 @@ fn merge_in(
         let gone = dropped(typed, &object, &before.fields, &managers.owned());
         if !gone.is_empty() {
             let nothing = || Value::Object(Map::new());
-            object = remove(typed, &object, &gone, Emptied::Absent).unwrap_or_else(nothing);
-            // A map that lost all its fields went too; one that was applied empty is to be there.
+            object = remove(typed, &object, &gone, WhenEmpty::Absent).unwrap_or_else(nothing);
+            // The pruning also removes a map that lost all its fields. A map that was applied empty must stay.
             object = merge(typed, Some(&object), Some(&config));
         }
     }
-    settle(
+    take_from_others(
         typed,
         live,
         &object,

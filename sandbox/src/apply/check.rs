@@ -3,7 +3,10 @@ use serde_json::Value;
 use super::path_element::PathElement;
 use super::typed::{Atom, Typed};
 
-/// Whether an applied configuration has the form the schema asks for; says what is wrong as the server does.
+/// Checks that an applied configuration has the form that the schema requires.
+///
+/// # Errors
+/// The text of kube-apiserver for the first mismatch.
 pub(super) fn check(typed: Typed<'_>, value: &Value) -> Result<(), String> {
     let mut errors = Vec::new();
     walk(typed, value, "", &mut errors);

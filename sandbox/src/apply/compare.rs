@@ -7,7 +7,7 @@ use super::path_element::PathElement;
 use super::typed::{Atom, Typed};
 use super::value_order::equal;
 
-/// What a write changes.
+/// The fields that a write adds, changes and removes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Comparison {
     pub(super) removed: FieldSet,
@@ -16,7 +16,7 @@ pub(super) struct Comparison {
 }
 
 impl Comparison {
-    /// Applies one change of set to all three.
+    /// Applies one function to all three sets.
     pub(super) fn map(self, change: impl Fn(&FieldSet) -> FieldSet) -> Self {
         Self {
             removed: change(&self.removed),
@@ -28,22 +28,22 @@ impl Comparison {
 
 /// Compares two versions of an object.
 pub(super) fn compare(typed: Typed<'_>, old: &Value, new: &Value) -> Comparison {
-    let mut whole = Place::default();
+    let mut whole = NodeDiff::default();
     whole.value(typed, Some(old), Some(new));
     whole.below
 }
 
-/// What a write changes at one place. Sets are made from the leaves, so that a deep place costs no more than a flat one.
+/// The difference at one place. Sets are built from the leaves, so that a deep place costs no more than a flat one.
 #[derive(Default)]
-struct Place {
+struct NodeDiff {
     is_removed: bool,
     is_modified: bool,
     is_added: bool,
     below: Comparison,
 }
 
-impl Place {
-    /// Compares what is at `element` below this place.
+impl NodeDiff {
+    /// Compares the values at `element` below this place.
     fn child(&mut self, element: PathElement, compare: impl FnOnce(&mut Self)) {
         let mut child = Self::default();
         compare(&mut child);
@@ -92,7 +92,7 @@ impl Place {
         }
     }
 
-    /// Compares as one kind of value; says whether the place is compared as a whole.
+    /// Compares two values of one type. Returns whether the place is compared as a whole.
     fn as_atom(
         &mut self,
         atom: Atom,
@@ -170,7 +170,7 @@ impl Place {
                     ([] | [_], [] | [_]) => {
                         child.value(typed.item(), old.first().copied(), new.first().copied());
                     }
-                    // Items that cannot be told apart are compared as one.
+                    // Items with the same key cannot be told apart, so they are compared as one.
                     ([_, _, ..], [_, _, ..]) => {
                         let same = old.len() == new.len()
                             && old.iter().zip(&new).all(|(a, b)| equal(a, b));

@@ -4,12 +4,12 @@ use super::field_set::path_text;
 use super::manager::Manager;
 use super::path_element::PathElement;
 
-/// A field that somebody else owns with another value.
+/// A field that another manager owns with another value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
-    /// Who owns it.
+    /// The manager that owns it.
     pub manager: Manager,
-    /// Where.
+    /// The path of the field.
     pub path: Vec<PathElement>,
 }
 
@@ -25,7 +25,7 @@ impl Conflict {
     }
 }
 
-/// Every conflict of one apply, in the order the server reports them; never empty.
+/// Every conflict of one apply, in the order in which the server reports them; never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflicts(pub(super) Vec<Conflict>);
 
@@ -59,17 +59,17 @@ impl fmt::Display for Conflicts {
     }
 }
 
-/// Why an apply was refused.
+/// The reason why an apply was refused.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ApplyError {
-    /// Others own fields with other values (409 `Conflict`, causes `FieldManagerConflict`).
+    /// Other managers own fields with other values (409 `Conflict`, causes `FieldManagerConflict`).
     #[error("{0}")]
     Conflicts(Conflicts),
     /// The request is wrong (400 `BadRequest`).
     #[error("{0}")]
     BadRequest(String),
-    /// The configuration does not have the form the schema asks for (the server answers 500 `InternalError`).
+    /// The configuration does not have the form that the schema requires (500 `InternalError`).
     #[error("{0}")]
     Untyped(String),
 }

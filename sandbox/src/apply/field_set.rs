@@ -13,9 +13,9 @@ pub struct FieldSet {
     children: BTreeMap<PathElement, FieldSet>,
 }
 
-/// JSON that is not a `fieldsV1`.
+/// The JSON is not a valid `fieldsV1`.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
-#[error("not a set of fields: {0}")]
+#[error("not a valid set of fields: {0}")]
 pub struct FieldSetError(String);
 
 impl FieldSet {
@@ -25,6 +25,9 @@ impl FieldSet {
     }
 
     /// Reads `fieldsV1`.
+    ///
+    /// # Errors
+    /// [`FieldSetError`] if a value is not an object or a key is malformed.
     pub fn from_json(json: &Value) -> Result<Self, FieldSetError> {
         let map = json
             .as_object()
@@ -79,7 +82,7 @@ impl FieldSet {
         self.members.len() + self.children.values().map(Self::len).sum::<usize>()
     }
 
-    /// Adds a field. The empty path is the whole object, which nobody can own: it is left out.
+    /// Adds a field. The empty path names the whole object, which no manager can own: it is left out.
     pub fn insert(&mut self, path: &[PathElement]) {
         let Some((last, parents)) = path.split_last() else {
             return;
@@ -144,7 +147,7 @@ impl FieldSet {
         }
     }
 
-    /// The fields that are not in the other set and do not stand below a field that is.
+    /// The fields that are not in the other set and have no ancestor in it.
     pub fn recursive_difference(&self, other: &Self) -> Self {
         let children = self.children.iter().filter_map(|(element, child)| {
             if other.members.contains(element) {

@@ -6,7 +6,7 @@ use super::field_set::FieldSet;
 use super::path_element::PathElement;
 use super::typed::{Atom, Typed};
 
-/// The fields a value consists of, as a manager that wrote it would own them.
+/// The fields of a value, as a manager that wrote it would own them.
 pub(super) fn fields_of(typed: Typed<'_>, value: &Value) -> FieldSet {
     match walk(typed, value) {
         Owned::Leaf => FieldSet::new(),
@@ -14,11 +14,11 @@ pub(super) fn fields_of(typed: Typed<'_>, value: &Value) -> FieldSet {
     }
 }
 
-/// What of a value is owned.
+/// The part of a value that a manager owns.
 enum Owned {
     /// The place itself, as a whole.
     Leaf,
-    /// These fields below.
+    /// These fields below it.
     Below(FieldSet),
 }
 
@@ -57,7 +57,7 @@ fn list(typed: Typed<'_>, items: &[Value]) -> FieldSet {
     }
     let mut set = FieldSet::new();
     for (element, items) in found {
-        // Items that cannot be told apart are owned as one.
+        // Items with the same key cannot be told apart, so they are owned as one.
         if let [item] = items.as_slice()
             && let Owned::Below(below) = walk(typed.item(), item)
         {
@@ -68,7 +68,7 @@ fn list(typed: Typed<'_>, items: &[Value]) -> FieldSet {
     set
 }
 
-/// The set with every named field on the way to one of its fields: `a.b.c` also owns `a`, but not an entry of a map.
+/// The set with every named field on the path to one of its fields: `a.b.c` also owns `a`, but not an entry of a map.
 pub(super) fn with_named_parents(typed: Typed<'_>, set: &FieldSet) -> FieldSet {
     let mut out = FieldSet::new();
     for element in set.members() {

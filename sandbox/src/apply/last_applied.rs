@@ -1,4 +1,4 @@
-//! The annotation of client-side `kubectl apply`, which server-side apply by `kubectl` respects and keeps up to date.
+//! The annotation of client-side `kubectl apply`. Server-side apply by `kubectl` honours it and keeps it up to date.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use super::fields::fields_of;
 use super::managers::take;
 use super::typed::Typed;
 
-/// The manager this is for.
+/// The only manager that this applies to.
 pub(super) const MANAGER: &str = "kubectl";
 
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -22,8 +22,9 @@ fn annotation(object: &Value) -> Option<&str> {
     text.as_str().filter(|t| !t.is_empty())
 }
 
-/// The fields that `kubectl` applied on its side and nobody changed since: no conflict for it.
-pub(super) fn allowed(typed: Typed<'_>, live: &Value, api_version: &str) -> FieldSet {
+/// The fields that `kubectl` applied on the client side and no manager changed since. They are no conflict for
+/// `kubectl`.
+pub(super) fn client_side_fields(typed: Typed<'_>, live: &Value, api_version: &str) -> FieldSet {
     let Some(last) = annotation(live).and_then(|t| serde_json::from_str::<Value>(t).ok()) else {
         return FieldSet::new();
     };
@@ -37,15 +38,15 @@ pub(super) fn allowed(typed: Typed<'_>, live: &Value, api_version: &str) -> Fiel
         .difference(&found.removed)
 }
 
-/// The conflicts that are not allowed, if any.
-pub(super) fn without(conflicts: Conflicts, allowed: FieldSet) -> Option<Conflicts> {
+/// The conflicts that are not allowed. Returns `None` if there are none.
+pub(super) fn remove_allowed(conflicts: Conflicts, allowed: FieldSet) -> Option<Conflicts> {
     let mut left = conflicts.0;
     left.retain(|c| !allowed.contains(&c.path));
     (!left.is_empty()).then_some(Conflicts(left))
 }
 
-/// Writes what was applied into the annotation, if there is one.
-pub(super) fn refresh(object: &mut Value, patch: &Value) {
+/// Writes the applied configuration into the annotation, if the object has that annotation.
+pub(super) fn update_annotation(object: &mut Value, patch: &Value) {
     if annotation(object).is_none() {
         return;
     }

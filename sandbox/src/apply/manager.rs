@@ -1,16 +1,16 @@
 use serde_json::{Map, Value};
 
-/// How a manager writes.
+/// The operation of a manager.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operation {
-    /// By server-side apply.
+    /// Server-side apply.
     Apply,
-    /// In any other way.
+    /// Every other write.
     Update,
 }
 
 impl Operation {
-    /// As in `managedFields[].operation`.
+    /// The operation as in `managedFields[].operation`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Apply => "Apply",
@@ -19,18 +19,18 @@ impl Operation {
     }
 }
 
-/// Who owns fields: one entry of `managedFields`, without the fields and the time.
+/// The owner of fields: one entry of `managedFields`, without the fields and the time.
 ///
-/// A manager that applies is the same whatever API version it applies in.
+/// A manager that applies is the same manager in every API version.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Manager {
-    /// The name the client gave, as in `fieldManager`.
+    /// The name that the client gave as `fieldManager`.
     pub name: String,
-    /// How it writes.
+    /// Its operation.
     pub operation: Operation,
-    /// The API version, for managers that update; empty for those that apply.
+    /// The API version of an `Update`; empty for an `Apply`.
     pub api_version: String,
-    /// The subresource it writes to; empty for the object itself.
+    /// The subresource that it writes to; empty for the object itself.
     pub subresource: String,
 }
 
@@ -54,7 +54,7 @@ impl Manager {
         }
     }
 
-    /// As conflict messages name it.
+    /// The manager as conflict messages name it.
     pub fn describe(&self) -> String {
         let mut text = format!("{:?}", self.name);
         if !self.subresource.is_empty() {
@@ -66,7 +66,7 @@ impl Manager {
         text
     }
 
-    /// What the server sorts managers by in messages.
+    /// The key by which the server sorts managers in messages.
     pub(super) fn sort_key(&self) -> String {
         let mut map = Map::new();
         let mut add = |name: &str, value: &str| {

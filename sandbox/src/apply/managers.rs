@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::field_set::{FieldSet, FieldSetError};
 use super::manager::{Manager, Operation};
 
-/// `metadata.managedFields`: who owns which fields, and since when.
+/// `metadata.managedFields`: which manager owns which fields, and since when.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Managers {
     entries: BTreeMap<Manager, Entry>,
@@ -14,39 +14,42 @@ pub struct Managers {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) fields: FieldSet,
-    /// The API version the fields are of.
+    /// The API version of the fields.
     pub(super) api_version: String,
-    /// As it stands in the object: RFC 3339, or none.
+    /// The time as in the object: RFC 3339, or `None`.
     pub(super) time: Option<String>,
 }
 
-/// A list of managed fields that does not decode.
+/// A list of managed fields cannot be decoded.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ManagersError {
-    /// Not a list of objects.
+    /// It is not a list of objects.
     #[error("metadata.managedFields must be a list of entries")]
     NotAList,
-    /// The operation is neither `Apply` nor `Update`.
+    /// An operation is neither `Apply` nor `Update`.
     #[error("metadata.managedFields[{index}].operation: unknown operation {operation:?}")]
     Operation {
-        /// The place in the list.
+        /// The index in the list.
         index: usize,
-        /// What stands there.
+        /// The operation in the list.
         operation: String,
     },
     /// The fields are malformed.
     #[error("metadata.managedFields[{index}].fieldsV1: {source}")]
     Fields {
-        /// The place in the list.
+        /// The index in the list.
         index: usize,
-        /// What is wrong.
+        /// The error of the decoder.
         source: FieldSetError,
     },
 }
 
 impl Managers {
     /// Reads `metadata.managedFields`; `null` is the empty list.
+    ///
+    /// # Errors
+    /// [`ManagersError`] if the list, an operation or the fields of an entry are malformed.
     pub fn from_json(json: &Value) -> Result<Self, ManagersError> {
         let items = match json {
             Value::Null => return Ok(Self::default()),
@@ -89,7 +92,7 @@ impl Managers {
         Ok(out)
     }
 
-    /// Writes `metadata.managedFields` in the order of the server: appliers first, then by time, name and version.
+    /// Writes `metadata.managedFields` in the order of the server: `Apply` first, then by time, name and version.
     pub fn to_json(&self) -> Value {
         let mut entries: Vec<(&Manager, &Entry)> = self.entries.iter().collect();
         entries.sort_by_key(|(manager, entry)| {
@@ -119,17 +122,17 @@ impl Managers {
         Value::Array(items.collect())
     }
 
-    /// Whether nobody manages anything.
+    /// Whether no manager owns any field.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Every manager and what it owns.
+    /// Every manager and its fields.
     pub fn iter(&self) -> impl Iterator<Item = (&Manager, &FieldSet)> {
         self.entries.iter().map(|(m, e)| (m, &e.fields))
     }
 
-    /// What this manager owns.
+    /// The fields of this manager.
     pub fn fields(&self, manager: &Manager) -> Option<&FieldSet> {
         self.entries.get(manager).map(|e| &e.fields)
     }
@@ -142,12 +145,12 @@ impl Managers {
         &mut self.entries
     }
 
-    /// Managers that own nothing vanish.
+    /// Removes the managers that own nothing.
     pub(super) fn drop_empty(&mut self) {
         self.entries.retain(|_, e| !e.fields.is_empty());
     }
 
-    /// Everything that is owned.
+    /// The fields that any manager owns.
     pub(super) fn owned(&self) -> FieldSet {
         let sets = self.entries.values();
         sets.fold(FieldSet::new(), |all, e| all.union(&e.fields))

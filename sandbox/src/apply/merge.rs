@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::path_element::PathElement;
 use super::typed::{Atom, Typed};
 
-/// The live value with a configuration laid over it. The configuration has been checked before.
+/// Merges a configuration into the live value. The configuration has been checked before.
 pub(super) fn merge(typed: Typed<'_>, live: Option<&Value>, config: Option<&Value>) -> Value {
     let (live, config) = match (live, config) {
         (Some(live), None) => return live.clone(),
@@ -40,8 +40,8 @@ pub(super) fn merge(typed: Typed<'_>, live: Option<&Value>, config: Option<&Valu
     }
 }
 
-/// Merges items by their keys. Items of the configuration keep their order; items of the live list stay before the
-/// item of the configuration they stood before.
+/// Merges items by their keys. Items of the configuration keep their order. An item of the live list stays before the
+/// item of the configuration that it preceded.
 fn lists(typed: Typed<'_>, live: &[Value], config: &[Value]) -> Vec<Value> {
     let left = Items::new(typed, live);
     let right = Items::new(typed, config);
@@ -74,7 +74,7 @@ fn lists(typed: Typed<'_>, live: &[Value], config: &[Value]) -> Vec<Value> {
                 next_shared = shared.pop_front();
                 continue;
             }
-            // A shared item whose turn comes later, in the order of the configuration.
+            // A shared item that comes later in the order of the configuration.
             (Some((element, _)), Some(_))
                 if right.by_key.contains_key(element)
                     && next_shared.is_some_and(|next| next != element) =>
@@ -107,7 +107,7 @@ fn lists(typed: Typed<'_>, live: &[Value], config: &[Value]) -> Vec<Value> {
 
 struct Items<'a> {
     order: Vec<(PathElement, &'a Value)>,
-    /// The item of each key; nothing where several share one.
+    /// The item of each key; `None` if several items share the key.
     by_key: BTreeMap<PathElement, Option<&'a Value>>,
 }
 

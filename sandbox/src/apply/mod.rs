@@ -1,23 +1,44 @@
-//! Server-side apply: which manager owns which field, and what a write does to that.
+//! Server-side apply: which manager owns which field, and how a write changes that.
 //!
-//! Two pure functions. [`apply`] merges the configuration a manager wants into the live object: fields the manager
-//! applied before and left out now go away unless somebody else owns them, and a field that another manager owns with
-//! another value is a conflict unless forced. [`update`] is for every other write: what changed belongs to the writer,
-//! what went away belongs to nobody.
+//! The module has two pure functions. [`apply`] merges the configuration of a manager into the live object. It removes
+//! fields that the manager applied before and leaves out now, unless another manager owns them. A field that another
+//! manager owns with another value is a conflict, unless the caller forces it. [`update`] records every other write:
+//! changed fields belong to the writer, removed fields belong to no manager.
 //!
-//! Lists and maps are merged as the schema says (`x-kubernetes-list-type`, `x-kubernetes-map-type`); where there is no
-//! schema, lists are atomic and maps are granular. Managers that used another API version are taken as if they had used
-//! this one: the sandbox serves one form of each object.
+//! Lists and maps are merged as the schema says (`x-kubernetes-list-type`, `x-kubernetes-map-type`). Without a schema,
+//! lists are atomic and maps are granular. Managers that used another API version are treated as if they had used this
+//! one: the sandbox serves one form of each object.
 //!
-//! Time comes in as a value, and the caller keeps the live object consistent between read and write.
+//! The caller passes the time as a value, and keeps the live object consistent between the read and the write.
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `apply_patch.rs` | [`apply`] |
+//! | `update.rs` | [`update`] |
+//! | `options.rs` | the manager, version and time of a write |
+//! | `ownership.rs` | what a write gives to its manager and takes from the others |
+//! | `managers.rs`, `manager.rs` | `managedFields` and its entries |
+//! | `field_set.rs`, `path_element.rs` | `fieldsV1` and the steps of its paths |
+//! | `typed.rs` | a place in an object with its schema |
+//! | `fields.rs` | the fields of a value |
+//! | `compare.rs` | the difference of two values |
+//! | `merge.rs`, `remove.rs` | merge a configuration into a value; remove fields from it |
+//! | `check.rs` | checks a configuration against the schema |
+//! | `reset.rs` | the fields that no manager can own |
+//! | `updater_limit.rs` | limits the number of managers |
+//! | `last_applied.rs` | the annotation of client-side `kubectl apply` |
+//! | `schema_change.rs` | adapts ownership to a changed schema |
+//! | `conflict.rs` | the errors |
+//! | `value_order.rs` | order and equality of JSON values |
 
 mod apply_patch;
-mod cap;
 mod check;
 mod compare;
 mod conflict;
 mod field_set;
 mod fields;
+#[cfg(test)]
+mod kubectl_test;
 mod last_applied;
 mod manager;
 mod managers;
@@ -34,14 +55,14 @@ mod schema_change;
 mod tests;
 mod typed;
 mod update;
+mod updater_limit;
 mod value_order;
 
+pub use apply_patch::apply;
 pub(crate) use apply_patch::full_version;
-pub use apply_patch::{Applied, apply};
-pub use conflict::{ApplyError, Conflict, Conflicts};
-pub use field_set::{FieldSet, FieldSetError};
-pub use manager::{Manager, Operation};
-pub use managers::{Managers, ManagersError};
+pub(crate) use conflict::ApplyError;
+pub use field_set::FieldSet;
+pub use managers::Managers;
 pub use options::ApplyOptions;
 pub use path_element::PathElement;
 pub use update::update;

@@ -1,4 +1,4 @@
-/// Who writes, where and when.
+/// The manager, the endpoint and the time of a write.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ApplyOptions {
@@ -6,20 +6,20 @@ pub struct ApplyOptions {
     pub manager: String,
     /// `group/version` of the request.
     pub api_version: String,
-    /// The subresource written to, such as `status`; none for the object itself.
+    /// The subresource, such as `status`; `None` for the object itself.
     pub subresource: Option<String>,
-    /// Take over fields that others own with other values. Only for apply.
+    /// Whether an apply takes over fields that others own with other values.
     pub force: bool,
-    /// Whether the kind has the `status` subresource, which makes `status` nobody's on the main endpoint.
+    /// Whether the kind has the `status` subresource. If so, a write to the object itself cannot own `status`.
     pub has_status: bool,
-    /// What an object looks like before anything was set; a create is compared with it.
+    /// The object before anything was set. A create is compared with it.
     pub blank: serde_json::Value,
-    /// When.
+    /// The time of the write.
     pub time: jiff::Timestamp,
 }
 
 impl ApplyOptions {
-    /// A write to the object itself, not forced, of a kind with the `status` subresource.
+    /// The options of a write to the object itself that is not forced, for a kind with the `status` subresource.
     pub fn new(
         manager: impl Into<String>,
         api_version: impl Into<String>,
@@ -48,19 +48,19 @@ impl ApplyOptions {
         self
     }
 
-    /// Says whether the kind has the `status` subresource.
+    /// Sets whether the kind has the `status` subresource.
     pub fn has_status(mut self, has_status: bool) -> Self {
         self.has_status = has_status;
         self
     }
 
-    /// Says what an object looks like before anything was set: nothing at all unless said.
+    /// Sets the object before anything was set. Default: an empty object.
     pub fn blank(mut self, blank: serde_json::Value) -> Self {
         self.blank = blank;
         self
     }
 
-    /// The time as it stands in `managedFields`.
+    /// The time as in `managedFields`.
     pub(super) fn time_text(&self) -> String {
         self.time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
     }

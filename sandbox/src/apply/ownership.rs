@@ -7,12 +7,16 @@ use super::fields::{fields_of, with_named_parents};
 use super::manager::Manager;
 use super::managers::{Entry, Managers};
 use super::options::ApplyOptions;
-use super::remove::{Emptied, remove};
+use super::remove::{WhenEmpty, remove};
 use super::reset::{Endpoint, without_identity};
 use super::typed::Typed;
 
-/// What all others lose by a write: fields that it changes, if forced, and fields that it removes.
-pub(super) fn settle(
+/// Takes from all other managers the fields that a write removes and, if the write is forced, the fields that it
+/// changes.
+///
+/// # Errors
+/// [`Conflicts`] if the write is not forced and changes fields of other managers.
+pub(super) fn take_from_others(
     typed: Typed<'_>,
     old: &Value,
     new: &Value,
@@ -48,7 +52,7 @@ pub(super) fn settle(
     Ok(found)
 }
 
-/// What a write other than apply does to ownership: what changed belongs to the writer too, what went away to nobody.
+/// Records a write other than an apply: changed fields also belong to the writer, removed fields to no manager.
 pub(super) fn record_update(
     typed: Typed<'_>,
     old: &Value,
@@ -58,8 +62,8 @@ pub(super) fn record_update(
     options: &ApplyOptions,
 ) {
     let endpoint = Endpoint::of(options);
-    // The writer is settled like everybody else and gets back what it changed: so a forced settlement cannot fail.
-    let Ok(found) = settle(typed, old, new, managers, None, &endpoint, true) else {
+    // The writer is treated like the others and then gets back what it changed, so a forced write cannot fail.
+    let Ok(found) = take_from_others(typed, old, new, managers, None, &endpoint, true) else {
         return;
     };
     let changed = found.modified.union(&found.added);
@@ -78,8 +82,8 @@ pub(super) fn record_update(
     );
 }
 
-/// The fields of the merged object that the applier dropped: those it applied before, does not apply now, and nobody
-/// else owns.
+/// Removes from the merged object the fields that the applier dropped: it applied them before, does not apply them now,
+/// and no other manager owns them.
 pub(super) fn dropped(
     typed: Typed<'_>,
     merged: &Value,
@@ -90,12 +94,12 @@ pub(super) fn dropped(
     let empty = Value::Object(Default::default());
     let all = named(&fields_of(typed, merged));
     let last = named(last);
-    // Without everything applied before …
-    let pruned = remove(typed, merged, &last, Emptied::Null).unwrap_or_else(|| empty.clone());
-    // … but with what somebody owns …
+    // First remove everything that was applied before …
+    let pruned = remove(typed, merged, &last, WhenEmpty::Null).unwrap_or_else(|| empty.clone());
+    // … then add back what any manager owns …
     let kept = named(&fields_of(typed, &pruned)).union(&named(owned));
-    let pruned = remove(typed, merged, &all.difference(&kept), Emptied::Null).unwrap_or(empty);
-    // … and with what the applier never applied.
+    let pruned = remove(typed, merged, &all.difference(&kept), WhenEmpty::Null).unwrap_or(empty);
+    // … and what the applier never applied.
     let kept = named(&fields_of(typed, &pruned));
     all.difference(&kept).intersection(&last)
 }

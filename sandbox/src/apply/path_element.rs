@@ -5,24 +5,24 @@ use serde_json::{Map, Value};
 
 use super::value_order::{compare, equal};
 
-/// One step into an object.
+/// One step of a path into an object.
 ///
 /// Its text form, as in conflict messages, is `.field`, `[name="a"]`, `[="a"]` or `[0]`; its key in `fieldsV1` is
 /// `f:field`, `k:{"name":"a"}`, `v:"a"` or `i:0`.
 #[derive(Clone, Debug)]
 pub enum PathElement {
-    /// A field or an entry of a map.
+    /// A field, or an entry of a map.
     Field(String),
-    /// The item of a list with these keys; sorted by name.
+    /// The list item with these keys, which are sorted by name.
     Key(Vec<(String, Value)>),
-    /// The item of a set that is this value.
+    /// The item of a set with this value.
     Value(Value),
-    /// The item of a list at this place.
+    /// The list item at this index.
     Index(i64),
 }
 
 impl PathElement {
-    /// The item with these keys, in any order.
+    /// The item with these keys, which may be in any order.
     pub fn key(mut keys: Vec<(String, Value)>) -> Self {
         keys.sort_by(|a, b| a.0.cmp(&b.0));
         Self::Key(keys)
@@ -41,7 +41,7 @@ impl PathElement {
         }
     }
 
-    /// Reads a key of `fieldsV1`; nothing if it is malformed.
+    /// Reads a key of `fieldsV1`. Returns `None` if it is malformed.
     pub fn decode(text: &str) -> Option<Self> {
         let (tag, rest) = text.split_once(':')?;
         match tag {
@@ -118,5 +118,35 @@ impl fmt::Display for PathElement {
             Self::Value(value) => write!(f, "[={value}]"),
             Self::Index(index) => write!(f, "[{index}]"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn elements_are_ordered_by_kind_and_keep_their_text_form() {
+        let sorted = [
+            PathElement::Field("z".into()),
+            PathElement::key(vec![("port".into(), json!(80))]),
+            PathElement::Value(json!("a")),
+            PathElement::Index(0),
+        ];
+        assert!(sorted.is_sorted_by(|a, b| a < b));
+        for element in sorted {
+            let read = PathElement::decode(&element.encode());
+            assert_eq!(read, Some(element));
+        }
+        assert_eq!(PathElement::decode("i:x"), None);
+    }
+
+    #[test]
+    fn a_whole_number_is_the_same_item_in_both_forms() {
+        let item = |value| PathElement::Value(value);
+        assert_eq!(item(json!([1])), item(json!([1.0])));
+        assert_ne!(item(json!([1])), item(json!([2])));
     }
 }

@@ -1,7 +1,7 @@
-//! What holds after any sequence of writes.
+//! Properties that hold after any sequence of writes.
 //!
-//! Empty lists and maps, and values that change their type where the schema leaves it open, are left out: who owns those
-//! follows no law, in the API server neither.
+//! The generated values contain no empty lists and maps, and no value that changes its type where the schema allows any
+//! type: their ownership follows no rule, not even in kube-apiserver.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -123,8 +123,8 @@ fn do_apply(
     apply(&schema(), live, &object(spec), &options).map(|a| a.object)
 }
 
-/// Runs writes one after the other; those that conflict change nothing. Ends when nothing is owned any more, after which
-/// updates are not tracked.
+/// Performs writes one after the other. A write that conflicts changes nothing. Stops when no manager owns anything,
+/// because updates are not tracked after that.
 fn run(writes: &[Write]) -> Option<Value> {
     let mut live: Option<Value> = None;
     for write in writes {
@@ -162,7 +162,7 @@ fn leaves(object: &Value) -> FieldSet {
     fields_of(Typed::root(&schema), &Value::Object(spec))
 }
 
-/// Whether the path leads to something in the object.
+/// Whether the path leads to a value in the object.
 fn exists(object: &Value, path: &[PathElement]) -> bool {
     let mut here = object;
     for element in path {
@@ -198,7 +198,7 @@ proptest! {
     }
 
     #[test]
-    fn what_two_appliers_apply_without_conflict_is_all_there(a in spec(), b in spec()) {
+    fn two_applies_without_a_conflict_are_both_in_the_object(a in spec(), b in spec()) {
         let live = do_apply(None, "A", &a, false).expect("nothing to conflict with");
         if let Ok(both) = do_apply(Some(&live), "B", &b, false) {
             let owned = managers(&both);
@@ -212,7 +212,7 @@ proptest! {
     }
 
     #[test]
-    fn who_lost_a_field_by_force_conflicts_when_applying_it_again(a in spec(), b in spec()) {
+    fn a_manager_that_lost_a_field_by_force_conflicts_when_it_applies_it_again(a in spec(), b in spec()) {
         let live = do_apply(None, "A", &a, false).expect("nothing to conflict with");
         if do_apply(Some(&live), "B", &b, false).is_err() {
             let taken = do_apply(Some(&live), "B", &b, true).expect("forced");
@@ -229,7 +229,7 @@ proptest! {
             prop_assert!(exists(&live, &path), "{:?} is owned but not there in {}", path, live);
         }
         let mut unowned = leaves(&live).difference(&owned).paths();
-        // A map or item that somebody else's fields keep is there without being owned itself.
+        // A map or item that fields of other managers keep exists without an owner of its own.
         unowned.retain(|path| {
             let is_container = owned.paths().iter().any(|p| p.len() > path.len() && p.starts_with(path));
             !is_container
@@ -239,7 +239,7 @@ proptest! {
     }
 
     #[test]
-    fn an_applier_that_leaves_all_out_owns_nothing(a in spec(), b in spec()) {
+    fn an_applier_that_leaves_out_everything_owns_nothing(a in spec(), b in spec()) {
         let live = do_apply(None, "A", &a, false).expect("nothing to conflict with");
         let live = do_apply(Some(&live), "B", &b, true).expect("forced");
         let gone = do_apply(Some(&live), "A", &json!({}), false).expect("nothing to conflict with");

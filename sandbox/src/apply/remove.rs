@@ -4,21 +4,21 @@ use super::field_set::FieldSet;
 use super::path_element::PathElement;
 use super::typed::{Atom, Typed};
 
-/// What becomes of a field of which nothing is left.
+/// What happens to a field whose content was removed completely.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Emptied {
+pub(super) enum WhenEmpty {
     /// It stays as null: for finding out what is gone.
     Null,
-    /// It goes away: for the object to store. The map it was in stays.
+    /// It is removed: for the object to store. The map around it stays.
     Absent,
 }
 
-/// The value without these fields; nothing if nothing is left.
+/// The value without these fields. Returns `None` if nothing is left.
 pub(super) fn remove(
     typed: Typed<'_>,
     value: &Value,
     fields: &FieldSet,
-    emptied: Emptied,
+    emptied: WhenEmpty,
 ) -> Option<Value> {
     match (typed.atom(Some(value)), value) {
         (Atom::List, Value::Array(items)) => {
@@ -55,7 +55,7 @@ pub(super) fn remove(
                 match fields.child(&element) {
                     Some(below) => {
                         let rest = remove(typed.field(name), value, below, emptied);
-                        if rest.is_some() || emptied == Emptied::Null {
+                        if rest.is_some() || emptied == WhenEmpty::Null {
                             out.insert(name.clone(), rest.unwrap_or(Value::Null));
                         } else {
                             has_emptied = true;

@@ -5,11 +5,11 @@ use super::field_set::FieldSet;
 use super::options::ApplyOptions;
 use super::path_element::PathElement;
 
-/// Which fields a write to this endpoint can own at all.
+/// The fields that a write to this endpoint can own.
 pub(super) enum Endpoint {
-    /// All of them.
+    /// All fields.
     Everything,
-    /// All but the status, which a write to the object itself resets.
+    /// All fields but the status, which a write to the object itself resets.
     WithoutStatus,
     /// Only the status.
     OnlyStatus,
@@ -52,7 +52,7 @@ impl Endpoint {
     }
 }
 
-/// The set without what identifies an object or is the server's alone.
+/// The set without the fields that identify an object or that only the server sets.
 pub(super) fn without_identity(set: &FieldSet) -> FieldSet {
     static IDENTITY: LazyLock<FieldSet> = LazyLock::new(|| {
         let field = |name: &str| PathElement::Field(name.to_owned());

@@ -2,8 +2,8 @@ use super::field_set::FieldSet;
 use super::managers::Managers;
 use super::typed::{Atom, Typed};
 
-/// Fits ownership to a schema that changed since it was written: what became atomic is owned as a whole. What became
-/// granular counts as if it had always been so.
+/// Adapts ownership to a schema that changed since the fields were recorded. A field that became atomic is owned as a
+/// whole. A field that became granular counts as if it had always been granular.
 pub(super) fn reconcile(typed: Typed<'_>, managers: &mut Managers) {
     for entry in managers.entries_mut().values_mut() {
         entry.fields = below(typed, &entry.fields);
@@ -26,7 +26,7 @@ fn below(typed: Typed<'_>, set: &FieldSet) -> FieldSet {
     out
 }
 
-/// Whether the schema says so; where it leaves the type open nothing is fitted.
+/// Whether the schema makes the place atomic. Where the schema allows any type, ownership stays as it is.
 fn is_atomic(typed: Typed<'_>) -> bool {
     if typed.is_open() {
         return false;

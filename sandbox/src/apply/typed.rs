@@ -4,7 +4,7 @@ use super::path_element::PathElement;
 use crate::go;
 use crate::schema::{ListType, MapType, Node, Schema, SchemaType, object_meta};
 
-/// What the schema says of one place in an object; nothing where there is no schema.
+/// The schema of one place in an object; `None` where there is no schema.
 #[derive(Clone, Copy)]
 pub(super) struct Typed<'a> {
     node: Option<&'a Node>,
@@ -20,7 +20,7 @@ pub(super) enum Atom {
 }
 
 impl<'a> Typed<'a> {
-    /// A whole object.
+    /// The place of a whole object.
     pub(super) fn root(schema: &'a Schema) -> Self {
         Self {
             node: Some(schema.node()),
@@ -53,7 +53,7 @@ impl<'a> Typed<'a> {
         })
     }
 
-    /// How to walk this value here: by its own form where the schema leaves that open.
+    /// How to walk this value here. If the schema allows any type, the value's own type decides.
     pub(super) fn atom(self, value: Option<&Value>) -> Atom {
         self.declared().unwrap_or(match value {
             None | Some(Value::Null | Value::Object(_)) => Atom::Map,
@@ -62,7 +62,7 @@ impl<'a> Typed<'a> {
         })
     }
 
-    /// What is wrong with the form of this value here, if anything.
+    /// How this value contradicts the declared type. Returns `None` if it fits.
     pub(super) fn mismatch(self, value: &Value) -> Option<String> {
         let declared = self.declared()?;
         let kind = self.node.and_then(|n| n.kind);
@@ -100,7 +100,7 @@ impl<'a> Typed<'a> {
         Some(format!("expected {wanted}, got {found}"))
     }
 
-    /// Whether the schema says nothing of what is in the map.
+    /// Whether the schema says nothing about the content of the map.
     pub(super) fn is_open(self) -> bool {
         self.node
             .is_none_or(|n| n.properties.is_empty() && n.entries().is_none() && n.items.is_none())
@@ -120,7 +120,7 @@ impl<'a> Typed<'a> {
         given.unwrap_or(ListType::Atomic)
     }
 
-    /// Whether the schema names this field, as opposed to allowing any.
+    /// Whether the schema names this field. A field that `additionalProperties` allows is not named.
     pub(super) fn is_named(self, name: &str) -> bool {
         self.is_meta(name) || self.node.is_some_and(|n| n.properties.contains_key(name))
     }
@@ -130,7 +130,7 @@ impl<'a> Typed<'a> {
         is_resource && matches!(name, "apiVersion" | "kind" | "metadata")
     }
 
-    /// Whether this field may be here at all.
+    /// Whether this field is allowed here at all.
     pub(super) fn allows(self, name: &str) -> bool {
         self.is_named(name)
             || self
@@ -158,7 +158,10 @@ impl<'a> Typed<'a> {
         }
     }
 
-    /// What tells this item of a set or map apart.
+    /// The path element that identifies this item of a set or map.
+    ///
+    /// # Errors
+    /// The text of kube-apiserver if the item lacks a key or has a wrong type.
     pub(super) fn identify(self, item: &Value) -> Result<PathElement, String> {
         let keys = match self.node {
             Some(node) if node.list_type == Some(ListType::Map) => &node.list_map_keys,

@@ -1,19 +1,19 @@
 use serde_json::Value;
 
-use super::cap::cap;
 use super::manager::{Manager, Operation};
 use super::managers::{Managers, put, take};
 use super::options::ApplyOptions;
 use super::ownership::record_update;
 use super::schema_change::reconcile;
 use super::typed::Typed;
+use super::updater_limit::limit_updaters;
 use crate::schema::Schema;
 
-/// Records who owns what after a create, a replace or a patch; answers the new object with its `managedFields`.
+/// Records who owns which field after a create, a replace or a patch. Returns the new object with its `managedFields`.
 ///
-/// A client may send `managedFields` of its own: a valid list takes the place of the live one, an empty one (`[]` or
-/// `[{}]`) forgets all owners, and an object whose owners were forgotten is not tracked again before the next apply. On
-/// a subresource the client's list is ignored.
+/// A client may send `managedFields` of its own. A valid list replaces the live one. An empty list (`[]` or `[{}]`)
+/// removes all owners, and an object without owners is not tracked again before the next apply. On a subresource the
+/// client's list is ignored.
 pub fn update(
     schema: &Schema,
     live: Option<&Value>,
@@ -37,14 +37,14 @@ pub fn update(
         options.subresource.as_deref(),
     );
     record_update(typed, &old, &new, &mut managers, &writer, options);
-    cap(&mut managers);
+    limit_updaters(&mut managers);
     put(&mut new, &managers);
     new
 }
 
-/// The owners before the write: those the client gave, if it gave usable ones.
+/// The owners before the write: the client's list if it is usable, else the live one.
 fn owners(before: &Value, given: Option<&Value>, options: &ApplyOptions) -> Managers {
-    // A list that does not decode is as good as none.
+    // A list that cannot be decoded counts as empty.
     let live = || Managers::from_json(before).unwrap_or_default();
     let Some(given) = given.filter(|_| options.subresource.is_none()) else {
         return live();

@@ -2,7 +2,7 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
-/// A total order over JSON values: numbers by value, then texts, booleans, lists, maps and null.
+/// A total order over JSON values: numbers by value, then strings, booleans, lists, maps and null.
 pub(super) fn compare(a: &Value, b: &Value) -> Ordering {
     match (a, b) {
         (Value::Number(x), Value::Number(y)) => match (x.as_i64(), y.as_i64()) {
@@ -51,7 +51,7 @@ fn rank(value: &Value) -> u8 {
     }
 }
 
-/// Equality as JSON has it: `1` and `1.0` are the same number.
+/// JSON equality: `1` and `1.0` are the same number.
 pub(super) fn equal(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Array(x), Value::Array(y)) => {
@@ -61,5 +61,51 @@ pub(super) fn equal(a: &Value, b: &Value) -> bool {
             x.len() == y.len() && x.iter().all(|(k, v)| y.get(k).is_some_and(|w| equal(v, w)))
         }
         _ => compare(a, b).is_eq(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn values_are_ordered_by_kind_and_then_by_content() {
+        let sorted = [
+            json!(-1),
+            json!(2),
+            json!(2.5),
+            json!(9_007_199_254_740_992_i64),
+            json!(9_007_199_254_740_993_i64),
+            json!("10"),
+            json!("9"),
+            json!(false),
+            json!(true),
+            json!([]),
+            json!([1]),
+            json!([1, 2]),
+            json!([2]),
+            json!({}),
+            json!({"a": 1}),
+            json!({"a": 1, "b": 1}),
+            json!({"a": 2}),
+            json!({"b": 0}),
+            json!(null),
+        ];
+        for (x, a) in sorted.iter().enumerate() {
+            for (y, b) in sorted.iter().enumerate() {
+                assert_eq!(compare(a, b), x.cmp(&y), "{a} and {b}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_whole_number_is_equal_in_both_forms_at_every_depth() {
+        let whole = json!({"a": [1, 2]});
+        assert!(equal(&whole, &json!({"a": [1.0, 2]})));
+        for other in [json!({"a": [1]}), json!({"b": [1, 2]}), json!({})] {
+            assert!(!equal(&whole, &other), "{other}");
+        }
     }
 }

@@ -1,32 +1,32 @@
-use crate::api::ApiError;
-use crate::auth::User;
+use crate::authentication::User;
+use crate::error::ApiError;
 use crate::registry::GroupResource;
 
-/// What somebody wants to do, in an authorizer's words.
+/// What a user wants to do: the attributes of an authorization request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Action {
     pub(crate) verb: String,
-    pub(crate) what: What,
+    pub(crate) target: ActionTarget,
 }
 
-/// With what.
+/// The path or the resource that an action is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum ActionTarget {
     Path(String),
     Resource {
         group: String,
-        /// Without subresource.
+        /// Without the subresource.
         resource: String,
         /// Empty for the main resource.
         subresource: String,
-        /// Empty for all namespaces, and for kinds that have none.
+        /// Empty for all namespaces and for cluster-scoped kinds.
         namespace: String,
-        /// Empty for all, and for what has no name yet.
+        /// Empty for all objects and for an object that has no name yet.
         name: String,
     },
 }
 
-impl Default for What {
+impl Default for ActionTarget {
     fn default() -> Self {
         Self::Path(String::new())
     }
@@ -34,17 +34,17 @@ impl Default for What {
 
 impl Action {
     pub(crate) fn namespace(&self) -> &str {
-        match &self.what {
-            What::Path(_) => "",
-            What::Resource { namespace, .. } => namespace,
+        match &self.target {
+            ActionTarget::Path(_) => "",
+            ActionTarget::Resource { namespace, .. } => namespace,
         }
     }
 
-    /// 403 in a real server's words.
+    /// The 403 response, with the text of kube-apiserver.
     pub(crate) fn forbidden(&self, user: &User, reason: &str) -> ApiError {
-        let (about, name, what) = match &self.what {
-            What::Path(path) => (GroupResource::new("", ""), "", format!("path {path:?}")),
-            What::Resource {
+        let (about, name, what) = match &self.target {
+            ActionTarget::Path(path) => (GroupResource::new("", ""), "", format!("path {path:?}")),
+            ActionTarget::Resource {
                 group,
                 resource,
                 subresource,
@@ -67,7 +67,7 @@ impl Action {
             }
         };
         let why = format!("User {:?} cannot {} {what}", user.name, self.verb);
-        // A text that could pass for HTML is not sent.
+        // kube-apiserver escapes text that could pass for HTML.
         let why = why
             .replace('&', "&amp;")
             .replace('<', "&lt;")
@@ -76,9 +76,9 @@ impl Action {
             "" => why,
             reason => format!("{why}: {reason}"),
         };
-        match &self.what {
-            What::Path(_) => ApiError::forbidden_path(&why),
-            What::Resource { .. } => ApiError::forbidden(&about, name, &why),
+        match &self.target {
+            ActionTarget::Path(_) => ApiError::forbidden_path(&why),
+            ActionTarget::Resource { .. } => ApiError::forbidden(&about, name, &why),
         }
     }
 }

@@ -3,27 +3,25 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{Action, Mode, rule};
-use crate::api::meta;
-use crate::auth::User;
-use crate::core::Core;
+use crate::authentication::User;
+use crate::meta;
 use crate::registry::GroupResource;
-use crate::store::Key;
+use crate::store::{Key, Store};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 const MASTERS: &str = "system:masters";
 
-/// What an authorizer says.
+/// The decision of the authorizer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Decision {
     pub(crate) allowed: bool,
-    /// Which binding allows it, or which role is missing; mostly empty.
+    /// The binding that allows the action, or the role that is missing; often empty.
     pub(crate) reason: String,
 }
 
-/// Whether somebody may do something.
-pub(crate) fn decide(core: &Core, user: &User, action: &Action) -> Decision {
-    let everything =
-        core.authorization == Mode::AlwaysAllow || user.groups.iter().any(|group| group == MASTERS);
+/// Decides whether a user may do something.
+pub(crate) fn decide(mode: Mode, store: &Store, user: &User, action: &Action) -> Decision {
+    let everything = mode == Mode::AlwaysAllow || user.groups.iter().any(|group| group == MASTERS);
     if everything {
         return Decision {
             allowed: true,
@@ -32,17 +30,17 @@ pub(crate) fn decide(core: &Core, user: &User, action: &Action) -> Decision {
     }
     let mut missing = Vec::new();
     let namespace = action.namespace();
-    let everywhere = bindings(core, "clusterrolebindings", None);
+    let everywhere = bindings(store, "clusterrolebindings", None);
     let here = match namespace {
         "" => Vec::new(),
-        namespace => bindings(core, "rolebindings", Some(namespace)),
+        namespace => bindings(store, "rolebindings", Some(namespace)),
     };
     let places = everywhere.iter().map(|binding| (binding, ""));
     for (binding, namespace) in places.chain(here.iter().map(|binding| (binding, namespace))) {
         let Some(subject) = subject(binding, user, namespace) else {
             continue;
         };
-        let rules = match rules(core, binding, namespace) {
+        let rules = match rules(store, binding, namespace) {
             Ok(rules) => rules,
             Err(error) => {
                 missing.push(error);
@@ -71,9 +69,9 @@ pub(crate) fn decide(core: &Core, user: &User, action: &Action) -> Decision {
     }
 }
 
-fn bindings(core: &Core, plural: &str, namespace: Option<&str>) -> Vec<Arc<Value>> {
+fn bindings(store: &Store, plural: &str, namespace: Option<&str>) -> Vec<Arc<Value>> {
     let resource = GroupResource::new(GROUP, plural);
-    match core.store.list(&resource, namespace, None, None) {
+    match store.list(&resource, namespace, None, None) {
         Some(Ok(snapshot)) => {
             let objects = snapshot.entries.into_iter().map(|entry| entry.object);
             objects.collect()
@@ -83,7 +81,10 @@ fn bindings(core: &Core, plural: &str, namespace: Option<&str>) -> Vec<Arc<Value
 }
 
 /// The rules of the role that a binding names.
-fn rules(core: &Core, binding: &Value, namespace: &str) -> Result<Vec<Value>, String> {
+///
+/// # Errors
+/// The reason why there are no rules: the role does not exist, or its kind is unknown.
+fn rules(store: &Store, binding: &Value, namespace: &str) -> Result<Vec<Value>, String> {
     let (kind, name) = role(binding);
     let (plural, place) = match kind {
         "Role" => ("roles", Some(namespace)),
@@ -91,14 +92,14 @@ fn rules(core: &Core, binding: &Value, namespace: &str) -> Result<Vec<Value>, St
         other => return Err(format!("unsupported role reference kind: {other:?}")),
     };
     let resource = GroupResource::new(GROUP, plural);
-    let role = core.store.get(&resource, &Key::new(place, name));
+    let role = store.get(&resource, &Key::new(place, name));
     let singular = plural.trim_end_matches('s');
     let role = role.ok_or_else(|| format!("{singular}.{GROUP} {name:?} not found"))?;
     let rules = role.object.get("rules").and_then(Value::as_array);
     Ok(rules.cloned().unwrap_or_default())
 }
 
-/// The first of a binding's subjects that the user is.
+/// The first subject of a binding that matches the user.
 fn subject<'a>(binding: &'a Value, user: &User, namespace: &str) -> Option<&'a Value> {
     let mut subjects = binding.get("subjects")?.as_array()?.iter();
     subjects.find(|subject| {
@@ -115,7 +116,7 @@ fn subject<'a>(binding: &'a Value, user: &User, namespace: &str) -> Option<&'a V
     })
 }
 
-/// The namespace of a service account: its own, or the binding's.
+/// The namespace of a service account: its own, or the namespace of the binding.
 fn place<'a>(subject: &'a Value, namespace: &'a str) -> &'a str {
     match text(subject, "namespace") {
         "" => namespace,

@@ -1,20 +1,25 @@
-//! Who may do what: everybody everything, or what the objects of `rbac.authorization.k8s.io` say, as a real server reads them.
+//! Authorization: every authenticated user may do everything, or only what the roles and bindings of
+//! `rbac.authorization.k8s.io` allow.
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `action.rs` | what a user wants to do, and the 403 response |
+//! | `authorizer.rs` | the decision, from roles and bindings |
+//! | `rule.rs` | whether one rule of a role covers an action |
 
 mod action;
 mod authorizer;
-mod bootstrap;
 mod rule;
 
-pub(crate) use action::{Action, What};
+pub(crate) use action::{Action, ActionTarget};
 pub(crate) use authorizer::{Decision, decide};
-pub(crate) use bootstrap::create_roles;
 
-/// How a sandbox decides.
+/// How a sandbox authorizes requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// Everybody who is known may do everything.
+    /// Every authenticated user may do everything.
     #[default]
     AlwaysAllow,
-    /// What roles and their bindings say; the group `system:masters` may do everything.
+    /// Roles and their bindings decide. The group `system:masters` may do everything.
     Rbac,
 }

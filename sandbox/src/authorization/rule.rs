@@ -1,21 +1,21 @@
 use serde_json::Value;
 
 use super::Action;
-use super::action::What;
+use super::action::ActionTarget;
 
 /// Whether a rule of a role covers an action.
 pub(super) fn allows(rule: &Value, action: &Action) -> bool {
     if !has(rule, "verbs", |verb| verb == "*" || verb == action.verb) {
         return false;
     }
-    match &action.what {
-        What::Path(path) => has(rule, "nonResourceURLs", |url| {
+    match &action.target {
+        ActionTarget::Path(path) => has(rule, "nonResourceURLs", |url| {
             let below = url
                 .strip_suffix('*')
                 .map(|start| start.trim_end_matches('*'));
             url == path || below.is_some_and(|start| path.starts_with(start))
         }),
-        What::Resource {
+        ActionTarget::Resource {
             group,
             resource,
             subresource,
@@ -63,7 +63,7 @@ mod tests {
         let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
         Action {
             verb: verb.into(),
-            what: What::Resource {
+            target: ActionTarget::Resource {
                 group: "apps".into(),
                 resource: resource.into(),
                 subresource: subresource.into(),
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn verb_group_and_name_all_count() {
+    fn a_rule_must_match_the_verb_the_group_and_the_name() {
         let get = on("get", "deployments", "web");
         assert!(!allows(
             &rule("deployments"),
@@ -110,15 +110,15 @@ mod tests {
         assert!(allows(&other, &get));
         other["resourceNames"] = json!(["api", "web"]);
         assert!(allows(&other, &get));
-        // A name that is not known yet is not among them.
+        // An object without a name matches no resource name.
         assert!(!allows(&other, &on("create", "deployments", "")));
     }
 
     #[test]
-    fn a_path_is_covered_by_itself_and_by_what_ends_in_a_star() {
+    fn a_path_is_covered_by_itself_and_by_patterns_with_a_star() {
         let read = |path: &str| Action {
             verb: "get".into(),
-            what: What::Path(path.into()),
+            target: ActionTarget::Path(path.into()),
         };
         let urls = |urls: &[&str]| json!({"verbs": ["get"], "nonResourceURLs": urls});
         assert!(allows(&urls(&["/metrics"]), &read("/metrics")));

@@ -11,8 +11,8 @@ const RENAMED: [(&str, &str); 7] = [
     ("reportingComponent", "reportingController"),
 ];
 
-/// The core/v1 form of an events.k8s.io/v1 Event. Both are one object on a server, stored under one name.
-pub fn event_to_core(event: &Value) -> Value {
+/// The core/v1 form of an events.k8s.io/v1 Event. A server stores both as one object under one name.
+pub(crate) fn event_to_core(event: &Value) -> Value {
     convert(event, "v1", |key| {
         RENAMED
             .iter()
@@ -22,7 +22,7 @@ pub fn event_to_core(event: &Value) -> Value {
 }
 
 /// The events.k8s.io/v1 form of a core/v1 Event.
-pub fn event_from_core(event: &Value) -> Value {
+pub(crate) fn event_from_core(event: &Value) -> Value {
     convert(event, "events.k8s.io/v1", |key| {
         RENAMED
             .iter()

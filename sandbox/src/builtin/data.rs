@@ -20,7 +20,7 @@ pub(crate) struct Resource {
     pub(crate) namespaced: bool,
     pub(crate) verbs: Vec<String>,
     pub(crate) subresources: Vec<String>,
-    /// Name of its definition.
+    /// The name of its definition.
     pub(crate) definition: String,
 }
 
@@ -34,11 +34,11 @@ struct Resources {
 struct Definitions {
     #[cfg_attr(not(test), expect(dead_code, reason = "says where the data is from"))]
     source: String,
-    /// Kept as text: a process needs few of them as values.
+    /// Kept as text: a process needs only a few of them as values.
     definitions: BTreeMap<String, Box<RawValue>>,
 }
 
-// The embedded files are constants of the build, checked by the tests below: reading them cannot fail at run time.
+// The embedded files are constants of the build, and the tests below check them: reading them cannot fail at run time.
 static RESOURCES: LazyLock<Resources> = LazyLock::new(|| {
     serde_json::from_str(include_str!("data/resources.json")).expect("embedded resources.json")
 });
@@ -52,8 +52,8 @@ static DEFINITIONS: LazyLock<Definitions> = LazyLock::new(|| {
     serde_json::from_str(&text).expect("embedded definitions")
 });
 
-/// Module and version the embedded data was reduced from: `k8s.io/kubernetes v1.36.3`.
-pub fn source() -> &'static str {
+/// The module and version that the embedded data comes from: `k8s.io/kubernetes v1.36.3`.
+pub(crate) fn source() -> &'static str {
     &RESOURCES.source
 }
 
@@ -61,12 +61,12 @@ pub(crate) fn resources() -> &'static [Resource] {
     &RESOURCES.resources
 }
 
-/// Names of all definitions.
+/// The names of all definitions.
 pub(crate) fn definition_names() -> impl Iterator<Item = &'static str> {
     DEFINITIONS.definitions.keys().map(String::as_str)
 }
 
-/// A definition by its full name; references inside it are bare names of other definitions.
+/// A definition by its full name. Its references are bare names of other definitions.
 pub(crate) fn definition(name: &str) -> Option<Value> {
     let text = DEFINITIONS.definitions.get(name)?;
     serde_json::from_str(text.get()).ok()
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_data_says_which_release_it_is_from() {
+    fn the_data_names_the_release_that_it_comes_from() {
         let version = source().strip_prefix("k8s.io/kubernetes v1.").unwrap();
         assert!(version.split('.').all(|part| part.parse::<u32>().is_ok()));
         assert_eq!(source(), DEFINITIONS.source);
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn the_data_holds_no_prose() {
+    fn the_data_contains_no_descriptions() {
         for name in definition_names() {
             let text = DEFINITIONS.definitions[name].get();
             assert!(!text.contains("\"description\":\""), "{name}");

@@ -1,9 +1,14 @@
 use std::sync::Arc;
 
-use super::{Resource, resources, schema_json};
-use crate::registry::{Origin, ScalePaths, SchemaSource, ServedKind};
+use serde_json::Value;
 
-/// Every built-in kind, in the order in which discovery lists them. Schemas are inflated when first asked for.
+use super::schema::schema_of;
+use super::{Resource, resources, schema_json};
+use crate::go::{self, Mistyped};
+use crate::registry::{Origin, ScalePaths, SchemaSource, ServedKind};
+use crate::schema::Schema;
+
+/// Every built-in kind, in the order of discovery. Schemas are decompressed when they are first used.
 pub fn kinds() -> Vec<Arc<ServedKind>> {
     resources().iter().map(|r| Arc::new(kind(r))).collect()
 }
@@ -28,10 +33,18 @@ fn kind(resource: &'static Resource) -> ServedKind {
             selector: Some(".spec.selector".to_owned()),
         }),
         columns: Vec::new(),
-        schema: SchemaSource::new(|| schema_json(&resource.definition)),
+        schema: SchemaSource::new(
+            || schema_json(&resource.definition),
+            || schema_of(&resource.definition).unwrap_or_else(Schema::anything),
+        ),
         storage: true,
         origin: Origin::BuiltIn,
     }
+}
+
+/// The first value in an object of a built-in kind that its Go type cannot hold.
+pub(crate) fn mistyped(kind: &ServedKind, object: &Value) -> Option<Mistyped> {
+    go::mistyped(super::definition_of(kind)?, object)
 }
 
 #[cfg(test)]
@@ -45,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn every_promised_kind_is_served() {
+    fn every_documented_kind_is_served() {
         for (group, plurals) in [
             (
                 "",

@@ -6,7 +6,7 @@ use super::{definition, definition_names};
 use crate::registry::ServedKind;
 use crate::schema::{Schema, SchemaSet};
 
-// Immutable, and as large as the kinds that are used: definitions are read when they are first needed.
+// Immutable, and only as large as the kinds in use: definitions are read when they are first needed.
 static SCHEMAS: LazyLock<Option<SchemaSet>> = LazyLock::new(|| {
     let table = definition_names().filter_map(|name| {
         let short = name.rsplit('.').next().unwrap_or(name);
@@ -16,16 +16,21 @@ static SCHEMAS: LazyLock<Option<SchemaSet>> = LazyLock::new(|| {
     SchemaSet::new(table.collect()).ok()
 });
 
-/// The schema of a built-in kind; `None` for others.
+/// The schema of a built-in kind. Returns `None` for other kinds.
 pub fn schema(kind: &ServedKind) -> Option<Schema> {
-    SCHEMAS.as_ref()?.get(super::definition_of(kind)?)
+    schema_of(super::definition_of(kind)?)
 }
 
-/// The schema of a definition with every reference replaced by what it refers to.
+/// The schema of a definition, by its full name.
+pub(super) fn schema_of(definition: &str) -> Option<Schema> {
+    SCHEMAS.as_ref()?.get(definition)
+}
+
+/// The schema of a definition with every reference replaced by its target.
 ///
-/// A definition that contains itself (JSONSchemaProps) is an open object where it comes back: its fields are kept
-/// unchecked there. Types that have their own form on the wire (quantities, int-or-string, arbitrary JSON) are
-/// written with the `x-kubernetes-` extensions that structural schemas have for them.
+/// A definition that contains itself (JSONSchemaProps) is an open object where it occurs again: its fields are kept
+/// without a check. Types with a form of their own on the wire (quantities, int-or-string, arbitrary JSON) have the
+/// `x-kubernetes-` extensions that structural schemas have for them.
 ///
 /// A name without a definition gives an open object.
 pub fn schema_json(name: &str) -> Value {
@@ -40,7 +45,7 @@ fn open_object() -> Value {
     json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
 }
 
-/// Without `required`: what is missing in an object of a built-in kind decodes as its zero value, and code judges that.
+/// Removes `required`: a missing field of a built-in kind decodes as its zero value, and code validates that.
 fn optional(mut schema: Value) -> Value {
     if let Value::Object(fields) = &mut schema {
         fields.remove("required");
@@ -48,11 +53,11 @@ fn optional(mut schema: Value) -> Value {
     schema
 }
 
-/// Types that the documents describe as less or more than they are on the wire.
+/// The schemas of types whose published description differs from their form on the wire.
 fn special(short: &str) -> Option<Value> {
     match short {
         "IntOrString" => Some(json!({"x-kubernetes-int-or-string": true})),
-        // A number is accepted too, and becomes a string with the defaults.
+        // A number is accepted too. Defaulting turns it into a string.
         "Quantity"
         | "JSON"
         | "JSONSchemaPropsOrArray"
@@ -118,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_has_a_schema_and_keeps_what_it_knows() {
+    fn every_kind_has_a_schema_and_keeps_known_fields() {
         for kind in crate::builtin::kinds() {
             let mut object = json!({"metadata": {"name": "a", "labels": {"a": "b"}}, "bogus": 1});
             let dropped = schema(&kind).unwrap().prune(&mut object);

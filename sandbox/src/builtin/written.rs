@@ -1,27 +1,29 @@
-//! Which fields an object of a built-in kind has when a real server writes it: those that its types hold and write.
+//! Which fields an object of a built-in kind has when a real server writes it: the fields that its Go types hold and
+//! write.
 
 use serde_json::{Map, Value, json};
 
-use super::types::{Field, Type, fields};
+use crate::go::types::{Field, Type, fields};
 use crate::registry::ServedKind;
 
-/// Drops what the types do not tell from absent: nulls, and empty and zero values of fields that are not pointers.
+/// Drops values that the Go types cannot tell from absent fields: nulls, and empty and zero values of fields that are
+/// not pointers.
 pub(super) fn drop_unset(kind: &ServedKind, object: &mut Value) {
     if let Some(name) = super::definition_of(kind) {
         drop_from(name, object);
     }
 }
 
-/// Adds the fields that are written even if they are not set.
+/// Adds the fields that the Go types always write.
 pub(super) fn fill_written(kind: &ServedKind, object: &mut Value) {
     if let Some(name) = super::definition_of(kind) {
         fill_in(name, object);
     }
 }
 
-/// A kind's object before anything was set.
+/// An object of the kind before anything was set.
 ///
-/// What a create sets is compared with it: nobody is told to own a structure that is there in any case, only what is in it.
+/// A create is compared with it: the creator does not own a structure that exists in any case, only the fields in it.
 pub(crate) fn blank_object(kind: &ServedKind) -> Value {
     let mut object = Value::Object(Map::new());
     fill_written(kind, &mut object);
@@ -131,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_set_is_not_written_unless_the_types_always_do() {
+    fn unset_fields_are_written_only_if_the_types_always_write_them() {
         let set = kind("StatefulSet");
         let mut object = json!({
             "spec": {"replicas": 0, "serviceName": "", "minReadySeconds": 0, "selector": null,

@@ -1,13 +1,14 @@
 use serde_json::{Value, json};
 
 use super::{conditions, flag, items, text};
-use crate::api::{ApiError, Cause, meta, names};
+use crate::error::{ApiError, Cause};
 use crate::schema::Schema;
 use crate::table::JsonPath;
+use crate::{meta, names};
 
 /// # Errors
-/// 501 for what the sandbox leaves out of CustomResourceDefinitions.
-pub(crate) fn supported(definition: &Value) -> Result<(), ApiError> {
+/// 501 if the definition uses a part of CustomResourceDefinitions that the sandbox does not support.
+pub(crate) fn check_supported(definition: &Value) -> Result<(), ApiError> {
     if text(definition, "/spec/conversion/strategy") == "Webhook" {
         return Err(ApiError::not_implemented(
             "conversion of custom resources by webhook",
@@ -22,7 +23,7 @@ pub(crate) fn supported(definition: &Value) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// What is wrong with a definition that is created or replaces `old`.
+/// The errors in a definition that is created or replaces `old`.
 pub(crate) fn check(definition: &Value, old: Option<&Value>) -> Vec<Cause> {
     let mut causes = Vec::new();
     let group = text(definition, "/spec/group");
@@ -148,7 +149,8 @@ fn check_versions(definition: &Value, causes: &mut Vec<Cause>) {
     let mut seen: Vec<&str> = Vec::new();
     for (index, version) in versions.iter().enumerate() {
         let path = format!("spec.versions[{index}]");
-        // What all versions have in common is checked where the first API version of definitions had it.
+        // Fields that all versions share are checked at the path that the first API version of definitions had for
+        // them.
         let common = |field: &str| {
             let first = versions.first().and_then(|first| first.get(field));
             versions.iter().all(|other| other.get(field) == first)
@@ -204,7 +206,7 @@ fn check_versions(definition: &Value, causes: &mut Vec<Cause>) {
         let detail = "must have exactly one version marked as storage version";
         causes.push(Cause::invalid("spec.versions", &shown(versions), detail));
     }
-    // The first version stands where the first API version of definitions had the only one, too.
+    // The first version is also checked at the path that the first API version of definitions had for its only version.
     if let Some(name) = versions.first().map(|first| text(first, "/name")) {
         for detail in names::dns_1035_label(name) {
             causes.push(Cause::invalid("spec.version", &name.into(), &detail));
@@ -212,7 +214,8 @@ fn check_versions(definition: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Versions as errors show them: by the names that the server's own type has, without what all have in common.
+/// Versions as errors show them: with the names of the server's internal type, without the fields that all versions
+/// share.
 fn shown(versions: &[Value]) -> Value {
     let shown = versions.iter().map(|version| {
         json!({

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{items, status_list};
+use super::definition::{items, status_list};
 
-pub(super) fn is_true(definition: &Value, kind: &str) -> bool {
+pub(crate) fn is_true(definition: &Value, kind: &str) -> bool {
     items(definition, "/status/conditions")
         .iter()
         .any(|condition| {
@@ -13,8 +13,8 @@ pub(super) fn is_true(definition: &Value, kind: &str) -> bool {
         })
 }
 
-/// Sets a condition; its time changes only with its status.
-pub(super) fn set(
+/// Sets a condition. Its time changes only with its status.
+pub(crate) fn set(
     definition: &mut Value,
     kind: &str,
     status: bool,

@@ -3,13 +3,13 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{flag, items, text};
-use crate::api::meta;
+use crate::meta;
 use crate::registry::{Column, Origin, ScalePaths, SchemaSource, ServedKind};
 use crate::schema::Schema;
 
-/// The kinds a definition makes: one for each version that is served. Exactly one counts as the stored one, for parts of the
-/// sandbox that go through all objects.
-pub(super) fn kinds(definition: &Value) -> Vec<Arc<ServedKind>> {
+/// The kinds of a definition: one for each served version. Exactly one of them counts as stored, for the parts of the
+/// sandbox that visit all objects.
+pub(crate) fn kinds(definition: &Value) -> Vec<Arc<ServedKind>> {
     let served: Vec<&Value> = items(definition, "/spec/versions")
         .iter()
         .filter(|version| flag(version, "/served"))

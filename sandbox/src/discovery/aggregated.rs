@@ -5,10 +5,11 @@ use super::{group_names, versions};
 use crate::registry::{Registry, ServedKind};
 
 /// Content type of aggregated discovery.
-pub const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+pub(crate) const AGGREGATED: &str =
+    "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-/// Whether an `Accept` header asks for aggregated discovery in the version served here, before it accepts plain JSON.
-pub fn wants_aggregated(accept: &str) -> bool {
+/// Whether an `Accept` header prefers aggregated discovery, in the version that is served here, to plain JSON.
+pub(crate) fn wants_aggregated(accept: &str) -> bool {
     for range in accept.split(',') {
         let mut parts = range.split(';').map(str::trim);
         let media_type = parts.next().unwrap_or_default();
@@ -33,8 +34,8 @@ pub fn wants_aggregated(accept: &str) -> bool {
     false
 }
 
-/// All resources in one document: of the core group for `/api`, of all others for `/apis`.
-pub fn aggregated(registry: &Registry, core: bool) -> Value {
+/// All resources in one document: the core group for `/api`, all other groups for `/apis`.
+pub(crate) fn aggregated(registry: &Registry, core: bool) -> Value {
     let names = if core {
         vec![""]
     } else {
@@ -111,7 +112,7 @@ mod tests {
     use crate::discovery::{group_list, resource_list};
 
     #[test]
-    fn aggregated_discovery_is_given_to_those_who_prefer_it() {
+    fn aggregated_discovery_is_served_to_clients_that_prefer_it() {
         let kubectl = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json";
         assert!(wants_aggregated(kubectl));
         assert!(!wants_aggregated("application/json, */*"));

@@ -4,7 +4,7 @@ use super::{group_names, versions};
 use crate::registry::Registry;
 
 /// `/api`: the versions of the core group.
-pub fn api_versions() -> Value {
+pub(crate) fn api_versions() -> Value {
     json!({
         "kind": "APIVersions",
         "versions": ["v1"],
@@ -13,7 +13,7 @@ pub fn api_versions() -> Value {
 }
 
 /// `/apis`: every group but the core group.
-pub fn group_list(registry: &Registry) -> Value {
+pub(crate) fn group_list(registry: &Registry) -> Value {
     let groups: Vec<Value> = group_names(registry)
         .into_iter()
         .map(|name| entry(registry, name))
@@ -21,8 +21,8 @@ pub fn group_list(registry: &Registry) -> Value {
     json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
 }
 
-/// `/apis/<group>`; `None` if nothing is served there.
-pub fn group(registry: &Registry, name: &str) -> Option<Value> {
+/// `/apis/<group>`. Returns `None` if the group is not served.
+pub(crate) fn group(registry: &Registry, name: &str) -> Option<Value> {
     if name.is_empty() || versions(registry, name).is_empty() {
         return None;
     }

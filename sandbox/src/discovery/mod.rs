@@ -1,16 +1,17 @@
-//! Discovery: which groups, versions and resources are served, in the forms clients ask for.
+//! Discovery: the groups, versions and resources that are served, in the formats that clients ask for.
 //!
 //! Every function is pure over a [`Registry`](crate::registry::Registry). A path maps to a function:
 //!
-//! | path | function |
-//! | --- | --- |
-//! | `/api` | [`api_versions`], or [`aggregated`] of the core group |
-//! | `/apis` | [`group_list`], or [`aggregated`] of all other groups |
-//! | `/apis/<group>` | [`group`] |
-//! | `/api/v1`, `/apis/<group>/<version>` | [`resource_list`] |
-//! | `/version` | [`server_version`] |
+//! | path | function | file |
+//! | --- | --- | --- |
+//! | `/api` | [`api_versions`], or [`aggregated`] with the core group | `groups.rs`, `aggregated.rs` |
+//! | `/apis` | [`group_list`], or [`aggregated`] with all other groups | `groups.rs`, `aggregated.rs` |
+//! | `/apis/<group>` | [`group`] | `groups.rs` |
+//! | `/api/v1`, `/apis/<group>/<version>` | [`resource_list`] | `resource_list.rs` |
+//! | `/version` | [`server_version`] | `server_version.rs` |
 //!
-//! Clients that accept [`AGGREGATED`] get the second form.
+//! Clients that accept [`AGGREGATED`] get the second form. `subresources.rs` lists the subresources of a kind, and
+//! `version_order.rs` sorts groups and versions.
 
 mod aggregated;
 mod groups;
@@ -19,8 +20,8 @@ mod server_version;
 mod subresources;
 mod version_order;
 
-pub use aggregated::{AGGREGATED, aggregated, wants_aggregated};
-pub use groups::{api_versions, group, group_list};
-pub use resource_list::resource_list;
-pub use server_version::server_version;
+pub(crate) use aggregated::{AGGREGATED, aggregated, wants_aggregated};
+pub(crate) use groups::{api_versions, group, group_list};
+pub(crate) use resource_list::resource_list;
+pub(crate) use server_version::server_version;
 pub(crate) use version_order::{group_names, versions};

@@ -6,8 +6,8 @@ use super::subresources::Subresource;
 use crate::definitions::is_definition;
 use crate::registry::{Registry, ServedKind};
 
-/// `/api/v1` and `/apis/<group>/<version>`; `None` if nothing is served there.
-pub fn resource_list(registry: &Registry, group: &str, version: &str) -> Option<Value> {
+/// `/api/v1` and `/apis/<group>/<version>`. Returns `None` if the version is not served.
+pub(crate) fn resource_list(registry: &Registry, group: &str, version: &str) -> Option<Value> {
     let mut kinds: Vec<&ServedKind> = registry
         .kinds()
         .iter()
@@ -28,7 +28,7 @@ pub fn resource_list(registry: &Registry, group: &str, version: &str) -> Option<
     }))
 }
 
-/// The resource itself and its subresources.
+/// The resource and its subresources.
 fn entries(registry: &Registry, kind: &ServedKind) -> Vec<Value> {
     let mut main = Map::new();
     main.insert("name".to_owned(), json!(kind.plural));
@@ -51,15 +51,15 @@ fn entries(registry: &Registry, kind: &ServedKind) -> Vec<Value> {
     entries
 }
 
-/// A word for the form in which objects are stored: the same for all resources through which they are read, and another when it
-/// changes.
+/// A hash of the stored form of objects. It is the same for all resources that read the same objects, and it changes
+/// with the form.
 fn stored_as(registry: &Registry, kind: &ServedKind) -> String {
     let stored = match (kind.group.as_str(), kind.plural.as_str()) {
         ("events.k8s.io", "events") => registry.storage("", "events"),
         (group, plural) => registry.storage(group, plural),
     };
     let stored = stored.map_or(kind, AsRef::as_ref);
-    // A real server still names the form in which it stored definitions at first.
+    // A real server still names the version in which it first stored definitions.
     let version = match is_definition(stored) {
         true => "v1beta1",
         false => stored.version.as_str(),

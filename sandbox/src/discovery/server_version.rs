@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use crate::builtin;
 
 /// `/version`: the Kubernetes release whose kinds are served.
-pub fn server_version() -> Value {
+pub(crate) fn server_version() -> Value {
     let version = builtin::source().rsplit(' ').next().unwrap_or_default();
     let mut parts = version.trim_start_matches('v').split('.');
     let (major, minor) = (parts.next(), parts.next());

@@ -2,10 +2,10 @@ use serde_json::{Value, json};
 
 use crate::registry::ServedKind;
 
-/// What lies below the objects of a kind.
+/// A subresource of a kind.
 pub(super) struct Subresource<'a> {
     pub(super) name: &'static str,
-    /// Group, version and kind of its own, if it is not the kind that it belongs to.
+    /// Group, version and kind of its objects, if they differ from those of the resource.
     pub(super) own: Option<[&'static str; 3]>,
     pub(super) kind: &'a ServedKind,
     pub(super) verbs: &'static [&'static str],
@@ -15,7 +15,7 @@ const READ_AND_WRITE: &[&str] = &["get", "patch", "update"];
 const OPEN: &[&str] = &["create", "get"];
 
 impl<'a> Subresource<'a> {
-    /// Those of a kind, in the order in which discovery lists them.
+    /// The subresources of a kind, in the order of discovery.
     pub(super) fn of(kind: &'a ServedKind) -> Vec<Self> {
         let subresource = |name, own, verbs| Self {
             name,
@@ -60,7 +60,7 @@ impl<'a> Subresource<'a> {
         all
     }
 
-    /// Its entry among a version's resources.
+    /// Its entry in a list of resources.
     pub(super) fn entry(&self) -> Value {
         let mut entry = json!({
             "name": format!("{}/{}", self.kind.plural, self.name),
@@ -69,7 +69,7 @@ impl<'a> Subresource<'a> {
             "kind": self.own.map_or(self.kind.kind.as_str(), |[_, _, kind]| kind),
             "verbs": self.verbs,
         });
-        // Told where it is another than that of the resource.
+        // Written only if it differs from that of the resource.
         if let Some([group, version, _]) = self.own
             && group != self.kind.group
         {

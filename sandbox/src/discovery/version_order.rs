@@ -3,7 +3,8 @@ use std::collections::BTreeSet;
 
 use crate::registry::{Registry, ServedKind};
 
-/// Names of all groups but the core group: built-in ones in their order, then those of CustomResourceDefinitions by name.
+/// The names of all groups but the core group: built-in ones in their order, then those of CustomResourceDefinitions by
+/// name.
 pub(crate) fn group_names(registry: &Registry) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     let mut custom: BTreeSet<&str> = BTreeSet::new();
@@ -23,7 +24,7 @@ pub(crate) fn group_names(registry: &Registry) -> Vec<&str> {
     names
 }
 
-/// Versions of a group, the preferred one first.
+/// The versions of a group, the preferred one first.
 pub(crate) fn versions<'a>(registry: &'a Registry, group: &str) -> Vec<&'a str> {
     let of_group = |kind: &&'a std::sync::Arc<ServedKind>| kind.group == group;
     let all: BTreeSet<&str> = registry
@@ -37,7 +38,8 @@ pub(crate) fn versions<'a>(registry: &'a Registry, group: &str) -> Vec<&'a str> 
     all
 }
 
-/// Stable versions before betas before alphas, higher numbers first, everything else last in alphabetical order.
+/// Stable versions come before betas and betas before alphas, higher numbers first. Everything else comes last in
+/// alphabetical order.
 fn priority(version: &str) -> (u8, u64, u64, Reverse<&str>) {
     parse(version).map_or((0, 0, 0, Reverse(version)), |(stage, major, minor)| {
         (stage, major, minor, Reverse(""))

@@ -1,8 +1,8 @@
 use std::time::Duration;
 
-use crate::api::ApiError;
+use crate::error::ApiError;
 
-/// What a request is answered with instead of being carried out.
+/// The response that a request gets instead of being carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     code: u16,
@@ -12,7 +12,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// A `Status` of this HTTP code and reason: `Answer::status(503, "ServiceUnavailable")`.
+    /// A `Status` with this HTTP code and reason: `Answer::status(503, "ServiceUnavailable")`.
     pub fn status(code: u16, reason: &'static str) -> Self {
         Self {
             code,
@@ -22,13 +22,13 @@ impl Answer {
         }
     }
 
-    /// With this message.
+    /// Sets the message. Default: `injected fault: ` and the reason.
     pub fn message(mut self, message: impl Into<String>) -> Self {
         self.message = message.into();
         self
     }
 
-    /// With a `Retry-After` header and `details.retryAfterSeconds`, in whole seconds.
+    /// Adds a `Retry-After` header and `details.retryAfterSeconds`, in whole seconds.
     pub fn retry_after(mut self, after: Duration) -> Self {
         self.retry_after = Some(after);
         self

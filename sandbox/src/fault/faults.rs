@@ -1,12 +1,25 @@
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::{Answer, End, RequestMatcher, Watches};
 use crate::record::RecordedRequest;
 use crate::store::Store;
 
-/// Faults of one sandbox. Each takes effect before its method returns.
+/// The faults of one sandbox. Each method takes effect before it returns.
+///
+/// ```
+/// # use pilothouse_sandbox::{Answer, RequestMatcher, Sandbox};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let sandbox = Sandbox::builder().build()?;
+/// // The next two lists of Pods fail.
+/// let pods = RequestMatcher::any().verb("list").resource("pods");
+/// sandbox.faults().answer(pods, Answer::status(503, "ServiceUnavailable"), 2);
+/// # Ok(())
+/// # }
+/// ```
 pub struct Faults {
     store: Arc<Store>,
     watches: Arc<Watches>,
@@ -20,12 +33,12 @@ struct Planned {
     left: usize,
 }
 
-/// What happens to a request.
+/// The fault of a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Fault {
-    /// It is answered so instead of being carried out.
+    /// The request gets this response instead of being carried out.
     Answer(Answer),
-    /// It is carried out, and its connection or stream breaks instead of an answer.
+    /// The request is carried out, and its connection or stream breaks instead of a response.
     Lost,
 }
 
@@ -43,76 +56,74 @@ impl Faults {
         &self.watches
     }
 
-    fn planned(&self) -> MutexGuard<'_, Vec<Planned>> {
-        self.planned.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Breaks running watches in the middle of their streams, as a lost connection does. Tells how many.
+    /// Breaks running watches in the middle of their streams, as a lost connection does. Returns their number.
     pub fn drop_watches(&self, matcher: &RequestMatcher) -> usize {
         self.watches.end(matcher, End::Break)
     }
 
-    /// Ends running watches in good order, as after their timeout. Tells how many.
+    /// Ends running watches cleanly, as their timeout does. Returns their number.
     pub fn close_watches(&self, matcher: &RequestMatcher) -> usize {
         self.watches.end(matcher, End::Close)
     }
 
-    /// Ends running watches with an ERROR event of code 410, as a server does whose history went on without them. Tells how many.
+    /// Ends running watches with an ERROR event of code 410, as a server does whose history no longer reaches back to
+    /// them. Returns their number.
     pub fn expire_watches(&self, matcher: &RequestMatcher) -> usize {
         self.watches.end(matcher, End::Expire)
     }
 
-    /// How many watches are running.
+    /// The number of running watches.
     pub fn running_watches(&self, matcher: &RequestMatcher) -> usize {
         self.watches.count(matcher)
     }
 
-    /// Forgets the history: resource versions and continue tokens of before are answered 410 from now on, and a running watch
-    /// that has not read everything gets an ERROR event.
+    /// Compacts the history. From now on the server answers older resource versions and continue tokens with 410, and a
+    /// running watch that has not read everything gets an ERROR event.
     pub fn compact(&self) {
         self.store.compact();
     }
 
-    /// From now on matching watches, running ones and new ones, tell nothing: what happens comes late, when they are
-    /// [released](Self::release_watches). They can be broken or ended all the same.
+    /// Holds the events of matching watches, running ones and new ones, until
+    /// [`release_watches`](Self::release_watches). A held watch can still be broken or ended.
     pub fn hold_watches(&self, matcher: RequestMatcher) {
         self.held.send_modify(|held| held.push(matcher));
     }
 
-    /// Lets every watch tell what it has not told yet.
+    /// Sends the held events of every watch.
     pub fn release_watches(&self) {
         self.held.send_modify(Vec::clear);
     }
 
-    /// Answers the next `times` requests that match with an error; they are not carried out. Several planned faults are used in
-    /// the order in which they were planned.
+    /// Answers the next `times` matching requests with `answer`, and does not carry them out. If several planned faults
+    /// match, the one that was planned first is used first.
     pub fn answer(&self, matcher: RequestMatcher, answer: Answer, times: usize) {
         self.plan(matcher, Fault::Answer(answer), times);
     }
 
-    /// Carries out the next `times` requests that match and loses the answers: the stream of an HTTP/2 connection is reset, one of
-    /// HTTP/1.1 is closed. The client cannot know whether they were done. They are recorded as they would have been answered.
-    pub fn lose_answers(&self, matcher: RequestMatcher, times: usize) {
+    /// Carries out the next `times` matching requests and loses the responses: resets the stream of an HTTP/2
+    /// connection, closes an HTTP/1.1 connection. The client cannot know whether the requests were carried out. The log
+    /// records them with the status that was lost.
+    pub fn lose_responses(&self, matcher: RequestMatcher, times: usize) {
         self.plan(matcher, Fault::Lost, times);
     }
 
-    /// Forgets every planned fault, and releases held watches.
+    /// Removes every planned fault, and releases held watches.
     pub fn clear(&self) {
-        self.planned().clear();
+        self.planned.lock().clear();
         self.release_watches();
     }
 
     fn plan(&self, matcher: RequestMatcher, fault: Fault, times: usize) {
-        self.planned().push(Planned {
+        self.planned.lock().push(Planned {
             matcher,
             fault,
             left: times,
         });
     }
 
-    /// The fault planned for a request, which is used up by this.
+    /// Takes the fault that is planned for a request.
     pub(crate) fn take(&self, request: &RecordedRequest) -> Option<Fault> {
-        let mut all = self.planned();
+        let mut all = self.planned.lock();
         all.retain(|planned| planned.left > 0);
         let planned = all
             .iter_mut()
@@ -121,15 +132,15 @@ impl Faults {
         Some(planned.fault.clone())
     }
 
-    /// Waits until a watch may tell what it has to tell.
+    /// Waits until a watch may send its events.
     pub(crate) async fn released(&self, watch: &RecordedRequest) {
         let is_held = |held: &Vec<RequestMatcher>| held.iter().any(|one| one.matches(watch));
         let mut held = self.held.subscribe();
-        // The sender is in `self`.
+        // The sender is in `self`, so the wait cannot fail.
         let _ = held.wait_for(|held| !is_held(held)).await;
     }
 
-    /// Whether a watch is to tell nothing.
+    /// Whether a watch must not send its events.
     pub(crate) fn holds(&self, watch: &RecordedRequest) -> bool {
         self.held.borrow().iter().any(|one| one.matches(watch))
     }

@@ -1,6 +1,6 @@
 use crate::record::RecordedRequest;
 
-/// Which requests a fault concerns: those that agree in every part that is set.
+/// Selects the requests of a fault: a request must match every part that is set.
 ///
 /// ```
 /// use pilothouse_sandbox::RequestMatcher;
@@ -17,42 +17,42 @@ pub struct RequestMatcher {
 }
 
 impl RequestMatcher {
-    /// Every request.
+    /// Matches every request.
     pub fn any() -> Self {
         Self::default()
     }
 
-    /// With this Kubernetes verb: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`.
+    /// Matches this Kubernetes verb: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`.
     pub fn verb(mut self, verb: impl Into<String>) -> Self {
         self.verb = Some(verb.into());
         self
     }
 
-    /// In this API group; the core group is `""`.
+    /// Matches this API group; the core group is `""`.
     pub fn group(mut self, group: impl Into<String>) -> Self {
         self.group = Some(group.into());
         self
     }
 
-    /// For this resource, by plural name.
+    /// Matches this resource, by its plural name.
     pub fn resource(mut self, resource: impl Into<String>) -> Self {
         self.resource = Some(resource.into());
         self
     }
 
-    /// For this subresource; `""` is the main resource only.
+    /// Matches this subresource; `""` matches the main resource only.
     pub fn subresource(mut self, subresource: impl Into<String>) -> Self {
         self.subresource = Some(subresource.into());
         self
     }
 
-    /// In this namespace; `""` are requests across namespaces.
+    /// Matches this namespace; `""` matches requests across namespaces.
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = Some(namespace.into());
         self
     }
 
-    /// For the object of this name.
+    /// Matches this object name.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self

@@ -1,4 +1,11 @@
-//! Faults on request: broken and late watches, forgotten history, errors instead of answers, answers that are lost.
+//! Faults that a test injects: broken and held watches, a compacted history, error responses, lost responses.
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `faults.rs` | [`Faults`], the interface |
+//! | `matcher.rs` | [`RequestMatcher`] |
+//! | `answer.rs` | [`Answer`] |
+//! | `watches.rs` | the running watches |
 
 mod answer;
 mod faults;

@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use super::RequestMatcher;
@@ -9,41 +10,37 @@ use crate::record::RecordedRequest;
 /// How a running watch ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// As after its timeout: the stream ends.
+    /// The stream ends, as after its timeout.
     Close,
-    /// In the middle: the stream breaks.
+    /// The stream breaks.
     Break,
-    /// With an ERROR event: the resource version is too old.
+    /// An ERROR event says that the resource version is too old.
     Expire,
 }
 
-/// The watches now running.
+/// The running watches.
 #[derive(Default)]
-pub(crate) struct Watches(Mutex<Running>);
+pub(crate) struct Watches(Mutex<WatchTable>);
 
 #[derive(Default)]
-struct Running {
+struct WatchTable {
     next: u64,
     watches: BTreeMap<u64, (RecordedRequest, oneshot::Sender<End>)>,
 }
 
-/// A running watch; it is forgotten when this is dropped.
+/// A running watch. Dropping it removes the watch.
 pub(crate) struct Registration {
     watches: Arc<Watches>,
     number: u64,
 }
 
 impl Watches {
-    fn running(&self) -> MutexGuard<'_, Running> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(crate) fn register(
         self: &Arc<Self>,
         request: RecordedRequest,
     ) -> (Registration, oneshot::Receiver<End>) {
         let (end, ended) = oneshot::channel();
-        let mut running = self.running();
+        let mut running = self.0.lock();
         let number = running.next;
         running.next += 1;
         running.watches.insert(number, (request, end));
@@ -51,18 +48,18 @@ impl Watches {
         (Registration { watches, number }, ended)
     }
 
-    /// Ends the watches that match and tells how many they were.
+    /// Ends the matching watches and returns their number.
     pub(crate) fn end(&self, matcher: &RequestMatcher, how: End) -> usize {
-        let mut running = self.running();
+        let mut running = self.0.lock();
         let ended = running
             .watches
             .extract_if(.., |_, (request, _)| matcher.matches(request));
-        // A watch that is just ending by itself does not listen any more.
+        // A watch that is ending by itself no longer listens.
         ended.filter_map(|(_, (_, end))| end.send(how).ok()).count()
     }
 
     pub(crate) fn count(&self, matcher: &RequestMatcher) -> usize {
-        let running = self.running();
+        let running = self.0.lock();
         running
             .watches
             .values()
@@ -73,6 +70,6 @@ impl Watches {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        self.watches.running().watches.remove(&self.number);
+        self.watches.0.lock().watches.remove(&self.number);
     }
 }

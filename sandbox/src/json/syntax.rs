@@ -1,6 +1,6 @@
 use crate::depth;
 
-/// Walks over a text to tell where it stops being JSON.
+/// Walks over a text to find where it stops being JSON.
 pub(super) struct Scanner<'a> {
     rest: &'a [u8],
 }
@@ -14,13 +14,13 @@ impl<'a> Scanner<'a> {
         Self { rest: text }
     }
 
-    /// What is wrong with the text; nothing if it is JSON.
-    pub(super) fn complaint(mut self) -> Option<String> {
+    /// The syntax error in the text. Returns `None` if the text is JSON.
+    pub(super) fn syntax_error(mut self) -> Option<String> {
         let whole = self.whole();
         whole.err()
     }
 
-    /// Objects and arrays are kept on a stack of our own: a text may be nested deeper than ours is.
+    /// Open objects and arrays are on a stack of their own: a text may be nested deeper than the call stack allows.
     fn whole(&mut self) -> Step {
         let mut open: Vec<u8> = Vec::new();
         'value: loop {

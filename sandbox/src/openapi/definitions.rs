@@ -11,8 +11,8 @@ const SCALE: &str = "io.k8s.api.autoscaling.v1.Scale";
 /// Definitions by name. A reference is the bare name of another definition.
 pub(super) type Definitions = BTreeMap<String, Value>;
 
-/// The name under which a kind's schema is defined: that of its Go package for built-in ones, and the group's parts in
-/// reverse order for the others.
+/// The name of a kind's schema: with the Go package for built-in kinds, with the parts of the group in reverse order
+/// for others.
 pub(super) fn definition_name(kind: &ServedKind) -> String {
     let known = builtin::resources().iter().find(|resource| {
         !kind.is_custom()
@@ -28,7 +28,7 @@ pub(super) fn definition_name(kind: &ServedKind) -> String {
     parts.join(".")
 }
 
-/// The name under which the kind of a kind's lists is defined.
+/// The definition name of a kind's list.
 pub(super) fn list_name(kind: &ServedKind) -> String {
     let name = definition_name(kind);
     match name.rsplit_once('.') {
@@ -47,7 +47,7 @@ pub(super) fn scale() -> &'static str {
     SCALE
 }
 
-/// Everything the kinds and their operations refer to.
+/// Every definition that the kinds and their operations refer to.
 pub(super) fn collect<'a>(kinds: impl IntoIterator<Item = &'a ServedKind>) -> Definitions {
     let mut found = Definitions::new();
     let mut wanted: Vec<String> = ["DeleteOptions", "Status", "ListMeta", "ObjectMeta"]
@@ -121,7 +121,7 @@ fn custom(kind: &ServedKind) -> Value {
     schema
 }
 
-/// Says in the words of OpenAPI what the extensions of CustomResourceDefinitions say of values.
+/// Expresses the extensions of CustomResourceDefinitions in plain OpenAPI.
 fn special(schema: &mut Value) {
     let Value::Object(fields) = schema else {
         return;

@@ -1,4 +1,4 @@
-//! The messages of gnostic's `openapi.v2`, as far as Kubernetes clients read them, with the field numbers of
+//! The messages of gnostic's `openapi.v2` that Kubernetes clients read, with the field numbers of
 //! `openapiv2/OpenAPIv2.proto` in github.com/google/gnostic-models.
 
 use prost::Message;
@@ -8,7 +8,7 @@ use super::swagger::swagger;
 use crate::registry::Registry;
 
 /// `/openapi/v2` in protobuf: definitions, and the operations with their parameters.
-pub fn swagger_protobuf(registry: &Registry) -> Vec<u8> {
+pub(crate) fn swagger_protobuf(registry: &Registry) -> Vec<u8> {
     encode(&swagger(registry))
 }
 
@@ -60,7 +60,7 @@ fn named_schemas(value: Option<&Value>) -> Vec<NamedSchema> {
         .collect()
 }
 
-/// Values of any form travel as YAML, and JSON is YAML.
+/// Values of any type are sent as YAML, and JSON is YAML.
 fn any(value: &Value) -> Any {
     Any {
         yaml: value.to_string(),
@@ -202,7 +202,7 @@ struct Info {
     version: String,
 }
 
-/// `Definitions` and `Properties`, which are alike.
+/// `Definitions` and `Properties`, which have the same form.
 #[derive(Clone, PartialEq, Message)]
 struct NamedSchemas {
     #[prost(message, repeated, tag = "1")]

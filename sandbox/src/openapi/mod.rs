@@ -1,9 +1,18 @@
 //! OpenAPI documents of everything that is served, as kubectl and other clients read them.
 //!
-//! [`index`] and [`document`] are `/openapi/v3` and what lies below it: one document per group and version. [`swagger`]
-//! is `/openapi/v2`, one document of everything, and [`swagger_protobuf`] the same in the form kubectl asked for before
-//! version 3 came. Built-in kinds come without descriptions; those of CustomResourceDefinitions keep theirs, so
-//! `kubectl explain` prints them. Functions are pure over a [`Registry`](crate::registry::Registry).
+//! [`index`] and [`document`] serve `/openapi/v3` and the paths below it: one document per group and version. [`swagger`] serves
+//! `/openapi/v2`, one document for everything, and [`swagger_protobuf`] serves the same in the format that kubectl used
+//! before version 3. Built-in kinds have no descriptions. The kinds of CustomResourceDefinitions keep theirs, so
+//! `kubectl explain` prints them. Every function is pure over a
+//! [`Registry`](crate::registry::Registry).
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `definitions.rs` | the schemas, with their references |
+//! | `paths.rs` | the operations on each path |
+//! | `v3.rs` | version 3 |
+//! | `swagger.rs` | version 2 |
+//! | `gnostic.rs` | version 2 in protobuf |
 
 mod definitions;
 mod gnostic;
@@ -13,6 +22,6 @@ mod swagger;
 mod tests;
 mod v3;
 
-pub use gnostic::swagger_protobuf;
-pub use swagger::{SWAGGER_PROTOBUF, swagger, wants_protobuf};
-pub use v3::{document, index};
+pub(crate) use gnostic::swagger_protobuf;
+pub(crate) use swagger::{swagger, wants_protobuf};
+pub(crate) use v3::{document, index};

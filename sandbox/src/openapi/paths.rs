@@ -5,21 +5,21 @@ use crate::registry::ServedKind;
 pub(super) struct Operation {
     pub(super) path: String,
     pub(super) method: &'static str,
-    /// Kubernetes' own name for what it does.
+    /// Kubernetes' name for the action.
     pub(super) action: &'static str,
-    /// Parameters in the query, by name.
+    /// The parameters of the query, by name.
     pub(super) query: &'static [&'static str],
-    /// Name of the body's definition; a patch is an object of any form.
+    /// The definition of the body. A patch is an object of any form.
     pub(super) body: Option<Body>,
-    /// Name of the definition of the answer.
+    /// The definition of the response.
     pub(super) answer: String,
-    /// Unique name.
+    /// A unique name.
     pub(super) id: String,
-    /// What it does, in a few words.
+    /// A short description.
     pub(super) description: String,
-    /// Under which clients sort it: group and version.
+    /// The group and version under which clients sort it.
     pub(super) tag: String,
-    /// Group, version and kind the operation is about.
+    /// Group, version and kind of the objects.
     pub(super) gvk: [String; 3],
 }
 
@@ -36,7 +36,7 @@ const PATCH_TYPES: &[&str] = &[
     "application/strategic-merge-patch+json",
 ];
 
-/// What a patch of a kind can be. Clients choose by it: a strategic merge is none of a custom resource's.
+/// The patch formats of a kind. Clients choose by them: a custom resource has no strategic merge patch.
 fn patch_types(kind: &ServedKind) -> &'static [&'static str] {
     let known = PATCH_TYPES.len() - usize::from(kind.is_custom());
     PATCH_TYPES.get(..known).unwrap_or_default()
@@ -66,7 +66,7 @@ const DELETE: &[&str] = &[
     "propagationPolicy",
 ];
 
-/// Type and format of a query parameter.
+/// The type of a query parameter.
 pub(super) fn parameter_type(name: &str) -> &'static str {
     match name {
         "limit" | "timeoutSeconds" | "gracePeriodSeconds" => "integer",
@@ -80,7 +80,7 @@ pub(super) fn parameter_type(name: &str) -> &'static str {
     }
 }
 
-/// Names in the braces of a path.
+/// The names in the braces of a path.
 pub(super) fn path_parameters(path: &str) -> impl Iterator<Item = &str> {
     path.split('/')
         .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
@@ -146,7 +146,7 @@ pub(super) fn operations(kind: &ServedKind) -> Vec<Operation> {
         );
     }
     if kind.allows("deletecollection") {
-        // Of custom resources a real server tells the query alone.
+        // For custom resources a real server lists only the query.
         let (query, body) = match kind.is_custom() {
             true => (LIST, None),
             false => (DELETE, object(&options)),
@@ -231,7 +231,7 @@ pub(super) fn operations(kind: &ServedKind) -> Vec<Operation> {
     all
 }
 
-/// As `patchAppsV1NamespacedDeploymentStatus`.
+/// A name such as `patchAppsV1NamespacedDeploymentStatus`.
 fn operation_id(kind: &ServedKind, action: &str, scope: &str) -> String {
     let (action, collection) = match action {
         "get" => ("read", ""),
@@ -262,7 +262,7 @@ fn group_words(kind: &ServedKind) -> impl Iterator<Item = &str> {
     group.split(['.', '-'])
 }
 
-/// As `rbacAuthorization_v1`.
+/// A name such as `rbacAuthorization_v1`.
 fn tag(kind: &ServedKind) -> String {
     let words = group_words(kind).enumerate().map(|(index, word)| {
         if index == 0 {

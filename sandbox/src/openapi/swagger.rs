@@ -7,13 +7,14 @@ use crate::registry::Registry;
 
 /// Content type of [`swagger_protobuf`](super::swagger_protobuf).
 ///
-/// Clients ask for it under an older name with `@`, which the grammar of media types does not allow: an answer under that name
-/// is one they cannot read.
-pub const SWAGGER_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+/// Clients ask for it with an older name that contains `@`, which the grammar of media types does not allow. They
+/// cannot read a response with that name.
+pub(crate) const SWAGGER_PROTOBUF: &str =
+    "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 const ASKED_FOR: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
 
-/// The content type to answer a request for `/openapi/v2` in protobuf with, if its `Accept` header prefers that.
-pub fn wants_protobuf(accept: &str) -> Option<&'static str> {
+/// The content type of a protobuf response to `/openapi/v2`, if the `Accept` header prefers protobuf.
+pub(crate) fn wants_protobuf(accept: &str) -> Option<&'static str> {
     for range in accept.split(',') {
         match range.split(';').next().unwrap_or_default().trim() {
             SWAGGER_PROTOBUF | ASKED_FOR => return Some(SWAGGER_PROTOBUF),
@@ -25,7 +26,7 @@ pub fn wants_protobuf(accept: &str) -> Option<&'static str> {
 }
 
 /// `/openapi/v2`: everything that is served, in one document.
-pub fn swagger(registry: &Registry) -> Value {
+pub(crate) fn swagger(registry: &Registry) -> Value {
     let kinds = || registry.kinds().iter().map(AsRef::as_ref);
     let mut paths = Map::new();
     for operation in kinds().flat_map(operations) {
@@ -97,7 +98,7 @@ fn reference(name: &str) -> String {
     format!("#/definitions/{name}")
 }
 
-/// A definition in the words version 2 has.
+/// A definition in the terms of version 2.
 fn reduce(name: &str, schema: Value) -> Value {
     match name.rsplit('.').next() {
         Some("IntOrString") => json!({"type": "string", "format": "int-or-string"}),
@@ -106,8 +107,8 @@ fn reduce(name: &str, schema: Value) -> Value {
     }
 }
 
-/// Version 2 cannot say that a value may be null or of several types: such a value may be anything there, or clients
-/// that check before they send would refuse what the server accepts.
+/// Version 2 cannot express that a value may be null or may have several types. Such a value may be anything there, so
+/// that clients that validate before they send do not refuse what the server accepts.
 fn node(schema: Value) -> Value {
     let Value::Object(fields) = schema else {
         return json!({});

@@ -9,7 +9,7 @@ fn registry() -> Registry {
 }
 
 #[test]
-fn every_document_of_the_index_is_there() {
+fn every_document_of_the_index_exists() {
     let index = index(&registry());
     for (path, entry) in index["paths"].as_object().unwrap() {
         let parts: Vec<&str> = path.split('/').collect();
@@ -57,7 +57,7 @@ fn references_lead_to_definitions_in_both_versions() {
 }
 
 #[test]
-fn protobuf_is_answered_under_a_name_clients_can_read() {
+fn protobuf_responses_have_a_content_type_that_clients_can_parse() {
     let old = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
     assert!(!wants_protobuf(old).unwrap().contains('@'));
     assert!(wants_protobuf("application/json, */*").is_none());

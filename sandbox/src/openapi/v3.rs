@@ -9,8 +9,9 @@ use crate::builtin;
 use crate::discovery::{group_names, versions};
 use crate::registry::{Registry, ServedKind};
 
-/// `/openapi/v3`: where the document of each group and version is. The hash in an address changes with the document.
-pub fn index(registry: &Registry) -> Value {
+/// `/openapi/v3`: the address of the document of each group and version. The hash in an address changes with the
+/// document.
+pub(crate) fn index(registry: &Registry) -> Value {
     let mut paths = Map::new();
     for group in std::iter::once("").chain(group_names(registry)) {
         for version in versions(registry, group) {
@@ -27,8 +28,8 @@ pub fn index(registry: &Registry) -> Value {
     json!({"paths": paths})
 }
 
-/// `/openapi/v3/api/v1` and `/openapi/v3/apis/<group>/<version>`; `None` if nothing is served there.
-pub fn document(registry: &Registry, group: &str, version: &str) -> Option<Value> {
+/// `/openapi/v3/api/v1` and `/openapi/v3/apis/<group>/<version>`. Returns `None` if the version is not served.
+pub(crate) fn document(registry: &Registry, group: &str, version: &str) -> Option<Value> {
     let kinds = of(registry, group, version);
     if kinds.is_empty() {
         return None;
@@ -50,7 +51,7 @@ pub fn document(registry: &Registry, group: &str, version: &str) -> Option<Value
         .map(|(name, schema)| (name, referring(schema)))
         .collect();
     if custom {
-        // The items of such a list are referred to without more.
+        // The items of such a list are plain references.
         for (name, list) in &mut schemas {
             let item = list.pointer_mut("/properties/items/items");
             let refers = |item: &Value| {
@@ -82,7 +83,7 @@ fn of<'a>(registry: &'a Registry, group: &str, version: &str) -> Vec<&'a ServedK
         .collect()
 }
 
-/// Of all that makes a document, without making it.
+/// A hash over everything that makes up a document, without building the document.
 fn hash(kinds: &[&ServedKind]) -> String {
     let mut hash = Context::new(&SHA512);
     let mut add = |text: &str| {
@@ -108,7 +109,7 @@ fn hash(kinds: &[&ServedKind]) -> String {
         .collect()
 }
 
-/// A path with its operations. Parameters that all of them take stand beside them.
+/// A path with its operations. Parameters that all operations share are listed once for the path.
 fn path_item(path: &str, operations: &[Operation]) -> Value {
     let mut shared: Vec<&str> = operations
         .first()
@@ -138,13 +139,13 @@ fn query(name: &str) -> Value {
     json!({"name": name, "in": "query", "schema": schema})
 }
 
-/// A body in the forms in which every server reads and writes objects.
+/// A body in the formats in which every server reads and writes objects.
 fn content(definition: &str) -> Value {
     let schema = json!({"$ref": format!("#/components/schemas/{definition}")});
     json!({"application/json": {"schema": schema}, "application/yaml": {"schema": schema}})
 }
 
-/// `shared` are the parameters that stand beside the operation.
+/// Writes an operation. `shared` are the parameters of its path.
 fn write(operation: &Operation, shared: &[&str]) -> Value {
     let [group, version, kind] = &operation.gvk;
     let own = operation.query.iter().filter(|name| !shared.contains(name));
@@ -192,7 +193,7 @@ fn write(operation: &Operation, shared: &[&str]) -> Value {
     written
 }
 
-/// With references as version 3 has them: alone in an `allOf`, so that more can stand beside them.
+/// Writes references in the form of version 3: alone in an `allOf`, so that other keywords can follow.
 fn referring(schema: Value) -> Value {
     match schema {
         Value::Object(fields) => {

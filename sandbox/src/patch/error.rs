@@ -8,16 +8,16 @@ pub enum PatchError {
     /// The patch does not fit the object (422).
     #[error("{0}")]
     Unprocessable(String),
-    /// There are too many operations (413 `RequestEntityTooLarge`).
+    /// There are too many operations, or their copies are too large (413 `RequestEntityTooLarge`).
     #[error("{0}")]
     TooLarge(String),
-    /// A list cannot be merged (the server answers 500).
+    /// A list cannot be merged (500).
     #[error("{0}")]
     Internal(String),
 }
 
 impl PatchError {
-    /// The HTTP status the API server answers.
+    /// The HTTP status of the response.
     pub fn code(&self) -> u16 {
         match self {
             Self::Malformed(_) => 400,

@@ -3,19 +3,19 @@ use serde_json::{Map, Value};
 use super::PatchError;
 use crate::{depth, go};
 
-/// The most operations one patch may have.
+/// The most operations in one patch.
 const MAX_OPERATIONS: usize = 10_000;
 
-/// What all copies of one patch may add, in bytes.
+/// The most bytes that all copies of one patch may add.
 const MAX_COPIED: usize = 3 * 1024 * 1024;
 
 /// Applies a JSON Patch: a list of operations, all or none.
 ///
-/// As on a real server this is RFC 6902, less strictly: a field that is not there can be replaced and is equal to null, and
-/// `-1` is the last item of a list.
+/// As on a real server this is a lenient RFC 6902: a missing field can be replaced and equals null, and `-1` is the
+/// last item of a list.
 ///
 /// # Errors
-/// A patch that is no list of operations, operations that do not apply, too many of them or too large copies.
+/// `PatchError` if the patch is not a list of operations, an operation does not apply, there are too many operations, or copies are too large.
 pub fn json_patch(object: &mut Value, patch: &Value) -> Result<(), PatchError> {
     let operations = operations(patch)?;
     if operations.len() > MAX_OPERATIONS {
@@ -81,8 +81,8 @@ fn apply(
     };
     let value = || operation.get("value").cloned().unwrap_or_default();
     match name {
-        "add" => Place::find(object, pointer("path")?, name)?.add(value()),
-        "remove" => Place::find(object, pointer("path")?, name)?
+        "add" => PatchTarget::find(object, pointer("path")?, name)?.add(value()),
+        "remove" => PatchTarget::find(object, pointer("path")?, name)?
             .remove()
             .map(drop),
         "replace" => match pointer("path")? {
@@ -90,14 +90,14 @@ fn apply(
                 *object = value();
                 Ok(())
             }
-            path => Place::find(object, path, name)?.replace(value()),
+            path => PatchTarget::find(object, path, name)?.replace(value()),
         },
         "move" => {
-            let moved = Place::find(object, pointer("from")?, name)?.remove()?;
-            Place::find(object, pointer("path")?, name)?.add(moved)
+            let moved = PatchTarget::find(object, pointer("from")?, name)?.remove()?;
+            PatchTarget::find(object, pointer("path")?, name)?.add(moved)
         }
         "copy" => {
-            let place = Place::find(object, pointer("from")?, name)?;
+            let place = PatchTarget::find(object, pointer("from")?, name)?;
             let copy = place.get()?.cloned().unwrap_or_default();
             *copied += copy.to_string().len();
             if *copied > MAX_COPIED {
@@ -106,14 +106,14 @@ fn apply(
                      {MAX_COPIED}"
                 )));
             }
-            Place::find(object, pointer("path")?, name)?.add(copy)
+            PatchTarget::find(object, pointer("path")?, name)?.add(copy)
         }
         "test" => {
             let path = pointer("path")?;
             let found = match path {
                 "" => object.clone(),
                 path => {
-                    let place = Place::find(object, path, name)?;
+                    let place = PatchTarget::find(object, path, name)?;
                     place.get()?.cloned().unwrap_or_default()
                 }
             };
@@ -127,18 +127,18 @@ fn apply(
     }
 }
 
-/// Where an operation has its effect: a field of an object or an item of a list.
-struct Place<'a> {
+/// The target of an operation: a field of an object or an item of a list.
+struct PatchTarget<'a> {
     container: &'a mut Value,
     key: String,
-    /// How many containers are around it.
+    /// The number of containers around it.
     depth: usize,
-    /// For messages.
+    /// The path for messages.
     path: &'a str,
     operation: &'a str,
 }
 
-impl<'a> Place<'a> {
+impl<'a> PatchTarget<'a> {
     fn find(object: &'a mut Value, path: &'a str, operation: &'a str) -> Result<Self, PatchError> {
         let missing = || {
             misfit(format!(
@@ -185,7 +185,7 @@ impl<'a> Place<'a> {
         ))
     }
 
-    /// The item that the key names, of the `length` that there are.
+    /// The index of the item that the key names, in a list of `length` items.
     fn item(&self, length: usize) -> Result<usize, PatchError> {
         index(&self.key, length)
             .filter(|index| *index < length)
@@ -222,7 +222,7 @@ impl<'a> Place<'a> {
         };
         let index = match self.key.as_str() {
             "-" => length,
-            // As many places as there will be items.
+            // An insertion has one more position than the list has items.
             _ => self.item(length + 1)?,
         };
         if let Value::Array(items) = self.container {
@@ -258,7 +258,7 @@ impl<'a> Place<'a> {
         })
     }
 
-    /// A few copies of copies would make something that is too deep to be handled.
+    /// Refuses a value that is too deep: a few copies of copies would exceed every stack.
     fn check_depth(&self, value: &Value) -> Result<(), PatchError> {
         let left = depth::LIMIT.checked_sub(self.depth);
         if left.is_some_and(|left| depth::within(value, left)) {
@@ -272,7 +272,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// An index into a list of that length, counted from its end when it is negative. It may lie behind the list.
+/// An index into a list of this length. A negative one counts from the end. It may be beyond the end.
 fn index(key: &str, length: usize) -> Option<usize> {
     let index: isize = key.parse().ok()?;
     match usize::try_from(index) {

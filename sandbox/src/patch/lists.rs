@@ -6,6 +6,9 @@ use crate::go;
 use crate::schema::{Node, Schema};
 
 /// Merges the items of a patch into a list.
+///
+/// # Errors
+/// [`PatchError`] if an item lacks its merge key or a directive is wrong.
 pub(super) fn merge(
     mut before: Vec<Value>,
     patch: Vec<Value>,
@@ -103,8 +106,8 @@ fn no_key(map: &Map<String, Value>, key: &str) -> PatchError {
     ))
 }
 
-/// The order of a merged list: items of the patch in the order of the patch, the others in the order of the live list,
-/// and both together so that, where the live list had an order, it is kept.
+/// The order of a merged list: items of the patch in the order of the patch, all others in the order of the live list.
+/// The two are interleaved so that the order of the live list is kept where it had one.
 pub(super) struct Order<'a> {
     pub(super) wanted: &'a [Value],
     pub(super) live: &'a [Value],
@@ -154,7 +157,10 @@ impl Order<'_> {
     }
 }
 
-/// The items of a patch must come in the order its `$setElementOrder` gives.
+/// Checks that the items of a patch follow the order of its `$setElementOrder`.
+///
+/// # Errors
+/// [`PatchError::Malformed`] if they do not.
 pub(super) fn check_order(
     patch: &[Value],
     order: &[Value],
@@ -307,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn patches_that_make_no_sense_are_refused() {
+    fn contradictory_patches_are_refused() {
         let table = [
             (
                 json!({"containers": [{"image": "x"}]}),

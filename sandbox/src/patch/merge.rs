@@ -3,7 +3,10 @@ use serde_json::{Map, Value};
 use super::PatchError;
 use crate::go;
 
-/// Applies a JSON merge patch (RFC 7386): maps are merged, `null` removes, everything else replaces.
+/// Applies a JSON merge patch (RFC 7386): maps are merged, `null` removes a field, every other value replaces it.
+///
+/// # Errors
+/// `PatchError::Malformed` if the patch is neither an object nor null.
 pub fn merge_patch(object: &mut Value, patch: &Value) -> Result<(), PatchError> {
     let fields = match patch {
         Value::Null => return Ok(()),
@@ -47,7 +50,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    /// The RFC's algorithm, as simply as it can be written.
+    /// The algorithm of the RFC in its simplest form.
     fn model(target: Value, patch: Value) -> Value {
         let Value::Object(patch) = patch else {
             return patch;
@@ -96,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_that_is_no_object_is_refused() {
+    fn a_patch_that_is_not_an_object_is_refused() {
         let mut object = json!({"a": 1});
         let error = merge_patch(&mut object, &json!([1])).expect_err("must fail");
         assert_eq!(error.code(), 400);

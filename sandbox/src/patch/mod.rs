@@ -1,13 +1,13 @@
-//! The patch formats a client may send, other than apply.
+//! The patch formats of Kubernetes, without server-side apply.
 //!
-//! | content type | function |
-//! | --- | --- |
-//! | `application/json-patch+json` | [`json_patch()`] |
-//! | `application/merge-patch+json` | [`merge_patch`] |
-//! | `application/strategic-merge-patch+json` | [`strategic_merge_patch`] |
+//! | content type | function | file |
+//! | --- | --- | --- |
+//! | `application/json-patch+json` | [`json_patch()`] | `json.rs` |
+//! | `application/merge-patch+json` | [`merge_patch`] | `merge.rs` |
+//! | `application/strategic-merge-patch+json` | [`strategic_merge_patch`] | `strategic.rs`, `lists.rs` |
 //!
-//! All change the object in place and leave it as it was when they fail. A [`PatchError`] knows the HTTP status the API
-//! server answers.
+//! Every function changes the object in place, and leaves it unchanged when it fails. [`PatchError::code`] returns the
+//! HTTP status of the response.
 
 mod error;
 mod json;
@@ -15,7 +15,7 @@ mod lists;
 mod merge;
 mod strategic;
 
-pub use error::PatchError;
+pub(crate) use error::PatchError;
 pub use json::json_patch;
 pub use merge::merge_patch;
 pub use strategic::strategic_merge_patch;

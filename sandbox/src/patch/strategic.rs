@@ -12,11 +12,14 @@ const RETAIN_KEYS: &str = "$retainKeys";
 const DELETE_FROM: &str = "$deleteFromPrimitiveList";
 const SET_ORDER: &str = "$setElementOrder";
 
-/// Applies a strategic merge patch, as the schema says: `x-kubernetes-patch-strategy` and
-/// `x-kubernetes-patch-merge-key` tell how each list is merged.
+/// Applies a strategic merge patch. The schema's `x-kubernetes-patch-strategy` and `x-kubernetes-patch-merge-key`
+/// define how each list is merged.
 ///
-/// Understands `$patch: replace` and `$patch: delete`, `$retainKeys`, `$deleteFromPrimitiveList/…` and
-/// `$setElementOrder/…`. Kinds without such a schema (those of CRDs) do not take this format: the caller answers 415.
+/// It supports `$patch: replace` and `$patch: delete`, `$retainKeys`, `$deleteFromPrimitiveList/…` and
+/// `$setElementOrder/…`. Kinds without such a schema (those of CRDs) do not accept this format: the caller returns 415.
+///
+/// # Errors
+/// `PatchError` if the patch or a directive is malformed, or if a list cannot be merged.
 pub fn strategic_merge_patch(
     schema: &Schema,
     object: &mut Value,
@@ -37,7 +40,7 @@ pub(super) fn malformed(text: &str) -> PatchError {
     PatchError::Malformed(text.to_owned())
 }
 
-/// What a `$patch` that is none of the known ones leads to.
+/// The error for an unknown `$patch` directive.
 pub(super) fn unknown_directive(directive: &Value, map: &Json) -> PatchError {
     let map = Value::Object(map.clone());
     let (directive, map) = (go::Printed(directive), go::Printed(&map));
@@ -75,7 +78,7 @@ pub(super) fn merge_maps(
 }
 
 fn field<'a>(node: Option<&'a Node>, name: &str) -> Option<&'a Node> {
-    // The metadata of a kind whose schema does not spell it out is that of every kind.
+    // If the schema of a kind does not contain the fields of the metadata, the schema of every kind's metadata applies.
     let found = node.and_then(|n| n.field(name)).map(Schema::node);
     match found {
         Some(found) if name != "metadata" || !found.properties.is_empty() => Some(found),
@@ -122,7 +125,7 @@ fn merge_lists(
     }
 }
 
-/// A value that is new: nulls and everything under a directive fall away.
+/// A new value: nulls and everything under a directive are removed.
 fn fresh(value: Value) -> Option<Value> {
     match value {
         Value::Object(map) => {
@@ -138,7 +141,7 @@ fn fresh(value: Value) -> Option<Value> {
     }
 }
 
-/// `$retainKeys`: every other field goes away.
+/// `$retainKeys`: removes every other field.
 fn retain_keys(original: &mut Json, patch: &mut Json) -> Result<(), PatchError> {
     let Some(keys) = patch.remove(RETAIN_KEYS) else {
         return Ok(());
@@ -156,7 +159,7 @@ fn retain_keys(original: &mut Json, patch: &mut Json) -> Result<(), PatchError> 
     Ok(())
 }
 
-/// `$deleteFromPrimitiveList/name`: these items go away.
+/// `$deleteFromPrimitiveList/name`: removes these items.
 fn delete_from(original: &mut Json, name: &str, items: &Value) -> Result<(), PatchError> {
     let wrong = || malformed("invalid patch format of primitive list");
     if name.is_empty() {
@@ -169,7 +172,7 @@ fn delete_from(original: &mut Json, name: &str, items: &Value) -> Result<(), Pat
     Ok(())
 }
 
-/// `$setElementOrder/name`: the list is merged and brought into this order.
+/// `$setElementOrder/name`: merges the list and puts it into this order.
 fn ordered_lists(
     original: &mut Json,
     patch: &mut Json,

@@ -1,41 +1,40 @@
-use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use jiff::Timestamp;
+use parking_lot::Mutex;
+use std::collections::VecDeque;
 use tokio::sync::watch;
 
-/// A kubelet keeps 10 MiB of a container's log unless told otherwise; the oldest lines go first.
-const MOST_BYTES: usize = 10 * 1024 * 1024;
+/// A kubelet keeps 10 MiB of a container's log by default. The oldest lines go first.
+const MAX_BYTES: usize = 10 * 1024 * 1024;
 
-/// What a container wrote.
+/// The log of a container.
 #[derive(Debug)]
 pub(crate) struct ContainerLog {
     lines: Mutex<Lines>,
-    /// Counts the lines; readers wait for it to change.
+    /// The number of lines. Readers wait for it to change.
     written: watch::Sender<u64>,
 }
 
 #[derive(Debug, Default)]
 struct Lines {
-    kept: VecDeque<Entry>,
+    kept: VecDeque<LogLine>,
     bytes: usize,
     /// The number of the first line that is kept.
     first: u64,
     ended: bool,
 }
 
-/// Where a line was written to.
+/// The stream that a line was written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum LogStream {
     Stdout,
     Stderr,
 }
 
 /// One line, with its line break.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct LogLine {
     pub(crate) time: Timestamp,
-    pub(crate) source: Source,
+    pub(crate) source: LogStream,
     pub(crate) text: String,
 }
 
@@ -47,19 +46,15 @@ impl ContainerLog {
         }
     }
 
-    fn lines(&self) -> MutexGuard<'_, Lines> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn write(&self, time: Timestamp, source: Source, text: &str) {
+    pub(crate) fn write(&self, time: Timestamp, source: LogStream, text: &str) {
         {
-            let mut lines = self.lines();
+            let mut lines = self.lines.lock();
             for line in text.strip_suffix('\n').unwrap_or(text).split('\n') {
                 let text = format!("{line}\n");
                 lines.bytes += text.len();
-                lines.kept.push_back(Entry { time, source, text });
+                lines.kept.push_back(LogLine { time, source, text });
             }
-            while lines.bytes > MOST_BYTES {
+            while lines.bytes > MAX_BYTES {
                 let Some(gone) = lines.kept.pop_front() else {
                     break;
                 };
@@ -70,21 +65,21 @@ impl ContainerLog {
         self.written.send_modify(|count| *count += 1);
     }
 
-    /// Nothing more will be written.
+    /// Ends the log: no more lines follow.
     pub(crate) fn end(&self) {
-        self.lines().ended = true;
+        self.lines.lock().ended = true;
         self.written.send_modify(|count| *count += 1);
     }
 
-    /// Number of the next line to be written.
+    /// The number of the next line.
     pub(crate) fn next(&self) -> u64 {
-        let lines = self.lines();
+        let lines = self.lines.lock();
         lines.first + lines.kept.len() as u64
     }
 
-    /// The lines from number `from` on, the number after them, and whether it ends there.
-    pub(crate) fn from(&self, from: u64) -> (Vec<Entry>, u64, bool) {
-        let lines = self.lines();
+    /// The lines from number `from` on, the number after them, and whether the log ends there.
+    pub(crate) fn from(&self, from: u64) -> (Vec<LogLine>, u64, bool) {
+        let lines = self.lines.lock();
         let skipped = usize::try_from(from.saturating_sub(lines.first)).unwrap_or(usize::MAX);
         let found = lines.kept.iter().skip(skipped).cloned().collect();
         (found, lines.first + lines.kept.len() as u64, lines.ended)

@@ -1,8 +1,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use tokio::io::DuplexStream;
 
 use super::{ContainerLog, Invocation};
@@ -19,42 +20,38 @@ struct State {
     programs: BTreeMap<String, Program>,
     main: Option<Program>,
     ports: BTreeMap<u16, Port>,
-    /// By the Pod's UID and the container's name; as long as the Pod exists.
+    /// By the Pod's UID and the container's name. An entry lives as long as the Pod.
     logs: BTreeMap<(String, String), Arc<ContainerLog>>,
 }
 
 impl Containers {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(super) fn add_program(&self, name: String, program: Program) {
-        self.state().programs.insert(name, program);
+        self.0.lock().programs.insert(name, program);
     }
 
     pub(super) fn set_main(&self, program: Program) {
-        self.state().main = Some(program);
+        self.0.lock().main = Some(program);
     }
 
     pub(super) fn add_port(&self, port: u16, server: Port) {
-        self.state().ports.insert(port, server);
+        self.0.lock().ports.insert(port, server);
     }
 
     pub(crate) fn program(&self, name: &str) -> Option<Program> {
-        self.state().programs.get(name).cloned()
+        self.0.lock().programs.get(name).cloned()
     }
 
     pub(crate) fn main(&self) -> Option<Program> {
-        self.state().main.clone()
+        self.0.lock().main.clone()
     }
 
     pub(crate) fn port(&self, port: u16) -> Option<Port> {
-        self.state().ports.get(&port).cloned()
+        self.0.lock().ports.get(&port).cloned()
     }
 
-    /// The log of a container; a new one is told apart.
+    /// The log of a container, and whether this call created it.
     pub(crate) fn log(&self, uid: &str, container: &str) -> (Arc<ContainerLog>, bool) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         let key = (uid.to_owned(), container.to_owned());
         let mut new = false;
         let log = state.logs.entry(key).or_insert_with(|| {
@@ -64,9 +61,9 @@ impl Containers {
         (log.clone(), new)
     }
 
-    /// The Pod is gone.
+    /// Removes the logs of a deleted Pod.
     pub(crate) fn forget(&self, uid: &str) {
-        self.state().logs.retain(|(of, _), log| {
+        self.0.lock().logs.retain(|(of, _), log| {
             let goes = of == uid;
             if goes {
                 log.end();
@@ -78,7 +75,7 @@ impl Containers {
 
 impl fmt::Debug for Containers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = self.state();
+        let state = self.0.lock();
         let names: Vec<_> = state.programs.keys().collect();
         f.debug_struct("Containers")
             .field("programs", &names)

@@ -1,13 +1,13 @@
 use tokio::io::DuplexStream;
 use tokio::sync::mpsc;
 
-/// Bytes in flight on each stream of a program.
-const PIPE: usize = 64 * 1024;
+/// The buffer of each stream of a program, in bytes.
+const BUFFER: usize = 64 * 1024;
 
-/// A program that is to run in a container: what it was called with, and its streams.
+/// One call of a program in a container: its arguments and its streams.
 ///
-/// A stream that the caller did not ask for is there all the same: its input has ended, its output is thrown away. When the
-/// caller goes away the program is dropped.
+/// A stream that the client did not ask for exists all the same: its input has ended, and its output is discarded. If
+/// the client disconnects, the program is dropped.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Invocation {
@@ -17,22 +17,22 @@ pub struct Invocation {
     pub pod: String,
     /// Name of the container.
     pub container: String,
-    /// The program and its arguments; nothing for the container's own process.
+    /// The program and its arguments. Empty for the container's own process.
     pub command: Vec<String>,
-    /// Whether it runs on a terminal. There is none in between: bytes are passed on as they are.
+    /// Whether the client asked for a terminal. The sandbox has none: it passes bytes on unchanged.
     pub tty: bool,
-    /// What it reads; at the end of the input there is nothing more.
+    /// Standard input. It ends when the client closes its input.
     pub stdin: DuplexStream,
-    /// What it writes.
+    /// Standard output.
     pub stdout: DuplexStream,
-    /// What it writes of errors; on a terminal that comes among the output.
+    /// Standard error. With a terminal it is part of the output.
     pub stderr: DuplexStream,
-    /// Columns and rows of the terminal, each time they change.
+    /// Columns and rows of the terminal, whenever they change.
     pub sizes: mpsc::Receiver<(u16, u16)>,
 }
 
 /// The other ends of a program's streams.
-pub(crate) struct Ends {
+pub(crate) struct ClientEnds {
     pub(crate) stdin: DuplexStream,
     pub(crate) stdout: DuplexStream,
     pub(crate) stderr: DuplexStream,
@@ -45,10 +45,10 @@ pub(crate) fn start(
     container: &str,
     command: Vec<String>,
     tty: bool,
-) -> (Invocation, Ends) {
-    let (stdin, their_stdin) = tokio::io::duplex(PIPE);
-    let (stdout, their_stdout) = tokio::io::duplex(PIPE);
-    let (stderr, their_stderr) = tokio::io::duplex(PIPE);
+) -> (Invocation, ClientEnds) {
+    let (stdin, their_stdin) = tokio::io::duplex(BUFFER);
+    let (stdout, their_stdout) = tokio::io::duplex(BUFFER);
+    let (stderr, their_stderr) = tokio::io::duplex(BUFFER);
     let (sizes, their_sizes) = mpsc::channel(4);
     let invocation = Invocation {
         namespace: namespace.into(),
@@ -61,7 +61,7 @@ pub(crate) fn start(
         stderr: their_stderr,
         sizes: their_sizes,
     };
-    let ends = Ends {
+    let ends = ClientEnds {
         stdin,
         stdout,
         stderr,

@@ -1,16 +1,23 @@
-//! What runs in simulated containers, as far as it can be seen through logs, exec, attach and port-forward.
+//! The content of simulated containers, as far as clients see it through logs, exec, attach and port-forward.
 //!
-//! Nothing of the host is ever run. A program is a function that a test registers; a command that nobody registered fails
-//! like one that is not in the image. A container's log begins with the simulator's own line, and grows by what is written
-//! to it here.
+//! Nothing runs on the host. A program is a function that a test registers. A command that is not registered fails like
+//! one that is missing in the image. A container's log begins with the simulator's own line. Lines that a test writes
+//! follow.
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `pods.rs` | [`Pods`], the interface |
+//! | `invocation.rs` | [`Invocation`], one call of a program |
+//! | `containers.rs` | the registered programs, and the logs |
+//! | `container_log.rs` | the log of one container |
 
 mod container_log;
 mod containers;
 mod invocation;
 mod pods;
 
-pub(crate) use container_log::{ContainerLog, Entry, Source};
+pub(crate) use container_log::{ContainerLog, LogLine, LogStream};
 pub(crate) use containers::Containers;
 pub use invocation::Invocation;
-pub(crate) use invocation::{Ends, start};
+pub(crate) use invocation::{ClientEnds, start};
 pub use pods::Pods;

@@ -2,13 +2,13 @@ use std::sync::Arc;
 
 use tokio::io::DuplexStream;
 
-use super::{Invocation, Source};
-use crate::api::meta;
-use crate::core::Core;
+use super::{Containers, Invocation, LogStream};
+use crate::clock::Clock;
+use crate::meta;
 use crate::registry::GroupResource;
-use crate::store::Key;
+use crate::store::{Key, Store};
 
-/// What runs in the containers of simulated Pods.
+/// Defines what the containers of simulated Pods do.
 ///
 /// ```
 /// # use pilothouse_sandbox::Sandbox;
@@ -16,72 +16,87 @@ use crate::store::Key;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let sandbox = Sandbox::builder().simulator(true).build()?;
-/// // From now on `kubectl exec <pod> -- hostname` answers.
-/// sandbox.pods().program("hostname", |mut called| async move {
-///     let name = format!("{}\n", called.pod);
-///     i32::from(called.stdout.write_all(name.as_bytes()).await.is_err())
+/// // From now on `kubectl exec <pod> -- hostname` prints the Pod's name.
+/// sandbox.pods().program("hostname", |mut call| async move {
+///     let name = format!("{}\n", call.pod);
+///     i32::from(call.stdout.write_all(name.as_bytes()).await.is_err())
 /// });
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Clone, Copy)]
-pub struct Pods<'a>(&'a Arc<Core>);
+pub struct Pods<'a> {
+    clock: &'a Clock,
+    store: &'a Store,
+    containers: &'a Containers,
+}
 
 impl<'a> Pods<'a> {
-    pub(crate) fn new(core: &'a Arc<Core>) -> Self {
-        Self(core)
+    pub(crate) fn new(clock: &'a Clock, store: &'a Store, containers: &'a Containers) -> Self {
+        Self {
+            clock,
+            store,
+            containers,
+        }
     }
 
-    /// Lets `name` be executed in every container, with or without a path before it as it is given here. The function's value
-    /// is the exit code. It replaces one registered before.
+    /// Registers a program that every container can execute. The client must call it exactly by `name`, which may
+    /// contain a path. The function returns the exit code. A second registration of a name replaces the first.
     pub fn program<F, R>(&self, name: impl Into<String>, program: F)
     where
         F: Fn(Invocation) -> R + Send + Sync + 'static,
         R: Future<Output = i32> + Send + 'static,
     {
         let program = Arc::new(move |called| Box::pin(program(called)) as _);
-        self.0.containers.add_program(name.into(), program);
+        self.containers.add_program(name.into(), program);
     }
 
-    /// What a container's own process does for those who attach; without it they see what is written to the log meanwhile,
-    /// and what they write is thrown away.
+    /// Registers the container's own process, which clients attach to. Without it, clients that attach see what is
+    /// written to the log meanwhile, and their input is discarded.
     pub fn main<F, R>(&self, program: F)
     where
         F: Fn(Invocation) -> R + Send + Sync + 'static,
         R: Future<Output = i32> + Send + 'static,
     {
         let program = Arc::new(move |called| Box::pin(program(called)) as _);
-        self.0.containers.set_main(program);
+        self.containers.set_main(program);
     }
 
-    /// Lets every Pod listen on `port`: each forwarded connection is given to the function, and ends with it. Where nothing
-    /// listens, connections are refused.
+    /// Lets every Pod listen on `port`. The function gets each forwarded connection, and the connection ends with the
+    /// function. Connections to other ports are refused.
     pub fn port<F, R>(&self, port: u16, server: F)
     where
         F: Fn(DuplexStream) -> R + Send + Sync + 'static,
         R: Future<Output = ()> + Send + 'static,
     {
         let server = Arc::new(move |stream| Box::pin(server(stream)) as _);
-        self.0.containers.add_port(port, server);
+        self.containers.add_port(port, server);
     }
 
-    /// Writes lines to the standard output of a container. Tells whether the Pod exists.
+    /// Writes lines to the standard output of a container. Returns whether the Pod exists.
     pub fn write_stdout(&self, namespace: &str, pod: &str, container: &str, text: &str) -> bool {
-        self.write(namespace, pod, container, Source::Stdout, text)
+        self.write(namespace, pod, container, LogStream::Stdout, text)
     }
 
-    /// Writes lines to the standard error of a container. Tells whether the Pod exists.
+    /// Writes lines to the standard error of a container. Returns whether the Pod exists.
     pub fn write_stderr(&self, namespace: &str, pod: &str, container: &str, text: &str) -> bool {
-        self.write(namespace, pod, container, Source::Stderr, text)
+        self.write(namespace, pod, container, LogStream::Stderr, text)
     }
 
-    fn write(&self, namespace: &str, pod: &str, container: &str, to: Source, text: &str) -> bool {
+    fn write(
+        &self,
+        namespace: &str,
+        pod: &str,
+        container: &str,
+        to: LogStream,
+        text: &str,
+    ) -> bool {
         let key = Key::new(Some(namespace), pod);
-        let Some(entry) = self.0.store.get(&GroupResource::new("", "pods"), &key) else {
+        let Some(entry) = self.store.get(&GroupResource::new("", "pods"), &key) else {
             return false;
         };
-        let (log, _) = self.0.containers.log(meta::uid(&entry.object), container);
-        log.write(self.0.clock.now(), to, text);
+        let (log, _) = self.containers.log(meta::uid(&entry.object), container);
+        log.write(self.clock.now(), to, text);
         true
     }
 }

@@ -1,4 +1,4 @@
-/// One column of the table output, as a CustomResourceDefinition's `additionalPrinterColumns` gives it.
+/// One column of the table output: an entry of `additionalPrinterColumns`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
     /// Heading.
@@ -9,8 +9,8 @@ pub struct Column {
     pub format: String,
     /// Help text, or empty.
     pub description: String,
-    /// 0 is always shown; a higher one only in wide output.
+    /// 0 is always shown, a higher priority only in wide output.
     pub priority: i32,
-    /// Where the value stands, as a simple JSON path: `.spec.replicas`.
+    /// The simple JSON path of the value: `.spec.replicas`.
     pub json_path: String,
 }

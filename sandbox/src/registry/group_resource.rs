@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// A kind of object whatever its version: API group and plural name. Displays as `deployments.apps`, or `pods` in the core group.
+/// A resource in any version: API group and plural name. Displays as `deployments.apps`, or `pods` in the core group.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupResource {
     /// API group; empty for the core group.
@@ -10,7 +10,7 @@ pub struct GroupResource {
 }
 
 impl GroupResource {
-    /// `resource` in `group`.
+    /// The resource `resource` in `group`.
     pub fn new(group: impl Into<String>, resource: impl Into<String>) -> Self {
         Self {
             group: group.into(),

@@ -1,23 +1,27 @@
-//! Which kinds are served, and how.
+//! The kinds that are served.
 //!
-//! [`ServedKind`] describes one kind in one version: its names, scope, subresources, columns and schema. Built-in kinds come
-//! from `builtin`, the others from CustomResourceDefinitions. A [`Registry`] is an immutable snapshot of all of them; a
-//! changed CustomResourceDefinition makes a new snapshot, so a request sees one consistent set from beginning to end.
+//! [`ServedKind`] describes one kind in one version: its names, scope, subresources, columns and schema. Built-in kinds come from `builtin`, the others
+//! from CustomResourceDefinitions. A [`Registry`] is an immutable snapshot of all of them. A changed
+//! CustomResourceDefinition makes a new snapshot, so a request sees one consistent set from beginning to end.
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `registry.rs` | [`Registry`] |
+//! | `served_kind.rs` | [`ServedKind`] |
+//! | `schema_source.rs` | the schema of a kind, read when it is first used |
+//! | `group_resource.rs` | [`GroupResource`], the name of a resource |
+//! | `scale.rs`, `column.rs` | the paths of a scale subresource; a column of the table output |
 
 mod column;
 mod group_resource;
-#[expect(
-    clippy::module_inception,
-    reason = "the type and the concept share their name"
-)]
 mod registry;
 mod scale;
 mod schema_source;
 mod served_kind;
 
-pub use column::Column;
-pub use group_resource::GroupResource;
-pub use registry::Registry;
-pub use scale::ScalePaths;
-pub use schema_source::SchemaSource;
-pub use served_kind::{Origin, ServedKind};
+pub(crate) use column::Column;
+pub(crate) use group_resource::GroupResource;
+pub(crate) use registry::Registry;
+pub(crate) use scale::ScalePaths;
+pub(crate) use schema_source::SchemaSource;
+pub(crate) use served_kind::{Origin, ServedKind};

@@ -1,10 +1,10 @@
-/// Where the `scale` subresource finds its numbers, as simple JSON paths.
+/// The simple JSON paths from which the `scale` subresource is made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScalePaths {
-    /// Wanted replicas: `.spec.replicas`.
+    /// The desired replicas: `.spec.replicas`.
     pub spec: String,
-    /// Replicas seen: `.status.replicas`.
+    /// The observed replicas: `.status.replicas`.
     pub status: String,
-    /// The label selector, if the kind has one. A string for custom resources, a LabelSelector for built-in kinds.
+    /// The label selector, if the kind has one. A string in custom resources, a LabelSelector in built-in kinds.
     pub selector: Option<String>,
 }

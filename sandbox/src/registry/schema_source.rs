@@ -5,25 +5,28 @@ use serde_json::Value;
 
 use crate::schema::Schema;
 
-/// The schema of a kind, read when it is first asked for.
+/// The schema of a kind, which is read when it is first used.
 ///
-/// Inflating every built-in schema would cost each short-lived sandbox more than it ever uses.
+/// Decompressing every built-in schema would cost a short-lived sandbox more than all its requests.
 #[derive(Clone)]
 pub struct SchemaSource(Arc<Lazy>);
 
 struct Lazy {
-    read: Box<dyn Fn() -> Value + Send + Sync>,
+    read_json: Box<dyn Fn() -> Value + Send + Sync>,
+    read_schema: Box<dyn Fn() -> Schema + Send + Sync>,
     json: OnceLock<Arc<Value>>,
-    schema: Option<Schema>,
 }
 
 impl SchemaSource {
-    /// A trusted schema whose JSON form (OpenAPI v3, without `$ref`) `read` gives.
-    pub fn new(read: impl Fn() -> Value + Send + Sync + 'static) -> Self {
+    /// A trusted schema. `json` returns its JSON form (OpenAPI v3, without `$ref`), and `schema` the schema itself.
+    pub fn new(
+        json: impl Fn() -> Value + Send + Sync + 'static,
+        schema: impl Fn() -> Schema + Send + Sync + 'static,
+    ) -> Self {
         Self(Arc::new(Lazy {
-            read: Box::new(read),
+            read_json: Box::new(json),
+            read_schema: Box::new(schema),
             json: OnceLock::new(),
-            schema: None,
         }))
     }
 
@@ -31,9 +34,9 @@ impl SchemaSource {
     pub fn ready(schema: Schema) -> Self {
         let json = Arc::new(schema.to_json());
         Self(Arc::new(Lazy {
-            read: Box::new(|| Value::Null),
+            read_json: Box::new(|| Value::Null),
+            read_schema: Box::new(move || schema.clone()),
             json: OnceLock::from(json),
-            schema: Some(schema),
         }))
     }
 
@@ -41,13 +44,13 @@ impl SchemaSource {
     pub fn json(&self) -> Arc<Value> {
         self.0
             .json
-            .get_or_init(|| Arc::new((self.0.read)()))
+            .get_or_init(|| Arc::new((self.0.read_json)()))
             .clone()
     }
 
-    /// The schema itself, unless it is a built-in kind's, which `builtin` keeps.
-    pub(super) fn ready_schema(&self) -> Option<Schema> {
-        self.0.schema.clone()
+    /// The schema itself.
+    pub fn schema(&self) -> Schema {
+        (self.0.read_schema)()
     }
 }
 

@@ -1,4 +1,3 @@
-use crate::builtin;
 use crate::schema::Schema;
 
 use super::{Column, GroupResource, ScalePaths, SchemaSource};
@@ -8,21 +7,21 @@ use super::{Column, GroupResource, ScalePaths, SchemaSource};
 pub struct ServedKind {
     /// API group; empty for the core group.
     pub group: String,
-    /// Version, as `v1`.
+    /// Version, such as `v1`.
     pub version: String,
-    /// Kind, as `Deployment`.
+    /// Kind, such as `Deployment`.
     pub kind: String,
-    /// Kind of its lists, as `DeploymentList`.
+    /// Kind of its lists, such as `DeploymentList`.
     pub list_kind: String,
     /// Plural name: the resource in paths.
     pub plural: String,
     /// Singular name, in lower case.
     pub singular: String,
-    /// Short names, as `deploy`.
+    /// Short names, such as `deploy`.
     pub short_names: Vec<String>,
-    /// Categories, as `all`.
+    /// Categories, such as `all`.
     pub categories: Vec<String>,
-    /// Whether objects live in a namespace.
+    /// Whether its objects are in a namespace.
     pub namespaced: bool,
     /// Verbs of the main resource, as discovery lists them: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`.
     pub verbs: Vec<String>,
@@ -30,22 +29,23 @@ pub struct ServedKind {
     pub status: bool,
     /// The `scale` subresource, if it has one.
     pub scale: Option<ScalePaths>,
-    /// Columns of the table output beside the name; without any, the age is shown. Built-in kinds have their own in `table`.
+    /// Columns of the table output after the name. Without any, the age is shown. The columns of built-in kinds are in
+    /// `table`.
     pub columns: Vec<Column>,
-    /// Its schema, `apiVersion`, `kind` and `metadata` included.
+    /// Its schema, including `apiVersion`, `kind` and `metadata`.
     pub schema: SchemaSource,
-    /// Whether objects are stored in this version. Exactly one version of a kind is.
+    /// Whether objects are stored in this version. Exactly one version of a kind is stored.
     pub storage: bool,
-    /// Where it comes from.
+    /// The origin of the kind.
     pub origin: Origin,
 }
 
-/// Where a kind comes from.
+/// The origin of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// Built into the API server.
     BuiltIn,
-    /// Made by a CustomResourceDefinition.
+    /// Defined by a CustomResourceDefinition.
     Custom,
 }
 
@@ -75,13 +75,10 @@ impl ServedKind {
 
     /// Its schema for validation, defaulting, pruning and merging.
     pub fn structural(&self) -> Schema {
-        self.schema
-            .ready_schema()
-            .or_else(|| builtin::schema(self))
-            .unwrap_or_else(Schema::anything)
+        self.schema.schema()
     }
 
-    /// Whether a CustomResourceDefinition made it.
+    /// Whether a CustomResourceDefinition defines it.
     pub fn is_custom(&self) -> bool {
         self.origin == Origin::Custom
     }

@@ -2,7 +2,7 @@ use serde_json::Value;
 
 use super::node::{Node, Schema};
 
-/// Drops nulls that may not be, then fills in defaults.
+/// Drops nulls that are not allowed, then fills in defaults.
 pub(super) fn apply(schema: &Schema, object: &mut Value) {
     drop_nulls(Some(schema.node()), object);
     fill(Some(schema.node()), object);
@@ -37,7 +37,7 @@ fn is_forbidden_null(node: Option<&Node>, value: &Value) -> bool {
     value.is_null() && node.is_some_and(|n| !n.nullable)
 }
 
-/// A null that is neither allowed nor replaced by a default counts as absent.
+/// Drops nulls that are neither allowed nor replaced by a default.
 fn drop_nulls(node: Option<&Node>, value: &mut Value) {
     match value {
         Value::Object(map) => map.retain(|key, value| {

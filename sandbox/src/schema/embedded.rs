@@ -5,10 +5,11 @@ use serde_json::Value;
 use super::error::{FieldError, FieldErrorKind};
 use super::node::{Node, Schema};
 use super::path::FieldPath;
-use crate::api::names;
-use crate::builtin;
+use crate::go;
+use crate::names;
 
-/// What is wrong with the types of an embedded object's `apiVersion`, `kind` and `metadata`: such an object is not decoded.
+/// The first type error in the `apiVersion`, `kind` and `metadata` of an embedded object. The server does not decode
+/// such an object.
 pub(super) fn undecodable(
     schema: &Schema,
     value: &Value,
@@ -23,7 +24,7 @@ pub(super) fn undecodable(
             }
         }
         if let Some(metadata) = value.get("metadata")
-            && let Some(wrong) = builtin::metadata_mistyped(metadata)
+            && let Some(wrong) = go::metadata_mistyped(metadata)
         {
             let at = at.child("metadata");
             let wrong = wrong.to_string();
@@ -37,7 +38,7 @@ pub(super) fn undecodable(
     found
 }
 
-/// What an embedded object lacks to be one.
+/// Checks that an embedded object has a valid `apiVersion` and `kind`.
 pub(super) fn validate(
     schema: &Schema,
     value: &Value,

@@ -2,19 +2,19 @@ use std::fmt;
 
 use serde_json::{Number, Value};
 
-/// What is wrong with a field; named and printed as the API server does.
+/// The kind of a field error, with the names and texts of the API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FieldErrorKind {
-    /// A value must be given.
+    /// A value is missing.
     Required,
-    /// The same key or item is given more than once.
+    /// The same key or item occurs more than once.
     Duplicate,
     /// The value is malformed or out of bounds.
     Invalid,
     /// The value has the wrong JSON type.
     TypeInvalid,
-    /// The value is not one of a fixed list.
+    /// The value is not one of the allowed values.
     NotSupported,
     /// The value is well formed but not allowed here.
     Forbidden,
@@ -22,7 +22,7 @@ pub enum FieldErrorKind {
     TooLong,
     /// There are more items than allowed.
     TooMany,
-    /// What the value refers to is not there.
+    /// The value refers to something that does not exist.
     NotFound,
     /// The check itself failed.
     Internal,
@@ -59,8 +59,8 @@ impl FieldErrorKind {
         }
     }
 
-    /// Whether a value that is wrong in this way leaves rules nothing to rely on.
-    pub(super) fn hinders_rules(self) -> bool {
+    /// Whether CEL rules cannot rely on a value with this error.
+    pub(super) fn blocks_rules(self) -> bool {
         matches!(
             self,
             Self::NotSupported | Self::Required | Self::TooLong | Self::TooMany | Self::TypeInvalid
@@ -75,23 +75,23 @@ impl FieldErrorKind {
     }
 }
 
-/// One thing that is wrong with one field of an object.
+/// One error in one field of an object.
 ///
-/// [`Display`](fmt::Display) is the text clients see: `spec.replicas: Invalid value: 101: …`.
+/// [`Display`](fmt::Display) is the text that clients see: `spec.replicas: Invalid value: 101: …`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FieldError {
-    /// What is wrong.
+    /// The kind of the error.
     pub kind: FieldErrorKind,
-    /// Where, as in `spec.containers[0].name`.
+    /// The path of the field, such as `spec.containers[0].name`.
     pub field: String,
-    /// The value that was found, unless it is too large to show.
+    /// The value, unless it is too large to show.
     pub value: Option<Value>,
-    /// What would have been right; may be empty.
+    /// What is expected; may be empty.
     pub detail: String,
 }
 
 impl FieldError {
-    /// An error at a field.
+    /// An error in a field.
     pub fn new(
         kind: FieldErrorKind,
         field: impl fmt::Display,
@@ -176,7 +176,7 @@ impl FieldError {
         )
     }
 
-    /// The text without the field, as it stands in the `message` of a `Status` cause.
+    /// The text without the field, as in the `message` of a `Status` cause.
     pub fn body(&self) -> String {
         let mut text = self.kind.title().to_owned();
         if let Some(value) = self.value.as_ref().filter(|_| self.kind.shows_value()) {
@@ -203,7 +203,7 @@ impl fmt::Display for FieldError {
 
 impl std::error::Error for FieldError {}
 
-/// A number as the API server prints it: without a fraction when there is none.
+/// A number as the API server prints it: without a fraction if it is whole.
 pub(crate) fn number(n: &Number) -> String {
     match n.as_f64() {
         Some(x) if n.is_f64() && x.fract() == 0.0 && x.abs() < 1e21 => format!("{x:.0}"),
@@ -217,7 +217,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn texts_are_those_of_the_server() {
+    fn errors_have_the_texts_of_the_server() {
         let table = [
             (
                 FieldError::invalid(

@@ -8,7 +8,7 @@ use regex::Regex;
 
 use super::node::{Node, SchemaType};
 
-/// Whether the server knows a format for values of that type; it ignores others.
+/// Whether the server knows a format for values of this type. It ignores others.
 pub(super) fn is_known(format: &str, node: &Node) -> bool {
     match node.kind {
         Some(SchemaType::Integer) => matches!(format, "int32" | "int64"),
@@ -20,7 +20,7 @@ pub(super) fn is_known(format: &str, node: &Node) -> bool {
     }
 }
 
-/// Formats of texts, without dashes.
+/// Formats of strings, without dashes.
 const TEXTS: [&str; 24] = [
     "bsonobjectid",
     "uri",
@@ -47,10 +47,10 @@ const TEXTS: [&str; 24] = [
     "duration",
     "datetime",
 ];
-/// Formats of names of objects.
+/// Formats of object names.
 const NAMES: [&str; 2] = ["k8s-short-name", "k8s-long-name"];
 
-/// Whether the text has that format. A format the server does not know allows everything.
+/// Whether the text has this format. A format that the server does not know allows everything.
 pub(super) fn is_valid(format: &str, text: &str) -> bool {
     match format {
         "date-time" | "datetime" => is_date_time(text),
@@ -86,21 +86,6 @@ pub(super) fn fits(format: &str, number: f64, integer: Option<i64>) -> bool {
     }
 }
 
-/// A pattern in Go's syntax, in ours: `\z` and `\C` aside they are the same.
-pub(super) fn go_pattern(pattern: &str) -> String {
-    // Go knows `\Q…\E`; everything else that differs is refused by both.
-    let mut rest = pattern;
-    let mut out = String::with_capacity(pattern.len());
-    while let Some((before, after)) = rest.split_once(r"\Q") {
-        let (literal, tail) = after.split_once(r"\E").unwrap_or((after, ""));
-        out.push_str(before);
-        out.push_str(&regex::escape(literal));
-        rest = tail;
-    }
-    out.push_str(rest);
-    out
-}
-
 macro_rules! pattern {
     ($name:ident, $text:expr) => {
         static $name: LazyLock<Regex> =
@@ -121,7 +106,7 @@ pattern!(
 );
 
 fn is_date_time(text: &str) -> bool {
-    // jiff also reads forms without seconds, which RFC 3339 does not allow.
+    // jiff also reads times without seconds, which RFC 3339 does not allow.
     let bytes = text.as_bytes();
     let shaped = bytes.len() >= 20
         && matches!(bytes.get(10), Some(b'T' | b't'))
@@ -192,7 +177,7 @@ fn is_mac(text: &str) -> bool {
         .any(|bytes| matches!(bytes, 6 | 8 | 20))
 }
 
-/// One label with at most one dash, or labels that end in a name of at least two letters.
+/// Whether the text is one label with at most one dash, or labels that end in a name of at least two letters.
 fn is_hostname(text: &str) -> bool {
     let symbol = |c: char| c.is_alphanumeric() && !c.is_numeric() || c.is_ascii_digit();
     let Some((labels, last)) = text.rsplit_once('.') else {
@@ -236,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formats_are_checked_as_the_server_does() {
+    fn formats_are_checked_as_the_server_checks_them() {
         let table = [
             ("date-time", "2026-01-02T03:04:05Z", true),
             ("date-time", "2026-01-02T03:04:05.678+02:00", true),

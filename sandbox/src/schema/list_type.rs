@@ -65,7 +65,7 @@ fn check_map(node: &Node, items: &[Value], at: &FieldPath<'_>, errors: &mut Vec<
     }
 }
 
-/// The index of the first repetition of every repeated value.
+/// For every repeated value, the index of its first repetition.
 fn repeated(items: &[Value]) -> Vec<usize> {
     let mut seen = std::collections::HashMap::new();
     let mut found = Vec::new();

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{Schema, parse};
 
-/// The schema of `metadata`, which is implied in every kind.
+/// The schema of `metadata`, which every kind has implicitly.
 pub(crate) fn object_meta() -> &'static Schema {
     static OBJECT_META: LazyLock<Schema> = LazyLock::new(|| {
         let text = || json!({"type": "string"});

@@ -1,17 +1,30 @@
-//! Structural schemas: what a kind's objects look like, and what the server does with that knowledge.
+//! Structural schemas: the form of a kind's objects, and what the server does with it.
 //!
-//! A [`Schema`] is read once, when a CRD is created or a built-in kind is first used, and shared from then on. It
+//! A [`Schema`] is read once, when a CRD is created or a built-in kind is first used, and then shared. It
 //!
-//! - drops the fields it does not know ([`Schema::prune`]),
+//! - drops unknown fields ([`Schema::prune`]),
 //! - fills in defaults ([`Schema::apply_defaults`]),
 //! - checks values and evaluates CEL rules ([`Schema::validate`]),
 //! - tells strategic merge patch and server-side apply how lists and maps are merged.
 //!
-//! Schemas of CRDs come through [`Schema::from_json`], which refuses what the API server refuses, under the same field
-//! names. Schemas of built-in kinds come through [`SchemaSet`]: they refer to one another by name and are read when they
-//! are first needed, so that even a type that contains itself costs nothing until then.
+//! [`Schema::from_json`] reads the schema of a CRD, and refuses what the API server refuses, with the same field names. [`SchemaSet`] holds the schemas
+//! of built-in kinds: they refer to one another by name and are read when they are first needed, so that a type that
+//! contains itself costs nothing until then.
 //!
-//! Not done here: validation that the API server implements in code for its built-in kinds.
+//! Validation that the API server implements in code for its built-in kinds is in `builtin/validate`.
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `node.rs` | [`Schema`] and its nodes |
+//! | `operations.rs` | what a schema does to an object |
+//! | `parse.rs` | reads JSON into nodes |
+//! | `structural/` | the checks of a CRD's schema |
+//! | `set.rs` | [`SchemaSet`] |
+//! | `prune.rs`, `defaults.rs`, `validate.rs`, `embedded.rs`, `list_type.rs` | the operations, one each |
+//! | `check.rs`, `format.rs`, `pattern.rs` | value validations, formats, regular expressions |
+//! | `rule.rs`, `rule_fields.rs`, `rule_values.rs`, `rule_evaluation.rs` | a compiled CEL rule: its fields, its values, its evaluation |
+//! | `cel/` | the CEL compiler and its functions |
+//! | `error.rs`, `path.rs`, `meta.rs` | field errors, their paths, the schema of `metadata` |
 
 mod cel;
 mod check;
@@ -22,21 +35,26 @@ mod format;
 mod list_type;
 mod meta;
 mod node;
+mod operations;
 mod parse;
 mod path;
+mod pattern;
 #[cfg(test)]
 mod properties;
 mod prune;
-mod rules;
+mod rule;
+mod rule_evaluation;
+mod rule_fields;
+mod rule_values;
 mod set;
 mod structural;
 #[cfg(test)]
 mod tests;
 mod validate;
 
-pub use error::{FieldError, FieldErrorKind};
+pub(crate) use error::{FieldError, FieldErrorKind};
 pub use node::Schema;
-pub use set::{SchemaSet, SchemaSetError};
+pub(crate) use set::SchemaSet;
 
 pub(crate) use meta::object_meta;
 pub(crate) use node::{ListType, MapType, Node, SchemaType};

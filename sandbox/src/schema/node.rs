@@ -4,15 +4,13 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::FieldError;
 use super::check::Checks;
-use super::path::FieldPath;
-use super::rules::Rule;
+use super::rule::Rule;
 use super::set::Reference;
 
 /// The schema of a kind, or of one part of its objects.
 ///
-/// Cloning is cheap: all clones share one tree. Equality is not offered; compare [`Schema::to_json`].
+/// Cloning is cheap: all clones share one tree. There is no equality; compare [`Schema::to_json`].
 #[derive(Clone)]
 pub struct Schema {
     target: Target,
@@ -26,28 +24,7 @@ enum Target {
 }
 
 impl Schema {
-    /// Reads the `openAPIV3Schema` of a CRD.
-    ///
-    /// Errors are those the API server gives when such a CRD is created: a schema that is not structural, defaults that
-    /// do not validate, CEL rules that do not compile. Field names are relative to the schema (`properties[spec].type`);
-    /// [`Schema::from_json_at`] puts a path before them.
-    pub fn from_json(json: &Value) -> Result<Self, Vec<FieldError>> {
-        Self::from_json_at(json, "")
-    }
-
-    /// Like [`Schema::from_json`], with the path under which the schema stands, as in
-    /// `spec.versions[0].schema.openAPIV3Schema`.
-    pub fn from_json_at(json: &Value, path: &str) -> Result<Self, Vec<FieldError>> {
-        super::structural::read(json, &FieldPath::Base(path))
-    }
-
-    /// Reads the schema of a built-in kind, which is known to be right: nothing is checked, and `metadata` may be spelled
-    /// out.
-    pub fn trusted(json: &Value) -> Self {
-        Self::here(super::parse::node(json, None)).with_source(Arc::new(json.clone()))
-    }
-
-    /// A schema that knows nothing and keeps everything: what an object without a schema has.
+    /// A schema without any knowledge, which keeps everything: the schema of an object without one.
     pub fn anything() -> Self {
         Self::here(Node {
             preserve_unknown: true,
@@ -55,9 +32,9 @@ impl Schema {
         })
     }
 
-    /// The JSON this schema was read from.
+    /// The JSON that this schema was read from.
     ///
-    /// A part of a schema, and a schema out of a [`SchemaSet`](super::SchemaSet), answers `{}` or its reference.
+    /// A part of a schema returns `{}`, and a schema from a [`SchemaSet`](super::SchemaSet) returns its reference.
     pub fn to_json(&self) -> Value {
         match (&self.source, &self.target) {
             (Some(source), _) => Value::clone(source),
@@ -92,64 +69,8 @@ impl Schema {
         }
     }
 
-    /// Drops every field the schema does not know, and says which (`spec.foo`, `spec.items[0].bar`), sorted.
-    ///
-    /// The value is taken for a whole object: `apiVersion`, `kind` and `metadata` are always known, and `metadata` is
-    /// pruned as an ObjectMeta.
-    pub fn prune(&self, object: &mut Value) -> Vec<String> {
-        super::prune::prune(self, object)
-    }
-
-    /// Whether [`apply_defaults`](Self::apply_defaults) has nothing to fill in.
-    pub fn has_all_defaults(&self, object: &Value) -> bool {
-        super::defaults::is_filled(self.node(), object)
-    }
-
-    /// Fills in defaults, and drops nulls where null is not allowed, as the API server does after pruning.
-    pub fn apply_defaults(&self, object: &mut Value) {
-        super::defaults::apply(self, object);
-    }
-
-    /// Checks an object; `old` is the object it replaces, for transition rules.
-    ///
-    /// Values are checked first. CEL rules are evaluated if the values are such that rules can rely on them; if not, an
-    /// error says that there are rules which were not checked.
-    pub fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
-        self.validate_with(object, old, Vec::new(), false)
-    }
-
-    /// Like [`validate`](Self::validate), with what is wrong with the values in other ways; `hindered` tells that more is wrong,
-    /// which rules cannot rely on.
-    pub(crate) fn validate_with(
-        &self,
-        object: &Value,
-        old: Option<&Value>,
-        others: Vec<FieldError>,
-        hindered: bool,
-    ) -> Vec<FieldError> {
-        let mut errors = Vec::new();
-        super::validate::validate(self, object, &FieldPath::Root, &mut errors);
-        errors.extend(others);
-        super::embedded::validate(self, object, &FieldPath::Root, &mut errors);
-        super::list_type::validate(self, object, &FieldPath::Root, &mut errors);
-        let hindered = hindered || errors.iter().any(|error| error.kind.hinders_rules());
-        if !hindered {
-            super::cel::validate(self, object, old, &mut errors);
-        } else if self.has_rules() {
-            let detail = "some validation rules were not checked because the object was invalid; \
-                          correct the existing errors to complete validation";
-            errors.push(FieldError::invalid("<nil>", Value::Null, detail));
-        }
-        errors
-    }
-
-    /// What keeps an object in the object from being decoded, as a `metadata` with a number for a name.
-    pub(crate) fn undecodable(&self, object: &Value) -> Option<FieldError> {
-        super::embedded::undecodable(self, object, &FieldPath::Root)
-    }
-
     /// Whether there are CEL rules anywhere in it. A named schema has none.
-    fn has_rules(&self) -> bool {
+    pub(super) fn has_rules(&self) -> bool {
         let Target::Here(node) = &self.target else {
             return false;
         };
@@ -262,7 +183,7 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// The schema of a field, whether it is named or any.
+    /// The schema of a field: of the named property, or of all additional properties.
     pub(crate) fn field(&self, name: &str) -> Option<&Schema> {
         match (self.properties.get(name), &self.additional) {
             (Some(schema), _) => Some(schema),

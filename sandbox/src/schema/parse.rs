@@ -1,4 +1,5 @@
-//! From JSON to nodes, without judging: `structural` has judged a CRD's schema before, built-in ones are trusted.
+//! Reads JSON into nodes without checks: `structural` has checked a CRD's schema before, and built-in schemas are
+//! trusted.
 
 use std::sync::Arc;
 
@@ -6,7 +7,7 @@ use regex::Regex;
 use serde_json::{Map, Value};
 
 use super::node::{Additional, ListType, MapType, Node, PatchStrategy, Schema, SchemaType};
-use super::rules::Rule;
+use super::rule::Rule;
 use super::set::{Definitions, Reference, reference_name};
 
 /// The node that a schema's JSON describes.
@@ -51,7 +52,7 @@ fn reference(name: &str, map: &Map<String, Value>, definitions: &Arc<Definitions
     Reference::new(name.into(), definitions.clone(), beside)
 }
 
-/// Lets the keywords of `json` overrule what the node says.
+/// Lets the keywords of `json` override the node.
 pub(super) fn overlay(
     node: &mut Node,
     json: &Map<String, Value>,
@@ -84,7 +85,7 @@ pub(super) fn overlay(
             "uniqueItems" => checks.unique_items = is_true(value),
             "pattern" => {
                 checks.pattern = value.as_str().filter(|p| !p.is_empty()).and_then(|p| {
-                    let regex = Regex::new(&super::format::go_pattern(p)).ok()?;
+                    let regex = Regex::new(&super::pattern::go_pattern(p)).ok()?;
                     Some((p.into(), regex))
                 });
             }

@@ -1,11 +1,11 @@
 use std::fmt;
 
-/// Where in an object (or in a schema) we are; lives on the stack and is printed only when something is wrong.
+/// A path in an object or in a schema. It lives on the stack and is formatted only for an error.
 #[derive(Clone, Copy)]
 pub(crate) enum FieldPath<'a> {
     /// The object itself.
     Root,
-    /// A path that was given as text.
+    /// A path that the caller gave as text.
     Base(&'a str),
     /// A field.
     Child(&'a FieldPath<'a>, &'a str),

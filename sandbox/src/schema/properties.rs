@@ -1,4 +1,4 @@
-//! What holds for every schema and value.
+//! Properties that hold for every schema and value.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -26,7 +26,7 @@ fn object() -> impl Strategy<Value = Value> {
         .prop_map(|m| Value::Object(m.into_iter().collect()))
 }
 
-/// A structural schema, defaults of the right type included.
+/// A structural schema whose defaults have the right types.
 fn schema() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         any::<bool>().prop_map(|nullable| json!({"type": "string", "nullable": nullable})),
@@ -88,7 +88,7 @@ proptest! {
     }
 
     #[test]
-    fn a_schema_answers_the_json_it_was_read_from(json in schema()) {
+    fn a_schema_returns_the_json_that_it_was_read_from(json in schema()) {
         prop_assert_eq!(Schema::from_json(&json).expect("structural").to_json(), json);
     }
 

@@ -3,7 +3,7 @@ use serde_json::Value;
 use super::node::{Additional, Node, Schema};
 use super::object_meta;
 
-/// What every object has, whatever its schema says.
+/// The fields that every object has.
 const TYPE_AND_META: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 /// Drops unknown fields of a whole object.
@@ -60,7 +60,7 @@ impl Walk {
                         Some(Some(child)) => {
                             self.within(key, |w| w.value(Some(child), false, value))
                         }
-                        // `additionalProperties: true`: the entry is known, what is in it is not.
+                        // `additionalProperties: true`: the entry is known, its content is not.
                         Some(None) => self.within(key, |w| w.drop_unknown(None, false, value)),
                         None => self.record(key),
                     }
@@ -77,7 +77,7 @@ impl Walk {
         }
     }
 
-    /// Below `x-kubernetes-preserve-unknown-fields` only what the schema names is looked at.
+    /// Below `x-kubernetes-preserve-unknown-fields` only the named fields are visited.
     fn keep(&mut self, node: &Node, is_resource: bool, value: &mut Value) {
         match value {
             Value::Object(map) => {

@@ -8,35 +8,26 @@ use super::parse;
 
 /// Schemas that refer to one another by name, such as those of the built-in kinds.
 ///
-/// Making a set only stores the JSON; a definition is read when it is first used. References are
-/// `{"$ref": "…/name"}` (the part after the last `/` counts), alone, beside other keywords that then overrule the
-/// definition's, or as the only entry of an `allOf`.
+/// A new set only stores the JSON. A definition is read when it is first used. A reference is `{"$ref": "…/name"}` (the
+/// part after the last `/` counts): alone, or beside other keywords, which then override the definition's, or as the
+/// only entry of an `allOf`.
 ///
-/// A definition without a type, and an `object` without fields, keeps everything: these are the places where the API
-/// holds free JSON. Defaults are applied as they stand in the JSON, so a reduced form should hold only true ones.
+/// A definition without a type, and an `object` without fields, keeps everything: in these places the API has arbitrary
+/// JSON. Defaults are applied as in the JSON, so a reduced form should contain only real ones.
 ///
-/// Schemas taken from a set keep the whole set alive, as the set's own definitions do once they were used: make sets
-/// that live as long as the process.
+/// A schema from a set keeps the whole set alive, and so do the set's own definitions after their first use. So sets
+/// should live as long as the process.
 #[derive(Clone, Debug)]
-pub struct SchemaSet {
+pub(crate) struct SchemaSet {
     definitions: Arc<Definitions>,
 }
 
-/// A set of definitions cannot be used.
+/// The definition `from` has a reference to `to`, which the set does not define.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum SchemaSetError {
-    /// The table of definitions is not a JSON object.
-    #[error("definitions must be an object from name to schema")]
-    NotAnObject,
-    /// A reference leads nowhere.
-    #[error("definition {from:?} refers to {to:?}, which is not defined")]
-    Dangling {
-        /// The definition that holds the reference.
-        from: String,
-        /// The name that is missing.
-        to: String,
-    },
+#[error("the definition {from:?} refers to {to:?}, which is not defined")]
+pub(crate) struct DanglingReference {
+    from: String,
+    to: String,
 }
 
 #[derive(Debug)]
@@ -51,12 +42,15 @@ struct Definition {
 }
 
 impl SchemaSet {
-    /// Takes a table from name to schema. Every reference in it must lead to an entry.
-    pub fn new(definitions: Map<String, Value>) -> Result<Self, SchemaSetError> {
+    /// A set from a table of names and schemas.
+    ///
+    /// # Errors
+    /// [`DanglingReference`] if a reference leads to no entry.
+    pub(crate) fn new(definitions: Map<String, Value>) -> Result<Self, DanglingReference> {
         for (from, json) in &definitions {
             if let Some(to) = dangling(json, &definitions) {
                 let from = from.clone();
-                return Err(SchemaSetError::Dangling { from, to });
+                return Err(DanglingReference { from, to });
             }
         }
         let table = definitions
@@ -71,16 +65,8 @@ impl SchemaSet {
         })
     }
 
-    /// Like [`SchemaSet::new`], from a JSON object.
-    pub fn from_json(definitions: Value) -> Result<Self, SchemaSetError> {
-        match definitions {
-            Value::Object(map) => Self::new(map),
-            _ => Err(SchemaSetError::NotAnObject),
-        }
-    }
-
-    /// The schema of that name.
-    pub fn get(&self, name: &str) -> Option<Schema> {
+    /// The schema of this name.
+    pub(crate) fn get(&self, name: &str) -> Option<Schema> {
         self.definitions.table.contains_key(name).then(|| {
             Schema::named(Reference::new(
                 name.into(),
@@ -89,19 +75,9 @@ impl SchemaSet {
             ))
         })
     }
-
-    /// The JSON of the definition of that name.
-    pub fn json(&self, name: &str) -> Option<&Value> {
-        self.definitions.table.get(name).map(|d| &d.json)
-    }
-
-    /// The names of all definitions, in no order.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.definitions.table.keys().map(|name| &**name)
-    }
 }
 
-/// The name a `$ref` leads to.
+/// The name that a `$ref` refers to.
 pub(super) fn reference_name(json: &Map<String, Value>) -> Option<&str> {
     let target = match (json.get("$ref"), json.get("allOf")) {
         (Some(Value::String(target)), _) => target,
@@ -124,7 +100,7 @@ fn dangling(json: &Value, definitions: &Map<String, Value>) -> Option<String> {
     }
 }
 
-/// A schema that stands elsewhere, with the keywords that stand beside the reference.
+/// A reference to a schema, with the keywords beside it.
 pub(super) struct Reference {
     name: Box<str>,
     definitions: Arc<Definitions>,

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::set::DanglingReference;
 use super::{Schema, SchemaSet};
 
 fn website() -> Schema {
@@ -44,6 +45,10 @@ fn website() -> Schema {
 
 fn object(spec: Value) -> Value {
     json!({"apiVersion": "example.com/v1", "kind": "Website", "metadata": {"name": "a"}, "spec": spec})
+}
+
+fn set_of(definitions: Value) -> Result<SchemaSet, DanglingReference> {
+    SchemaSet::new(definitions.as_object().unwrap().clone())
 }
 
 #[test]
@@ -265,7 +270,7 @@ fn schemas_that_are_not_structural_are_refused() {
 }
 
 #[test]
-fn an_int_or_string_may_say_its_types() {
+fn an_int_or_string_may_state_its_types() {
     let schema = json!({"type": "object", "properties": {
         "a": {"x-kubernetes-int-or-string": true, "anyOf": [{"type": "integer"}, {"type": "string"}]}
     }});
@@ -277,7 +282,7 @@ fn an_int_or_string_may_say_its_types() {
 
 #[test]
 fn a_schema_may_contain_itself() {
-    let set = SchemaSet::from_json(json!({
+    let set = set_of(json!({
         "Tree": {"type": "object", "properties": {
             "name": {"type": "string"},
             "children": {"type": "array", "items": {"$ref": "#/definitions/Tree"}},
@@ -298,14 +303,14 @@ fn a_schema_may_contain_itself() {
             .validate(&json!({"children": [{"name": 1}]}), None)
             .is_empty()
     );
-    assert!(SchemaSet::from_json(json!({"A": {"$ref": "B"}})).is_err());
-    // Work is bounded by the value, not by a schema that contains itself many times.
+    assert!(set_of(json!({"A": {"$ref": "B"}})).is_err());
+    // The work is proportional to the value, not to a schema that contains itself many times.
     let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
     let fields: serde_json::Map<String, Value> = names
         .iter()
         .map(|name| (name.to_string(), json!({"$ref": "Wide"})))
         .collect();
-    let set = SchemaSet::from_json(json!({"Wide": {"type": "object", "properties": fields}}))
+    let set = set_of(json!({"Wide": {"type": "object", "properties": fields}}))
         .expect("all references lead somewhere");
     let wide = set.get("Wide").expect("defined");
     assert!(wide.validate(&json!({"a": {"b": {}}}), None).is_empty());

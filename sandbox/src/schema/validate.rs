@@ -8,7 +8,7 @@ use super::format;
 use super::node::{Additional, Node, Schema, SchemaType};
 use super::path::FieldPath;
 
-/// OpenAPI v3 value validation, with the messages of the API server.
+/// Validates a value as OpenAPI v3 does, with the messages of the API server.
 pub(super) fn validate(
     schema: &Schema,
     value: &Value,
@@ -64,7 +64,7 @@ fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// The number as an integer, if it is one, however it is written.
+/// The number as an integer in any notation. Returns `None` if it is not whole.
 pub(super) fn integer(n: &Number) -> Option<i64> {
     n.as_i64().or_else(|| {
         let x = n.as_f64()?;
@@ -83,7 +83,7 @@ fn wrong_type(
     FieldError::new(FieldErrorKind::TypeInvalid, at, Some(value.into()), detail)
 }
 
-/// The format that a value has by itself.
+/// The format that a value has without a schema.
 fn own_format(value: &Value) -> &'static str {
     match value {
         Value::Number(n) if n.is_f64() => "float64",
@@ -103,7 +103,7 @@ fn check_type(node: &Node, value: &Value, at: &FieldPath<'_>, errors: &mut Vec<F
         let fits = wanted.name() == found || (numeric && found == "integer");
         match value {
             Value::Null => {}
-            // A text with a format is judged by the format alone.
+            // A string with a format is validated by the format alone.
             Value::String(_) | Value::Array(_) if !numeric => return,
             Value::String(_) | Value::Array(_) => {}
             _ if fits || own_format(value) == format => {}
@@ -141,7 +141,7 @@ fn invalid(at: &FieldPath<'_>, value: &Value, text: String) -> FieldError {
 fn check_text(checks: &Checks, text: &str, at: &FieldPath<'_>, errors: &mut Vec<FieldError>) {
     let value = || Value::String(text.to_owned());
     let length = text.chars().count() as u64;
-    // Only the first of the three is told.
+    // Only the first of the three is reported.
     if let Some(max) = checks.max_length.filter(|max| length > *max) {
         errors.push(FieldError::too_long(at, max));
     } else if let Some(min) = checks.min_length.filter(|min| length < *min) {
@@ -210,7 +210,7 @@ fn check_number(
     }
 }
 
-/// Whether a number can be held in the type and format of its schema. The server tells this without a field.
+/// Checks that a number fits the type and format of its schema. The server reports this without a field.
 fn check_range(
     node: &Node,
     checks: &Checks,
@@ -243,7 +243,7 @@ fn check_range(
     errors.push(FieldError::invalid(FieldPath::Root, "", detail));
 }
 
-/// The factor as it counts for an integer: without its fraction.
+/// The factor for an integer: without its fraction.
 fn whole_factor(n: &Number, factor: &Number) -> Option<i64> {
     if n.is_f64() {
         return None;
@@ -342,7 +342,7 @@ fn check_fields(
     }
 }
 
-/// `allOf`, `anyOf`, `oneOf` and `not`.
+/// Checks `allOf`, `anyOf`, `oneOf` and `not`.
 fn combine(checks: &Checks, value: &Value, at: &FieldPath<'_>, errors: &mut Vec<FieldError>) {
     let run = |schema: &Schema| {
         let mut errors = Vec::new();
@@ -351,7 +351,7 @@ fn combine(checks: &Checks, value: &Value, at: &FieldPath<'_>, errors: &mut Vec<
     };
     let whole = |text: String| {
         let name = at.bare();
-        // The server reports these at the root, naming the field in the text.
+        // The server reports these at the root and names the field in the text.
         FieldError::invalid(FieldPath::Root, "", format!("{name:?} {text}"))
     };
     if !checks.any_of.is_empty() {
@@ -396,7 +396,7 @@ fn combine(checks: &Checks, value: &Value, at: &FieldPath<'_>, errors: &mut Vec<
     }
 }
 
-/// What is wrong with the alternative that fits best.
+/// The errors of the alternative that fits best.
 fn nearest(results: Vec<Vec<FieldError>>) -> Vec<FieldError> {
     results.into_iter().min_by_key(Vec::len).unwrap_or_default()
 }

@@ -3,18 +3,18 @@ use http_body::Body;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde_json::Value;
 
-use crate::api::ApiError;
 use crate::core::Core;
+use crate::error::ApiError;
 use crate::json;
 use crate::{depth, stack};
 
 /// The largest request body, as on a real server.
 const LIMIT: usize = 3 * 1024 * 1024;
 
-/// Reads a whole body, and sees to a stack on which it can be decoded.
+/// Reads a whole body, and makes sure that the task has a stack on which it can be decoded.
 ///
 /// # Errors
-/// 413 past 3 MiB, 400 if the client went away.
+/// 413 beyond 3 MiB, 400 if the client disconnects.
 pub(super) async fn read<B>(core: &Core, body: B) -> Result<Bytes, ApiError>
 where
     B: Body<Data = Bytes>,
@@ -50,13 +50,13 @@ pub(super) fn media_type(content_type: &str) -> String {
 /// Decodes a body that is an object in JSON or YAML.
 ///
 /// # Errors
-/// 415 for another media type, 400 for a body that does not decode.
+/// 415 for another media type, 400 for a body that cannot be decoded.
 pub(super) fn decode(media_type: &str, body: &[u8]) -> Result<Value, ApiError> {
     match media_type {
         "" | "application/json" => json(body),
         "application/yaml" => yaml(body),
         "application/vnd.kubernetes.protobuf" => Err(ApiError::not_implemented(
-            "request bodies in protobuf (send application/json or application/yaml)",
+            "request bodies in protobuf (send application/json or application/yaml; with kubectl: kubectl create … --dry-run=client -o yaml | kubectl apply -f -)",
         )),
         other => Err(ApiError::new(
             415,
@@ -78,10 +78,13 @@ pub(super) fn json(body: &[u8]) -> Result<Value, ApiError> {
     Ok(document.value)
 }
 
-/// Levels of YAML that are read; the reader's own bound.
+/// The levels of YAML that can be read: the limit of the reader.
 const YAML_LEVELS: usize = 64;
 
-/// YAML. What is JSON, as most of it is, may be nested as deeply as JSON; other YAML may have 64 levels.
+/// Decodes YAML. A body that is JSON, as most are, may be nested as deeply as JSON. Other YAML may have 64 levels.
+///
+/// # Errors
+/// 400 for a body that cannot be decoded.
 pub(super) fn yaml(body: &[u8]) -> Result<Value, ApiError> {
     if depth::of_text(body) > YAML_LEVELS {
         return json(body);

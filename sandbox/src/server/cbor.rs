@@ -1,7 +1,7 @@
-//! CBOR as Kubernetes writes it (KEP-4222): every text is a byte string, a document begins with tag 55799, a watch is
-//! a sequence. What is read may also have texts, and bytes in a tag that says how JSON shows them.
+//! CBOR as Kubernetes writes it (KEP-4222): every text is a byte string, a document begins with tag 55799, a watch is a
+//! sequence. A request may also contain text strings, and byte strings in a tag that says how JSON shows them.
 //!
-//! Everything behind speaks JSON; what comes in and goes out is translated here.
+//! Everything behind this module uses JSON. This module translates requests and responses.
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -16,15 +16,15 @@ use http_body_util::BodyExt;
 use serde_json::{Map, Value};
 
 use super::respond::Body;
-use crate::api::ApiError;
+use crate::error::ApiError;
 use crate::{depth, stack};
 
 const SELF_DESCRIBED: u64 = 55799;
 
-/// A request's body and media type as JSON, if they are CBOR.
+/// Translates the body and media type of a CBOR request to JSON. Returns `None` for another media type.
 ///
 /// # Errors
-/// 400 for what is no CBOR.
+/// 400 if the body is not CBOR.
 pub(super) fn request(
     media_type: &str,
     body: &Bytes,
@@ -42,7 +42,7 @@ pub(super) fn request(
     Ok(Some((json, text.into())))
 }
 
-/// An answer in CBOR instead of JSON.
+/// Translates a JSON response to CBOR.
 pub(super) fn response(response: Response<Body>, is_watch: bool) -> Response<Body> {
     let (mut head, body) = response.into_parts();
     let is_json = |value: &HeaderValue| value.as_bytes().starts_with(b"application/json");
@@ -55,18 +55,18 @@ pub(super) fn response(response: Response<Body>, is_watch: bool) -> Response<Bod
     };
     head.headers
         .insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
-    // An answer is one frame, and so is each lot of whole lines of a watch.
+    // A response is one frame, and so is each batch of whole lines of a watch.
     let body = body.map_frame(|frame| frame.map_data(|json| encode_all(&json)));
     Response::from_parts(head, BodyExt::boxed_unsync(body))
 }
 
-/// Each of the JSON documents, one after the other.
+/// Encodes JSON documents, one after the other.
 fn encode_all(json: &[u8]) -> Bytes {
     let mut buffer = BufWriter::new(Vec::new());
     let mut documents = serde_json::Deserializer::from_slice(json);
     documents.disable_recursion_limit();
     for value in documents.into_iter::<Value>().flatten() {
-        // It fails when there is no memory.
+        // It fails only if there is no memory.
         let _ = types::Tag(SELF_DESCRIBED, Document(&value)).encode(&mut buffer);
     }
     buffer.into_inner().into()
@@ -85,7 +85,7 @@ fn decode(bytes: &[u8]) -> Result<Value, String> {
     }
 }
 
-/// Bounds how deep a document is nested.
+/// Limits how deeply a document is nested.
 struct Reader<'de> {
     inner: SliceReader<'de>,
     left: usize,
@@ -226,7 +226,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_goes_out_comes_back() {
+    fn encoded_values_decode_to_the_same_values() {
         let value = json!({"a": [1, -1, 0.5, null, true, "é", {}, []], "": u64::MAX});
         let bytes = encode_all(value.to_string().as_bytes());
         assert_eq!(&bytes[..3], b"\xd9\xd9\xf7");
@@ -234,14 +234,14 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_shown_as_their_tag_says() {
+    fn bytes_are_decoded_as_their_tag_says() {
         assert_eq!(decode(b"\xd6\x43\x01\x02\x03"), Ok(json!("AQID")));
         assert_eq!(decode(b"\xd5\x42\xfb\xff"), Ok(json!("-_8")));
         assert_eq!(decode(b"\x62\xc3\xa9"), Ok(json!("é")));
     }
 
     #[test]
-    fn what_is_no_document_is_refused_however_deep() {
+    fn malformed_documents_are_refused_at_any_depth() {
         for bytes in [
             &b""[..],
             b"\x41\xff",

@@ -7,10 +7,10 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
 use super::service;
-use crate::auth::Trust;
+use crate::authentication::Trust;
 use crate::core::Core;
 
-/// Runs hyper's own tasks under the sandbox's tracker, so that none outlives it.
+/// Runs hyper's own tasks under the sandbox's tracker, so that no task outlives the sandbox.
 #[derive(Clone)]
 struct Tracked(Arc<Core>);
 
@@ -32,10 +32,10 @@ pub(crate) async fn serve_connection(
 ) {
     let mut server = auto::Builder::new(Tracked(core.clone()));
     server.http2().max_concurrent_streams(250);
-    let service = service_fn(move |request| service::answer(core.clone(), trust, request));
+    let service = service_fn(move |request| service::handle(core.clone(), trust, request));
     let connection = server.serve_connection_with_upgrades(TokioIo::new(stream), service);
     if let Some(Err(error)) = cancel.run_until_cancelled(connection).await {
-        // Clients that go away without a goodbye are part of every day.
+        // Clients often disconnect without closing the connection properly.
         tracing::debug!(%error, "a connection of the sandbox ended");
     }
 }

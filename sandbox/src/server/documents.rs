@@ -2,16 +2,19 @@ use std::sync::Arc;
 
 use http::Response;
 
+use super::request::Incoming;
 use super::respond::{self, Body};
-use super::service::Incoming;
-use crate::api::ApiError;
 use crate::core::Core;
+use crate::error::ApiError;
 use crate::{discovery, openapi};
 
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// Answers paths that are no resource: health, discovery, OpenAPI.
-pub(super) async fn answer<B>(
+/// Answers paths that are not resources: health, discovery, OpenAPI.
+///
+/// # Errors
+/// 404 for an unknown path, 405 for another method than GET and HEAD.
+pub(super) async fn handle<B>(
     core: &Arc<Core>,
     incoming: Incoming<B>,
 ) -> Result<Response<Body>, ApiError> {

@@ -12,10 +12,10 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::serve_connection;
-use crate::auth::Trust;
+use crate::authentication::Trust;
 use crate::core::Core;
 
-/// A running HTTPS listener of a sandbox. It stops when this is dropped; its certificate authority is made for it alone.
+/// A running HTTPS listener of a sandbox. Dropping it stops the listener. It has a certificate authority of its own.
 pub struct HttpsServer {
     addr: SocketAddr,
     ca_pem: String,
@@ -23,12 +23,12 @@ pub struct HttpsServer {
 }
 
 impl HttpsServer {
-    /// The address it listens on, with the real port.
+    /// The address that it listens on, with the real port.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// The certificate authority to trust, as PEM.
+    /// The certificate authority that clients must trust, as PEM.
     pub fn ca_pem(&self) -> &str {
         &self.ca_pem
     }
@@ -57,8 +57,8 @@ async fn accept(
         let stream = match accepted {
             Ok((stream, _)) => stream,
             Err(error) => {
-                // Out of file descriptors, most likely: give others the time to close theirs.
-                tracing::warn!(%error, "the sandbox cannot accept a connection");
+                // The process is probably out of file descriptors: give other connections time to close.
+                tracing::warn!(%error, "the sandbox cannot accept a connection; it waits and tries again");
                 tokio::time::sleep(std::time::Duration::from_millis(100)).await;
                 continue;
             }
@@ -68,7 +68,7 @@ async fn accept(
         let (shared, acceptor, stop) = (core.clone(), acceptor.clone(), stop.clone());
         core.spawn(async move {
             match acceptor.accept(stream).await {
-                Ok(stream) => serve_connection(shared, stream, Trust::Nobody, stop).await,
+                Ok(stream) => serve_connection(shared, stream, Trust::TokenRequired, stop).await,
                 Err(error) => tracing::debug!(%error, "a TLS handshake with the sandbox failed"),
             }
         });
@@ -77,7 +77,7 @@ async fn accept(
 
 type AnyError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A certificate authority of its own, and a server certificate for loopback and the address.
+/// A new certificate authority, and a server certificate for loopback and the address.
 fn tls(addr: SocketAddr) -> Result<(TlsAcceptor, String), AnyError> {
     let mut authority = CertificateParams::new(Vec::new())?;
     authority

@@ -1,5 +1,27 @@
-//! HTTP: connections, paths, content negotiation and bodies around the rules in `api`.
+//! The HTTP server: connections, paths, content negotiation and bodies around the rules in `api`.
+//!
+//! A request passes through these files in this order:
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `https.rs`, `connection.rs` | accept connections, and serve HTTP on them |
+//! | `service.rs` | authenticates, authorizes, injects faults, records; calls one of the handlers below |
+//! | `route.rs`, `query.rs`, `request.rs` | parse the path and query; the request types |
+//! | `access.rs` | authorization and impersonation |
+//! | `documents.rs` | health, discovery and OpenAPI |
+//! | `reviews.rs` | token and access reviews |
+//! | `resource.rs` | resources: checks the verb, reads the body, calls `read`, `write` or `pods` |
+//! | `negotiate.rs`, `body.rs`, `cbor.rs`, `compress.rs` | content types, in both directions |
+//! | `options.rs` | the options of a request |
+//! | `read.rs`, `stream.rs` | get, list and watch |
+//! | `write.rs`, `patch.rs` | every change |
+//! | `pods/` | log, exec, attach and port-forward |
+//! | `render.rs`, `respond.rs` | responses |
+//!
+//! `compress.rs` does not use tower-http, which reads `Accept-Encoding` as the HTTP specification says. kube-apiserver knows
+//! neither weights nor `*` (test `only_the_plain_word_gzip_is_accepted_as_by_kube_apiserver`).
 
+mod access;
 mod body;
 mod cbor;
 mod compress;
@@ -9,11 +31,11 @@ mod https;
 mod negotiate;
 mod options;
 mod patch;
-mod permitted;
 mod pods;
 mod query;
 mod read;
 mod render;
+mod request;
 mod resource;
 mod respond;
 mod reviews;

@@ -1,15 +1,15 @@
-use crate::api::ApiError;
+use crate::error::ApiError;
 
-/// How an answer is written.
+/// The form of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// As it is.
+    /// The object itself.
     Object,
     /// A table for people.
     Table,
-    /// Metadata only, of one object.
+    /// The metadata of one object.
     Partial,
-    /// Metadata only, of the objects of a list.
+    /// The metadata of the objects of a list.
     PartialList,
 }
 
@@ -21,19 +21,19 @@ struct Choice<'a> {
     quality: f32,
 }
 
-/// Chooses the form of the answer from `Accept`, and whether it is CBOR: the first that is possible, by falling quality.
+/// Chooses the form of the response from `Accept`, and whether it is CBOR: the first possible one, by falling quality.
 ///
-/// Partial metadata has a name of its own for lists; whether the right one was asked for is seen once there is an answer.
-/// `cbor` tells whether CBOR is offered.
+/// Partial metadata has a separate name for lists. Whether the request names the right one is checked when the response
+/// is made. `cbor` says whether the server offers CBOR.
 ///
 /// # Errors
-/// 406 if none is possible.
+/// 406 if no form is possible.
 pub(super) fn negotiate(accept: &str, cbor: bool) -> Result<(Form, bool), ApiError> {
     if accept.trim().is_empty() {
         return Ok((Form::Object, false));
     }
     let mut choices: Vec<Choice<'_>> = accept.split(',').filter_map(choice).collect();
-    // Stable, so that equal ones keep their order.
+    // The sort is stable, so that equal qualities keep their order.
     choices.sort_by(|one, other| other.quality.total_cmp(&one.quality));
     choices
         .iter()
@@ -84,7 +84,7 @@ fn form(choice: &Choice<'_>) -> Option<Form> {
         return None;
     }
     match wanted {
-        // Tables in v1beta1 are as in v1 but for their name, which nobody asks for first.
+        // Tables in v1beta1 differ from v1 only in their name, and no client asks for that first.
         "Table" if version == Some("v1") => Some(Form::Table),
         "PartialObjectMetadata" if version == Some("v1") => Some(Form::Partial),
         "PartialObjectMetadataList" if version == Some("v1") => Some(Form::PartialList),
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn cbor_is_chosen_where_it_is_offered() {
+    fn cbor_is_chosen_if_the_server_offers_it() {
         let both = "application/json;q=0.9,application/cbor";
         for (accept, offered, expected) in [
             (both, true, Ok((Form::Object, true))),

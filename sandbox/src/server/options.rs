@@ -1,18 +1,21 @@
-//! Options of a request: from its query, and for deletions from its body.
+//! The options of a request: from its query, and for deletions from its body.
 
 use serde_json::Value;
 
 use super::body;
 use super::query::Query;
-use super::resource::Request;
+use super::request::Request;
 use crate::api::{
-    ApiError, Cause, DeleteOptions, FieldValidation, ListRequest, Propagation, Start, VersionMatch,
-    WatchRequest, WriteOptions,
+    DeleteOptions, FieldValidation, ListRequest, Propagation, Start, VersionMatch, WatchRequest,
+    WriteOptions,
 };
+use crate::error::{ApiError, Cause};
 use crate::store::selector::{FieldSelector, LabelSelector, Selection};
 
+/// The label and field selectors of a request.
+///
 /// # Errors
-/// 400 for selectors that are none.
+/// 400 if a selector is invalid.
 pub(super) fn selection(request: &Request) -> Result<Selection, ApiError> {
     let kind = &request.target.kind;
     let labels = LabelSelector::parse(request.query.get("labelSelector"));
@@ -36,7 +39,10 @@ fn version_match(query: &Query) -> Option<VersionMatch> {
     }
 }
 
-/// Checks that the parameters of a list fit together.
+/// Checks that the parameters of a list do not contradict each other.
+///
+/// # Errors
+/// 422 if they do.
 fn check_list(query: &Query) -> Result<(), ApiError> {
     const FIELD: &str = "resourceVersionMatch";
     let version = query.get("resourceVersion");
@@ -67,8 +73,8 @@ fn check_list(query: &Query) -> Result<(), ApiError> {
     list_options(causes)
 }
 
-/// Whether a watch begins with the state, if it begins with none after a version. The older way to ask for the state is to
-/// name no version; it means the same.
+/// Whether a watch begins with the initial state. Returns `None` if it begins after a resource version. Clients can
+/// also ask for the state in the older way: they send no version.
 fn initial_events(query: &Query) -> Option<bool> {
     let version = query.get("resourceVersion");
     let older = query.get("resourceVersionMatch").is_empty() && matches!(version, "" | "0");
@@ -78,7 +84,10 @@ fn initial_events(query: &Query) -> Option<bool> {
     }
 }
 
-/// Checks that the parameters of a watch fit together.
+/// Checks that the parameters of a watch do not contradict each other.
+///
+/// # Errors
+/// 422 if they do.
 fn check_watch(query: &Query) -> Result<(), ApiError> {
     const FIELD: &str = "resourceVersionMatch";
     let initial = query.find("sendInitialEvents").is_some();
@@ -117,8 +126,10 @@ fn list_options(causes: Vec<Cause>) -> Result<(), ApiError> {
     ))
 }
 
+/// The parameters of a list.
+///
 /// # Errors
-/// 400 and 422 for parameters that are none.
+/// 400 and 422 if parameters are invalid.
 pub(super) fn list(request: &Request) -> Result<ListRequest, ApiError> {
     let query = &request.query;
     let limit = query.number::<i64>("limit")?;
@@ -126,7 +137,7 @@ pub(super) fn list(request: &Request) -> Result<ListRequest, ApiError> {
     check_list(query)?;
     Ok(ListRequest {
         selection,
-        // None, zero and less: no limit.
+        // Missing, zero or negative: no limit.
         limit: limit.map_or(0, |limit| usize::try_from(limit).unwrap_or(0)),
         continue_token: query.get("continue").into(),
         version: query.get("resourceVersion").into(),
@@ -134,13 +145,13 @@ pub(super) fn list(request: &Request) -> Result<ListRequest, ApiError> {
     })
 }
 
-/// What a watch asks for, and how old its initial state may be.
+/// The parameters of a watch, and the lowest resource version of its initial state.
 ///
 /// # Errors
-/// 400 for parameters that are none, 422 for those that do not fit together.
+/// 400 if parameters are invalid, 422 if they contradict each other.
 pub(super) fn watch(request: &Request) -> Result<(WatchRequest, u64), ApiError> {
     let query = &request.query;
-    // Without a meaning for a watch, but read all the same.
+    // A watch ignores it, but an invalid value is an error.
     query.number::<i64>("limit")?;
     let selection = selection(request)?;
     check_watch(query)?;
@@ -156,7 +167,7 @@ pub(super) fn watch(request: &Request) -> Result<(WatchRequest, u64), ApiError> 
     };
     let initial = initial_events(query);
     let (start, at_least) = match initial {
-        // The initial state is never older than asked for.
+        // The initial state is never older than the requested version.
         Some(true) => (Start::State, version),
         Some(false) if version == 0 => (Start::Now, 0),
         _ => (Start::After(version), 0),
@@ -169,8 +180,10 @@ pub(super) fn watch(request: &Request) -> Result<(WatchRequest, u64), ApiError> 
     Ok((asked, at_least))
 }
 
+/// The options of a write.
+///
 /// # Errors
-/// 400 for parameters that are none.
+/// 400 if parameters are invalid.
 pub(super) fn write(request: &Request) -> Result<WriteOptions, ApiError> {
     let query = &request.query;
     let validation = match query.get("fieldValidation") {
@@ -198,7 +211,7 @@ pub(super) fn write(request: &Request) -> Result<WriteOptions, ApiError> {
     })
 }
 
-/// Who owns what is written: as is said, or the program.
+/// The field manager of a write: the request's `fieldManager`, or the program in its user agent.
 pub(super) fn manager<'a>(query: &'a Query, user_agent: &'a str) -> &'a str {
     let agent = user_agent.split('/').next().unwrap_or_default();
     match query.get("fieldManager") {
@@ -237,10 +250,10 @@ fn dry_run<'a>(request: &Request, values: impl Iterator<Item = &'a str>) -> Resu
     Ok(dry)
 }
 
-/// Options of a deletion: from the body if there is one, otherwise from the query.
+/// The options of a deletion: from the body if there is one, otherwise from the query.
 ///
 /// # Errors
-/// 400 and 422 for options that are none.
+/// 400 and 422 if options are invalid.
 pub(super) fn delete(request: &Request) -> Result<DeleteOptions, ApiError> {
     let query = &request.query;
     if request.body.is_empty() {
@@ -262,10 +275,10 @@ pub(super) fn delete(request: &Request) -> Result<DeleteOptions, ApiError> {
     deletion(request, &options)
 }
 
-/// Options of a deletion as an object.
+/// The options of a deletion from a `DeleteOptions` object.
 ///
 /// # Errors
-/// 422 for options that are none.
+/// 422 if options are invalid.
 pub(super) fn deletion(request: &Request, options: &Value) -> Result<DeleteOptions, ApiError> {
     let query = &request.query;
     let text = |pointer: &str| options.pointer(pointer).and_then(Value::as_str);

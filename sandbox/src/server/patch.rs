@@ -1,10 +1,11 @@
 use serde_json::Value;
 
-use super::resource::Request;
+use super::request::Request;
 use super::{body, options};
-use crate::api::{self, ApiError, Cause, Patched, WriteOptions, Written};
+use crate::api::{self, Patched, WriteOptions, Written};
 use crate::core::Core;
 use crate::depth;
+use crate::error::{ApiError, Cause};
 use crate::patch::{PatchError, json_patch, merge_patch, strategic_merge_patch};
 
 pub(super) const JSON: &str = "application/json-patch+json";
@@ -12,7 +13,7 @@ const MERGE: &str = "application/merge-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
 const APPLY: &str = "application/apply-patch+yaml";
 
-/// Answers a PATCH of any of the four kinds.
+/// Carries out a PATCH in any of the four formats.
 pub(super) fn patch(core: &Core, request: &Request) -> Result<Written, ApiError> {
     let media = body::media_type(&request.record.content_type);
     let custom = request.target.kind.is_custom();
@@ -126,7 +127,7 @@ fn change(
     let done = match media {
         JSON => json_patch(object, document),
         MERGE => merge_patch(object, document),
-        // A scale has no lists, so both kinds of merging are one for it.
+        // A scale has no lists, so both kinds of merge patch are the same for it.
         _ if request.subresource == "scale" => merge_patch(object, document),
         _ => strategic_merge_patch(&target.kind.structural(), object, document),
     };

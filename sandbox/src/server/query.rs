@@ -1,6 +1,6 @@
 use percent_encoding::percent_decode_str;
 
-use crate::api::ApiError;
+use crate::error::ApiError;
 
 /// The parameters of a query.
 #[derive(Clone, Debug, Default)]
@@ -40,14 +40,16 @@ impl Query {
             .map(|(_, value)| value.as_str())
     }
 
-    /// A flag as the API server reads it: there, and neither `false` nor `0`.
+    /// A boolean parameter as the API server reads it: true if it is present and neither `false` nor `0`.
     pub(super) fn flag(&self, name: &str) -> bool {
         self.find(name)
             .is_some_and(|value| !matches!(value.to_ascii_lowercase().as_str(), "false" | "0"))
     }
 
+    /// The first value of a parameter as a number.
+    ///
     /// # Errors
-    /// 400 if the parameter is not a number.
+    /// 400 if it is not a number.
     pub(super) fn number<T: std::str::FromStr>(&self, name: &str) -> Result<Option<T>, ApiError> {
         match self.get(name) {
             "" => Ok(None),

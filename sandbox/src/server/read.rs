@@ -5,11 +5,12 @@ use http::Response;
 
 use super::options;
 use super::render;
-use super::resource::Request;
+use super::request::Request;
 use super::respond::{self, Body};
 use super::stream::{Settings, stream};
-use crate::api::{self, ApiError, Target, Watch};
+use crate::api::{self, Target, Watch};
 use crate::core::Core;
+use crate::error::ApiError;
 use crate::json;
 
 pub(super) async fn get(core: &Arc<Core>, request: &Request) -> Result<Response<Body>, ApiError> {
@@ -34,16 +35,16 @@ pub(super) async fn list(core: &Arc<Core>, request: &Request) -> Result<Response
     Ok(respond::bytes(200, "application/json", text))
 }
 
-/// Shortest time a watch runs that names no timeout; the longest is twice that.
-const TIMEOUT: u64 = 1800;
-/// Longest time a watch may ask for: further times cannot all be represented.
-const LONGEST: u64 = 365 * 24 * 3600;
+/// The shortest time, in seconds, that a watch without a timeout runs. The longest is twice that.
+const MIN_TIMEOUT: u64 = 1800;
+/// The longest timeout of a watch, in seconds: longer ones are not always representable.
+const MAX_TIMEOUT: u64 = 365 * 24 * 3600;
 
 pub(super) async fn watch(core: &Arc<Core>, request: Request) -> Result<Response<Body>, ApiError> {
     let query = &request.query;
     let timeout: u64 = match query.number("timeoutSeconds")? {
-        None | Some(0) => TIMEOUT + core.clock.below(TIMEOUT),
-        Some(seconds) => seconds.min(LONGEST),
+        None | Some(0) => MIN_TIMEOUT + core.clock.below(MIN_TIMEOUT),
+        Some(seconds) => seconds.min(MAX_TIMEOUT),
     };
     let (asked, at_least) = options::watch(&request)?;
     let settings = Settings {
@@ -56,7 +57,7 @@ pub(super) async fn watch(core: &Arc<Core>, request: Request) -> Result<Response
     let late = api::at_least(core, at_least).await.err();
     let watch = Watch::open(core, target, asked);
     let mut watch = watch.ok_or_else(|| request.target.not_found(""))?;
-    // A state that does not come is told in the stream: it has begun by then.
+    // The stream has begun by then, so the error is an event in it.
     if let Some(error) = late {
         watch.fail(error);
     }

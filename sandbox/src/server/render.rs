@@ -1,4 +1,4 @@
-//! Objects as they are written into answers.
+//! Objects in the form in which responses contain them.
 
 use std::sync::Arc;
 
@@ -7,12 +7,14 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use super::negotiate::Form;
-use super::resource::Request;
-use crate::api::{ApiError, Listed, Target, meta};
+use super::request::Request;
+use crate::api::{Listed, Target};
 use crate::core::Core;
+use crate::error::ApiError;
+use crate::meta;
 use crate::table::{Include, table};
 
-/// An object without `apiVersion` and `kind`, as built-in kinds stand in lists.
+/// An object without `apiVersion` and `kind`, as in lists of built-in kinds.
 struct Untyped<'a>(&'a Value);
 
 impl Serialize for Untyped<'_> {
@@ -40,10 +42,10 @@ struct List<'a, I> {
     items: Vec<I>,
 }
 
-/// An object in the form the request asks for.
+/// An object in the form that the request asks for.
 ///
 /// # Errors
-/// 400 for a wrong `includeObject`, 406 for the form of a list.
+/// 400 for an invalid `includeObject`, 406 if the request asks for the form of a list.
 pub(super) fn object(core: &Core, request: &Request, object: Value) -> Result<Value, ApiError> {
     if object.get("kind").and_then(Value::as_str) == Some("Status") {
         return Ok(object);
@@ -61,6 +63,8 @@ pub(super) fn object(core: &Core, request: &Request, object: Value) -> Result<Va
     })
 }
 
+/// The `includeObject` of a request.
+///
 /// # Errors
 /// 400 for an unknown value.
 pub(super) fn include(request: &Request) -> Result<Include, ApiError> {
@@ -73,14 +77,14 @@ pub(super) fn include(request: &Request) -> Result<Include, ApiError> {
     })
 }
 
-/// What a real server calls the type of a built-in kind in its messages.
+/// The Go type of a built-in kind in the messages of a real server.
 fn go_type(target: &Target, kind: &str) -> String {
     let group = target.kind.group.split('.').next().unwrap_or_default();
     let package = if group.is_empty() { "core" } else { group };
     format!("*{package}.{kind}")
 }
 
-/// The form of a list was asked for, and the answer is none.
+/// The error for a request that asks for the form of a list and gets one object.
 fn no_list(target: &Target) -> ApiError {
     if target.kind.is_custom() {
         return ApiError::new(500, "", "content is not a list");
@@ -92,7 +96,7 @@ fn no_list(target: &Target) -> ApiError {
     ApiError::new(406, "NotAcceptable", message)
 }
 
-/// The form of one object was asked for, and the answer is a list.
+/// The error for a request that asks for the form of one object and gets a list.
 fn a_list(target: &Target) -> ApiError {
     let shown = if target.kind.is_custom() {
         "*unstructured.UnstructuredList".to_owned()
@@ -105,7 +109,7 @@ fn a_list(target: &Target) -> ApiError {
     ApiError::new(406, "NotAcceptable", message)
 }
 
-/// Only what every object has.
+/// The metadata of an object.
 pub(super) fn partial(object: &Value) -> Value {
     json!({
         "kind": "PartialObjectMetadata",
@@ -114,7 +118,7 @@ pub(super) fn partial(object: &Value) -> Value {
     })
 }
 
-/// The version of a stored object that the target asks for; cloned only if it must be.
+/// A stored object in the target's version. It is cloned only if it must change.
 pub(super) fn read(target: &Target, stored: &Arc<Value>) -> Arc<Value> {
     if target.reads_as_stored(stored) {
         stored.clone()
@@ -123,10 +127,10 @@ pub(super) fn read(target: &Target, stored: &Arc<Value>) -> Arc<Value> {
     }
 }
 
-/// A list in the form the request asks for, as JSON text.
+/// A list in the form that the request asks for, as JSON text.
 ///
 /// # Errors
-/// 400 for a wrong `includeObject`.
+/// 400 for an invalid `includeObject`, 406 if the request asks for the form of one object.
 pub(super) fn list(core: &Core, request: &Request, listed: &Listed) -> Result<Vec<u8>, ApiError> {
     let mut metadata = list_metadata(request, listed.version, &listed.continue_token);
     if let Some(remaining) = listed.remaining {
@@ -145,7 +149,7 @@ pub(super) fn list(core: &Core, request: &Request, listed: &Listed) -> Result<Ve
 pub(super) fn list_metadata(request: &Request, version: u64, token: &str) -> Map<String, Value> {
     let mut metadata = Map::new();
     metadata.insert("resourceVersion".into(), version.to_string().into());
-    // Lists of custom resources show an empty token too, unless they are made into another form.
+    // Lists of custom resources also show an empty token, except in the other forms.
     let untyped = request.target.kind.is_custom() && request.form == Form::Object;
     if !token.is_empty() || untyped {
         metadata.insert("continue".into(), token.into());
@@ -153,10 +157,10 @@ pub(super) fn list_metadata(request: &Request, version: u64, token: &str) -> Map
     metadata
 }
 
-/// A list of these objects in the form the request asks for, as JSON text.
+/// A list of these objects in the form that the request asks for, as JSON text.
 ///
 /// # Errors
-/// 400 for a wrong `includeObject`, 406 for the form of one object.
+/// 400 for an invalid `includeObject`, 406 if the request asks for the form of one object.
 pub(super) fn items(
     core: &Core,
     request: &Request,

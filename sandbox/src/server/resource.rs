@@ -4,35 +4,23 @@ use bytes::Bytes;
 use http::Response;
 use http_body::Body as HttpBody;
 
-use super::negotiate::{Form, negotiate};
-use super::query::Query;
+use super::negotiate::negotiate;
+use super::request::{Incoming, Request};
 use super::respond::{self, Body};
 use super::reviews::Review;
 use super::route::ResourceRoute;
-use super::service::Incoming;
 use super::{body, cbor, patch, pods, read, write};
-use crate::api::{ApiError, Target};
+use crate::api::Target;
 use crate::core::Core;
-use crate::record::RecordedRequest;
+use crate::error::ApiError;
 use crate::registry::Registry;
 use crate::stack;
 
-/// A request for a resource that is served, with its body read.
-pub(super) struct Request {
-    pub(super) target: Target,
-    pub(super) verb: &'static str,
-    /// Empty for collections.
-    pub(super) name: String,
-    /// Empty for the main resource.
-    pub(super) subresource: String,
-    pub(super) form: Form,
-    pub(super) query: Query,
-    pub(super) body: Bytes,
-    pub(super) record: RecordedRequest,
-}
-
 /// Answers a request for a resource.
-pub(super) async fn answer<B>(
+///
+/// # Errors
+/// The `Status` of the response.
+pub(super) async fn handle<B>(
     core: &Arc<Core>,
     route: ResourceRoute,
     incoming: Incoming<B>,
@@ -55,7 +43,7 @@ where
         return Ok(respond::no_such_path());
     }
     if pods::serves(&target.kind, &route) {
-        return pods::answer(core, target, route, incoming.query, incoming.upgrade).await;
+        return pods::handle(core, target, route, incoming.query, incoming.upgrade).await;
     }
     check(&target, &route)?;
     let (form, is_cbor) = negotiate(&incoming.accept, core.cbor)?;
@@ -82,11 +70,11 @@ where
         "get" => read::get(core, &request).await,
         "list" => read::list(core, &request).await,
         "watch" => read::watch(core, request).await,
-        // A few copies of copies make a value that is deeper than what came.
+        // A few copies of copies make a value that is deeper than the request.
         "patch" if body::media_type(&request.record.content_type) == patch::JSON => {
-            stack::large(|| write::answer(core, &request))
+            stack::large(|| write::handle(core, &request))
         }
-        _ => write::answer(core, &request),
+        _ => write::handle(core, &request),
     };
     if !is_cbor {
         return answer;
@@ -112,7 +100,7 @@ fn unserved(registry: &Registry, route: &ResourceRoute) -> Result<Response<Body>
     respond::unserved(registry, &route.group)
 }
 
-/// Whether the path has a namespace and the kind has none, or the other way round.
+/// Whether the path has a namespace and the kind is cluster-scoped, or the other way round.
 fn is_elsewhere(target: &Target, route: &ResourceRoute) -> bool {
     let kind = &target.kind;
     let whole = route.name.is_none() && matches!(route.verb, "list" | "watch");
@@ -122,12 +110,15 @@ fn is_elsewhere(target: &Target, route: &ResourceRoute) -> bool {
     }
 }
 
-/// Whether the kind has this verb on this path.
+/// Checks that the kind has this verb on this path.
+///
+/// # Errors
+/// 404, 405 or 501 if it does not.
 fn check(target: &Target, route: &ResourceRoute) -> Result<(), ApiError> {
     let kind = &target.kind;
     let subresource = route.subresource.as_deref().unwrap_or_default();
     if is_elsewhere(target, route) {
-        // All namespaces can be read, so the path is there.
+        // The path exists for reads across all namespaces.
         let is_path = kind.namespaced && route.name.is_none();
         return Err(if is_path {
             ApiError::method_not_allowed()
@@ -136,7 +127,7 @@ fn check(target: &Target, route: &ResourceRoute) -> Result<(), ApiError> {
         });
     }
     if kind.is_custom() && subresource.is_empty() && route.name.is_none() {
-        // The name is asked for, but for a new object, which brings it.
+        // A new object has its name in the body; other requests need one in the path.
         if matches!(route.verb, "update" | "patch") {
             return Err(ApiError::bad_request("name must be provided"));
         }
@@ -176,7 +167,7 @@ fn check(target: &Target, route: &ResourceRoute) -> Result<(), ApiError> {
             "the subresource {}/{other}{}",
             kind.plural,
             if route.rest {
-                " and what lies below it"
+                " and the paths below it"
             } else {
                 ""
             }

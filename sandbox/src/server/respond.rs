@@ -9,13 +9,13 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
 use serde_json::Value;
 
-use crate::api::ApiError;
+use crate::error::ApiError;
 use crate::registry::Registry;
 
-/// The body of every answer.
+/// The body of every response.
 pub(super) type Body = UnsyncBoxBody<Bytes, io::Error>;
 
-/// An answer of these bytes.
+/// A response with these bytes.
 pub(super) fn bytes(
     code: u16,
     content_type: &'static str,
@@ -36,7 +36,7 @@ pub(super) fn bytes(
     response
 }
 
-/// A JSON answer; `pretty` indents it.
+/// A JSON response; `pretty` indents it.
 pub(super) fn json(code: u16, value: &Value, pretty: bool) -> Response<Body> {
     let text = if pretty {
         serde_json::to_vec_pretty(value)
@@ -49,7 +49,7 @@ pub(super) fn json(code: u16, value: &Value, pretty: bool) -> Response<Body> {
     bytes(code, "application/json", text)
 }
 
-/// A JSON answer under another name.
+/// A JSON response with another content type.
 pub(super) fn typed_json(content_type: &'static str, value: &Value) -> Response<Body> {
     let mut response = json(200, value, false);
     response
@@ -58,7 +58,7 @@ pub(super) fn typed_json(content_type: &'static str, value: &Value) -> Response<
     response
 }
 
-/// The answer to a request that failed.
+/// The response to a failed request.
 pub(super) fn error(error: &ApiError, pretty: bool) -> Response<Body> {
     let mut response = json(error.code, &error.to_status(), pretty);
     if let Some(seconds) = error.retry_after_seconds() {
@@ -72,12 +72,12 @@ pub(super) fn error(error: &ApiError, pretty: bool) -> Response<Body> {
     response
 }
 
-/// The answer to a path that nothing is served under.
+/// The response to a path under which nothing is served.
 pub(super) fn no_such_path() -> Response<Body> {
     bytes(404, "text/plain; charset=utf-8", "404 page not found\n")
 }
 
-/// The answer to a path of a group of which something else is served.
+/// The response to an unknown path of a group.
 ///
 /// # Errors
 /// 404 for built-in groups.
@@ -89,7 +89,7 @@ pub(super) fn unserved(registry: &Registry, group: &str) -> Result<Response<Body
     Ok(no_such_path())
 }
 
-/// An answer that goes on.
+/// A response whose body is a stream.
 pub(super) fn stream(
     chunks: impl Stream<Item = io::Result<Bytes>> + Send + 'static,
 ) -> Response<Body> {
@@ -102,7 +102,7 @@ pub(super) fn stream(
 /// Adds a `Warning` header.
 pub(super) fn warn(response: &mut Response<Body>, text: &str) {
     let quoted = text.replace('\\', "\\\\").replace('"', "\\\"");
-    // A text that no header can carry is left out, as the warning is only a help.
+    // A text that is not a valid header value is left out: a warning is only a help.
     if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
         response
             .headers_mut()

@@ -5,34 +5,34 @@ use serde_json::{Map, Value, json};
 
 use super::body;
 use super::options;
+use super::request::Incoming;
 use super::respond::{self, Body};
 use super::route::ResourceRoute;
-use super::service::Incoming;
-use crate::api::{ApiError, Cause};
-use crate::auth::User;
-use crate::authorization::{Action, Decision, What, decide};
+use crate::authentication::User;
+use crate::authorization::{Action, ActionTarget, Decision};
 use crate::core::Core;
+use crate::error::{ApiError, Cause};
 
 const AUTHENTICATION: &str = "authentication.k8s.io";
 const AUTHORIZATION: &str = "authorization.k8s.io";
 
-/// A question about somebody, which is answered and not kept.
+/// A review: a question about a user that the server answers and does not store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Review {
-    /// Who asks.
+    /// Which user sends the request.
     OwnSubject,
-    /// Whose a token is.
+    /// Which user a token belongs to.
     Token,
-    /// Whether somebody may do something.
+    /// Whether a user may do something.
     Access,
-    /// Whether somebody may do something in the namespace of the path.
+    /// Whether a user may do something in the namespace of the path.
     LocalAccess,
-    /// Whether the one who asks may do something.
+    /// Whether the sender may do something.
     OwnAccess,
 }
 
 impl Review {
-    /// The review that a path asks for.
+    /// The review at a path. Returns `None` for all other paths.
     pub(super) fn of(route: &ResourceRoute) -> Option<Self> {
         let is_collection = route.verb == "create" && route.name.is_none();
         if !is_collection || route.version != "v1" {
@@ -49,14 +49,14 @@ impl Review {
         (route.namespace.is_some() == (review == Self::LocalAccess)).then_some(review)
     }
 
-    /// What is said of a path that asks a review for something else than an answer; `None` for all other paths.
+    /// The error for a path of a review with another verb than `create`. Returns `None` for all other paths.
     pub(super) fn refused(route: &ResourceRoute) -> Option<ApiError> {
-        let asked = ResourceRoute {
+        let object = ResourceRoute {
             verb: "create",
             name: None,
             ..route.clone()
         };
-        Self::of(&asked)?;
+        Self::of(&object)?;
         Some(match (&route.name, route.verb) {
             (None, "create") => return None,
             (None, _) => ApiError::method_not_allowed(),
@@ -85,8 +85,8 @@ impl Review {
 /// Answers a review.
 ///
 /// # Errors
-/// The body is no such review, or asks for nothing.
-pub(super) async fn answer<B>(
+/// 400 or 422 if the body is not such a review or asks nothing.
+pub(super) async fn handle<B>(
     core: &Core,
     review: Review,
     route: &ResourceRoute,
@@ -98,53 +98,53 @@ where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let media = body::media_type(&incoming.record.content_type);
-    let mut asked = body::decode(&media, &body::read(core, incoming.body).await?)?;
+    let mut object = body::decode(&media, &body::read(core, incoming.body).await?)?;
     let kind = review.kind();
-    if asked.get("kind").is_some_and(|given| given != kind) {
-        return Err(ApiError::bad_request(format!("the body is no {kind}")));
+    if object.get("kind").is_some_and(|given| given != kind) {
+        return Err(ApiError::bad_request(format!("the body is not a {kind}")));
     }
-    asked["kind"] = kind.into();
-    asked["apiVersion"] = format!("{}/v1", review.group()).into();
-    let spec = asked.get("spec").cloned().unwrap_or_default();
+    object["kind"] = kind.into();
+    object["apiVersion"] = format!("{}/v1", review.group()).into();
+    let spec = object.get("spec").cloned().unwrap_or_default();
     let status = match review {
         Review::OwnSubject => {
-            asked["metadata"] = json!({"creationTimestamp": core.clock.timestamp()});
-            asked["status"] = json!({"userInfo": shown(user)});
-            return Ok(respond::json(201, &asked, incoming.query.flag("pretty")));
+            object["metadata"] = json!({"creationTimestamp": core.clock.timestamp()});
+            object["status"] = json!({"userInfo": user_info(user)});
+            return Ok(respond::json(201, &object, incoming.query.flag("pretty")));
         }
-        Review::Token => of_token(core, &spec)?,
+        Review::Token => token_status(core, &spec)?,
         Review::Access => {
-            check(review, &asked, &spec)?;
-            let of = described(&spec);
-            of_access(&decide(core, &of, &action(&spec)?))
+            check(review, &object, &spec)?;
+            let of = subject(&spec);
+            access_status(&core.decide(&of, &action(&spec)?))
         }
         Review::LocalAccess => {
-            check(review, &asked, &spec)?;
+            check(review, &object, &spec)?;
             let namespace = route.namespace.as_deref().unwrap_or_default();
             check_namespace(&spec, namespace)?;
-            asked["metadata"]["namespace"] = namespace.into();
-            let of = described(&spec);
-            of_access(&decide(core, &of, &action(&spec)?))
+            object["metadata"]["namespace"] = namespace.into();
+            let of = subject(&spec);
+            access_status(&core.decide(&of, &action(&spec)?))
         }
         Review::OwnAccess => {
-            check(review, &asked, &spec)?;
-            of_access(&decide(core, user, &action(&spec)?))
+            check(review, &object, &spec)?;
+            access_status(&core.decide(user, &action(&spec)?))
         }
     };
     let manager = options::manager(&incoming.query, &incoming.record.user_agent);
-    let namespace = asked["metadata"].get("namespace").cloned();
-    asked["metadata"] = json!({"managedFields": [{
-        "apiVersion": asked["apiVersion"], "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": fields(&spec)},
+    let namespace = object["metadata"].get("namespace").cloned();
+    object["metadata"] = json!({"managedFields": [{
+        "apiVersion": object["apiVersion"], "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": fields(&spec)},
         "manager": manager, "operation": "Update", "time": core.clock.timestamp(),
     }]});
     if let Some(namespace) = namespace {
-        asked["metadata"]["namespace"] = namespace;
+        object["metadata"]["namespace"] = namespace;
     }
-    asked["status"] = status;
-    Ok(respond::json(201, &asked, incoming.query.flag("pretty")))
+    object["status"] = status;
+    Ok(respond::json(201, &object, incoming.query.flag("pretty")))
 }
 
-/// The fields of a spec, as their owner's.
+/// The fields of a specification, as `managedFields` lists them.
 fn fields(spec: &Value) -> Value {
     let mut owned = Map::new();
     for (name, value) in spec.as_object().into_iter().flatten() {
@@ -161,7 +161,7 @@ fn fields(spec: &Value) -> Value {
     owned.into()
 }
 
-fn shown(user: &User) -> Value {
+fn user_info(user: &User) -> Value {
     let mut known = json!({"username": user.name, "groups": user.groups});
     if !user.uid.is_empty() {
         known["uid"] = user.uid.clone().into();
@@ -172,7 +172,7 @@ fn shown(user: &User) -> Value {
     known
 }
 
-fn of_token(core: &Core, spec: &Value) -> Result<Value, ApiError> {
+fn token_status(core: &Core, spec: &Value) -> Result<Value, ApiError> {
     let token = spec
         .get("token")
         .and_then(Value::as_str)
@@ -182,18 +182,18 @@ fn of_token(core: &Core, spec: &Value) -> Result<Value, ApiError> {
             "token is required for TokenReview in authentication",
         ));
     }
-    let audiences = texts(spec, "audiences");
+    let audiences = strings(spec, "audiences");
     Ok(
         match core.tokens.review(token, &audiences, core.clock.now()) {
             Ok((user, audiences)) => {
-                json!({"authenticated": true, "user": shown(&user), "audiences": audiences})
+                json!({"authenticated": true, "user": user_info(&user), "audiences": audiences})
             }
             Err(bad) => json!({"user": {}, "error": bad.to_string()}),
         },
     )
 }
 
-fn of_access(decision: &Decision) -> Value {
+fn access_status(decision: &Decision) -> Value {
     let mut status = json!({"allowed": decision.allowed});
     if !decision.reason.is_empty() {
         status["reason"] = decision.reason.clone().into();
@@ -202,14 +202,14 @@ fn of_access(decision: &Decision) -> Value {
 }
 
 /// # Errors
-/// 422 for a question that is none.
-fn check(review: Review, asked: &Value, spec: &Value) -> Result<(), ApiError> {
+/// 422 if the question is invalid.
+fn check(review: Review, object: &Value, spec: &Value) -> Result<(), ApiError> {
     let given = |field: &str| spec.get(field).filter(|value| !value.is_null());
     let (resource, path) = (given("resourceAttributes"), given("nonResourceAttributes"));
     let mut causes = Vec::new();
     if let (Some(_), Some(path)) = (resource, path) {
         let detail = "cannot be specified in combination with resourceAttributes";
-        // As a real server shows its own type.
+        // A real server shows its own type.
         let path = json!({"Path": text(path, "path"), "Verb": text(path, "verb")});
         causes.push(Cause::invalid("spec.nonResourceAttributes", &path, detail));
     }
@@ -221,7 +221,7 @@ fn check(review: Review, asked: &Value, spec: &Value) -> Result<(), ApiError> {
             detail,
         ));
     }
-    let is_somebody = !text(spec, "user").is_empty() || !texts(spec, "groups").is_empty();
+    let is_somebody = !text(spec, "user").is_empty() || !strings(spec, "groups").is_empty();
     if review != Review::OwnAccess && !is_somebody {
         let detail = "at least one of user or group must be specified";
         causes.push(Cause::invalid("spec.user", &"".into(), detail));
@@ -232,7 +232,7 @@ fn check(review: Review, asked: &Value, spec: &Value) -> Result<(), ApiError> {
             return Err(ApiError::not_implemented(feature));
         }
     }
-    let metadata = asked.get("metadata").and_then(Value::as_object);
+    let metadata = object.get("metadata").and_then(Value::as_object);
     let mut named = metadata.into_iter().flatten().filter(|(name, value)| {
         let is_place = review == Review::LocalAccess && *name == "namespace";
         !is_place
@@ -249,7 +249,7 @@ fn check(review: Review, asked: &Value, spec: &Value) -> Result<(), ApiError> {
     if causes.is_empty() {
         return Ok(());
     }
-    // A real server forgets the kind here.
+    // A real server leaves out the kind here.
     Err(ApiError::invalid_kind(AUTHORIZATION, "", "", causes))
 }
 
@@ -276,29 +276,29 @@ fn check_namespace(spec: &Value, namespace: &str) -> Result<(), ApiError> {
     Err(ApiError::invalid_kind(AUTHORIZATION, kind, "", causes))
 }
 
-/// Whom a spec describes.
-fn described(spec: &Value) -> User {
+/// The user that a specification describes.
+fn subject(spec: &Value) -> User {
     User {
         name: text(spec, "user").into(),
         uid: text(spec, "uid").into(),
-        groups: texts(spec, "groups"),
+        groups: strings(spec, "groups"),
         ..User::default()
     }
 }
 
-/// What a spec asks about.
+/// The action that a specification asks about.
 fn action(spec: &Value) -> Result<Action, ApiError> {
     if let Some(path) = spec.get("nonResourceAttributes") {
         return Ok(Action {
             verb: text(path, "verb").into(),
-            what: What::Path(text(path, "path").into()),
+            target: ActionTarget::Path(text(path, "path").into()),
         });
     }
     let resource = spec.get("resourceAttributes");
     let resource = resource.ok_or_else(|| ApiError::bad_request("no attributes"))?;
     Ok(Action {
         verb: text(resource, "verb").into(),
-        what: What::Resource {
+        target: ActionTarget::Resource {
             group: text(resource, "group").into(),
             resource: text(resource, "resource").into(),
             subresource: text(resource, "subresource").into(),
@@ -312,7 +312,7 @@ fn text<'a>(value: &'a Value, field: &str) -> &'a str {
     value.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
-fn texts(value: &Value, field: &str) -> Vec<String> {
+fn strings(value: &Value, field: &str) -> Vec<String> {
     let values = value.get(field).and_then(Value::as_array);
     let values = values.into_iter().flatten().filter_map(Value::as_str);
     values.map(String::from).collect()

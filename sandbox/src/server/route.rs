@@ -3,10 +3,10 @@ use percent_encoding::percent_decode_str;
 
 use super::query::Query;
 
-/// What a path and method ask for.
+/// The meaning of a path and method.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Route {
-    /// A resource; whether it is served is not looked at.
+    /// A resource, which may not be served.
     Resource(ResourceRoute),
     /// Anything else: discovery, OpenAPI, health.
     Other,
@@ -22,11 +22,11 @@ pub(super) struct ResourceRoute {
     pub(super) resource: String,
     pub(super) name: Option<String>,
     pub(super) subresource: Option<String>,
-    /// What stands after the subresource, as in `pods/x/proxy/a/b`.
+    /// Whether the path continues after the subresource, as in `pods/x/proxy/a/b`.
     pub(super) rest: bool,
 }
 
-/// Reads a path as the API server does.
+/// Parses a path as the API server does.
 pub(super) fn route(method: &Method, path: &str, query: &Query) -> Route {
     let decoded: Vec<String> = path
         .split('/')
@@ -39,7 +39,7 @@ pub(super) fn route(method: &Method, path: &str, query: &Query) -> Route {
         ["apis", group, version, rest @ ..] => (*group, *version, rest),
         _ => return Route::Other,
     };
-    // `namespaces/x` is an object of its own, `namespaces/x/pods` is a place.
+    // `namespaces/x` is an object, `namespaces/x/pods` is a path in that namespace.
     let (namespace, parts) = match parts {
         ["namespaces", namespace, "status" | "finalize", ..] => (Some(*namespace), parts),
         ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (Some(*namespace), rest),
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn every_form_of_path_is_read() {
+    fn every_form_of_path_is_parsed() {
         let pod = read(Method::GET, "/api/v1/namespaces/a/pods/b/status", "");
         assert_eq!(
             (pod.verb, pod.namespace.as_deref(), pod.name.as_deref()),

@@ -6,29 +6,24 @@ use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderName, Request, Response};
 use http_body::Body as HttpBody;
 
-use super::permitted::{may, may_impersonate};
+use super::access::{authorize, authorize_impersonation};
 use super::pods::Upgrade;
 use super::query::Query;
+use super::request::Incoming;
 use super::respond::{self, Body};
 use super::reviews::{self, Review};
 use super::route::{ResourceRoute, Route, route};
 use super::{compress, documents, resource};
-use crate::auth::Trust;
+use crate::authentication::Trust;
 use crate::core::Core;
 use crate::fault::Fault;
 use crate::record::RecordedRequest;
 
-/// A request with its path and query read.
-pub(super) struct Incoming<B> {
-    pub(super) query: Query,
-    pub(super) accept: String,
-    pub(super) record: RecordedRequest,
-    pub(super) body: B,
-    pub(super) upgrade: Option<Upgrade>,
-}
-
-/// Answers one request. What goes wrong is an answer too; it fails only where an answer is to be lost.
-pub(super) async fn answer<B>(
+/// Answers one request. A failed request also gets a response.
+///
+/// # Errors
+/// Only if a fault loses the response.
+pub(super) async fn handle<B>(
     core: Arc<Core>,
     trust: Trust,
     request: Request<B>,
@@ -41,11 +36,11 @@ where
     let upgrade = Upgrade::of(&mut parts);
     let query = Query::parse(parts.uri.query().unwrap_or_default());
     let route = route(&parts.method, parts.uri.path(), &query);
-    let user = core.tokens.who(
+    let user = core.tokens.authenticate(
         &parts.headers,
         trust,
         core.clock.now(),
-        |sender, user, groups| may_impersonate(&core, sender, user, groups),
+        |sender, user, groups| authorize_impersonation(&core, sender, user, groups),
     );
     let record = RecordedRequest {
         method: parts.method.to_string(),
@@ -68,8 +63,8 @@ where
         body,
         upgrade,
     };
-    let user =
-        user.and_then(|user| may(&core, &user, &route, &incoming.query, &record).map(|()| user));
+    let user = user
+        .and_then(|user| authorize(&core, &user, &route, &incoming.query, &record).map(|()| user));
     let fault = user.is_ok().then(|| core.faults.take(&record)).flatten();
     let allowed = user.and_then(|user| match &fault {
         Some(Fault::Answer(answer)) => Err(answer.to_error()),
@@ -77,10 +72,10 @@ where
     });
     let result = match (allowed, route) {
         (Ok(user), Route::Resource(route)) => match Review::of(&route) {
-            Some(review) => reviews::answer(&core, review, &route, &user, incoming).await,
-            None => resource::answer(&core, route, incoming).await,
+            Some(review) => reviews::handle(&core, review, &route, &user, incoming).await,
+            None => resource::handle(&core, route, incoming).await,
         },
-        (Ok(_), Route::Other) => documents::answer(&core, incoming).await,
+        (Ok(_), Route::Other) => documents::handle(&core, incoming).await,
         (Err(error), _) => Err(error),
     };
     let response = result.unwrap_or_else(|error| respond::error(&error, pretty));
@@ -89,7 +84,7 @@ where
         ..record
     });
     if matches!(fault, Some(Fault::Lost)) {
-        return Err(io::Error::other("injected fault: the answer is lost"));
+        return Err(io::Error::other("injected fault: the response is lost"));
     }
     if takes_gzip {
         return Ok(compress::gzip(response).await);

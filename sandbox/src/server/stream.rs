@@ -11,13 +11,15 @@ use tokio::time::{Instant, sleep_until};
 
 use super::negotiate::Form;
 use super::render;
-use crate::api::{ApiError, Event, Watch, meta};
+use crate::api::{Event, Watch};
 use crate::core::Core;
+use crate::error::ApiError;
 use crate::fault::{End, Registration};
+use crate::meta;
 use crate::record::RecordedRequest;
 use crate::table::{Include, table};
 
-/// How a watch is written.
+/// The options of a watch's output.
 pub(super) struct Settings {
     pub(super) bookmarks: bool,
     pub(super) timeout: Duration,
@@ -25,24 +27,24 @@ pub(super) struct Settings {
     pub(super) include: Include,
 }
 
-struct Running {
+struct RunningWatch {
     core: Arc<Core>,
     watch: Watch,
     settings: Settings,
     deadline: Instant,
     next_bookmark: Instant,
     ended: oneshot::Receiver<End>,
-    /// The headings of a table are sent once.
+    /// Whether the next table still needs its headings, which are sent once.
     headings: bool,
     finished: bool,
     request: RecordedRequest,
     _registration: Registration,
 }
 
-/// Time between bookmarks.
-const BOOKMARKS: Duration = Duration::from_secs(60);
-/// Events in one chunk at most.
-const CHUNK: usize = 256;
+/// The time between bookmarks.
+const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
+/// The most events in one chunk.
+const MAX_CHUNK: usize = 256;
 
 #[derive(Serialize)]
 struct Line<'a> {
@@ -51,7 +53,7 @@ struct Line<'a> {
     object: &'a Value,
 }
 
-/// The lines of a watch. Nothing is computed before the client has room for it.
+/// The lines of a watch. An event is written only when the client has room for it.
 pub(super) fn stream(
     core: &Arc<Core>,
     watch: Watch,
@@ -60,11 +62,11 @@ pub(super) fn stream(
 ) -> impl Stream<Item = io::Result<Bytes>> + Send + use<> {
     let (registration, ended) = core.faults.watches().register(request.clone());
     let now = Instant::now();
-    let running = Running {
+    let running = RunningWatch {
         core: core.clone(),
         watch,
         deadline: now + settings.timeout,
-        next_bookmark: now + BOOKMARKS,
+        next_bookmark: now + BOOKMARK_INTERVAL,
         settings,
         ended,
         headings: true,
@@ -78,13 +80,13 @@ pub(super) fn stream(
     })
 }
 
-impl Running {
+impl RunningWatch {
     async fn next(&mut self) -> Option<io::Result<Bytes>> {
         loop {
             if self.finished {
                 return None;
             }
-            // Checked first, so that a fault takes effect although there is more to send.
+            // Checked first, so that a fault takes effect although there are more events to send.
             if let Ok(end) = self.ended.try_recv() {
                 return self.end(end);
             }
@@ -99,7 +101,7 @@ impl Running {
                     () = sleep_until(self.deadline) => return None,
                 }
             }
-            let events = self.watch.take(CHUNK)?;
+            let events = self.watch.take(MAX_CHUNK)?;
             if !events.is_empty() {
                 return Some(Ok(self.write(events)));
             }
@@ -115,10 +117,11 @@ impl Running {
                     if core.faults.holds(&self.request) {
                         continue;
                     }
-                    // From now on: a reader that was slow gets one and not all it missed.
-                    self.next_bookmark = Instant::now() + BOOKMARKS;
-                    // Changes of other kinds wake nobody, but they move the place up to which everything was told.
-                    let mut events = self.watch.take(CHUNK)?;
+                    // Counted from now on, so that a slow reader gets one bookmark and not all that it missed.
+                    self.next_bookmark = Instant::now() + BOOKMARK_INTERVAL;
+                    // Changes of other kinds do not wake the watch, but they advance the version up to which everything
+                    // was sent.
+                    let mut events = self.watch.take(MAX_CHUNK)?;
                     if events.is_empty() {
                         events.push(Event::Bookmark { version: self.watch.version(), initial_end: false });
                     }
@@ -176,7 +179,7 @@ impl Running {
 
     fn object(&mut self, stored: &Arc<Value>) -> Arc<Value> {
         let object = render::read(self.watch.target(), stored);
-        self.formed(object, self.settings.include)
+        self.in_requested_form(object, self.settings.include)
     }
 
     fn bookmark(&mut self, version: u64, initial_end: bool) -> Arc<Value> {
@@ -187,16 +190,16 @@ impl Running {
         }
         let object =
             json!({"kind": kind.kind, "apiVersion": kind.api_version(), "metadata": metadata});
-        // A bookmark is nothing but its metadata, so that is always there.
+        // A bookmark consists of metadata, so the metadata is always included.
         let include = match self.settings.include {
             Include::None => Include::Metadata,
             include => include,
         };
-        self.formed(Arc::new(object), include)
+        self.in_requested_form(Arc::new(object), include)
     }
 
-    /// In the form that was asked for.
-    fn formed(&mut self, object: Arc<Value>, include: Include) -> Arc<Value> {
+    /// Writes an object in the form that the request asks for.
+    fn in_requested_form(&mut self, object: Arc<Value>, include: Include) -> Arc<Value> {
         match self.settings.form {
             Form::Object => object,
             Form::Partial | Form::PartialList => Arc::new(render::partial(&object)),

@@ -3,14 +3,15 @@ use std::sync::Arc;
 use http::Response;
 use serde_json::Value;
 
-use super::resource::Request;
+use super::request::Request;
 use super::respond::{self, Body};
 use super::{body, options, patch, render};
-use crate::api::{self, ApiError, DeleteOptions, Replace, WriteOptions, Written, strategy};
+use crate::api::{self, DeleteOptions, Replace, WriteOptions, Written, strategy};
 use crate::core::Core;
+use crate::error::ApiError;
 
 /// Answers the verbs that change something.
-pub(super) fn answer(core: &Core, request: &Request) -> Result<Response<Body>, ApiError> {
+pub(super) fn handle(core: &Core, request: &Request) -> Result<Response<Body>, ApiError> {
     match request.verb {
         "create" if !request.subresource.is_empty() => {
             let answer = create_subresource(core, request)?;
@@ -65,7 +66,7 @@ fn delete_collection(
     Ok(respond::bytes(200, "application/json", text))
 }
 
-/// The object in the body, and the options of the write, which tell what was wrong with the body.
+/// The object in the body, and the options of the write, which contain the warnings about the body.
 fn decode(core: &Core, request: &Request) -> Result<(Value, WriteOptions), ApiError> {
     let mut options = options::write(request)?;
     let registry = core.registry();
@@ -82,7 +83,7 @@ fn decode(core: &Core, request: &Request) -> Result<(Value, WriteOptions), ApiEr
     Ok((recognized.object, options))
 }
 
-/// What is created below an object and is no object itself.
+/// Creates a subresource that is not an object itself.
 fn create_subresource(core: &Core, request: &Request) -> Result<Value, ApiError> {
     let (target, name) = (&request.target, request.name.as_str());
     let body = document(request)?;
@@ -99,7 +100,7 @@ fn create_subresource(core: &Core, request: &Request) -> Result<Value, ApiError>
     }
 }
 
-/// The body, whatever it is.
+/// The decoded body of any kind.
 fn document(request: &Request) -> Result<Value, ApiError> {
     let media = body::media_type(&request.record.content_type);
     body::decode(&media, &request.body)

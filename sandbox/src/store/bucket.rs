@@ -10,14 +10,14 @@ use super::{Change, Compacted, Entry, Key};
 pub(super) struct Bucket {
     pub(super) objects: BTreeMap<Key, Entry>,
     history: VecDeque<Change>,
-    /// Changes up to and including this resource version are gone.
+    /// Changes up to and including this resource version are compacted.
     compacted: u64,
-    /// Told of every change; dropped to end every watch.
-    pub(super) changed: watch::Sender<Farewell>,
+    /// Notified of every change. Dropping it ends every watch.
+    pub(super) changed: watch::Sender<LastChanges>,
 }
 
-/// The changes that a kind leaves to its readers when it ceases to be served; none while it is.
-pub(super) type Farewell = Option<Arc<VecDeque<Change>>>;
+/// The last changes of a kind that is no longer served, for its readers; `None` while it is served.
+pub(super) type LastChanges = Option<Arc<VecDeque<Change>>>;
 
 impl Bucket {
     pub(super) fn new() -> Self {
@@ -42,16 +42,19 @@ impl Bucket {
     pub(super) fn compact(&mut self, version: u64) {
         self.history.clear();
         self.compacted = version;
-        // Readers that are behind learn it now and not at the next change.
+        // Readers that are behind learn of it now and not at the next change.
         self.changed.send_modify(|_| {});
     }
 
-    /// Ends every watch, once it has told what it has not told yet.
+    /// Ends every watch after it has sent its remaining events.
     pub(super) fn end(self) {
         self.changed.send_replace(Some(Arc::new(self.history)));
     }
 
-    /// Up to `limit` changes after `version`.
+    /// At most `limit` changes after `version`.
+    ///
+    /// # Errors
+    /// [`Compacted`] if some of them are gone.
     pub(super) fn since(&self, version: u64, limit: usize) -> Result<Vec<Change>, Compacted> {
         if version < self.compacted {
             return Err(Compacted {
@@ -64,7 +67,10 @@ impl Bucket {
         Ok(self.history.range(first..).take(limit).cloned().collect())
     }
 
-    /// The objects in key order as they were at `version`, from `start` on, of one namespace or all.
+    /// The objects in key order as they were at `version`, from `start` on, in one namespace or in all.
+    ///
+    /// # Errors
+    /// [`Compacted`] if that state is gone.
     pub(super) fn at(
         &self,
         version: u64,
@@ -77,7 +83,7 @@ impl Bucket {
             });
         }
         let wanted = |key: &Key| key.is_in(namespace) && start.is_none_or(|start| key >= start);
-        // What stood there before the first later change; walking backwards leaves the earliest.
+        // The state before the first later change: walking backwards keeps the earliest.
         let mut past: BTreeMap<&Key, Option<Entry>> = BTreeMap::new();
         for change in self
             .history

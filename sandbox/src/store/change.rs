@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::Key;
 
-/// One write: what stood there before and after. Without `before` it is a creation, without `after` a deletion.
+/// One write: the states before and after it. A creation has no `before`, a deletion no `after`.
 #[derive(Clone, Debug)]
 pub(crate) struct Change {
     pub(crate) version: u64,
@@ -14,6 +14,6 @@ pub(crate) struct Change {
     /// Resource version of `before`.
     pub(crate) before_version: u64,
     pub(crate) after: Option<Arc<Value>>,
-    /// The last state of a deleted object, carrying the resource version of the deletion.
+    /// The last state of a deleted object, with the resource version of the deletion.
     pub(crate) deleted: Option<Arc<Value>>,
 }

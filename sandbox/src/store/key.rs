@@ -1,4 +1,5 @@
-/// Name of an object inside its kind: `namespace/name`, or `name` for kinds without namespace. Orders as a real server lists.
+/// The name of an object inside its kind: `namespace/name`, or `name` for cluster-scoped kinds. The order is that of a
+/// real server's lists.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Key(String);
 
@@ -10,7 +11,7 @@ impl Key {
         }
     }
 
-    /// A key as a continue token carries it.
+    /// Reads a key from a continue token.
     pub(crate) fn parse(text: &str) -> Self {
         Self(text.into())
     }

@@ -1,21 +1,25 @@
-//! Where objects live: every kind in one order of changes.
+//! The store of objects: every kind, in one order of changes.
 //!
-//! A [`Store`] holds each object as an `Arc<Value>` under its kind and [`Key`]. Every write gets the next number of one counter,
-//! the resource version; nothing is ever written twice under one number. Each kind keeps the last changes in a ring, both the
-//! state before and after, from which come watches and the lists of the past. What fell out of the ring is compacted: asking for
-//! it is an error, as on a real server.
+//! A [`Store`] holds each object as an `Arc<Value>` under its kind and [`Key`]. Every write gets the next number of one
+//! counter, the resource version, so no two writes share a number. Each kind keeps its last changes in a ring, with the
+//! states before and after. Watches and lists of the past read from the ring. Changes that fell out of the ring are
+//! compacted: reading them is an error, as on a real server.
 //!
-//! A watch is a place in the ring ([`Subscription`]), not a queue: a reader that does not read holds no memory, and finds its
-//! place compacted when it comes back too late.
+//! A watch is a position in the ring ([`Subscription`]), not a queue: a reader that does not read uses no memory. If it
+//! returns too late, its position is compacted.
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `store.rs` | [`Store`] and its writes |
+//! | `bucket.rs` | the objects and the ring of one kind |
+//! | `change.rs`, `key.rs` | one change; the key of an object |
+//! | `subscription.rs` | [`Subscription`] |
+//! | `selector/` | label and field selectors |
 
 mod bucket;
 mod change;
 mod key;
 pub(crate) mod selector;
-#[expect(
-    clippy::module_inception,
-    reason = "the type and the concept share their name"
-)]
 mod store;
 mod subscription;
 #[cfg(test)]
@@ -26,7 +30,7 @@ pub(crate) use key::Key;
 pub(crate) use store::{Commit, CommitError, Entry, Store, Write};
 pub(crate) use subscription::{Batch, Subscription};
 
-/// The history asked for is gone; the oldest resource version still known.
+/// The requested history is gone. Contains the oldest resource version that is still known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Compacted {
     pub(crate) oldest: u64,

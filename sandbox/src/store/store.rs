@@ -1,10 +1,11 @@
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::watch;
 
-use super::bucket::{Bucket, Farewell};
+use super::bucket::{Bucket, LastChanges};
 use super::{Batch, Change, Compacted, Key, Subscription};
 use crate::registry::GroupResource;
 use crate::stack;
@@ -28,46 +29,47 @@ pub(crate) struct Entry {
     pub(crate) object: Arc<Value>,
 }
 
-/// Objects of one kind as they were at one resource version, in key order.
+/// The objects of one kind as they were at one resource version, in key order.
 #[derive(Clone, Debug)]
 pub(crate) struct Snapshot {
     pub(crate) version: u64,
     pub(crate) entries: Vec<Entry>,
 }
 
-/// One write that takes place only if the object is still at `expected` (`None`: only if there is none).
+/// One write. It takes place only if the object is still at the version `expected`; with `None`, only if the object
+/// does not exist.
 pub(crate) struct Commit<'a> {
     pub(crate) resource: &'a GroupResource,
     pub(crate) key: &'a Key,
     pub(crate) expected: Option<u64>,
     pub(crate) write: Write,
-    /// Creations are held back unless this namespace is there and not being deleted.
+    /// A creation takes place only if this namespace exists and is not being deleted.
     pub(crate) namespace: Option<&'a str>,
 }
 
-/// What a [`Commit`] leaves behind.
+/// The outcome of a [`Commit`].
 pub(crate) enum Write {
-    /// This state.
+    /// The object gets this state.
     Put(Value),
-    /// Nothing; the value is the last state, which watches are given.
+    /// The object is removed. The value is its last state, for watches.
     Remove(Value),
 }
 
-/// Why nothing was written.
+/// The reason why nothing was written.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum CommitError {
-    /// The object is at another resource version, there or gone.
-    Raced,
-    /// The namespace is not there or is being deleted.
-    Namespace,
-    /// The kind is not served any more.
-    Gone,
+    /// The object has another resource version, or exists, or does not exist.
+    Conflict,
+    /// The namespace does not exist or is being deleted.
+    NamespaceUnavailable,
+    /// The kind is no longer served.
+    NotServed,
 }
 
-/// What it holds may be nested deeply.
+/// Its objects may be deeply nested.
 impl Drop for Store {
     fn drop(&mut self) {
-        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.get_mut();
         let buckets = std::mem::take(&mut state.buckets);
         stack::large(|| drop(buckets));
     }
@@ -86,13 +88,9 @@ impl Store {
         })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The resource version of the last write.
     pub(crate) fn version(&self) -> u64 {
-        self.state().version
+        self.state.lock().version
     }
 
     /// Waits until the store has reached `version`.
@@ -102,32 +100,33 @@ impl Store {
         let _ = changes.wait_for(|now| *now >= version).await;
     }
 
-    /// Begins to hold a kind. Nothing happens if it is held.
+    /// Starts to hold a kind. Does nothing if the store already holds it.
     pub(crate) fn open(&self, resource: &GroupResource) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state
             .buckets
             .entry(resource.clone())
             .or_insert_with(Bucket::new);
     }
 
-    /// Drops a kind with all its objects; its watches end after the last change.
+    /// Removes a kind with all its objects. Its watches end after the last change.
     pub(crate) fn close(&self, resource: &GroupResource) {
-        if let Some(bucket) = self.state().buckets.remove(resource) {
+        if let Some(bucket) = self.state.lock().buckets.remove(resource) {
             bucket.end();
         }
     }
 
-    /// Ends the watches of a kind and leaves its objects.
+    /// Ends the watches of a kind and keeps its objects.
     pub(crate) fn end_watches(&self, resource: &GroupResource) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if let Some(bucket) = state.buckets.get_mut(resource) {
             bucket.changed = watch::Sender::new(None);
         }
     }
 
     pub(crate) fn get(&self, resource: &GroupResource, key: &Key) -> Option<Entry> {
-        self.state()
+        self.state
+            .lock()
             .buckets
             .get(resource)?
             .objects
@@ -135,11 +134,11 @@ impl Store {
             .cloned()
     }
 
-    /// The objects from `start` on, of one namespace or all, as they are or as they were at `version`.
-    /// `None` if the kind is not held.
+    /// The objects from `start` on, in one namespace or in all, in their current state or in that of `version`. Returns
+    /// `None` if the store does not hold the kind.
     ///
     /// # Errors
-    /// [`Compacted`] if that is too long ago.
+    /// [`Compacted`] if that state is gone.
     pub(crate) fn list(
         &self,
         resource: &GroupResource,
@@ -147,7 +146,7 @@ impl Store {
         start: Option<&Key>,
         version: Option<u64>,
     ) -> Option<Result<Snapshot, Compacted>> {
-        let state = self.state();
+        let state = self.state.lock();
         let version = version.unwrap_or(state.version);
         let entries = state.buckets.get(resource)?.at(version, namespace, start);
         Some(entries.map(|entries| Snapshot { version, entries }))
@@ -156,22 +155,22 @@ impl Store {
     /// Writes one object.
     ///
     /// # Errors
-    /// [`CommitError`]; then nothing is changed.
+    /// [`CommitError`]; nothing is changed then.
     pub(crate) fn commit(&self, commit: Commit<'_>) -> Result<Entry, CommitError> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if let Some(namespace) = commit.namespace
             && !state.accepts(namespace)
         {
-            return Err(CommitError::Namespace);
+            return Err(CommitError::NamespaceUnavailable);
         }
         let version = state.version + 1;
         let bucket = state
             .buckets
             .get_mut(commit.resource)
-            .ok_or(CommitError::Gone)?;
+            .ok_or(CommitError::NotServed)?;
         let before = bucket.objects.get(commit.key);
         if before.map(|entry| entry.version) != commit.expected {
-            return Err(CommitError::Raced);
+            return Err(CommitError::Conflict);
         }
         let (before, before_version) = (
             before.map(|entry| entry.object.clone()),
@@ -207,13 +206,16 @@ impl Store {
         Ok(entry)
     }
 
-    /// A place in the history of a kind, after `version`. `None` if the kind is not held.
+    /// The position after `version` in the history of a kind. Returns `None` if the store does not hold the kind.
+    ///
+    /// # Errors
+    /// [`Compacted`] if the history after `version` is gone.
     pub(crate) fn watch(
         self: &Arc<Self>,
         resource: &GroupResource,
         version: u64,
     ) -> Option<Subscription> {
-        let changed = self.state().buckets.get(resource)?.changed.subscribe();
+        let changed = self.state.lock().buckets.get(resource)?.changed.subscribe();
         Some(Subscription::new(
             self.clone(),
             resource.clone(),
@@ -225,14 +227,14 @@ impl Store {
     pub(super) fn since(
         &self,
         resource: &GroupResource,
-        reader: &watch::Receiver<Farewell>,
+        reader: &watch::Receiver<LastChanges>,
         version: u64,
         limit: usize,
     ) -> Option<Result<Batch, Compacted>> {
-        let state = self.state();
+        let state = self.state.lock();
         let bucket = state.buckets.get(resource)?;
         if !bucket.changed.subscribe().same_channel(reader) {
-            // The kind went away, or its watches were ended, and it came back.
+            // The kind was removed, or its watches were ended, and it exists again.
             return None;
         }
         Some(bucket.since(version, limit).map(|changes| {
@@ -244,9 +246,9 @@ impl Store {
         }))
     }
 
-    /// Forgets the history of every kind.
+    /// Compacts the history of every kind.
     pub(crate) fn compact(&self) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let version = state.version;
         for bucket in state.buckets.values_mut() {
             bucket.compact(version);

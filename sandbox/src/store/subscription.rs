@@ -2,27 +2,27 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use super::bucket::Farewell;
+use super::bucket::LastChanges;
 use super::{Change, Compacted, Store};
 use crate::registry::GroupResource;
 
-/// A place in the history of one kind.
+/// A position in the history of one kind.
 pub(crate) struct Subscription {
     store: Arc<Store>,
     resource: GroupResource,
     position: u64,
-    changed: watch::Receiver<Farewell>,
+    changed: watch::Receiver<LastChanges>,
 }
 
 /// Changes in order.
 #[derive(Debug)]
 pub(crate) struct Batch {
     pub(crate) changes: Vec<Change>,
-    /// Every change up to this resource version has been delivered by now.
+    /// Every change up to this resource version has been delivered.
     pub(crate) version: u64,
 }
 
-/// How many changes are taken at once.
+/// The most changes in one batch.
 const BATCH: usize = 256;
 
 impl Subscription {
@@ -30,7 +30,7 @@ impl Subscription {
         store: Arc<Store>,
         resource: GroupResource,
         position: u64,
-        changed: watch::Receiver<Farewell>,
+        changed: watch::Receiver<LastChanges>,
     ) -> Self {
         Self {
             store,
@@ -40,12 +40,13 @@ impl Subscription {
         }
     }
 
-    /// The changes since the last call, perhaps none. `None` once the kind is no longer served and its last change was taken.
+    /// The changes since the last call, possibly none. Returns `None` after the last change of a kind that is no longer
+    /// served.
     ///
     /// # Errors
     /// [`Compacted`] if the reader came too late.
     pub(crate) fn take(&mut self) -> Option<Result<Batch, Compacted>> {
-        // Mark as seen first: a change in between then wakes once too often, and never once too little.
+        // Mark as seen first: a change in between then wakes the reader once too often and never too rarely.
         self.changed.borrow_and_update();
         let batch = self
             .store
@@ -59,7 +60,7 @@ impl Subscription {
         Some(batch)
     }
 
-    /// What the kind left when it ceased to be served.
+    /// The last changes of a kind that is no longer served.
     fn rest(&mut self) -> Option<Batch> {
         let left = self.changed.borrow().clone()?;
         let later = left.iter().filter(|change| change.version > self.position);
@@ -69,7 +70,7 @@ impl Subscription {
         Some(Batch { changes, version })
     }
 
-    /// Waits for the next change. `false` once the kind is no longer served.
+    /// Waits for the next change. Returns `false` once the kind is no longer served.
     pub(crate) async fn changed(&mut self) -> bool {
         self.changed.changed().await.is_ok()
     }

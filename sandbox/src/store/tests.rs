@@ -43,7 +43,7 @@ fn model(objects: impl IntoIterator<Item = Arc<Value>>) -> Model {
 }
 
 proptest! {
-    /// Every past state can be listed or is known to be compacted, and a watch from there leads to the state of now.
+    /// Every past state can be listed or is known to be compacted, and a watch from there leads to the current state.
     #[test]
     fn a_watch_from_any_version_replays_to_the_state_of_a_list(
         writes in prop::collection::vec((0_u8..5, prop::option::weighted(0.7, 0_i64..100)), 0..60),
@@ -96,7 +96,7 @@ proptest! {
 }
 
 #[test]
-fn a_reader_that_was_left_behind_learns_that_history_is_compacted() {
+fn a_reader_that_is_too_slow_finds_its_position_compacted() {
     let store = Store::new(100);
     store.open(&things());
     let mut watch = store.watch(&things(), 1).expect("the kind is held");
@@ -125,7 +125,10 @@ fn a_write_at_an_old_version_changes_nothing() {
             write,
             namespace,
         });
-        assert_eq!(refused.map(|entry| entry.version), Err(CommitError::Raced));
+        assert_eq!(
+            refused.map(|entry| entry.version),
+            Err(CommitError::Conflict)
+        );
     }
     assert_eq!(store.version(), version);
 }

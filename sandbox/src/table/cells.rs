@@ -1,4 +1,4 @@
-//! Small readers that printers share. What is missing reads as empty: a table never fails.
+//! Cells and access to fields, for all printers. A missing field reads as empty: a table never fails.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -8,7 +8,7 @@ use super::human_duration;
 pub(super) const NONE: &str = "<none>";
 pub(super) const UNKNOWN: &str = "<unknown>";
 
-/// The text at a JSON pointer, or nothing.
+/// The text at a JSON pointer; empty if it is missing.
 pub(super) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     object
         .pointer(pointer)
@@ -62,7 +62,7 @@ pub(super) fn since(time: Option<Timestamp>, now: Timestamp) -> String {
     )
 }
 
-/// How old an object is.
+/// The age of an object.
 pub(super) fn age(object: &Value, now: Timestamp) -> Value {
     since(time(object, "/metadata/creationTimestamp"), now).into()
 }
@@ -112,7 +112,7 @@ pub(super) fn selector(selector: Option<&Value>) -> String {
     joined(parts)
 }
 
-/// Names and images of the containers of a pod template, each as one cell.
+/// Names and images of the containers of a Pod template, each as one cell.
 pub(super) fn containers(spec: Option<&Value>) -> [Value; 2] {
     let all = spec.map_or(&[][..], |spec| items(spec, "/containers"));
     ["/name", "/image"].map(|pointer| {

@@ -5,7 +5,7 @@ use super::JsonPath;
 use super::cells::since;
 use crate::registry::Column;
 
-/// The cell of a column that a CustomResourceDefinition defines: null where the value is missing or of another type.
+/// The cell of a column of a CustomResourceDefinition: null if the value is missing or has another type.
 pub(super) fn cell(
     column: &Column,
     path: Option<&JsonPath>,

@@ -1,6 +1,6 @@
-/// A duration as kubectl shows ages: two units while it is short, one when it is long.
+/// A duration as kubectl shows ages: two units if it is short, one if it is long.
 ///
-/// Up to a second in the future counts as now; more gives `<invalid>`.
+/// Up to one second in the future counts as now; more gives `<invalid>`.
 pub fn human_duration(seconds: i64) -> String {
     const MINUTE: i64 = 60;
     const HOUR: i64 = 60 * MINUTE;
@@ -35,7 +35,7 @@ mod tests {
     use super::human_duration;
 
     #[test]
-    fn ages_read_as_kubectl_prints_them() {
+    fn ages_have_the_form_that_kubectl_prints() {
         for (seconds, text) in [
             (-2, "<invalid>"),
             (-1, "0s"),

@@ -1,18 +1,18 @@
-/// What of an object a row carries beside its cells: the query parameter `includeObject`.
+/// The part of an object in a row, beside its cells: the query parameter `includeObject`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Include {
-    /// Its metadata: the default.
+pub(crate) enum Include {
+    /// The metadata: the default.
     #[default]
     Metadata,
-    /// All of it.
+    /// The whole object.
     Object,
     /// Nothing.
     None,
 }
 
 impl Include {
-    /// Reads the query parameter; empty is the default, `None` an unknown word.
-    pub fn parse(text: &str) -> Option<Self> {
+    /// Reads the query parameter. Empty is the default. Returns `None` for an unknown value.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         match text {
             "" | "Metadata" => Some(Self::Metadata),
             "Object" => Some(Self::Object),

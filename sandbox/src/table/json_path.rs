@@ -2,8 +2,8 @@ use std::fmt;
 
 use serde_json::Value;
 
-/// A simple JSON path: `.a.b`, `['a.b']`, `[0]`, `[-1]`, `[*]`, `[?(@.type=="Ready")]`, in any order; the braces and the
-/// leading `$` that some write around it are accepted.
+/// A simple JSON path: `.a.b`, `['a.b']`, `[0]`, `[-1]`, `[*]`, `[?(@.type=="Ready")]`, in any order. Surrounding
+/// braces and a leading `$` are accepted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JsonPath(Vec<Step>);
 
@@ -19,7 +19,7 @@ enum Step {
     },
 }
 
-/// A path that is not one: what is wrong, and from where on.
+/// A malformed path: the reason, and the position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JsonPathError {
     problem: &'static str,
@@ -38,7 +38,7 @@ impl JsonPath {
     /// Reads a path.
     ///
     /// # Errors
-    /// What this simple form does not have: slices, unions, recursive descent, unbalanced brackets.
+    /// [`JsonPathError`] for everything that this simple form does not have: slices, unions, recursive descent, unbalanced brackets.
     pub fn parse(text: &str) -> Result<Self, JsonPathError> {
         let text = text.trim();
         let inner = text.strip_prefix('{').and_then(|t| t.strip_suffix('}'));
@@ -77,7 +77,7 @@ impl JsonPath {
         Ok(Self(steps))
     }
 
-    /// Every value the path leads to; none if something on the way is missing.
+    /// Every value at the path. Empty if a part of the path is missing.
     pub fn find<'a>(&self, root: &'a Value) -> Vec<&'a Value> {
         let mut found = vec![root];
         for step in &self.0 {
@@ -89,7 +89,7 @@ impl JsonPath {
         found
     }
 
-    /// The first value the path leads to.
+    /// The first value at the path.
     pub fn first<'a>(&self, root: &'a Value) -> Option<&'a Value> {
         self.find(root).into_iter().next()
     }
@@ -127,7 +127,7 @@ fn children(value: &Value) -> Vec<&Value> {
     }
 }
 
-/// Where the bracket that is open ends, quotes and brackets inside it skipped.
+/// The position where the open bracket ends. Quotes and inner brackets are skipped.
 fn closing(text: &str) -> Option<usize> {
     let mut quote = None;
     let mut depth = 0_usize;
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_lead_to_what_they_name() {
+    fn paths_find_the_values_they_name() {
         assert_eq!(find(".spec.replicas"), [json!(3)]);
         assert_eq!(find("{.spec.replicas}"), [json!(3)]);
         assert_eq!(find(".spec['a.b']"), [json!("dotted")]);
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path_is_refused() {
+    fn malformed_paths_are_refused() {
         for text in [".a[", ".a[x]", "..a", ".a[?(b==1)]", ".a[?(@.b==x)]"] {
             assert!(JsonPath::parse(text).is_err(), "{text}");
         }

@@ -1,8 +1,16 @@
-//! Answers as tables (`meta.k8s.io/v1` Table), which is what kubectl prints.
+//! Responses as tables (`meta.k8s.io/v1` Table), which kubectl prints.
 //!
-//! [`table`] renders the objects of any kind: built-in kinds with the columns a real server has, the others with the
-//! `additionalPrinterColumns` of their CustomResourceDefinition. Columns of priority 1 are shown with `-o wide` only.
-//! [`JsonPath`] is the simple form of path that columns and the scale subresource use.
+//! [`table`] renders the objects of any kind: built-in kinds with the columns of a real server, others with the `additionalPrinterColumns` of their
+//! CustomResourceDefinition. Columns of priority 1 are shown with `-o wide` only. [`JsonPath`] is the simple form of
+//! path that columns and the scale subresource use.
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `render.rs` | [`table`] |
+//! | `printer.rs`, `printers.rs` | the columns and cells of a kind; the printer of each kind |
+//! | `pod.rs`, `workload.rs`, `batch.rs`, `service.rs`, `cluster.rs`, `rbac.rs` | the printers of the built-in kinds |
+//! | `custom.rs`, `json_path.rs` | the cells of custom resources |
+//! | `cells.rs`, `duration.rs`, `include.rs` | cells that several kinds share; ages; the parameter `includeObject` |
 
 mod batch;
 mod cells;
@@ -13,12 +21,13 @@ mod include;
 mod json_path;
 mod pod;
 mod printer;
+mod printers;
 mod rbac;
 mod render;
 mod service;
 mod workload;
 
 pub use duration::human_duration;
-pub use include::Include;
-pub use json_path::{JsonPath, JsonPathError};
-pub use render::{partial_metadata, table};
+pub(crate) use include::Include;
+pub use json_path::JsonPath;
+pub(crate) use render::table;

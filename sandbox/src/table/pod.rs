@@ -33,7 +33,8 @@ pub(super) const PODS: Printer = Printer {
     },
 };
 
-/// The phase, or what says more: why a container waits or ended, that an init container is not through, that it goes.
+/// The phase, or something more specific: why a container waits or ended, that init containers are not done, that the
+/// Pod is terminating.
 fn status(pod: &Value) -> String {
     let mut reason = text_or(pod, "/status/reason", text(pod, "/status/phase")).to_owned();
     for condition in items(pod, "/status/conditions") {
@@ -45,7 +46,7 @@ fn status(pod: &Value) -> String {
     if let Some(initializing) = &initializing {
         reason.clone_from(initializing);
     } else {
-        // The first container with something to say wins, so go through them backwards.
+        // The first container with something to report wins, so visit them backwards.
         let mut running = false;
         for container in items(pod, "/status/containerStatuses").iter().rev() {
             match container_reason(container) {

@@ -3,15 +3,16 @@ use serde_json::{Value, json};
 
 use super::cells::{age, text};
 use super::custom;
-use super::printer::{Printer, printer};
+use super::printer::Printer;
+use super::printers::printer;
 use super::{Include, JsonPath};
 use crate::registry::{Column, ServedKind};
 
 /// A table with one row per object.
 ///
-/// `metadata` becomes that of the table: of the list, or the resource version of a single object. A watch sends a table
-/// with one row per event; there `headings` is set for the first one only.
-pub fn table<'a>(
+/// `metadata` is the metadata of the table: of the list, or the resource version of a single object. A watch sends one
+/// table per event; `headings` is set for the first one only.
+pub(crate) fn table<'a>(
     kind: &ServedKind,
     objects: impl IntoIterator<Item = &'a Value>,
     metadata: Value,
@@ -43,7 +44,7 @@ pub fn table<'a>(
 }
 
 /// The metadata of an object as a `PartialObjectMetadata`.
-pub fn partial_metadata(object: &Value) -> Value {
+pub(crate) fn partial_metadata(object: &Value) -> Value {
     json!({
         "kind": "PartialObjectMetadata",
         "apiVersion": "meta.k8s.io/v1",
@@ -53,7 +54,7 @@ pub fn partial_metadata(object: &Value) -> Value {
 
 enum Columns<'a> {
     BuiltIn(Printer),
-    /// With the paths of the columns; a path that cannot be read leaves its cells empty.
+    /// The columns with their paths. A path that cannot be read leaves its cells empty.
     Custom(Vec<(&'a Column, Option<JsonPath>)>),
     Age,
 }
@@ -198,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_says_why_it_waits() {
+    fn the_status_column_of_a_pod_shows_why_it_waits() {
         let mut object = json!({
             "metadata": {"name": "p"},
             "spec": {"containers": [{"name": "c"}]},
@@ -268,14 +269,14 @@ mod tests {
     }
 
     #[test]
-    fn events_name_themselves_last() {
+    fn the_name_of_an_event_is_its_last_column() {
         let event = json!({"metadata": {"name": "e"}, "reason": "R", "message": "M"});
         let cells = cells(&kind("events"), &event);
         assert_eq!((&cells[2], cells.last()), (&json!("R"), Some(&json!("e"))));
     }
 
     #[test]
-    fn a_row_carries_what_was_asked_for() {
+    fn a_row_contains_the_part_of_the_object_that_the_request_asks_for() {
         let object = json!({"metadata": {"name": "a"}, "data": {"k": "v"}});
         let row = |include| {
             let now = Timestamp::UNIX_EPOCH;

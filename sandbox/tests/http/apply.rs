@@ -7,7 +7,7 @@ fn map(data: Value) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn apply_creates_changes_and_leaves_alone() {
+async fn apply_creates_changes_and_removes_only_its_own_fields() {
     let client = Client::new().await;
     let path = format!("{MAPS}/a?fieldManager=one");
     let made = client
@@ -20,7 +20,7 @@ async fn apply_creates_changes_and_leaves_alone() {
         .patch(APPLY, &path, &map(json!({"a": "1", "b": "1"})))
         .await;
     assert_eq!((same.code, version(&same.json)), (200, version(&made)));
-    // What is no longer applied, and nobody else's, goes.
+    // A field that is no longer applied and has no other owner is removed.
     let less = client
         .patch(APPLY, &path, &map(json!({"a": "2"})))
         .await
@@ -74,7 +74,7 @@ async fn apply_conflicts_until_it_is_forced() {
         .await
         .object();
     assert_eq!(forced["data"], json!({"a": "2", "b": "1"}));
-    // Now the first conflicts; equal values are owned together.
+    // Now the first manager conflicts; both own equal values.
     let back = client
         .patch(APPLY, &path("one"), &map(json!({"a": "1", "b": "1"})))
         .await;

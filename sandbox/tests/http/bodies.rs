@@ -1,11 +1,11 @@
-//! What bodies are taken for, and what becomes of what stands in them.
+//! How the server reads bodies, and what it does with their content.
 
 use serde_json::json;
 
 use crate::client::{Client, DEPLOYMENTS, MAPS, request};
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_does_not_decode_is_refused_in_the_servers_words() {
+async fn an_undecodable_body_is_refused_with_the_texts_of_the_server() {
     let client = Client::new().await;
     let unrecognized = "the object provided is unrecognized (must be of type ConfigMap): couldn't get version/kind; json parse error: ";
     for (body, message) in [
@@ -36,7 +36,7 @@ async fn a_body_that_does_not_decode_is_refused_in_the_servers_words() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_field_given_twice_is_warned_of_or_refused() {
+async fn a_duplicate_field_is_warned_about_or_refused() {
     let client = Client::new().await;
     let body = r#"{"metadata":{"name":"a"},"data":{"a":"1","a":"2"}}"#;
     let send = async |query: &str| {
@@ -61,7 +61,7 @@ async fn a_field_given_twice_is_warned_of_or_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn warnings_come_with_failures_too() {
+async fn failures_carry_warnings_too() {
     let client = Client::new().await;
     let map = json!({"metadata": {"name": "a"}, "nope": 1});
     client.post(MAPS, &map).await;
@@ -71,7 +71,7 @@ async fn warnings_come_with_failures_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_server_makes_of_its_own_belongs_to_nobody() {
+async fn fields_that_the_server_sets_have_no_owner() {
     let client = Client::new().await;
     let service = json!({"metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}]}});
     let services = "/api/v1/namespaces/default/services";
@@ -87,7 +87,7 @@ async fn what_the_server_makes_of_its_own_belongs_to_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_impossible_status_is_refused() {
+async fn an_inconsistent_status_is_refused() {
     let client = Client::new().await;
     let template = json!({"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "a", "image": "a"}]}});
     let deployment = json!({"metadata": {"name": "a"}, "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template}});

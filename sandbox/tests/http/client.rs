@@ -1,4 +1,4 @@
-//! A client that adds nothing to what it is told to send.
+//! A client that adds nothing to the request of the test.
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response};
@@ -25,13 +25,13 @@ pub(crate) struct Client {
     connection: http2::SendRequest<Full<Bytes>>,
 }
 
-/// An answer that was read to its end.
+/// A response that was read to its end.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) code: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) text: String,
-    /// Null if the text is no JSON.
+    /// Null if the text is not JSON.
     pub(crate) json: Value,
 }
 
@@ -74,7 +74,7 @@ impl Client {
         self.connection.clone().send_request(request).await.unwrap()
     }
 
-    /// Whether there is an answer at all.
+    /// Whether the request gets a response at all.
     pub(crate) async fn is_answered(&self, request: Request<Full<Bytes>>) -> bool {
         self.connection.clone().send_request(request).await.is_ok()
     }
@@ -122,7 +122,7 @@ impl Client {
             .await
     }
 
-    /// Opens a watch; what stands before `?` in `path` is the collection.
+    /// Opens a watch. The part of `path` before `?` is the collection.
     pub(crate) async fn watch(&self, path: &str) -> Watch {
         self.watch_as(path, "application/json").await
     }
@@ -147,7 +147,7 @@ impl Client {
         self.post(MAPS, &map).await.object()
     }
 
-    /// Asks until it answers so; for what controllers of the server do in their time.
+    /// Repeats a GET until `done` is true, for what controllers of the server do later.
     pub(crate) async fn until(&self, path: &str, done: impl Fn(&Answer) -> bool) -> Answer {
         for _ in 0..1000 {
             let answer = self.get(path).await;
@@ -187,7 +187,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// The next event; `None` at the end of the stream.
+    /// The next event. Returns `None` at the end of the stream.
     ///
     /// # Errors
     /// If the stream breaks.
@@ -208,22 +208,22 @@ impl Watch {
         }
     }
 
-    /// Type of the next event and its object.
+    /// The type of the next event and its object.
     pub(crate) async fn event(&mut self) -> (String, Value) {
         let mut event = self.next().await.unwrap().expect("one more event");
         let kind = event["type"].as_str().unwrap().to_owned();
         (kind, event["object"].take())
     }
 
-    /// Type of the next event and the name of its object.
-    pub(crate) async fn told(&mut self) -> (String, String) {
+    /// The type of the next event and the name of its object.
+    pub(crate) async fn next_event_name(&mut self) -> (String, String) {
         let (kind, object) = self.event().await;
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
         (kind, name.to_owned())
     }
 }
 
-/// The type of an event and the name of its object, to compare with [`Watch::told`].
+/// The type of an event and the name of its object, to compare with [`Watch::next_event_name`].
 pub(crate) fn event(kind: &str, name: &str) -> (String, String) {
     (kind.to_owned(), name.to_owned())
 }

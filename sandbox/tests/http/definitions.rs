@@ -51,7 +51,7 @@ async fn client() -> Client {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_definition_is_served_and_taken_back_with_its_objects() {
+async fn a_definition_is_served_until_it_is_deleted_with_its_objects() {
     let client = client().await;
     let path = format!("{DEFINITIONS}/sites.demo.dev");
     let served = client.get(&path).await.object();
@@ -74,17 +74,17 @@ async fn a_definition_is_served_and_taken_back_with_its_objects() {
         .await
         .object();
     let mut watch = client.watch(&format!("{SITES}?watch=1")).await;
-    assert_eq!(watch.told().await.0, "ADDED");
+    assert_eq!(watch.next_event_name().await.0, "ADDED");
     client.delete(&path).await.object();
     client.until(&path, |answer| answer.code == 404).await;
-    assert_eq!(watch.told().await.0, "DELETED");
+    assert_eq!(watch.next_event_name().await.0, "DELETED");
     assert_eq!(watch.next().await.unwrap(), None);
     let gone = client.until(SITES, |answer| answer.code == 404).await;
     assert_eq!(gone.text, "404 page not found\n");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_custom_resource_keeps_to_its_schema() {
+async fn a_custom_resource_must_fit_its_schema() {
     let client = client().await;
     let path = format!("{SITES}/a");
     let made = client
@@ -111,7 +111,7 @@ async fn a_custom_resource_keeps_to_its_schema() {
         (json!({"host": null}), "spec.host: Required value"),
     ] {
         let refused = client.patch(MERGE, &path, &json!({"spec": spec})).await;
-        // Rules that such an object keeps from being checked are told of beside it.
+        // The error also mentions the rules that such an object keeps from being checked.
         let (code, reason, said) = refused.failure();
         assert_eq!((code, reason), (422, "Invalid"), "{spec}");
         assert!(said.contains(message), "{spec}: {said}");
@@ -175,7 +175,7 @@ async fn a_custom_resource_keeps_to_its_schema() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_stored_gets_a_later_default_when_it_is_read() {
+async fn a_stored_object_gets_a_later_default_when_it_is_read() {
     let client = client().await;
     client
         .post(SITES, &site(json!({"host": "a"})))

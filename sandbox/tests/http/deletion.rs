@@ -3,17 +3,17 @@ use serde_json::{Value, json};
 use crate::client::{Client, MAPS, MERGE, NAMESPACES, event, version};
 
 #[tokio::test(start_paused = true)]
-async fn finalizers_hold_an_object_until_they_are_gone() {
+async fn finalizers_hold_an_object_until_they_are_removed() {
     let client = Client::new().await;
     let path = format!("{MAPS}/a");
     let held = json!({"metadata": {"name": "a", "finalizers": ["demo.dev/one"]}});
     client.post(MAPS, &held).await.object();
     let mut watch = client.watch(&format!("{MAPS}?watch=1")).await;
-    assert_eq!(watch.told().await, event("ADDED", "a"));
+    assert_eq!(watch.next_event_name().await, event("ADDED", "a"));
     let going = client.delete(&path).await.object();
     assert_eq!(going["kind"], "ConfigMap");
     assert!(going["metadata"]["deletionTimestamp"].is_string());
-    assert_eq!(watch.told().await, event("MODIFIED", "a"));
+    assert_eq!(watch.next_event_name().await, event("MODIFIED", "a"));
     let again = client.delete(&path).await.object();
     assert_eq!(version(&again), version(&going));
     let more = json!({"metadata": {"finalizers": ["demo.dev/one", "demo.dev/two"]}});
@@ -84,7 +84,7 @@ async fn preconditions_of_a_deletion_must_hold() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_collection_is_deleted_as_selected() {
+async fn deleting_a_collection_deletes_only_selected_objects() {
     let client = Client::new().await;
     for (name, app) in [("a", "web"), ("b", "db"), ("c", "web")] {
         client.map(name, app).await;
@@ -112,7 +112,7 @@ async fn family(client: &Client) -> (String, String) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn dependents_go_after_their_owner_before_it_or_stay() {
+async fn dependents_are_deleted_after_their_owner_or_before_it_or_stay() {
     for policy in ["Background", "Foreground", "Orphan"] {
         let client = Client::new().await;
         let (owner, child) = family(&client).await;
@@ -129,22 +129,22 @@ async fn dependents_go_after_their_owner_before_it_or_stay() {
         match policy {
             "Background" => {
                 assert_eq!(answer["status"], "Success");
-                assert_eq!(watch.told().await, event("DELETED", "owner"));
-                assert_eq!(watch.told().await, event("DELETED", "child"));
+                assert_eq!(watch.next_event_name().await, event("DELETED", "owner"));
+                assert_eq!(watch.next_event_name().await, event("DELETED", "child"));
             }
             "Foreground" => {
                 assert_eq!(
                     answer["metadata"]["finalizers"],
                     json!(["foregroundDeletion"])
                 );
-                assert_eq!(watch.told().await, event("MODIFIED", "owner"));
-                let mut told = watch.told().await;
+                assert_eq!(watch.next_event_name().await, event("MODIFIED", "owner"));
+                let mut next_event_name = watch.next_event_name().await;
                 // The child may be marked before it goes.
-                while told.0 == "MODIFIED" {
-                    told = watch.told().await;
+                while next_event_name.0 == "MODIFIED" {
+                    next_event_name = watch.next_event_name().await;
                 }
-                assert_eq!(told, event("DELETED", "child"));
-                assert_eq!(watch.told().await, event("DELETED", "owner"));
+                assert_eq!(next_event_name, event("DELETED", "child"));
+                assert_eq!(watch.next_event_name().await, event("DELETED", "owner"));
             }
             _ => {
                 assert_eq!(answer["metadata"]["finalizers"], json!(["orphan"]));
@@ -158,7 +158,7 @@ async fn dependents_go_after_their_owner_before_it_or_stay() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_namespace_takes_its_content_along() {
+async fn a_deleted_namespace_deletes_its_content() {
     let client = Client::new().await;
     let maps = format!("{NAMESPACES}/work/configmaps");
     client

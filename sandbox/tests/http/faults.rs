@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::client::{Client, MAPS, request};
 
 #[tokio::test(start_paused = true)]
-async fn planned_answers_come_in_order_and_then_no_more() {
+async fn planned_responses_are_used_in_order_and_then_no_more() {
     let client = Client::new().await;
     let faults = client.sandbox.faults();
     let creates = || {
@@ -62,10 +62,10 @@ async fn watches_break_end_or_expire_on_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_whose_answer_is_lost_is_carried_out() {
+async fn a_request_whose_response_is_lost_is_carried_out() {
     let client = Client::new().await;
     let creates = RequestMatcher::any().verb("create").resource("configmaps");
-    client.sandbox.faults().lose_answers(creates, 1);
+    client.sandbox.faults().lose_responses(creates, 1);
     let create = |name: &str| {
         let map = json!({"metadata": {"name": name}}).to_string();
         request("POST", MAPS, "application/json", map)
@@ -74,12 +74,12 @@ async fn a_request_whose_answer_is_lost_is_carried_out() {
     let recorded = client.sandbox.requests();
     assert_eq!((recorded.len(), recorded[0].status), (1, 201));
     assert_eq!(client.get(&format!("{MAPS}/a")).await.code, 200);
-    // The connection is the same one still.
+    // The connection is still the same one.
     assert!(client.is_answered(create("b")).await);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_is_held_tells_everything_when_it_is_released() {
+async fn a_held_watch_sends_everything_when_it_is_released() {
     let client = Client::new().await;
     let faults = client.sandbox.faults();
     let maps = RequestMatcher::any().resource("configmaps");
@@ -106,7 +106,7 @@ async fn a_watch_that_is_held_tells_everything_when_it_is_released() {
         }
         assert_eq!(names, ["a", "c"]);
     }
-    // One that is held can be broken all the same.
+    // A held watch can be broken all the same.
     faults.hold_watches(maps.clone());
     assert_eq!(faults.drop_watches(&maps), 2);
     while let Ok(event) = before.next().await {
@@ -115,7 +115,7 @@ async fn a_watch_that_is_held_tells_everything_when_it_is_released() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_last_requests_are_recorded_and_no_more() {
+async fn only_the_last_requests_are_recorded() {
     let client = Client::of(Sandbox::builder().seed(1).request_log(3).build().unwrap()).await;
     for number in 0..5 {
         client.get(&format!("{MAPS}/m{number}?x={number}")).await;

@@ -4,12 +4,12 @@ use crate::client::{
     APPLY, Client, DEFINITIONS, DEPLOYMENTS, JSON, MAPS, MERGE, NAMESPACES, STRATEGIC, request,
 };
 
-/// Whether the server answers, and this request not by a fault of its own.
+/// Whether the server answers, and answers this request without an internal error.
 async fn refused(client: &Client, request: http::Request<http_body_util::Full<bytes::Bytes>>) {
     let what = format!("{} {}", request.method(), request.uri());
     let what = what.get(..200).unwrap_or(&what).to_owned();
     let answer = client.send(request).await;
-    // A configuration that does not fit its schema is answered 500 by a real server too, without a reason.
+    // A real server also answers 500 without a reason to a configuration that does not fit its schema.
     let own = answer.code >= 500 && answer.code != 501 && answer.json["reason"].is_string();
     assert!(!own, "{what}: {} {}", answer.code, answer.text);
 }
@@ -19,7 +19,7 @@ fn nested(open: &str, close: &str, levels: usize) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bodies_of_any_form_are_answered() {
+async fn requests_with_any_body_get_a_response() {
     let client = Client::new().await;
     client.map("a", "web").await;
     let laughs: String = (1..20)
@@ -88,8 +88,37 @@ async fn bodies_of_any_form_are_answered() {
     }
 }
 
+#[test]
+fn a_deep_object_needs_no_large_stack() {
+    // The stack size of a runtime's threads, whatever the environment says.
+    let small = std::thread::Builder::new().stack_size(2 << 20);
+    let served = small.spawn(|| {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
+        runtime.unwrap().block_on(async {
+            let client = Client::new().await;
+            client.map("a", "web").await;
+            let deep = nested("{\"a\":", "}", 9_000);
+            let body = format!(
+                "{{\"metadata\": {{\"annotations\": {{\"a\": \"b\"}}}}, \"none\": {deep}}}"
+            );
+            for (method, path, kind) in [
+                ("POST", MAPS, "application/json"),
+                ("PATCH", &*format!("{MAPS}/a"), MERGE),
+                ("PATCH", &*format!("{MAPS}/a?fieldManager=x"), APPLY),
+            ] {
+                refused(&client, request(method, path, kind, body.clone())).await;
+            }
+            let map = client.get(&format!("{MAPS}/a")).await;
+            assert_eq!(map.json["metadata"]["annotations"]["a"], "b");
+        });
+    });
+    served.unwrap().join().unwrap();
+}
+
 #[tokio::test(start_paused = true)]
-async fn queries_of_any_form_are_answered() {
+async fn requests_with_any_query_get_a_response() {
     let client = Client::new().await;
     client.map("a", "web").await;
     let huge = u64::MAX.to_string();

@@ -47,7 +47,7 @@ fn get(path: &str, token: Option<&str>) -> Request<Full<Bytes>> {
     request.body(Full::default()).unwrap()
 }
 
-/// Code and body of one request over HTTP/1.1 or HTTP/2, as was negotiated.
+/// Status code and body of one request over HTTP/1.1 or HTTP/2, as negotiated.
 async fn ask(
     stream: TlsStream<TcpStream>,
     request: Request<Full<Bytes>>,
@@ -118,7 +118,7 @@ async fn the_protocol_is_negotiated_and_a_token_is_needed() {
 }
 
 #[tokio::test]
-async fn only_its_own_authority_vouches_for_a_server() {
+async fn a_client_that_trusts_another_authority_refuses_the_server() {
     let sandbox = Sandbox::builder().seed(1).build().unwrap();
     let one = sandbox
         .serve_https(LOOPBACK.parse().unwrap())

@@ -16,7 +16,7 @@ fn token(answer: &Answer) -> &str {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pages_of_one_list_are_of_one_moment() {
+async fn all_pages_of_a_list_have_one_resource_version() {
     let client = Client::new().await;
     for name in ["a", "b", "c", "d", "e"] {
         client.map(name, "web").await;
@@ -39,7 +39,7 @@ async fn pages_of_one_list_are_of_one_moment() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_page_after_compaction_is_expired_and_says_how_to_go_on() {
+async fn a_page_after_compaction_is_expired_and_contains_a_token_to_continue() {
     let client = Client::new().await;
     for name in ["a", "b", "c"] {
         client.map(name, "web").await;
@@ -62,7 +62,7 @@ async fn a_page_after_compaction_is_expired_and_says_how_to_go_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_is_as_old_as_it_was_asked_to_be() {
+async fn a_list_honours_its_resource_version_match() {
     let client = Client::new().await;
     let first = version(&client.map("a", "web").await).to_owned();
     let second = version(&client.map("b", "web").await).to_owned();
@@ -111,7 +111,7 @@ async fn a_list_is_as_old_as_it_was_asked_to_be() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn parameters_that_do_not_fit_are_refused() {
+async fn contradictory_list_parameters_are_refused() {
     let client = Client::new().await;
     let list = "ListOptions.meta.k8s.io \"\" is invalid: ";
     for (query, code, message) in [
@@ -176,7 +176,7 @@ async fn parameters_that_do_not_fit_are_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_version_that_does_not_come_is_waited_for_three_seconds() {
+async fn a_read_waits_three_seconds_for_a_future_resource_version() {
     let client = Client::new().await;
     let now = version(&client.map("a", "web").await).to_owned();
     let started = tokio::time::Instant::now();
@@ -208,7 +208,7 @@ async fn a_version_that_does_not_come_is_waited_for_three_seconds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn lists_come_selected_as_tables_and_as_metadata() {
+async fn lists_can_be_selected_and_be_tables_or_metadata() {
     let client = Client::new().await;
     client.map("a", "web").await;
     client.map("b", "db").await;

@@ -3,7 +3,7 @@ use serde_json::json;
 use crate::client::{Client, MAPS, request};
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_done_is_refused_in_the_servers_words() {
+async fn invalid_requests_are_refused_with_the_texts_of_the_server() {
     let client = Client::new().await;
     client.map("a", "web").await;
     let named = |name: &str| json!({"metadata": {"name": name}}).to_string();
@@ -133,7 +133,7 @@ async fn what_cannot_be_done_is_refused_in_the_servers_words() {
             (
                 501,
                 "NotImplemented",
-                "the sandbox does not implement request bodies in protobuf (send application/json or application/yaml)".to_owned(),
+                "the sandbox does not implement request bodies in protobuf (send application/json or application/yaml; with kubectl: kubectl create … --dry-run=client -o yaml | kubectl apply -f -)".to_owned(),
             ),
         ),
         (
@@ -185,7 +185,7 @@ async fn what_cannot_be_done_is_refused_in_the_servers_words() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_path_of_nothing_is_not_found_in_plain_text_but_in_built_in_groups() {
+async fn an_unknown_path_is_404_as_plain_text_and_as_status_in_built_in_groups() {
     let client = Client::new().await;
     for path in [
         "/apis/apps/v2/deployments",
@@ -207,7 +207,7 @@ async fn a_path_of_nothing_is_not_found_in_plain_text_but_in_built_in_groups() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_json_can_be_answered() {
+async fn a_request_that_does_not_accept_json_is_not_acceptable() {
     let client = Client::new().await;
     for (accept, code) in [
         ("application/vnd.kubernetes.protobuf", 406),

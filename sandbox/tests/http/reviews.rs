@@ -1,4 +1,4 @@
-//! Whose a token is, who may do what, and what follows from it.
+//! Authentication and authorization: token reviews, access reviews and RBAC.
 
 use http::Request;
 use http_body_util::Full;
@@ -9,7 +9,7 @@ use crate::client::{Answer, Client, MAPS, NAMESPACES};
 
 const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1";
 
-/// A server with RBAC, asked by its administrator unless a token is given.
+/// A server with RBAC. Requests are the administrator's unless they have a token.
 async fn guarded() -> Client {
     let none = [""; 0];
     let sandbox = Sandbox::builder().seed(1).rbac(true);
@@ -68,7 +68,7 @@ async fn review(client: &Client, kind: &str, spec: Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_token_is_somebodys_or_nobodys() {
+async fn a_token_review_names_the_user_of_a_known_token() {
     let client = guarded().await;
     assert_eq!(
         review(&client, "TokenReview", json!({"token": "ann"})).await,
@@ -94,7 +94,7 @@ async fn a_token_is_somebodys_or_nobodys() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_service_accounts_token_is_for_its_audience_and_time() {
+async fn a_service_account_token_is_valid_for_its_audience_and_lifetime() {
     let client = guarded().await;
     let accounts = "/api/v1/namespaces/default/serviceaccounts";
     client
@@ -134,7 +134,7 @@ async fn a_service_accounts_token_is_for_its_audience_and_time() {
 }
 
 #[tokio::test]
-async fn a_token_that_is_not_taken_is_told_why_and_one_that_is_in_the_order_asked_for() {
+async fn a_token_review_gives_the_reason_for_a_refusal_and_audiences_in_the_requested_order() {
     let client = guarded().await;
     let accounts = "/api/v1/namespaces/default/serviceaccounts";
     let robot = json!({"metadata": {"name": "robot"}});
@@ -158,7 +158,7 @@ async fn a_token_that_is_not_taken_is_told_why_and_one_that_is_in_the_order_aske
 }
 
 #[tokio::test]
-async fn reviews_are_asked_for_and_neither_listed_nor_kept() {
+async fn reviews_can_be_created_but_not_listed_or_read() {
     let client = guarded().await;
     for kind in [
         "authentication.k8s.io/v1/tokenreviews",
@@ -231,7 +231,7 @@ async fn roles_and_bindings_decide() {
         listed.failure().2,
         "namespaces is forbidden: User \"bob\" cannot list resource \"namespaces\" in API group \"\" at the cluster scope"
     );
-    // What everybody needs to find his way.
+    // Discovery, which every authenticated user may read.
     for path in ["/api", "/apis/apps/v1", "/openapi/v3", "/version"] {
         assert_eq!(read(&client, "bob", path).await, 200, "{path}");
     }
@@ -261,7 +261,7 @@ async fn roles_and_bindings_decide() {
 }
 
 #[tokio::test]
-async fn who_one_may_be_and_what_one_may_grant_is_decided_too() {
+async fn impersonation_and_grants_need_permission() {
     let client = guarded().await;
     let rules = json!([
         {"verbs": ["impersonate"], "apiGroups": [""], "resources": ["users"], "resourceNames": ["bob"]},
@@ -313,7 +313,7 @@ async fn who_one_may_be_and_what_one_may_grant_is_decided_too() {
 }
 
 #[tokio::test]
-async fn without_rbac_everybody_may_do_everything_and_reviews_say_so() {
+async fn without_rbac_every_user_may_do_everything_and_reviews_say_so() {
     let client = Client::new().await;
     let spec = json!({"user": "x", "nonResourceAttributes": {"path": "/metrics", "verb": "get"}});
     assert_eq!(

@@ -17,7 +17,7 @@ async fn a_watch_ends_after_its_time() {
         .await;
     assert_eq!(watch.next().await.unwrap(), None);
     assert_eq!(started.elapsed().as_secs(), 7);
-    // One that names none ends after half an hour to an hour.
+    // A watch without a timeout ends after 30 to 60 minutes.
     let mut watch = client
         .watch(&format!("{MAPS}?watch=1&timeoutSeconds=0"))
         .await;
@@ -27,7 +27,7 @@ async fn a_watch_ends_after_its_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bookmarks_come_every_minute_to_those_who_allow_them() {
+async fn a_watch_that_allows_bookmarks_gets_one_every_minute() {
     let client = Client::new().await;
     client.map("a", "web").await;
     let now = version(&client.get(MAPS).await.json).to_owned();
@@ -36,7 +36,7 @@ async fn bookmarks_come_every_minute_to_those_who_allow_them() {
         .watch(&format!("{MAPS}?{query}&allowWatchBookmarks=true"))
         .await;
     let mut without = client.watch(&format!("{MAPS}?{query}")).await;
-    // What other kinds do moves the bookmark too.
+    // Changes of other kinds also advance the bookmark.
     client
         .post(
             "/api/v1/namespaces/default/secrets",
@@ -68,14 +68,14 @@ async fn the_end_of_the_initial_state_is_marked() {
             "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan",
             "c",
         ),
-        // The older way, which means the same.
+        // The older way to ask for the same.
         ("", "d"),
         ("&resourceVersion=0", "e"),
     ] {
         let query = format!("watch=1&allowWatchBookmarks=true&labelSelector=app%3Dweb{beginning}");
         let mut watch = client.watch(&format!("{MAPS}?{query}")).await;
         for name in ["a", "b", "c", "d"].iter().take_while(|name| **name < made) {
-            assert_eq!(watch.told().await, event("ADDED", name));
+            assert_eq!(watch.next_event_name().await, event("ADDED", name));
         }
         let (kind, bookmark) = watch.event().await;
         assert_eq!(kind, "BOOKMARK");
@@ -85,12 +85,12 @@ async fn the_end_of_the_initial_state_is_marked() {
         );
         assert_eq!(version(&bookmark), version(&client.get(MAPS).await.json));
         client.map(made, "web").await;
-        assert_eq!(watch.told().await, event("ADDED", made));
+        assert_eq!(watch.next_event_name().await, event("ADDED", made));
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn objects_come_and_go_as_they_begin_and_cease_to_be_selected() {
+async fn a_watch_adds_and_deletes_objects_as_its_selector_starts_and_stops_matching() {
     let client = Client::new().await;
     let mut watch = client
         .watch(&format!("{MAPS}?watch=1&labelSelector=app%3Dweb"))
@@ -113,14 +113,14 @@ async fn objects_come_and_go_as_they_begin_and_cease_to_be_selected() {
     for (kind, app, at) in [
         ("ADDED", "web", Some(&seen)),
         ("MODIFIED", "web", Some(&changed)),
-        // The last state that was selected, at the version at which it ceased to be.
+        // The last selected state, at the version at which it was no longer selected.
         ("DELETED", "web", Some(&lost)),
         ("ADDED", "web", None),
         ("DELETED", "web", None),
     ] {
-        let (told, object) = watch.event().await;
+        let (next_event_name, object) = watch.event().await;
         assert_eq!(
-            (&*told, &object["metadata"]["labels"]["app"]),
+            (&*next_event_name, &object["metadata"]["labels"]["app"]),
             (kind, &json!(app))
         );
         if let Some(at) = at {
@@ -140,13 +140,13 @@ async fn a_watch_of_one_namespace_sees_no_other() {
         .await
         .object();
     client.map("a", "web").await;
-    assert_eq!(one.told().await, event("ADDED", "a"));
-    assert_eq!(all.told().await, event("ADDED", "x"));
-    assert_eq!(all.told().await, event("ADDED", "a"));
+    assert_eq!(one.next_event_name().await, event("ADDED", "a"));
+    assert_eq!(all.next_event_name().await, event("ADDED", "x"));
+    assert_eq!(all.next_event_name().await, event("ADDED", "a"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_history_that_is_forgotten_is_an_error_event() {
+async fn a_compacted_history_is_an_error_event() {
     let client = Client::new().await;
     let first = version(&client.map("a", "web").await).to_owned();
     client.map("b", "web").await;
@@ -170,10 +170,10 @@ async fn a_history_that_is_forgotten_is_an_error_event() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reader_that_is_too_slow_is_told_so_in_the_stream() {
+async fn a_watch_that_is_read_too_slowly_gets_an_error_event() {
     let client = Client::of(Sandbox::builder().seed(1).history(10).build().unwrap()).await;
     let mut watch = client.watch(&format!("{MAPS}?watch=1")).await;
-    // Too much for what is buffered on the way, and then more changes than are remembered.
+    // More than the buffers on the way hold, and then more changes than the history keeps.
     let large = json!({"data": {"x": "x".repeat(256 * 1024)}});
     client.map("a", "web").await;
     for turn in 0..40 {
@@ -202,7 +202,7 @@ async fn a_reader_that_is_too_slow_is_told_so_in_the_stream() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_of_tables_tells_the_headings_once() {
+async fn a_watch_of_tables_sends_the_headings_once() {
     let client = Client::new().await;
     client.map("a", "web").await;
     let query = "watch=1&allowWatchBookmarks=1&timeoutSeconds=100&includeObject=Object";
@@ -215,7 +215,7 @@ async fn a_watch_of_tables_tells_the_headings_once() {
     assert_eq!(first["rows"][0]["object"]["data"], json!({"a": "b"}));
     let (kind, bookmark) = watch.event().await;
     assert_eq!((&*kind, &bookmark["kind"]), ("BOOKMARK", &json!("Table")));
-    // What marks the end of the state stands at the object of the only row.
+    // The annotation that marks the end of the initial state is on the object of the only row.
     let marked = &bookmark["rows"][0]["object"];
     assert_eq!(
         marked["metadata"]["annotations"],
@@ -228,7 +228,7 @@ async fn a_watch_of_tables_tells_the_headings_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_goes_away_leaves_no_watch_behind() {
+async fn a_watch_ends_when_its_client_disconnects() {
     let client = Client::new().await;
     let watch = client.watch(&format!("{MAPS}?watch=1")).await;
     let running = || {

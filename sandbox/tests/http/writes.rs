@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use crate::client::{Client, DEPLOYMENTS, MAPS, MERGE, STRATEGIC, request, version};
 
 #[tokio::test(start_paused = true)]
-async fn unknown_fields_are_warned_of_ignored_or_refused_as_asked() {
+async fn field_validation_ignores_warns_about_or_refuses_unknown_fields() {
     let client = Client::new().await;
     let map = json!({"metadata": {"name": "a"}, "data": {"a": "b"}, "nope": 1});
     let warned = client.post(&format!("{MAPS}?dryRun=All"), &map).await;
@@ -28,7 +28,7 @@ async fn unknown_fields_are_warned_of_ignored_or_refused_as_asked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dry_run_answers_and_leaves_everything_as_it_was() {
+async fn a_dry_run_returns_the_result_and_changes_nothing() {
     let client = Client::new().await;
     let made = client.map("a", "web").await;
     let path = format!("{MAPS}/a?dryRun=All");
@@ -69,7 +69,7 @@ async fn a_write_of_an_older_state_conflicts() {
     other["metadata"]["uid"] = "x".into();
     other["metadata"]["resourceVersion"].take();
     assert_eq!(client.put(&path, &other).await.failure().0, 409);
-    // Without a version it is carried out on whatever is there.
+    // A replace without a version applies to any state.
     let mut unversioned = old.clone();
     unversioned["metadata"]["resourceVersion"].take();
     let replaced = client.put(&path, &unversioned).await.object();
@@ -77,7 +77,7 @@ async fn a_write_of_an_older_state_conflicts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_changes_nothing_keeps_the_version() {
+async fn a_request_that_changes_nothing_keeps_the_resource_version() {
     let client = Client::new().await;
     let made = client.map("a", "web").await;
     let path = format!("{MAPS}/a");
@@ -111,7 +111,7 @@ async fn names_are_generated() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_arrives_in_yaml_too() {
+async fn an_object_can_be_sent_as_yaml() {
     let client = Client::new().await;
     let text = "metadata:\n  name: a\ndata:\n  on: 'yes'\n";
     let made = client
@@ -137,7 +137,7 @@ fn deployment() -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn status_scale_and_the_object_are_changed_apart() {
+async fn status_scale_and_the_main_resource_change_separately() {
     let client = Client::new().await;
     let path = format!("{DEPLOYMENTS}/web");
     let made = client.post(DEPLOYMENTS, &deployment()).await.object();
@@ -200,7 +200,7 @@ async fn status_scale_and_the_object_are_changed_apart() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_strategic_merge_knows_the_items_of_lists() {
+async fn a_strategic_merge_patch_merges_lists_by_key() {
     let client = Client::new().await;
     client.post(DEPLOYMENTS, &deployment()).await.object();
     let patch = json!({"spec": {"template": {"spec": {"containers": [{"name": "log", "image": "log:2"}]}}}});

@@ -1,16 +1,16 @@
-// Command types prints what the Go types of the kinds that the sandbox serves say and OpenAPI does not: how the types of
-// fields are called, which decides about the words of errors, and which fields are written even if they are not set.
+// Command types prints details of the Go types of the sandbox's kinds that OpenAPI lacks: the names of field types, which
+// appear in error messages, and the fields that Go writes even if they are not set.
 //
 //	go run ./types v1.36.3 | gzip -n9 > ../../sandbox/src/builtin/data/types.json.gz
 //
 // It prints {"source": ..., "types": {struct: {field: type}}}. A type is one of
 //
-//	string, bool, int32, ...   a basic type; "=name" follows if it is called otherwise
-//	[]type, {}type             a list and a map; a name other than the usual one stands in the brackets
+//	string, bool, int32, ...   a basic type; "=name" follows if the type has another name
+//	[]type, {}type             a list and a map; the brackets contain the name of the type if it has one
 //	@name                      a struct
-//	#Time, #Quantity, ...      a type with JSON of its own
+//	#Time, #Quantity, ...      a type with its own JSON form
 //
-// and begins with "!" if the field is written even if it is not set, and with "*" if a zero value is not the same as none.
+// and begins with "!" if Go writes the field even if it is not set, and with "*" if a zero value differs from no value.
 package main
 
 import (
@@ -86,7 +86,7 @@ func unusual(t reflect.Type, prefix string) string {
 	return strings.NewReplacer("[", "(", "]", ")").Replace(t.String())
 }
 
-// The name of a struct is that of its definition in OpenAPI.
+// A struct has the name of its definition in OpenAPI.
 func record(t reflect.Type) string {
 	name := "io." + strings.ReplaceAll(strings.Replace(t.PkgPath(), "k8s.io/", "k8s.", 1), "/", ".") + "." + t.Name()
 	if types[name] == nil {

@@ -1,4 +1,4 @@
-//! A client whose server answers what an input says.
+//! A client whose server answers with the bytes of an input.
 
 use std::{
     collections::HashMap,
@@ -14,12 +14,12 @@ use http_body_util::{BodyExt, StreamBody};
 use pilothouse::client::{Body, BoxError, Client};
 use tokio::runtime::Runtime;
 
-/// What a server answers.
+/// The answer of a server.
 #[derive(Clone)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) media_type: &'static str,
-    /// The body, in the pieces that it comes in.
+    /// The body in the chunks of the transport.
     pub(crate) pieces: Vec<Bytes>,
 }
 
@@ -41,14 +41,14 @@ impl Answer {
     }
 }
 
-/// A client that gets `answer` to everything.
+/// Returns a client that gets `answer` to every request.
 pub(crate) fn client(answer: Answer) -> Client {
     Client::from_service(tower::service_fn(move |_: Request<Body>| {
         std::future::ready(Ok::<_, BoxError>(response(&answer)))
     }))
 }
 
-/// A client that gets the answer for a path, and 404 for every other path.
+/// Returns a client that gets the answer for a path, and 404 for every other path.
 pub(crate) fn client_of_paths(answers: HashMap<String, Answer>) -> Client {
     let missing = Answer {
         status: 404,
@@ -60,7 +60,7 @@ pub(crate) fn client_of_paths(answers: HashMap<String, Answer>) -> Client {
     }))
 }
 
-/// A client that gets back what it sends, and the last body that was sent.
+/// Returns a client that gets back its own body, and the last body that it sent.
 pub(crate) fn echo() -> (Client, Arc<Mutex<Bytes>>) {
     let sent = Arc::new(Mutex::new(Bytes::new()));
     let kept = sent.clone();
@@ -108,12 +108,12 @@ fn response(answer: &Answer) -> Response<Body> {
     response
 }
 
-/// What comes of a future that waits for nothing but these answers.
+/// Returns the output of a future that only waits for these answers.
 pub(crate) fn now<F: Future>(future: F) -> F::Output {
     future.now_or_never().expect("the answer is there at once")
 }
 
-/// A runtime for what needs one: timers, and files that are read.
+/// Returns the runtime for timers and for reading files.
 pub(crate) fn runtime() -> &'static Runtime {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     RUNTIME.get_or_init(|| {

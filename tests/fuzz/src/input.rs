@@ -1,4 +1,4 @@
-//! How an input is taken apart.
+//! Splits an input into its parts.
 
 use std::fmt;
 
@@ -7,21 +7,21 @@ use serde::{
     de::{Error, MapAccess, SeqAccess, Visitor},
 };
 
-/// The byte between the parts of an input. It is in no UTF-8 text.
+/// The byte between the parts of an input. No UTF-8 text contains it.
 const BETWEEN: u8 = 0xff;
 
-/// The parts of an input; the last has the rest.
+/// Returns the parts of an input; the last contains the rest.
 pub(crate) fn parts<const N: usize>(data: &[u8]) -> [&[u8]; N] {
     let mut all = data.splitn(N, |byte| *byte == BETWEEN);
     std::array::from_fn(|_| all.next().unwrap_or_default())
 }
 
-/// All parts of an input.
+/// Returns all parts of an input.
 pub(crate) fn all_parts(data: &[u8]) -> impl Iterator<Item = &[u8]> {
     data.split(|byte| *byte == BETWEEN)
 }
 
-/// The first byte, which chooses between forms of a target, and the rest.
+/// Returns the first byte, which selects a form of the target, and the rest.
 pub(crate) fn choice(data: &[u8]) -> (u8, &[u8]) {
     match data {
         [first, rest @ ..] => (*first, rest),
@@ -29,7 +29,7 @@ pub(crate) fn choice(data: &[u8]) -> (u8, &[u8]) {
     }
 }
 
-/// How deep the lists and maps of a JSON text lie in each other, counted by their brackets, those in strings included.
+/// Returns the nesting depth of a JSON text, counted by brackets, including brackets in strings.
 pub(crate) fn depth(text: &[u8]) -> usize {
     let (mut depth, mut deepest) = (0usize, 0);
     for byte in text {
@@ -43,10 +43,10 @@ pub(crate) fn depth(text: &[u8]) -> usize {
     deepest
 }
 
-/// The reference reads to this depth.
+/// The depth to which the reference reads.
 pub(crate) const DEEPEST: usize = 120;
 
-/// Any JSON in which no map has a key twice: what such a key means is up to the reader.
+/// Any JSON without duplicate keys, because readers differ in what such a key means.
 pub(crate) struct Unique;
 
 impl Unique {
@@ -103,7 +103,7 @@ impl<'de> Visitor<'de> for UniqueVisitor {
         let mut keys = std::collections::BTreeSet::new();
         while let Some(key) = entries.next_key::<String>()? {
             if !keys.insert(key) {
-                return Err(A::Error::custom("a key that is there twice"));
+                return Err(A::Error::custom("duplicate key"));
             }
             entries.next_value::<Unique>()?;
         }

@@ -1,9 +1,9 @@
 //! Fuzz targets for everything that reads bytes from outside.
 //!
-//! `tests/fuzz/README.md` tells how to run them. One program holds all targets, because it is linked once then: the
+//! `tests/fuzz/README.md` describes how to run them. One program contains all targets, so that it is linked only once. The
 //! variable `PILOTHOUSE_FUZZ_TARGET` names the target that runs.
 //!
-//! Without `--cfg pilothouse_fuzz` the program is built for lints only, and does nothing but print the names of the targets.
+//! Without `--cfg pilothouse_fuzz` the program is built for lints only, and just prints the names of the targets.
 #![cfg_attr(pilothouse_fuzz, no_main)]
 
 mod answers;

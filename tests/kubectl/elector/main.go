@@ -1,7 +1,7 @@
-// Command elector contends for a Lease as client-go does, against electors of ours:
+// Command elector contends for a Lease with client-go's elector, against electors of Pilothouse:
 // `elector <kubeconfig> <namespace> <name> <identity> <lease> <renew> <retry>`, the times as Go writes them.
 //
-// It says `leading` and `leader <identity>` when that changes, and gives the Lease back when it is told to end.
+// It prints `leading` and `leader <identity>` when that changes, and releases the Lease when it is told to end.
 package main
 
 import (
@@ -28,14 +28,14 @@ func main() {
 
 func run(arguments []string) error {
 	if len(arguments) != 7 {
-		return fmt.Errorf("seven arguments are needed, not %d", len(arguments))
+		return fmt.Errorf("elector needs seven arguments, not %d", len(arguments))
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", arguments[0])
 	if err != nil {
 		return err
 	}
 	config.UserAgent = arguments[3]
-	// The sandbox takes no protobuf.
+	// The sandbox does not accept protobuf.
 	config.ContentType = "application/json"
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {

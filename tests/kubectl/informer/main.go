@@ -1,5 +1,5 @@
-// Command informer tells what the handlers of a client-go informer hear, one JSON object a line, for comparison with
-// what the listeners of ours do: `informer <kubeconfig> <group/version/resource> <namespace> <label selector>`.
+// Command informer prints the events that the handlers of a client-go informer receive, one JSON object per line, to compare
+// them with the listeners of Pilothouse: `informer <kubeconfig> <group/version/resource> <namespace> <label selector>`.
 //
 // A line `listen` on the standard input adds a handler. The program ends with its input.
 package main
@@ -22,8 +22,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// line is what a handler heard. Old is the version that an update replaces; Recreated says that it is another
-// object's; LastKnown that a deletion was not seen and the object is the last that was.
+// line is an event of a handler. Old is the version that an update replaces. Recreated means that Old belongs to another
+// object. LastKnown means that the informer missed the deletion and Object is the last known state.
 type line struct {
 	Listener  int    `json:"listener"`
 	Event     string `json:"event"`
@@ -35,7 +35,7 @@ type line struct {
 	LastKnown bool   `json:"last_known,omitempty"`
 }
 
-// handler writes what it hears as listener number n.
+// handler prints its events as listener number n.
 type handler struct {
 	n      int
 	output *output
@@ -106,7 +106,7 @@ func run(arguments []string) error {
 	}
 	resource := strings.Split(arguments[1], "/")
 	if len(resource) != 3 {
-		return fmt.Errorf("%q is no group/version/resource", arguments[1])
+		return fmt.Errorf("%q is not a group/version/resource", arguments[1])
 	}
 	informer := dynamicinformer.NewFilteredDynamicInformer(
 		client,

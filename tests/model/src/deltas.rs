@@ -1,17 +1,17 @@
 //! The queue of deltas between a reflector and its store.
 
-#[path = "../../../framework/src/cache/delta.rs"]
+#[path = "../../../framework/src/cache/fifo/delta.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod delta;
-#[path = "../../../framework/src/cache/fifo.rs"]
+#[path = "../../../framework/src/cache/fifo/delta_fifo.rs"]
 #[allow(dead_code, unreachable_pub)]
-mod fifo;
-#[path = "../../../framework/src/cache/queue.rs"]
+mod delta_fifo;
+#[path = "../../../framework/src/cache/fifo/delta_queue.rs"]
 #[allow(dead_code, unreachable_pub)]
-mod queue;
+mod delta_queue;
 
 mod sync {
-    pub(super) use loom::sync::{Mutex, MutexGuard};
+    pub(super) use crate::lock::{Mutex, MutexGuard};
 }
 
 use std::{
@@ -31,8 +31,8 @@ use loom::{
 
 use self::{
     delta::Delta,
-    fifo::{Batch, DeltaFifo},
-    queue::DeltaQueue,
+    delta_fifo::{Batch, DeltaFifo},
+    delta_queue::DeltaQueue,
 };
 use crate::{check, client::ObjectList};
 
@@ -84,7 +84,7 @@ fn no_delta_is_lost_or_overtaken_between_producer_and_consumer() {
 }
 
 #[test]
-fn a_producer_at_the_bound_goes_on_when_there_is_room_and_never_beyond_the_bound() {
+fn a_producer_at_the_bound_continues_when_there_is_room_and_never_exceeds_the_bound() {
     check(2, || {
         let queue = queue();
         let bound = DeltaFifo::<u16>::BOUND;
@@ -101,7 +101,7 @@ fn a_producer_at_the_bound_goes_on_when_there_is_room_and_never_beyond_the_bound
             queue.finish();
         }
         let order = taken.iter().position(|number| *number != 0);
-        assert_eq!(order, Some(bound), "what came first leaves first");
+        assert_eq!(order, Some(bound), "the queue keeps the order");
         for producer in producers {
             producer.join().unwrap();
         }
@@ -109,14 +109,14 @@ fn a_producer_at_the_bound_goes_on_when_there_is_room_and_never_beyond_the_bound
 }
 
 #[test]
-fn a_consumer_that_gives_up_leaves_the_delta_to_its_next_try() {
+fn a_consumer_that_gives_up_leaves_the_delta_for_its_next_attempt() {
     check(3, || {
         let queue = queue();
         let producer = {
             let queue = queue.clone();
             thread::spawn(move || block_on(queue.push(set(1))))
         };
-        // As in a `select!` whose other branch was quicker.
+        // As in a `select!` whose other branch was faster.
         let given_up = {
             let pop = pin!(queue.pop());
             pop.poll(&mut Context::from_waker(Waker::noop()))
@@ -131,7 +131,7 @@ fn a_consumer_that_gives_up_leaves_the_delta_to_its_next_try() {
 }
 
 #[test]
-fn whoever_sees_it_synced_sees_all_of_the_first_list() {
+fn a_task_that_sees_the_queue_synced_sees_the_whole_first_list() {
     check(3, || {
         let queue = queue();
         let stored = Arc::new(AtomicUsize::new(0));
@@ -154,7 +154,7 @@ fn whoever_sees_it_synced_sees_all_of_the_first_list() {
                 }
             })
         };
-        // What an informer does: take out, store, and only then ask whether it is synced.
+        // What an informer does: it takes a batch, stores it, and only then checks whether the queue has synced.
         loop {
             let batch = block_on(queue.pop());
             assert!(batch.initial);

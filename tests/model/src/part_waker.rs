@@ -1,11 +1,11 @@
-//! What wakes a task for one part of it.
+//! A waker that wakes a task for one part of it.
 
-#[path = "../../../framework/src/client/part_waker.rs"]
+#[path = "../../../framework/src/client/wake/part_waker.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod shipped;
 
 mod sync {
-    pub(super) use loom::sync::{Mutex, MutexGuard};
+    pub(super) use crate::lock::Mutex;
 }
 
 use std::{
@@ -13,31 +13,27 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use loom::{
-    future::block_on,
-    sync::{Arc, Mutex},
-    thread,
-};
+use loom::{future::block_on, sync::Arc, thread};
 
 use self::shipped::PartWaker;
-use crate::check;
+use crate::{check, lock::Mutex};
 
-/// Where something comes that is waited for, such as a socket.
+/// A source of items that a task waits for, such as a socket.
 #[derive(Default)]
 struct Source(Mutex<(usize, Option<Waker>)>);
 
 impl Source {
     fn give(&self) {
-        let mut state = self.0.lock().unwrap();
+        let mut state = self.0.lock();
         state.0 += 1;
         let waiting = state.1.take();
         drop(state);
         waiting.into_iter().for_each(Waker::wake);
     }
 
-    /// Takes one, and says how many are left. Whether there is one or not, the next one wakes.
+    /// Takes one item and returns how many are left. In both cases the next item wakes the task.
     fn poll(&self, cx: &mut Context<'_>) -> Poll<usize> {
-        let mut state = self.0.lock().unwrap();
+        let mut state = self.0.lock();
         state.1 = Some(cx.waker().clone());
         match state.0.checked_sub(1) {
             Some(left) => {
@@ -49,7 +45,7 @@ impl Source {
     }
 }
 
-/// A task takes two things; `more` is what it says of what may be left.
+/// A task takes two items; `more` is what it reports about the items that may be left.
 fn takes_both(more: fn(usize) -> bool) {
     check(3, move || {
         let source = Arc::new(Source::default());
@@ -72,12 +68,12 @@ fn takes_both(more: fn(usize) -> bool) {
 }
 
 #[test]
-fn what_comes_while_the_part_is_polled_is_not_missed() {
+fn an_item_that_arrives_while_the_part_is_polled_is_not_missed() {
     takes_both(|_| true);
 }
 
 #[test]
-fn what_comes_after_the_part_gave_its_last_is_not_missed() {
+fn an_item_that_arrives_after_the_part_returned_its_last_one_is_not_missed() {
     takes_both(|left| left > 0);
 }
 

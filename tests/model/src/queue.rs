@@ -1,17 +1,11 @@
-//! The workqueue's state machine and its line of waiting workers.
+//! The workqueue's state machine and its list of waiting workers.
 
-#[path = "../../../framework/src/queue/chain.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod chain;
 #[path = "../../../framework/src/queue/core.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod core;
 #[path = "../../../framework/src/queue/groups.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod groups;
-#[path = "../../../framework/src/queue/held.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod held;
 #[path = "../../../framework/src/queue/note.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod note;
@@ -21,21 +15,30 @@ mod priority;
 #[path = "../../../framework/src/queue/queued_key.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod queued_key;
-#[path = "../../../framework/src/queue/ready.rs"]
+#[path = "../../../framework/src/queue/ready_keys.rs"]
 #[allow(dead_code, unreachable_pub)]
-mod ready;
+mod ready_keys;
 #[path = "../../../framework/src/queue/retry.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod retry;
-#[path = "../../../framework/src/queue/shared.rs"]
+#[path = "../../../framework/src/queue/run.rs"]
 #[allow(dead_code, unreachable_pub)]
-mod shared;
-#[path = "../../../framework/src/queue/wheel.rs"]
+mod run;
+#[path = "../../../framework/src/queue/shared_core.rs"]
 #[allow(dead_code, unreachable_pub)]
-mod wheel;
+mod shared_core;
+#[path = "../../../framework/src/queue/slab_list.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod slab_list;
+#[path = "../../../framework/src/queue/taken_runs.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod taken_runs;
+#[path = "../../../framework/src/queue/timing_wheel.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod timing_wheel;
 
 mod sync {
-    pub(super) use loom::sync::{Mutex, MutexGuard};
+    pub(super) use crate::lock::Mutex;
 }
 
 use std::{future::poll_fn, task::Poll, time::Duration};
@@ -50,21 +53,21 @@ use loom::{
 };
 
 use self::{
-    core::{End, Run},
-    held::Held,
     note::Note,
     priority::Priority,
     queued_key::{KeyState, QueuedKey},
     retry::Retry,
-    shared::{Asked, Observe, Shared, Ticket},
+    run::{End, Run},
+    shared_core::{QueueObserver, SharedCore, TakeOutcome, Waiter},
+    taken_runs::TakenRuns,
 };
 use crate::check;
 
-type Queue = Arc<Shared<u8, (), Ignore>>;
+type Queue = Arc<SharedCore<u8, (), Ignore>>;
 
 struct Ignore;
 
-impl Observe for Ignore {
+impl QueueObserver for Ignore {
     fn added(&self, _: u64) {}
     fn started(&self, _: Duration) {}
     fn finished(&self, _: Duration) {}
@@ -73,7 +76,7 @@ impl Observe for Ignore {
 const NOW: Duration = Duration::ZERO;
 
 fn queue() -> Queue {
-    Arc::new(Shared::new(None, Ignore))
+    Arc::new(SharedCore::new(None, Ignore))
 }
 
 fn add(queue: &Queue, key: u8) {
@@ -81,31 +84,31 @@ fn add(queue: &Queue, key: u8) {
 }
 
 fn done(queue: &Queue, run: Run<u8, ()>) {
-    queue.end(run.seat, End::Success, NOW, |_, _| ());
+    queue.end(run.token, End::Success, NOW, |_, _| ());
 }
 
-/// What `WorkQueue::get` does; a deadline comes as soon as somebody sleeps for it.
+/// What `WorkQueue::get` does. A deadline passes as soon as a worker sleeps until it.
 fn get(queue: &Queue) -> Option<Run<u8, ()>> {
     next(queue, None)
 }
 
-/// What `Hand` does, if there is work, with one key at a time.
+/// What `WorkBatch` does if there is work, with one key at a time.
 fn next(queue: &Queue, done: Option<Run<u8, ()>>) -> Option<Run<u8, ()>> {
-    let mut held = Held::one();
-    held.done.extend(done.map(|run| run.seat));
-    take(queue, &mut held);
-    held.runs.pop_front()
+    let mut taken = TakenRuns::one_at_a_time();
+    taken.finished.extend(done.map(|run| run.token));
+    take(queue, &mut taken);
+    taken.unstarted.pop_front()
 }
 
-fn take(queue: &Queue, held: &mut Held<u8, ()>) {
-    let mut ticket = Ticket::default();
+fn take(queue: &Queue, taken: &mut TakenRuns<u8, ()>) {
+    let mut waiter = Waiter::default();
     let mut now = NOW;
     block_on(poll_fn(|cx| {
         loop {
-            match queue.ask(&mut ticket, held, now, cx) {
-                Asked::Now => return Poll::Ready(()),
-                Asked::Sleep(Some(deadline)) => now = deadline,
-                Asked::Sleep(None) => return Poll::Pending,
+            match queue.take(&mut waiter, taken, now, cx) {
+                TakeOutcome::Proceed => return Poll::Ready(()),
+                TakeOutcome::Sleep(Some(deadline)) => now = deadline,
+                TakeOutcome::Sleep(None) => return Poll::Pending,
             }
         }
     }));
@@ -143,7 +146,8 @@ fn a_change_during_the_work_leads_to_another_run_and_never_two_at_once() {
 }
 
 #[test]
-fn it_does_so_too_for_workers_that_end_their_work_and_ask_at_once() {
+fn a_change_during_the_work_leads_to_another_run_for_workers_that_end_their_work_by_asking_for_more()
+ {
     a_change_during_the_work(true);
 }
 
@@ -185,7 +189,7 @@ fn a_change_during_the_work(goes_on: bool) {
 }
 
 #[test]
-fn a_worker_that_gives_up_passes_its_call_on() {
+fn a_worker_that_gives_up_wakes_the_next_worker() {
     check(3, || {
         let queue = queue();
         let patient = {
@@ -195,14 +199,14 @@ fn a_worker_that_gives_up_passes_its_call_on() {
         let fickle = {
             let queue = queue.clone();
             thread::spawn(move || {
-                let mut ticket = Ticket::default();
-                let mut held = Held::one();
+                let mut waiter = Waiter::default();
+                let mut taken = TakenRuns::one_at_a_time();
                 block_on(poll_fn(|cx| {
-                    queue.ask(&mut ticket, &mut held, NOW, cx);
+                    queue.take(&mut waiter, &mut taken, NOW, cx);
                     Poll::Ready(())
                 }));
-                let got = held.runs.pop_front();
-                queue.give_up(&mut ticket);
+                let got = taken.unstarted.pop_front();
+                queue.give_up(&mut waiter);
                 if let Some(run) = got {
                     let key = run.key;
                     self::done(&queue, run);
@@ -217,7 +221,7 @@ fn a_worker_that_gives_up_passes_its_call_on() {
 }
 
 #[test]
-fn a_deadline_is_always_watched_by_somebody_who_waits() {
+fn a_waiting_worker_always_watches_the_deadline() {
     check(3, || {
         let queue = queue();
         let workers: Vec<_> = (0..2)
@@ -240,7 +244,7 @@ fn a_drain_ends_when_the_last_key_is_done_and_not_before() {
 }
 
 #[test]
-fn a_drain_and_the_other_worker_end_when_the_last_work_ends_by_asking_for_more() {
+fn a_drain_and_the_other_worker_end_when_the_last_run_ends_by_asking_for_more() {
     a_drain(true);
 }
 
@@ -273,8 +277,8 @@ fn a_drain(goes_on: bool) {
             })
         });
         queue.shut_down(false);
-        let mut ticket = Ticket::default();
-        block_on(poll_fn(|cx| queue.poll_drained(&mut ticket, cx)));
+        let mut waiter = Waiter::default();
+        block_on(poll_fn(|cx| queue.poll_drained(&mut waiter, cx)));
         assert_eq!(done.load(Ordering::SeqCst), 1);
         worker.join().unwrap();
         other.into_iter().for_each(|other| other.join().unwrap());
@@ -282,21 +286,21 @@ fn a_drain(goes_on: bool) {
 }
 
 #[test]
-fn what_a_worker_lays_down_is_taken_by_another_one() {
+fn a_key_that_a_worker_returns_is_taken_by_another_worker() {
     check(3, || {
         let queue = queue();
         add(&queue, 1);
         add(&queue, 2);
-        let mut held = Held::one();
-        take(&queue, &mut held);
-        let run = held.runs.pop_front().unwrap();
-        take(&queue, &mut held);
+        let mut taken = TakenRuns::one_at_a_time();
+        take(&queue, &mut taken);
+        let run = taken.unstarted.pop_front().unwrap();
+        take(&queue, &mut taken);
         let other = {
             let queue = queue.clone();
             thread::spawn(move || next(&queue, None).map(|run| run.key))
         };
-        held.done.push(run.seat);
-        queue.lay_down(&mut held, NOW);
+        taken.finished.push(run.token);
+        queue.return_unstarted(&mut taken, NOW);
         assert_eq!(other.join().unwrap(), Some(2));
     });
 }

@@ -1,5 +1,5 @@
-//! What the keys of a controller ask of its caches: no key waits for what is there, and none is given
-//! back twice.
+//! How the keys of a controller wait for its caches: no key waits for a change that is there, and none is returned
+//! twice.
 
 #[path = "../../../framework/src/controller/read_your_writes/core.rs"]
 #[allow(dead_code, unreachable_pub)]
@@ -7,15 +7,14 @@ mod core;
 #[path = "../../../framework/src/controller/read_your_writes/demand.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod demand;
-#[path = "../../../framework/src/controller/read_your_writes/shared.rs"]
+#[path = "../../../framework/src/controller/read_your_writes/locked_core.rs"]
 #[allow(dead_code, unreachable_pub)]
-mod shared;
+mod locked_core;
 
 mod sync {
-    pub(super) use loom::sync::{
-        Mutex, MutexGuard,
-        atomic::{AtomicUsize, Ordering},
-    };
+    pub(super) use loom::sync::atomic::{AtomicUsize, Ordering};
+
+    pub(super) use crate::lock::{Mutex, MutexGuard};
 }
 
 use loom::{
@@ -27,15 +26,15 @@ use loom::{
 };
 
 use self::{
-    core::{Caches, Found, Gate, PATIENCE},
-    demand::{Change, Demand, View},
-    shared::Shared,
+    core::{Admission, Caches, Found, PATIENCE},
+    demand::{CacheChange, Demand, View},
+    locked_core::LockedCore,
 };
 use crate::check;
 
-type Writes = Arc<Shared<u8, u8>>;
+type Writes = Arc<LockedCore<u8, u8>>;
 
-/// A cache of which only the collection's version counts.
+/// A cache for which only the collection's resource version counts.
 #[derive(Clone)]
 struct Cache(Arc<AtomicUsize>);
 
@@ -44,10 +43,10 @@ impl Cache {
         Self(Arc::new(AtomicUsize::new(0)))
     }
 
-    /// What an informer does with a change: first it can be read, then it is told.
+    /// What an informer does with a change: it stores the change first, and delivers it afterwards.
     fn reach(&self, version: usize, writes: &Writes) -> usize {
         self.0.store(version, Ordering::Release);
-        writes.heard(0, &1, Change::Seen(None, &version.to_string()));
+        writes.heard(0, &1, CacheChange::Seen(None, &version.to_string()));
         writes.wake(0, false, self, 0).len()
     }
 }
@@ -65,7 +64,7 @@ impl Caches<u8> for Cache {
 const KEY: u8 = 9;
 
 fn writes() -> Writes {
-    Arc::new(Shared::new())
+    Arc::new(LockedCore::new())
 }
 
 fn demand(writes: &Writes, cache: &Cache, version: &str) {
@@ -73,19 +72,19 @@ fn demand(writes: &Writes, cache: &Cache, version: &str) {
     writes.demand(&KEY, &1, [(0, 0, demand)], cache, 0);
 }
 
-/// Whether the key may go on.
+/// Returns the note if the key may continue.
 fn ask(writes: &Writes, cache: &Cache, note: u8) -> Option<u8> {
-    if writes.asks_nothing() {
+    if writes.has_no_demands() {
         return Some(note);
     }
     match writes.ask(&KEY, note, |a, b| a + b, cache, 0) {
-        Gate::Open(note, _) => Some(note),
-        Gate::Closed { .. } => None,
+        Admission::Open(note, _) => Some(note),
+        Admission::Closed { .. } => None,
     }
 }
 
 #[test]
-fn a_key_goes_on_at_once_or_is_given_back_once_however_the_change_and_the_answer_meet() {
+fn a_key_continues_at_once_or_is_returned_once_however_the_change_and_the_answer_interleave() {
     check(3, || {
         let (writes, cache) = (writes(), Cache::new());
         let informer = thread::spawn({
@@ -101,7 +100,7 @@ fn a_key_goes_on_at_once_or_is_given_back_once_however_the_change_and_the_answer
 }
 
 #[test]
-fn a_change_and_the_servers_answer_give_a_key_back_once_between_them() {
+fn a_change_and_the_servers_answer_return_a_key_once_in_total() {
     check(3, || {
         let (writes, cache) = (writes(), Cache::new());
         demand(&writes, &cache, "1");
@@ -120,7 +119,7 @@ fn a_change_and_the_servers_answer_give_a_key_back_once_between_them() {
 }
 
 #[test]
-fn no_note_is_lost_when_a_key_asks_again_while_it_is_given_back() {
+fn no_note_is_lost_when_a_key_asks_again_while_it_is_returned() {
     check(3, || {
         let (writes, cache) = (writes(), Cache::new());
         demand(&writes, &cache, "1");

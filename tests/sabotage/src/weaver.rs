@@ -1,189 +1,206 @@
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write,
     fs, io,
     path::{Path, PathBuf},
 };
 
-use quote::{ToTokens, quote};
-use syn::{Block, File, ImplItem, Item, ReturnType, Signature, TraitItem, parse_quote};
+use crate::{
+    Lines,
+    functions::{Bodies, Function, Functions},
+};
 
-use crate::patch::patched;
+/// The variable that names the change which is on.
+pub const SWITCH: &str = "PILOTHOUSE_SABOTAGE";
 
-/// The variable that names the sabotage which is on.
-const SWITCH: &str = "PILOTHOUSE_SABOTAGE";
-
-/// Files in which functions have, beside their own body, those that sabotages give them.
-pub(crate) struct Weaver {
+/// Files in which functions have, beside their own body, those that changes give them.
+#[derive(Default)]
+pub struct Weaver {
     sources: PathBuf,
     files: BTreeMap<String, Woven>,
 }
 
 struct Woven {
-    original: File,
-    /// By the place of the function in the file: the name of the sabotage, and the body.
-    bodies: BTreeMap<usize, Vec<(String, Block)>>,
-}
-
-/// A function with a body. Those within bodies are part of them.
-struct Function<'a> {
-    signature: &'a Signature,
-    body: &'a mut Block,
-}
-
-impl<'a> Function<'a> {
-    fn of(signature: &'a Signature, body: &'a mut Block) -> Self {
-        Self { signature, body }
-    }
+    text: String,
+    functions: Functions,
+    /// By the place among the functions: the name of the change, and the body.
+    bodies: BTreeMap<usize, Vec<(String, String)>>,
 }
 
 impl Weaver {
-    pub(crate) fn new(sources: &Path) -> Self {
+    /// The sources are in this folder, and no change is in them.
+    #[must_use]
+    pub fn new(sources: &Path) -> Self {
         Self {
             sources: sources.to_owned(),
             files: BTreeMap::new(),
         }
     }
 
-    /// Takes a patch up, and answers its name.
+    /// Takes up a change, given by the texts that it makes of files, by their paths.
     ///
     /// # Errors
-    /// It does not apply, or it changes more than what functions do.
-    pub(crate) fn add(&mut self, patch: &Path) -> Result<String, String> {
-        let name = patch.file_stem().unwrap_or_default().to_string_lossy();
-        let mut changes = Vec::new();
-        for (file, text) in patched(&self.sources, patch)? {
-            for (place, body) in self.changed(&file, &text)? {
-                changes.push((file.clone(), place, body));
+    /// It changes nothing, or more than what functions do.
+    pub fn add(&mut self, name: &str, texts: &BTreeMap<String, String>) -> Result<(), String> {
+        let mut found = Vec::new();
+        for (file, text) in texts {
+            for (place, body) in self.file(file)?.changed(file, text)? {
+                found.push((file, place, body));
             }
         }
-        for (file, place, body) in changes {
-            if let Some(woven) = self.files.get_mut(&file) {
-                let bodies = woven.bodies.entry(place).or_default();
-                bodies.push((name.to_string(), body));
-            }
+        if found.is_empty() {
+            return Err("it changes nothing".to_owned());
         }
-        Ok(name.into_owned())
-    }
-
-    /// Writes the files that have changed.
-    pub(crate) fn write(self) -> io::Result<()> {
-        for (file, woven) in self.files {
-            let Woven {
-                mut original,
-                mut bodies,
-            } = woven;
-            if bodies.is_empty() {
-                continue;
-            }
-            let functions = functions(&mut original.items);
-            for (place, function) in functions.into_iter().enumerate() {
-                let own = function.body.clone();
-                let others = bodies.remove(&place).unwrap_or_default();
-                *function.body = others.into_iter().rfold(own, with);
-            }
-            let text = original.into_token_stream().to_string();
-            fs::write(self.sources.join(file), text)?;
+        for (file, place, body) in found {
+            let bodies = &mut self.file(file)?.bodies;
+            let bodies = bodies.entry(place).or_default();
+            bodies.push((name.to_owned(), body));
         }
         Ok(())
     }
 
-    /// The bodies that another text gives the functions of a file.
-    fn changed(&mut self, file: &str, text: &str) -> Result<Vec<(usize, Block)>, String> {
+    /// Gives changes up again.
+    pub fn leave_out(&mut self, names: &BTreeSet<String>) {
+        for woven in self.files.values_mut() {
+            woven.bodies.retain(|_, bodies| {
+                bodies.retain(|(name, _)| !names.contains(name));
+                !bodies.is_empty()
+            });
+        }
+    }
+
+    /// Writes the files that have changed. Answers which lines are whose.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn write(&self) -> io::Result<Lines> {
+        let mut lines = Lines::default();
+        for (file, woven) in &self.files {
+            let path = self.sources.join(file);
+            let text = woven.woven(file, &mut lines);
+            // cargo builds again what has been touched.
+            if fs::read_to_string(&path)? != text {
+                fs::write(path, text)?;
+            }
+        }
+        Ok(lines)
+    }
+
+    fn file(&mut self, file: &str) -> Result<&mut Woven, String> {
         // What a macro does is done when the switches are not read yet.
         if !file.ends_with(".rs") || file.starts_with("macros/") {
             return Err(format!("{file} has no functions that run with the tests"));
         }
         if !self.files.contains_key(file) {
-            let original = fs::read_to_string(self.sources.join(file));
-            let original = original.map_err(|error| error.to_string())?;
+            let text = fs::read_to_string(self.sources.join(file));
+            let text = text.map_err(|error| error.to_string())?;
             let woven = Woven {
-                original: parsed(file, &original)?,
+                functions: parsed(file, &text)?,
+                text,
                 bodies: BTreeMap::new(),
             };
             self.files.insert(file.to_owned(), woven);
         }
-        let mut before = self.files[file].original.clone();
-        let mut after = parsed(file, text)?;
-        let mut changed = Vec::new();
-        let pairs = functions(&mut before.items)
-            .into_iter()
-            .zip(functions(&mut after.items));
+        let woven = self.files.get_mut(file);
+        woven.ok_or_else(|| format!("{file} is not there"))
+    }
+}
+
+impl Woven {
+    /// The bodies that another text gives the functions of the file.
+    fn changed(&self, file: &str, text: &str) -> Result<Vec<(usize, String)>, String> {
+        let changed = parsed(file, text)?;
+        // Without bodies they are the same, unless something else was changed.
+        if self.functions.rest != changed.rest {
+            return Err(format!("it changes {file} outside of functions"));
+        }
+        let mut found = Vec::new();
+        let pairs = self.functions.all.iter().zip(changed.all);
         for (place, (before, after)) in pairs.enumerate() {
-            let empty = || Block {
-                brace_token: Default::default(),
-                stmts: Vec::new(),
-            };
-            let was = std::mem::replace(before.body, empty());
-            let is = std::mem::replace(after.body, empty());
-            if was == is {
+            if before.body == after.body {
                 continue;
             }
-            if let Some(reason) = fixed(before.signature) {
-                return Err(format!("`{}` of {file} {reason}", before.signature.ident));
+            if let Bodies::One(reason) = before.bodies {
+                return Err(format!("`{}` of {file} {reason}", before.name));
             }
-            changed.push((place, is));
+            found.push((place, text[after.place].to_owned()));
         }
-        // Without bodies they are the same, unless something else was changed.
-        match before == after {
-            true => Ok(changed),
-            false => Err(format!("it changes {file} outside of functions")),
+        Ok(found)
+    }
+
+    /// The text with all bodies.
+    fn woven(&self, file: &str, lines: &mut Lines) -> String {
+        let mut text = Text::default();
+        let mut from = 0;
+        for (place, bodies) in &self.bodies {
+            let function = &self.functions.all[*place];
+            text.push(&self.text[from..function.place.start]);
+            from = function.place.end;
+            let head_line = text.line;
+            text.push(&head(bodies));
+            for (number, (name, body)) in bodies.iter().enumerate() {
+                let first = text.line;
+                text.push(&arm(function, &(number + 1).to_string(), body));
+                lines.add(file, first, text.line - 1, name);
+            }
+            let first = text.line;
+            text.push(&arm(function, "_", &self.text[function.place.clone()]));
+            // Errors in the signature and the own body are caused by all together: the type cannot be boxed.
+            for (name, _) in bodies {
+                lines.add(file, head_line, head_line, name);
+                lines.add(file, first, text.line - 1, name);
+            }
+            text.push("} }");
         }
+        text.push(&self.text[from..]);
+        text.text
     }
 }
 
-fn parsed(file: &str, text: &str) -> Result<File, String> {
-    syn::parse_file(text).map_err(|error| format!("{file} cannot be parsed: {error}"))
+/// A text that knows its last line.
+struct Text {
+    text: String,
+    line: usize,
 }
 
-/// Why a function cannot have two bodies, if it cannot.
-fn fixed(signature: &Signature) -> Option<&'static str> {
-    if signature.constness.is_some() {
-        return Some("is `const`");
-    }
-    let ReturnType::Type(_, returned) = &signature.output else {
-        return None;
-    };
-    let returned = returned.to_token_stream().to_string();
-    let is_opaque = returned.split_whitespace().any(|word| word == "impl");
-    is_opaque.then_some("returns a type that its body makes")
-}
-
-/// The body with another one before it that counts if its sabotage is on.
-fn with(own: Block, (name, other): (String, Block)) -> Block {
-    let is_on = quote! {
-        static IS_ON: ::std::sync::LazyLock<bool> = ::std::sync::LazyLock::new(|| {
-            ::std::env::var_os(#SWITCH).is_some_and(|name| name == #name)
-        });
-    };
-    parse_quote!({ if { #is_on *IS_ON } #other else #own })
-}
-
-fn functions(items: &mut [Item]) -> Vec<Function<'_>> {
-    let mut found = Vec::new();
-    collect(items, &mut found);
-    found
-}
-
-fn collect<'a>(items: &'a mut [Item], found: &mut Vec<Function<'a>>) {
-    for item in items {
-        match item {
-            Item::Fn(one) => found.push(Function::of(&one.sig, &mut one.block)),
-            Item::Impl(block) => found.extend(block.items.iter_mut().filter_map(|one| match one {
-                ImplItem::Fn(one) => Some(Function::of(&one.sig, &mut one.block)),
-                _ => None,
-            })),
-            Item::Trait(block) => {
-                found.extend(block.items.iter_mut().filter_map(|one| match one {
-                    TraitItem::Fn(one) => Some(Function::of(&one.sig, one.default.as_mut()?)),
-                    _ => None,
-                }))
-            }
-            Item::Mod(module) => {
-                if let Some((_, items)) = &mut module.content {
-                    collect(items, found);
-                }
-            }
-            _ => {}
+impl Default for Text {
+    fn default() -> Self {
+        Self {
+            text: String::new(),
+            line: 1,
         }
     }
+}
+
+impl Text {
+    fn push(&mut self, more: &str) {
+        self.text.push_str(more);
+        self.line += more.matches('\n').count();
+    }
+}
+
+/// The beginning of the body of all bodies: which of them counts.
+fn head(bodies: &[(String, String)]) -> String {
+    let mut numbers = String::new();
+    for (number, (name, _)) in bodies.iter().enumerate() {
+        let _ = write!(numbers, "Ok({name:?}) => {}, ", number + 1);
+    }
+    format!(
+        "{{ static SWITCH: ::std::sync::LazyLock<usize> = ::std::sync::LazyLock::new(|| \
+         match ::std::env::var({SWITCH:?}).as_deref() {{ {numbers} _ => 0 }}); match *SWITCH {{\n"
+    )
+}
+
+/// One body, on lines of its own.
+fn arm(function: &Function, number: &str, body: &str) -> String {
+    match &function.bodies {
+        Bodies::Boxed(boxed, new) => {
+            format!("{number} => {{ let boxed: {boxed} = {new}({body}); boxed }}\n")
+        }
+        _ => format!("{number} => {body}\n"),
+    }
+}
+
+fn parsed(file: &str, text: &str) -> Result<Functions, String> {
+    Functions::of(text).map_err(|error| format!("{file} cannot be parsed: {error}"))
 }

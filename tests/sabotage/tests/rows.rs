@@ -1,106 +1,79 @@
-//! What `tests/SABOTAGE.md` names is there, and the patches apply. That the tests fail is what `replay` looks for.
+//! Checks that each sabotage applies to the sources and that each test that it names exists. `replay` checks that the tests fail.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
-    process::Command,
 };
 
-struct Row {
-    patch: String,
-    /// What stands after `cargo test`.
-    arguments: Vec<String>,
-}
+use pilothouse_sabotage::{Sabotage, paths};
 
 fn top() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-fn rows() -> Vec<Row> {
-    let text = fs::read_to_string(top().join("tests/SABOTAGE.md")).unwrap();
-    let lines = text.lines().filter(|line| line.starts_with("| `"));
-    let row = |line: &str| {
-        let cells: Vec<_> = line.trim_matches('|').split(" | ").collect();
-        let [patch, _, test, what] = cells[..] else {
-            panic!("four cells: {line}")
-        };
-        assert!(!what.trim().is_empty(), "what it breaks: {line}");
-        let code = |cell: &str| {
-            let inner = cell.trim().strip_prefix('`')?.strip_suffix('`')?;
-            Some(inner.to_owned())
-        };
-        let (Some(patch), Some(test)) = (code(patch), code(test)) else {
-            panic!("a patch and a test in backquotes: {line}")
-        };
-        let arguments = test.split_whitespace().map(str::to_owned).collect();
-        Row { patch, arguments }
+fn sabotages() -> Vec<Sabotage> {
+    let paths = paths(&top().join("tests/sabotage")).unwrap();
+    let read = |path: &PathBuf| {
+        Sabotage::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     };
-    lines.map(row).collect()
-}
-
-/// The patches, by name.
-fn patches() -> BTreeMap<String, PathBuf> {
-    let folder = fs::read_dir(top().join("tests/sabotage")).unwrap();
-    let paths = folder.map(|entry| entry.unwrap().path());
-    let patches = paths.filter(|path| path.extension().is_some_and(|is| is == "patch"));
-    let name = |path: &Path| path.file_stem().unwrap().to_str().unwrap().to_owned();
-    patches.map(|path| (name(&path), path)).collect()
+    paths.iter().map(read).collect()
 }
 
 #[test]
-fn each_row_has_its_patch_and_each_patch_a_row() {
-    let named: BTreeSet<_> = rows().into_iter().map(|row| row.patch).collect();
-    let there: BTreeSet<_> = patches().into_keys().collect();
-    assert!(named.len() > 200);
-    let missing: Vec<_> = named.difference(&there).collect();
-    let unnamed: Vec<_> = there.difference(&named).collect();
-    assert!(missing.is_empty(), "there are no patches {missing:?}");
-    assert!(unnamed.is_empty(), "no row names the patches {unnamed:?}");
-}
-
-#[test]
-fn each_patch_applies() {
+fn each_sabotage_applies_and_has_a_test() {
     let mut stale = Vec::new();
-    for (name, path) in patches() {
-        let mut git = Command::new("git");
-        git.arg("-C").arg(top()).args(["apply", "--check"]);
-        let done = git.arg(path.canonicalize().unwrap()).output().unwrap();
-        if !done.status.success() {
-            stale.push(format!("{name}: {}", String::from_utf8_lossy(&done.stderr)));
+    let sabotages = sabotages();
+    assert!(sabotages.len() > 500);
+    for sabotage in sabotages {
+        if let Err(error) = sabotage.edited(&top()) {
+            stale.push(format!("{}: {error}", sabotage.name));
+        }
+        if sabotage.rows.is_empty() {
+            stale.push(format!("{}: it names no test", sabotage.name));
         }
     }
     assert!(stale.is_empty(), "{}", stale.join("\n"));
 }
 
 #[test]
-fn each_row_names_a_test_that_is_there() {
+fn each_sabotage_names_tests_that_exist() {
     let packages = packages();
     let mut missing = Vec::new();
-    for row in rows() {
+    for (name, row) in sabotages().into_iter().flat_map(|sabotage| {
+        let name = sabotage.name;
+        sabotage
+            .rows
+            .into_iter()
+            .map(move |row| (name.clone(), row))
+    }) {
         let after = |option: &str| {
-            let mut words = row.arguments.iter();
+            let mut words = row.test.split_whitespace();
             words.find(|word| *word == option).and(words.next())
         };
         let package = after("-p").and_then(|name| packages.get(name));
-        let package = package.unwrap_or_else(|| panic!("a package: {:?}", row.arguments));
+        let package = package.unwrap_or_else(|| panic!("{name}: `{}` names no package", row.test));
         let roots = match after("--test") {
             Some(target) => {
                 let folder = package.join("tests");
                 let single = folder.join(format!("{target}.rs"));
-                vec![single, folder.join(target)]
+                // The modules of a single file lie beside it.
+                let modules = single.exists().then(|| folder.clone());
+                let mut roots = vec![single, folder.join(target)];
+                roots.extend(modules);
+                roots
             }
             None => vec![package.join("src")],
         };
-        let test = row.arguments.last().unwrap();
+        let test = row.test.split_whitespace().next_back().unwrap_or_default();
         if !roots.iter().any(|root| holds(root, "", test)) {
-            missing.push(row.arguments.join(" "));
+            missing.push(format!("{name}: {}", row.test));
         }
     }
     assert!(missing.is_empty(), "no such tests:\n{}", missing.join("\n"));
 }
 
-/// The folders of the workspace's packages, by their names.
+/// Returns the folders of the workspace's packages by name.
 fn packages() -> BTreeMap<String, PathBuf> {
     let quoted = |line: &str| -> Vec<String> {
         let parts = line.split('"').skip(1).step_by(2);
@@ -120,7 +93,7 @@ fn packages() -> BTreeMap<String, PathBuf> {
         .collect()
 }
 
-/// Whether the sources at `path`, which are the module `module`, have a function of the full name `test`.
+/// Whether the sources of the module `module` at `path` contain a function with the full name `test`.
 fn holds(path: &Path, module: &str, test: &str) -> bool {
     if path.is_dir() {
         return fs::read_dir(path).unwrap().any(|entry| {
@@ -142,7 +115,7 @@ fn holds(path: &Path, module: &str, test: &str) -> bool {
     if elsewhere(path, &text, module, test) {
         return true;
     }
-    // The single file of a test target is its root.
+    // A test target with a single file has that file as its root.
     let rest = test.strip_prefix(module).unwrap_or_default();
     if is_row(&text, rest) || is_scenario(&text, rest) {
         return true;
@@ -188,7 +161,7 @@ fn is_scenario(text: &str, test: &str) -> bool {
     list.lines().any(|line| line.trim() == format!("{name},"))
 }
 
-/// Whether it is in a module of which this file says that it stands in another one.
+/// Whether the test is in a module that this file declares with a path to another file.
 fn elsewhere(path: &Path, text: &str, module: &str, test: &str) -> bool {
     text.split("#[path = \"").skip(1).any(|after| {
         let mut parts = after.split(['"', ';']);

@@ -1,10 +1,10 @@
-//! An operator that contends for a lease, for tests with several processes. `CONTENDER` holds its name, what it does
-//! for each ConfigMap, and the election's three times in milliseconds: `CONTENDER="a writes 15000 10000 2000"`.
+//! An operator that contends for a Lease, for tests with several processes. `CONTENDER` contains its name, its action for
+//! each ConfigMap, and the three times of the election in milliseconds: `CONTENDER="a writes 15000 10000 2000"`.
 //!
-//! * `writes`: a Secret of its name, again and again, each write another one.
-//! * `waits`: nothing, for ever.
-//! * `blocks`: it blocks its thread, for ever; `blocks-one` only for the ConfigMap `one`.
-//! * `fails`: nothing, but a runnable of it fails after a second.
+//! * `writes` writes a Secret with its name again and again, each time with other content.
+//! * `waits` waits for ever.
+//! * `blocks` blocks its thread for ever; `blocks-one` does so only for the ConfigMap `one`.
+//! * `fails` does nothing, but one of its runnables fails after a second.
 
 use std::{env, time::Duration};
 

@@ -1,4 +1,4 @@
-//! The operator that the soak kills, stops and cuts off.
+//! The operator that the soak test kills, stops and disconnects.
 
 use pilothouse::prelude::ExitCode;
 

@@ -1,4 +1,4 @@
-//! An operator whose reconciles never end, for tests of how it is stopped.
+//! An operator whose reconciles never end, for tests of its shutdown.
 
 use pilothouse::{k8s::api::core::v1::Namespace, prelude::*};
 

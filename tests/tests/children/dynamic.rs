@@ -1,13 +1,15 @@
 //! Children of kinds known only at run time.
 
 use std::sync::{
-    Arc, Mutex,
+    Arc,
     atomic::{AtomicBool, Ordering},
 };
 
+use parking_lot::Mutex;
 use pilothouse::{
     controller::{
-        Action, Cleanup, Context, Controller, Error, OWNER_UID_LABEL, Reconciler, Result,
+        Action, Child, Cleanup, Context, Controller, Error, OWNER_UID_LABEL, Owned, Read,
+        Reconciler, Result,
     },
     k8s::api::{
         apps::v1::Deployment,
@@ -20,7 +22,7 @@ use pilothouse::{
 };
 use serde_json::json;
 
-use crate::{World, deployment};
+use crate::children::{World, deployment};
 
 fn maps() -> ApiResource {
     ApiResource::of::<ConfigMap>()
@@ -34,17 +36,17 @@ fn roles() -> ApiResource {
     ApiResource::of::<ClusterRole>()
 }
 
-/// Keeps ConfigMaps and ClusterRoles of these names, and knows neither kind.
+/// Keeps ConfigMaps and ClusterRoles with these names without having a type for either kind.
 #[derive(Clone, Default)]
 struct Unknown {
     maps: Arc<Mutex<Vec<&'static str>>>,
     roles: Arc<Mutex<Vec<&'static str>>>,
     value: Arc<Mutex<&'static str>>,
-    /// Each ConfigMap has a Secret of its name.
+    /// Whether each ConfigMap has a Secret with its name.
     has_secrets: Arc<AtomicBool>,
-    /// Deletes this ConfigMap itself.
+    /// The name of a ConfigMap that the reconciler deletes itself.
     deletes: Arc<Mutex<Option<&'static str>>>,
-    /// What the cache held of the first ConfigMap at each call.
+    /// The state of the first ConfigMap in the cache at each call.
     saw: Arc<Mutex<Vec<String>>>,
 }
 
@@ -56,8 +58,8 @@ impl Unknown {
     }
 
     fn keeps(&self, maps: &[&'static str], roles: &[&'static str]) {
-        *self.maps.lock().unwrap() = maps.to_vec();
-        *self.roles.lock().unwrap() = roles.to_vec();
+        *self.maps.lock() = maps.to_vec();
+        *self.roles.lock() = roles.to_vec();
     }
 }
 
@@ -66,40 +68,36 @@ impl Reconciler for Unknown {
 
     fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
         controller
-            .owns_of::<DynamicObject>(maps())
-            .prunes_of::<DynamicObject>(maps())
-            .owns_of::<DynamicObject>(secrets())
-            .owns_detached_of::<DynamicObject>(roles())
-            .prunes_of::<DynamicObject>(roles())
+            .watch(Owned::<DynamicObject>::dynamic(maps()).pruned())
+            .watch(Owned::<DynamicObject>::dynamic(secrets()))
+            .watch(Owned::<DynamicObject>::dynamic(roles()).detached().pruned())
             .finalizer("dynamic.example.com/roles")
     }
 
     async fn reconcile(&self, _: Arc<Deployment>, cx: &Context<Deployment>) -> Result {
         let cached = cx.get_of::<DynamicObject>(&maps(), "one")?;
         let saw = cached.map(|map| map.data["data"]["value"].as_str().unwrap().to_owned());
-        self.saw.lock().unwrap().push(saw.unwrap_or_default());
-        let (wanted, value) = (
-            self.maps.lock().unwrap().clone(),
-            *self.value.lock().unwrap(),
-        );
+        self.saw.lock().push(saw.unwrap_or_default());
+        let (wanted, value) = (self.maps.lock().clone(), *self.value.lock());
         for name in wanted {
             let mut map = DynamicObject::new(&maps(), name);
             map.data.insert("data".into(), json!({"value": value}));
-            let applied = cx.apply_of(&maps(), map).await?;
+            let applied = cx.apply_child(Child::dynamic(&maps(), map)).await?;
             assert!(applied.uid().is_some());
             if self.has_secrets.load(Ordering::SeqCst) {
                 let secret = DynamicObject::new(&secrets(), name);
-                cx.apply_of(&secrets(), secret).await?;
+                cx.apply_child(Child::dynamic(&secrets(), secret)).await?;
             }
-            let deletes = *self.deletes.lock().unwrap();
+            let deletes = *self.deletes.lock();
             if deletes == Some(name) {
                 cx.delete_of(&maps(), &applied).await?;
             }
         }
-        let wanted = self.roles.lock().unwrap().clone();
+        let wanted = self.roles.lock().clone();
         for name in wanted {
             let role = DynamicObject::new(&roles(), name);
-            cx.apply_detached_of(&roles(), role).await?;
+            cx.apply_child(Child::dynamic(&roles(), role).detached())
+                .await?;
         }
         Ok(Action::wait())
     }
@@ -107,7 +105,7 @@ impl Reconciler for Unknown {
 
 impl Cleanup for Unknown {}
 
-/// The writes of children, as the server was asked for them.
+/// Returns the writes of children that reached the server.
 async fn writes(world: &World) -> Vec<String> {
     world.cluster.settle().await;
     let writes = world.cluster.writes();
@@ -121,7 +119,7 @@ async fn writes(world: &World) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn they_are_applied_owned_skipped_pruned_and_removed_as_others_are() {
+async fn dynamic_children_are_applied_owned_skipped_pruned_and_deleted_like_typed_children() {
     let unknown = Unknown::keeping(&["one", "two"], &["readers"]);
     let world = World::of(unknown.clone()).await;
     world.create("web").await;
@@ -153,10 +151,10 @@ async fn they_are_applied_owned_skipped_pruned_and_removed_as_others_are() {
     let readers = world.cluster.get::<ClusterRole>("readers").await.unwrap();
     assert_eq!(readers.unwrap().label(OWNER_UID_LABEL), web.uid());
 
-    // Nothing changed: nothing is sent.
+    // Without a change the operator sends nothing.
     world.touch("web").await;
     assert!(writes(&world).await.is_empty());
-    // What somebody changes comes back.
+    // The operator repairs what somebody changes.
     let change = json!({"data": {"value": "theirs"}});
     world
         .cluster
@@ -197,7 +195,7 @@ async fn they_are_applied_owned_skipped_pruned_and_removed_as_others_are() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_kinds_that_are_read_as_one_type_are_not_mixed_up() {
+async fn two_kinds_with_one_rust_type_stay_separate() {
     let unknown = Unknown::keeping(&["one"], &[]);
     unknown.has_secrets.store(true, Ordering::SeqCst);
     let world = World::of(unknown.clone()).await;
@@ -205,45 +203,45 @@ async fn two_kinds_that_are_read_as_one_type_are_not_mixed_up() {
     world.cluster.settle().await;
     assert!(world.cluster.get::<Secret>("one").await.unwrap().is_some());
     world.cluster.forget_requests();
-    let called = unknown.saw.lock().unwrap().len();
+    let called = unknown.saw.lock().len();
     world.touch("web").await;
-    assert!(unknown.saw.lock().unwrap().len() > called);
+    assert!(unknown.saw.lock().len() > called);
     let writes = world.cluster.writes();
     assert!(!writes.iter().any(|one| one.name == "one"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn r5_what_was_applied_or_deleted_is_in_the_cache_of_the_next_reconcile() {
+async fn r5_the_next_reconcile_sees_dynamic_applies_and_deletions_in_its_cache() {
     let unknown = Unknown::keeping(&["one"], &[]);
     let world = World::of(unknown.clone()).await;
-    *unknown.value.lock().unwrap() = "first";
+    *unknown.value.lock() = "first";
     world.create("web").await;
-    unknown.saw.lock().unwrap().clear();
+    unknown.saw.lock().clear();
 
     let faults = world.cluster.faults();
     let hold = || faults.hold_watches(RequestMatcher::any().verb("watch").resource("configmaps"));
     hold();
-    *unknown.value.lock().unwrap() = "second";
+    *unknown.value.lock() = "second";
     world.touch("web").await;
     world.touch("web").await;
-    assert_eq!(*unknown.saw.lock().unwrap(), ["first"]);
+    assert_eq!(*unknown.saw.lock(), ["first"]);
     faults.release_watches();
     world.cluster.settle().await;
-    assert_eq!(unknown.saw.lock().unwrap()[1], "second");
+    assert_eq!(unknown.saw.lock()[1], "second");
 
-    unknown.saw.lock().unwrap().clear();
-    *unknown.deletes.lock().unwrap() = Some("one");
+    unknown.saw.lock().clear();
+    *unknown.deletes.lock() = Some("one");
     hold();
     world.touch("web").await;
     unknown.keeps(&[], &[]);
     world.touch("web").await;
-    assert_eq!(*unknown.saw.lock().unwrap(), ["second"]);
+    assert_eq!(*unknown.saw.lock(), ["second"]);
     faults.release_watches();
     world.cluster.settle().await;
-    assert_eq!(unknown.saw.lock().unwrap()[1], "");
+    assert_eq!(unknown.saw.lock()[1], "");
 }
 
-/// Does one thing that is refused.
+/// Makes one call that is refused.
 struct Wrong(fn(&Context<Deployment>) -> futures_util::future::BoxFuture<'_, Error>);
 
 impl Reconciler for Wrong {
@@ -251,8 +249,8 @@ impl Reconciler for Wrong {
 
     fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
         controller
-            .owns_of::<DynamicObject>(maps())
-            .reads_of::<DynamicObject>(roles())
+            .watch(Owned::<DynamicObject>::dynamic(maps()))
+            .watch(Read::<DynamicObject>::dynamic(roles()))
     }
 
     async fn reconcile(&self, _: Arc<Deployment>, cx: &Context<Deployment>) -> Result {
@@ -269,40 +267,50 @@ async fn refused(
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_one_is_told_with_the_way_out() {
-    let told = [
+async fn errors_about_dynamic_children_name_the_fix() {
+    let errors = [
         refused(|cx| {
             Box::pin(async move {
                 let role = DynamicObject::new(&roles(), "readers");
-                cx.apply_of(&roles(), role).await.unwrap_err()
+                cx.apply_child(Child::dynamic(&roles(), role))
+                    .await
+                    .unwrap_err()
             })
         })
         .await,
         refused(|cx| {
             Box::pin(async move {
                 let map = DynamicObject::new(&ApiResource::of::<Secret>(), "one");
-                cx.apply_of(&maps(), map).await.unwrap_err()
+                cx.apply_child(Child::dynamic(&maps(), map))
+                    .await
+                    .unwrap_err()
             })
         })
         .await,
         refused(|cx| {
             Box::pin(async move {
                 let secret = DynamicObject::new(&secrets(), "one");
-                cx.apply_of(&secrets(), secret).await.unwrap_err()
+                cx.apply_child(Child::dynamic(&secrets(), secret))
+                    .await
+                    .unwrap_err()
             })
         })
         .await,
         refused(|cx| {
             Box::pin(async move {
                 let role = DynamicObject::new(&roles(), "readers");
-                cx.apply_detached_of(&roles(), role).await.unwrap_err()
+                cx.apply_child(Child::dynamic(&roles(), role).detached())
+                    .await
+                    .unwrap_err()
             })
         })
         .await,
         refused(|cx| {
             Box::pin(async move {
                 let map = DynamicObject::new(&maps(), "one").within("team-a");
-                cx.apply_of(&maps(), map).await.unwrap_err()
+                cx.apply_child(Child::dynamic(&maps(), map))
+                    .await
+                    .unwrap_err()
             })
         })
         .await,
@@ -315,19 +323,19 @@ async fn what_is_wrong_with_one_is_told_with_the_way_out() {
         .await,
     ];
     assert_eq!(
-        told,
+        errors,
         [
-            "apply_of ClusterRole readers: it is cluster-scoped and its owner default/web is not, so that no owner reference reaches it: use `apply_detached_of`, and add `.owns_detached_of(..)` to `wire`",
-            "apply_of ConfigMap default/one: it says that it is v1 Secret: give it with the `ApiResource` of its own kind",
-            "apply_of secrets/v1: `wire` does not name this kind, read as DynamicObject: add `.owns_of::<DynamicObject>(..)` there, with its `ApiResource`",
-            "apply_detached_of clusterroles.rbac.authorization.k8s.io/v1: `wire` does not name this kind, read as DynamicObject: add `.owns_detached_of::<DynamicObject>(..)` there, with its `ApiResource`",
-            "apply_of ConfigMap team-a/one: it is not in the namespace of its owner default/web, where alone it can be owned: leave its namespace empty, or use `apply_detached`",
+            "apply ClusterRole readers: the child is cluster-scoped and its owner default/web is namespaced, so no owner reference can reach it: apply `Child::dynamic(..).detached()`, and declare `Owned::dynamic(..).detached()` in `wire`",
+            "apply ConfigMap default/one: the object names another kind, v1 Secret: pass the `ApiResource` of that kind, or leave `apiVersion` and `kind` empty",
+            "apply secrets/v1: `wire` does not declare this kind: add `.watch(Owned::<DynamicObject>::dynamic(..))` there",
+            "apply detached clusterroles.rbac.authorization.k8s.io/v1: `wire` does not declare this kind: add `.watch(Owned::<DynamicObject>::dynamic(..).detached())` there",
+            "apply ConfigMap team-a/one: the child is not in the namespace of its owner default/web, so no owner reference can reach it: leave the namespace empty, or apply `Child::new(..).detached()`",
             "delete ConfigMap default/one: not declared: add `.deletes::<ConfigMap>()` to wire",
         ]
     );
 }
 
-/// Says that it owns what it cannot own.
+/// Declares a kind that it cannot own.
 #[derive(Clone)]
 struct Owner;
 
@@ -335,7 +343,7 @@ impl Reconciler for Owner {
     type Resource = Deployment;
 
     fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
-        controller.owns_of::<DynamicObject>(roles())
+        controller.watch(Owned::<DynamicObject>::dynamic(roles()))
     }
 
     async fn reconcile(&self, _: Arc<Deployment>, _: &Context<Deployment>) -> Result {
@@ -344,8 +352,8 @@ impl Reconciler for Owner {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_kind_that_cannot_be_owned_is_refused_at_the_start() {
-    let why = "owns_of clusterroles.rbac.authorization.k8s.io/v1: it is cluster-scoped and Deployment is not, so that no owner reference reaches it: use `owns_detached_of` in `wire`, and `apply_detached_of`";
+async fn a_kind_that_cannot_be_owned_is_refused_at_startup() {
+    let why = "own clusterroles.rbac.authorization.k8s.io/v1: it is cluster-scoped and Deployment is namespaced, so no owner reference can reach it: declare `Owned::dynamic(..).detached()` in `wire`, and apply `Child::dynamic(..).detached()`";
     let controller = Controller::new(Owner);
     assert_eq!(controller.check().unwrap_err().to_string(), why);
     let status = controller.status();
@@ -355,7 +363,7 @@ async fn a_kind_that_cannot_be_owned_is_refused_at_the_start() {
     let expected = format!("cannot build the reconciler of Deployment: {why}");
     assert_eq!(refused, Some(expected));
 
-    // By itself it ends at once.
+    // The operator ends at once by itself.
     let world = World::of(Owner).await;
     world.create("web").await;
     assert!(!status.is_working());

@@ -1,38 +1,39 @@
-//! Finalizers, from before the first reconcile until the object goes.
+//! Finalizers, from before the first reconcile until the object is deleted.
 
 use std::{
     collections::BTreeSet,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
 use http::{Method, Request};
+use parking_lot::Mutex;
 use pilothouse::{
     client::{Body, BoxError, Client},
-    controller::{Action, Cleanup, Context, Controller, Reconciler, Result},
+    controller::{Action, Cleanup, Context, Controller, Predicate, Reconciler, Result},
     k8s::api::apps::v1::Deployment,
     resource::ObjectKey,
     testing::{Answer, Cluster, RequestMatcher},
 };
 use serde_json::{Value, json};
 
-use crate::{Copies, FIRST, LAST, World, deployment};
+use crate::children::{Copies, FIRST, LAST, World, deployment};
 
 #[tokio::test(start_paused = true)]
-async fn the_finalizers_stand_before_the_first_reconcile_and_go_one_after_the_other() {
+async fn finalizers_are_set_before_the_first_reconcile_and_removed_one_by_one() {
     let copies = Copies::default();
     let world = World::start(&copies).await;
     world.create("web").await;
-    assert_eq!(copies.told(), ["reconcile with 2"]);
+    assert_eq!(copies.take_log(), ["reconcile with 2"]);
 
     world.cluster.delete::<Deployment>("web").await.unwrap();
     world.cluster.settle().await;
     let first = format!("clean up {FIRST} of 2");
     let last = format!("clean up {LAST} of 1");
-    assert_eq!(copies.told(), [first.as_str(), &last, "deleted"]);
+    assert_eq!(copies.take_log(), [first.as_str(), &last, "deleted"]);
     assert!(
         world
             .cluster
@@ -44,7 +45,7 @@ async fn the_finalizers_stand_before_the_first_reconcile_and_go_one_after_the_ot
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cleanup_that_fails_keeps_the_object_and_others_finalizers_are_not_touched() {
+async fn a_failed_cleanup_keeps_the_object_and_the_finalizers_of_others() {
     let copies = Copies::default();
     let world = World::start(&copies).await;
     let mut web = deployment("web");
@@ -78,22 +79,57 @@ async fn a_cleanup_that_fails_keeps_the_object_and_others_finalizers_are_not_tou
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_predicate_swallows_that_an_object_waits_for_our_finalizers() {
+async fn a_predicate_cannot_hide_an_object_that_waits_for_our_finalizers() {
     let copies = Copies::default();
     let mut world = World::start(&copies).await;
     world.create("web").await;
     world.stop().await;
     world.cluster.delete::<Deployment>("web").await.unwrap();
-    copies.told();
-    copies.looks_away.store(true, Ordering::SeqCst);
+    copies.take_log();
+    copies.hides_deletions.store(true, Ordering::SeqCst);
     world.restart(&copies).await;
     let first = format!("clean up {FIRST} of 2");
     let last = format!("clean up {LAST} of 1");
-    assert_eq!(copies.told(), [first.as_str(), &last, "deleted"]);
+    assert_eq!(copies.take_log(), [first.as_str(), &last, "deleted"]);
+}
+
+/// Its predicate hides every change.
+struct Hidden(Copies);
+
+impl Reconciler for Hidden {
+    type Resource = Deployment;
+
+    fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
+        let hides = Predicate::changes(|_| Some(false));
+        controller.when(hides).finalizer(FIRST)
+    }
+
+    async fn reconcile(&self, object: Arc<Deployment>, cx: &Context<Deployment>) -> Result {
+        self.0.reconcile(object, cx).await
+    }
+}
+
+impl Cleanup for Hidden {
+    async fn cleanup(&self, object: Arc<Deployment>, cx: &Context<Deployment>) -> Result {
+        self.0.cleanup(object, cx).await
+    }
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_that_goes_without_our_finalizers_is_not_cleaned_up() {
+async fn a_predicate_cannot_hide_the_deletion_of_an_object_that_was_never_reconciled() {
+    let copies = Copies::default();
+    let world = World::of(Hidden(copies.clone())).await;
+    let mut web = deployment("web");
+    web.metadata.finalizers = Some(vec![FIRST.into()]);
+    world.cluster.create(&web).await.unwrap();
+    world.cluster.settle().await;
+    world.cluster.delete::<Deployment>("web").await.unwrap();
+    world.cluster.settle().await;
+    assert_eq!(copies.take_log(), [format!("clean up {FIRST} of 1")]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_without_our_finalizers_gets_no_cleanup() {
     let copies = Copies::default();
     let mut world = World::start(&copies).await;
     world.stop().await;
@@ -102,11 +138,11 @@ async fn an_object_that_goes_without_our_finalizers_is_not_cleaned_up() {
     world.cluster.create(&web).await.unwrap();
     world.cluster.delete::<Deployment>("web").await.unwrap();
     world.restart(&copies).await;
-    assert!(copies.told().is_empty());
+    assert!(copies.take_log().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_an_object_that_goes_before_the_finalizers_stand_nothing_is_told() {
+async fn an_object_deleted_before_its_finalizers_are_set_triggers_no_call() {
     let copies = Copies::default();
     let world = World::start(&copies).await;
     let deployments = RequestMatcher::any().resource("deployments");
@@ -117,15 +153,28 @@ async fn of_an_object_that_goes_before_the_finalizers_stand_nothing_is_told() {
     tokio::time::sleep(Duration::from_millis(300)).await;
     faults.hold_watches(deployments.verb("watch"));
     world.cluster.delete::<Deployment>("web").await.unwrap();
-    // The next try finds no object.
+    // The next attempt finds no object.
     tokio::time::sleep(Duration::from_secs(5)).await;
     faults.release_watches();
     world.cluster.settle().await;
-    assert_eq!(copies.told(), [""; 0]);
+    assert_eq!(copies.take_log(), [""; 0]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn finalizers_that_were_removed_by_force_lead_to_deleted_alone() {
+async fn an_object_whose_kind_was_not_served_when_its_finalizers_were_set_is_reconciled_later() {
+    let copies = Copies::default();
+    let world = World::start(&copies).await;
+    let patches = RequestMatcher::any().resource("deployments").verb("patch");
+    // It names no object, so only the kind is missing.
+    let not_served = Answer::status(404, "NotFound");
+    world.cluster.faults().answer(patches, not_served, 1);
+    world.create("web").await;
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(copies.take_log(), ["reconcile with 2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn forced_removal_of_finalizers_only_calls_deleted() {
     let copies = Copies::default();
     let world = World::start(&copies).await;
     copies.fails.store(true, Ordering::SeqCst);
@@ -138,11 +187,14 @@ async fn finalizers_that_were_removed_by_force_lead_to_deleted_alone() {
         .await
         .unwrap();
     world.cluster.settle().await;
-    assert_eq!(copies.told().last().map(String::as_str), Some("deleted"));
+    assert_eq!(
+        copies.take_log().last().map(String::as_str),
+        Some("deleted")
+    );
 }
 
-/// A client of the same server that lets somebody else change Deployment `web` before its first patch of
-/// finalizers goes on its way.
+/// Returns a client of the same server. Before it sends its first patch of finalizers, somebody else changes the
+/// Deployment `web`.
 fn interrupted(cluster: &Cluster, change: Value) -> Client {
     let (cluster, again) = (cluster.clone(), Arc::new(AtomicBool::new(false)));
     Client::from_service(tower::service_fn(move |request: Request<Body>| {
@@ -157,7 +209,7 @@ fn interrupted(cluster: &Cluster, change: Value) -> Client {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_others_do_to_the_finalizers_at_the_same_time_is_not_lost() {
+async fn concurrent_finalizer_changes_of_others_are_not_lost() {
     let copies = Copies::default();
     let mut world = World::start(&copies).await;
     world.stop().await;
@@ -165,10 +217,10 @@ async fn what_others_do_to_the_finalizers_at_the_same_time_is_not_lost() {
     world.create("web").await;
     world.process_with(copies.clone(), interrupted(&world.cluster, theirs));
     world.cluster.settle().await;
-    // Their change leads to another one.
-    assert_eq!(copies.told(), ["reconcile with 3", "reconcile with 3"]);
+    // The other change triggers another reconcile.
+    assert_eq!(copies.take_log(), ["reconcile with 3", "reconcile with 3"]);
 
-    // They take it back while we remove ours, or put another one in its place.
+    // Others remove their finalizer while we remove ours, or replace it with another one.
     world.stop().await;
     world.cluster.delete::<Deployment>("web").await.unwrap();
     let gone = json!({"metadata": {"annotations": {"seen": "true"}, "finalizers": [FIRST, LAST]}});
@@ -176,22 +228,23 @@ async fn what_others_do_to_the_finalizers_at_the_same_time_is_not_lost() {
     world.cluster.settle().await;
     let first = format!("clean up {FIRST} of 3");
     let last = format!("clean up {LAST} of 1");
-    assert_eq!(copies.told(), [first.as_str(), &last, "deleted"]);
+    assert_eq!(copies.take_log(), [first.as_str(), &last, "deleted"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_of_which_the_deletion_begins_meanwhile_gets_no_finalizers() {
+async fn an_object_whose_deletion_begins_meanwhile_gets_no_finalizers() {
     let copies = Copies::default();
     let mut world = World::start(&copies).await;
     world.stop().await;
     let mut web = deployment("web");
     web.metadata.finalizers = Some(vec!["other.example.com/x".into()]);
     world.cluster.create(&web).await.unwrap();
-    let (cluster, again) = (world.cluster.clone(), Arc::new(AtomicBool::new(false)));
+    let (cluster, patches) = (world.cluster.clone(), Arc::new(AtomicUsize::new(0)));
+    let counter = patches.clone();
     let client = Client::from_service(tower::service_fn(move |request: Request<Body>| {
-        let (cluster, again) = (cluster.clone(), again.clone());
+        let (cluster, patches) = (cluster.clone(), counter.clone());
         async move {
-            if request.method() == Method::PATCH && !again.swap(true, Ordering::SeqCst) {
+            if request.method() == Method::PATCH && patches.fetch_add(1, Ordering::SeqCst) == 0 {
                 cluster.delete::<Deployment>("web").await?;
             }
             Ok::<_, BoxError>(cluster.client().send(request).await?)
@@ -199,13 +252,14 @@ async fn an_object_of_which_the_deletion_begins_meanwhile_gets_no_finalizers() {
     }));
     world.process_with(copies.clone(), client);
     world.cluster.settle().await;
-    assert!(copies.told().is_empty());
+    assert!(copies.take_log().is_empty());
+    assert_eq!(patches.load(Ordering::SeqCst), 1);
     let web = world.cluster.get::<Deployment>("web").await.unwrap();
     let left = web.unwrap().metadata.finalizers;
     assert_eq!(left, Some(vec!["other.example.com/x".to_owned()]));
 }
 
-/// Takes its time, and notes whether anybody else is there at the same time.
+/// A slow reconciler that records whether calls overlap.
 #[derive(Clone, Default)]
 struct Slow {
     active: Arc<AtomicUsize>,
@@ -217,13 +271,13 @@ impl Slow {
     async fn call(&self, name: &'static str) {
         let others = self.active.fetch_add(1, Ordering::SeqCst);
         self.overlaps.fetch_add(others, Ordering::SeqCst);
-        self.calls.lock().unwrap().insert(name);
+        self.calls.lock().insert(name);
         let _leaves = Leaves(&self.active);
         tokio::time::sleep(Duration::from_secs(2)).await;
     }
 }
 
-/// However a call ends, dropped included.
+/// Records the end of a call, also if the call is dropped.
 struct Leaves<'a>(&'a AtomicUsize);
 
 impl Drop for Leaves<'_> {
@@ -255,7 +309,7 @@ impl Cleanup for Slow {
     async fn cleanup(&self, object: Arc<Deployment>, _: &Context<Deployment>) -> Result {
         self.call("cleanup").await;
         if object.metadata.annotations.is_none() {
-            // Longer than is allowed.
+            // Longer than the time limit.
             self.call("cleanup").await;
         }
         Ok(Action::wait())
@@ -268,12 +322,12 @@ async fn r1_reconcile_cleanup_and_deleted_of_one_key_never_overlap() {
     let world = World::of(slow.clone()).await;
     let pass = |millis| tokio::time::sleep(Duration::from_millis(millis));
     for round in 0..4 {
-        // Deleted while it is reconciled, changed and created anew while it is cleaned up.
+        // The object is deleted during its reconcile, and changed and created again during its cleanup.
         world.cluster.create(&deployment("web")).await.unwrap();
         pass(2500).await;
         world.cluster.delete::<Deployment>("web").await.unwrap();
         pass(3000).await;
-        // By now it may be gone.
+        // The object may already be deleted.
         let touched = json!({"metadata": {"annotations": {"touched": "true"}}});
         let none = json!({"metadata": {"finalizers": null}});
         for (change, after) in [(touched, 900 * round), (none, 0)] {
@@ -283,7 +337,7 @@ async fn r1_reconcile_cleanup_and_deleted_of_one_key_never_overlap() {
         world.cluster.until_gone::<Deployment>("web").await.unwrap();
     }
     pass(60_000).await;
-    let calls = slow.calls.lock().unwrap().clone();
+    let calls = slow.calls.lock().clone();
     assert_eq!(calls, BTreeSet::from(["cleanup", "deleted", "reconcile"]));
     assert_eq!(slow.overlaps.load(Ordering::SeqCst), 0);
     assert_eq!(slow.active.load(Ordering::SeqCst), 0);

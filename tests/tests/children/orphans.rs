@@ -1,21 +1,23 @@
-//! Detached children of an owner that went without having been cleaned up.
+//! Detached children of an owner that was deleted without a cleanup.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use pilothouse::{
     controller::{
-        Action, Cleanup, Context, Controller, OWNER_ANNOTATION, OWNER_UID_LABEL, Reconciler, Result,
+        Action, Cleanup, Context, Controller, OWNER_ANNOTATION, OWNER_UID_LABEL, Owned, Reconciler,
+        Result,
     },
     k8s::api::{apps::v1::Deployment, core::v1::ConfigMap},
+    operator::Operator,
     resource::Object,
-    testing::RequestMatcher,
+    testing::{Answer, Cluster, RequestMatcher, Sandbox},
 };
 use serde_json::json;
 
-use crate::{Copies, LAST, World, deployment};
+use crate::children::{Copies, LAST, World, applied, deployment};
 
-/// Removes the object though nobody has cleaned up after it.
-async fn force_away(world: &World, name: &str) {
+/// Removes the object and its finalizers without a cleanup.
+async fn force_delete(world: &World, name: &str) {
     world.cluster.delete::<Deployment>(name).await.unwrap();
     let free = json!({"metadata": {"finalizers": null}});
     let freed = world.cluster.patch::<Deployment>(name, free).await;
@@ -31,8 +33,8 @@ async fn force_away(world: &World, name: &str) {
     );
 }
 
-/// A ConfigMap that says that it is the child of a Deployment.
-fn child(name: &str, owner: &str, uid: &str) -> ConfigMap {
+/// Returns a ConfigMap that is marked as the child of a Deployment.
+pub(crate) fn child(name: &str, owner: &str, uid: &str) -> ConfigMap {
     let mark = json!({"group": "apps", "kind": "Deployment", "namespace": "default", "name": owner, "uid": uid});
     let mut map = ConfigMap::named(name);
     map.metadata.labels = Some([(OWNER_UID_LABEL.to_owned(), uid.to_owned())].into());
@@ -41,24 +43,24 @@ fn child(name: &str, owner: &str, uid: &str) -> ConfigMap {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_left_of_an_owner_that_never_returns_goes_with_the_next_start() {
+async fn children_of_an_owner_that_is_gone_are_deleted_at_the_next_start() {
     let copies = Copies::default();
     copies.wants(&["team-a/page", "team-b/page"]);
     let mut world = World::start(&copies).await;
     world.create("web").await;
     world.stop().await;
-    force_away(&world, "web").await;
+    force_delete(&world, "web").await;
     assert_eq!(world.maps().await, ["team-a/page", "team-b/page"]);
-    copies.told();
+    copies.take_log();
 
     world.restart(&copies).await;
     assert!(world.maps().await.is_empty());
-    // This process had not called anything for it.
-    assert!(copies.told().is_empty());
+    // This process made no call for it.
+    assert!(copies.take_log().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_left_of_an_owner_that_is_forced_away_before_our_eyes_goes_at_once() {
+async fn children_of_an_owner_removed_by_force_are_deleted_at_once() {
     let copies = Copies::default();
     copies.wants(&["team-a/page"]);
     let world = World::start(&copies).await;
@@ -66,13 +68,16 @@ async fn what_is_left_of_an_owner_that_is_forced_away_before_our_eyes_goes_at_on
     copies
         .fails
         .store(true, std::sync::atomic::Ordering::SeqCst);
-    force_away(&world, "web").await;
+    force_delete(&world, "web").await;
     assert!(world.maps().await.is_empty());
-    assert_eq!(copies.told().last().map(String::as_str), Some("deleted"));
+    assert_eq!(
+        copies.take_log().last().map(String::as_str),
+        Some("deleted")
+    );
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_owner_that_only_the_server_knows_keeps_its_children() {
+async fn an_owner_that_the_cache_lacks_keeps_its_children() {
     let copies = Copies::default();
     copies.wants(&["team-a/page"]);
     let world = World::start(&copies).await;
@@ -92,11 +97,12 @@ async fn an_owner_that_only_the_server_knows_keeps_its_children() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_others_own_or_what_was_let_go_stays() {
+async fn orphans_that_are_released_copied_or_owned_by_others_stay() {
     let copies = Copies::default();
     let mut world = World::start(&copies).await;
     world.stop().await;
     let there = world.cluster.in_namespace("team-a");
+    there.create(&child("copied", "gone", "1")).await.unwrap();
     let owner = there.create(&ConfigMap::named("owner")).await.unwrap();
     let mut owned = child("owned", "gone", "1");
     let reference =
@@ -106,18 +112,19 @@ async fn what_others_own_or_what_was_let_go_stays() {
     unlabelled.metadata.labels = None;
     let mut of_another = child("of-another", "gone", "1");
     of_another.metadata.labels = Some([(OWNER_UID_LABEL.to_owned(), "2".to_owned())].into());
-    for map in [owned, unlabelled, of_another, child("orphan", "gone", "1")] {
-        there.create(&map).await.unwrap();
+    for mut map in [owned, unlabelled, of_another, child("orphan", "gone", "1")] {
+        map.metadata.namespace = Some("team-a".into());
+        world.applied(&map).await;
     }
     world.restart(&copies).await;
-    let kept = ["of-another", "owned", "owner", "unlabelled"];
+    let kept = ["copied", "of-another", "owned", "owner", "unlabelled"];
     assert_eq!(
         world.maps().await,
         kept.map(|name| format!("team-a/{name}"))
     );
 }
 
-/// As [`Copies`], and prunes nothing.
+/// Like [`Copies`], but prunes nothing.
 #[derive(Clone)]
 struct Keeping(Copies);
 
@@ -126,7 +133,9 @@ impl Reconciler for Keeping {
 
     fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
         let controller = controller.owns::<ConfigMap>();
-        controller.owns_detached::<ConfigMap>().finalizer(LAST)
+        controller
+            .watch(Owned::<ConfigMap>::new().detached())
+            .finalizer(LAST)
     }
 
     async fn reconcile(&self, object: Arc<Deployment>, cx: &Context<Deployment>) -> Result {
@@ -141,25 +150,26 @@ impl Cleanup for Keeping {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_does_not_prune_deletes_no_orphans() {
+async fn a_controller_without_pruning_deletes_no_orphans() {
     let keeping = Keeping(Copies::default());
     keeping.0.wants(&["team-a/page"]);
     let mut world = World::of(keeping.clone()).await;
     world.create("web").await;
     world.stop().await;
-    force_away(&world, "web").await;
+    force_delete(&world, "web").await;
     world.process_with(keeping, world.cluster.client().clone());
     world.cluster.settle().await;
     assert_eq!(world.maps().await, ["team-a/page"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_child_of_an_owner_that_is_not_watched_stays() {
+async fn a_child_of_an_unwatched_owner_stays() {
     let copies = Copies::default();
     let mut world = World::start(&copies).await;
     world.stop().await;
-    let there = world.cluster.in_namespace("team-a");
-    there.create(&child("page", "gone", "1")).await.unwrap();
+    let mut page = child("page", "gone", "1");
+    page.metadata.namespace = Some("team-a".into());
+    world.applied(&page).await;
     let client = world.cluster.client().clone();
     world.process_in(copies.clone(), client.clone(), &["team-a", "team-b"]);
     world.cluster.settle().await;
@@ -168,4 +178,30 @@ async fn a_child_of_an_owner_that_is_not_watched_stays() {
     world.process_in(copies, client, &["team-a", "default"]);
     world.cluster.settle().await;
     assert!(world.maps().await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_forged_mark_leads_to_no_event_and_one_with_an_impossible_name_to_no_request() {
+    let cluster = Cluster::with(Sandbox::builder().seed(1).simulator(false)).unwrap();
+    let operator = Operator::new("copies").controller(Copies::default());
+    let running = cluster.run(operator).await.unwrap();
+    cluster.forget_requests();
+    for (name, owner) in [("a", ".."), ("b", "web/scale"), ("c", "a%2fb")] {
+        cluster.create(&child(name, owner, "1")).await.unwrap();
+    }
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    let sent = cluster.requests();
+    let owners = sent.iter().filter(|one| one.path.contains("/deployments/"));
+    assert_eq!(owners.count(), 0, "{sent:?}");
+
+    let owner = RequestMatcher::any().verb("get").resource("deployments");
+    let answer = Answer::status(500, "InternalError");
+    cluster.faults().answer(owner, answer, 10);
+    applied(&cluster, &child("d", "ghost", "1")).await;
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert_eq!(cluster.get::<ConfigMap>("d").await.unwrap(), None);
+    let sent = cluster.writes();
+    let events = sent.iter().filter(|one| one.path.contains("/events"));
+    assert_eq!(events.count(), 0, "{sent:?}");
+    running.stop().await;
 }

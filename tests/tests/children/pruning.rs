@@ -1,4 +1,4 @@
-//! Children that are not wanted any more.
+//! Children that the reconciler does not apply any more.
 
 use std::sync::atomic::Ordering;
 
@@ -9,10 +9,10 @@ use pilothouse::{
 };
 use serde_json::json;
 
-use crate::{Copies, World, deployment, script::Script};
+use crate::children::{Copies, World, deployment, script::Script};
 
 #[tokio::test(start_paused = true)]
-async fn what_is_not_applied_any_more_is_pruned_after_a_restart_and_not_by_a_failure() {
+async fn a_child_that_is_not_applied_any_more_is_pruned_after_a_restart_but_not_after_a_failure() {
     let copies = Copies::default();
     copies.wants(&["default/a", "default/b", "team-a/c", "team-b/d"]);
     let mut world = World::start(&copies).await;
@@ -46,7 +46,7 @@ async fn what_is_not_applied_any_more_is_pruned_after_a_restart_and_not_by_a_fai
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_child_that_others_own_too_is_not_pruned() {
+async fn a_child_with_another_owner_is_not_pruned() {
     let copies = Copies::default();
     copies.wants(&["default/a"]);
     let world = World::start(&copies).await;
@@ -76,7 +76,7 @@ async fn a_child_that_others_own_too_is_not_pruned() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_that_is_being_deleted_prunes_nothing() {
+async fn an_object_being_deleted_does_not_prune() {
     let script = Script::pruning();
     let world = World::of(script.clone()).await;
     let mut web = deployment("web");
@@ -95,11 +95,11 @@ async fn an_object_that_is_being_deleted_prunes_nothing() {
             Box::pin(async move { Ok("wants nothing".into()) })
         })
         .await;
-    assert_eq!(script.said(), ["applied", "wants nothing"]);
+    assert_eq!(script.results(), ["applied", "wants nothing"]);
     assert_eq!(world.maps().await, ["default/page"]);
 }
 
-/// A world whose cache does not hear of a change of the child, which is not wanted any more.
+/// Returns a world in which the child is not applied any more, and the cache misses a change of it.
 async fn behind(change: serde_json::Value) -> World {
     let copies = Copies::default();
     copies.wants(&["default/a"]);
@@ -115,13 +115,13 @@ async fn behind(change: serde_json::Value) -> World {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_child_that_was_let_go_without_the_cache_knowing_it_is_not_pruned() {
+async fn a_child_whose_release_the_cache_missed_is_not_pruned() {
     let world = behind(json!({"metadata": {"ownerReferences": null}})).await;
     assert_eq!(world.maps().await, ["default/a"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_child_that_was_changed_without_the_cache_knowing_it_is_pruned_at_once() {
+async fn a_child_whose_change_the_cache_missed_is_pruned_at_once() {
     let world = behind(json!({"data": {"a": "b"}})).await;
     assert!(world.maps().await.is_empty());
     let deletes = world.cluster.writes();
@@ -146,7 +146,7 @@ async fn a_child_that_is_being_deleted_is_not_deleted_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_child_of_which_the_server_makes_the_name_is_not_pruned_by_the_run_that_creates_it() {
+async fn a_child_with_a_generated_name_is_not_pruned_by_the_reconcile_that_creates_it() {
     let script = Script::pruning();
     let world = World::of(script.clone()).await;
     world.create("web").await;
@@ -159,13 +159,13 @@ async fn a_child_of_which_the_server_makes_the_name_is_not_pruned_by_the_run_tha
                 map.metadata.namespace = Some("default".into());
                 set_controller(&*web, &mut map).unwrap();
                 let created = cx.create(map).await?;
-                // The cache has it before the run ends.
+                // The cache has it before the reconcile ends.
                 tokio::time::sleep(std::time::Duration::from_millis(100)).await;
                 let cached = cx.get::<ConfigMap>(created.name())?.is_some();
                 Ok(format!("cached: {cached}"))
             })
         })
         .await;
-    assert_eq!(script.said(), ["cached: true"]);
+    assert_eq!(script.results(), ["cached: true"]);
     assert_eq!(world.maps().await.len(), 1);
 }

@@ -1,15 +1,14 @@
-//! What a new process writes that finds the children of an older one.
+//! The writes of a new process that finds the children of an older one.
 
-use std::{
-    marker::PhantomData,
-    sync::{Arc, Mutex},
-};
+use std::{marker::PhantomData, sync::Arc};
 
+use parking_lot::Mutex;
 use pilothouse::{
     cache::Informers,
     client::{Api, PostParams},
     controller::{
-        APPLIED_ANNOTATION, Action, Context, Controller, Environment, Reconciler, Result,
+        APPLIED_ANNOTATION, Action, Child, Context, Controller, Environment, Owned, Reconciler,
+        Result,
     },
     k8s::api::{
         apps::v1::{Deployment, StatefulSet},
@@ -26,9 +25,9 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::Copies;
+use crate::children::Copies;
 
-/// Applies one child, of a kind that is cached as `C`, for each ConfigMap of the name `owner`.
+/// Applies one child of a kind that is cached as `C` for each ConfigMap with the name `owner`.
 struct Keeper<C> {
     resource: ApiResource,
     wanted: Arc<Mutex<Value>>,
@@ -52,20 +51,21 @@ where
     type Resource = ConfigMap;
 
     fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
-        controller.owns_of::<C>(self.resource.clone())
+        controller.watch(Owned::<C>::dynamic(self.resource.clone()))
     }
 
     async fn reconcile(&self, owner: Arc<ConfigMap>, cx: &Context<ConfigMap>) -> Result {
         if owner.name() == "owner" {
-            let wanted = self.wanted.lock().unwrap().clone();
+            let wanted = self.wanted.lock().clone();
             let child: C = serde_json::from_value(wanted).unwrap();
-            cx.apply_of(&self.resource, child).await?;
+            cx.apply_child(Child::dynamic(&self.resource, child))
+                .await?;
         }
         Ok(Action::wait())
     }
 }
 
-/// A child named `child`, kept by one process after the other.
+/// A child named `child` that one process after the other keeps.
 struct Trial<C> {
     cluster: Cluster,
     keeper: Keeper<C>,
@@ -98,7 +98,7 @@ where
 
     fn wants(&self, mut child: Value) {
         child["metadata"]["name"] = "child".into();
-        *self.keeper.wanted.lock().unwrap() = child;
+        *self.keeper.wanted.lock() = child;
     }
 
     fn process(&self, manager: &str) {
@@ -116,7 +116,7 @@ where
         self.cluster.settle().await;
     }
 
-    /// Ends the process and starts another one. Says how that writes the child.
+    /// Ends the process and starts another one. Returns the verbs with which that process writes the child.
     async fn restart(&mut self) -> Vec<String> {
         self.restart_as("keeper").await
     }
@@ -164,7 +164,7 @@ impl<C> Drop for Trial<C> {
     }
 }
 
-/// Fields that the API server keeps in another form, or completes.
+/// Returns fields that the API server stores in another form, or completes.
 fn deployment() -> Value {
     json!({
         "metadata": {"labels": {"app": "a"}, "annotations": {"note": "b"}},
@@ -215,7 +215,7 @@ async fn sends_nothing<C: Resource>(child: Value) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_restart_with_nothing_changed_sends_nothing() {
+async fn a_restart_without_changes_sends_no_writes() {
     sends_nothing::<Deployment>(deployment()).await;
     sends_nothing::<Secret>(secret()).await;
     sends_nothing::<ServiceAccount>(json!({"imagePullSecrets": [{"name": "s"}]})).await;
@@ -258,7 +258,7 @@ async fn a_restart_with_nothing_changed_sends_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_restart_repairs_with_one_write_what_others_changed_meanwhile() {
+async fn a_restart_repairs_changes_of_others_with_one_write() {
     let container = "/spec/template/spec/containers/0";
     let at = |path: &str| format!("{container}{path}");
     let pod = "/spec/template/spec";
@@ -311,7 +311,7 @@ async fn a_restart_repairs_with_one_write_what_others_changed_meanwhile() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_restart_leaves_alone_what_others_added() {
+async fn a_restart_keeps_fields_that_others_added() {
     let resource = ApiResource::of::<Deployment>();
     let mut trial = Trial::<Deployment>::start(resource, deployment()).await;
     trial
@@ -331,7 +331,7 @@ async fn a_restart_leaves_alone_what_others_added() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_field_that_the_program_does_not_write_any_more_is_removed_after_a_restart() {
+async fn a_field_that_the_program_no_longer_writes_is_removed_after_a_restart() {
     let resource = ApiResource::of::<Deployment>();
     let mut trial = Trial::<Deployment>::start(resource, deployment()).await;
     let mut less = deployment();
@@ -351,7 +351,7 @@ async fn a_field_that_the_program_does_not_write_any_more_is_removed_after_a_res
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_of_a_secret_is_removed_after_a_restart_and_no_value_is_in_the_annotation() {
+async fn a_secret_key_is_removed_after_a_restart_and_the_annotation_has_no_values() {
     let resource = ApiResource::of::<Secret>();
     let data = |value: &str| json!({"data": {"a": "eA==", "password": value}});
     let mut trial = Trial::<Secret>::start(resource, data("MQ==")).await;
@@ -368,7 +368,7 @@ async fn a_key_of_a_secret_is_removed_after_a_restart_and_no_value_is_in_the_ann
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_child_without_the_annotation_or_with_another_one_is_written_once() {
+async fn a_child_with_a_missing_or_different_annotation_is_written_once() {
     let resource = ApiResource::of::<Deployment>();
     let mut trial = Trial::<Deployment>::start(resource, deployment()).await;
     let before = trial.child().await;
@@ -399,7 +399,7 @@ async fn another_field_manager_writes_each_child_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_status_of_the_child_leads_to_no_apply() {
+async fn a_status_change_of_the_child_causes_no_apply() {
     let resource = ApiResource::of::<Deployment>();
     let trial = Trial::<Deployment>::start(resource, deployment()).await;
     trial.cluster.forget_requests();
@@ -412,7 +412,7 @@ async fn a_status_of_the_child_leads_to_no_apply() {
         .await
         .unwrap();
     trial.cluster.settle().await;
-    // Only the test's own.
+    // Only the test's own write.
     assert_eq!(trial.writes(), ["patch"]);
     let child = trial.child().await;
     assert_eq!(child["status"]["readyReplicas"], 1);
@@ -422,7 +422,7 @@ async fn a_status_of_the_child_leads_to_no_apply() {
 async fn detached_children_need_no_apply_after_a_restart_either() {
     let copies = Copies::default();
     copies.wants(&["default/a", "team-a/b"]);
-    let mut world = crate::World::start(&copies).await;
+    let mut world = crate::children::World::start(&copies).await;
     world.create("web").await;
     world.cluster.forget_requests();
     world.restart(&copies).await;

@@ -1,24 +1,25 @@
-//! A reconciler that does what a test says, once.
+//! A reconciler that runs each step of a test once.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use pilothouse::{
     controller::{Action, Context, Controller, Error, Reconciler, Result},
     k8s::api::{apps::v1::Deployment, core::v1::ConfigMap},
     resource::Object,
 };
 
-use crate::World;
+use crate::children::World;
 
 type Step =
     Box<dyn for<'a> Fn(&'a Context<Deployment>) -> BoxFuture<'a, Result<String>> + Send + Sync>;
 
-/// Does the next step in the next reconcile of the object it is for, and keeps what the step says.
+/// Runs the next step in the next reconcile of its object, and keeps the text that the step returns.
 #[derive(Clone, Default)]
 pub(crate) struct Script {
     steps: Arc<Mutex<Vec<(String, Step)>>>,
-    said: Arc<Mutex<Vec<String>>>,
+    results: Arc<Mutex<Vec<String>>>,
     prunes: bool,
 }
 
@@ -39,11 +40,11 @@ impl Script {
         + Sync
         + 'static,
     ) {
-        let mut steps = self.steps.lock().unwrap();
+        let mut steps = self.steps.lock();
         steps.push((name.to_owned(), Box::new(step)));
     }
 
-    /// Appends a step and makes it happen.
+    /// Appends a step and triggers a reconcile that runs it.
     pub(crate) async fn run(
         &self,
         world: &World,
@@ -57,9 +58,9 @@ impl Script {
         world.touch(name).await;
     }
 
-    /// What the steps said since this was last asked.
-    pub(crate) fn said(&self) -> Vec<String> {
-        std::mem::take(&mut self.said.lock().unwrap())
+    /// Returns the texts of the steps since the last call.
+    pub(crate) fn results(&self) -> Vec<String> {
+        std::mem::take(&mut self.results.lock())
     }
 }
 
@@ -77,13 +78,13 @@ impl Reconciler for Script {
 
     async fn reconcile(&self, object: Arc<Deployment>, cx: &Context<Deployment>) -> Result {
         let step = {
-            let mut steps = self.steps.lock().unwrap();
+            let mut steps = self.steps.lock();
             let next = steps.iter().position(|(name, _)| name == object.name());
             next.map(|place| steps.remove(place))
         };
         let Some((_, step)) = step else {
             return match self.prunes {
-                // What is owned stays as it is.
+                // Adopt all owned children again, so that pruning keeps them.
                 true => {
                     for map in cx.list_owned::<ConfigMap>()?.items {
                         cx.adopt(&*map).await?;
@@ -93,22 +94,21 @@ impl Reconciler for Script {
                 false => Ok(Action::wait()),
             };
         };
-        let said = step(cx).await?;
-        self.said.lock().unwrap().push(said);
+        let result = step(cx).await?;
+        self.results.lock().push(result);
         let more = self
             .steps
             .lock()
-            .unwrap()
             .iter()
             .any(|(name, _)| name == object.name());
         match more {
-            true => Ok(Action::requeue_after(std::time::Duration::ZERO)),
+            true => Ok(Action::requeue_after(std::time::Duration::from_millis(1))),
             false => Ok(Action::wait()),
         }
     }
 }
 
-/// What an error says.
-pub(crate) fn said<T: std::fmt::Debug>(result: std::result::Result<T, Error>) -> String {
+/// Returns the text of an error.
+pub(crate) fn error_text<T: std::fmt::Debug>(result: std::result::Result<T, Error>) -> String {
     result.unwrap_err().to_string()
 }

@@ -1,7 +1,7 @@
-//! Writes that are no apply.
+//! Writes other than apply.
 
 use pilothouse::{
-    client::{DeleteParams, Patch, Preconditions},
+    client::{DeleteParams, Patch},
     controller::Context,
     k8s::api::{apps::v1::Deployment, core::v1::ConfigMap},
     resource::{Object, ObjectKey},
@@ -9,9 +9,9 @@ use pilothouse::{
 };
 use serde_json::json;
 
-use crate::{
+use crate::children::{
     World,
-    script::{Script, said},
+    script::{Script, error_text},
 };
 
 fn map(name: &str, value: &str) -> ConfigMap {
@@ -20,17 +20,17 @@ fn map(name: &str, value: &str) -> ConfigMap {
     map
 }
 
-/// What the cache has.
+/// Returns the state in the cache.
 fn cached(cx: &Context<Deployment>) -> Option<String> {
     let map = cx.get::<ConfigMap>("made").unwrap()?;
     map.data.as_ref()?.get("value").cloned()
 }
 
 #[tokio::test(start_paused = true)]
-async fn r5_what_a_verb_wrote_is_in_the_cache_of_the_next_reconcile() {
+async fn r5_the_next_reconcile_sees_the_write_of_every_verb_in_its_cache() {
     let script = Script::default();
     let world = World::of(script.clone()).await;
-    // The cache is late in each of them.
+    // The cache is late in each step.
     let cluster = world.cluster.in_namespace("default");
     let watches = || RequestMatcher::any().verb("watch").resource("configmaps");
     let hold = move || cluster.faults().hold_watches(watches());
@@ -50,11 +50,11 @@ async fn r5_what_a_verb_wrote_is_in_the_cache_of_the_next_reconcile() {
         move |cx| {
             hold();
             Box::pin(async move {
-                let said = format!("{:?}", cached(cx));
+                let state = format!("{:?}", cached(cx));
                 let mut made = ConfigMap::clone(&*cx.get::<ConfigMap>("made")?.unwrap());
                 made.data = map("made", "2").data;
                 cx.update(&made).await?;
-                Ok(said)
+                Ok(state)
             })
         }
     });
@@ -63,40 +63,40 @@ async fn r5_what_a_verb_wrote_is_in_the_cache_of_the_next_reconcile() {
         move |cx| {
             hold();
             Box::pin(async move {
-                let said = format!("{:?}", cached(cx));
+                let state = format!("{:?}", cached(cx));
                 let patch = Patch::Merge(json!({"data": {"value": "3"}}));
                 let key = ObjectKey::namespaced("default", "made");
                 let made = cx.patch::<ConfigMap>(&key, &patch).await?;
                 assert_eq!(made.data, map("made", "3").data);
-                Ok(said)
+                Ok(state)
             })
         }
     });
     script.then("web", move |cx| {
         hold();
         Box::pin(async move {
-            let said = format!("{:?}", cached(cx));
+            let state = format!("{:?}", cached(cx));
             cx.delete(&*cx.get::<ConfigMap>("made")?.unwrap()).await?;
-            Ok(said)
+            Ok(state)
         })
     });
     script.then("web", |cx| {
         Box::pin(async move { Ok(format!("{:?}", cached(cx))) })
     });
     world.create("web").await;
-    let mut said = script.said();
+    let mut results = script.results();
     for written in 1..=4 {
-        assert_eq!(said.len(), written, "{said:?}");
+        assert_eq!(results.len(), written, "{results:?}");
         world.cluster.faults().release_watches();
         world.cluster.settle().await;
-        said.append(&mut script.said());
+        results.append(&mut script.results());
     }
     let expected = ["None", "Some(\"1\")", "Some(\"2\")", "Some(\"3\")", "None"];
-    assert_eq!(said, expected);
+    assert_eq!(results, expected);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deletion_that_finalizers_hold_up_is_waited_for_as_what_it_is() {
+async fn a_deletion_held_by_finalizers_counts_as_seen_once_it_has_begun() {
     let script = Script::default();
     let world = World::of(script.clone()).await;
     script.then("web", |cx| {
@@ -115,11 +115,11 @@ async fn a_deletion_that_finalizers_hold_up_is_waited_for_as_what_it_is() {
         })
     });
     world.create("web").await;
-    assert_eq!(script.said(), ["deleted", "true"]);
+    assert_eq!(script.results(), ["deleted", "true"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_server_refuses_is_told_in_the_words_of_the_verb() {
+async fn a_refused_write_is_reported_with_its_verb() {
     let script = Script::default();
     let world = World::of(script.clone()).await;
     world.cluster.create(&map("made", "0")).await.unwrap();
@@ -137,50 +137,45 @@ async fn what_the_server_refuses_is_told_in_the_words_of_the_verb() {
             let missing = cx
                 .patch::<ConfigMap>(&nobody, &Patch::Merge(json!({})))
                 .await;
-            let params = DeleteParams {
-                preconditions: Some(Preconditions {
-                    uid: None,
-                    resource_version: old.metadata.resource_version.clone(),
-                }),
-                ..DeleteParams::background()
-            };
+            let version = old.metadata.resource_version.clone().unwrap();
+            let params = DeleteParams::background().resource_version(version);
             let changed = cx
                 .delete_with::<ConfigMap>(&key, &params)
                 .await
                 .unwrap_err();
             assert!(changed.client().unwrap().is_conflict());
-            // What is not there, or bears only the name, is deleted already.
+            // An object that does not exist, or another object with the same name, counts as deleted.
             cx.delete_with::<ConfigMap>(&nobody, &DeleteParams::default())
                 .await?;
             let mut former = ConfigMap::clone(&new);
             former.metadata.uid = Some("another".into());
             cx.delete(&former).await?;
             Ok([
-                said(exists),
+                error_text(exists),
                 stale.to_string(),
-                said(missing),
+                error_text(missing),
                 changed.to_string(),
             ]
             .join("\n"))
         })
     });
     world.create("web").await;
-    let told = script.said().join("");
+    let errors = script.results().join("");
     let begins = [
         "create ConfigMap default/made: ",
         "update ConfigMap default/made: ",
         "patch ConfigMap default/nobody: ",
         "delete ConfigMap default/made: ",
     ];
-    for (line, begin) in told.lines().zip(begins) {
-        assert!(line.starts_with(begin), "{told}");
+    for (line, begin) in errors.lines().zip(begins) {
+        assert!(line.starts_with(begin), "{errors}");
     }
-    assert_eq!(told.lines().count(), 4, "{told}");
+    assert_eq!(errors.lines().count(), 4, "{errors}");
     assert_eq!(world.maps().await, ["default/made"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deletion_means_the_object_that_was_read_and_no_other_of_its_name() {
+async fn a_deletion_affects_only_the_object_that_was_read() {
     let script = Script::default();
     let world = World::of(script.clone()).await;
     world.create("web").await;
@@ -199,7 +194,7 @@ async fn a_deletion_means_the_object_that_was_read_and_no_other_of_its_name() {
             })
         })
         .await;
-    assert_eq!(script.said(), ["deleted"]);
+    assert_eq!(script.results(), ["deleted"]);
     let page = world.cluster.get::<ConfigMap>("page").await.unwrap();
     assert_eq!(page.unwrap().data.unwrap()["value"], "2");
 }

@@ -8,7 +8,7 @@ use pilothouse::{
 
 use crate::target::{Target, map};
 
-/// More than the 128 KiB above which API servers compress.
+/// Creates an object above the 128 KiB from which API servers compress.
 async fn large(target: &Target) {
     let mut large = map("large", &[]);
     let text = "Ahoy. ".repeat(40_000);
@@ -26,7 +26,7 @@ async fn encoding(target: &Target, path: &str) -> Option<String> {
     headers.get(CONTENT_ENCODING).map(|value| value.to_str().unwrap().to_owned())
 }
 
-pub(crate) async fn what_is_long_comes_compressed_and_is_the_same(target: &Target) {
+pub(crate) async fn long_answers_are_compressed_and_decode_to_the_same(target: &Target) {
     large(target).await;
     assert_eq!(encoding(target, "/large").await.as_deref(), Some("gzip"));
     assert_eq!(encoding(target, "").await.as_deref(), Some("gzip"));

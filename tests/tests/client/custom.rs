@@ -1,4 +1,4 @@
-//! Kinds of one's own.
+//! Custom kinds.
 
 use pilothouse::{
     Resource, Schema,
@@ -37,7 +37,7 @@ struct BoatStatus {
     rowed: i32,
 }
 
-/// A raft, which comes and goes.
+/// A raft, whose definition comes and goes.
 #[derive(Resource, Clone, Debug)]
 #[resource(group = "rafts.pilothouse.dev", version = "v1alpha1", namespaced)]
 struct Raft {
@@ -93,14 +93,14 @@ pub(crate) async fn a_custom_kind_is_installed_used_and_scaled(target: &Target) 
     boats.delete("it", &DeleteParams::default()).await.unwrap();
 }
 
-pub(crate) async fn kinds_that_come_and_go_are_noticed(target: &Target) {
+pub(crate) async fn installed_and_removed_kinds_are_noticed(target: &Target) {
     let mapper = RestMapper::new(&target.client);
     let error = mapper.kind("rafts.pilothouse.dev/v1alpha1", "Raft").await.unwrap_err();
     assert!(error.is_not_found(), "{error}");
     let definition = Raft::crd().unwrap();
     let name = definition.name().to_owned();
     crd::install(&target.client, &[definition], "suite").await.unwrap();
-    // What was not there is asked for again after a while.
+    // The mapper asks again for an unknown kind after a while.
     let found = target.until("the kind comes", async || mapper.find("rafts").await.ok()).await;
     assert_eq!(found.resource.kind, "Raft");
     let manifest: DynamicObject = serde_json::from_value(json!({

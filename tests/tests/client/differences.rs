@@ -1,4 +1,4 @@
-//! Where the two servers differ on purpose.
+//! Intended differences between the two servers.
 
 /// A kind of server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,10 +9,10 @@ pub(crate) enum Server {
     Real,
 }
 
-/// A scenario, the server that does not go through it, and why.
+/// A scenario, the server that fails it, and the reason.
 pub(crate) const DIFFERENCES: &[(&str, Server, &str)] = &[];
 
-/// Why this server does not go through a scenario.
+/// Returns the reason why this server fails a scenario, if it is expected to.
 pub(crate) fn reason(scenario: &str, server: Server) -> Option<&'static str> {
     DIFFERENCES
         .iter()

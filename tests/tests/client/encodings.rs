@@ -1,7 +1,8 @@
-//! CBOR, which both servers take: the sandbox is told to, the real one by its feature gate.
+//! CBOR, which both servers accept: the sandbox by a setting, the real one by a feature gate.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc};
 
+use parking_lot::Mutex;
 use futures_util::StreamExt;
 use pilothouse::{
     client::{
@@ -19,7 +20,7 @@ use tower::{Service, ServiceExt};
 
 use crate::target::{Target, map};
 
-/// `PUT application/cbor → 200 application/cbor`, one line for each request.
+/// The content types of each request and its answer, such as `PUT application/cbor → 200 application/cbor`.
 type Spoken = Arc<Mutex<Vec<String>>>;
 
 fn media_type(headers: &http::HeaderMap) -> &str {
@@ -38,7 +39,7 @@ async fn client(target: &Target) -> (Client, Spoken) {
             async move {
                 let answer = inner.ready().await?.call(request).await?;
                 let line = format!("{said} → {} {}", answer.status().as_u16(), media_type(answer.headers()));
-                heard.lock().unwrap().push(line);
+                heard.lock().push(line);
                 Ok::<_, pilothouse::client::BoxError>(answer)
             }
         })
@@ -49,10 +50,10 @@ async fn client(target: &Target) -> (Client, Spoken) {
     (client.build().unwrap(), spoken)
 }
 
-pub(crate) async fn every_verb_is_spoken_in_cbor(target: &Target) {
+pub(crate) async fn every_verb_uses_cbor(target: &Target) {
     let (client, spoken) = client(target).await;
     let maps = Api::<ConfigMap>::namespaced(&client, &target.namespace);
-    let said = || spoken.lock().unwrap().pop().unwrap();
+    let said = || spoken.lock().pop().unwrap();
 
     let created = maps.create(&PostParams::default(), &map("a", &[])).await;
     let mut created = created.unwrap();
@@ -112,10 +113,10 @@ pub(crate) async fn bytes_and_dynamic_objects_are_the_same_in_cbor_and_json(targ
     );
 }
 
-pub(crate) async fn metadata_alone_comes_in_cbor_too(target: &Target) {
+pub(crate) async fn metadata_only_uses_cbor_too(target: &Target) {
     let (client, spoken) = client(target).await;
     let maps = Api::<ConfigMap>::namespaced(&client, &target.namespace).metadata();
-    let said = || spoken.lock().unwrap().pop().unwrap();
+    let said = || spoken.lock().pop().unwrap();
     target.map("meta", &[("app", "web")]).await;
 
     assert_eq!(maps.get("meta").await.unwrap().label("app"), Some("web"));

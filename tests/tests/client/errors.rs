@@ -1,4 +1,4 @@
-//! Errors as they arrive.
+//! Errors of requests.
 
 use pilothouse::{
     client::{Api, Client, ListParams, PostParams},
@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::target::{Target, map};
 
-pub(crate) async fn errors_say_what_was_tried_and_why_it_failed(target: &Target) {
+pub(crate) async fn errors_name_the_attempt_and_the_reason(target: &Target) {
     let maps = target.api::<ConfigMap>();
     let namespace = &target.namespace;
     let error = maps.get("none").await.unwrap_err();
@@ -37,7 +37,7 @@ pub(crate) async fn errors_say_what_was_tried_and_why_it_failed(target: &Target)
     assert_eq!(error.status().unwrap().code, 400, "{error}");
 }
 
-pub(crate) async fn a_kind_that_is_not_served_is_no_object_that_is_missing(target: &Target) {
+pub(crate) async fn an_unserved_kind_differs_from_a_missing_object(target: &Target) {
     assert_eq!(target.api::<ConfigMap>().get_opt("none").await.unwrap(), None);
     for (group, served) in [("apps", "foos.apps/v1"), ("no.such.group", "foos.no.such.group/v1")] {
         let foos = ApiResource {
@@ -57,7 +57,7 @@ pub(crate) async fn a_kind_that_is_not_served_is_no_object_that_is_missing(targe
     }
 }
 
-pub(crate) async fn an_invalid_object_is_told_with_all_its_causes(target: &Target) {
+pub(crate) async fn an_invalid_object_is_reported_with_all_causes(target: &Target) {
     let deployment: Deployment = serde_json::from_value(json!({
         "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "Not_A_Name"},
         "spec": {
@@ -88,7 +88,7 @@ pub(crate) async fn an_invalid_object_is_told_with_all_its_causes(target: &Targe
     assert!(fields.iter().all(|field| text.contains(field)), "{text}");
 }
 
-pub(crate) async fn who_is_not_known_is_told_so(target: &Target) {
+pub(crate) async fn an_unauthenticated_caller_gets_unauthorized(target: &Target) {
     let config = target.config_with_token().await.with_token("no-such-token");
     let client = Client::new(config).unwrap();
     let error = Api::<Namespace>::all(&client).get(&target.namespace).await.unwrap_err();

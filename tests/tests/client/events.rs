@@ -1,4 +1,4 @@
-//! Events, as the recorder writes them.
+//! Events that the recorder writes.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::target::Target;
 
-pub(crate) async fn events_are_recorded_repeated_and_lost(target: &Target) {
+pub(crate) async fn events_are_recorded_counted_and_created_again(target: &Target) {
     let recorder = Recorder::new(&target.client, "tests.example.com/maps");
     recorder.start(&CancellationToken::new());
     let map = target.map("page", &[]).await;
@@ -35,7 +35,7 @@ pub(crate) async fn events_are_recorded_repeated_and_lost(target: &Target) {
     let event = told(1, "one").await;
     record("two");
     told(2, "two").await;
-    // Everybody sees the same Event in the core group.
+    // The core group shows the same Event.
     let described = target.api::<core::Event>();
     let described = described.get(event.name()).await.unwrap();
     assert_eq!(described.message.as_deref(), Some("two"));
@@ -48,8 +48,8 @@ pub(crate) async fn events_are_recorded_repeated_and_lost(target: &Target) {
     assert_eq!(event.reporting_controller.as_deref(), Some("tests.example.com/maps"));
 }
 
-/// Why the recorder does what it does: the limits of the API, and what of an Event may change.
-pub(crate) async fn what_an_event_may_say_and_what_of_it_may_change(target: &Target) {
+/// Checks the rules of the API on which the recorder relies: its limits, and which fields of an Event may change.
+pub(crate) async fn the_api_limits_event_fields_and_their_changes(target: &Target) {
     let events: Api<api::Event> = target.api();
     let create = async |change: serde_json::Value| {
         let mut event = json!({

@@ -1,4 +1,4 @@
-//! The examples, as their users see them.
+//! The example operators from their users' view.
 
 use pilothouse::{
     client::{Api, Client, DeleteParams, ListParams, Patch, PatchParams, PostParams},
@@ -19,7 +19,7 @@ use serde_json::json;
 
 use crate::target::{Nodes, Target};
 
-/// The operator at work, its kinds installed.
+/// Installs the kinds and starts the operator.
 async fn started(operator: Operator, client: &Client) -> Running {
     operator.install(client).await.unwrap();
     let running = operator.start(client.clone()).await.unwrap();
@@ -27,7 +27,7 @@ async fn started(operator: Operator, client: &Client) -> Running {
     running
 }
 
-pub(crate) async fn a_task_runs_again_and_again(target: &Target) {
+pub(crate) async fn a_scheduled_task_runs_repeatedly(target: &Target) {
     let operator = scheduled_task::operator().namespace(&target.namespace);
     let running = started(operator, &target.client).await;
     let tasks = target.api::<ScheduledTask>();
@@ -47,7 +47,7 @@ pub(crate) async fn a_task_runs_again_and_again(target: &Target) {
     };
     tasks.create(&PostParams::default(), &task).await.unwrap();
 
-    // One run after the other, of which one that has ended is kept.
+    // The runs follow each other, and one ended run is kept.
     let mut last = None;
     for succeeds in [true, false, true] {
         let active = || async {
@@ -72,7 +72,7 @@ pub(crate) async fn a_task_runs_again_and_again(target: &Target) {
     };
     target.until("older runs are gone", kept).await;
 
-    // Everybody is told.
+    // An Event reports the run.
     let reasons = || async {
         let events = target.api::<Event>();
         let events = events.list(&ListParams::default()).await.unwrap().items;
@@ -101,7 +101,7 @@ pub(crate) async fn a_task_runs_again_and_again(target: &Target) {
         assert!(tasks.get_opt("greet").await.unwrap().is_some());
     }
     let gone = || async {
-        // A run that is under way comes to its end first.
+        // A run in progress ends first.
         for job in jobs.list(&ListParams::default()).await.unwrap().items {
             if job.status.is_none_or(|status| status.conditions.is_none()) {
                 end(target, job.metadata.name.as_deref().unwrap(), true).await;
@@ -113,7 +113,7 @@ pub(crate) async fn a_task_runs_again_and_again(target: &Target) {
     running.stop().await;
 }
 
-/// Lets a Job end. The sandbox has no controller of Jobs, and a real server's takes the Pod's word.
+/// Ends a Job. The sandbox has no Job controller; that of a real server follows the status of the Pod.
 async fn end(target: &Target, job: &str, succeeds: bool) {
     let params = PatchParams::default();
     if let Nodes::Simulated(_) = target.nodes {
@@ -132,7 +132,7 @@ async fn end(target: &Target, job: &str, succeeds: bool) {
     let _gone = pods.patch_status(pod.name(), &params, &status).await;
 }
 
-pub(crate) async fn settings_are_where_they_are_wanted_and_nowhere_else(target: &Target) {
+pub(crate) async fn config_maps_are_copied_only_where_they_are_wanted(target: &Target) {
     let running = started(configmap_sync::operator(), &target.client).await;
     let all = target.api::<SharedConfig>();
     let name = target.namespace.as_str();
@@ -186,7 +186,7 @@ pub(crate) async fn settings_are_where_they_are_wanted_and_nowhere_else(target: 
     let params = PatchParams::default();
     all.patch(name, &params, &green).await.unwrap();
     colours([Some("green"), Some("green")]).await;
-    // What somebody deletes comes back.
+    // The operator creates a deleted copy again.
     let maps = target.api::<ConfigMap>();
     maps.delete(name, &DeleteParams::default()).await.unwrap();
     colours([Some("green"), Some("green")]).await;
@@ -195,7 +195,7 @@ pub(crate) async fn settings_are_where_they_are_wanted_and_nowhere_else(target: 
     asks(other.name(), Some(&key)).await;
     colours([Some("green"), Some("green")]).await;
 
-    // The source goes when its copies are gone.
+    // The source is deleted when its copies are deleted.
     all.delete(name, &DeleteParams::default()).await.unwrap();
     let gone = || async { all.get_opt(name).await.unwrap().is_none().then_some(()) };
     target.until("the source is gone", gone).await;

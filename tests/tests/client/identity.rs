@@ -1,4 +1,4 @@
-//! Who the client is.
+//! The identity of the client.
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
@@ -17,13 +17,13 @@ async fn who(config: Config) -> UserInfo {
     review.status.unwrap().user_info.unwrap()
 }
 
-/// The token in the kubeconfig.
+/// Returns the token in the kubeconfig.
 fn token(target: &Target) -> String {
     let line = target.kubeconfig.lines().find_map(|line| line.trim().strip_prefix("token: "));
     line.unwrap().trim_matches('"').to_owned()
 }
 
-pub(crate) async fn a_token_from_a_file_an_executable_and_the_configuration_is_taken(
+pub(crate) async fn tokens_from_a_file_an_executable_and_the_configuration_work(
     target: &Target,
 ) {
     let token = token(target);

@@ -2,11 +2,9 @@
 
 use std::{
     sync::{
-        Arc, Mutex,
-        atomic::{AtomicUsize, Ordering},
-    },
-};
+        Arc, atomic::{AtomicUsize, Ordering}}};
 
+use parking_lot::Mutex;
 use pilothouse::{
     Resource, Schema,
     cache::{Event, InformerScope, Informers, SharedInformer},
@@ -23,42 +21,43 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{network::proxy, target::Target};
 
-/// What a listener heard, as `kind of event name`.
+/// The events of a listener as `<kind of event> <name>`.
 #[derive(Clone, Default)]
-struct Heard(Arc<Mutex<Vec<String>>>);
+struct ReceivedEvents(Arc<Mutex<Vec<String>>>);
 
-impl Heard {
+impl ReceivedEvents {
     fn at<K: Object>(informer: &SharedInformer<K>) -> Self {
-        let heard = Self::default();
-        let own = heard.clone();
+        let received = Self::default();
+        let own = received.clone();
         informer.add_listener(move |event: &Event<K>| {
             let what = match event {
+                _ if event.entry().undecodable().is_some() => "undecodable",
                 Event::Added { initial: true, .. } => "initial",
                 Event::Added { .. } => "added",
                 Event::Updated { .. } => "updated",
                 Event::Recreated { .. } => "recreated",
                 Event::Deleted { .. } => "deleted",
-                _ => "undecodable",
+                Event::Resync { .. } => "resync",
             };
             let line = format!("{what} {}", event.key().name());
-            // A controller puts the cluster's CA into every namespace.
+            // A controller writes the cluster's CA into every namespace.
             if !line.ends_with(" kube-root-ca.crt") {
-                own.0.lock().unwrap().push(line);
+                own.0.lock().push(line);
             }
         });
-        heard
+        received
     }
 
-    /// Waits until that was heard, and nothing else.
+    /// Waits until the listener has received exactly these events.
     async fn is(&self, target: &Target, expected: &[&str]) {
-        let count = || async { (self.0.lock().unwrap().len() >= expected.len()).then_some(()) };
+        let count = || async { (self.0.lock().len() >= expected.len()).then_some(()) };
         target.until(&format!("{expected:?}"), count).await;
-        let mut heard = std::mem::take(&mut *self.0.lock().unwrap());
-        // What is there at the beginning comes in no particular order.
-        let initial = heard.iter().take_while(|line| line.starts_with("initial "));
+        let mut received = std::mem::take(&mut *self.0.lock());
+        // The initial objects come in no particular order.
+        let initial = received.iter().take_while(|line| line.starts_with("initial "));
         let initial = initial.count();
-        heard[..initial].sort();
-        assert_eq!(heard, expected);
+        received[..initial].sort();
+        assert_eq!(received, expected);
     }
 }
 
@@ -87,17 +86,17 @@ async fn delete(target: &Target, name: &str) {
     maps.delete(name, &DeleteParams::default()).await.unwrap();
 }
 
-pub(crate) async fn a_cache_follows_what_happens(target: &Target) {
+pub(crate) async fn a_cache_follows_all_changes(target: &Target) {
     target.map("a", &[]).await;
     let informers = informers(target);
     let informer = informers.informer::<ConfigMap>(here(target));
-    let heard = Heard::at(&informer);
+    let received = ReceivedEvents::at(&informer);
     assert!(informer.synced().await);
-    heard.is(target, &["initial a"]).await;
+    received.is(target, &["initial a"]).await;
     target.map("b", &[]).await;
     label(target, "a", "test").await;
     delete(target, "b").await;
-    heard.is(target, &["added b", "updated a", "deleted b"]).await;
+    received.is(target, &["added b", "updated a", "deleted b"]).await;
     let lister = informer.lister();
     let key = ObjectKey::namespaced(&target.namespace, "a");
     let read = lister.get(&key).unwrap().unwrap();
@@ -108,15 +107,15 @@ pub(crate) async fn a_cache_follows_what_happens(target: &Target) {
     informers.shutdown().await;
 }
 
-pub(crate) async fn a_late_listener_begins_with_what_is_there(target: &Target) {
+pub(crate) async fn a_late_listener_first_receives_the_present_objects(target: &Target) {
     target.map("a", &[]).await;
     let informers = informers(target);
     let informer = informers.informer::<ConfigMap>(here(target));
-    let early = Heard::at(&informer);
+    let early = ReceivedEvents::at(&informer);
     assert!(informer.synced().await);
     target.map("b", &[]).await;
     early.is(target, &["initial a", "added b"]).await;
-    let late = Heard::at(&informer);
+    let late = ReceivedEvents::at(&informer);
     late.is(target, &["initial a", "initial b"]).await;
     delete(target, "a").await;
     early.is(target, &["deleted a"]).await;
@@ -124,17 +123,17 @@ pub(crate) async fn a_late_listener_begins_with_what_is_there(target: &Target) {
     informers.shutdown().await;
 }
 
-pub(crate) async fn a_scope_holds_what_its_selectors_choose(target: &Target) {
+pub(crate) async fn a_scope_holds_the_objects_that_its_selectors_match(target: &Target) {
     target.map("a", &[("in", "test")]).await;
     target.map("b", &[("in", "other")]).await;
     let informers = informers(target);
     let labelled = informers.informer::<ConfigMap>(here(target).labels("in=test"));
     let named = informers.informer::<ConfigMap>(here(target).fields("metadata.name=b"));
-    let (labels, fields) = (Heard::at(&labelled), Heard::at(&named));
+    let (labels, fields) = (ReceivedEvents::at(&labelled), ReceivedEvents::at(&named));
     assert!(labelled.synced().await && named.synced().await);
     labels.is(target, &["initial a"]).await;
     fields.is(target, &["initial b"]).await;
-    // What leaves the selection is gone, what enters it is new.
+    // An object that stops matching the selector is deleted, an object that starts matching is added.
     label(target, "a", "other").await;
     label(target, "b", "test").await;
     labels.is(target, &["deleted a", "added b"]).await;
@@ -156,22 +155,22 @@ struct BuoySpec {
     colour: String,
 }
 
-pub(crate) async fn a_custom_kind_is_held_back_until_it_is_served(target: &Target) {
+pub(crate) async fn the_informer_of_a_custom_kind_waits_until_it_is_served(target: &Target) {
     let informers = informers(target);
     let typed = informers.informer::<Buoy>(here(target));
     let maps = informers.informer::<ConfigMap>(here(target));
     assert!(maps.synced().await, "it waits for no other kind");
-    let told = || async {
+    let message = || async {
         let status = typed.status();
         status.not_served.then(|| status.to_string())
     };
-    let told = target.until("it is told that the kind is not served", told).await;
-    assert!(told.contains("buoys.informers.pilothouse.dev"), "{told}");
+    let message = target.until("the status reports that the kind is not served", message).await;
+    assert!(message.contains("buoys.informers.pilothouse.dev"), "{message}");
     crd::install(&target.client, &[Buoy::crd().unwrap()], "suite").await.unwrap();
     assert!(typed.synced().await);
     let dynamic: SharedInformer<DynamicObject> =
         informers.dynamic(ApiResource::of::<Buoy>(), here(target));
-    let (heard, also_heard) = (Heard::at(&typed), Heard::at(&dynamic));
+    let (received, also_heard) = (ReceivedEvents::at(&typed), ReceivedEvents::at(&dynamic));
     assert!(dynamic.synced().await);
     let buoy = Buoy {
         metadata: ObjectMeta {
@@ -184,17 +183,17 @@ pub(crate) async fn a_custom_kind_is_held_back_until_it_is_served(target: &Targe
     };
     let buoys = target.api::<Buoy>();
     buoys.create(&PostParams::default(), &buoy).await.unwrap();
-    heard.is(target, &["added fairway"]).await;
+    received.is(target, &["added fairway"]).await;
     also_heard.is(target, &["added fairway"]).await;
     let key = ObjectKey::namespaced(&target.namespace, "fairway");
     assert_eq!(typed.lister().get(&key).unwrap().unwrap().spec.colour, "red");
     buoys.delete("fairway", &DeleteParams::default()).await.unwrap();
-    heard.is(target, &["deleted fairway"]).await;
+    received.is(target, &["deleted fairway"]).await;
     also_heard.is(target, &["deleted fairway"]).await;
     informers.shutdown().await;
 }
 
-pub(crate) async fn a_cache_goes_on_after_its_connection_was_cut(target: &Target) {
+pub(crate) async fn a_cache_continues_after_its_connection_was_cut(target: &Target) {
     let (mut tunnelled, tunnels) = (JoinSet::new(), Arc::new(AtomicUsize::new(0)));
     let address = proxy(&mut tunnelled, tunnels.clone(), "127.0.0.1:0").await;
     let config = target.config().await;
@@ -204,17 +203,17 @@ pub(crate) async fn a_cache_goes_on_after_its_connection_was_cut(target: &Target
         target.map(name, &[]).await;
     }
     let informer = informers.informer::<ConfigMap>(here(target));
-    let heard = Heard::at(&informer);
+    let received = ReceivedEvents::at(&informer);
     assert!(informer.synced().await);
-    heard.is(target, &["initial a", "initial b"]).await;
+    received.is(target, &["initial a", "initial b"]).await;
     let before = tunnels.load(Ordering::SeqCst);
     tunnelled.shutdown().await;
     delete(target, "a").await;
     target.map("a", &[]).await;
     delete(target, "b").await;
     proxy(&mut tunnelled, tunnels.clone(), &address.to_string()).await;
-    // The server remembers all of it: nothing is left out.
-    heard.is(target, &["deleted a", "added a", "deleted b"]).await;
+    // The server still has the history, so no event is missing.
+    received.is(target, &["deleted a", "added a", "deleted b"]).await;
     assert!(tunnels.load(Ordering::SeqCst) > before);
     informers.shutdown().await;
 }

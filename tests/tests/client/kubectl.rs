@@ -1,5 +1,5 @@
-//! What kubectl does with the logs and processes of the sandbox's Pods: each kubectl that `PILOTHOUSE_KUBECTL` names,
-//! separated as in `PATH`, or the one on the `PATH`.
+//! Runs kubectl against the logs and processes of the sandbox's Pods: each kubectl in `PILOTHOUSE_KUBECTL`, a list
+//! like `PATH`, or the one on the `PATH`.
 
 use std::{
     env,
@@ -27,7 +27,7 @@ use crate::{
     target::{Nodes, Target},
 };
 
-/// Longer than anything here takes.
+/// A time limit that no step reaches normally.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn kubectls() -> Vec<PathBuf> {
@@ -58,7 +58,7 @@ impl Kubectl<'_> {
         command
     }
 
-    /// Exit code, output and errors.
+    /// Returns the exit code, the output and the errors.
     async fn run(&self, arguments: &[&str]) -> (Option<i32>, String, String) {
         self.run_with(arguments, "").await
     }
@@ -90,7 +90,7 @@ impl Kubectl<'_> {
 async fn kubectl_reads_logs_and_runs_processes_as_on_a_cluster() {
     let kubectls = kubectls();
     if kubectls.is_empty() {
-        // Not by `println!`, which the harness keeps to itself when the test passes.
+        // Not `println!`, because the harness hides the output of a passing test.
         let told = "skipped: kubectl: there is none on the PATH or in PILOTHOUSE_KUBECTL\n";
         std::io::stderr().write_all(told.as_bytes()).unwrap();
     }
@@ -114,7 +114,7 @@ async fn kubectl_reads_logs_and_runs_processes_as_on_a_cluster() {
     }
 }
 
-/// Events are listed, and told of with the object.
+/// Checks that kubectl lists Events and shows them with the object.
 async fn events(kubectl: &Kubectl<'_>, target: &Target, pod: &Pod) {
     let recorder = Recorder::new(&target.client, "tests.example.com/probe");
     recorder.start(&CancellationToken::new());
@@ -171,8 +171,8 @@ async fn story(kubectl: &Kubectl<'_>, target: &Target) {
 
     let echo = ["-n", namespace, "exec", "web", "--", "echo", "out", "err"];
     let echo = kubectl.run(&echo).await;
-    if echo.2.contains("SPDY, which kubectl speaks before 1.31") {
-        // Nothing but SPDY is spoken by it, and it is told so.
+    if echo.2.contains("SPDY, which kubectl uses before 1.31") {
+        // This kubectl speaks only SPDY, and the sandbox says that it does not.
         return;
     }
     assert_eq!(echo, (Some(0), "out".into(), "err".into()));

@@ -1,7 +1,7 @@
 //! A stand-in for a kubelet: a node of a real API server whose containers run `programs`.
 //!
-//! It declares that it takes WebSocket as it comes (KEP-4006's last step, `ExtendWebSocketsToKubelet`), so that
-//! kube-apiserver passes streams on without translating them into SPDY.
+//! It declares that it accepts WebSocket directly (KEP-4006's last step, `ExtendWebSocketsToKubelet`), so that
+//! kube-apiserver forwards streams without translating them into SPDY.
 
 use std::{collections::HashMap, convert::Infallible, sync::Arc, time::Duration};
 
@@ -36,13 +36,13 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::programs::{self, ECHO, Streams};
 
-/// How long the other side may take to say goodbye. A connection that is closed over unread bytes is reset, and what
-/// was sent last is lost.
+/// The time for the other side to close. Closing a connection with unread bytes resets it, and the bytes that were sent
+/// last are lost.
 const LAST_WORD: Duration = Duration::from_secs(2);
 
 const NODE: &str = "stand-in";
 
-/// A node and its kubelet; it ends when it is dropped.
+/// A node and its kubelet, which ends when this is dropped.
 pub(crate) struct Kubelet {
     logs: Logs,
     _task: AbortOnDropHandle<()>,
@@ -145,7 +145,7 @@ fn answer(mut request: Request<Incoming>, logs: &Logs) -> Response<Body> {
             })
         }
         ["", "portForward", _, _] => {
-            // As the query names it since SPDY's times.
+            // The name of the query parameter dates from SPDY.
             let port = query.all("port").next().unwrap().parse().unwrap();
             upgraded(&mut request, &["v4.channel.k8s.io"], move |socket| {
                 forward(socket, port)
@@ -181,7 +181,7 @@ impl Query {
     }
 }
 
-/// The first piece is what there is; if the log is followed, each further one is what came meanwhile.
+/// Answers with the present log. If the log is followed, each further piece contains the lines since then.
 fn log(logs: &Logs, log: String, query: &Query) -> Response<Body> {
     let number = |name| {
         query
@@ -201,7 +201,7 @@ fn log(logs: &Logs, log: String, query: &Query) -> Response<Body> {
     Response::new(StreamBody::new(frames).boxed_unsync())
 }
 
-/// What is written to a log after its first lines.
+/// Returns the lines that are written to a log after its first lines.
 fn new_lines(
     logs: watch::Receiver<HashMap<String, Vec<String>>>,
     log: String,
@@ -216,7 +216,7 @@ fn new_lines(
     })
 }
 
-/// Agrees to a WebSocket, and hands it over.
+/// Accepts a WebSocket, and passes it to the handler.
 fn upgraded<R>(
     request: &mut Request<Incoming>,
     known: &[&'static str],
@@ -235,7 +235,10 @@ where
     let asked = header(header::SEC_WEBSOCKET_PROTOCOL);
     let mut asked = asked.split(',').map(str::trim);
     let Some(protocol) = asked.find(|asked| known.contains(asked)) else {
-        return text(400, "no WebSocket in a known protocol".into());
+        return text(
+            400,
+            "the request is not a WebSocket with a known protocol".into(),
+        );
     };
     let key = header(header::SEC_WEBSOCKET_KEY) + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
     let proof = BASE64_STANDARD.encode(digest(&SHA1_FOR_LEGACY_USE_ONLY, key.as_bytes()));
@@ -256,12 +259,12 @@ where
     response.unwrap()
 }
 
-/// `bytes` on `channel`.
+/// Returns a message with `bytes` on `channel`.
 fn message(channel: u8, bytes: &[u8]) -> Message {
     Message::Binary([&[channel], bytes].concat().into())
 }
 
-/// Messages of what is read, in pieces.
+/// Returns the bytes of a reader as messages.
 fn messages(channel: u8, reader: DuplexStream) -> impl futures_util::Stream<Item = Message> {
     stream::unfold(reader, move |mut reader| async move {
         let mut piece = vec![0; 32 * 1024];
@@ -274,7 +277,8 @@ fn messages(channel: u8, reader: DuplexStream) -> impl futures_util::Stream<Item
     })
 }
 
-/// `v5.channel.k8s.io`: 0 is the input, 1 the output, 2 the errors, 3 the end, 4 the size; 255 ends another.
+/// Speaks `v5.channel.k8s.io`: channel 0 is the input, 1 the output, 2 the errors, 3 the status, 4 the size; 255
+/// closes a channel.
 async fn exec(socket: Socket, command: Vec<String>) {
     let (mut sink, mut source) = socket.split();
     let (stdin, their_stdin) = tokio::io::duplex(1024);
@@ -361,7 +365,7 @@ async fn attach(
     }
 }
 
-/// `v4.channel.k8s.io`: 0 is the data, 1 the errors; each begins with the port.
+/// Speaks `v4.channel.k8s.io`: channel 0 is the data, 1 the errors; each begins with the port.
 async fn forward(socket: Socket, port: u16) {
     let (mut sink, mut source) = socket.split();
     for channel in [0, 1] {

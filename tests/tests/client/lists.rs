@@ -1,4 +1,4 @@
-//! Lists, and deletions of many.
+//! Lists, and deletions of collections.
 
 use std::collections::BTreeSet;
 
@@ -19,12 +19,12 @@ async fn five(target: &Target) {
 }
 
 fn names<'a>(maps: impl IntoIterator<Item = &'a ConfigMap>) -> BTreeSet<&'a str> {
-    // A controller puts the cluster's CA into every namespace.
+    // A controller writes the cluster's CA into every namespace.
     let names = maps.into_iter().map(|map| map.name());
     names.filter(|name| *name != "kube-root-ca.crt").collect()
 }
 
-pub(crate) async fn everything_is_read_in_pages(target: &Target) {
+pub(crate) async fn a_list_is_read_completely_in_pages(target: &Target) {
     five(target).await;
     let maps = target.api::<ConfigMap>();
     let coloured = ListParams::default().labels("colour");
@@ -40,7 +40,7 @@ pub(crate) async fn everything_is_read_in_pages(target: &Target) {
     assert_eq!(all.continue_token(), None);
 }
 
-pub(crate) async fn selectors_choose(target: &Target) {
+pub(crate) async fn selectors_filter_lists(target: &Target) {
     five(target).await;
     let maps = target.api::<ConfigMap>();
     for (params, expected) in [
@@ -61,7 +61,7 @@ pub(crate) async fn selectors_choose(target: &Target) {
     assert_eq!(names(&found.items), BTreeSet::from(["m1"]));
 }
 
-pub(crate) async fn a_list_at_a_version_and_the_watch_after_it_miss_nothing(target: &Target) {
+pub(crate) async fn a_list_at_a_version_and_the_watch_after_it_miss_no_change(target: &Target) {
     let maps = target.api::<ConfigMap>();
     target.map("before", &[("in", "test")]).await;
     let coloured = ListParams::default().labels("in=test");
@@ -89,7 +89,7 @@ pub(crate) async fn a_collection_is_deleted_by_its_labels(target: &Target) {
     maps.delete_collection(&DeleteParams::default(), &blue).await.unwrap();
     let rest = maps.list(&ListParams::default().labels("colour")).await.unwrap();
     assert_eq!(names(&rest.items), BTreeSet::from(["m0", "m2", "m4"]));
-    // Namespaces have no such verb.
+    // Namespaces do not support deletecollection.
     let namespaces = Api::<Namespace>::all(&target.client);
     let none = ListParams::default().labels("none=none");
     let error = namespaces.delete_collection(&DeleteParams::default(), &none).await;

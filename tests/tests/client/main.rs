@@ -1,8 +1,8 @@
-//! The client against API servers. Each scenario is written once and gone through twice: with the sandbox, over HTTPS,
-//! and with a real API server where there is one (see [`pilothouse_tests::real`]). What differs is a bug of the
-//! sandbox, or a line with its reason in `differences.rs`.
+//! Tests the client against API servers. Each scenario runs twice: against the sandbox over HTTPS, and against a real
+//! API server if the environment names one (see [`pilothouse_tests::real`]). A difference is a bug of the sandbox, or a
+//! line with its reason in `differences.rs`.
 //!
-//! `PILOTHOUSE_SCENARIO` picks those whose names contain it.
+//! `PILOTHOUSE_SCENARIO` selects the scenarios whose names contain its value.
 
 mod differences;
 mod kubectl;
@@ -13,12 +13,12 @@ mod target;
 
 use target::Target;
 
-/// Lists the scenarios, module by module, and makes of each a test on the sandbox.
+/// Lists the scenarios by module, and defines a test on the sandbox for each.
 macro_rules! scenarios {
     ($($module:ident: [$($name:ident),* $(,)?],)*) => {
         $(mod $module;)*
 
-        /// Every scenario, by its name.
+        /// Returns all scenarios with their names.
         fn all() -> Vec<suite::Scenario> {
             vec![$($(suite::Scenario {
                 name: concat!(stringify!($module), "::", stringify!($name)),
@@ -42,100 +42,100 @@ scenarios! {
         an_object_is_created_read_replaced_and_deleted,
         names_are_generated,
         an_old_version_is_not_replaced,
-        an_object_is_deleted_only_as_the_one_that_was_meant,
+        an_object_is_deleted_only_with_the_expected_uid_and_version,
         a_dry_run_changes_nothing,
-        owned_objects_go_with_their_owner_or_stay_as_asked,
+        owned_objects_are_deleted_with_their_owner_or_orphaned_as_requested,
         names_with_colons_reach_their_object,
     ],
     patches: [
-        applies_of_two_managers_meet_and_are_forced,
-        the_four_kinds_of_patch_do_what_they_are_for,
-        unknown_fields_are_refused_warned_of_or_ignored,
+        applies_of_two_managers_conflict_and_can_be_forced,
+        the_four_kinds_of_patch_work,
+        unknown_fields_are_refused_warned_about_or_ignored,
     ],
     subresources: [
         an_eviction_waits_for_its_budget,
         a_pod_is_bound_once,
-        a_token_makes_its_bearer_the_service_account,
+        a_requested_token_authenticates_as_the_service_account,
         a_deployment_is_scaled,
-        metadata_alone_is_read_watched_and_patched,
-        what_is_made_of_several_verbs_holds_together,
+        metadata_only_can_be_read_watched_and_patched,
+        helpers_of_several_requests_work,
     ],
     lists: [
-        everything_is_read_in_pages,
-        selectors_choose,
-        a_list_at_a_version_and_the_watch_after_it_miss_nothing,
+        a_list_is_read_completely_in_pages,
+        selectors_filter_lists,
+        a_list_at_a_version_and_the_watch_after_it_miss_no_change,
         a_collection_is_deleted_by_its_labels,
     ],
     watches: [
-        a_watch_tells_of_everything_that_happens,
-        a_watch_from_a_version_that_is_gone_says_so,
-        a_selecting_watch_sees_objects_come_and_go,
+        a_watch_delivers_all_changes,
+        a_watch_from_an_expired_version_reports_it,
+        a_watch_with_a_selector_sees_objects_enter_and_leave,
     ],
     errors: [
-        errors_say_what_was_tried_and_why_it_failed,
-        an_invalid_object_is_told_with_all_its_causes,
-        a_kind_that_is_not_served_is_no_object_that_is_missing,
-        who_is_not_known_is_told_so,
+        errors_name_the_attempt_and_the_reason,
+        an_invalid_object_is_reported_with_all_causes,
+        an_unserved_kind_differs_from_a_missing_object,
+        an_unauthenticated_caller_gets_unauthorized,
     ],
     custom: [
         a_custom_kind_is_installed_used_and_scaled,
-        kinds_that_come_and_go_are_noticed,
+        installed_and_removed_kinds_are_noticed,
     ],
     deep: [
-        deep_objects_are_read_and_written_like_others,
-        a_cache_holds_what_is_not_too_deep_for_its_type,
-        what_is_deeper_than_any_object_is_refused,
+        deep_objects_can_be_read_and_written,
+        a_cache_holds_objects_that_are_not_too_deep_for_its_type,
+        objects_beyond_the_depth_limit_are_refused,
     ],
     streams: [
-        a_log_is_read_line_by_line_and_as_a_whole,
+        a_log_can_be_read_line_by_line_and_whole,
         a_log_is_followed_as_it_is_written,
-        what_has_no_log_says_why,
-        a_process_gives_its_outputs_and_its_exit_code,
-        a_processs_input_ends_when_it_is_shut_down,
-        output_that_nobody_reads_is_thrown_away,
-        a_terminal_hears_of_its_size,
-        who_attaches_sees_what_is_written_from_then_on,
-        what_cannot_be_run_says_why,
-        who_may_not_is_told_so,
+        a_missing_log_is_reported_with_the_reason,
+        a_process_returns_its_outputs_and_its_exit_code,
+        shutting_down_stdin_ends_the_input_of_a_process,
+        unread_output_is_discarded,
+        a_terminal_receives_its_size,
+        attaching_shows_the_output_from_then_on,
+        a_command_that_cannot_run_reports_the_reason,
+        an_unauthorized_caller_cannot_open_streams,
         a_port_is_reached_through_the_server,
-        a_local_port_stands_for_a_pods,
+        a_local_port_forwards_to_a_pod,
     ],
     encodings: [
-        every_verb_is_spoken_in_cbor,
+        every_verb_uses_cbor,
         bytes_and_dynamic_objects_are_the_same_in_cbor_and_json,
-        metadata_alone_comes_in_cbor_too,
+        metadata_only_uses_cbor_too,
     ],
     identity: [
-        a_token_from_a_file_an_executable_and_the_configuration_is_taken,
+        tokens_from_a_file_an_executable_and_the_configuration_work,
         someone_else_is_impersonated,
     ],
-    compression: [what_is_long_comes_compressed_and_is_the_same],
+    compression: [long_answers_are_compressed_and_decode_to_the_same],
     network: [requests_and_watches_go_through_a_proxy],
     informers: [
-        a_cache_follows_what_happens,
-        a_late_listener_begins_with_what_is_there,
-        a_scope_holds_what_its_selectors_choose,
-        a_custom_kind_is_held_back_until_it_is_served,
-        a_cache_goes_on_after_its_connection_was_cut,
+        a_cache_follows_all_changes,
+        a_late_listener_first_receives_the_present_objects,
+        a_scope_holds_the_objects_that_its_selectors_match,
+        the_informer_of_a_custom_kind_waits_until_it_is_served,
+        a_cache_continues_after_its_connection_was_cut,
     ],
     events: [
-        events_are_recorded_repeated_and_lost,
-        what_an_event_may_say_and_what_of_it_may_change,
+        events_are_recorded_counted_and_created_again,
+        the_api_limits_event_fields_and_their_changes,
     ],
     examples: [
-        a_task_runs_again_and_again,
-        settings_are_where_they_are_wanted_and_nowhere_else,
+        a_scheduled_task_runs_repeatedly,
+        config_maps_are_copied_only_where_they_are_wanted,
     ],
 }
 
-/// Goes through all of them with a real API server.
+/// Runs all scenarios against a real API server.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_real_api_server() {
     suite::on_a_real_server(all()).await;
 }
 
 #[test]
-fn every_line_of_the_differences_names_a_scenario() {
+fn each_known_difference_names_a_scenario() {
     let names: Vec<_> = all().iter().map(|scenario| scenario.name).collect();
     for (name, _, _) in differences::DIFFERENCES {
         assert!(names.contains(name), "{name}");

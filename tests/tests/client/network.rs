@@ -1,4 +1,4 @@
-//! The way to the server.
+//! Connections through a proxy.
 
 use std::{
     net::SocketAddr,
@@ -21,7 +21,7 @@ use tokio::{
 
 use crate::target::Target;
 
-/// An HTTP proxy that makes every tunnel it is asked for and counts them; it ends with the set, and its tunnels too.
+/// Starts an HTTP proxy that opens every requested tunnel and counts them. The proxy and its tunnels end with the set.
 pub(crate) async fn proxy(
     tasks: &mut JoinSet<()>,
     tunnels: Arc<AtomicUsize>,

@@ -1,4 +1,4 @@
-//! One object at a time.
+//! Requests for single objects.
 
 use pilothouse::{
     client::{Api, DeleteParams, Deleted, PostParams},
@@ -24,7 +24,7 @@ pub(crate) async fn an_object_is_created_read_replaced_and_deleted(target: &Targ
     assert_eq!(replaced.data, read.data);
     assert_eq!(replaced.uid(), created.uid());
     assert_ne!(replaced.resource_version(), created.resource_version());
-    // What changes nothing is no new version.
+    // A write that changes nothing gives no new version.
     let same = maps.replace("a", &PostParams::default(), &replaced).await.unwrap();
     assert_eq!(same.resource_version(), replaced.resource_version());
     let Deleted::Done(status) = maps.delete("a", &DeleteParams::default()).await.unwrap() else {
@@ -64,7 +64,7 @@ pub(crate) async fn an_old_version_is_not_replaced(target: &Target) {
     assert_eq!(won.data, old.data);
 }
 
-pub(crate) async fn an_object_is_deleted_only_as_the_one_that_was_meant(target: &Target) {
+pub(crate) async fn an_object_is_deleted_only_with_the_expected_uid_and_version(target: &Target) {
     let maps = target.api::<ConfigMap>();
     let map = target.map("a", &[]).await;
     let other = DeleteParams::default().uid("another");
@@ -95,7 +95,7 @@ pub(crate) async fn a_dry_run_changes_nothing(target: &Target) {
     assert_eq!(maps.get("a").await.unwrap(), real);
 }
 
-pub(crate) async fn owned_objects_go_with_their_owner_or_stay_as_asked(target: &Target) {
+pub(crate) async fn owned_objects_are_deleted_with_their_owner_or_orphaned_as_requested(target: &Target) {
     let maps = target.api::<ConfigMap>();
     for (deletion, stays) in [
         (DeleteParams::background(), false),

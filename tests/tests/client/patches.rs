@@ -13,7 +13,7 @@ fn config_map(data: Value) -> Patch {
     Patch::Apply(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": data}))
 }
 
-pub(crate) async fn applies_of_two_managers_meet_and_are_forced(target: &Target) {
+pub(crate) async fn applies_of_two_managers_conflict_and_can_be_forced(target: &Target) {
     let maps = target.api::<ConfigMap>();
     let one = PatchParams::apply("one");
     let two = PatchParams::apply("two");
@@ -21,7 +21,7 @@ pub(crate) async fn applies_of_two_managers_meet_and_are_forced(target: &Target)
     assert!(made.metadata.managed_fields.is_none());
     let again = maps.patch("a", &one, &config_map(json!({"x": "1", "y": "1"}))).await.unwrap();
     assert_eq!(again.resource_version(), made.resource_version());
-    // A field of one's own beside those of the other.
+    // Each manager has a field of its own.
     maps.patch("a", &two, &config_map(json!({"z": "2"}))).await.unwrap();
     let error = maps.patch("a", &two, &config_map(json!({"x": "2"}))).await.unwrap_err();
     assert!(error.is_conflict(), "{error}");
@@ -30,7 +30,7 @@ pub(crate) async fn applies_of_two_managers_meet_and_are_forced(target: &Target)
     assert_eq!((causes[0].reason.as_str(), causes[0].field.as_str()), ("FieldManagerConflict", ".data.x"));
     assert!(causes[0].message.contains("\"one\""), "{}", causes[0].message);
     let forced = maps.patch("a", &two.clone().force(), &config_map(json!({"x": "2"}))).await.unwrap();
-    // What a manager no longer names and nobody else has is gone.
+    // The server removes a field that a manager no longer sends and no other manager owns.
     assert_eq!(json!(forced.data), json!({"x": "2", "y": "1"}));
     let managers = maps.clone().with_managed_fields().get("a").await.unwrap();
     let managers = managers.metadata.managed_fields.unwrap();
@@ -38,7 +38,7 @@ pub(crate) async fn applies_of_two_managers_meet_and_are_forced(target: &Target)
     assert_eq!(managers, ["one", "two"]);
 }
 
-pub(crate) async fn the_four_kinds_of_patch_do_what_they_are_for(target: &Target) {
+pub(crate) async fn the_four_kinds_of_patch_work(target: &Target) {
     let deployments = target.api::<Deployment>();
     let container = |name: &str, image: &str| json!({"name": name, "image": image});
     let wanted: Deployment = serde_json::from_value(json!({
@@ -61,7 +61,7 @@ pub(crate) async fn the_four_kinds_of_patch_do_what_they_are_for(target: &Target
         images.map(Option::unwrap).collect()
     };
     let containers = |of: Value| json!({"spec": {"template": {"spec": {"containers": of}}}});
-    // Merged by its key in a strategic patch, replaced in a merge patch.
+    // A strategic patch merges list items by key, a merge patch replaces the list.
     let strategic = Patch::Strategic(containers(json!([container("b", "b:2")])));
     let patched = deployments.patch("web", &params, &strategic).await.unwrap();
     let mut found = images(&patched);
@@ -87,7 +87,7 @@ pub(crate) async fn the_four_kinds_of_patch_do_what_they_are_for(target: &Target
     assert_eq!(patched.spec.paused, Some(true));
 }
 
-pub(crate) async fn unknown_fields_are_refused_warned_of_or_ignored(target: &Target) {
+pub(crate) async fn unknown_fields_are_refused_warned_about_or_ignored(target: &Target) {
     let resource = ApiResource::of::<ConfigMap>();
     let maps = pilothouse::client::Api::<DynamicObject>::of(
         &target.client,

@@ -1,4 +1,4 @@
-//! What runs in the containers of the scenarios' Pods, on the sandbox and on the stand-in for a kubelet alike.
+//! The programs in the containers of the scenarios' Pods, the same on the sandbox and on the stand-in for a kubelet.
 
 use pilothouse_sandbox::Sandbox;
 use tokio::{
@@ -6,11 +6,11 @@ use tokio::{
     sync::mpsc,
 };
 
-/// The port on which every Pod sends back what it hears.
+/// The port on which every Pod echoes its input.
 pub(crate) const ECHO: u16 = 7;
 pub(crate) const NAMES: &[&str] = &["cat", "echo", "exit", "flood", "sizes", "wait"];
 
-/// A program's streams.
+/// The streams of a program.
 pub(crate) struct Streams<R, W> {
     pub(crate) stdin: R,
     pub(crate) stdout: W,
@@ -18,7 +18,7 @@ pub(crate) struct Streams<R, W> {
     pub(crate) sizes: mpsc::Receiver<(u16, u16)>,
 }
 
-/// Lets the Pods of a sandbox run them.
+/// Registers the programs with a sandbox.
 pub(crate) fn register(sandbox: &Sandbox) {
     for name in NAMES {
         sandbox.pods().program(*name, |called| {
@@ -34,7 +34,7 @@ pub(crate) fn register(sandbox: &Sandbox) {
     sandbox.pods().port(ECHO, echo);
 }
 
-/// Runs a program to its exit code.
+/// Runs a program and returns its exit code.
 pub(crate) async fn run<R, W>(command: Vec<String>, mut streams: Streams<R, W>) -> i32
 where
     R: AsyncRead + Unpin,
@@ -42,11 +42,11 @@ where
 {
     let arguments: Vec<&str> = command.iter().map(String::as_str).collect();
     let done = match &arguments[..] {
-        // What it reads.
+        // Copies its input to its output.
         ["cat"] => tokio::io::copy(&mut streams.stdin, &mut streams.stdout)
             .await
             .map(|_| 0),
-        // Its arguments, the first to its output and the second to its errors.
+        // Writes its first argument to its output and the second to its errors.
         ["echo", out, err] => {
             async {
                 streams.stdout.write_all(out.as_bytes()).await?;
@@ -56,25 +56,25 @@ where
             .await
         }
         ["exit", code] => Ok(code.parse().unwrap()),
-        // So many bytes.
+        // Writes this many bytes.
         ["flood", bytes] => {
             let bytes = vec![b'x'; bytes.parse().unwrap()];
             streams.stdout.write_all(&bytes).await.map(|()| 0)
         }
-        // The first size of its terminal.
+        // Writes the first size of its terminal.
         ["sizes"] => {
             let (columns, rows) = streams.sizes.recv().await.unwrap_or_default();
             let text = format!("{columns}x{rows}");
             streams.stdout.write_all(text.as_bytes()).await.map(|()| 0)
         }
-        // Until it is dropped.
+        // Runs until it is dropped.
         ["wait"] => std::future::pending().await,
         other => panic!("{other:?}"),
     };
     done.unwrap_or(1)
 }
 
-/// Sends back what comes.
+/// Echoes its input.
 pub(crate) async fn echo(mut stream: impl AsyncRead + AsyncWrite + Unpin) {
     let mut buffer = [0; 4096];
     while let Ok(length @ 1..) = stream.read(&mut buffer).await {

@@ -15,10 +15,10 @@ use tokio::{
 
 use crate::{Target, programs::ECHO};
 
-/// Longer than anything here takes.
+/// A time limit that no step reaches normally.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-pub(crate) async fn a_log_is_read_line_by_line_and_as_a_whole(target: &Target) {
+pub(crate) async fn a_log_can_be_read_line_by_line_and_whole(target: &Target) {
     let pods = target.running_pod("web").await;
     target.write_log("web", "one\n\nthree \u{e9}\n");
     let last = LogParams::default().tail(3);
@@ -45,7 +45,7 @@ pub(crate) async fn a_log_is_followed_as_it_is_written(target: &Target) {
     }
 }
 
-pub(crate) async fn what_has_no_log_says_why(target: &Target) {
+pub(crate) async fn a_missing_log_is_reported_with_the_reason(target: &Target) {
     let pods = target.running_pod("web").await;
     let error = pods.logs("nobody", &LogParams::default()).await.unwrap_err();
     assert!(error.is_not_found());
@@ -66,7 +66,7 @@ pub(crate) async fn what_has_no_log_says_why(target: &Target) {
             LogParams::default().limit_bytes(0),
             "limitBytes: Invalid value: 0: must be greater than 0",
         ),
-        // A feature gate that is off in Kubernetes 1.36.
+        // The feature gate for this is off in Kubernetes 1.36.
         (
             LogParams::default().source(LogSource::Stdout),
             "stream: Forbidden: may not be specified",
@@ -79,7 +79,7 @@ pub(crate) async fn what_has_no_log_says_why(target: &Target) {
     }
 }
 
-pub(crate) async fn a_process_gives_its_outputs_and_its_exit_code(target: &Target) {
+pub(crate) async fn a_process_returns_its_outputs_and_its_exit_code(target: &Target) {
     let pods = target.running_pod("web").await;
     let both = ExecParams::new(["echo", "out", "err"]);
     let finished = pods.exec("web", &both).await.unwrap().output().await.unwrap();
@@ -92,7 +92,7 @@ pub(crate) async fn a_process_gives_its_outputs_and_its_exit_code(target: &Targe
     assert_eq!(process.unwrap().wait().await.unwrap().code(), 3);
 }
 
-pub(crate) async fn a_processs_input_ends_when_it_is_shut_down(target: &Target) {
+pub(crate) async fn shutting_down_stdin_ends_the_input_of_a_process(target: &Target) {
     let pods = target.running_pod("web").await;
     let cat = ExecParams::new(["cat"]).stdin();
     let mut process = pods.exec("web", &cat).await.unwrap();
@@ -102,7 +102,7 @@ pub(crate) async fn a_processs_input_ends_when_it_is_shut_down(target: &Target) 
     stdin.write_all(b"first").await.unwrap();
     timeout(PATIENCE, stdout.read_exact(&mut byte)).await.unwrap().unwrap();
     assert_eq!(&byte, b"first");
-    // More than all buffers on the way hold: both directions have to go on at the same time.
+    // This is more than all buffers hold, so both directions must make progress at the same time.
     let much = vec![b'x'; 4 * 1024 * 1024];
     let write = async {
         stdin.write_all(&much).await.unwrap();
@@ -115,7 +115,7 @@ pub(crate) async fn a_processs_input_ends_when_it_is_shut_down(target: &Target) 
     assert!(process.wait().await.unwrap().is_success());
 }
 
-pub(crate) async fn output_that_nobody_reads_is_thrown_away(target: &Target) {
+pub(crate) async fn unread_output_is_discarded(target: &Target) {
     let pods = target.running_pod("web").await;
     let flood = ExecParams::new(["flood", "8000000"]);
     let process = pods.exec("web", &flood).await.unwrap();
@@ -123,7 +123,7 @@ pub(crate) async fn output_that_nobody_reads_is_thrown_away(target: &Target) {
     assert!(exit.unwrap().unwrap().is_success());
 }
 
-pub(crate) async fn a_terminal_hears_of_its_size(target: &Target) {
+pub(crate) async fn a_terminal_receives_its_size(target: &Target) {
     let pods = target.running_pod("web").await;
     let sizes = ExecParams::new(["sizes"]).tty();
     let process = pods.exec("web", &sizes).await.unwrap();
@@ -141,13 +141,13 @@ pub(crate) async fn a_terminal_hears_of_its_size(target: &Target) {
     );
 }
 
-pub(crate) async fn who_attaches_sees_what_is_written_from_then_on(target: &Target) {
+pub(crate) async fn attaching_shows_the_output_from_then_on(target: &Target) {
     let pods = target.running_pod("web").await;
     target.write_log("web", "before\n");
     let mut process = pods.attach("web", &AttachParams::default()).await.unwrap();
     let mut stdout = process.stdout.take().unwrap();
     let mut seen = [0; 6];
-    // Whether it is attached already cannot be seen from here; so it is written until it is heard.
+    // The test cannot see whether it is already attached, so it writes until the output arrives.
     let hear = timeout(PATIENCE, stdout.read_exact(&mut seen));
     let write = async {
         loop {
@@ -162,7 +162,7 @@ pub(crate) async fn who_attaches_sees_what_is_written_from_then_on(target: &Targ
     assert_eq!(&seen, b"after\n");
 }
 
-pub(crate) async fn what_cannot_be_run_says_why(target: &Target) {
+pub(crate) async fn a_command_that_cannot_run_reports_the_reason(target: &Target) {
     let pods = target.running_pod("web").await;
     let namespace = &target.namespace;
     let exit = ExecParams::new(["exit", "0"]);
@@ -189,7 +189,7 @@ pub(crate) async fn what_cannot_be_run_says_why(target: &Target) {
     );
 }
 
-pub(crate) async fn who_may_not_is_told_so(target: &Target) {
+pub(crate) async fn an_unauthorized_caller_cannot_open_streams(target: &Target) {
     target.running_pod("web").await;
     let config = target.config_with_token().await.with_token("no-such-token");
     let client = Client::new(config).unwrap();
@@ -212,7 +212,7 @@ pub(crate) async fn a_port_is_reached_through_the_server(target: &Target) {
     assert!(text.starts_with(&begin) && text.contains("connection refused"), "{text}");
 }
 
-pub(crate) async fn a_local_port_stands_for_a_pods(target: &Target) {
+pub(crate) async fn a_local_port_forwards_to_a_pod(target: &Target) {
     let pods = target.running_pod("web").await;
     let local = ([127, 0, 0, 1], 0).into();
     let listener = pods.listen(local, "web", ECHO).await.unwrap();

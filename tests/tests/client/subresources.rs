@@ -1,4 +1,4 @@
-//! What hangs below an object, and what is made of several verbs.
+//! Subresources, and calls that consist of several requests.
 
 use futures_util::TryStreamExt;
 use pilothouse::{
@@ -23,7 +23,7 @@ fn of<K: DeserializeOwned>(object: Value) -> K {
     serde_json::from_value(object).unwrap()
 }
 
-/// A Pod that no scheduler looks at.
+/// Creates a Pod that no scheduler handles.
 async fn pod(target: &Target, name: &str) -> Api<Pod> {
     let accounts = target.api::<ServiceAccount>();
     let default = ServiceAccount::named("default");
@@ -48,7 +48,7 @@ pub(crate) async fn an_eviction_waits_for_its_budget(target: &Target) {
     let budgets = target.api::<PodDisruptionBudget>();
     let budget = of(json!({"metadata": {"name": "a"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "a"}}}}));
     budgets.create(&PostParams::default(), &budget).await.unwrap();
-    // Written by hand as the disruption controller does, where one is there.
+    // The test writes this status, as the disruption controller does on a cluster that has one.
     let status = |generation: i64, allowed: i32| Patch::Merge(json!({"status": {"observedGeneration": generation, "currentHealthy": 1, "desiredHealthy": 1 - allowed, "expectedPods": 1, "disruptionsAllowed": allowed}}));
     budgets.patch_status("a", &plain, &status(1, 0)).await.unwrap();
     let error = pods.evict("a", &DeleteParams::default()).await.unwrap_err();
@@ -86,7 +86,7 @@ pub(crate) async fn a_pod_is_bound_once(target: &Target) {
     assert_eq!(pod.spec.unwrap().ephemeral_containers.unwrap()[0].name, "debug");
 }
 
-pub(crate) async fn a_token_makes_its_bearer_the_service_account(target: &Target) {
+pub(crate) async fn a_requested_token_authenticates_as_the_service_account(target: &Target) {
     let accounts = target.api::<ServiceAccount>();
     let post = PostParams::default();
     accounts.create(&post, &ServiceAccount::named("robot")).await.unwrap();
@@ -126,7 +126,7 @@ pub(crate) async fn a_deployment_is_scaled(target: &Target) {
     deployments.create(&post, &web).await.unwrap();
     let scale = deployments.get_scale("web").await.unwrap();
     assert_eq!(scale.status.as_ref().unwrap().selector.as_deref(), Some("app=web"));
-    // A controller may write between the two.
+    // A controller may write between the read and the write.
     retry_on_conflict(&Backoff::default(), || async {
         let mut scale = deployments.get_scale("web").await?;
         scale.spec.get_or_insert_default().replicas = Some(2);
@@ -138,7 +138,7 @@ pub(crate) async fn a_deployment_is_scaled(target: &Target) {
     deployments.restart("web").await.unwrap();
 }
 
-pub(crate) async fn metadata_alone_is_read_watched_and_patched(target: &Target) {
+pub(crate) async fn metadata_only_can_be_read_watched_and_patched(target: &Target) {
     target.map("a", &[("app", "web")]).await;
     let maps = target.api::<ConfigMap>();
     let partial = maps.metadata();
@@ -152,7 +152,7 @@ pub(crate) async fn metadata_alone_is_read_watched_and_patched(target: &Target) 
     assert!(maps.get("a").await.unwrap().data.is_some());
 }
 
-pub(crate) async fn what_is_made_of_several_verbs_holds_together(target: &Target) {
+pub(crate) async fn helpers_of_several_requests_work(target: &Target) {
     let maps = target.api::<ConfigMap>();
     let post = PostParams::default();
     for name in ["a", "b", "c"] {

@@ -1,4 +1,4 @@
-//! Going through the scenarios.
+//! Runs the scenarios.
 
 use std::{any::Any, env, fs, panic::AssertUnwindSafe, sync::Arc};
 
@@ -15,10 +15,10 @@ use crate::{
     target::{Nodes, config},
 };
 
-/// As many at a time on the real server.
+/// The number of scenarios that run at once on the real server.
 const AT_ONCE: usize = 6;
 
-/// What is done with a server, and what has to come of it.
+/// A test that runs against a server.
 pub(crate) struct Scenario {
     pub(crate) name: &'static str,
     pub(crate) run: fn(Arc<Target>) -> BoxFuture<'static, ()>,
@@ -97,12 +97,12 @@ async fn kubelet(kubeconfig: &str) -> Kubelet {
     Kubelet::start(&Client::new(config).unwrap()).await
 }
 
-/// Whether the environment asks for it.
+/// Whether the environment selects this scenario.
 fn chosen(name: &str) -> bool {
     env::var("PILOTHOUSE_SCENARIO").map_or(true, |part| name.contains(&part))
 }
 
-/// What came of a scenario. One that is known to differ has to fail: otherwise its line is out of date.
+/// Runs a scenario. A scenario that is known to differ must fail, otherwise its line is out of date.
 async fn outcome(scenario: &Scenario, server: Server, target: Target) -> Result<(), String> {
     let target = Arc::new(target);
     let run = AssertUnwindSafe((scenario.run)(target.clone())).catch_unwind();

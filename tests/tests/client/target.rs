@@ -1,4 +1,4 @@
-//! The server that a scenario works with.
+//! The server of a scenario.
 
 use std::{future::Future, io::Write, sync::Arc, time::Duration};
 
@@ -16,10 +16,10 @@ use tokio::time::Instant;
 
 use crate::kubelet::Kubelet;
 
-/// How long a state is waited for.
+/// The longest wait for a state.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A server, and a namespace of the scenario's own on it.
+/// A server, and the scenario's own namespace on it.
 pub(crate) struct Target {
     /// The administrator's client.
     pub(crate) client: Client,
@@ -28,18 +28,18 @@ pub(crate) struct Target {
     /// The administrator's kubeconfig. On a real server of our own it has the contexts `certificate`, which is the
     /// current one, and `token`; the sandbox's has the token only.
     pub(crate) kubeconfig: String,
-    /// Where its Pods run.
+    /// The nodes on which its Pods run.
     pub(crate) nodes: Nodes,
 }
 
-/// What runs Pods.
+/// The component that runs Pods.
 #[derive(Clone)]
 pub(crate) enum Nodes {
     /// The sandbox's simulator, with our programs.
     Simulated(Sandbox),
-    /// A kubelet of ours at a real API server.
+    /// Our stand-in for a kubelet, at a real API server.
     StandIn(Arc<Kubelet>),
-    /// Somebody else's.
+    /// The kubelets of a given cluster.
     Foreign,
 }
 
@@ -66,19 +66,19 @@ impl Target {
         }
     }
 
-    /// Removes the namespace with all that is in it.
+    /// Deletes the namespace with its content.
     pub(crate) async fn end(&self) {
         let namespaces = Api::<Namespace>::all(&self.client);
         let params = DeleteParams::default();
         namespaces.delete(&self.namespace, &params).await.unwrap();
     }
 
-    /// The configuration of the client, to be changed.
+    /// Returns the client's configuration, so that a scenario can change it.
     pub(crate) async fn config(&self) -> Config {
         config(&self.kubeconfig, None).await
     }
 
-    /// The configuration of the administrator that a bearer token is known by.
+    /// Returns the administrator's configuration with a bearer token.
     pub(crate) async fn config_with_token(&self) -> Config {
         let has = self.kubeconfig.contains(
             "- name: token
@@ -87,7 +87,7 @@ impl Target {
         config(&self.kubeconfig, has.then_some("token")).await
     }
 
-    /// The objects of a kind in the namespace.
+    /// Returns the API of a kind in the namespace.
     pub(crate) fn api<K: Resource<Scope = Namespaced>>(&self) -> Api<K> {
         Api::namespaced(&self.client, &self.namespace)
     }
@@ -100,7 +100,7 @@ impl Target {
             .unwrap()
     }
 
-    /// Creates a Pod of one container, `main`, waits until it runs, and gives the namespace's Pods.
+    /// Creates a Pod with one container, `main`, waits until it runs, and returns the API of Pods in the namespace.
     pub(crate) async fn running_pod(&self, name: &str) -> Api<Pod> {
         let pods = self.api::<Pod>();
         let mut pod: Pod = serde_json::from_value(json!({
@@ -114,7 +114,7 @@ impl Target {
         let params = PostParams::default();
         if let (Nodes::StandIn(kubelet), Some(spec)) = (&self.nodes, &mut pod.spec) {
             spec.node_name = Some(kubelet.node().into());
-            // A namespace gets its account a moment after it was made.
+            // A namespace gets its service account a moment after its creation.
             let create = || async { pods.create(&params, &pod).await.ok() };
             self.until("the Pod is admitted", create).await;
             let status = json!({"status": {
@@ -152,7 +152,7 @@ impl Target {
         }
     }
 
-    /// Looks again and again until there is what is waited for.
+    /// Polls until the state is there.
     pub(crate) async fn until<T, F: Future<Output = Option<T>>>(
         &self,
         what: &str,
@@ -163,7 +163,7 @@ impl Target {
             if let Some(found) = look().await {
                 return found;
             }
-            assert!(Instant::now() < late, "waited in vain: {what}");
+            assert!(Instant::now() < late, "this did not happen in time: {what}");
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
@@ -180,7 +180,7 @@ pub(crate) async fn config(kubeconfig: &str, context: Option<&str>) -> Config {
     Config::from_kubeconfig(&options).await.unwrap()
 }
 
-/// A ConfigMap with one entry, `key: value`.
+/// Returns a ConfigMap with one entry, `key: value`.
 pub(crate) fn map(name: &str, labels: &[(&str, &str)]) -> ConfigMap {
     let labels = labels.iter();
     let labels = labels.map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::target::Target;
 
-/// The kind and the name of the next event that is about an object.
+/// Returns the type of the next event about an object, and the object's name.
 async fn next(watch: &mut WatchStream<ConfigMap>) -> (&'static str, String) {
     loop {
         let event = tokio::time::timeout(Duration::from_secs(30), watch.next());
@@ -31,11 +31,11 @@ fn labelled(value: &str) -> Patch {
     Patch::Merge(json!({"metadata": {"labels": {"in": value}}}))
 }
 
-pub(crate) async fn a_watch_tells_of_everything_that_happens(target: &Target) {
+pub(crate) async fn a_watch_delivers_all_changes(target: &Target) {
     let maps = target.api::<ConfigMap>();
     target.map("first", &[("in", "test")]).await;
     let mut watch = maps.watch(&WatchParams::default().labels("in")).await.unwrap();
-    // Without a version it begins with what there is.
+    // Without a version the watch starts with the present objects.
     assert_eq!(next(&mut watch).await, ("added", "first".into()));
     target.map("second", &[("in", "test")]).await;
     assert_eq!(next(&mut watch).await, ("added", "second".into()));
@@ -45,7 +45,7 @@ pub(crate) async fn a_watch_tells_of_everything_that_happens(target: &Target) {
     assert_eq!(next(&mut watch).await, ("deleted", "second".into()));
 }
 
-pub(crate) async fn a_watch_from_a_version_that_is_gone_says_so(target: &Target) {
+pub(crate) async fn a_watch_from_an_expired_version_reports_it(target: &Target) {
     let maps = target.api::<ConfigMap>();
     let at = |version: &str| WatchParams::default().after(version);
     let error = maps.watch(&at("no-version")).await.err().unwrap();
@@ -55,13 +55,13 @@ pub(crate) async fn a_watch_from_a_version_that_is_gone_says_so(target: &Target)
         Ok(mut watch) => watch.next().await,
         Err(error) => Some(Err(error)),
     };
-    // What a server still remembers of its beginning is its own affair; an error has to be this one.
+    // A server may still have this history. If it returns an error, it must be this one.
     if let Some(Err(error)) = answer {
         assert!(error.is_expired(), "{error}");
     }
 }
 
-pub(crate) async fn a_selecting_watch_sees_objects_come_and_go(target: &Target) {
+pub(crate) async fn a_watch_with_a_selector_sees_objects_enter_and_leave(target: &Target) {
     let maps = target.api::<ConfigMap>();
     target.map("a", &[("in", "other")]).await;
     let list = maps.list(&Default::default()).await.unwrap();

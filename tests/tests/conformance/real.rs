@@ -1,19 +1,19 @@
-//! The real API server that the answers are compared with.
+//! The real API server for the comparison.
 
 use pilothouse::client::{Client, Config, KubeconfigOptions};
 use pilothouse_tests::real::RealServer;
 
-/// Nothing but the tests may change the objects of the tests.
+/// Only controllers that do not change the objects of the tests.
 const CONTROLLERS: &str = "--controllers=garbage-collector-controller,namespace-controller";
 
-/// A connection to a real API server, which ends with it when it is ours.
+/// A connection to a real API server. If the server is our own, it ends when this is dropped.
 pub(crate) struct Real {
     pub(crate) client: Client,
     _server: RealServer,
 }
 
 impl Real {
-    /// The server that the environment names, or none.
+    /// Returns the server that the environment names, or `None`.
     pub(crate) async fn from_environment() -> Option<Self> {
         let server = RealServer::from_environment(&[CONTROLLERS])?;
         let options = KubeconfigOptions {

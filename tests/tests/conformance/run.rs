@@ -1,4 +1,4 @@
-//! One server going through the scenarios, and what it answered.
+//! Runs a scenario against one server and records its answers.
 
 use std::time::Duration;
 
@@ -10,15 +10,15 @@ use pilothouse::client::{Body, Client};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// How long a watch is listened to when it says less than expected.
+/// How long to wait for an event of a watch that sends fewer than expected.
 const SILENCE: Duration = Duration::from_secs(3);
-/// How long a state is waited for.
+/// The longest wait for a state.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Requests under way at once.
+/// The number of requests in flight at once.
 const AT_ONCE: usize = 16;
 
-/// What a server answered to one step.
+/// The answer of a server to one step.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Answer {
     pub(crate) step: String,
@@ -28,7 +28,7 @@ pub(crate) struct Answer {
     pub(crate) body: Value,
 }
 
-/// A request, in its making.
+/// A request under construction.
 #[derive(Clone)]
 pub(crate) struct Ask {
     method: Method,
@@ -83,7 +83,7 @@ impl Ask {
         Self::patch(path, "application/strategic-merge-patch+json", body)
     }
 
-    /// A server-side apply; `path` holds the field manager.
+    /// Returns a server-side apply; `path` contains the field manager.
     pub(crate) fn apply(path: impl Into<String>, body: Value) -> Self {
         Self::patch(path, "application/apply-patch+yaml", body)
     }
@@ -93,7 +93,7 @@ impl Ask {
         self
     }
 
-    /// A body as it is.
+    /// Sets the raw body.
     pub(crate) fn raw(mut self, content_type: &'static str, body: &'static str) -> Self {
         self.content_type = content_type;
         self.body = Some(body.into());
@@ -110,7 +110,7 @@ impl Ask {
     }
 }
 
-/// A client in a namespace of its own, writing down what it is answered.
+/// A client in its own namespace that records the answers.
 pub(crate) struct Run {
     client: Client,
     pub(crate) namespace: String,
@@ -118,7 +118,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// In the namespace `namespace`, which is made.
+    /// Creates the namespace `namespace` and starts a run in it.
     pub(crate) async fn start(client: Client, namespace: &str) -> Self {
         let mut run = Self {
             client,
@@ -127,12 +127,14 @@ impl Run {
         };
         let body =
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
-        let made = run.quietly(Ask::post("/api/v1/namespaces", body)).await;
+        let made = run
+            .send_unrecorded(Ask::post("/api/v1/namespaces", body))
+            .await;
         assert_eq!(made.code, 201, "{made:?}");
         run
     }
 
-    /// The path of a kind of the namespace: `apps/v1/deployments`, `v1/configmaps/a`.
+    /// Returns the path of a kind in the namespace, for `apps/v1/deployments` or `v1/configmaps/a`.
     pub(crate) fn path(&self, kind: &str) -> String {
         let namespace = &self.namespace;
         let mut parts: Vec<&str> = kind.splitn(3, '/').collect();
@@ -146,15 +148,15 @@ impl Run {
         )
     }
 
-    /// Sends a request and writes its answer down.
+    /// Sends a request and records its answer.
     pub(crate) async fn step(&mut self, step: impl Into<String>, ask: Ask) -> Answer {
-        let mut answer = self.quietly(ask).await;
+        let mut answer = self.send_unrecorded(ask).await;
         answer.step = step.into();
         self.answers.push(answer.clone());
         answer
     }
 
-    /// Sends requests that do not depend on each other, all at once, and writes their answers down in this order.
+    /// Sends independent requests all at once, and records their answers in this order.
     pub(crate) async fn steps(&mut self, steps: impl IntoIterator<Item = (String, Ask)>) {
         let client = &self.client;
         let asked = steps.into_iter().map(|(step, ask)| async move {
@@ -165,8 +167,8 @@ impl Run {
         self.answers.extend(answers.collect::<Vec<_>>().await);
     }
 
-    /// Writes down something that was found out.
-    pub(crate) fn note(&mut self, step: impl Into<String>, body: Value) {
+    /// Records an observation.
+    pub(crate) fn record(&mut self, step: impl Into<String>, body: Value) {
         self.answers.push(Answer {
             step: step.into(),
             code: 0,
@@ -176,16 +178,16 @@ impl Run {
         });
     }
 
-    /// Sends a request.
-    pub(crate) async fn quietly(&mut self, ask: Ask) -> Answer {
+    /// Sends a request without recording its answer.
+    pub(crate) async fn send_unrecorded(&mut self, ask: Ask) -> Answer {
         send(&self.client, ask).await
     }
 
-    /// Asks until the answer is as wanted.
+    /// Repeats a request until its answer is as wanted.
     pub(crate) async fn until(&mut self, ask: Ask, wanted: impl Fn(&Answer) -> bool) -> Answer {
         let late = tokio::time::Instant::now() + PATIENCE;
         loop {
-            let answer = self.quietly(ask.clone()).await;
+            let answer = self.send_unrecorded(ask.clone()).await;
             if wanted(&answer) {
                 return answer;
             }
@@ -239,7 +241,7 @@ fn request(ask: Ask) -> Request<Body> {
         .unwrap()
 }
 
-/// A watch's answer.
+/// The answer of a watch.
 pub(crate) struct Watch {
     pub(crate) code: u16,
     body: Body,
@@ -247,7 +249,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// The next event, or none when the watch ended or is silent.
+    /// Returns the next event, or `None` if the watch ended or is silent.
     pub(crate) async fn next(&mut self) -> Option<Value> {
         loop {
             if let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
@@ -263,7 +265,7 @@ impl Watch {
         }
     }
 
-    /// The next `count` events, fewer when no more come.
+    /// Returns the next `count` events, or fewer if no more come.
     pub(crate) async fn events(&mut self, count: usize) -> Value {
         let mut events = Vec::new();
         while events.len() < count

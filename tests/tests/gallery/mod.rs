@@ -1,4 +1,4 @@
-//! A kind with every form that a Rust type can give to a schema.
+//! A kind with every schema form that a Rust type can have.
 
 use std::collections::BTreeMap;
 

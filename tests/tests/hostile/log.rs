@@ -1,10 +1,8 @@
-//! What the program under attack logs.
+//! The log of the program under attack.
 
-use std::{
-    fmt,
-    sync::{Arc, Mutex},
-};
+use std::{fmt, sync::Arc};
 
+use parking_lot::Mutex;
 use tracing::{
     Event, Level, Metadata, Subscriber,
     field::{Field, Visit},
@@ -12,7 +10,7 @@ use tracing::{
     subscriber::DefaultGuard,
 };
 
-/// The lines at level WARN and above, in this thread.
+/// The lines at level WARN and above in this thread.
 #[derive(Clone, Default)]
 pub(crate) struct Log(Arc<Mutex<Vec<String>>>);
 
@@ -23,9 +21,9 @@ impl Log {
         (log, guard)
     }
 
-    /// The lines since the last time.
+    /// Returns the lines since the last call.
     pub(crate) fn take(&self) -> Vec<String> {
-        std::mem::take(&mut self.0.lock().unwrap())
+        std::mem::take(&mut self.0.lock())
     }
 }
 
@@ -33,7 +31,7 @@ impl Visit for Log {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         if field.name() == "message" {
             let line = format!("{value:?}");
-            self.0.lock().unwrap().push(line);
+            self.0.lock().push(line);
         }
     }
 }

@@ -1,12 +1,12 @@
-//! A server that misbehaves, and a whole operator that has to bear it.
+//! Tests a whole operator against a server that misbehaves.
 //!
-//! Each row of the table in `rows` is one way to misbehave, for 60 s of tokio's paused clock. The server is small, in
-//! memory and written for this suite alone. A row says what the server does, and bounds for what the program under
-//! attack does meanwhile: how many requests it sends, how many bytes it takes, how many lines it logs, and what it says
-//! of itself. After the 60 s the server is honest. Then every object's last state has to be delivered soon.
+//! In each row of the table in `rows` the server misbehaves in one way for 60 s of tokio's paused clock. The server is
+//! small, in memory, and written only for this suite. A row defines what the server does, and limits for the program under
+//! attack: the number of requests that it sends, of bytes that it reads and of lines that it logs, and the health that it
+//! reports. After the 60 s the server is honest. Then the operator must soon deliver the last state of every object.
 //!
-//! A row over both protocols is two tests, `http1` and `http2`. `PILOTHOUSE_HOSTILE_SHOW=1` with `--nocapture` prints
-//! what was counted.
+//! A row over both protocols gives two tests, `http1` and `http2`. `PILOTHOUSE_HOSTILE_SHOW=1` with `--nocapture` prints
+//! the counts.
 
 mod log;
 mod program;

@@ -1,17 +1,15 @@
 //! The program under attack: an operator with a controller that remembers the last state of each object.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
+use parking_lot::Mutex;
 use pilothouse::{
     prelude::*,
     resource::{ObjectKey, ObjectMeta},
 };
 use serde_json::{Value, json};
 
-/// A kind of the tests' own.
+/// The kind of the tests.
 #[derive(Resource, Clone, Debug)]
 #[resource(group = "test.pilothouse.dev", version = "v1", namespaced)]
 pub(crate) struct Widget {
@@ -24,12 +22,12 @@ pub(crate) struct WidgetSpec {
     pub(crate) size: i64,
 }
 
-/// A widget of this size, as the server has it.
+/// Returns a widget of this size in the form of the server.
 pub(crate) fn widget(size: i64) -> Value {
     json!({"metadata": {}, "spec": {"size": size}})
 }
 
-/// What the reconciler saw last of each object, by namespace and name: its size, or that it is gone.
+/// The last state that the reconciler saw of each object by namespace and name: its size, or `None` after a deletion.
 pub(crate) type Seen = Arc<Mutex<BTreeMap<String, Option<i64>>>>;
 
 /// The reconciler.
@@ -41,7 +39,7 @@ pub(crate) struct Keeper {
 
 impl Keeper {
     fn saw(&self, key: &ObjectKey, size: Option<i64>) {
-        self.seen.lock().unwrap().insert(key.to_string(), size);
+        self.seen.lock().insert(key.to_string(), size);
     }
 }
 

@@ -1,4 +1,4 @@
-//! A row of the table: what the server does, and what must hold all the same.
+//! A row of the table: what the server does, and what must hold anyway.
 
 use std::{future::Future, sync::Arc, time::Duration};
 
@@ -21,56 +21,56 @@ pub(crate) struct Row {
     pub(crate) bytes: u64,
     /// The most log lines at WARN and above within the 60 s.
     pub(crate) lines: usize,
-    /// What the program says of itself at the end of the 60 s.
-    pub(crate) says: Says,
-    /// How soon all is well after the server turned honest.
+    /// The health that the program reports at the end of the 60 s.
+    pub(crate) health: Health,
+    /// The time in which the program must recover after the server turned honest.
     pub(crate) recovers: Duration,
-    /// The first watch afterwards finds its version expired: the hostile server told of objects that do not exist.
+    /// Whether the first watch afterwards gets an expired version, because the hostile server reported objects that do not exist.
     pub(crate) forgets: bool,
 }
 
-/// What is attacked.
+/// The program under attack.
 #[derive(Clone)]
 pub(crate) enum Program {
     /// An operator that watches widgets.
     Operator,
-    /// The same, which also applies a ConfigMap for each widget.
+    /// An operator that also applies a ConfigMap for each widget.
     Applying,
-    /// The same as the first, which is elected.
+    /// An operator that watches widgets, with a leader election.
     Elected,
-    /// One call of the client, and what it gives.
-    Call(Call, Gives),
+    /// One call of the client, and its expected outcome.
+    Call(Call, CallOutcome),
 }
 
-/// A call of the client. It gives a text about the outcome.
+/// A call of the client. It returns a text about the outcome.
 pub(crate) type Call =
     Arc<dyn Fn(Client) -> BoxFuture<'static, Result<String, Error>> + Send + Sync>;
 
-/// What comes of a call while the server is hostile.
+/// The expected outcome of a call while the server is hostile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Gives {
+pub(crate) enum CallOutcome {
     /// An error with these words, within 60 s.
     Error(&'static str),
     /// This text, within 60 s.
     Text(&'static str),
 }
 
-/// What readiness and the status of the informers say at the end of the 60 s.
+/// What readiness and the status of the informers report at the end of the 60 s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Says {
+pub(crate) enum Health {
     /// Ready and without trouble, and the cache is fresh.
     Fresh,
-    /// The same, but that a hostile server told also of objects that do not exist.
+    /// As `Fresh`, but the hostile server also reported objects that do not exist.
     Delivered,
     /// Not ready, with these words.
     NotReady(&'static str),
-    /// The status of an informer tells a trouble with these words.
+    /// The status of an informer reports a problem with these words.
     Trouble(&'static str),
-    /// The server was not heard for most of the time, and the status tells so.
+    /// The server was silent for most of the time, and the status reports it.
     Silent,
-    /// If the cache is not fresh, something of the above.
+    /// If the cache is not fresh, the program must report one of the above.
     Truth,
-    /// Nothing: the server lies in such a way that no client can notice.
+    /// Not checked, because no client can notice the server's lie.
     Anything,
 }
 
@@ -85,7 +85,7 @@ impl Row {
             requests: 60,
             bytes: 1024 * 1024,
             lines: 3,
-            says: Says::Truth,
+            health: Health::Truth,
             recovers: Duration::from_secs(65),
             forgets: false,
         }
@@ -96,12 +96,12 @@ impl Row {
         Self::new(false)
     }
 
-    /// The server turns hostile after the caches are in sync. Watches that are open end then.
+    /// The server turns hostile after the caches are in sync. Open watches end at that moment.
     pub(crate) fn after_sync() -> Self {
         Self::new(true)
     }
 
-    /// What it does about requests.
+    /// Sets the answers of the server to requests.
     pub(crate) fn server(
         self,
         act: impl Fn(&Server, &Asked) -> Option<Act> + Send + Sync + 'static,
@@ -112,7 +112,7 @@ impl Row {
         }
     }
 
-    /// What is done to the frames of HTTP/2 that it sends.
+    /// Sets the manipulation of the HTTP/2 frames that the server sends.
     pub(crate) fn frames(self, tamper: Tamper) -> Self {
         Self {
             tamper: Some(tamper),
@@ -128,17 +128,17 @@ impl Row {
         Self { program, ..self }
     }
 
-    /// A call of the client is attacked, and this is what it gives.
+    /// Attacks a call of the client, with this expected outcome.
     pub(crate) fn call<F>(
         self,
-        gives: Gives,
+        expected: CallOutcome,
         call: impl Fn(Client) -> F + Send + Sync + 'static,
     ) -> Self
     where
         F: Future<Output = Result<String, Error>> + Send + 'static,
     {
         let call: Call = Arc::new(move |client| Box::pin(call(client)));
-        self.program(Program::Call(call, gives))
+        self.program(Program::Call(call, expected))
     }
 
     pub(crate) fn requests(self, requests: usize) -> Self {
@@ -154,8 +154,8 @@ impl Row {
         Self { lines, ..self }
     }
 
-    pub(crate) fn says(self, says: Says) -> Self {
-        Self { says, ..self }
+    pub(crate) fn reports(self, health: Health) -> Self {
+        Self { health, ..self }
     }
 
     pub(crate) fn recovers(self, seconds: u64) -> Self {

@@ -1,4 +1,4 @@
-//! Runs a row and looks whether its bounds hold.
+//! Runs a row and checks its limits.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -13,21 +13,21 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::{
     log::Log,
     program::{Keeper, Seen, widget},
-    row::{Call, Gives, Program, Row, Says},
+    row::{Call, CallOutcome, Health, Program, Row},
     server::{Protocol, Server},
 };
 
-/// For so long the server is hostile.
+/// The time for which the server is hostile.
 const HOSTILE: Duration = Duration::from_secs(60);
 
-/// No line is longer, whatever the server sends.
+/// The longest line that the program may log, whatever the server sends.
 const LONGEST: usize = 16 * 1024;
 
 /// Namespace and name of the Lease.
 const LEASE: (&str, &str) = ("default", "hostile");
 
-/// A Lease that its holder gave back, so that nobody has to wait for its end, which is not on the paused clock.
-fn given_back() -> Value {
+/// Returns a released Lease. The election must not wait for a lease duration, because it is not on the paused clock.
+fn released() -> Value {
     json!({"metadata": {}, "spec": {"holderIdentity": "", "leaseDurationSeconds": 1}})
 }
 
@@ -38,33 +38,33 @@ pub(crate) async fn run(protocol: Protocol, row: Row) {
         row.misbehave.clone(),
         row.tamper,
         row.connects,
-        // A loop is seen long before.
+        // A loop exceeds the limit long before this number.
         row.requests * 20 + 1000,
     );
     server.change(|world| {
         world.put("widgets", ("default", "changed"), widget(1));
         world.put("widgets", ("default", "gone"), widget(1));
         world.put("widgets", ("default", "same"), widget(1));
-        world.put("leases", LEASE, given_back());
+        world.put("leases", LEASE, released());
     });
     match row.program.clone() {
-        Program::Call(call, gives) => attack_call(&server, &row, &call, gives).await,
+        Program::Call(call, expected) => attack_call(&server, &row, &call, expected).await,
         _ => attack_operator(&server, &row).await,
     }
 }
 
-async fn attack_call(server: &Server, row: &Row, call: &Call, gives: Gives) {
+async fn attack_call(server: &Server, row: &Row, call: &Call, expected: CallOutcome) {
     let (log, _guard) = Log::start();
     let client = server.client();
     server.turn_hostile();
     let outcome = timeout(HOSTILE, call(client.clone())).await;
     let outcome = outcome.unwrap_or_else(|_| panic!("the call has not ended; {}", asked(server)));
-    match (gives, &outcome) {
-        (Gives::Text(text), Ok(given)) if given == text => {}
-        (Gives::Error(words), Err(error)) if error.to_string().contains(words) => {}
-        _ => panic!("expected {gives:?}, found {outcome:?}"),
+    match (expected, &outcome) {
+        (CallOutcome::Text(text), Ok(given)) if given == text => {}
+        (CallOutcome::Error(words), Err(error)) if error.to_string().contains(words) => {}
+        _ => panic!("expected {expected:?}, found {outcome:?}"),
     }
-    bounded(server, row, &log);
+    check_limits(server, row, &log);
     server.turn_honest(false);
     let outcome = timeout(row.recovers, call(client)).await.unwrap();
     outcome.expect("an honest server is asked");
@@ -86,7 +86,7 @@ async fn attack_operator(server: &Server, row: &Row) {
     }
     let running = operator.start(server.client()).await.unwrap();
     if row.synced {
-        until_well(
+        until_recovered(
             server,
             &running,
             &seen,
@@ -105,23 +105,23 @@ async fn attack_operator(server: &Server, row: &Row) {
         world.put("widgets", ("default", "new"), widget(1));
     });
     sleep(HOSTILE - Duration::from_secs(10)).await;
-    let lines = bounded(server, row, &log);
-    judge(server, &running, &seen, row.says, &lines);
+    let lines = check_limits(server, row, &log);
+    check_health(server, &running, &seen, row.health, &lines);
     if running
         .election()
         .is_some_and(|election| election.phase() == Phase::Ended)
     {
-        // Leadership was lost: the process ends, and another one begins.
+        // Leadership was lost: the process ends, and another process starts.
         return running.stop().await;
     }
     if server.read(|world| world.get("leases", LEASE).is_none()) {
-        server.change(|world| world.put("leases", LEASE, given_back()));
+        server.change(|world| world.put("leases", LEASE, released()));
     }
     server.turn_honest(row.forgets);
-    until_well(server, &running, &seen, row.recovers, "after the attack").await;
-    // What follows is delivered at once: the watch is alive.
+    until_recovered(server, &running, &seen, row.recovers, "after the attack").await;
+    // The operator delivers further changes at once, because its watch is open.
     server.change(|world| world.put("widgets", ("default", "later"), widget(1)));
-    until_well(
+    until_recovered(
         server,
         &running,
         &seen,
@@ -137,8 +137,8 @@ async fn attack_operator(server: &Server, row: &Row) {
     running.stop().await;
 }
 
-/// The bounds on requests, bytes and lines.
-fn bounded(server: &Server, row: &Row, log: &Log) -> Vec<String> {
+/// Checks the limits of requests, bytes and log lines, and returns the logged lines.
+fn check_limits(server: &Server, row: &Row, log: &Log) -> Vec<String> {
     let (requests, connections) = (server.asked().len(), server.connections());
     let lines = log.take();
     if std::env::var_os("PILOTHOUSE_HOSTILE_SHOW").is_some() {
@@ -162,12 +162,12 @@ fn bounded(server: &Server, row: &Row, log: &Log) -> Vec<String> {
     let taken = server.taken();
     assert!(
         taken <= row.bytes,
-        "{taken} bytes were taken, at most {} are allowed",
+        "the client read {taken} bytes, at most {} are allowed",
         row.bytes
     );
     assert!(
         lines.len() <= row.lines,
-        "{} lines were logged, at most {} are allowed: {:#?}",
+        "the program logged {} lines, at most {} are allowed: {:#?}",
         lines.len(),
         row.lines,
         &lines[..lines.len().min(8)]
@@ -179,7 +179,7 @@ fn bounded(server: &Server, row: &Row, log: &Log) -> Vec<String> {
     lines
 }
 
-/// The first requests, for messages.
+/// Returns the first requests, for messages.
 fn asked(server: &Server) -> String {
     let asked = server.asked();
     format!(
@@ -189,31 +189,31 @@ fn asked(server: &Server) -> String {
     )
 }
 
-/// What the program says of itself.
-struct Word {
+/// The health that the program reports.
+struct Report {
     ready: bool,
     readiness: String,
     trouble: Option<String>,
     silent: Duration,
 }
 
-fn word(running: &Running) -> Word {
+fn health_report(running: &Running) -> Report {
     let report = running.ready().report(&Query::parse(Some("verbose")));
     let informers = running.debug_report().informers;
     let silent = informers
         .iter()
         .filter_map(|informer| informer.silent_seconds)
         .max();
-    Word {
+    Report {
         ready: report.healthy(),
         readiness: report.to_string(),
-        trouble: informers.into_iter().find_map(|informer| informer.trouble),
+        trouble: informers.into_iter().find_map(|informer| informer.problem),
         silent: Duration::from_secs(silent.unwrap_or_default()),
     }
 }
 
-/// The sizes of what the server has.
-fn truth(server: &Server) -> BTreeMap<String, i64> {
+/// Returns the sizes of the server's objects.
+fn server_sizes(server: &Server) -> BTreeMap<String, i64> {
     let objects = server.read(|world| world.list("widgets", None));
     let of = |object: &Value| {
         let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
@@ -223,65 +223,84 @@ fn truth(server: &Server) -> BTreeMap<String, i64> {
     objects.iter().map(of).collect()
 }
 
-/// An object of the server whose last state was not delivered.
+/// Returns an object of the server whose last state was not delivered.
 fn missing(server: &Server, seen: &Seen) -> Option<String> {
-    let seen = seen.lock().unwrap();
+    let seen = seen.lock();
     let missing = |(key, size): &(String, i64)| seen.get(key) != Some(&Some(*size));
-    truth(server).into_iter().find(missing).map(|(key, _)| key)
+    server_sizes(server)
+        .into_iter()
+        .find(missing)
+        .map(|(key, _)| key)
 }
 
-/// What differs between what the server has and what was delivered.
+/// Returns the difference between the server's objects and the delivered states.
 fn difference(server: &Server, seen: &Seen) -> Option<String> {
-    let truth = truth(server);
-    let seen = seen.lock().unwrap();
+    let server_sizes = server_sizes(server);
+    let seen = seen.lock();
     let present = seen
         .iter()
         .filter_map(|(key, size)| Some((key.clone(), (*size)?)));
     let present: BTreeMap<String, i64> = present.collect();
-    (truth != present).then(|| format!("the server has {truth:?}, and delivered was {present:?}"))
+    (server_sizes != present)
+        .then(|| format!("the server has {server_sizes:?}, but the operator delivered {present:?}"))
 }
 
-fn judge(server: &Server, running: &Running, seen: &Seen, says: Says, lines: &[String]) {
-    let word = word(running);
-    let trouble = word.trouble.clone().unwrap_or_default();
+fn check_health(
+    server: &Server,
+    running: &Running,
+    seen: &Seen,
+    expected: Health,
+    lines: &[String],
+) {
+    let health = health_report(running);
+    let trouble = health.trouble.clone().unwrap_or_default();
     let (difference, missing) = (difference(server, seen), missing(server, seen));
-    let told = format!(
+    let report = format!(
         "readiness: {}trouble: {trouble}\nsilent for {:?}\ndifference: {difference:?}\nlines: {lines:#?}",
-        word.readiness, word.silent
+        health.readiness, health.silent
     );
-    let holds = match says {
-        Says::Fresh => word.ready && word.trouble.is_none() && difference.is_none(),
-        Says::Delivered => word.ready && word.trouble.is_none() && missing.is_none(),
-        Says::NotReady(words) => {
-            !word.ready && told.contains(words) && word.readiness.contains(words)
+    let holds = match expected {
+        Health::Fresh => health.ready && health.trouble.is_none() && difference.is_none(),
+        Health::Delivered => health.ready && health.trouble.is_none() && missing.is_none(),
+        Health::NotReady(words) => {
+            !health.ready && report.contains(words) && health.readiness.contains(words)
         }
-        Says::Trouble(words) => trouble.contains(words),
-        Says::Silent => word.silent >= Duration::from_secs(45),
-        Says::Truth => {
-            let is_told = !word.ready || word.trouble.is_some();
-            difference.is_none() || is_told || word.silent >= Duration::from_secs(45)
+        Health::Trouble(words) => trouble.contains(words),
+        Health::Silent => health.silent >= Duration::from_secs(45),
+        Health::Truth => {
+            let is_reported = !health.ready || health.trouble.is_some();
+            difference.is_none() || is_reported || health.silent >= Duration::from_secs(45)
         }
-        Says::Anything => true,
+        Health::Anything => true,
     };
-    assert!(holds, "it should say {says:?}:\n{told}");
-    let length = word.readiness.len();
-    assert!(length <= 2 * LONGEST, "readiness said {length} bytes");
+    assert!(holds, "the program should report {expected:?}:\n{report}");
+    let length = health.readiness.len();
+    assert!(
+        length <= 2 * LONGEST,
+        "the readiness report has {length} bytes"
+    );
 }
 
-/// Waits until all was delivered, and the program says that it is well.
-async fn until_well(server: &Server, running: &Running, seen: &Seen, within: Duration, when: &str) {
+/// Waits until all states were delivered and the program reports that it is healthy.
+async fn until_recovered(
+    server: &Server,
+    running: &Running,
+    seen: &Seen,
+    within: Duration,
+    when: &str,
+) {
     let deadline = Instant::now() + within;
     loop {
-        let word = word(running);
+        let health = health_report(running);
         let difference = difference(server, seen);
-        if word.ready && word.trouble.is_none() && difference.is_none() && leads(running) {
+        if health.ready && health.trouble.is_none() && difference.is_none() && leads(running) {
             return;
         }
         assert!(
             Instant::now() < deadline,
             "{when}: not well within {within:?}: {}trouble: {:?}\ndifference: {difference:?}\n{}",
-            word.readiness,
-            word.trouble,
+            health.readiness,
+            health.trouble,
             asked(server)
         );
         sleep(Duration::from_millis(250)).await;

@@ -1,4 +1,4 @@
-//! Makes a test of each row.
+//! Defines a test for each row.
 
 /// Rows over both protocols, or over one: `name: http2 => row;`.
 macro_rules! rows {

@@ -1,22 +1,19 @@
-//! A reconciler that does as it is told and remembers when it was called.
+//! A reconciler that runs a function of the test and records its calls.
 
-// Each test program uses its own part of it.
+// Each test program uses another part of this module.
 #![allow(dead_code)]
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use pilothouse::{
     prelude::*,
     resource::{ObjectKey, Resource},
 };
 use tokio::time::Instant;
 
-/// A kind of the tests' own.
+/// The kind of the tests.
 #[derive(Resource, Clone, Debug)]
 #[resource(group = "test.pilothouse.dev", version = "v1", namespaced)]
 pub(crate) struct Widget {
@@ -29,7 +26,7 @@ pub(crate) struct WidgetSpec {
     pub(crate) size: i32,
 }
 
-/// A widget in the default namespace.
+/// Returns a widget in the default namespace.
 pub(crate) fn widget(name: &str, size: i32) -> Widget {
     Widget {
         metadata: ObjectMeta {
@@ -43,7 +40,7 @@ pub(crate) fn widget(name: &str, size: i32) -> Widget {
 type Act = dyn Fn(Arc<Widget>, usize) -> BoxFuture<'static, Result<Action>> + Send + Sync;
 type Wire = fn(Controller<Probe>) -> Controller<Probe>;
 
-/// The reconciler. Its function is given the widget and which call for this key it is, from 1.
+/// The reconciler. Its function gets the widget and the number of the call for this key, from 1.
 pub(crate) struct Probe {
     seen: Seen,
     act: Box<Act>,
@@ -64,18 +61,18 @@ impl Probe {
         }
     }
 
-    /// One that has nothing to do.
+    /// Returns a probe that does nothing.
     pub(crate) fn idle() -> Self {
         Self::new(|_, _| async { Ok(Action::wait()) })
     }
 
-    /// Under a name of its own: two controllers of one kind need two.
+    /// Sets the name of the controller, because two controllers of one kind need different names.
     pub(crate) fn named(mut self, name: &'static str) -> Self {
         self.name = Some(name);
         self
     }
 
-    /// Under that name, with `K` among what it reads.
+    /// Sets the name, and declares that it reads `K`.
     pub(crate) fn reading<K: Resource>(self, name: &'static str) -> Self {
         let mut probe = self.named(name);
         probe.wire = |controller| controller.reads::<K>();
@@ -101,11 +98,12 @@ impl Reconciler for Probe {
     async fn reconcile(&self, widget: Arc<Widget>, _: &Context<Widget>) -> Result<Action> {
         let name = widget.name().to_owned();
         let call = self.seen.begin(&name, Some(widget.spec.size));
-        // The end is seen even when the call panics or is dropped.
+        // Records the end even if the call panics or is dropped.
         let end = End(&self.seen, &name);
         let result = (self.act)(widget.clone(), call).await;
         self.seen
-            .state()
+            .state
+            .lock()
             .keys
             .entry(name.clone())
             .or_default()
@@ -129,7 +127,7 @@ impl Drop for End<'_> {
     }
 }
 
-/// What a probe has seen. Clones share it.
+/// The calls of a probe. Clones share them.
 #[derive(Clone, Default)]
 pub(crate) struct Seen {
     state: Arc<Mutex<State>>,
@@ -145,7 +143,7 @@ struct State {
 
 #[derive(Default)]
 struct Key {
-    /// Size and time of each call.
+    /// The size and the time of each call.
     reconciles: Vec<(i32, Instant)>,
     /// When each call ended.
     ends: Vec<Instant>,
@@ -156,12 +154,8 @@ struct Key {
 }
 
 impl Seen {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn begin(&self, name: &str, size: Option<i32>) -> usize {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let state = &mut *state;
         state.calls += 1;
         state.running += 1;
@@ -177,7 +171,7 @@ impl Seen {
     }
 
     fn end(&self, name: &str) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.running -= 1;
         if let Some(key) = state.keys.get_mut(name) {
             key.running -= 1;
@@ -186,17 +180,22 @@ impl Seen {
     }
 
     fn of<T: Default>(&self, name: &str, get: impl FnOnce(&Key) -> T) -> T {
-        self.state().keys.get(name).map(get).unwrap_or_default()
+        self.state
+            .lock()
+            .keys
+            .get(name)
+            .map(get)
+            .unwrap_or_default()
     }
 
-    /// The size that each call for the key saw.
+    /// Returns the size that each call for the key saw.
     pub(crate) fn sizes(&self, name: &str) -> Vec<i32> {
         self.of(name, |key| {
             key.reconciles.iter().map(|(size, _)| *size).collect()
         })
     }
 
-    /// The time from the end of each call to the beginning of the next.
+    /// Returns the time from the end of each call to the start of the next.
     pub(crate) fn pauses(&self, name: &str) -> Vec<Duration> {
         self.of(name, |key| {
             let begins = key.reconciles.iter().skip(1).map(|(_, begin)| *begin);
@@ -208,27 +207,27 @@ impl Seen {
         })
     }
 
-    /// How often `deleted` ran for the key.
+    /// Returns how often `deleted` ran for the key.
     pub(crate) fn deletions(&self, name: &str) -> usize {
         self.of(name, |key| key.deletions)
     }
 
-    /// How many calls for the key ended by themselves.
+    /// Returns how many calls for the key ended by themselves.
     pub(crate) fn finished(&self, name: &str) -> usize {
         self.of(name, |key| key.finished)
     }
 
-    /// The most calls for the key that ran at once.
+    /// Returns the largest number of calls for the key that ran at once.
     pub(crate) fn most_at_once(&self, name: &str) -> usize {
         self.of(name, |key| key.most_running)
     }
 
-    /// The most calls that ran at once.
+    /// Returns the largest number of calls that ran at once.
     pub(crate) fn most_at_once_of_all(&self) -> usize {
-        self.state().most_running
+        self.state.lock().most_running
     }
 
-    /// Waits until there were so many calls for the key.
+    /// Waits until there were this many calls for the key.
     pub(crate) async fn until_calls(&self, name: &str, calls: usize) {
         let deadline = Instant::now() + Duration::from_secs(600);
         while self.sizes(name).len() < calls {
@@ -241,12 +240,12 @@ impl Seen {
         }
     }
 
-    /// Waits until nothing runs and nothing has begun for 30 s.
+    /// Waits until no call runs and none has started for 30 s.
     pub(crate) async fn until_quiet(&self) {
         loop {
-            let calls = self.state().calls;
+            let calls = self.state.lock().calls;
             tokio::time::sleep(Duration::from_secs(30)).await;
-            let state = self.state();
+            let state = self.state.lock();
             if state.running == 0 && state.calls == calls {
                 return;
             }

@@ -4,12 +4,8 @@ use std::time::Duration;
 
 use pilothouse::prelude::*;
 
-use super::{
-    dice::seeds,
-    probe::{Probe, widget},
-    started,
-    storm::Storm,
-};
+use super::{fault_run::FaultRun, seeded_random::seeds, started};
+use crate::probe::{Probe, widget};
 
 #[tokio::test(start_paused = true)]
 async fn a_panic_is_counted_backed_off_and_isolated() {
@@ -34,18 +30,18 @@ async fn a_panic_is_counted_backed_off_and_isolated() {
     running.stop().await;
 }
 
-/// Panics of reconciles and predicates, in bad weather.
+/// Checks panics of reconciles and predicates under random faults.
 #[tokio::test(start_paused = true)]
-async fn in_all_weather_panics_are_counted_and_the_rest_goes_on() {
+async fn under_faults_panics_are_counted_and_other_keys_continue() {
     let mut all = (0, 0);
     for seed in seeds(600, 2) {
-        let storm = Storm::of(seed).await;
+        let fault_run = FaultRun::of(seed).await;
         let (panics, handler_panics) = {
-            let state = storm.record.state();
+            let state = fault_run.record.state();
             (state.panics, state.handler_panics)
         };
         all = (all.0 + panics, all.1 + handler_panics);
-        let metrics = storm.running.metrics().encode();
+        let metrics = fault_run.running.metrics().encode();
         for (name, count) in [
             ("controller_runtime_reconcile_panics_total", panics),
             ("pilothouse_controller_handler_panics_total", handler_panics),
@@ -56,11 +52,11 @@ async fn in_all_weather_panics_are_counted_and_the_rest_goes_on() {
                 "no {line} of seed {seed}: {metrics}"
             );
         }
-        for parent in storm.parents().await {
-            let (wanted, borne) = storm.child(&parent).await;
-            assert_eq!(borne, Some(wanted), "seed {seed}");
+        for parent in fault_run.parents().await {
+            let (expected, actual) = fault_run.child(&parent).await;
+            assert_eq!(actual, Some(expected), "seed {seed}");
         }
-        storm.end().await;
+        fault_run.end().await;
     }
     assert!(all.0 > 0 && all.1 > 0, "{all:?}");
 }

@@ -4,13 +4,11 @@ use std::time::Duration;
 
 use pilothouse::{health::Query, prelude::*};
 
-use super::{
-    probe::{Probe, widget},
-    started,
-};
+use super::started;
+use crate::probe::{Probe, widget};
 
 #[tokio::test(start_paused = true)]
-async fn a_running_reconcile_is_finished_no_new_one_starts_and_it_is_not_ready() {
+async fn at_the_stop_running_reconciles_finish_no_new_ones_start_and_readiness_fails() {
     let probe = Probe::new(async |_, _| {
         tokio::time::sleep(Duration::from_secs(20)).await;
         Ok(Action::wait())

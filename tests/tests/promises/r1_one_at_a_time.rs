@@ -4,15 +4,11 @@ use std::time::Duration;
 
 use pilothouse::prelude::*;
 
-use super::{
-    dice::seeds,
-    probe::{Probe, Widget, widget},
-    resize, started,
-    storm::Storm,
-};
+use super::{fault_run::FaultRun, resize, seeded_random::seeds, started};
+use crate::probe::{Probe, Widget, widget};
 
 #[tokio::test(start_paused = true)]
-async fn calls_for_one_key_never_overlap_and_other_keys_go_on() {
+async fn calls_for_one_key_never_overlap_and_other_keys_continue() {
     let probe = Probe::new(async |_, _| {
         tokio::time::sleep(Duration::from_secs(1)).await;
         Ok(Action::wait())
@@ -36,10 +32,10 @@ async fn calls_for_one_key_never_overlap_and_other_keys_go_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_weather_makes_calls_for_one_key_overlap() {
+async fn under_faults_calls_for_one_key_never_overlap() {
     for seed in seeds(100, 2) {
-        let storm = Storm::of(seed).await;
-        assert_eq!(storm.record.state().overlaps, [""; 0], "seed {seed}");
-        storm.end().await;
+        let fault_run = FaultRun::of(seed).await;
+        assert_eq!(fault_run.record.state().overlaps, [""; 0], "seed {seed}");
+        fault_run.end().await;
     }
 }

@@ -1,19 +1,20 @@
-//! R2: a change seen after a reconcile began leads to another one.
+//! R2: a change seen after a reconcile began triggers another reconcile.
 
 use std::time::Duration;
 
 use pilothouse::prelude::*;
 
 use super::{
-    dice::seeds,
-    probe::{Probe, Widget, widget},
-    resize, started,
-    storm::Storm,
-    walker::{Ended, Verb},
+    fault_run::FaultRun,
+    random_reconciler::{Ended, Verb},
+    resize,
+    seeded_random::seeds,
+    started,
 };
+use crate::probe::{Probe, Widget, widget};
 
 #[tokio::test(start_paused = true)]
-async fn a_change_during_a_reconcile_leads_to_another_one() {
+async fn a_change_during_a_reconcile_triggers_another_reconcile() {
     let probe = Probe::new(async |_, _| {
         tokio::time::sleep(Duration::from_secs(5)).await;
         Ok(Action::wait())
@@ -29,7 +30,7 @@ async fn a_change_during_a_reconcile_leads_to_another_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deletion_during_a_reconcile_leads_to_deleted() {
+async fn a_deletion_during_a_reconcile_triggers_deleted() {
     let probe = Probe::new(async |_, _| {
         tokio::time::sleep(Duration::from_secs(5)).await;
         Ok(Action::wait())
@@ -44,17 +45,17 @@ async fn a_deletion_during_a_reconcile_leads_to_deleted() {
     running.stop().await;
 }
 
-/// After the storm the last call of each key saw the last state, and what it wrote is there.
+/// Checks that after the faults the last call of each key saw the last state, and that its write exists.
 #[tokio::test(start_paused = true)]
-async fn no_weather_hides_the_last_state() {
+async fn under_faults_the_last_state_is_always_reconciled() {
     for seed in seeds(200, 2) {
-        let storm = Storm::of(seed).await;
-        let parents = storm.parents().await;
+        let fault_run = FaultRun::of(seed).await;
+        let parents = fault_run.parents().await;
         assert!(!parents.is_empty());
         for parent in &parents {
-            let (wanted, borne) = storm.child(parent).await;
-            assert_eq!(borne, Some(wanted), "{} of seed {seed}", parent.name());
-            let state = storm.record.state();
+            let (wanted, actual) = fault_run.child(parent).await;
+            assert_eq!(actual, Some(wanted), "{} of seed {seed}", parent.name());
+            let state = fault_run.record.state();
             let last = state.calls[parent.name()].last().unwrap();
             let expected = (
                 Verb::Reconcile,
@@ -69,13 +70,13 @@ async fn no_weather_hides_the_last_state() {
                 parent.name()
             );
         }
-        let calls = storm.record.state().calls.clone();
+        let calls = fault_run.record.state().calls.clone();
         let is_there = |name: &str| parents.iter().any(|parent| parent.name() == name);
         for (name, calls) in calls.iter().filter(|(name, _)| !is_there(name)) {
             let last = calls.last().unwrap();
             let expected = (Verb::Deleted, Ended::Well);
             assert_eq!((last.verb, last.ended), expected, "{name} of seed {seed}");
         }
-        storm.end().await;
+        fault_run.end().await;
     }
 }

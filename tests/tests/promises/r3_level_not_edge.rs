@@ -1,4 +1,4 @@
-//! R3: what counts is the state when the call starts.
+//! R3: a call gets the state at its start.
 
 use std::time::Duration;
 
@@ -10,15 +10,16 @@ use pilothouse::{
 };
 
 use super::{
-    dice::seeds,
-    probe::{Probe, Widget, widget},
-    resize, started,
-    storm::Storm,
-    walker::{Ended, Verb},
+    fault_run::FaultRun,
+    random_reconciler::{Ended, Verb},
+    resize,
+    seeded_random::seeds,
+    started,
 };
+use crate::probe::{Probe, Widget, widget};
 
 #[tokio::test(start_paused = true)]
-async fn ten_changes_may_be_one_call_and_the_last_state_is_seen() {
+async fn ten_changes_may_cause_one_call_which_sees_the_last_state() {
     let probe = Probe::new(async |_, _| {
         tokio::time::sleep(Duration::from_secs(5)).await;
         Ok(Action::wait())
@@ -36,12 +37,12 @@ async fn ten_changes_may_be_one_call_and_the_last_state_is_seen() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn deleted_runs_once_and_only_for_what_had_been_reconciled() {
+async fn deleted_runs_once_and_only_for_reconciled_keys() {
     let cluster = Cluster::start().unwrap();
     cluster.install::<Widget>().await.unwrap();
     let probe = Probe::idle().reading::<ConfigMap>("widget");
     let seen = probe.seen();
-    // As long as what it reads cannot be listed, keys wait.
+    // Keys wait as long as the controller cannot list the kinds that it reads.
     let reads = RequestMatcher::any().resource("configmaps");
     cluster
         .faults()
@@ -65,11 +66,11 @@ async fn deleted_runs_once_and_only_for_what_had_been_reconciled() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn in_all_weather_calls_get_what_the_cache_has_and_deleted_comes_once_after_a_reconcile() {
+async fn under_faults_calls_get_the_cached_state_and_deleted_runs_once_after_a_reconcile() {
     for seed in seeds(300, 2) {
-        let storm = Storm::of(seed).await;
-        let not_level = storm.record.state().not_level.clone();
-        let calls = storm.record.state().calls.clone();
+        let fault_run = FaultRun::of(seed).await;
+        let not_level = fault_run.record.state().not_level.clone();
+        let calls = fault_run.record.state().calls.clone();
         assert_eq!(not_level, [""; 0], "seed {seed}");
         let mut deletions = 0;
         for (name, calls) in &calls {
@@ -85,6 +86,6 @@ async fn in_all_weather_calls_get_what_the_cache_has_and_deleted_comes_once_afte
             }
         }
         assert!(deletions > 0, "seed {seed} deletes nothing");
-        storm.end().await;
+        fault_run.end().await;
     }
 }

@@ -9,15 +9,11 @@ use pilothouse::{
     testing::{Answer, Cluster, RequestMatcher},
 };
 
-use super::{
-    dice::seeds,
-    probe::{Probe, Widget, widget},
-    resize,
-    storm::Storm,
-};
+use super::{fault_run::FaultRun, resize, seeded_random::seeds};
+use crate::probe::{Probe, Widget, widget};
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_reconciled_before_what_wire_names_has_synced_and_readiness_says_why() {
+async fn no_reconcile_starts_before_all_wired_kinds_have_synced_and_readiness_says_why() {
     let cluster = Cluster::start().unwrap();
     cluster.install::<Widget>().await.unwrap();
     cluster.create(&widget("a", 1)).await.unwrap();
@@ -53,7 +49,7 @@ async fn nothing_is_reconciled_before_what_wire_names_has_synced_and_readiness_s
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_kind_that_may_be_listed_but_not_watched_is_told_at_once_and_lists_keep_it_fresh() {
+async fn a_kind_that_cannot_be_watched_is_reported_at_once_and_lists_keep_it_fresh() {
     let cluster = Cluster::start().unwrap();
     cluster.install::<Widget>().await.unwrap();
     cluster.create(&widget("a", 1)).await.unwrap();
@@ -67,7 +63,7 @@ async fn a_kind_that_may_be_listed_but_not_watched_is_told_at_once_and_lists_kee
     seen.until_calls("a", 1).await;
     let query = Query::parse(Some("verbose"));
     let report = running.ready().report(&query).to_string();
-    let expected = "[-]informer-widgets.test.pilothouse.dev failed: cannot watch widgets.test.pilothouse.dev in all namespaces: forbidden: no rule allows it: bind this identity to a ClusterRole with apiGroups: [\"test.pilothouse.dev\"], resources: [\"widgets\"], verbs: [\"get\", \"list\", \"watch\"]; until it may, it lists again and again (last heard ";
+    let expected = "[-]informer-widgets.test.pilothouse.dev failed: cannot watch widgets.test.pilothouse.dev in all namespaces: forbidden: no rule allows it: bind this identity to a ClusterRole with apiGroups: [\"test.pilothouse.dev\"], resources: [\"widgets\"], verbs: [\"get\", \"list\", \"watch\"]; until then the cache is refreshed by lists (last response ";
     assert!(report.contains(expected), "{report}");
 
     resize(&cluster, "a", 2).await;
@@ -82,7 +78,7 @@ async fn a_kind_that_may_be_listed_but_not_watched_is_told_at_once_and_lists_kee
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_kind_that_is_not_served_is_told_and_starts_once_it_is() {
+async fn an_unserved_kind_is_reported_and_starts_once_it_is_served() {
     let cluster = Cluster::start().unwrap();
     let probe = Probe::idle();
     let seen = probe.seen();
@@ -99,10 +95,10 @@ async fn a_kind_that_is_not_served_is_told_and_starts_once_it_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_operator_that_starts_in_a_storm_reconciles_nothing_before_its_caches_have_synced() {
+async fn an_operator_started_under_faults_waits_for_its_caches_to_sync() {
     for seed in seeds(400, 2) {
-        let storm = Storm::of(seed).await;
-        assert_eq!(storm.record.state().unsynced, [""; 0], "seed {seed}");
-        storm.end().await;
+        let fault_run = FaultRun::of(seed).await;
+        assert_eq!(fault_run.record.state().unsynced, [""; 0], "seed {seed}");
+        fault_run.end().await;
     }
 }

@@ -2,13 +2,11 @@
 
 use pilothouse::testing::{Answer, RequestMatcher};
 
-use super::{
-    probe::{Probe, Widget, widget},
-    resize, started,
-};
+use super::{resize, started};
+use crate::probe::{Probe, Widget, widget};
 
 #[tokio::test(start_paused = true)]
-async fn what_changed_and_went_while_the_watch_was_down_is_delivered() {
+async fn changes_and_deletions_during_a_watch_outage_are_delivered() {
     let probe = Probe::idle();
     let seen = probe.seen();
     let (cluster, running) = started([probe]).await;
@@ -28,7 +26,7 @@ async fn what_changed_and_went_while_the_watch_was_down_is_delivered() {
     cluster.delete::<Widget>("anew").await.unwrap();
     cluster.create(&widget("anew", 3)).await.unwrap();
     cluster.create(&widget("new", 1)).await.unwrap();
-    // The watch cannot go on where it was: everything is listed again.
+    // The watch cannot continue at its version, so the informer lists again.
     cluster.faults().compact();
     seen.until_quiet().await;
     let sizes = |name: &str| seen.sizes(name);

@@ -1,12 +1,10 @@
 //! R9: pauses after failures.
 
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use pilothouse::{
-    controller::Predicate,
+    controller::{Owned, Predicate},
     k8s::api::core::v1::ConfigMap,
     operator::Operator,
     prelude::*,
@@ -15,10 +13,11 @@ use pilothouse::{
 use tokio::time::Instant;
 
 use super::{
-    dice::{Dice, seeds},
-    probe::{Probe, Widget, widget},
-    resize, started,
+    resize,
+    seeded_random::{SeededRandom, seeds},
+    started,
 };
+use crate::probe::{Probe, Widget, widget};
 
 #[tokio::test(start_paused = true)]
 async fn failures_double_the_pause_up_to_five_minutes_and_success_resets_it() {
@@ -37,7 +36,7 @@ async fn failures_double_the_pause_up_to_five_minutes_and_success_resets_it() {
     for (n, pause) in pauses.iter().enumerate() {
         let expected = (0.005 * 2f64.powi(n as i32)).min(300.0);
         let pause = pause.as_secs_f64();
-        // The clock of the runtime has a grain of 1 ms, and the reconcile itself takes part of one.
+        // The clock of the runtime has a resolution of 1 ms, and the reconcile itself takes a part of that.
         let range = expected..=expected * 1.1 + 0.003;
         assert!(
             range.contains(&pause),
@@ -54,14 +53,14 @@ async fn failures_double_the_pause_up_to_five_minutes_and_success_resets_it() {
     running.stop().await;
 }
 
-/// Conflicts, refusals, answers that are lost, and errors and panics of its own.
+/// Checks conflicts, refusals, lost answers, and errors and panics of the reconciler.
 #[tokio::test(start_paused = true)]
-async fn whatever_the_failures_are_the_pauses_double_and_a_success_begins_anew() {
+async fn every_kind_of_failure_doubles_the_pause_and_success_resets_it() {
     for seed in seeds(800, 8) {
-        let dice = Dice::new(seed);
+        let random = SeededRandom::new(seed);
         let cluster = Cluster::with(Sandbox::builder().seed(seed).simulator(false)).unwrap();
         let applier = Applier {
-            dice: dice.clone(),
+            random: random.clone(),
             cluster: cluster.clone(),
             left: Arc::default(),
             attempts: Arc::default(),
@@ -69,22 +68,22 @@ async fn whatever_the_failures_are_the_pauses_double_and_a_success_begins_anew()
         let (left, attempts) = (applier.left.clone(), applier.attempts.clone());
         let operator = Operator::new("promises").controller(applier);
         let running = cluster.run(operator).await.unwrap();
-        // A new child leads to another call at once, and this is not about that.
+        // Create the child first: a new child would trigger another call at once.
         cluster.create(&widget("a", 0)).await.unwrap();
         tokio::time::sleep(Duration::from_secs(1)).await;
         for round in 1..3 {
-            attempts.lock().unwrap().clear();
-            let failures = 3 + dice.below(8) as usize;
-            *left.lock().unwrap() = failures;
+            attempts.lock().clear();
+            let failures = 3 + random.below(8) as usize;
+            *left.lock() = failures;
             resize(&cluster, "a", round).await;
             tokio::time::sleep(Duration::from_secs(60)).await;
-            let attempts = std::mem::take(&mut *attempts.lock().unwrap());
+            let attempts = std::mem::take(&mut *attempts.lock());
             let told = format!("round {round} of seed {seed}: {attempts:?}");
             assert_eq!(attempts.len(), failures + 1, "{told}");
             for (n, pair) in attempts.windows(2).enumerate() {
                 let pause = (pair[1].began - pair[0].ended).as_secs_f64();
                 let delay = 0.005 * 2f64.powi(n as i32);
-                // What is not known is asked for first.
+                // If the outcome of a write is unknown, the framework asks the server first.
                 let range = delay..delay * 1.1 + 0.02;
                 assert!(range.contains(&pause), "pause {n} is {pause} s: {told}");
             }
@@ -93,9 +92,9 @@ async fn whatever_the_failures_are_the_pauses_double_and_a_success_begins_anew()
     }
 }
 
-/// Applies a child, and fails as often as is left, in one way or another.
+/// Applies a child, and fails in various ways until the number of failures is used up.
 struct Applier {
-    dice: Dice,
+    random: SeededRandom,
     cluster: Cluster,
     left: Arc<Mutex<usize>>,
     attempts: Arc<Mutex<Vec<Attempt>>>,
@@ -105,7 +104,7 @@ struct Applier {
 struct Attempt {
     began: Instant,
     ended: Instant,
-    // Read by `Debug` alone.
+    // Only `Debug` reads it.
     #[allow(dead_code)]
     why: &'static str,
 }
@@ -113,7 +112,7 @@ struct Attempt {
 impl Applier {
     async fn attempt(&self, number: usize, cx: &Context<Widget>) -> (&'static str, Result<()>) {
         let mut child = ConfigMap::named("a");
-        // Never what it was, so that it is sent.
+        // The content always differs, so that the apply is sent.
         child.data = Some([("number".to_owned(), number.to_string())].into());
         let writes = RequestMatcher::any().resource("configmaps").verb("patch");
         let faults = self.cluster.faults();
@@ -121,12 +120,12 @@ impl Applier {
         let why = if number == 0 {
             "none"
         } else {
-            ["conflict", "refusal", "lost", "error"][self.dice.below(4) as usize]
+            ["conflict", "refusal", "lost", "error"][self.random.below(4) as usize]
         };
         match why {
             "conflict" => answer(409, "Conflict"),
             "refusal" => answer(500, "InternalError"),
-            "lost" => faults.lose_answers(writes.clone(), 1),
+            "lost" => faults.lose_responses(writes.clone(), 1),
             "error" => return (why, Err(Failure::new("as the test wants it"))),
             _ => {}
         }
@@ -139,23 +138,20 @@ impl Reconciler for Applier {
 
     fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
         // Only failures lead to another call.
-        controller.owns_when::<ConfigMap>(Predicate::new(|_: &ConfigMap, _: &ConfigMap| false))
+        controller.watch(Owned::<ConfigMap>::new().when(Predicate::new(|_, _| false)))
     }
 
     async fn reconcile(&self, _: Arc<Widget>, cx: &Context<Widget>) -> Result<Action> {
         let began = Instant::now();
         let number = {
-            let mut left = self.left.lock().unwrap();
+            let mut left = self.left.lock();
             let number = *left;
             *left = number.saturating_sub(1);
             number
         };
         let (why, result) = self.attempt(number, cx).await;
         let ended = Instant::now();
-        self.attempts
-            .lock()
-            .unwrap()
-            .push(Attempt { began, ended, why });
+        self.attempts.lock().push(Attempt { began, ended, why });
         result.map(|()| Action::wait())
     }
 }

@@ -1,4 +1,4 @@
-//! An API server whose state was put back to an earlier one.
+//! An API server that was restored to an earlier state.
 
 use std::sync::{
     Arc,
@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::{rewriting::put_back, world::*};
 
-/// A cluster in which little has happened; each of them is the same.
+/// Returns a cluster with little history. Each such cluster is the same.
 async fn backup() -> Cluster {
     let cluster = Cluster::with(Sandbox::builder().seed(1).simulator(false)).unwrap();
     cluster.create(&Secret::named("web")).await.unwrap();
@@ -24,7 +24,7 @@ async fn backup() -> Cluster {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_put_back_to_a_backup_ends_what_was_asked_for_and_is_read_anew() {
+async fn a_server_restored_from_a_backup_ends_all_waits_and_is_listed_again() {
     let clusters = [backup().await, backup().await];
     let uid = async |cluster: &Cluster| {
         let child = cluster.get::<ConfigMap>("web").await.unwrap().unwrap();
@@ -69,16 +69,23 @@ async fn a_server_put_back_to_a_backup_ends_what_was_asked_for_and_is_read_anew(
     let before = std::mem::replace(&mut world.cluster, second);
     before.stop().await;
     pass(9000).await;
-    assert_eq!((world.writer.count("web"), world.questions("web")), (2, 0));
-    // The watch goes on where it was, which is yet to come, and says nothing. The question does.
+    assert_eq!(
+        (world.writer.count("web"), world.object_requests("web")),
+        (2, 0)
+    );
+    // The watch continues at a version that the server has not reached yet, and is silent. The request for the object
+    // shows the restore.
     pass(1000).await;
-    assert_eq!((world.writer.count("web"), world.questions("web")), (3, 1));
+    assert_eq!(
+        (world.writer.count("web"), world.object_requests("web")),
+        (3, 1)
+    );
     pass(60_000).await;
     let secrets = RequestMatcher::any().verb("watch").resource("secrets");
     world.cluster.faults().expire_watches(&secrets);
     pass(60_000).await;
     assert_eq!(world.writer.saw("web").last(), seen(&["backup"]).last());
-    // It goes on from there.
+    // The work continues from the restored state.
     world.writer.does(Does::Writes);
     world.touch("web").await;
     world.writer.does(Does::Nothing);
@@ -89,12 +96,12 @@ async fn a_server_put_back_to_a_backup_ends_what_was_asked_for_and_is_read_anew(
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_older_than_what_was_written_ends_what_was_asked_for_and_leads_to_a_list() {
+async fn an_answer_older_than_the_write_ends_the_wait_and_causes_a_relist() {
     let cluster = backup().await;
     let client = put_back(&cluster);
     let world = World::by(client, cluster, Writer::default(), |_, _| {}).await;
     pass(100).await;
-    world.hold(true).await;
+    world.hold_events(true).await;
     world.writer.does(Does::Writes);
     world.touch("web").await;
     world.touch("web").await;
@@ -104,16 +111,25 @@ async fn an_answer_older_than_what_was_written_ends_what_was_asked_for_and_leads
     let reads = |world: &World| world.requests("watch", "") + world.requests("list", "");
     let before = reads(&world);
     pass(4900).await;
-    assert_eq!((world.questions("web"), reads(&world)), (0, before));
+    assert_eq!((world.object_requests("web"), reads(&world)), (0, before));
     assert_eq!(
         (world.writer.count("web"), world.writer.count("api")),
         (2, 1)
     );
     pass(200).await;
-    assert_eq!((world.writer.count("web"), world.questions("web")), (3, 1));
+    assert_eq!(
+        (world.writer.count("web"), world.object_requests("web")),
+        (3, 1)
+    );
     // What others waited for is worth nothing any more either.
-    assert_eq!((world.writer.count("api"), world.questions("api")), (2, 0));
-    assert_eq!(world.metrics.dropped.get(), 1);
+    assert_eq!(
+        (world.writer.count("api"), world.object_requests("api")),
+        (2, 0)
+    );
+    assert_eq!(
+        world.metric("pilothouse_controller_stale_dropped_total"),
+        1.0
+    );
     pass(5000).await;
     assert!(reads(&world) > before);
 }

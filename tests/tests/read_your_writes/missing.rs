@@ -1,11 +1,11 @@
-//! R2 where no event tells: what a key wrote is deleted by others before the cache ever had it.
+//! (R2) without an event: others delete what a key wrote before the cache ever held it.
 
 use pilothouse::k8s::api::core::v1::ConfigMap;
 
 use super::world::*;
 
-/// A world in which `web` wrote its child, always the same, and the child's cache hears nothing.
-async fn unheard() -> World {
+/// Returns a world in which `web` wrote its child, always with the same content, and the cache of children gets no events.
+async fn without_events() -> World {
     let world = World::start(Writer::default()).await;
     world.touch("other").await;
     world.cluster.faults().hold_watches(watches());
@@ -15,8 +15,8 @@ async fn unheard() -> World {
     world
 }
 
-/// The children are listed anew, and what was between the two states nobody hears.
-async fn list_anew(world: &World) {
+/// Lists the children again, so that no informer sees the states in between.
+async fn list_again(world: &World) {
     let faults = world.cluster.faults();
     faults.drop_watches(&watches());
     faults.compact();
@@ -26,36 +26,36 @@ async fn list_anew(world: &World) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_is_reconciled_again_when_its_work_is_gone_before_the_cache_had_it() {
-    let world = unheard().await;
+async fn a_key_is_reconciled_again_if_its_write_is_deleted_before_the_cache_held_it() {
+    let world = without_events().await;
     world.cluster.delete::<ConfigMap>("web").await.unwrap();
-    list_anew(&world).await;
-    // The third is that of its new child.
+    list_again(&world).await;
+    // The event of its new child triggers the third call.
     assert_eq!(world.writer.saw("web"), seen(&["", "", "same"]));
     let child = world.cluster.get::<ConfigMap>("web").await.unwrap();
     assert_eq!(child.as_ref().and_then(value).as_deref(), Some("same"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn so_is_one_that_was_let_through_without_the_cache() {
-    let world = unheard().await;
-    // It waits, and after 10 s the server says that the child is there: nothing is to be done.
+async fn a_key_confirmed_by_the_server_is_also_reconciled_again_if_its_write_is_deleted() {
+    let world = without_events().await;
+    // The key waits. After 10 s the server confirms that the child exists, so there is nothing to do.
     world.writer.does(Does::Nothing);
     world.touch("web").await;
     pass(11_000).await;
     assert_eq!(world.writer.saw("web"), seen(&["", ""]));
-    assert_eq!(world.questions("web"), 1);
+    assert_eq!(world.object_requests("web"), 1);
     world.writer.does(Does::Same);
     world.cluster.delete::<ConfigMap>("web").await.unwrap();
-    list_anew(&world).await;
+    list_again(&world).await;
     assert_eq!(world.writer.saw("web"), seen(&["", "", "", "same"]));
     let child = world.cluster.get::<ConfigMap>("web").await.unwrap();
     assert_eq!(child.as_ref().and_then(value).as_deref(), Some("same"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_server_says_is_gone_is_written_again_at_once() {
-    let world = unheard().await;
+async fn a_child_that_the_server_reports_deleted_is_written_again_at_once() {
+    let world = without_events().await;
     world.cluster.delete::<ConfigMap>("web").await.unwrap();
     world.touch("web").await;
     pass(11_000).await;

@@ -1,4 +1,4 @@
-//! Resource versions that are no integers.
+//! Resource versions that are not integers.
 
 use pilothouse::{
     k8s::api::core::v1::ConfigMap,
@@ -16,10 +16,10 @@ async fn started() -> World {
 }
 
 #[tokio::test(start_paused = true)]
-async fn such_versions_are_compared_for_equality_on_the_object_itself() {
+async fn opaque_versions_are_only_compared_for_equality_on_the_object() {
     let world = started().await;
     world.cluster.create(&child("web", "old")).await.unwrap();
-    // One more, and the version is a smaller text: x99, x100.
+    // The next version is a smaller text than the one before: x99, x100.
     let mut number = 0;
     for name in ["web", "another"] {
         world.cluster.create(&child("another", 0)).await.ok();
@@ -36,7 +36,7 @@ async fn such_versions_are_compared_for_equality_on_the_object_itself() {
     }
     let old = value(&world.cluster.get("web").await.unwrap().unwrap());
     world.touch("other").await;
-    world.hold(true).await;
+    world.hold_events(true).await;
     world.writer.does(Does::Writes);
     world.touch("web").await;
     assert_eq!(world.writer.saw("web"), [old]);
@@ -44,14 +44,14 @@ async fn such_versions_are_compared_for_equality_on_the_object_itself() {
     world.touch("web").await;
     pass(3000).await;
     assert_eq!(world.writer.count("web"), 1);
-    world.hold(false).await;
+    world.hold_events(false).await;
     assert_eq!(world.writer.saw("web").last(), seen(&["1"]).last());
-    // The test itself has asked once.
-    assert_eq!(world.questions("web"), 1);
+    // The test itself made one request.
+    assert_eq!(world.object_requests("web"), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_whose_deletion_was_seen_is_not_waited_for() {
+async fn a_key_does_not_wait_for_an_object_whose_deletion_was_seen() {
     let world = started().await;
     world.cluster.create(&child("web", "old")).await.unwrap();
     world.touch("other").await;
@@ -63,7 +63,7 @@ async fn an_object_whose_deletion_was_seen_is_not_waited_for() {
     world.writer.does(Does::Nothing);
     world.touch("web").await;
     world.cluster.delete::<ConfigMap>("web").await.unwrap();
-    // What was written is in no list and no event any more, and the collection's version says nothing.
+    // No list and no event contains the written state any more, and opaque versions of the collection cannot be compared.
     faults.drop_watches(&watches());
     faults.compact();
     pass(2000).await;
@@ -71,5 +71,5 @@ async fn an_object_whose_deletion_was_seen_is_not_waited_for() {
     faults.release_watches();
     pass(3000).await;
     assert_eq!(world.writer.saw("web"), seen(&["old", ""]));
-    assert_eq!(world.questions("web"), 0);
+    assert_eq!(world.object_requests("web"), 0);
 }

@@ -1,4 +1,4 @@
-//! Versions changed on their way between client and server.
+//! Clients that change resource versions between client and server.
 
 use bytes::Bytes;
 use http::{Method, Request, Response, Uri};
@@ -10,7 +10,7 @@ use pilothouse::{
 use std::sync::Arc;
 use tower::ServiceBuilder;
 
-/// A client to whom resource versions are texts without an order: `x` stands before each.
+/// Returns a client that sees resource versions without an order: each starts with `x`.
 pub(crate) fn opaque(cluster: &Cluster) -> Client {
     let layer = ServiceBuilder::new()
         .map_request(|request: Request<Body>| {
@@ -35,7 +35,7 @@ pub(crate) fn opaque(cluster: &Cluster) -> Client {
     client(cluster, layer)
 }
 
-/// A client to whom each question for one object is answered with its first version.
+/// Returns a client that gets the first version of an object for each get.
 pub(crate) fn put_back(cluster: &Cluster) -> Client {
     let layer = tower::layer::layer_fn(|inner: RequestService| {
         tower::service_fn(move |request: Request<Body>| {
@@ -83,7 +83,7 @@ fn answered(
     response.map(|body| through(body, change))
 }
 
-/// Every piece of a body changed. The objects of these tests are small: none is in two pieces.
+/// Changes every piece of a body. The objects of these tests are so small that none is split into two pieces.
 fn through(body: Body, change: impl Fn(&str) -> String + Send + 'static) -> Body {
     Body::new(body.map_frame(move |frame| {
         frame.map_data(|data| Bytes::from(change(std::str::from_utf8(&data).unwrap())))

@@ -1,4 +1,4 @@
-//! The first reconcile: no cache may be older than a consistent list.
+//! Before the first reconcile every cache must be as new as a consistent list.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::world::*;
 
-/// A child at its newest state, and what a replica of the API server that is behind answers of it.
+/// Changes a child and returns the list that an old replica of the API server answers.
 async fn old_replica(cluster: &Cluster, changes: usize) -> ObjectList<ConfigMap> {
     cluster.create(&child("web", "first")).await.unwrap();
     let api = cluster.api::<ConfigMap>();
@@ -31,11 +31,11 @@ async fn old_replica(cluster: &Cluster, changes: usize) -> ObjectList<ConfigMap>
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_an_election_too_nothing_is_reconciled_on_what_an_old_replica_had() {
+async fn without_an_election_no_reconcile_uses_the_state_of_an_old_replica() {
     let cluster = Cluster::with(Sandbox::builder().seed(1).simulator(false)).unwrap();
     let old = old_replica(&cluster, 1000).await;
     let world = World::on(cluster, Writer::default(), |late, _| {
-        *late.old.lock().unwrap() = Some(old);
+        *late.old.lock() = Some(old);
     });
     let world = world.await;
     world.flows.send_replace(false);
@@ -44,12 +44,12 @@ async fn without_an_election_too_nothing_is_reconciled_on_what_an_old_replica_ha
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_that_an_old_replica_still_had_is_waited_for_to_go() {
+async fn a_key_waits_until_an_object_that_only_an_old_replica_had_is_gone() {
     let cluster = Cluster::with(Sandbox::builder().seed(1).simulator(false)).unwrap();
     let old = old_replica(&cluster, 0).await;
     cluster.delete::<ConfigMap>("web").await.unwrap();
     let world = World::on(cluster, Writer::default(), |late, _| {
-        *late.old.lock().unwrap() = Some(old);
+        *late.old.lock() = Some(old);
     });
     let world = world.await;
     world.flows.send_replace(false);
@@ -62,7 +62,7 @@ async fn a_cache_that_catches_up_by_its_watch_is_not_listed_again() {
     let cluster = Cluster::with(Sandbox::builder().seed(1).simulator(false)).unwrap();
     let old = old_replica(&cluster, 10).await;
     let world = World::on(cluster, Writer::default(), |late, _| {
-        *late.old.lock().unwrap() = Some(old);
+        *late.old.lock() = Some(old);
     });
     let world = world.await;
     world.flows.send_replace(false);
@@ -71,13 +71,13 @@ async fn a_cache_that_catches_up_by_its_watch_is_not_listed_again() {
     world.flows.send_replace(true);
     pass(100).await;
     assert_eq!(world.writer.saw("web"), seen(&["9"]));
-    // That of the arrangement, and the one that asks for the newest versions.
+    // One list is from the setup, the other asks for the newest versions.
     assert_eq!(world.requests("list", ""), 2);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_source_that_is_added_while_the_controller_works_is_not_read_as_an_old_replica_had_it() {
-    /// Reads nothing of its own accord.
+async fn a_source_added_at_run_time_does_not_show_the_state_of_an_old_replica() {
+    /// A reconciler that declares no kinds to read.
     struct Idle;
     impl Reconciler for Idle {
         type Resource = Secret;
@@ -89,13 +89,13 @@ async fn a_source_that_is_added_while_the_controller_works_is_not_read_as_an_old
     let old = old_replica(&cluster, 1000).await;
     let (client, metrics) = (cluster.client().clone(), Metrics::new());
     let informers = Informers::new(client.clone(), metrics.clone());
-    // Its watch says nothing.
+    // Its watch sends nothing.
     let (_flows, flows) = watch::channel(false);
     let late = Late {
         api: Api::of(&client, ApiResource::of::<ConfigMap>(), None),
         flows,
         lost: "",
-        old: Arc::new(std::sync::Mutex::new(Some(old))),
+        old: Arc::new(parking_lot::Mutex::new(Some(old))),
     };
     let (kind, scope) = (ApiResource::of::<ConfigMap>(), InformerScope::all());
     let maps = informers.of_source::<ConfigMap, _>(kind, scope, move |_| late.clone());

@@ -1,4 +1,4 @@
-//! What a key waits for, and what it does not.
+//! The objects for which a key waits, and those for which it does not.
 
 use pilothouse::{k8s::api::core::v1::ConfigMap, testing::Answer};
 use serde_json::json;
@@ -6,26 +6,29 @@ use serde_json::json;
 use super::world::*;
 
 #[tokio::test(start_paused = true)]
-async fn a_key_waits_until_the_cache_holds_what_it_wrote_and_takes_no_worker_meanwhile() {
+async fn a_key_waits_without_a_worker_until_the_cache_holds_its_write() {
     let world = behind(Does::Writes).await;
     world.touch("web").await;
     world.touch("web").await;
     pass(2000).await;
     assert_eq!(world.writer.count("web"), 1);
-    assert_eq!(world.metrics.skips.get(), 1);
+    assert_eq!(world.skips(), 1.0);
     // There is one worker, and it is free.
     world.touch("other").await;
     assert_eq!(world.writer.count("other"), 1);
 
-    world.hold(false).await;
+    world.hold_events(false).await;
     assert_eq!(world.writer.saw("web"), seen(&["", "1"]));
-    assert_eq!(world.questions("web"), 0);
-    assert_eq!(world.metrics.waiting.get_sample_count(), 1);
-    assert!(world.metrics.waiting.get_sample_sum() > 1.9);
+    assert_eq!(world.object_requests("web"), 0);
+    assert_eq!(
+        world.metric("pilothouse_controller_stale_wait_seconds_count"),
+        1.0
+    );
+    assert!(world.metric("pilothouse_controller_stale_wait_seconds_sum") > 1.9);
 }
 
 #[tokio::test(start_paused = true)]
-async fn whatever_the_verb_what_was_written_is_waited_for() {
+async fn a_key_waits_for_the_write_of_every_verb() {
     for does in [
         Does::Writes,
         Does::Creates,
@@ -40,22 +43,22 @@ async fn whatever_the_verb_what_was_written_is_waited_for() {
         world.touch("other").await;
         pass(100).await;
         world.writer.does(does);
-        world.hold(true).await;
+        world.hold_events(true).await;
         world.touch("web").await;
         world.writer.does(Does::Nothing);
         world.touch("web").await;
         pass(2000).await;
         assert_eq!(world.writer.count("web"), 1, "{does:?}");
-        world.hold(false).await;
+        world.hold_events(false).await;
         let written = (does != Does::Deletes).then(|| "1".to_owned());
         assert_eq!(world.writer.saw("web").last(), Some(&written), "{does:?}");
         assert_eq!(world.writer.count("web"), 2, "{does:?}");
-        assert_eq!(world.questions("web"), 0, "{does:?}");
+        assert_eq!(world.object_requests("web"), 0, "{does:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_later_state_than_the_written_one_is_as_good() {
+async fn a_state_later_than_the_written_one_ends_the_wait() {
     let world = World::start(Writer::default()).await;
     world.touch("other").await;
     let faults = world.cluster.faults();
@@ -70,7 +73,7 @@ async fn a_later_state_than_the_written_one_is_as_good() {
         .patch::<ConfigMap>("web", later)
         .await
         .unwrap();
-    // What was written is in no list and no event any more.
+    // No list and no event contains the written state any more.
     faults.drop_watches(&watches());
     faults.compact();
     pass(2000).await;
@@ -78,75 +81,90 @@ async fn a_later_state_than_the_written_one_is_as_good() {
     faults.release_watches();
     pass(2000).await;
     assert_eq!(world.writer.saw("web"), seen(&["", "later"]));
-    assert_eq!(world.questions("web"), 0);
+    assert_eq!(world.object_requests("web"), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_collection_at_the_version_is_as_good_as_the_object() {
+async fn a_collection_at_the_written_version_ends_the_wait() {
     let world = World::with(Writer::default(), |late, _| late.lost = "web").await;
     world.writer.does(Does::Writes);
-    world.hold(true).await;
+    world.hold_events(true).await;
     world.touch("web").await;
     world.writer.does(Does::Nothing);
     world.touch("web").await;
     world.cluster.create(&child("another", 0)).await.unwrap();
     assert_eq!(world.writer.count("web"), 1);
-    world.hold(false).await;
+    world.hold_events(false).await;
     assert_eq!(world.writer.count("web"), 2);
-    assert_eq!(world.questions("web"), 0);
+    assert_eq!(world.object_requests("web"), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_child_that_somebody_deleted_is_not_waited_for_for_ever() {
+async fn a_key_does_not_wait_forever_for_a_child_that_others_deleted() {
     let world = behind(Does::Writes).await;
     world.touch("web").await;
     world.cluster.delete::<ConfigMap>("web").await.unwrap();
-    world.hold(false).await;
+    world.hold_events(false).await;
     assert!(world.writer.count("web") >= 2);
     assert_eq!(world.writer.saw("web").last(), Some(&None));
-    assert_eq!(world.questions("web"), 0);
+    assert_eq!(world.object_requests("web"), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_write_that_changed_nothing_is_not_waited_for() {
+async fn a_key_does_not_wait_for_a_write_that_changed_nothing() {
+    let world = World::start(Writer::default()).await;
+    world.cluster.create(&child("web", "same")).await.unwrap();
+    world.touch("other").await;
+    world.writer.does(Does::PatchesSame);
+    world.hold_events(true).await;
+    world.touch("web").await;
+    world.touch("web").await;
+    assert_eq!(world.writer.count("web"), 2);
+    assert_eq!(world.requests("patch", "web"), 2);
+    assert_eq!(world.skips(), 0.0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_restart_an_apply_that_follows_a_patch_of_the_same_call_is_sent() {
     let world = World::start(Writer::default()).await;
     world.writer.does(Does::Same);
     world.touch("web").await;
     world.cancel.cancel();
     pass(100).await;
-    // Another process does not know what was applied, and applies it again.
+
+    // The cache still shows the child as the former process applied it.
     let next = World::on(world.cluster.clone(), Writer::default(), |_, _| {}).await;
-    next.writer.does(Does::Same);
-    next.hold(true).await;
     pass(100).await;
+    next.writer.does(Does::PatchesAndApplies);
+    next.hold_events(true).await;
     next.touch("web").await;
-    next.touch("web").await;
-    assert!(next.writer.count("web") >= 2);
-    assert_eq!(next.metrics.skips.get(), 0);
+    let written = next.cluster.get::<ConfigMap>("web").await.unwrap();
+    assert_eq!(written.as_ref().and_then(value).as_deref(), Some("same"));
+    next.hold_events(false).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_written_uncached_is_not_waited_for() {
+async fn a_key_does_not_wait_for_uncached_writes() {
     let world = behind(Does::WritesUncached).await;
     world.touch("web").await;
     assert_eq!(world.writer.saw("web"), seen(&["", ""]));
-    assert_eq!(world.metrics.skips.get(), 0);
+    assert_eq!(world.skips(), 0.0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_storm_of_conflicts_and_broken_watches_never_shows_an_older_state_than_was_written() {
+async fn conflicts_and_broken_watches_never_show_an_older_state_than_the_written_one() {
     let world = World::start(Writer::default()).await;
     world.writer.does(Does::Writes);
     for round in 0..30 {
         let conflict = Answer::status(409, "Conflict");
         world.cluster.faults().answer(writes(), conflict, round % 3);
-        world.hold(round % 2 == 0).await;
+        world.hold_events(round % 2 == 0).await;
         world.touch("web").await;
         if round % 5 == 0 {
             world.cluster.faults().drop_watches(&watches());
         }
         pass(40).await;
-        world.hold(false).await;
+        world.hold_events(false).await;
     }
     pass(60_000).await;
     world.writer.does(Does::Nothing);

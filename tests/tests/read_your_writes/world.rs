@@ -1,19 +1,17 @@
-//! A controller whose children's cache is as late as a test wants.
+//! A controller whose cache of children is as late as a test wants.
 
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, stream::BoxStream};
+use parking_lot::Mutex;
 use pilothouse::{
     cache::{InformerScope, Informers, ListerWatcher},
     client::{
         Api, Client, Error, ListParams, ObjectList, Patch, PatchParams, WatchEvent, WatchParams,
     },
-    controller::{Action, Context, Controller, Environment, Reconciler, Result},
+    controller::{Action, Child, Context, Controller, Environment, Owned, Reconciler, Result},
     k8s::api::core::v1::{ConfigMap, Secret},
-    metrics::{Metrics, ReadYourWritesMetrics},
+    metrics::Metrics,
     resource::{ApiResource, Object, ObjectKey},
     testing::{Cluster, RecordedRequest, RequestMatcher, Sandbox},
 };
@@ -21,15 +19,15 @@ use serde_json::json;
 use tokio::{sync::watch, time::Instant};
 use tokio_util::sync::CancellationToken;
 
-/// Where the cache of the children gets its objects from: the server, but as late as a test wants.
+/// The source of the cache of children: the server, but as late as a test wants.
 #[derive(Clone)]
 pub(crate) struct Late {
     pub(crate) api: Api<ConfigMap>,
-    /// Events come only while this is true.
+    /// The source delivers events only while this is true.
     pub(crate) flows: watch::Receiver<bool>,
-    /// Events of this name never come.
+    /// The source never delivers events of an object with this name.
     pub(crate) lost: &'static str,
-    /// What lists are answered that may be old.
+    /// The answer to lists that accept an old state.
     pub(crate) old: Arc<Mutex<Option<ObjectList<ConfigMap>>>>,
 }
 
@@ -38,7 +36,7 @@ impl ListerWatcher<ConfigMap> for Late {
     type Watch = BoxStream<'static, std::result::Result<WatchEvent<ConfigMap>, Error>>;
 
     async fn list(&self, params: &ListParams) -> std::result::Result<ObjectList<ConfigMap>, Error> {
-        let old = self.old.lock().unwrap().clone();
+        let old = self.old.lock().clone();
         match (params.resource_version.as_deref(), old) {
             (Some("0"), Some(old)) => Ok(old),
             _ => self.api.list(params).await,
@@ -76,24 +74,28 @@ impl ListerWatcher<ConfigMap> for Late {
     }
 }
 
-/// What a reconcile does.
+/// The action of a reconcile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Does {
     #[default]
     Nothing,
     /// Writes the number of the call into the child.
     Writes,
-    /// Writes always the same.
+    /// Writes the same content each time.
     Same,
     WritesUncached,
-    /// The number of the call again, but by other verbs; these want the child to be there.
+    /// Writes the number of the call with another verb. The verbs other than create need the child to exist.
     Creates,
     Patches,
+    /// Patches the child with the same content each time.
+    PatchesSame,
+    /// Writes the number of the call with a patch, and then applies the same content each time.
+    PatchesAndApplies,
     Updates,
     Deletes,
-    /// Deletes the child, and writes it anew.
+    /// Deletes the child and creates it again.
     Recreates,
-    /// Writes, and is dropped while it does.
+    /// Writes, and drops the future before the answer.
     TimesOut,
 }
 
@@ -109,18 +111,18 @@ pub(crate) struct Writer {
 pub(crate) struct Call {
     name: String,
     at: Instant,
-    /// What the cache held of the child when it began.
+    /// The state of the child in the cache at the start of the call.
     saw: Option<String>,
 }
 
 impl Writer {
     pub(crate) fn does(&self, does: Does) {
-        *self.does.lock().unwrap() = does;
+        *self.does.lock() = does;
     }
 
-    /// What each call for `name` saw in the cache.
+    /// Returns the state that each call for `name` saw in the cache.
     pub(crate) fn saw(&self, name: &str) -> Vec<Option<String>> {
-        let calls = self.calls.lock().unwrap();
+        let calls = self.calls.lock();
         let calls = calls.iter().filter(|call| call.name == name);
         calls.map(|call| call.saw.clone()).collect()
     }
@@ -130,7 +132,7 @@ impl Writer {
     }
 
     pub(crate) fn last_at(&self) -> Instant {
-        self.calls.lock().unwrap().last().unwrap().at
+        self.calls.lock().last().unwrap().at
     }
 }
 
@@ -138,6 +140,11 @@ pub(crate) fn child(name: &str, value: impl ToString) -> ConfigMap {
     let mut child = ConfigMap::named(name);
     child.data = Some([("value".to_owned(), value.to_string())].into());
     child
+}
+
+/// As [`child`], to be applied even if the test has created it.
+fn owned(name: &str, value: impl ToString) -> Child<ConfigMap> {
+    Child::new(child(name, value)).adopting()
 }
 
 pub(crate) fn value(child: &ConfigMap) -> Option<String> {
@@ -149,10 +156,10 @@ impl Reconciler for Writer {
 
     fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
         let controller = controller
-            .owns_when::<ConfigMap>(never())
+            .watch(Owned::<ConfigMap>::new().when(never()))
             .writes::<ConfigMap>()
             .deletes::<ConfigMap>();
-        // One worker: whatever waits must not take it.
+        // There is one worker, which a waiting key must not occupy.
         let controller = controller.concurrency(1);
         match self.limit {
             Some(limit) => controller.timeout(limit),
@@ -166,23 +173,24 @@ impl Reconciler for Writer {
         let saw = cached.as_deref().and_then(value);
         let going = cached.as_ref().is_some_and(|child| child.is_deleting());
         let saw = saw.map(|value| if going { value + ", going" } else { value });
-        self.calls.lock().unwrap().push(Call {
+        self.calls.lock().push(Call {
             name: name.to_owned(),
             at: Instant::now(),
             saw,
         });
         let number = self.count(name);
-        let does = *self.does.lock().unwrap();
+        let does = *self.does.lock();
         match does {
             Does::Nothing => {}
-            Does::Writes => drop(cx.apply(child(name, number)).await?),
-            Does::Same => drop(cx.apply(child(name, "same")).await?),
-            Does::WritesUncached => drop(cx.uncached().apply(child(name, number)).await?),
+            Does::Writes => drop(cx.apply_child(owned(name, number)).await?),
+            Does::Same => drop(cx.apply_child(owned(name, "same")).await?),
+            Does::WritesUncached => drop(cx.uncached().apply_child(owned(name, number)).await?),
             Does::Creates => drop(cx.create(child(name, number)).await?),
-            Does::Patches => {
-                let patch = Patch::Merge(json!({"data": {"value": number.to_string()}}));
-                let key = ObjectKey::namespaced("default", name);
-                drop(cx.patch::<ConfigMap>(&key, &patch).await?);
+            Does::Patches => patch(cx, name, &number.to_string()).await?,
+            Does::PatchesSame => patch(cx, name, "same").await?,
+            Does::PatchesAndApplies => {
+                patch(cx, name, &number.to_string()).await?;
+                drop(cx.apply_child(owned(name, "same")).await?);
             }
             Does::Updates => {
                 let mut new = cached.as_deref().unwrap().clone();
@@ -192,12 +200,12 @@ impl Reconciler for Writer {
             Does::Deletes => cx.delete(cached.as_deref().unwrap()).await?,
             Does::Recreates => {
                 cx.delete(cached.as_deref().unwrap()).await?;
-                drop(cx.apply(child(name, number)).await?);
+                drop(cx.apply_child(owned(name, number)).await?);
             }
             Does::TimesOut => {
-                let write = cx.apply(child(name, number));
+                let write = cx.apply_child(owned(name, number));
                 let mut write = std::pin::pin!(write);
-                // It is on its way, and nobody waits for the answer.
+                // The request is sent, and nothing waits for its answer.
                 let _ = futures_util::poll!(&mut write);
                 std::future::pending::<()>().await;
             }
@@ -206,7 +214,14 @@ impl Reconciler for Writer {
     }
 }
 
-/// Changes of children are nobody's business here: only the test asks for reconciles.
+async fn patch(cx: &Context<Secret>, name: &str, value: &str) -> Result<()> {
+    let patch = Patch::Merge(json!({"data": {"value": value}}));
+    let key = ObjectKey::namespaced("default", name);
+    drop(cx.patch::<ConfigMap>(&key, &patch).await?);
+    Ok(())
+}
+
+/// A predicate that hides changes of children, so that only the test triggers reconciles.
 pub(crate) fn never() -> pilothouse::controller::Predicate<ConfigMap> {
     pilothouse::controller::Predicate::new(|_: &ConfigMap, _: &ConfigMap| false)
 }
@@ -214,7 +229,7 @@ pub(crate) fn never() -> pilothouse::controller::Predicate<ConfigMap> {
 pub(crate) struct World {
     pub(crate) cluster: Cluster,
     pub(crate) writer: Writer,
-    pub(crate) metrics: ReadYourWritesMetrics,
+    metrics: Metrics,
     pub(crate) flows: watch::Sender<bool>,
     pub(crate) cancel: CancellationToken,
 }
@@ -241,7 +256,7 @@ impl World {
         Self::by(client, cluster, writer, change).await
     }
 
-    /// With a way to the cluster that is not the usual one.
+    /// Creates a world with another client.
     pub(crate) async fn by(
         client: Client,
         cluster: Cluster,
@@ -268,15 +283,31 @@ impl World {
         let cancel = CancellationToken::new();
         informers.start(&cancel);
         let controller = Controller::new(writer.clone());
-        let series = metrics.read_your_writes(controller.name());
         tokio::spawn(controller.run(environment, cancel.clone()));
         Self {
             cluster,
             writer,
-            metrics: series,
+            metrics,
             flows,
             cancel,
         }
+    }
+
+    /// The value of a series of the only controller.
+    pub(crate) fn metric(&self, series: &str) -> f64 {
+        self.metrics.value(series, &[]).unwrap_or_default()
+    }
+
+    /// The number of reconciles that were postponed.
+    pub(crate) fn skips(&self) -> f64 {
+        self.metric("stale_sync_skips_total")
+    }
+
+    /// The number of own writes that were checked with the API server with this result.
+    pub(crate) fn settled(&self, result: &str) -> f64 {
+        let series = "pilothouse_controller_stale_settled_total";
+        let value = self.metrics.value(series, &[("result", result)]);
+        value.unwrap_or_default()
     }
 
     /// Makes an object to be reconciled, or changes it.
@@ -293,18 +324,18 @@ impl World {
         pass(1).await;
     }
 
-    /// Holds back what the children's cache hears, or lets it come.
-    pub(crate) async fn hold(&self, hold: bool) {
+    /// Holds back or releases the events of the cache of children.
+    pub(crate) async fn hold_events(&self, hold: bool) {
         self.flows.send_replace(!hold);
         pass(1).await;
     }
 
-    /// How often the server was asked for the child.
-    pub(crate) fn questions(&self, name: &str) -> usize {
+    /// Returns how often the server got a request for the child.
+    pub(crate) fn object_requests(&self, name: &str) -> usize {
         self.requests("get", name)
     }
 
-    /// How many requests of that verb for a child there were.
+    /// Returns the number of requests with this verb for a child.
     pub(crate) fn requests(&self, verb: &str, name: &str) -> usize {
         let is = |one: &&RecordedRequest| {
             (one.verb.as_str(), one.resource.as_str()) == (verb, "configmaps") && one.name == name
@@ -313,12 +344,12 @@ impl World {
     }
 }
 
-/// All children's watches.
+/// Matches all watches of children.
 pub(crate) fn watches() -> RequestMatcher {
     RequestMatcher::any().verb("watch").resource("configmaps")
 }
 
-/// All applies and patches of children.
+/// Matches all applies and patches of children.
 pub(crate) fn writes() -> RequestMatcher {
     RequestMatcher::any().verb("patch").resource("configmaps")
 }
@@ -338,11 +369,11 @@ pub(crate) fn seen(values: &[&str]) -> Vec<Option<String>> {
     values.iter().map(seen).collect()
 }
 
-/// A world in which `web` wrote its child and the child's cache does not know yet.
+/// Returns a world in which `web` wrote its child and the cache of children does not have it yet.
 pub(crate) async fn behind(does: Does) -> World {
     let world = World::start(Writer::default()).await;
     world.writer.does(does);
-    world.hold(true).await;
+    world.hold_events(true).await;
     world.touch("web").await;
     assert_eq!(world.writer.count("web"), 1);
     world.writer.does(Does::Nothing);

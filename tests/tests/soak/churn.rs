@@ -2,30 +2,30 @@ use std::collections::BTreeMap;
 
 use fastrand::Rng;
 use pilothouse::{
-    client::{Api, Client, DeleteParams, Error, ListParams, Patch, PatchParams, PostParams},
+    client::{Api, Client, DeleteParams, ListParams, Patch, PatchParams, PostParams},
     k8s::api::core::v1::ConfigMap,
     resource::{Object, ObjectMeta},
 };
 use pilothouse_tests::soak::{Bundle, BundleSpec, LABEL, TEXT, children};
 use serde_json::json;
 
-/// The users who write bundles, and a rival manager who writes and deletes what the operator owns.
+/// Users that write bundles, and a rival manager that writes and deletes the operator's objects.
 pub(crate) struct Churn {
     bundles: Api<Bundle>,
     maps: Api<ConfigMap>,
-    dice: Rng,
+    random: Rng,
     names: u64,
-    /// How many writes succeeded.
+    /// The number of successful writes.
     pub(crate) writes: usize,
 }
 
 impl Churn {
-    /// With a client that the outages do not reach.
-    pub(crate) fn new(client: &Client, dice: Rng, names: u64) -> Self {
+    /// Creates the users with a client that the outages do not affect.
+    pub(crate) fn new(client: &Client, random: Rng, names: u64) -> Self {
         Self {
             bundles: Api::namespaced(client, "default"),
             maps: Api::namespaced(client, "default"),
-            dice,
+            random,
             names,
             writes: 0,
         }
@@ -47,21 +47,21 @@ impl Churn {
                 ..ObjectMeta::default()
             },
             spec: BundleSpec {
-                size: self.dice.i32(1..8),
-                text: format!("text {}", self.dice.u64(..1_000_000)),
+                size: self.random.i32(1..8),
+                text: format!("text {}", self.random.u64(..1_000_000)),
             },
             status: None,
         }
     }
 
-    /// One write of a user or of the rival. The object may be missing, or there already.
+    /// Makes one write of a user or of the rival. The object may be missing or may already exist.
     pub(crate) async fn step(&mut self) {
-        let number = self.dice.u64(..self.names);
+        let number = self.random.u64(..self.names);
         let bundle = format!("bundle-{number}");
-        let map = format!("{bundle}-{}", self.dice.u64(..7));
+        let map = format!("{bundle}-{}", self.random.u64(..7));
         let (post, patch) = (PostParams::default(), PatchParams::default());
         let merge = |value| Patch::Merge(value);
-        let done = match self.dice.u8(..100) {
+        let done = match self.random.u8(..100) {
             0..8 => {
                 let params = DeleteParams::default();
                 self.bundles.delete(&bundle, &params).await.map(drop)
@@ -71,12 +71,12 @@ impl Churn {
                 self.bundles.create(&post, &object).await.map(drop)
             }
             30..55 => {
-                let text = format!("text {}", self.dice.u64(..1_000_000));
+                let text = format!("text {}", self.random.u64(..1_000_000));
                 let change = merge(json!({"spec": {"text": text}}));
                 self.bundles.patch(&bundle, &patch, &change).await.map(drop)
             }
             55..70 => {
-                let change = merge(json!({"spec": {"size": self.dice.i32(0..8)}}));
+                let change = merge(json!({"spec": {"size": self.random.i32(0..8)}}));
                 self.bundles.patch(&bundle, &patch, &change).await.map(drop)
             }
             70..80 => {
@@ -99,12 +99,12 @@ impl Churn {
         match done {
             Ok(()) => self.writes += 1,
             Err(error) if error.is_not_found() || error.is_already_exists() => {}
-            Err(Error::Api { ref status, .. }) if status.code == 409 => {}
+            Err(ref error) if error.status().is_some_and(|status| status.code == 409) => {}
             Err(error) => panic!("{error}"),
         }
     }
 
-    /// What differs between the bundles and their ConfigMaps. Nothing once the operator is done.
+    /// Returns the differences between the bundles and their ConfigMaps. There are none once the operator is done.
     pub(crate) async fn differences(&self) -> Vec<String> {
         let all = ListParams::default();
         let bundles = self.bundles.list_all(&all).await.unwrap().items;
@@ -131,7 +131,7 @@ impl Churn {
                         .and_then(|labels| labels.get(LABEL).cloned())
                 };
                 if text(&found) != text(&wanted) || label(&found) != label(&wanted) {
-                    differences.push(format!("{name} is not as asked for"));
+                    differences.push(format!("{name} differs from its bundle"));
                 }
                 let owners = found.metadata.owner_references.unwrap_or_default();
                 if !owners

@@ -7,14 +7,14 @@ use tokio::{
     task::JoinHandle,
 };
 
-/// What the network does at a moment.
+/// The state of the network.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Network {
-    /// It carries everything.
+    /// The network forwards everything.
     Works,
-    /// It closes each connection, and each new one at once.
+    /// The network closes all connections, and each new connection at once.
     Refuses,
-    /// It carries nothing more on the connections that are open, and nothing on new ones, and closes none.
+    /// The network forwards nothing on open and new connections, and closes none.
     Stalls,
 }
 
@@ -46,7 +46,7 @@ impl Gateway {
         self.addr
     }
 
-    /// Behaves so for a time, then works again.
+    /// Sets the state of the network for a time, and then lets it work again.
     pub(crate) async fn behave(&self, network: Network, time: Duration) {
         self.network.send_replace(network);
         tokio::time::sleep(time).await;
@@ -60,8 +60,8 @@ impl Drop for Gateway {
     }
 }
 
-/// Carries one connection until either side, or an outage, ends it. A connection that was stalled is closed when the
-/// outage ends, as its peers have given it up by then or will at once.
+/// Forwards one connection until either side or an outage ends it. A stalled connection is closed at the end of the
+/// outage, because its peers have given it up by then or will do so at once.
 async fn carry(mut client: TcpStream, server: SocketAddr, mut state: watch::Receiver<Network>) {
     let works = *state.borrow() == Network::Works;
     if works {
@@ -72,7 +72,7 @@ async fn carry(mut client: TcpStream, server: SocketAddr, mut state: watch::Rece
             _ = copy_bidirectional(&mut client, &mut server) => return,
             _ = state.wait_for(|state| *state != Network::Works) => {}
         }
-        // Both ends stay open below, so that neither hears of the outage.
+        // Keep both ends open, so that neither side notices the outage.
         let _open = server;
         let _ = state.wait_for(|state| *state != Network::Stalls).await;
     } else {

@@ -1,9 +1,9 @@
-//! A soak: two processes of an operator, users and a rival manager who write all the time, kills, stops and outages; and
-//! at the end every object is as its users asked.
+//! The soak test. Two processes of an operator run while users and a rival manager write all the time. Processes are killed
+//! and stopped, and the network fails. At the end every object must be in the state that its user wants.
 //!
-//! It runs against the control plane that the environment names (see `pilothouse_tests::real`), or against the sandbox.
-//! `PILOTHOUSE_SOAK` is how long, in seconds (10 when it is not set); from 300 s on there are 2 000 objects.
-//! `PILOTHOUSE_SEED` makes another run.
+//! The test runs against the control plane that the environment names (see `pilothouse_tests::real`), or against the sandbox.
+//! `PILOTHOUSE_SOAK` is the duration in seconds (default 10); from 300 s on there are 2 000 objects.
+//! `PILOTHOUSE_SEED` selects another random run.
 #![cfg(unix)]
 
 mod churn;
@@ -25,12 +25,12 @@ use pilothouse_tests::{real::RealServer, soak::Bundle};
 use programs::Programs;
 use tokio::time::{Instant, sleep};
 
-/// How long the operator may take to bring everything in order after the last outage.
+/// The time in which the operator must reach the desired state after the last outage.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Most resident memory of a process, of a build without optimisation.
+/// The limit of the resident memory of a process, for a build without optimisation.
 const MOST_MEMORY_KIB: u64 = 256 * 1024;
 
-/// The API server, until this is dropped.
+/// The API server, which ends when this is dropped.
 enum Server {
     Real(RealServer),
     Sandbox {
@@ -41,7 +41,7 @@ enum Server {
 
 impl Server {
     async fn start() -> Self {
-        // Nothing else may be left out: without a real server there is the sandbox.
+        // Without these variables `from_environment` would print that the test is skipped, but it runs against the sandbox.
         let named = ["PILOTHOUSE_CLUSTER", "PILOTHOUSE_CLUSTER_BINARY"];
         if named.iter().any(|name| std::env::var_os(name).is_some())
             && let Some(real) = RealServer::from_environment(&[])
@@ -62,7 +62,7 @@ impl Server {
     }
 }
 
-/// The server's address in a kubeconfig.
+/// Returns the server's address in a kubeconfig.
 fn address(kubeconfig: &str) -> SocketAddr {
     let lines = kubeconfig.lines().map(str::trim);
     let mut urls = lines.filter_map(|line| line.strip_prefix("server: https://"));
@@ -73,7 +73,7 @@ fn address(kubeconfig: &str) -> SocketAddr {
 async fn the_state_is_right_after_kills_outages_and_a_rival_manager() {
     let seconds = std::env::var("PILOTHOUSE_SOAK").map_or(10, |text| text.parse().unwrap());
     let seed = std::env::var("PILOTHOUSE_SEED").map_or(seconds, |text| text.parse().unwrap());
-    let mut dice = Rng::with_seed(seed);
+    let mut random = Rng::with_seed(seed);
     let server = Server::start().await;
     let kubeconfig = server.kubeconfig();
     let gateway = Gateway::to(address(&kubeconfig)).await.unwrap();
@@ -92,20 +92,20 @@ async fn the_state_is_right_after_kills_outages_and_a_rival_manager() {
     let definition = Bundle::definition().unwrap().unwrap();
     crd::install(&client, &[definition], "soak").await.unwrap();
     let mut programs = Programs::start(2, folder.path());
-    let mut churn = Churn::new(&client, dice.fork(), if seconds < 300 { 40 } else { 400 });
+    let mut churn = Churn::new(&client, random.fork(), if seconds < 300 { 40 } else { 400 });
     churn.fill().await;
 
     let end = Instant::now() + Duration::from_secs(seconds);
     let mut disasters = 0;
     while Instant::now() < end {
-        let calm = Instant::now() + Duration::from_millis(dice.u64(2_000..8_000));
+        let calm = Instant::now() + Duration::from_millis(random.u64(2_000..8_000));
         while Instant::now() < calm.min(end) {
             churn.step().await;
             sleep(Duration::from_millis(20)).await;
         }
         programs.keep_running();
         disasters += 1;
-        disaster(&gateway, &programs, &mut churn, &mut dice).await;
+        disaster(&gateway, &programs, &mut churn, &mut random).await;
     }
 
     let late = Instant::now() + PATIENCE;
@@ -134,11 +134,11 @@ async fn the_state_is_right_after_kills_outages_and_a_rival_manager() {
     assert!(programs.most_memory < MOST_MEMORY_KIB);
 }
 
-/// One bad thing that happens while the users go on.
-async fn disaster(gateway: &Gateway, programs: &Programs, churn: &mut Churn, dice: &mut Rng) {
-    let victim = dice.usize(..programs.count());
-    let time = Duration::from_millis(dice.u64(500..8_500));
-    let kind = dice.u8(..6);
+/// Causes one failure while the users continue.
+async fn disaster(gateway: &Gateway, programs: &Programs, churn: &mut Churn, random: &mut Rng) {
+    let victim = random.usize(..programs.count());
+    let time = Duration::from_millis(random.u64(500..8_500));
+    let kind = random.u8(..6);
     let work = async {
         loop {
             churn.step().await;

@@ -4,18 +4,18 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-/// The processes of the operator, which are started again when they end, as a Deployment does.
+/// The processes of the operator. They are restarted when they end, as a Deployment does.
 pub(crate) struct Programs {
     folder: PathBuf,
     running: Vec<Child>,
-    /// How often one was started.
+    /// The number of starts.
     pub(crate) starts: usize,
-    /// The most memory that one had, in KiB.
+    /// The largest resident memory of a process in KiB.
     pub(crate) most_memory: u64,
 }
 
 impl Programs {
-    /// Starts so many; `folder` has the file `config` and gets what they print.
+    /// Starts this many processes. `folder` contains the file `config` and gets their output.
     pub(crate) fn start(number: usize, folder: &Path) -> Self {
         let mut programs = Self {
             folder: folder.to_owned(),
@@ -48,7 +48,7 @@ impl Programs {
             .unwrap()
     }
 
-    /// Starts again what has ended, and notes how much memory the others have.
+    /// Restarts ended processes, and records the memory of the others.
     pub(crate) fn keep_running(&mut self) {
         for number in 0..self.running.len() {
             let pid = self.running[number].id();
@@ -63,7 +63,7 @@ impl Programs {
     /// Sends a signal to one of them.
     pub(crate) fn signal(&self, number: usize, name: &str) {
         let pid = self.running[number % self.running.len()].id().to_string();
-        // It may have ended just now.
+        // The process may have ended just now.
         let _ = Command::new("kill")
             .args([&format!("-{name}"), &pid])
             .stderr(Stdio::null())
@@ -74,7 +74,7 @@ impl Programs {
         self.running.len()
     }
 
-    /// The last lines of what each of them printed, for a failure's message.
+    /// Returns the last lines that each process printed, for error messages.
     pub(crate) fn logs(&self) -> String {
         let tail = |number| {
             let text = fs::read_to_string(self.folder.join(format!("program-{number}")));
@@ -98,7 +98,7 @@ impl Drop for Programs {
     }
 }
 
-/// Resident memory of a process in KiB, or zero where it cannot be read.
+/// Returns the resident memory of a process in KiB, or zero if it cannot be read.
 fn resident(pid: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

@@ -1,14 +1,14 @@
-// client-go with what its users get by default: a shared informer of all Pods with one handler.
+// client-go with its default settings: a shared informer of all Pods with one handler.
 //
 //   - clientcmd's default loading rules; the typed clientset of k8s.io/client-go/kubernetes.
-//   - Protobuf, the typed clients' default for built-in kinds (rest/request.go, UseProtobufAsDefault). BENCH_JSON=1 asks
-//     for JSON, which is what custom resources have.
-//   - WatchListClient as client-go has it (features/known_features.go): on.
+//   - Protobuf, the typed clients' default for built-in kinds (rest/request.go, UseProtobufAsDefault). BENCH_JSON=1
+//     selects JSON, which custom resources use.
+//   - WatchListClient with its default (features/known_features.go): on.
 //   - QPS -1, as controller-runtime's config loader sets it (pkg/client/config/config.go); one list and one watch are
 //     far from any limit.
-//   - informers.NewSharedInformerFactory without a resync; GOGC and GOMAXPROCS as Go has them.
+//   - informers.NewSharedInformerFactory without a resync; GOGC and GOMAXPROCS with Go's defaults.
 //
-// An event counts when the handler is called, which is after it was stored.
+// An event counts when the informer calls the handler, which is after it stored the object.
 package main
 
 import (
@@ -35,7 +35,7 @@ func main() {
 	})
 }
 
-// start is a cache that tells of changes, when it is full and has rested.
+// start fills a cache that reports changes, waits a second and returns it.
 func start(results process.Results, changed func(pod *corev1.Pod)) (cache.Store, error) {
 	start := time.Now()
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
@@ -65,7 +65,7 @@ func start(results process.Results, changed func(pod *corev1.Pod)) (cache.Store,
 				changed(pod)
 			}
 		},
-		// What is missing after all was listed again comes as another type, which would be an error here.
+		// A deletion found by a relist has another type (DeletedFinalStateUnknown), which would be an error here.
 		DeleteFunc: func(object any) { changed(object.(*corev1.Pod)) },
 	}
 	if _, err := informer.AddEventHandler(handler); err != nil {
@@ -114,7 +114,7 @@ func changes(results process.Results) error {
 	return nil
 }
 
-// relist reads from the cache with one goroutine while all Pods are listed again.
+// relist reads from the cache with one goroutine while the informer lists all Pods again.
 func relist(results process.Results) error {
 	listed := make(chan struct{}, 1)
 	store, err := start(results, func(pod *corev1.Pod) {

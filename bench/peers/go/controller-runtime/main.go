@@ -1,13 +1,13 @@
-// controller-runtime with what its users get by default: a manager with one controller for ConfigMaps.
+// controller-runtime with its default settings: a manager with one controller for ConfigMaps.
 //
 //   - config.GetConfig, manager.New: QPS -1 (pkg/client/config/config.go), leader election off, health probes off. The
-//     metrics server is off as well, which is not the default (":8080"): the metrics are counted all the same.
-//   - Protobuf, its default for built-in kinds (pkg/client/apiutil/apimachinery.go, createRestConfig). BENCH_JSON=1 asks
-//     for JSON, which is what custom resources have.
+//     metrics server is off as well, which is not the default (":8080"); the metrics are counted anyway.
+//   - Protobuf, its default for built-in kinds (pkg/client/apiutil/apimachinery.go, createRestConfig). BENCH_JSON=1
+//     selects JSON, which custom resources use.
 //   - A client that reads from the cache, which copies each object (pkg/cache: UnsafeDisableDeepCopy is off). The priority
-//     queue is on, and reading one's own writes off, as it has them.
-//   - 16 workers (MaxConcurrentReconciles), as every peer has here; the default is 1.
-//   - A logger as its examples have (zap.New), from errors on.
+//     queue is on and read-your-writes is off, which are the defaults.
+//   - 16 workers (MaxConcurrentReconciles), like every peer here; the default is 1.
+//   - A logger like that of its examples (zap.New), which logs errors only.
 package main
 
 import (
@@ -30,7 +30,7 @@ import (
 	"pilothouse.dev/bench/peers/process"
 )
 
-// As many as every peer has.
+// The number of workers of every peer.
 const workers = 16
 
 func main() {
@@ -43,10 +43,10 @@ func main() {
 	})
 }
 
-// reconciler is what a user writes, but for the lookup, which is the same for all.
+// reconciler is the code that a user writes, without the lookup, which is the same for all workloads.
 type reconciler func(ctx context.Context, c client.Client, object *corev1.ConfigMap) (ctrl.Result, error)
 
-// start runs a controller beside what is measured.
+// start runs a controller in the background of the measurement.
 func start(reconciler reconciler, owned ...client.Object) error {
 	ctrl.SetLogger(zap.New(zap.Level(zapcore.ErrorLevel)))
 	config, err := ctrl.GetConfig()
@@ -79,21 +79,21 @@ func start(reconciler reconciler, owned ...client.Object) error {
 		return err
 	}
 	go func() {
-		// It never ends but by an error.
+		// Start only returns with an error.
 		fmt.Fprintln(os.Stderr, mgr.Start(context.Background()))
 		os.Exit(1)
 	}()
 	return nil
 }
 
-// nothing is done.
+// nothing measures a reconcile that does nothing.
 func nothing(results process.Results) error {
 	return drained(results, func(context.Context, client.Client, *corev1.ConfigMap) (ctrl.Result, error) {
 		return ctrl.Result{}, nil
 	})
 }
 
-// children are applied, one of each.
+// children measures a reconcile that applies a child.
 func children(results process.Results) error {
 	return drained(results, func(ctx context.Context, c client.Client, object *corev1.ConfigMap) (ctrl.Result, error) {
 		child := apply.ConfigMap("child-"+object.Name, object.Namespace).
@@ -103,7 +103,7 @@ func children(results process.Results) error {
 	})
 }
 
-// owned are Secrets, one of each, which are watched.
+// owned measures a reconcile that owns a Secret, which is watched.
 func owned(results process.Results) error {
 	objects, err := process.Setting("BENCH_OBJECTS")
 	if err != nil {
@@ -157,7 +157,7 @@ func drained(results process.Results, reconciler reconciler) error {
 	return nil
 }
 
-// latency looks at the stamp of each.
+// latency reads the stamp of each object.
 func latency(results process.Results) error {
 	objects, err := process.Setting("BENCH_OBJECTS")
 	if err != nil {
@@ -184,7 +184,7 @@ func latency(results process.Results) error {
 	return nil
 }
 
-// parked objects are to be seen again later, in the end.
+// parked requeues each object for later in its last reconcile.
 func parked(results process.Results) error {
 	objects, err := process.Setting("BENCH_OBJECTS")
 	if err != nil {

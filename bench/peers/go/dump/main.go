@@ -1,7 +1,7 @@
-// dump writes objects in protobuf, for the bench's server: Go has the definitions.
+// dump writes objects in protobuf for the bench's server, because Go has the definitions.
 //
-// It reads objects of the kind that it is told, as JSON, one after the other, and writes each as its length, four
-// bytes with the highest first, and its message, without the envelope that says of which kind it is.
+// Its argument is the kind. It reads objects as JSON, one after the other, and writes for each the length in four bytes,
+// the highest first, and the message, without the envelope that names the kind.
 package main
 
 import (
@@ -31,7 +31,7 @@ func run(arguments []string) error {
 		"ConfigMap": func() message { return &corev1.ConfigMap{} },
 	}
 	if len(arguments) != 1 || kinds[arguments[0]] == nil {
-		return errors.New("say Pod or ConfigMap")
+		return errors.New("the argument must be Pod or ConfigMap")
 	}
 	input := json.NewDecoder(bufio.NewReaderSize(os.Stdin, 1<<20))
 	output := bufio.NewWriterSize(os.Stdout, 1<<20)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Drain counts reconciles; the first and the last of them are looked at.
+// Drain counts reconciles and records the first and the last of them.
 type Drain struct {
 	start       time.Time
 	wanted      uint64
@@ -14,18 +14,18 @@ type Drain struct {
 	done        chan struct{}
 }
 
-// moment is when, and what the process had used by then.
+// moment is a time, and the resources that the process had used by then.
 type moment struct {
 	when time.Time
 	cpu  float64
 }
 
-// NewDrain is of a program that has just started.
+// NewDrain returns the counter of a program that has just started.
 func NewDrain(wanted uint64) *Drain {
 	return &Drain{start: time.Now(), wanted: wanted, done: make(chan struct{})}
 }
 
-// Reconciled says that a reconcile has ended.
+// Reconciled reports that a reconcile has ended.
 func (d *Drain) Reconciled() {
 	switch d.count.Add(1) {
 	case 1:
@@ -40,7 +40,7 @@ func (d *Drain) Reconciled() {
 	}
 }
 
-// Measure waits for the last one, and a second more; tells what it took.
+// Measure waits for the last reconcile and a second more, and reports the cost.
 func (d *Drain) Measure(results Results) {
 	<-d.done
 	time.Sleep(time.Second)

@@ -5,17 +5,17 @@ import (
 	"math/bits"
 )
 
-// The first so many nanoseconds have a place each; from there each power of two has half as many.
+// Each of the first 128 nanoseconds has its own bucket. Above, each power of two has half as many buckets.
 const fine = 128
 
-// Histogram is of times in nanoseconds, known to 1.6 %; the longest exactly.
+// Histogram counts times in nanoseconds to 1.6 %, and keeps the longest exactly.
 type Histogram struct {
 	counts  [fine + 57*fine/2]uint64
 	all     uint64
 	longest uint64
 }
 
-// Add takes a time in.
+// Add counts a time.
 func (h *Histogram) Add(nanoseconds int64) {
 	time := uint64(max(nanoseconds, 0))
 	h.counts[place(time)]++
@@ -23,7 +23,7 @@ func (h *Histogram) Add(nanoseconds int64) {
 	h.longest = max(h.longest, time)
 }
 
-// Microseconds is what so large a share of the times does not exceed; 1 is the longest.
+// Microseconds returns the time that this share of the times does not exceed; 1 gives the longest.
 func (h *Histogram) Microseconds(share float64) float64 {
 	wanted := max(uint64(math.Ceil(float64(h.all)*share)), 1)
 	var passed uint64
@@ -35,7 +35,7 @@ func (h *Histogram) Microseconds(share float64) float64 {
 	return 0
 }
 
-// place is where a time is counted.
+// place returns the bucket of a time.
 func place(time uint64) int {
 	if time < fine {
 		return int(time)
@@ -44,7 +44,7 @@ func place(time uint64) int {
 	return shift*fine/2 + int(time>>shift)
 }
 
-// begin is the first time that is counted there.
+// begin returns the first time of a bucket.
 func begin(place int) uint64 {
 	if place < fine {
 		return uint64(place)

@@ -1,5 +1,5 @@
-// Package process is what the peers in Go share: what a process has used so far, how the workloads measure themselves,
-// and the line that a peer ends with.
+// Package process is the code that the Go peers share: the resources that a process has used, how the workloads
+// measure themselves, and the last line that a peer prints.
 package process
 
 import (
@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CPU is the processor time of user and system, of all threads, in seconds.
+// CPU returns the user and system time of all threads in seconds.
 func CPU() float64 {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
@@ -24,7 +24,7 @@ func CPU() float64 {
 	return seconds(usage.Utime) + seconds(usage.Stime)
 }
 
-// Now is the monotonic clock in nanoseconds: the same for all processes of the machine.
+// Now returns the monotonic clock in nanoseconds, which is the same for all processes of the machine.
 func Now() int64 {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
@@ -33,12 +33,12 @@ func Now() int64 {
 	return now.Nano()
 }
 
-// Memory is a line of /proc/self/status, in bytes.
+// Memory returns the value of a line of /proc/self/status in bytes.
 func Memory(line string) float64 {
 	return lineOf("/proc/self/status", line) * 1024
 }
 
-// Sleeps is how often this thread has gone to sleep: each wait for a lock is one, and being interrupted is none.
+// Sleeps returns how often this thread went to sleep. A wait for a lock counts, an interruption does not.
 func Sleeps() float64 {
 	return lineOf("/proc/thread-self/status", "voluntary_ctxt_switches")
 }
@@ -57,12 +57,12 @@ func lineOf(file, name string) float64 {
 	return 0
 }
 
-// ForgetPeak makes the peak of memory that of what follows.
+// ForgetPeak resets the peak of the resident memory.
 func ForgetPeak() error {
 	return os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)
 }
 
-// Setting is a number that the harness has set.
+// Setting returns a number that the harness has set in the environment.
 func Setting(name string) (uint64, error) {
 	value, err := strconv.ParseUint(os.Getenv(name), 10, 64)
 	if err != nil {
@@ -71,7 +71,7 @@ func Setting(name string) (uint64, error) {
 	return value, nil
 }
 
-// Workload is what is to be done.
+// Workload returns the name of the workload.
 func Workload() string {
 	if name := os.Getenv("BENCH_WORKLOAD"); name != "" {
 		return name
@@ -79,13 +79,13 @@ func Workload() string {
 	return "cache"
 }
 
-// Results are what is measured, under the names by which the harness reads it.
+// Results holds the measured values under the names that the harness reads.
 type Results map[string]float64
 
-// Run does a workload and prints the line that says it all, or what went wrong.
+// Run runs a workload and prints the line of results, or the error.
 func Run(workloads map[string]func(Results) error) {
 	results := Results{"rss_start": Memory("VmRSS")}
-	err := fmt.Errorf("no workload %q", Workload())
+	err := fmt.Errorf("BENCH_WORKLOAD: unknown workload %q", Workload())
 	if workload := workloads[Workload()]; workload != nil {
 		err = workload(results)
 	}
@@ -99,7 +99,7 @@ func Run(workloads map[string]func(Results) error) {
 	}
 }
 
-// Synced says that everything is in the cache, after a time, and the peer has rested. The harness is to be told next.
+// Synced records that the cache was full after this time and the peer has waited. The caller tells the harness next.
 func (r Results) Synced(objects int, after time.Duration, cpu float64) {
 	r["objects"] = float64(objects)
 	r["sync_seconds"], r["sync_cpu"] = after.Seconds(), cpu

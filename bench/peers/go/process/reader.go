@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// Reader gets random objects from a cache, and takes the time of each. After each it does nothing for as long: what that
-// takes longer is the machine's doing, and no cache's.
+// Reader gets random objects from a cache and measures the time of each get. After each get it runs an idle loop of the
+// same length. The machine causes the delays of that loop, not the cache.
 type Reader struct {
 	isOver atomic.Bool
 	done   chan error
 	gets   Histogram
-	// To look at the clock until as much time has passed as the get before took.
+	// The durations of the idle loops, which look at the clock for as long as the get before took.
 	idle Histogram
-	// How often its thread slept.
+	// How often the thread of the reader slept.
 	sleeps float64
 }
 
-// So long it does nothing at most: after a get that was interrupted it would else be as long by itself.
+// The longest idle loop. Without a limit, the loop after an interrupted get would be just as long.
 const longestIdle = 10 * time.Microsecond
 
-// StartReader gets by these keys. That one finds nothing is an error: all objects are there all the time.
+// StartReader starts to get these keys. A get that finds nothing is an error, because all objects exist all the time.
 func StartReader(keys []string, get func(key string) bool) (*Reader, error) {
 	if err := ForgetPeak(); err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func (r *Reader) run(keys []string, get func(key string) bool) error {
 		random ^= random << 17
 		key := keys[random%uint64(len(keys))]
 		if !get(key) {
-			return fmt.Errorf("%s is not there", key)
+			return fmt.Errorf("the cache has no %s", key)
 		}
 		got := time.Now()
 		took := got.Sub(before)
@@ -58,7 +58,7 @@ func (r *Reader) run(keys []string, get func(key string) bool) error {
 	return nil
 }
 
-// End says that all has been listed again.
+// End stops the reader after the relist and reports its times.
 func (r *Reader) End(results Results) error {
 	results["peak_relist"] = Memory("VmHWM")
 	r.isOver.Store(true)

@@ -6,34 +6,34 @@ import (
 	"time"
 )
 
-// Nothing is left to do when there was no reconcile for so long.
+// The work is done when there was no reconcile for this long.
 const quiet = time.Second
 
-// Settle counts reconciles, of which an object may have several, until nothing is left to do.
+// Settle counts reconciles, of which an object may have several, until the work is done.
 type Settle struct {
 	start  time.Time
 	wanted uint64
 	count  atomic.Uint64
 	once   sync.Once
 	first  moment
-	// Nanoseconds from the start to the end of the last.
+	// Nanoseconds from the start to the end of the last reconcile.
 	last atomic.Int64
 }
 
-// NewSettle is of a program that has just started.
+// NewSettle returns the counter of a program that has just started.
 func NewSettle(wanted uint64) *Settle {
 	return &Settle{start: time.Now(), wanted: wanted}
 }
 
-// Reconciled says that a reconcile has ended.
+// Reconciled reports that a reconcile has ended.
 func (s *Settle) Reconciled() {
 	s.once.Do(func() { s.first = moment{time.Now(), CPU()} })
 	s.count.Add(1)
 	s.last.Store(int64(time.Since(s.start)))
 }
 
-// Measure waits until nothing is left to do; tells what it took. Processor time is until then, since what a watch
-// tells after the last reconcile belongs to it.
+// Measure waits until the work is done and reports the cost. The processor time counts until then, because the watch
+// events after the last reconcile belong to the work.
 func (s *Settle) Measure(results Results) {
 	var last time.Duration
 	for {

@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// No event takes so long.
+// The longest wait for an event.
 const limit = 10 * time.Second
 
-// How often it looks how many there are.
+// The interval at which Measure looks at the number of stamps.
 const look = 100 * time.Millisecond
 
-// Stamps are those that reconciles have seen, and how old each was when it was seen first.
+// Stamps holds the stamps that reconciles have seen, and the age of each when it was first seen.
 type Stamps struct {
 	wanted int
 	lock   sync.Mutex
 	seen   map[int64]int64
 }
 
-// NewStamps waits for so many.
+// NewStamps returns a collection that waits for this many stamps.
 func NewStamps(wanted uint64) *Stamps {
 	return &Stamps{wanted: int(wanted), seen: make(map[int64]int64)}
 }
 
-// Reconciled says that a reconcile has an object with this annotation.
+// Reconciled reports that a reconcile has an object with this annotation.
 func (s *Stamps) Reconciled(text string) error {
 	now := Now()
 	stamp, err := strconv.ParseInt(text, 10, 64)
@@ -39,12 +39,12 @@ func (s *Stamps) Reconciled(text string) error {
 	return nil
 }
 
-// Measure waits until all were seen, or none came for long; tells what it took. To be called before the first comes.
+// Measure waits until all stamps were seen or none came for long, and reports the ages. Call it before the first event.
 func (s *Stamps) Measure(results Results) {
 	before := CPU()
 	count, idle := 0, time.Duration(0)
 	for count < s.wanted && idle < limit {
-		// Whoever were woken by each reconcile would be measured, too.
+		// Poll with a sleep: a goroutine that each reconcile wakes would add to the measured time.
 		time.Sleep(look)
 		now := s.count()
 		idle += look

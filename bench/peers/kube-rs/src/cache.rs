@@ -1,4 +1,4 @@
-//! A reflector of all Pods. An event counts when it comes out of `reflector`, which has stored it then.
+//! A reflector of all Pods. An event counts when `reflector` returns it, which is after it stored the object.
 
 use std::{
     error::Error,
@@ -38,7 +38,7 @@ pub async fn run(results: &mut Results) -> Result<(), Box<dyn Error>> {
     while seen < wanted {
         match events.next().await.ok_or("the watch has ended")?? {
             watcher::Event::Apply(_) | watcher::Event::Delete(_) => seen += 1,
-            other => return Err(format!("not a change: {other:?}").into()),
+            other => return Err(format!("expected a change: {other:?}").into()),
         }
         first.get_or_insert_with(Instant::now);
     }

@@ -24,10 +24,10 @@ use crate::shared::{
     stamps::Stamps,
 };
 
-/// As many as every peer has.
+/// The number of workers of every peer.
 const WORKERS: u16 = 16;
 
-/// What a reconcile works with.
+/// The context of a reconcile.
 struct Context {
     client: Client,
     drain: Drain,
@@ -42,7 +42,7 @@ async fn nothing_of(_: Arc<ConfigMap>, context: Arc<Context>) -> Result<Action, 
     Ok(Action::await_change())
 }
 
-/// Applies a child of each.
+/// Applies a child of each object.
 async fn child_of(object: Arc<ConfigMap>, context: Arc<Context>) -> Result<Action, kube::Error> {
     let child = ConfigMap {
         metadata: ObjectMeta {
@@ -65,7 +65,7 @@ async fn child_of(object: Arc<ConfigMap>, context: Arc<Context>) -> Result<Actio
     Ok(Action::await_change())
 }
 
-/// Applies a child of each, which is watched.
+/// Applies a child of each object, which is watched.
 async fn owned_of(object: Arc<ConfigMap>, context: Arc<Context>) -> Result<Action, kube::Error> {
     let child = Secret {
         metadata: ObjectMeta {
@@ -88,7 +88,7 @@ async fn owned_of(object: Arc<ConfigMap>, context: Arc<Context>) -> Result<Actio
     Ok(Action::await_change())
 }
 
-/// Looks at the stamp of each.
+/// Reads the stamp of each object.
 async fn stamp_of(object: Arc<ConfigMap>, context: Arc<Context>) -> Result<Action, kube::Error> {
     match object.annotations().get("bench/stamp") {
         Some(stamp) => context.stamps.reconciled(stamp),
@@ -97,7 +97,7 @@ async fn stamp_of(object: Arc<ConfigMap>, context: Arc<Context>) -> Result<Actio
     Ok(Action::await_change())
 }
 
-/// Wants to see each again later, in the end.
+/// Requeues each object for later in the last phase.
 async fn later_of(_: Arc<ConfigMap>, context: Arc<Context>) -> Result<Action, kube::Error> {
     Ok(match context.phases.reconciled() {
         true => Action::requeue(LATER),
@@ -139,7 +139,7 @@ pub async fn stamps(results: &mut Results) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Runs a controller beside what is measured.
+/// Runs a controller in the background of the measurement.
 async fn start<F>(
     reconcile: fn(Arc<ConfigMap>, Arc<Context>) -> F,
     stamps: u64,

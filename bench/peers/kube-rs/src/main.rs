@@ -1,14 +1,14 @@
-//! kube-rs with what its users get by default.
+//! kube-rs with its default settings.
 //!
 //! * `Client::try_default`: kube-client's defaults. Cleartext or TLS as the kubeconfig says.
 //! * `watcher::Config::default`: pages of 500 without a resource version, then a watch
-//!   (kube-runtime `watcher.rs`, `impl Default for Config`). `BENCH_STREAMING=1` asks for
+//!   (kube-runtime `watcher.rs`, `impl Default for Config`). `BENCH_STREAMING=1` selects
 //!   `streaming_lists`, which is not the default.
 //! * Caches: `reflector` of all Pods.
-//! * Controllers: `Controller::new` of ConfigMaps with `Config::default().concurrency(16)`; the default is without a limit
-//!   (kube-runtime `controller/mod.rs`). Nobody subscribes to its logs.
+//! * Controllers: `Controller::new` of ConfigMaps with `Config::default().concurrency(16)`; the default has no limit
+//!   (kube-runtime `controller/mod.rs`). Its logs have no subscriber.
 //! * `#[tokio::main]`: several threads.
-//! * The system's allocator, with the feature `count` in one that counts, or jemalloc with the feature of that name.
+//! * The system's allocator, inside a counting one with the feature `count`, or jemalloc with the feature `jemalloc`.
 
 use std::error::Error;
 
@@ -38,13 +38,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
         Ok("parked") => controllers::parked(&mut results).await?,
         Ok("relist") => relist::run(&mut results).await?,
         Ok("watches") => watches::run(&mut results).await?,
-        Ok(other) => return Err(format!("BENCH_WORKLOAD: {other} is not known here").into()),
+        Ok(other) => return Err(format!("BENCH_WORKLOAD: unknown workload {other}").into()),
     }
     results.print();
     Ok(())
 }
 
-/// The default, unless the harness asks for another list.
+/// Returns the default configuration, unless the harness selects streamed lists.
 fn config() -> watcher::Config {
     let config = watcher::Config::default();
     if std::env::var_os("BENCH_STREAMING").is_some() {

@@ -1,4 +1,4 @@
-//! A reflector of all Pods, and somebody who reads from it while all are listed again.
+//! A reflector of all Pods, and a thread that reads from it during a relist.
 
 use std::{
     error::Error,
@@ -24,7 +24,7 @@ pub async fn run(results: &mut Results) -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
     let pods: Api<Pod> = Api::all(Client::try_default().await?);
     let (store, writer) = reflector::store();
-    // Without a backoff, though the end of a watch is an error: what is read while nothing happens tells nothing.
+    // Without a backoff, although the end of a watch is an error: reads during a pause would measure nothing.
     let mut events = Box::pin(reflector(writer, watcher(pods, crate::config())));
     while let Some(event) = events.next().await {
         if matches!(event?, watcher::Event::InitDone) {
@@ -49,7 +49,7 @@ pub async fn run(results: &mut Results) -> Result<(), Box<dyn Error>> {
     })?;
     println!("synced");
     loop {
-        // The end of the watch is told as an error.
+        // The reflector reports the end of the watch as an error.
         if let Ok(watcher::Event::Apply(pod)) = events.next().await.ok_or("the watch has ended")?
             && pod.annotations().contains_key("bench/stamp")
         {

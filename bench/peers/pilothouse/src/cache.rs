@@ -1,4 +1,5 @@
-//! An informer of all Pods with one listener. An event counts when the listener is told, which is after it was stored.
+//! An informer of all Pods with one listener. An event counts when the listener receives it, which is after the
+//! informer stored the object.
 
 use std::{
     error::Error,

@@ -17,7 +17,7 @@ use crate::shared::{
     stamps::Stamps,
 };
 
-/// As many as every peer has.
+/// The number of workers of every peer.
 const WORKERS: usize = 16;
 
 /// Does nothing.
@@ -36,7 +36,7 @@ impl Reconciler for Nothing {
     }
 }
 
-/// Applies a child of each, as the others do: by a client, with nothing known of what is there.
+/// Applies a child of each object as the other peers do: with a client, without knowing whether the child exists.
 struct Children(Arc<Drain>);
 
 impl Reconciler for Children {
@@ -60,7 +60,7 @@ impl Reconciler for Children {
     }
 }
 
-/// Owns a child of each.
+/// Owns a child of each object.
 struct Owner(Arc<Settle>);
 
 impl Reconciler for Owner {
@@ -81,7 +81,7 @@ impl Reconciler for Owner {
     }
 }
 
-/// Looks at the stamp of each.
+/// Reads the stamp of each object.
 struct Stamped(Arc<Drain>, Arc<Stamps>);
 
 impl Reconciler for Stamped {
@@ -101,7 +101,7 @@ impl Reconciler for Stamped {
     }
 }
 
-/// Wants to see each again later, in the end.
+/// Requeues each object for later in the last phase.
 struct Parked(Arc<Phases>);
 
 impl Reconciler for Parked {

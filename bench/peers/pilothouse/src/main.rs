@@ -1,11 +1,11 @@
-//! Pilothouse with what its users get by default.
+//! Pilothouse with its default settings.
 //!
-//! * `Config::infer` and the clients that come of it: nothing is set.
+//! * `Config::infer` and its clients without further settings.
 //! * Caches: `Informers::new`, one informer of all Pods.
 //! * Controllers: an `Operator` without an election and without an HTTP listener, and a `Controller` of ConfigMaps with
-//!   16 workers, started from the user's own `main`. Nobody subscribes to its logs.
+//!   16 workers, started from the user's own `main`. Its logs have no subscriber.
 //! * `#[tokio::main]`: several threads, as `Operator::main` has.
-//! * The system's allocator, with the feature `count` in one that counts, or jemalloc with the feature of that name.
+//! * The system's allocator, inside a counting one with the feature `count`, or jemalloc with the feature `jemalloc`.
 
 use std::error::Error;
 
@@ -33,7 +33,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         Ok("parked") => controllers::parked(&mut results).await?,
         Ok("relist") => relist::run(&mut results).await?,
         Ok("watches") => watches::run(&mut results).await?,
-        Ok(other) => return Err(format!("BENCH_WORKLOAD: {other} is not known here").into()),
+        Ok(other) => return Err(format!("BENCH_WORKLOAD: unknown workload {other}").into()),
     }
     results.print();
     Ok(())

@@ -1,4 +1,4 @@
-//! An informer of all Pods, and somebody who reads from it while all are listed again.
+//! An informer of all Pods, and a thread that reads from it during a relist.
 
 use std::{
     error::Error,
@@ -31,6 +31,7 @@ pub async fn run(results: &mut Results) -> Result<(), Box<dyn Error>> {
         let done = done.clone();
         move |event: &Event<Pod>| {
             if let Event::Updated { new, .. } = event
+                && let Ok(new) = new.object()
                 && let Some(annotations) = &new.metadata.annotations
                 && annotations.contains_key("bench/stamp")
             {

@@ -1,4 +1,4 @@
-//! Informers of all Pods, each with a selector of its own, watches that nobody reads, and a lease, all of one client.
+//! Informers of all Pods, each with its own selector, unread watches, and a Lease, all with one client.
 
 use std::{error::Error, sync::Arc};
 

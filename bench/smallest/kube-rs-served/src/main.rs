@@ -1,4 +1,4 @@
-//! The same operator on kube-rs with what an operator has in a cluster: flags, its definition as YAML, logs as JSON,
+//! The same operator on kube-rs with the features of an operator in a cluster: flags, its definition as YAML, logs as JSON,
 //! health and metrics.
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -25,10 +25,10 @@ struct NoteSpec {
 /// Keeps a page for each note.
 #[derive(Parser)]
 struct Flags {
-    /// Where health and metrics are served.
+    /// Address for health and metrics.
     #[arg(long, env = "SERVE", default_value = "0.0.0.0:8080")]
     serve: SocketAddr,
-    /// The only namespace that is looked at.
+    /// The only namespace to watch.
     #[arg(long, env = "NAMESPACE")]
     namespace: Option<String>,
     #[command(subcommand)]

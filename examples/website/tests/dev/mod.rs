@@ -1,6 +1,6 @@
 //! The operator as its user starts it: `website dev` as a process of its own.
 
-// Each test program uses its own part of it.
+// Each test program uses another part of this module.
 #![allow(dead_code)]
 
 use std::{
@@ -16,27 +16,27 @@ use std::{
 
 use tempfile::TempDir;
 
-/// How long anything may take before the test gives up.
+/// How long the test waits for anything.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A running `website dev`; it is killed when dropped.
+/// A running `website dev`. It is killed when dropped.
 pub struct Dev {
     child: Option<Child>,
     home: TempDir,
-    /// What it said until it was ready.
+    /// The output until the operator was ready.
     pub banner: String,
     pub kubeconfig: PathBuf,
-    /// Where its own listener is.
+    /// The address of its listener for metrics and health.
     pub metrics: SocketAddr,
 }
 
 impl Dev {
-    /// Starts it on free ports, and waits until it says that it runs.
+    /// Starts the process on free ports, and waits until it is ready.
     pub fn start() -> Self {
         Self::start_with(&[], &[])
     }
 
-    /// The same with more on its command line and in its environment.
+    /// As [`start`](Self::start), with more arguments and environment variables.
     pub fn start_with(arguments: &[&str], environment: &[(&str, &str)]) -> Self {
         let home = tempfile::tempdir().unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_website"))
@@ -54,7 +54,7 @@ impl Dev {
         let (lines, said) = mpsc::channel();
         thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
-                // The test may have seen enough.
+                // The test may have dropped the receiver.
                 let _ = lines.send(line);
             }
         });
@@ -71,8 +71,8 @@ impl Dev {
                 Err(error) => panic!("{error}; it said:\n{}{}", dev.banner, dev.log()),
             }
         }
-        dev.kubeconfig = dev.told("kubeconfig").into();
-        let metrics = dev.told("metrics");
+        dev.kubeconfig = dev.banner_entry("kubeconfig").into();
+        let metrics = dev.banner_entry("metrics");
         let metrics = metrics
             .trim_start_matches("https://")
             .trim_start_matches("http://")
@@ -81,8 +81,8 @@ impl Dev {
         dev
     }
 
-    /// What stands behind a word of the banner.
-    fn told(&self, word: &str) -> String {
+    /// The text after a word of the banner.
+    fn banner_entry(&self, word: &str) -> String {
         let line = self
             .banner
             .lines()
@@ -91,17 +91,17 @@ impl Dev {
         line.split_whitespace().last().unwrap().to_owned()
     }
 
-    /// What it logged.
+    /// The log.
     pub fn log(&self) -> String {
         fs::read_to_string(self.home.path().join("log")).unwrap()
     }
 
-    /// A folder that kubectl may use as its home.
+    /// A folder for kubectl's `HOME`.
     pub fn home(&self) -> PathBuf {
         self.home.path().to_owned()
     }
 
-    /// Status line and body of a GET from its own listener.
+    /// Status line and body of a GET from the operator's listener.
     pub fn get(&self, path: &str) -> (String, String) {
         get(self.metrics, path)
     }
@@ -116,7 +116,7 @@ impl Dev {
             .sum()
     }
 
-    /// Presses Ctrl-C and waits for the end.
+    /// Sends SIGINT, as Ctrl-C does, and waits until the process has ended.
     pub fn interrupt(mut self) -> ExitStatus {
         let mut child = self.child.take().unwrap();
         let kill = format!("kill -INT {}", child.id());
@@ -143,7 +143,7 @@ impl Drop for Dev {
     }
 }
 
-/// Status line and body of a GET. HTTP/1.0: the body ends with the connection.
+/// Status line and body of a GET with HTTP/1.0, in which the body ends with the connection.
 pub fn get(address: SocketAddr, path: &str) -> (String, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -154,7 +154,7 @@ pub fn get(address: SocketAddr, path: &str) -> (String, String) {
     (head.lines().next().unwrap().to_owned(), body.to_owned())
 }
 
-/// Waits until `glance` gives a value. The operator is another process: only looking again tells.
+/// Polls until `glance` returns a value. The operator is another process, so the test cannot be notified.
 pub fn eventually<T>(what: &str, mut glance: impl FnMut() -> Result<T, String>) -> T {
     let deadline = Instant::now() + PATIENCE;
     loop {

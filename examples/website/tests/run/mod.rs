@@ -1,6 +1,6 @@
-//! The operator as a cluster runs it: `website run` as a process of its own, against an API server in this one.
+//! The operator as in a cluster: `website run` as a process, with an API server in the test's process.
 
-// Each test program uses its own part of it.
+// Each test program uses another part of this module.
 #![allow(dead_code)]
 
 use std::{
@@ -25,11 +25,11 @@ use pilothouse::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// How long anything may take before the test gives up.
+/// How long the test waits for anything.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// An API server that allows nobody what he does not need: the operator, whose token is `op`; Prometheus, whose token
-/// `prom` lets it read metrics; and Ann, whose token `ann` lets her do nothing.
+/// An API server with RBAC and three users, who have only the access that they need: the operator with the token `op`;
+/// Prometheus with the token `prom`, which may read metrics; and Ann with the token `ann`, who may do nothing.
 pub struct World {
     pub cluster: Cluster,
     home: TempDir,
@@ -51,7 +51,7 @@ impl World {
         let kubeconfig = kubeconfig.replace(token.unwrap(), "    token: op");
         let home = tempfile::tempdir().unwrap();
         fs::write(home.path().join("kubeconfig"), kubeconfig).unwrap();
-        // It listens as long as it is held.
+        // The server listens until this value is dropped.
         std::mem::forget(server);
         let world = Self { cluster, home };
         world.install().await;
@@ -71,7 +71,7 @@ impl World {
             .await;
     }
 
-    /// What the operator's children need, and what the book says of an election and of guarded metrics.
+    /// The roles for the operator's children, and those that the book gives for leader election and authorized metrics.
     async fn allow(&self) {
         let group = "rbac.authorization.k8s.io";
         let rule = |groups: &[&str], resources: &[&str], verbs: &[&str]| json!({"apiGroups": groups, "resources": resources, "verbs": verbs});
@@ -123,7 +123,7 @@ impl World {
         cluster.create(&object).await.unwrap();
     }
 
-    /// Applies the Website `hello` with that page.
+    /// Applies the Website `hello` with this page.
     pub async fn site(&self, html: &str) {
         let websites = ApiResource {
             group: "demo.pilothouse.dev".into(),
@@ -141,7 +141,7 @@ impl World {
             .unwrap();
     }
 
-    /// `website run` with these flags, serving wherever a port is free.
+    /// Starts `website run` with these flags, on a free port.
     pub fn run(&self, flags: &[&str]) -> Website {
         let mut command = website();
         command
@@ -163,7 +163,7 @@ pub struct Website {
     child: Child,
     lines: Receiver<String>,
     said: Vec<String>,
-    /// Where metrics and health are.
+    /// The address for metrics and health.
     pub url: String,
 }
 
@@ -189,7 +189,7 @@ impl Website {
         website
     }
 
-    /// Waits for a line with that text.
+    /// Waits for a line of the log that contains `text`.
     fn says(&mut self, text: &str) -> String {
         loop {
             match self.lines.recv_timeout(PATIENCE) {
@@ -203,18 +203,18 @@ impl Website {
         }
     }
 
-    /// Where it listens.
+    /// The address on which it listens.
     pub fn address(&self) -> SocketAddr {
         self.url.split("://").nth(1).unwrap().parse().unwrap()
     }
 
-    /// Waits until `/readyz?verbose` says that.
+    /// Waits until `/readyz?verbose` contains `text`.
     pub async fn ready(&self, text: &str) {
         self.until("/readyz?verbose", |body| body.contains(text))
             .await;
     }
 
-    /// Waits until what it serves there is as wanted.
+    /// Waits until `wanted` accepts the body at `path`.
     pub async fn until(&self, path: &str, wanted: impl Fn(&str) -> bool) {
         let begun = Instant::now();
         loop {
@@ -234,7 +234,7 @@ impl Website {
         assert!(status.success());
     }
 
-    /// Waits until it has ended: its outputs are closed then.
+    /// Waits until the process has ended, which closes its outputs.
     pub fn end(&mut self) -> ExitStatus {
         loop {
             match self.lines.recv_timeout(PATIENCE) {
@@ -258,13 +258,13 @@ impl Drop for Website {
 fn pass_on(output: impl Read + Send + 'static, lines: Sender<String>) {
     thread::spawn(move || {
         for line in BufReader::new(output).lines().map_while(Result::ok) {
-            // The test may have seen enough.
+            // The test may have dropped the receiver.
             let _ = lines.send(line);
         }
     });
 }
 
-/// Status and body of a GET by who shows that token; an empty one is none. Certificates are not looked at.
+/// Status and body of a GET with this bearer token, or without one if it is empty. Certificates are not verified.
 pub async fn get(url: &str, path: &str, token: &str) -> (u16, String) {
     let config = Config::new(url.parse().unwrap()).with_insecure_skip_tls_verify();
     let config = match token {

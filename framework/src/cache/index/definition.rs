@@ -1,80 +1,88 @@
-use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::panic::Location;
 
 use crate::{
-    cache::incoming::Incoming,
+    cache::entry::IncomingObject,
+    health::{CaughtPanic, catch_panic},
     resource::{Object, ObjectKey, Undecodable},
 };
 
-/// The values of an object, or why there are none.
-pub(super) type Function<K, V> = dyn Fn(&K) -> Result<Vec<V>, String> + Send + Sync;
-/// The values of an object that does not decode.
-pub(super) type Lenient<V> = dyn Fn(&Undecodable) -> Vec<V> + Send + Sync;
+/// Returns the values of an object, or why it has none.
+pub(in crate::cache) type Function<K, V> = dyn Fn(&K) -> Result<Vec<V>, String> + Send + Sync;
+/// Returns the values of an object that does not decode.
+pub(super) type UndecodableFunction<V> = dyn Fn(&Undecodable) -> Vec<V> + Send + Sync;
 
 /// The functions of an index that was added.
 pub(in crate::cache) struct Definition<K, V> {
     pub(super) function: Box<Function<K, V>>,
-    /// For objects that do not decode, if their values are among what is read leniently.
-    pub(super) lenient: Option<Box<Lenient<V>>>,
+    /// For objects that do not decode, if the leniently read fields tell their values.
+    pub(super) for_undecodable: Option<Box<UndecodableFunction<V>>>,
     pub(super) location: &'static Location<'static>,
-    /// Counts a failure, and whether it was a panic.
+    /// Counts a failure; the argument tells whether it was a panic.
     pub(super) failed: Box<dyn Fn(bool) + Send + Sync>,
 }
 
-/// What an index function says of a version of an object.
-pub(super) enum Filing<V> {
-    /// It belongs under these values.
-    Under(Vec<V>),
-    /// Nobody can tell: no version of it ever decoded.
+/// The result of an index function for a version of an object.
+pub(super) enum IndexValues<V> {
+    /// The object has these values.
+    Known(Vec<V>),
+    /// The values are unknown: no version of the object ever decoded.
     Unknown,
 }
 
-/// Why an index function gave no values.
+/// Why an index function returned no values.
 enum Failure {
     Error(String),
-    Panic,
+    Panic(CaughtPanic),
 }
 
 impl<K: Object, V> Definition<K, V> {
-    /// Where the object belongs; a failure is counted, and the object belongs nowhere.
-    pub(super) fn file(&self, key: &ObjectKey, version: &Incoming<'_, K>) -> Filing<V> {
-        self.judge(version).unwrap_or_else(|failure| {
+    /// The values of the object. A failure is counted, and the object then has no values.
+    pub(super) fn values_of(
+        &self,
+        key: &ObjectKey,
+        version: &IncomingObject<'_, K>,
+    ) -> IndexValues<V> {
+        self.evaluate(version).unwrap_or_else(|failure| {
             let location = self.location;
-            (self.failed)(matches!(failure, Failure::Panic));
+            (self.failed)(matches!(failure, Failure::Panic(_)));
             match failure {
                 Failure::Error(error) => {
                     tracing::warn!(%key, "the index defined at {location} leaves the object out: {error}");
                 }
-                Failure::Panic => {
-                    tracing::error!(%key, "the index defined at {location} panicked and leaves the object out");
+                Failure::Panic(panic) => {
+                    tracing::error!(%key, "the index defined at {location} panicked and leaves the object out: {panic}");
                 }
             }
-            Filing::Under(Vec::new())
+            IndexValues::Known(Vec::new())
         })
     }
 
-    /// As [`file`](Self::file), without counting: for one reader.
-    pub(super) fn peek(&self, version: &Incoming<'_, K>) -> Filing<V> {
-        let filing = self.judge(version);
-        filing.unwrap_or_else(|_| Filing::Under(Vec::new()))
+    /// Like [`values_of`](Self::values_of), without counting failures: for a single read.
+    pub(super) fn values_uncounted(&self, version: &IncomingObject<'_, K>) -> IndexValues<V> {
+        let filing = self.evaluate(version);
+        filing.unwrap_or_else(|_| IndexValues::Known(Vec::new()))
     }
 
-    fn judge(&self, version: &Incoming<'_, K>) -> Result<Filing<V>, Failure> {
-        let object = match (version, &self.lenient) {
-            (Incoming::Object(object), _) => object,
-            (Incoming::Undecodable { object, .. }, Some(lenient)) => {
-                return Ok(Filing::Under(lenient(object)));
+    fn evaluate(&self, version: &IncomingObject<'_, K>) -> Result<IndexValues<V>, Failure> {
+        let object = match (version, &self.for_undecodable) {
+            (IncomingObject::Object(object), _) => object,
+            (IncomingObject::Undecodable { object, .. }, Some(for_undecodable)) => {
+                return Ok(IndexValues::Known(for_undecodable(object)));
             }
             (
-                Incoming::Undecodable {
+                IncomingObject::Undecodable {
                     last: Some(last), ..
                 },
                 None,
             ) => last,
-            (Incoming::Undecodable { last: None, .. }, None) => return Ok(Filing::Unknown),
+            (IncomingObject::Undecodable { last: None, .. }, None) => {
+                return Ok(IndexValues::Unknown);
+            }
         };
-        // The function only reads the object; what it keeps of its own is its own to mend.
-        let values = catch_unwind(AssertUnwindSafe(|| (self.function)(object)));
-        let values = values.map_err(|_| Failure::Panic)?;
-        values.map(Filing::Under).map_err(Failure::Error)
+        // The function only reads the object. If it has state of its own, the user must keep that state valid across
+        // a panic.
+        let values = catch_panic(|| (self.function)(object));
+        let values = values.map_err(Failure::Panic)?;
+        values.map(IndexValues::Known).map_err(Failure::Error)
     }
 }

@@ -7,45 +7,45 @@ use std::{
 
 use rpds::HashTrieSetSync;
 
-use super::{Definition, IndexHandle, Inverted, definition::Filing};
+use super::{Definition, IndexHandle, InvertedIndex, definition::IndexValues};
 use crate::{
-    cache::incoming::Incoming,
+    cache::entry::IncomingObject,
     resource::{Object, ObjectKey},
 };
 
-/// An index of any values, as a store keeps it.
+/// An index with any type of values, as a store holds it.
 pub(in crate::cache) trait AnyIndex<K>: Any + Send + Sync {
-    /// A copy that can be changed; it shares all but what differs.
+    /// A copy that can be changed. It shares everything that does not differ.
     fn fork(&self) -> Arc<dyn AnyIndex<K>>;
-    /// Files a version of an object.
-    fn set(&mut self, key: &ObjectKey, version: &Incoming<'_, K>);
-    /// Lets go of an object.
+    /// Takes in a version of an object.
+    fn set(&mut self, key: &ObjectKey, version: &IncomingObject<'_, K>);
+    /// Removes an object.
     fn remove(&mut self, key: &ObjectKey);
-    /// Whether there is still a handle to ask it with.
+    /// Whether there is still a handle to query it with.
     fn is_wanted(&self) -> bool;
-    /// How many values, filed keys and keys of unknown place there are.
+    /// The number of values, of keys with values, and of keys whose values are unknown.
     #[cfg(test)]
     fn sizes(&self) -> (usize, usize, usize);
 }
 
-/// One index and what is filed in it.
-pub(in crate::cache) struct Filled<K, V> {
+/// An index with its contents.
+pub(in crate::cache) struct FilledIndex<K, V> {
     definition: Weak<Definition<K, V>>,
-    filed: Inverted<V>,
+    values: InvertedIndex<V>,
     unknown: HashTrieSetSync<ObjectKey>,
 }
 
-impl<K: Object, V: Hash + Eq + Clone + Send + Sync + 'static> Filled<K, V> {
-    /// Nothing is filed yet.
+impl<K: Object, V: Hash + Eq + Clone + Send + Sync + 'static> FilledIndex<K, V> {
+    /// Without contents.
     pub(in crate::cache) fn new(definition: &Arc<Definition<K, V>>) -> Self {
         Self {
             definition: Arc::downgrade(definition),
-            filed: Inverted::default(),
+            values: InvertedIndex::default(),
             unknown: HashTrieSetSync::new_sync(),
         }
     }
 
-    /// The index of `handle`, if it is among `indexes`.
+    /// The index of `handle`, if `indexes` contains it.
     pub(in crate::cache) fn find<'a>(
         indexes: &'a [Arc<dyn AnyIndex<K>>],
         handle: &IndexHandle<K, V>,
@@ -55,7 +55,7 @@ impl<K: Object, V: Hash + Eq + Clone + Send + Sync + 'static> Filled<K, V> {
         all.find(|index| index.definition.as_ptr() == Arc::as_ptr(&handle.definition))
     }
 
-    /// The keys of the objects that bear `value`, or could.
+    /// The keys of the objects that have `value`, or might have it.
     pub(in crate::cache) fn keys<Q>(
         &self,
         value: &Q,
@@ -64,37 +64,37 @@ impl<K: Object, V: Hash + Eq + Clone + Send + Sync + 'static> Filled<K, V> {
         V: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
     {
-        self.filed.keys(value).chain(self.unknown.iter())
+        self.values.keys(value).chain(self.unknown.iter())
     }
 }
 
-impl<K: Object, V: Hash + Eq + Clone + Send + Sync + 'static> AnyIndex<K> for Filled<K, V> {
+impl<K: Object, V: Hash + Eq + Clone + Send + Sync + 'static> AnyIndex<K> for FilledIndex<K, V> {
     fn fork(&self) -> Arc<dyn AnyIndex<K>> {
         Arc::new(Self {
             definition: self.definition.clone(),
-            filed: self.filed.clone(),
+            values: self.values.clone(),
             unknown: self.unknown.clone(),
         })
     }
 
-    fn set(&mut self, key: &ObjectKey, version: &Incoming<'_, K>) {
+    fn set(&mut self, key: &ObjectKey, version: &IncomingObject<'_, K>) {
         let Some(definition) = self.definition.upgrade() else {
             return;
         };
-        match definition.file(key, version) {
-            Filing::Under(values) => {
+        match definition.values_of(key, version) {
+            IndexValues::Known(values) => {
                 self.unknown.remove_mut(key);
-                self.filed.set(key, values);
+                self.values.set(key, values);
             }
-            Filing::Unknown => {
-                self.filed.remove(key);
+            IndexValues::Unknown => {
+                self.values.remove(key);
                 self.unknown.insert_mut(key.clone());
             }
         }
     }
 
     fn remove(&mut self, key: &ObjectKey) {
-        self.filed.remove(key);
+        self.values.remove(key);
         self.unknown.remove_mut(key);
     }
 
@@ -104,7 +104,7 @@ impl<K: Object, V: Hash + Eq + Clone + Send + Sync + 'static> AnyIndex<K> for Fi
 
     #[cfg(test)]
     fn sizes(&self) -> (usize, usize, usize) {
-        let (values, keys) = self.filed.sizes();
+        let (values, keys) = self.values.sizes();
         (values, keys, self.unknown.size())
     }
 }

@@ -1,16 +1,16 @@
 use std::{borrow::Borrow, fmt, sync::Arc};
 
-use super::{Definition, definition::Filing};
+use super::{Definition, definition::IndexValues};
 use crate::{cache::Entry, resource::Object};
 
-/// With it an [`Index`](super::Index) that was added to a cache is asked:
-/// [`Lister::by`](crate::cache::Lister::by), [`Snapshot::by`](crate::cache::Snapshot::by).
+/// Queries an [`Index`](super::Index) that was added to a cache: [`Lister::by`](crate::cache::Lister::by),
+/// [`Snapshot::by`](crate::cache::Snapshot::by).
 ///
-/// Every cache of the kind gives the right answer; the one that it came from gives it by index, as
-/// soon as it has taken the index in, others by looking at each of their objects. Cloning is
-/// cheap; with the last clone the index goes.
+/// Every cache of the kind gives the right answer. The cache that returned the handle answers from the index, as soon
+/// as it has built the index; any other cache looks at each of its objects. Cloning is cheap. The index is dropped
+/// with the last clone.
 pub struct IndexHandle<K, V> {
-    pub(super) definition: Arc<Definition<K, V>>,
+    pub(in crate::cache) definition: Arc<Definition<K, V>>,
 }
 
 impl<K: Object, V> IndexHandle<K, V> {
@@ -18,16 +18,16 @@ impl<K: Object, V> IndexHandle<K, V> {
         Self { definition }
     }
 
-    /// Whether the object bears `value`, or could, found out by calling the function.
+    /// Calls the index function. Returns whether the object has `value` or might have it.
     pub(in crate::cache) fn finds<Q>(&self, entry: &Entry<K>, value: &Q) -> bool
     where
         V: Borrow<Q>,
         Q: Eq + ?Sized,
     {
-        let filing = entry.with_version(|version| self.definition.peek(version));
+        let filing = entry.with_version(|version| self.definition.values_uncounted(version));
         match filing {
-            Filing::Under(values) => values.iter().any(|one| one.borrow() == value),
-            Filing::Unknown => true,
+            IndexValues::Known(values) => values.iter().any(|one| one.borrow() == value),
+            IndexValues::Unknown => true,
         }
     }
 }

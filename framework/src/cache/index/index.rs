@@ -1,20 +1,20 @@
 use std::{fmt::Display, hash::Hash, panic::Location, sync::Arc};
 
-use super::{Definition, definition::Lenient};
+use super::{Definition, definition::UndecodableFunction};
 use crate::resource::{Object, Undecodable};
 
-/// What the objects of a cache can be found by: a function from an object to the values it is
-/// filed under. [`SharedInformer::add_index`](crate::cache::SharedInformer::add_index) makes a
-/// handle of it, and only with a handle can be asked: an index that nobody added cannot be named.
+/// Declares an index: a function from an object to the values that the object is found by.
+/// [`SharedInformer::add_index`](crate::cache::SharedInformer::add_index) returns a handle for it. A query needs that
+/// handle, so that a program cannot query an index that it did not add.
 ///
-/// By namespace and by owner every cache has an index without being told.
+/// Every cache has an index by namespace and an index by owner already.
 ///
-/// The function runs once for each version of an object, when that version comes into the cache, on
-/// the informer's task. One that fails or panics leaves its object out of the index until
-/// the next version; both are counted and logged.
+/// The function runs once for each version of an object, on the informer's task, when the version enters the cache.
+/// If it fails or panics, the index leaves the object out until its next version. Failures and panics are counted and
+/// logged.
 ///
-/// An object that does not decode stays where its last version was that did. If there was none, it
-/// is found, as an error, under every value: it could bear it.
+/// An object that does not decode keeps the values of its last version that decoded. If no version ever decoded, the
+/// object is found, as an error, under every value, because it might have that value.
 ///
 /// ```
 /// use pilothouse::{
@@ -37,8 +37,8 @@ pub struct Index<K, V> {
 }
 
 impl<K: Object, V: Hash + Eq + Clone + Send + Sync + 'static> Index<K, V> {
-    /// By the values that `function` gives: an `Option` of one, a `Vec`, or whatever else can be
-    /// iterated. A value is kept for each object that bears it: it should be cheap to clone.
+    /// An index by the values that `function` returns: an `Option`, a `Vec`, or anything else that can be iterated.
+    /// The index stores a value for each object that has it, so the value should be cheap to clone.
     #[track_caller]
     pub fn by<I: IntoIterator<Item = V>>(
         function: impl Fn(&K) -> I + Send + Sync + 'static,
@@ -49,7 +49,7 @@ impl<K: Object, V: Hash + Eq + Clone + Send + Sync + 'static> Index<K, V> {
         )
     }
 
-    /// As [`by`](Self::by), with a function that can fail.
+    /// Like [`by`](Self::by), with a function that can fail.
     #[track_caller]
     pub fn try_by<I: IntoIterator<Item = V>, E: Display>(
         function: impl Fn(&K) -> Result<I, E> + Send + Sync + 'static,
@@ -64,19 +64,19 @@ impl<K: Object, V: Hash + Eq + Clone + Send + Sync + 'static> Index<K, V> {
     #[track_caller]
     fn new(
         function: impl Fn(&K) -> Result<Vec<V>, String> + Send + Sync + 'static,
-        lenient: Option<Box<Lenient<V>>>,
+        for_undecodable: Option<Box<UndecodableFunction<V>>>,
     ) -> Self {
         Self {
             definition: Definition {
                 function: Box::new(function),
-                lenient,
+                for_undecodable,
                 location: Location::caller(),
                 failed: Box::new(|_| ()),
             },
         }
     }
 
-    /// Calls `failed` for each failure, with whether it was a panic.
+    /// Calls `failed` for each failure; the argument tells whether it was a panic.
     pub(in crate::cache) fn counted(
         mut self,
         failed: impl Fn(bool) + Send + Sync + 'static,
@@ -91,12 +91,12 @@ impl<K: Object, V: Hash + Eq + Clone + Send + Sync + 'static> Index<K, V> {
 }
 
 impl<K: Object> Index<K, Arc<str>> {
-    /// By the value of the label `key`, for the objects that bear it. Those that do not decode are
-    /// found by it too.
+    /// An index by the value of the label `key`, for the objects that have it. It finds objects that do not decode
+    /// too.
     #[track_caller]
     pub fn label(key: impl Into<String>) -> Self {
         let key = key.into();
-        let lenient = {
+        let for_undecodable = {
             let key = key.clone();
             move |object: &Undecodable| {
                 let value = object.labels.get(&key);
@@ -108,7 +108,7 @@ impl<K: Object> Index<K, Arc<str>> {
         };
         Self::new(
             move |object| Ok(object.label(&key).map(Into::into).into_iter().collect()),
-            Some(Box::new(lenient)),
+            Some(Box::new(for_undecodable)),
         )
     }
 }

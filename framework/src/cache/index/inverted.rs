@@ -2,20 +2,20 @@ use std::{borrow::Borrow, hash::Hash};
 
 use rpds::HashTrieMapSync;
 
-use super::{ByValue, Values};
+use super::{KeysByValue, ValueList};
 use crate::resource::ObjectKey;
 
-/// Which keys bear which values; clones share all but what differs.
+/// Which keys have which values. Clones share everything that does not differ.
 ///
-/// What a key was put under is kept, so that it is taken out from there whatever its object has
-/// become. Nothing is left of a key that was removed.
-pub(super) struct Inverted<V> {
-    keys: ByValue<V>,
-    values: HashTrieMapSync<ObjectKey, Values<V>>,
+/// The values of each key are stored too, so that the key is removed from the right places whatever its object has
+/// become. Nothing remains of a key that was removed.
+pub(super) struct InvertedIndex<V> {
+    keys: KeysByValue<V>,
+    values: HashTrieMapSync<ObjectKey, ValueList<V>>,
 }
 
-impl<V: Hash + Eq + Clone> Inverted<V> {
-    /// The keys that bear `value`, in no particular order.
+impl<V: Hash + Eq + Clone> InvertedIndex<V> {
+    /// The keys that have `value`, in no particular order.
     pub(super) fn keys<Q>(&self, value: &Q) -> impl Iterator<Item = &ObjectKey> + use<'_, V, Q>
     where
         V: Borrow<Q>,
@@ -24,32 +24,32 @@ impl<V: Hash + Eq + Clone> Inverted<V> {
         self.keys.keys(value)
     }
 
-    /// Lets `key` bear `values` and no others.
+    /// Sets the values of `key`, replacing all earlier ones.
     pub(super) fn set(&mut self, key: &ObjectKey, values: Vec<V>) {
-        let old = self.values.get(key).unwrap_or(&Values::None);
+        let old = self.values.get(key).unwrap_or(&ValueList::None);
         if old.as_slice() == values {
             return;
         }
         self.keys.remove(key, old);
         match self.keys.insert(key, values) {
-            Values::None => _ = self.values.remove_mut(key),
+            ValueList::None => _ = self.values.remove_mut(key),
             values => self.values.insert_mut(key.clone(), values),
         }
     }
 
-    /// Lets `key` bear no value.
+    /// Removes all values of `key`.
     pub(super) fn remove(&mut self, key: &ObjectKey) {
         self.set(key, Vec::new());
     }
 
-    /// How many values and keys there are.
+    /// The number of values and of keys.
     #[cfg(test)]
     pub(super) fn sizes(&self) -> (usize, usize) {
         (self.keys.len(), self.values.size())
     }
 }
 
-impl<V: Hash + Eq> Clone for Inverted<V> {
+impl<V: Hash + Eq> Clone for InvertedIndex<V> {
     fn clone(&self) -> Self {
         Self {
             keys: self.keys.clone(),
@@ -58,10 +58,10 @@ impl<V: Hash + Eq> Clone for Inverted<V> {
     }
 }
 
-impl<V: Hash + Eq> Default for Inverted<V> {
+impl<V: Hash + Eq> Default for InvertedIndex<V> {
     fn default() -> Self {
         Self {
-            keys: ByValue::default(),
+            keys: KeysByValue::default(),
             values: HashTrieMapSync::new_sync(),
         }
     }

@@ -1,16 +1,16 @@
 use std::slice;
 
-/// What a key bears. Most bear one value.
+/// The values of one key. Most keys have one.
 #[derive(Clone)]
-pub(in crate::cache) enum Values<V> {
+pub(in crate::cache) enum ValueList<V> {
     None,
     One(V),
     Many(Box<[V]>),
 }
 
-impl<V> Values<V> {
+impl<V> ValueList<V> {
     /// In the order in which they were given.
-    pub(in crate::cache) fn as_slice(&self) -> &[V] {
+    pub(super) fn as_slice(&self) -> &[V] {
         match self {
             Self::None => &[],
             Self::One(value) => slice::from_ref(value),
@@ -19,7 +19,7 @@ impl<V> Values<V> {
     }
 }
 
-impl<V> From<Vec<V>> for Values<V> {
+impl<V> From<Vec<V>> for ValueList<V> {
     fn from(mut values: Vec<V>) -> Self {
         match (values.len(), values.pop()) {
             (_, None) => Self::None,

@@ -1,13 +1,12 @@
-//! One copy of everything, started, isolated and ended together.
-
-use std::sync::Mutex;
+//! Informers are shared, started, isolated and ended together.
 
 use futures_util::StreamExt;
+use parking_lot::Mutex;
 
 use super::*;
 use crate::{
     cache::{
-        Event, InformerClaim, InformerScope, Informers, ListenerOptions,
+        Event, InformerGuard, InformerScope, Informers, ListenerOptions,
         fake::{Answer, status},
     },
     client::{Client, Config},
@@ -20,7 +19,7 @@ fn informers() -> Informers {
     Informers::new(Client::new(config).unwrap(), Metrics::new())
 }
 
-fn ask(
+fn request(
     informers: &Informers,
     server: &FakeServer,
     scope: InformerScope,
@@ -32,14 +31,14 @@ fn ask(
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_who_ask_for_the_same_share_one_list_one_watch_and_one_copy() {
+async fn equal_requests_share_one_list_one_watch_and_one_copy() {
     let (server, informers) = (FakeServer::new(), informers());
     server.put("a");
-    let first = ask(&informers, &server, InformerScope::all());
+    let first = request(&informers, &server, InformerScope::all());
     informers.start(&CancellationToken::new());
-    settle().await;
-    let second = ask(&informers, &server, InformerScope::all());
-    settle().await;
+    run_ready_tasks().await;
+    let second = request(&informers, &server, InformerScope::all());
+    run_ready_tasks().await;
     assert_eq!(server.requests(), ["list at 0 limit 500", "watch from 1"]);
     let key = ObjectKey::namespaced("default", "a");
     let read = |informer: &SharedInformer<ConfigMap>| informer.lister().get(&key).unwrap().unwrap();
@@ -48,52 +47,58 @@ async fn two_who_ask_for_the_same_share_one_list_one_watch_and_one_copy() {
     informers.shutdown().await;
 }
 
-fn claim(informers: &Informers, server: &FakeServer) -> InformerClaim<ConfigMap> {
+fn acquire(informers: &Informers, server: &FakeServer) -> InformerGuard<ConfigMap> {
     let (resource, server) = (ApiResource::of::<ConfigMap>(), server.clone());
     let source = move |_: Option<&str>| server.clone();
-    let informer = informers.measured(resource, InformerScope::all(), None, source, false);
-    InformerClaim::new(informers.clone(), informer)
+    let informer = informers.get_or_create(resource, InformerScope::all(), None, source, false);
+    InformerGuard::new(informers.clone(), informer)
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_informer_that_is_claimed_ends_with_its_last_claim_and_frees_what_it_held() {
+async fn an_acquired_informer_ends_with_its_last_guard_and_frees_its_objects() {
     let (server, informers) = (FakeServer::new(), informers());
     server.put("a");
     informers.start(&CancellationToken::new());
-    let (first, second) = (claim(&informers, &server), claim(&informers, &server));
+    let (first, second) = (acquire(&informers, &server), acquire(&informers, &server));
     assert!(first.synced().await && second.synced().await);
     assert_eq!(server.requests(), ["list at 0 limit 500", "watch from 1"]);
     let key = ObjectKey::namespaced("default", "a");
     let object = Arc::downgrade(&first.lister().get(&key).unwrap().unwrap());
     first.release().await;
     server.put("b");
-    settle().await;
-    assert_eq!(second.lister().len(), 2, "somebody needs it still");
+    run_ready_tasks().await;
+    assert_eq!(second.lister().len(), 2, "the second guard still needs it");
     second.release().await;
     assert!(object.upgrade().is_none());
     assert_eq!(informers.statuses().len(), 0);
     server.put("c");
     seconds(1000).await;
-    assert_eq!(server.requests(), [""; 0], "nothing is asked any more");
+    assert_eq!(server.requests(), [""; 0], "no more requests");
 
-    let dropped = claim(&informers, &server);
-    assert!(dropped.synced().await, "whoever comes later gets a new one");
+    let dropped = acquire(&informers, &server);
+    assert!(
+        dropped.synced().await,
+        "a later request gets a new informer"
+    );
     drop(dropped);
     assert_eq!(informers.statuses().len(), 0);
     assert!(informers.shutdown().await);
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_informer_that_somebody_asked_for_for_good_outlives_its_claims() {
+async fn an_informer_that_was_requested_without_a_guard_outlives_its_guards() {
     let (server, informers) = (FakeServer::new(), informers());
     informers.start(&CancellationToken::new());
-    let claimed = claim(&informers, &server);
-    let kept = ask(&informers, &server, InformerScope::all());
-    assert!(kept.is(&claimed));
-    claimed.release().await;
+    let guard = acquire(&informers, &server);
+    let permanent = request(&informers, &server, InformerScope::all());
+    assert!(permanent.is(&guard));
+    guard.release().await;
     server.put("a");
-    settle().await;
-    assert_eq!((kept.lister().len(), informers.statuses().len()), (1, 1));
+    run_ready_tasks().await;
+    assert_eq!(
+        (permanent.lister().len(), informers.statuses().len()),
+        (1, 1)
+    );
     informers.shutdown().await;
 }
 
@@ -110,16 +115,16 @@ async fn another_scope_or_representation_is_another_informer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_informer_asked_for_later_runs_at_once() {
+async fn an_informer_that_is_requested_after_the_start_runs_at_once() {
     let (server, informers) = (FakeServer::new(), informers());
     informers.start(&CancellationToken::new());
-    let late = ask(&informers, &server, InformerScope::all());
+    let late = request(&informers, &server, InformerScope::all());
     assert!(late.synced().await);
     informers.shutdown().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_forbidden_kind_delays_no_other() {
+async fn a_forbidden_kind_delays_no_other_kind() {
     let (forbidden, good, informers) = (
         FakeServer::new().in_namespace("x"),
         FakeServer::new(),
@@ -127,10 +132,10 @@ async fn a_forbidden_kind_delays_no_other() {
     );
     let refusal = || Answer::Fail(status(403, "Forbidden", "no role"));
     forbidden.answer_lists((0..1000).map(|_| refusal()));
-    let held_back = ask(&informers, &forbidden, InformerScope::all().namespace("x"));
-    let good = ask(&informers, &good, InformerScope::all());
+    let held_back = request(&informers, &forbidden, InformerScope::all().namespace("x"));
+    let good = request(&informers, &good, InformerScope::all());
     informers.start(&CancellationToken::new());
-    settle().await;
+    run_ready_tasks().await;
     assert!(good.has_synced() && !held_back.has_synced());
     let told: Vec<String> = informers
         .statuses()
@@ -148,9 +153,9 @@ async fn a_forbidden_kind_delays_no_other() {
 #[tokio::test(start_paused = true)]
 async fn after_the_shutdown_no_task_is_left() {
     let (server, informers) = (FakeServer::new(), informers());
-    let informer = ask(&informers, &server, InformerScope::all());
-    let other = ask(&informers, &server, InformerScope::all().namespace("x"));
-    let heard = Heard::at(&informer);
+    let informer = request(&informers, &server, InformerScope::all());
+    let other = request(&informers, &server, InformerScope::all().namespace("x"));
+    let recorded = RecordingListener::at(&informer);
     informers.start(&CancellationToken::new());
     assert!(informer.synced().await && other.synced().await);
     let tasks = || {
@@ -161,28 +166,31 @@ async fn after_the_shutdown_no_task_is_left() {
     assert_eq!(tasks(), 2);
     informers.shutdown().await;
     assert_eq!((tasks(), server.open_watches()), (0, 0));
-    // What is asked for now says that it will not come.
-    let late = ask(&informers, &server, InformerScope::all().namespace("y"));
+    // An informer that is requested now never syncs.
+    let late = request(&informers, &server, InformerScope::all().namespace("y"));
     assert!(!late.synced().await);
-    drop(heard);
+    drop(recorded);
 }
 
 #[tokio::test(start_paused = true)]
-async fn informers_that_nobody_holds_end() {
+async fn informers_without_a_handle_end() {
     let (server, informers) = (FakeServer::new(), informers());
-    let informer = ask(&informers, &server, InformerScope::all());
+    let informer = request(&informers, &server, InformerScope::all());
     informers.start(&CancellationToken::new());
-    settle().await;
+    run_ready_tasks().await;
     drop(informers);
-    settle().await;
+    run_ready_tasks().await;
     assert_eq!(server.open_watches(), 0);
-    assert!(informer.has_synced(), "what was read can still be read");
+    assert!(
+        informer.has_synced(),
+        "the cached objects can still be read"
+    );
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_shutdown_before_the_start_tells_those_who_wait() {
+async fn a_shutdown_before_the_start_wakes_those_who_wait() {
     let (server, informers) = (FakeServer::new(), informers());
-    let informer = ask(&informers, &server, InformerScope::all());
+    let informer = request(&informers, &server, InformerScope::all());
     informers.shutdown().await;
     assert!(!informer.synced().await);
     informers.start(&CancellationToken::new());
@@ -190,31 +198,35 @@ async fn a_shutdown_before_the_start_tells_those_who_wait() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_removed_informer_ends_for_all_and_the_next_one_begins_anew() {
+async fn a_removed_informer_ends_for_all_users_and_the_next_request_creates_a_new_one() {
     let (server, metrics) = (FakeServer::new(), Metrics::new());
     let config = Config::new("http://127.0.0.1:1".parse().unwrap());
     let informers = Informers::new(Client::new(config).unwrap(), metrics.clone());
     server.put("a");
-    let first = ask(&informers, &server, InformerScope::all());
-    let other = ask(&informers, &server, InformerScope::all());
+    let first = request(&informers, &server, InformerScope::all());
+    let other = request(&informers, &server, InformerScope::all());
     informers.start(&CancellationToken::new());
     assert!(informers.readiness().wait().await);
-    let (heard, stream) = (Heard::at(&other), first.stream());
-    settle().await;
+    let (recorded, stream) = (RecordingListener::at(&other), first.stream());
+    run_ready_tasks().await;
     informers.remove(&first).await;
     assert_eq!((server.open_watches(), informers.statuses().len()), (0, 0));
     assert_eq!(metrics.informer("", "v1", "configmaps").objects.get(), 0);
-    heard.subscription.remove().await;
+    recorded.subscription.remove().await;
     assert_eq!(stream.collect::<Vec<_>>().await.len(), 1);
-    assert_eq!(other.lister().len(), 1, "what was read can still be read");
+    assert_eq!(
+        other.lister().len(),
+        1,
+        "the cached objects can still be read"
+    );
     let tasks = tokio::runtime::Handle::current().metrics();
     assert_eq!(tasks.num_alive_tasks(), 0);
-    let again = ask(&informers, &server, InformerScope::all());
+    let again = request(&informers, &server, InformerScope::all());
     assert!(again.synced().await);
     // An old handle ends no new informer.
     informers.remove(&first).await;
     assert_eq!(informers.statuses().len(), 1);
-    // One that was never started ends too.
+    // An informer that was never started ends too.
     let alone = server.informer();
     informers.remove(&alone).await;
     assert!(!alone.synced().await);
@@ -222,10 +234,10 @@ async fn a_removed_informer_ends_for_all_and_the_next_one_begins_anew() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_listener_that_never_returns_is_named_and_holds_the_shutdown_for_a_bounded_time() {
+async fn a_listener_that_never_returns_is_named_and_delays_the_shutdown_for_a_bounded_time() {
     let (server, informers) = (FakeServer::new(), informers());
     server.put("a");
-    let informer = ask(&informers, &server, InformerScope::all());
+    let informer = request(&informers, &server, InformerScope::all());
     let (blocked, begun) = (
         std::sync::mpsc::channel::<()>(),
         Arc::new(tokio::sync::Notify::new()),
@@ -238,14 +250,18 @@ async fn a_listener_that_never_returns_is_named_and_holds_the_shutdown_for_a_bou
     informers.start(&CancellationToken::new());
     begun.notified().await;
     assert!(!informers.shutdown_within(Duration::from_millis(1)).await);
-    let telling = informer.status().telling.map(|(listener, _)| listener);
-    assert_eq!(telling.as_deref(), Some("stuck"));
+    let active = informer
+        .status()
+        .active_listener
+        .map(|(listener, _)| listener);
+    assert_eq!(active.as_deref(), Some("stuck"));
     drop(release);
     assert!(informers.shutdown().await);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_transform_shapes_what_is_kept_and_told_and_its_failures_spoil_only_their_object() {
+async fn a_transform_changes_stored_and_delivered_objects_and_its_failures_affect_only_their_object()
+ {
     let (server, metrics) = (FakeServer::new(), Metrics::new());
     let config = Config::new("http://127.0.0.1:1".parse().unwrap());
     let builder = Informers::builder(Client::new(config).unwrap(), metrics.clone());
@@ -265,18 +281,20 @@ async fn a_transform_shapes_what_is_kept_and_told_and_its_failures_spoil_only_th
     let informers = builder.build();
     let names = ["fails", "good", "panics", "renamed"];
     names.into_iter().for_each(|name| server.put(name));
-    let informer = ask(&informers, &server, InformerScope::all());
-    let heard = Heard::at(&informer);
-    let told = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let informer = request(&informers, &server, InformerScope::all());
+    let recorded = RecordingListener::at(&informer);
+    let told = Arc::new(parking_lot::Mutex::new(Vec::new()));
     let own = told.clone();
     informer.add_listener(move |event| {
-        if let Event::Deleted { object, .. } | Event::Added { object, .. } = event {
-            own.lock().unwrap().push(object.metadata.labels.is_some());
+        if let Event::Deleted { object, .. } | Event::Added { object, .. } = event
+            && let Ok(object) = object.object()
+        {
+            own.lock().push(object.metadata.labels.is_some());
         }
     });
     informers.start(&CancellationToken::new());
     assert!(informer.synced().await);
-    let mut lines = heard.lines();
+    let mut lines = recorded.lines();
     lines.sort();
     let bad = [
         "undecodable fails",
@@ -293,9 +311,9 @@ async fn a_transform_shapes_what_is_kept_and_told_and_its_failures_spoil_only_th
     assert_eq!(
         reasons,
         [
-            "its transform changed the name, namespace, UID or resource version",
-            "its transform failed: not for us",
-            "its transform panicked",
+            "the transform changed the name, namespace, UID or resource version",
+            "the transform failed: not for us",
+            "the transform panicked: on purpose",
         ]
     );
     let series = metrics.informer("", "v1", "configmaps");
@@ -305,13 +323,12 @@ async fn a_transform_shapes_what_is_kept_and_told_and_its_failures_spoil_only_th
     );
     server.delete("good");
     server.delete("fails");
-    settle().await;
-    assert_eq!(heard.lines(), ["deleted good", "undecodable deleted fails"]);
+    run_ready_tasks().await;
     assert_eq!(
-        *told.lock().unwrap(),
-        [true, true],
-        "deletions are shaped too"
+        recorded.lines(),
+        ["deleted good", "undecodable deleted fails"]
     );
+    assert_eq!(*told.lock(), [true, true], "deletions are transformed too");
     informers.shutdown().await;
 }
 
@@ -322,14 +339,14 @@ async fn lists_and_the_events_of_watches_are_measured_by_kind() {
     let config = Config::new("http://127.0.0.1:1".parse().unwrap());
     let informers = Informers::new(Client::new(config).unwrap(), metrics.clone());
     informers.start(&CancellationToken::new());
-    let informer = ask(&informers, &server, InformerScope::all());
-    settle().await;
+    let informer = request(&informers, &server, InformerScope::all());
+    run_ready_tasks().await;
     let series = metrics.informer("", "v1", "configmaps");
     let events = || {
         let events = &series.watch_events;
         [&events.added, &events.modified, &events.deleted].map(|counter| counter.get())
     };
-    // What was listed is no event.
+    // The objects of a list count as no event.
     assert_eq!(
         (series.list_seconds.get_sample_count(), events()),
         (1, [0; 3])
@@ -339,7 +356,7 @@ async fn lists_and_the_events_of_watches_are_measured_by_kind() {
     server.put("b");
     server.delete("b");
     server.delete("a");
-    settle().await;
+    run_ready_tasks().await;
     assert_eq!(events(), [1, 2, 2]);
     assert_eq!(series.list_seconds.get_sample_count(), 1);
     informer.relist();
@@ -349,36 +366,44 @@ async fn lists_and_the_events_of_watches_are_measured_by_kind() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_series_of_a_kind_end_with_its_last_informer_and_those_of_a_name_with_its_listeners() {
+async fn the_metric_series_of_a_kind_end_with_its_last_informer_and_those_of_a_listener_with_its_last_listener()
+ {
     let (server, metrics) = (FakeServer::new(), Metrics::new());
     server.put("a");
     let config = Config::new("http://127.0.0.1:1".parse().unwrap());
     let informers = Informers::new(Client::new(config).unwrap(), metrics.clone());
     informers.start(&CancellationToken::new());
-    let one = ask(&informers, &server, InformerScope::all());
-    let other = ask(&informers, &server, InformerScope::all().labels("app=web"));
+    let one = request(&informers, &server, InformerScope::all());
+    let other = request(&informers, &server, InformerScope::all().labels("app=web"));
     let has = |text: &str| metrics.encode().contains(text);
     let stream = one.stream_with(ListenerOptions::new().named("slow"));
     let (first, second) = (
         other.add_named_listener("web", |_| {}),
         one.add_named_listener("web", |_| {}),
     );
-    settle().await;
+    run_ready_tasks().await;
     assert!(has("listener=\"slow\"") && has("listener=\"web\"") && has("reason=\"initial\""));
     first.remove().await;
-    assert!(has("listener=\"web\""), "another of the name is there");
+    assert!(
+        has("listener=\"web\""),
+        "another listener with this name exists"
+    );
     second.remove().await;
     drop(stream);
-    settle().await;
+    run_ready_tasks().await;
     assert!(!has("listener="), "{}", metrics.encode());
     informers.remove(&other).await;
     let objects = metrics.informer("", "v1", "configmaps").objects.get();
     assert!(has("informer_queued_items{") && objects == 1);
     informers.remove(&one).await;
     assert!(!has("configmaps"), "{}", metrics.encode());
-    assert_eq!(one.lister().len(), 1, "what it read can still be read");
-    ask(&informers, &server, InformerScope::all());
-    settle().await;
+    assert_eq!(
+        one.lister().len(),
+        1,
+        "its cached objects can still be read"
+    );
+    request(&informers, &server, InformerScope::all());
+    run_ready_tasks().await;
     assert!(has(
         "pilothouse_informer_objects{resource=\"configmaps\"} 1"
     ));
@@ -387,17 +412,17 @@ async fn the_series_of_a_kind_end_with_its_last_informer_and_those_of_a_name_wit
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_waits_for_the_store_is_counted() {
+async fn deltas_that_wait_for_the_store_are_counted() {
     let (server, metrics) = (FakeServer::new(), Metrics::new());
     (0..2500).for_each(|number| server.put(&format!("o{number:04}")));
     let informer = server.informer_with(&metrics);
     let queued = metrics.informer("", "v1", "configmaps").queued;
     let (seen, gauge) = (Arc::new(Mutex::new(Vec::new())), queued.clone());
     let own = seen.clone();
-    informer.add_listener(move |_| own.lock().unwrap().push(gauge.get()));
+    informer.add_listener(move |_| own.lock().push(gauge.get()));
     let running = Running::of(informer);
-    settle().await;
-    let most = seen.lock().unwrap().iter().copied().max();
+    run_ready_tasks().await;
+    let most = seen.lock().iter().copied().max();
     assert!(
         most.is_some_and(|most| (500..=2500).contains(&most)),
         "{most:?}"

@@ -1,17 +1,15 @@
 //! What listeners can rely on.
 
-use std::sync::{
-    Mutex,
-    atomic::{AtomicUsize, Ordering},
-};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use parking_lot::Mutex;
 use tokio::time::timeout;
 
 use super::*;
 use crate::{cache::fake::Answer, metrics::Metrics};
 
 #[tokio::test(start_paused = true)]
-async fn a_panicking_listener_is_counted_and_nobody_else_notices() {
+async fn a_panicking_listener_is_counted_and_affects_no_other_listener() {
     let (server, metrics) = (FakeServer::new(), Metrics::new());
     let informer = server.informer_with(&metrics);
     let calls = Arc::new(AtomicUsize::new(0));
@@ -21,15 +19,19 @@ async fn a_panicking_listener_is_counted_and_nobody_else_notices() {
             panic!("on purpose");
         }
     });
-    let heard = Heard::at(&informer);
+    let recorded = RecordingListener::at(&informer);
     ["a", "b"].into_iter().for_each(|name| server.put(name));
     let running = Running::of(informer);
-    settle().await;
+    run_ready_tasks().await;
     server.put("c");
-    settle().await;
-    assert_eq!(heard.lines(), ["initial a", "initial b", "added c"]);
+    run_ready_tasks().await;
+    assert_eq!(recorded.lines(), ["initial a", "initial b", "added c"]);
     assert!(running.informer.has_synced());
-    assert_eq!(calls.load(Ordering::Relaxed), 3, "the next event is told");
+    assert_eq!(
+        calls.load(Ordering::Relaxed),
+        3,
+        "the next event is delivered"
+    );
     assert_eq!(
         metrics
             .informer("", "v1", "configmaps")
@@ -40,17 +42,17 @@ async fn a_panicking_listener_is_counted_and_nobody_else_notices() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_late_listener_hears_of_everything_once() {
+async fn a_late_listener_receives_everything_once() {
     let server = FakeServer::new();
     (0..2500).for_each(|number| server.put(&format!("o{number:04}")));
     let (running, _) = Running::synced(&server).await;
-    let late = Heard::at(&running.informer);
-    // These are on their way while the snapshot is told.
+    let late = RecordingListener::at(&running.informer);
+    // These changes arrive while the snapshot is delivered.
     server.put("o0000");
     server.delete("o0001");
     server.put("new");
     assert!(late.subscription.synced().await);
-    settle().await;
+    run_ready_tasks().await;
     let lines = late.lines();
     assert_eq!(
         lines
@@ -70,40 +72,40 @@ async fn a_late_listener_hears_of_everything_once() {
 #[tokio::test(start_paused = true)]
 async fn a_removed_listener_is_gone_when_the_removal_resolves() {
     let server = FakeServer::new();
-    let (running, heard) = Running::synced(&server).await;
+    let (running, recorded) = Running::synced(&server).await;
     let kept = Arc::new(Mutex::new(()));
     let own = kept.clone();
     let other = running.informer.add_listener(move |_| drop(own.lock()));
-    settle().await;
-    heard.subscription.remove().await;
+    run_ready_tasks().await;
+    recorded.subscription.remove().await;
     other.remove().await;
     assert_eq!(Arc::strong_count(&kept), 1, "the function was dropped");
     server.put("a");
-    settle().await;
-    assert!(heard.lines().is_empty());
-    heard.subscription.remove().await;
+    run_ready_tasks().await;
+    assert!(recorded.lines().is_empty());
+    recorded.subscription.remove().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_listener_can_be_removed_before_the_start_and_after_the_end() {
     let server = FakeServer::new();
     let informer = server.informer();
-    let before = Heard::at(&informer);
+    let before = RecordingListener::at(&informer);
     before.subscription.remove().await;
-    let during = Heard::at(&informer);
+    let during = RecordingListener::at(&informer);
     server.put("a");
     let running = Running::of(informer);
-    settle().await;
+    run_ready_tasks().await;
     running.cancel.cancel();
     running.task.await.unwrap();
     during.subscription.remove().await;
     assert_eq!((before.lines().len(), during.lines().len()), (0, 1));
-    let after = Heard::at(&running.informer);
+    let after = RecordingListener::at(&running.informer);
     assert!(!after.subscription.synced().await);
 }
 
 #[tokio::test(start_paused = true)]
-async fn everyone_who_waits_for_the_sync_is_woken() {
+async fn every_task_that_waits_for_the_sync_is_woken() {
     let server = FakeServer::new();
     server.answer_lists([Answer::Fail(crate::cache::fake::expired()), Answer::Pass]);
     let informer = server.informer();
@@ -113,17 +115,17 @@ async fn everyone_who_waits_for_the_sync_is_woken() {
             tokio::spawn(async move { informer.synced().await })
         })
         .collect();
-    settle().await;
+    run_ready_tasks().await;
     assert!(waiting.iter().all(|one| !one.is_finished()));
     let _running = Running::of(informer);
     for one in waiting {
         let woken = timeout(Duration::from_secs(60), one).await;
-        assert!(woken.expect("nobody woke it").unwrap());
+        assert!(woken.expect("the task was not woken").unwrap());
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_sync_comes_after_the_listeners_heard_of_the_first_list() {
+async fn an_informer_syncs_after_its_listeners_received_the_first_list() {
     let server = FakeServer::new();
     ["a", "b"].into_iter().for_each(|name| server.put(name));
     let informer = server.informer();
@@ -140,20 +142,20 @@ async fn the_sync_comes_after_the_listeners_heard_of_the_first_list() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_for_the_sync_of_a_stopped_informer_learns_it() {
+async fn a_wait_for_the_sync_of_a_stopped_informer_ends() {
     let server = FakeServer::new();
     server.answer_lists([Answer::Hang]);
     let running = Running::of(server.informer());
     let informer = running.informer.clone();
     let waiting = tokio::spawn(async move { informer.synced().await });
-    settle().await;
+    run_ready_tasks().await;
     running.cancel.cancel();
     assert!(!waiting.await.unwrap());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_first_list_without_objects_syncs() {
-    let (running, heard) = Running::synced(&FakeServer::new()).await;
-    assert!(running.informer.has_synced() && heard.subscription.synced().await);
+    let (running, recorded) = Running::synced(&FakeServer::new()).await;
+    assert!(running.informer.has_synced() && recorded.subscription.synced().await);
     assert!(running.informer.lister().is_empty());
 }

@@ -1,7 +1,8 @@
-//! What the cache promises, over a server with a history and faults, on the paused clock.
+//! What the cache guarantees, with a server that has a history and faults, on the paused clock.
 
 mod faults;
-mod heard;
+mod handles;
+mod indexes;
 mod informers;
 mod kube_rs_defects;
 mod listeners;
@@ -12,12 +13,13 @@ mod outages;
 pub(super) mod packed;
 mod parity;
 mod reading;
+mod recording;
 mod requests;
+mod restores;
 mod resyncs;
 mod streamed_lists;
 mod streams;
 mod wakes;
-mod went_back;
 
 use std::{sync::Arc, time::Duration};
 
@@ -27,10 +29,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     InformerMode, SharedInformer,
-    fake::{FakeServer, settle},
+    fake::{FakeServer, run_ready_tasks},
 };
 use crate::resource::ObjectKey;
-use heard::Heard;
+use recording::RecordingListener;
 
 /// An informer in its task.
 struct Running {
@@ -50,15 +52,16 @@ impl Running {
         }
     }
 
-    /// An informer of `server` that has done its first list, and what a listener hears from now on.
-    async fn synced(server: &FakeServer) -> (Self, Heard) {
+    /// An informer of `server` that has completed its first list, and a listener that records what it receives from
+    /// now on.
+    async fn synced(server: &FakeServer) -> (Self, RecordingListener) {
         let running = Self::of(server.informer());
-        let heard = Heard::at(&running.informer);
-        settle().await;
+        let recorded = RecordingListener::at(&running.informer);
+        run_ready_tasks().await;
         assert!(running.informer.has_synced());
-        heard.lines();
+        recorded.lines();
         server.requests();
-        (running, heard)
+        (running, recorded)
     }
 
     fn get(&self, name: &str) -> Option<Arc<ConfigMap>> {

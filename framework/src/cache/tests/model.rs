@@ -1,4 +1,5 @@
-//! Whatever happens, in the end every copy is the server's, and on the way nothing is told wrongly.
+//! Random steps of server, network and cache. At the end every copy equals the state of the server. No wrong event is
+//! delivered before that.
 
 use proptest::prelude::*;
 
@@ -96,7 +97,7 @@ async fn play(
     in_stream: bool,
 ) -> Result<(), TestCaseError> {
     let server = FakeServer::new().streaming(streaming);
-    // Version 0 is never a collection's: asking for it means whatever is at hand.
+    // Version 0 never belongs to a collection: in a request it means any version.
     server.advance();
     let mut lost = false;
     if paged {
@@ -106,12 +107,12 @@ async fn play(
         server.expire_in_stream();
     }
     let running = Running::of(server.informer());
-    let mut listeners = vec![Heard::at(&running.informer)];
+    let mut listeners = vec![RecordingListener::at(&running.informer)];
     let name = |number: u8| format!("o{number}");
     for step in steps {
         match step {
             Step::Put(number) => server.put(&name(number)),
-            Step::PutBad(number) => server.put_bad(&name(number)),
+            Step::PutBad(number) => server.put_undecodable(&name(number)),
             Step::Delete(number) => server.delete(&name(number)),
             Step::Recreate(number) => {
                 server.delete(&name(number));
@@ -129,21 +130,21 @@ async fn play(
             Step::FailList(0) => server.answer_lists([Answer::Pass, Answer::Fail(expired())]),
             Step::FailList(number) => server.answer_lists([Answer::Fail(failure(number))]),
             Step::FailWatch(number) => server.fail_watches([failure(number)]),
-            Step::CutStream(fault) => server.cut_streams([fault]),
+            Step::CutStream(fault) => server.fail_streams([fault]),
             Step::AnswerStale => server.answer_stale(1),
             Step::RepeatEvent => server.repeat_last_event(),
             Step::LoseEvents(count) => {
                 server.lose_events(count.into());
                 lost = true;
             }
-            Step::AddListener => listeners.push(Heard::at(&running.informer)),
-            Step::Settle => settle().await,
+            Step::AddListener => listeners.push(RecordingListener::at(&running.informer)),
+            Step::Settle => run_ready_tasks().await,
             Step::Wait(time) => seconds(time).await,
         }
     }
     server.heal();
     if lost {
-        // No watch can tell that an event is missing: the next list mends it.
+        // No watch can tell that an event is missing: the next list corrects it.
         server.advance();
         server.compact();
         server.end_watches(expired);
@@ -162,10 +163,10 @@ async fn play(
     };
     let stored: std::collections::BTreeMap<String, String> = stored.iter().map(line).collect();
     prop_assert_eq!(&stored, &server.objects());
-    for heard in &listeners {
-        prop_assert_eq!(heard.wrong(), Vec::<String>::new());
-        prop_assert_eq!(&heard.folded(), &stored);
-        prop_assert!(heard.subscription.synced().await);
+    for recorded in &listeners {
+        prop_assert_eq!(recorded.wrong(), Vec::<String>::new());
+        prop_assert_eq!(&recorded.folded(), &stored);
+        prop_assert!(recorded.subscription.synced().await);
     }
     running.cancel.cancel();
     prop_assert!(running.task.await.is_ok());
@@ -188,7 +189,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn in_the_end_the_store_and_what_the_listeners_heard_are_the_servers(
+    fn in_the_end_the_store_and_the_events_equal_the_state_of_the_server(
         steps in prop::collection::vec(step(), 0..60),
         streaming in streaming(),
         paged: bool,

@@ -1,4 +1,4 @@
-//! One cache over several namespaces, which may come and go.
+//! One cache over several namespaces, which may be added and removed.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::{
     resource::ApiResource,
 };
 
-/// A server per namespace, and an informer of some of them.
+/// A server for each namespace, and an informer of some of them.
 struct World {
     servers: BTreeMap<&'static str, FakeServer>,
     metrics: Metrics,
@@ -60,24 +60,24 @@ fn cached(running: &Running) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_namespace_is_watched_by_itself_and_one_cache_holds_all() {
+async fn each_namespace_has_its_own_watch_and_one_cache_holds_all_objects() {
     let world = World::new();
     world.put("red", "a");
     world.put("green", "b");
     let scope = InformerScope::all().namespaces(["red", "green"]);
     let running = Running::of(world.informer(scope));
-    let heard = Heard::at(&running.informer);
+    let recorded = RecordingListener::at(&running.informer);
     assert!(running.informer.synced().await);
     assert_eq!(cached(&running), ["green/b", "red/a"]);
     assert_eq!(world.watches(), [0, 1, 1]);
-    // A list of one of them is no word about the other.
+    // A list of one namespace says nothing about the other.
     seconds(5).await;
-    heard.lines();
+    recorded.lines();
     world.servers["red"].close_watches();
     world.servers["red"].delete("a");
     world.servers["red"].compact();
     seconds(5).await;
-    assert_eq!(heard.lines(), ["vanished a"]);
+    assert_eq!(recorded.lines(), ["vanished a"]);
     assert_eq!(cached(&running), ["green/b"]);
     running.cancel.cancel();
     running.task.await.unwrap();
@@ -85,14 +85,14 @@ async fn each_namespace_is_watched_by_itself_and_one_cache_holds_all() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_version_of_several_namespaces_is_the_oldest_of_them() {
+async fn the_resource_version_of_several_namespaces_is_the_oldest_one() {
     let world = World::new();
     (0..11).for_each(|number| world.put("red", &format!("o{number}")));
     (0..9).for_each(|number| world.put("green", &format!("p{number}")));
     let scope = InformerScope::all().namespaces(["red", "green"]);
     let running = Running::of(world.informer(scope));
     world.servers["red"].answer_lists([Answer::Hang]);
-    settle().await;
+    run_ready_tasks().await;
     let version = || {
         let snapshot = running.informer.lister().snapshot();
         snapshot.resource_version().map(str::to_owned)
@@ -107,30 +107,30 @@ async fn the_version_of_several_namespaces_is_the_oldest_of_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn namespaces_come_and_go_while_it_runs_and_their_objects_with_them() {
+async fn namespaces_are_added_and_removed_with_their_objects_while_the_informer_runs() {
     let world = World::new();
     ["red", "green", "blue"]
         .into_iter()
         .for_each(|name| world.put(name, name));
     let teams = NamespaceSet::new(["red", "green"]);
     let running = Running::of(world.informer(InformerScope::all().following(&teams)));
-    let (heard, mut taken) = (
-        Heard::at(&running.informer),
-        heard::Taken::at(&running.informer),
+    let (recorded, mut taken) = (
+        RecordingListener::at(&running.informer),
+        recording::RecordingStream::at(&running.informer),
     );
-    settle().await;
-    assert_eq!(heard.lines(), ["initial green", "initial red"]);
+    run_ready_tasks().await;
+    assert_eq!(recorded.lines(), ["initial green", "initial red"]);
     assert!(teams.insert("blue") && !teams.insert("blue") && teams.remove("red"));
-    settle().await;
-    let lines = heard.lines();
+    run_ready_tasks().await;
+    let lines = recorded.lines();
     assert_eq!((&*lines[0], lines.len()), ("vanished red", 2));
     assert!(lines[1].ends_with("blue"), "{lines:?}");
     assert_eq!(cached(&running), ["blue/blue", "green/green"]);
     assert_eq!(world.watches(), [1, 1, 0]);
-    // None at all is not all of them.
+    // An empty set does not mean all namespaces.
     teams.remove("blue");
     teams.remove("green");
-    settle().await;
+    run_ready_tasks().await;
     assert_eq!(
         (cached(&running).len(), world.watches()),
         (0, vec![0, 0, 0])
@@ -142,26 +142,29 @@ async fn namespaces_come_and_go_while_it_runs_and_their_objects_with_them() {
     assert!(running.informer.has_synced());
     world.put("red", "late");
     teams.insert("red");
-    settle().await;
+    run_ready_tasks().await;
     assert_eq!(cached(&running), ["red/late", "red/red"]);
-    // A stream that nobody read in between tells what it comes to.
+    // A stream that was not read in between delivers the merged events.
     taken.take(usize::MAX);
     assert_eq!(taken.folded(), &world.servers["red"].objects());
-    assert_eq!((taken.wrong(), heard.wrong().len()), (&[] as &[String], 0));
+    assert_eq!(
+        (taken.wrong(), recorded.wrong().len()),
+        (&[] as &[String], 0)
+    );
     running.cancel.cancel();
     running.task.await.unwrap();
     assert_eq!(world.watches(), [0, 0, 0]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_several_namespaces_the_forbidden_one_is_named_and_the_others_are_read() {
+async fn a_forbidden_namespace_is_reported_and_the_others_are_read() {
     let world = World::new();
     world.put("green", "a");
     let refusal = || Answer::Fail(status(403, "Forbidden", "no role"));
     world.servers["red"].answer_lists((0..3).map(|_| refusal()));
     let scope = InformerScope::all().namespaces(["red", "green"]);
     let running = Running::of(world.informer(scope));
-    settle().await;
+    run_ready_tasks().await;
     let status = running.informer.status();
     assert_eq!(
         (status.synced, status.mode),
@@ -172,9 +175,13 @@ async fn of_several_namespaces_the_forbidden_one_is_named_and_the_others_are_rea
             .to_string()
             .starts_with("cannot list configmaps in namespace \"red\": ")
     );
-    assert_eq!(cached(&running), ["green/a"], "what can be read is there");
+    assert_eq!(
+        cached(&running),
+        ["green/a"],
+        "the readable namespace is cached"
+    );
     let parts: Vec<_> = status
-        .parts
+        .namespaces
         .iter()
         .map(|part| {
             (
@@ -188,17 +195,21 @@ async fn of_several_namespaces_the_forbidden_one_is_named_and_the_others_are_rea
         parts,
         [(Some("green"), true, false), (Some("red"), false, true)]
     );
-    let heard = Heard::at(&running.informer);
-    settle().await;
+    let recorded = RecordingListener::at(&running.informer);
+    run_ready_tasks().await;
     world.put("green", "b");
-    settle().await;
-    assert_eq!(heard.lines(), ["initial a", "added b"], "and goes on");
+    run_ready_tasks().await;
+    assert_eq!(
+        recorded.lines(),
+        ["initial a", "added b"],
+        "the informer goes on"
+    );
     seconds(60).await;
     assert_eq!(running.informer.status().to_string(), "synced");
 }
 
 #[test]
-fn scopes_that_mean_the_same_are_equal() {
+fn scopes_with_the_same_meaning_are_equal() {
     let all = InformerScope::all;
     assert_eq!(
         all().namespaces(["b", "a"]),

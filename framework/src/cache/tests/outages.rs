@@ -1,11 +1,9 @@
 //! A server that goes away and comes back.
 
-use std::sync::{
-    Mutex,
-    atomic::{AtomicBool, Ordering},
-};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::{Request, Response};
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::*;
@@ -18,7 +16,7 @@ use crate::{
     metrics::Metrics,
 };
 
-/// A client whose server can go away: then nothing is answered, and watches end. It notes when it answered.
+/// A client whose server can go away: then requests get no answer, and watches end. It records its answers.
 struct Cluster {
     client: Client,
     away: Arc<AtomicBool>,
@@ -46,7 +44,7 @@ impl Cluster {
                 false => Ok(()),
             };
             if outcome.is_ok() {
-                notes.lock().unwrap().push(Instant::now());
+                notes.lock().push(Instant::now());
             }
             async move {
                 outcome?;
@@ -56,7 +54,7 @@ impl Cluster {
                     )),
                     Some(open) => {
                         let (sender, ended) = tokio::sync::oneshot::channel::<()>();
-                        open.lock().unwrap().push(sender);
+                        open.lock().push(sender);
                         let end = futures_util::stream::once(async move {
                             let _ = ended.await;
                             Err::<http_body::Frame<bytes::Bytes>, _>(BoxError::from("the connection was reset"))
@@ -78,8 +76,8 @@ impl Cluster {
 
     fn go_away(&self) {
         self.away.store(true, Ordering::SeqCst);
-        self.open.lock().unwrap().clear();
-        self.answered.lock().unwrap().clear();
+        self.open.lock().clear();
+        self.answered.lock().clear();
     }
 
     fn come_back(&self) {
@@ -88,7 +86,7 @@ impl Cluster {
 }
 
 #[tokio::test(start_paused = true)]
-async fn when_one_request_is_answered_after_an_outage_all_informers_come_back_within_a_second() {
+async fn one_answered_request_after_an_outage_brings_all_informers_back_within_a_second() {
     let (cluster, metrics) = (Cluster::start(), Metrics::new());
     let running: Vec<Running> = (0..20)
         .map(|number| {
@@ -113,20 +111,20 @@ async fn when_one_request_is_answered_after_an_outage_all_informers_come_back_wi
             .iter()
             .all(|one| one.informer.status().last_error.is_none())
     );
-    let answered = cluster.answered.lock().unwrap().clone();
+    let answered = cluster.answered.lock().clone();
     assert!(answered.len() >= running.len());
     let spread = answered[running.len() - 1] - answered[0];
     assert!(spread <= Duration::from_millis(1010), "{spread:?}");
     let at_once = answered.iter().filter(|at| **at == answered[0]).count();
-    assert!(at_once < running.len(), "not all in one moment");
+    assert!(at_once < running.len(), "not all at the same moment");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pause_that_the_server_asked_for_lasts_whoever_is_answered_meanwhile() {
+async fn a_pause_that_the_server_asked_for_lasts_even_if_other_requests_are_answered() {
     let server = FakeServer::new();
     server.answer_lists([Answer::Fail(throttled(30))]);
     let running = Running::of(server.informer());
-    settle().await;
+    run_ready_tasks().await;
     server.come_back();
     seconds(29).await;
     assert!(!running.informer.has_synced());
@@ -135,7 +133,7 @@ async fn a_pause_that_the_server_asked_for_lasts_whoever_is_answered_meanwhile()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_path_that_stays_broken_while_others_work_is_tried_ever_more_slowly() {
+async fn a_path_that_stays_broken_while_others_work_is_retried_with_growing_pauses() {
     let server = FakeServer::new();
     server.answer_lists((0..1000).map(|_| Answer::Fail(refused())));
     let _running = Running::of(server.informer());
@@ -148,7 +146,7 @@ async fn a_path_that_stays_broken_while_others_work_is_tried_ever_more_slowly() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn pauses_start_over_after_a_watch_that_held() {
+async fn pauses_start_over_after_a_watch_that_worked_for_a_while() {
     let server = FakeServer::new();
     let failure = || status(500, "InternalError", "oops");
     server.answer_lists((0..6).map(|_| Answer::Fail(failure())));

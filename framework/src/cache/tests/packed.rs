@@ -1,4 +1,4 @@
-//! A store that keeps bytes and decodes on read, behind the same readers.
+//! A store that keeps bytes and decodes on each read, with the same readers.
 
 use std::sync::{
     Arc,
@@ -8,17 +8,17 @@ use std::sync::{
 use k8s_openapi::api::core::v1::ConfigMap;
 use tokio_util::sync::CancellationToken;
 
-use super::{heard::Heard, resyncs::informers};
+use super::{recording::RecordingListener, resyncs::informers};
 use crate::{
     cache::{
         Batch, Delta, Event, Index, Packed, Packing, Store,
-        fake::{FakeServer, object, settle, undecodable},
-        processor::Processor,
+        fake::{FakeServer, object, run_ready_tasks, undecodable},
+        informer::Processor,
     },
     resource::{ApiResource, Object, Selector, Undecodable},
 };
 
-/// Keeps ConfigMaps as JSON.
+/// Stores ConfigMaps as JSON.
 pub(in crate::cache) struct JsonBytes;
 
 struct Bytes {
@@ -43,8 +43,8 @@ impl Packing<ConfigMap> for JsonBytes {
     }
 }
 
-/// As [`JsonBytes`], counting how often something is decoded.
-struct Counted(Arc<AtomicUsize>);
+/// Like [`JsonBytes`], and counts how often an object is decoded.
+pub(super) struct Counted(pub(super) Arc<AtomicUsize>);
 
 impl Packing<ConfigMap> for Counted {
     fn pack(&self, object: &Arc<ConfigMap>) -> Option<Arc<dyn Packed<ConfigMap>>> {
@@ -69,7 +69,7 @@ impl Packed<ConfigMap> for Bytes {
 }
 
 #[test]
-fn a_store_of_bytes_holds_no_decoded_object_and_its_readers_need_not_know() {
+fn a_packed_store_holds_no_decoded_object_and_looks_the_same_to_readers() {
     let decoded = Arc::new(AtomicUsize::new(0));
     let mut store = Store::packed(Counted(decoded.clone()));
     let by_name = store.add_index(Index::by(|object: &ConfigMap| [object.name().to_owned()]));
@@ -98,7 +98,7 @@ fn a_store_of_bytes_holds_no_decoded_object_and_its_readers_need_not_know() {
     assert_eq!(
         decoded.load(Ordering::Relaxed),
         0,
-        "only who wants the object pays for it"
+        "only reading the object decodes it"
     );
 
     assert_eq!(lister.by(&by_name, "o1").items[0].name(), "o1");
@@ -119,7 +119,7 @@ fn a_store_of_bytes_holds_no_decoded_object_and_its_readers_need_not_know() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_informer_keeps_its_kind_as_it_is_told_and_serves_it_as_ever() {
+async fn an_informer_with_a_packing_stores_packed_objects_and_looks_the_same_to_readers() {
     let (server, decoded) = (FakeServer::new(), Arc::new(AtomicUsize::new(0)));
     server.put("a");
     let packing = Counted(decoded.clone());
@@ -127,11 +127,11 @@ async fn an_informer_keeps_its_kind_as_it_is_told_and_serves_it_as_ever() {
     let source = server.clone();
     let configmaps = ApiResource::of::<ConfigMap>();
     let informer = informers.of_source(configmaps, Default::default(), move |_| source.clone());
-    let heard = Heard::at(&informer);
+    let recorded = RecordingListener::at(&informer);
     informers.start(&CancellationToken::new());
     assert!(informer.synced().await);
     let by_name = informer.add_index(Index::by(|object: &ConfigMap| [object.name().to_owned()]));
-    settle().await;
+    run_ready_tasks().await;
     decoded.store(0, Ordering::Relaxed);
     let first = informer.lister().by(&by_name, "a").items.remove(0);
     let second = informer.lister().list().items.remove(0);
@@ -139,13 +139,13 @@ async fn an_informer_keeps_its_kind_as_it_is_told_and_serves_it_as_ever() {
     assert_eq!(decoded.load(Ordering::Relaxed), 2, "once for each reader");
     server.put("a");
     server.delete("a");
-    settle().await;
-    assert_eq!(heard.lines(), ["initial a", "updated a", "deleted a"]);
-    assert_eq!(heard.wrong(), [] as [&str; 0]);
+    run_ready_tasks().await;
+    assert_eq!(recorded.lines(), ["initial a", "updated a", "deleted a"]);
+    assert_eq!(recorded.wrong(), [] as [&str; 0]);
 }
 
 #[test]
-fn what_happened_is_told_the_same_whether_objects_are_packed_or_not() {
+fn the_events_are_the_same_whether_objects_are_packed_or_not() {
     let set =
         |version, uid: &str| Delta::Set(Arc::new(object("default", "web", uid, version, &[])));
     let bad =

@@ -1,19 +1,16 @@
-//! What client-go's tests hold and no other test here does: see `tests/PARITY.md`.
+//! What client-go's tests check and no other test here does: see `tests/PARITY.md`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
-use crate::{
-    cache::{Event, InformerMode, fake::expired},
-    resource::Object,
-};
+use crate::cache::{Event, InformerMode, fake::expired};
 
 #[tokio::test(start_paused = true)]
-async fn a_deletion_that_waits_is_not_told_again_by_the_list_behind_it() {
+async fn a_queued_deletion_is_not_delivered_again_by_the_list_behind_it() {
     let server = FakeServer::new();
     ["a", "b"].into_iter().for_each(|name| server.put(name));
-    let (running, heard) = Running::synced(&server).await;
-    // All of it lies in the queue when the cache looks next.
+    let (running, recorded) = Running::synced(&server).await;
+    // All of it is in the queue when the cache looks next.
     server.delete("a");
     server.end_watches(expired);
     server.compact();
@@ -24,15 +21,15 @@ async fn a_deletion_that_waits_is_not_told_again_by_the_list_behind_it() {
             .iter()
             .any(|line| line.starts_with("list"))
     );
-    assert_eq!(heard.lines(), ["deleted a"]);
+    assert_eq!(recorded.lines(), ["deleted a"]);
     assert!(running.get("a").is_none());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deletion_of_what_the_cache_never_held_is_told_with_its_final_state() {
+async fn a_deletion_of_an_object_that_the_cache_never_held_is_delivered_with_its_final_state() {
     let server = FakeServer::new();
     server.put("a");
-    let (running, heard) = Running::synced(&server).await;
+    let (running, recorded) = Running::synced(&server).await;
     let known = Arc::new(AtomicBool::new(false));
     let own = known.clone();
     running.informer.add_listener(move |event| {
@@ -46,17 +43,17 @@ async fn a_deletion_of_what_the_cache_never_held_is_told_with_its_final_state() 
         }
     });
     server.delete("a");
-    settle().await;
-    assert_eq!(heard.lines(), ["deleted a"]);
+    run_ready_tasks().await;
+    assert_eq!(recorded.lines(), ["deleted a"]);
     known.store(false, Ordering::Relaxed);
     server.repeat_last_event();
-    settle().await;
-    assert_eq!(heard.lines(), ["deleted a"]);
+    run_ready_tasks().await;
+    assert_eq!(recorded.lines(), ["deleted a"]);
     assert!(known.load(Ordering::Relaxed));
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_version_of_a_cache_follows_events_deletions_bookmarks_and_lists() {
+async fn the_resource_version_of_a_cache_follows_events_deletions_bookmarks_and_lists() {
     let server = FakeServer::new();
     server.put("a");
     let (running, _heard) = Running::synced(&server).await;
@@ -71,17 +68,17 @@ async fn the_version_of_a_cache_follows_events_deletions_bookmarks_and_lists() {
     };
     at("the first list");
     server.put("b");
-    settle().await;
-    at("an object more");
+    run_ready_tasks().await;
+    at("one more object");
     server.put("a");
-    settle().await;
+    run_ready_tasks().await;
     at("a change");
     server.delete("a");
-    settle().await;
+    run_ready_tasks().await;
     at("a deletion");
     server.advance();
     server.bookmark();
-    settle().await;
+    run_ready_tasks().await;
     at("a bookmark");
     server.advance();
     server.compact();
@@ -91,38 +88,38 @@ async fn the_version_of_a_cache_follows_events_deletions_bookmarks_and_lists() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn listeners_that_come_and_go_while_everything_changes_hear_rightly() {
+async fn listeners_that_are_added_and_removed_during_changes_receive_the_right_events() {
     let server = FakeServer::new();
     let running = Running::of(server.informer());
     let workers = (0..50).map(|worker: u64| {
         let (server, informer) = (server.clone(), running.informer.clone());
         tokio::spawn(async move {
             for round in 0..10 {
-                let heard = Heard::at(&informer);
+                let recorded = RecordingListener::at(&informer);
                 server.put(&format!("o{}", (worker + round) % 7));
                 tokio::task::yield_now().await;
                 match (worker + round) % 5 {
                     0 => server.delete(&format!("o{}", round % 7)),
                     1 => server.end_watches(expired),
-                    2 => settle().await,
+                    2 => run_ready_tasks().await,
                     _ => {}
                 }
-                heard.subscription.remove().await;
-                assert_eq!(heard.wrong(), Vec::<String>::new());
+                recorded.subscription.remove().await;
+                assert_eq!(recorded.wrong(), Vec::<String>::new());
             }
         })
     });
     for worker in workers.collect::<Vec<_>>() {
         worker.await.unwrap();
     }
-    let last = Heard::at(&running.informer);
+    let last = RecordingListener::at(&running.informer);
     seconds(60).await;
     assert_eq!(last.folded(), server.objects());
     assert_eq!(last.wrong(), Vec::<String>::new());
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_informer_runs_once_and_says_when_it_has_stopped() {
+async fn an_informer_runs_once_and_reports_when_it_has_stopped() {
     let server = FakeServer::new();
     let informer = server.informer();
     assert_eq!(informer.status().mode, InformerMode::Idle);

@@ -41,7 +41,7 @@ fn store() -> Store<ConfigMap> {
 }
 
 #[test]
-fn a_selector_finds_what_bears_its_labels_undecodable_objects_included() {
+fn a_selector_finds_the_objects_with_its_labels_undecodable_ones_included() {
     let lister = store().lister();
     let counts = |selector: Selector| {
         let all = lister.select(&selector);
@@ -66,7 +66,7 @@ fn a_selector_finds_what_bears_its_labels_undecodable_objects_included() {
 }
 
 #[test]
-fn a_snapshot_is_iterated_over_in_the_same_order_each_time_and_shares_its_objects() {
+fn a_snapshot_is_iterated_in_the_same_order_each_time_and_shares_its_objects() {
     let store = store();
     let snapshot = store.lister().snapshot();
     let keys = || -> Vec<ObjectKey> { snapshot.iter().map(|(key, _)| key.clone()).collect() };
@@ -79,7 +79,7 @@ fn a_snapshot_is_iterated_over_in_the_same_order_each_time_and_shares_its_object
     ));
 }
 
-/// A reader that holds what it read, and would hold a lock if there were one, keeps nobody waiting.
+/// A reader that keeps what it read (and that would hold a lock if there were one) blocks nobody.
 #[test]
 fn readers_and_the_writer_never_wait_for_each_other() {
     let mut store = store();
@@ -89,7 +89,7 @@ fn readers_and_the_writer_never_wait_for_each_other() {
     let held = lister.snapshot();
     let mut reading = held.by(&index, "web");
     let first = reading.next();
-    // On this thread: anything that waited for the reader would wait without end.
+    // On this thread: if anything waited for the reader, it would wait forever.
     for version in 0..100 {
         let object = labelled("z", &format!("o{version}"), "web");
         store.insert(object.key(), object);
@@ -117,8 +117,8 @@ fn readers_on_other_threads_see_whole_batches_and_never_go_back() {
                 let object = snapshot.get(&ObjectKey::namespaced("x", name)).unwrap();
                 object.as_deref().and_then(version).unwrap_or_default()
             });
-            assert_eq!(a, b, "half a batch");
-            assert!(a >= seen, "back in time");
+            assert_eq!(a, b, "a reader saw half a batch");
+            assert!(a >= seen, "a reader saw an older state");
             assert_eq!(snapshot.by(&index, &a).count(), if a == 0 { 0 } else { 2 });
             seen = a;
             if at_the_end {

@@ -1,4 +1,4 @@
-//! What a reflector asks for, request by request.
+//! The requests of a reflector, one by one.
 
 use tokio::time::Instant;
 
@@ -6,11 +6,11 @@ use super::*;
 use crate::cache::fake::{Answer, broken, expired, refused, status, throttled};
 
 #[tokio::test(start_paused = true)]
-async fn it_lists_what_is_at_hand_in_pages_and_watches_from_there() {
+async fn the_first_list_accepts_any_version_in_pages_and_the_watch_starts_there() {
     let server = FakeServer::new();
     server.put("a");
     let running = Running::of(server.informer());
-    settle().await;
+    run_ready_tasks().await;
     assert_eq!(server.requests(), ["list at 0 limit 500", "watch from 1"]);
     assert_eq!(running.informer.status().mode, InformerMode::Watching);
 }
@@ -21,7 +21,7 @@ async fn a_server_without_watch_cache_is_read_page_by_page() {
     server.without_watch_cache(500);
     (0..1200).for_each(|number| server.put(&format!("o{number:04}")));
     let running = Running::of(server.informer());
-    settle().await;
+    run_ready_tasks().await;
     let expected = [
         "list at 0 limit 500",
         "list limit 500 continue",
@@ -33,13 +33,13 @@ async fn a_server_without_watch_cache_is_read_page_by_page() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_state_forgotten_between_two_pages_is_read_again_in_one() {
+async fn a_state_that_is_forgotten_between_two_pages_is_listed_again_without_pages() {
     let server = FakeServer::new();
     server.without_watch_cache(500);
     (0..600).for_each(|number| server.put(&format!("o{number:04}")));
     server.answer_lists([Answer::Pass, Answer::Fail(expired())]);
     let running = Running::of(server.informer());
-    settle().await;
+    run_ready_tasks().await;
     let expected = [
         "list at 0 limit 500",
         "list limit 500 continue",
@@ -51,22 +51,22 @@ async fn a_state_forgotten_between_two_pages_is_read_again_in_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_ended_goes_on_at_once_where_it_was_without_a_list() {
+async fn a_watch_that_ended_is_reopened_at_once_at_its_position_without_a_list() {
     let server = FakeServer::new();
     server.put("a");
     let (_running, _) = Running::synced(&server).await;
     seconds(5).await;
     server.put("b");
-    settle().await;
+    run_ready_tasks().await;
     let before = Instant::now();
     server.close_watches();
-    settle().await;
+    run_ready_tasks().await;
     assert_eq!(server.requests(), ["watch from 2"]);
     server.end_watches(broken);
     seconds(5).await;
     server.end_watches(broken);
     assert!(before.elapsed().as_secs() < 6);
-    settle().await;
+    run_ready_tasks().await;
     assert_eq!(server.open_watches(), 1);
     let requests = server.requests();
     assert!(
@@ -92,23 +92,23 @@ async fn a_server_ends_watches_after_five_to_ten_minutes_and_no_list_follows() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_bookmark_moves_the_place_to_go_on_from() {
+async fn a_bookmark_moves_the_position() {
     let server = FakeServer::new();
-    let (running, heard) = Running::synced(&server).await;
+    let (running, recorded) = Running::synced(&server).await;
     seconds(5).await;
     server.advance();
     server.bookmark();
-    settle().await;
+    run_ready_tasks().await;
     server.close_watches();
-    settle().await;
+    run_ready_tasks().await;
     assert_eq!(server.requests(), ["watch from 1"]);
     let snapshot = running.informer.lister().snapshot();
     assert_eq!(snapshot.resource_version(), Some("1"));
-    assert!(heard.lines().is_empty());
+    assert!(recorded.lines().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_version_that_expired_is_given_up_for_the_newest_at_once() {
+async fn after_an_expired_version_the_newest_one_is_listed_at_once() {
     for gone in [
         expired(),
         status(410, "Gone", ""),
@@ -117,21 +117,21 @@ async fn a_version_that_expired_is_given_up_for_the_newest_at_once() {
         let server = FakeServer::new();
         server.answer_lists([Answer::Fail(gone)]);
         let _running = Running::of(server.informer());
-        settle().await;
+        run_ready_tasks().await;
         let expected = ["list at 0 limit 500", "list limit 500", "watch from 0"];
         assert_eq!(server.requests(), expected);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_expired_history_leads_to_a_list_at_the_open_and_in_the_stream() {
+async fn an_expired_version_leads_to_a_list_when_the_watch_is_opened_and_within_the_stream() {
     for in_stream in [false, true] {
         let server = FakeServer::new();
         if in_stream {
             server.expire_in_stream();
         }
         server.put("a");
-        let (_running, heard) = Running::synced(&server).await;
+        let (_running, recorded) = Running::synced(&server).await;
         seconds(5).await;
         server.close_watches();
         server.put("b");
@@ -139,7 +139,7 @@ async fn an_expired_history_leads_to_a_list_at_the_open_and_in_the_stream() {
         seconds(3).await;
         let expected = ["watch from 1", "list at 1", "watch from 2"];
         assert_eq!(server.requests(), expected);
-        assert_eq!(heard.lines(), ["added b"]);
+        assert_eq!(recorded.lines(), ["added b"]);
     }
 }
 
@@ -150,7 +150,7 @@ async fn throttling_and_refused_connections_lead_to_pauses_and_not_to_a_list() {
     seconds(5).await;
     server.fail_watches([throttled(0), refused(), throttled(0), refused()]);
     server.close_watches();
-    settle().await;
+    run_ready_tasks().await;
     assert_eq!(server.requests(), ["watch from 0"]);
     assert_eq!(running.informer.status().mode, InformerMode::BackingOff);
     seconds(60).await;
@@ -166,14 +166,14 @@ async fn throttling_within_a_stream_leads_to_a_pause_and_not_to_a_list() {
     seconds(49).await;
     assert!(
         server.requests().is_empty(),
-        "what the server asks for is the least"
+        "the pause is at least what the server asks for"
     );
     seconds(2).await;
     assert_eq!(server.requests(), ["watch from 0"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pause_that_the_server_asks_for_is_a_minute_at_most() {
+async fn a_pause_that_the_server_asks_for_is_at_most_a_minute() {
     let server = FakeServer::new();
     let day = || throttled(86_400);
     server.answer_lists([Answer::Fail(day())]);
@@ -185,7 +185,7 @@ async fn a_pause_that_the_server_asks_for_is_a_minute_at_most() {
     assert_eq!(
         server.requests().len(),
         2,
-        "the list came, the watch was refused"
+        "the list succeeded, and the watch was refused"
     );
     seconds(60).await;
     assert_eq!(server.requests(), ["watch from 0"]);
@@ -197,25 +197,25 @@ async fn a_pause_that_the_server_asks_for_is_a_minute_at_most() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_ends_at_once_with_nothing_leads_to_a_pause_and_a_list() {
+async fn an_empty_watch_that_ends_at_once_leads_to_a_pause_and_a_list() {
     let server = FakeServer::new();
     let (_running, _) = Running::synced(&server).await;
     server.close_watches();
-    settle().await;
+    run_ready_tasks().await;
     assert!(server.requests().is_empty());
     seconds(2).await;
     assert_eq!(server.requests(), ["list at 0 limit 500", "watch from 0"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn lists_that_fail_are_tried_again_ever_more_slowly() {
+async fn failed_lists_are_retried_with_growing_pauses() {
     let server = FakeServer::new();
     let failure = || Answer::Fail(status(500, "InternalError", "oops"));
     server.answer_lists((0..8).map(|_| failure()));
     let running = Running::of(server.informer());
     let (mut times, start) = (Vec::new(), Instant::now());
     while !running.informer.has_synced() {
-        settle().await;
+        run_ready_tasks().await;
         let lists = server.requests();
         times.extend(
             lists
@@ -241,20 +241,20 @@ async fn lists_that_fail_are_tried_again_ever_more_slowly() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_fell_silent_is_replaced_and_nothing_is_missed() {
+async fn a_silent_stream_is_replaced_and_nothing_is_missed() {
     let server = FakeServer::new();
-    let (_running, heard) = Running::synced(&server).await;
+    let (_running, recorded) = Running::synced(&server).await;
     server.mute_watches();
     server.put("a");
     seconds(149).await;
     assert!(server.requests().is_empty());
     seconds(2).await;
     assert_eq!(server.requests(), ["watch from 0"]);
-    assert_eq!(heard.lines(), ["added a"]);
+    assert_eq!(recorded.lines(), ["added a"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_outlives_its_time_is_replaced() {
+async fn a_stream_that_outlives_its_timeout_is_replaced() {
     let server = FakeServer::new();
     server.ignore_timeouts();
     let (_running, _) = Running::synced(&server).await;
@@ -266,7 +266,7 @@ async fn a_stream_that_outlives_its_time_is_replaced() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn cancelling_ends_it_at_once_whatever_it_does() {
+async fn cancelling_ends_the_informer_at_once_whatever_it_does() {
     let (listing, pausing, watching) = (FakeServer::new(), FakeServer::new(), FakeServer::new());
     listing.answer_lists([Answer::Hang]);
     pausing.answer_lists([Answer::Fail(throttled(3600))]);
@@ -276,7 +276,7 @@ async fn cancelling_ends_it_at_once_whatever_it_does() {
         (watching, InformerMode::Watching),
     ] {
         let running = Running::of(server.informer());
-        settle().await;
+        run_ready_tasks().await;
         assert_eq!(running.informer.status().mode, mode);
         let before = Instant::now();
         running.cancel.cancel();

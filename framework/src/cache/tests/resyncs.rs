@@ -1,11 +1,11 @@
-//! What a listener that wants to look again can rely on.
+//! What a listener with resyncs can rely on.
 
 use std::collections::BTreeSet;
 
 use tokio::time::Instant;
 
 use super::{
-    heard::{Heard, Taken},
+    recording::{RecordingListener, RecordingStream},
     *,
 };
 use crate::{
@@ -19,7 +19,7 @@ fn every(period: u64) -> ListenerOptions {
     ListenerOptions::new().resync(Duration::from_secs(period))
 }
 
-/// Informers whose sources are given to them.
+/// Informers whose sources the tests provide.
 pub(super) fn informers(build: impl FnOnce(InformersBuilder) -> InformersBuilder) -> Informers {
     let config = Config::new("http://127.0.0.1:1".parse().unwrap());
     let client = Client::new(config).unwrap();
@@ -31,24 +31,25 @@ fn names(lines: &[String]) -> BTreeSet<&str> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_asks_hears_each_object_once_in_a_period_and_the_others_nothing() {
+async fn a_listener_with_a_resync_receives_each_object_once_in_a_period_and_the_others_receive_nothing()
+ {
     let server = FakeServer::new();
     ["a", "b", "c", "d"]
         .iter()
         .for_each(|name| server.put(name));
-    server.put_bad("bad");
+    server.put_undecodable("bad");
     let running = Running::of(server.informer());
     let (asks, rarely) = (
-        Heard::with(&running.informer, every(100)),
-        Heard::with(&running.informer, every(1000)),
+        RecordingListener::with(&running.informer, every(100)),
+        RecordingListener::with(&running.informer, every(1000)),
     );
     let (silent, zero) = (
-        Heard::at(&running.informer),
-        Heard::with(&running.informer, every(0)),
+        RecordingListener::at(&running.informer),
+        RecordingListener::with(&running.informer, every(0)),
     );
-    settle().await;
-    for heard in [&asks, &rarely, &silent, &zero] {
-        assert_eq!(heard.lines().len(), 5);
+    run_ready_tasks().await;
+    for recorded in [&asks, &rarely, &silent, &zero] {
+        assert_eq!(recorded.lines().len(), 5);
     }
     server.requests();
     seconds(89).await;
@@ -72,14 +73,14 @@ async fn who_asks_hears_each_object_once_in_a_period_and_the_others_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_resync_of_many_comes_bit_by_bit_and_lets_changes_pass() {
+async fn a_resync_of_many_objects_comes_in_parts_and_does_not_delay_changes() {
     let server = FakeServer::new();
     (0..500).for_each(|number| server.put(&format!("o{number:04}")));
     let running = Running::of(server.informer());
-    settle().await;
-    let mut stream = Taken::with(&running.informer, every(100));
+    run_ready_tasks().await;
+    let mut stream = RecordingStream::with(&running.informer, every(100));
     assert!(running.informer.synced().await);
-    settle().await;
+    run_ready_tasks().await;
     stream.take(usize::MAX);
     let (start, mut most, mut all) = (Instant::now(), 0, 0);
     while all < 500 {
@@ -90,13 +91,13 @@ async fn a_resync_of_many_comes_bit_by_bit_and_lets_changes_pass() {
     }
     assert!(most <= 4, "{most} of 500 in half a second");
     server.put("new");
-    settle().await;
+    run_ready_tasks().await;
     assert!(stream.take(usize::MAX).contains(&"added new".to_owned()));
     assert_eq!(stream.wrong(), [] as [&str; 0]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_kind_has_a_period_for_listeners_that_do_not_say_their_own() {
+async fn the_resync_period_of_a_kind_is_the_default_of_its_listeners() {
     let server = FakeServer::new();
     server.put("a");
     let period = Duration::from_secs(100);
@@ -106,7 +107,10 @@ async fn a_kind_has_a_period_for_listeners_that_do_not_say_their_own() {
         Default::default(),
         move |_| server.clone(),
     );
-    let (kinds, own) = (Heard::at(&informer), Heard::with(&informer, every(0)));
+    let (kinds, own) = (
+        RecordingListener::at(&informer),
+        RecordingListener::with(&informer, every(0)),
+    );
     let cancel = CancellationToken::new();
     informers.start(&cancel);
     seconds(201).await;

@@ -1,5 +1,4 @@
-//! Lists that are streamed: what is asked for, what it falls back to, and that nothing is left of one
-//! that broke off.
+//! Streamed lists: their requests, their fallbacks, and that a stream that failed halfway leaves nothing behind.
 
 use super::*;
 use crate::{
@@ -31,15 +30,15 @@ async fn lose_history(server: &FakeServer) {
 #[tokio::test(start_paused = true)]
 async fn a_list_is_streamed_and_the_stream_goes_on_as_the_watch() {
     let server = served();
-    let (running, heard) = Running::synced(&server).await;
+    let (running, recorded) = Running::synced(&server).await;
     assert_eq!(running.informer.status().mode, InformerMode::Watching);
     server.put("d");
-    settle().await;
-    assert_eq!(heard.lines(), ["added d"]);
+    run_ready_tasks().await;
+    assert_eq!(recorded.lines(), ["added d"]);
     assert!(server.requests().is_empty());
     seconds(5).await;
     server.close_watches();
-    settle().await;
+    run_ready_tasks().await;
     assert_eq!(server.requests(), ["watch from 4"]);
     lose_history(&server).await;
     seconds(2).await;
@@ -47,13 +46,13 @@ async fn a_list_is_streamed_and_the_stream_goes_on_as_the_watch() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_list_is_of_the_newest_state_in_whatever_order_it_comes() {
+async fn the_first_streamed_list_is_of_the_newest_state_in_any_order() {
     let server = FakeServer::new().streaming(Streaming::Served);
     ["c", "b", "a"]
         .into_iter()
         .for_each(|name| server.put(name));
     let running = Running::of(server.informer());
-    settle().await;
+    run_ready_tasks().await;
     assert_eq!(server.requests(), ["stream from nothing"]);
     let snapshot = running.informer.lister().snapshot();
     assert_eq!(
@@ -63,32 +62,36 @@ async fn the_first_list_is_of_the_newest_state_in_whatever_order_it_comes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_empty_collection_is_synced_by_its_mark() {
+async fn an_empty_collection_syncs_with_the_mark() {
     let server = FakeServer::new().streaming(Streaming::Served);
     let _ = Running::synced(&server).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_happened_meanwhile_comes_as_it_is_streamed_and_deletions_after_the_mark() {
+async fn changes_arrive_as_they_are_streamed_and_deletions_after_the_mark() {
     let server = served();
-    let (_running, heard) = Running::synced(&server).await;
+    let (_running, recorded) = Running::synced(&server).await;
     seconds(5).await;
     server.close_watches();
     server.delete("b");
     server.put("c");
     server.put("d");
-    server.cut_streams([StreamFault::Unmarked]);
+    server.fail_streams([StreamFault::Unmarked]);
     lose_history(&server).await;
     seconds(3).await;
-    let lines = heard.lines();
-    assert_eq!(lines, ["updated c", "added d"], "the end is not marked yet");
+    let lines = recorded.lines();
+    assert_eq!(
+        lines,
+        ["updated c", "added d"],
+        "the mark has not arrived yet"
+    );
     seconds(14).await;
-    assert_eq!(heard.lines(), ["vanished b"]);
-    assert_eq!(heard.folded(), server.objects());
+    assert_eq!(recorded.lines(), ["vanished b"]);
+    assert_eq!(recorded.folded(), server.objects());
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_left_of_a_stream_that_ended_before_its_mark() {
+async fn a_stream_that_ended_before_its_mark_leaves_no_objects_behind() {
     for fault in [
         StreamFault::Closes(2),
         StreamFault::Fails(2, broken),
@@ -98,39 +101,39 @@ async fn nothing_is_left_of_a_stream_that_ended_before_its_mark() {
         StreamFault::Mute(2),
     ] {
         let server = served();
-        server.cut_streams([fault.clone()]);
-        // What is asked for later meets a server where `a` is gone.
+        server.fail_streams([fault.clone()]);
+        // Later requests reach a server without `a`.
         let running = Running::of(server.informer());
-        let heard = Heard::at(&running.informer);
-        settle().await;
+        let recorded = RecordingListener::at(&running.informer);
+        run_ready_tasks().await;
         server.delete("a");
         server.put("d");
         seconds(20).await;
         assert!(running.informer.has_synced(), "{fault:?}");
-        assert_eq!(heard.folded(), server.objects(), "{fault:?}");
+        assert_eq!(recorded.folded(), server.objects(), "{fault:?}");
         assert!(running.get("a").is_none(), "{fault:?}");
-        assert_eq!(heard.wrong(), Vec::<String>::new());
+        assert_eq!(recorded.wrong(), Vec::<String>::new());
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_ends_at_once_with_nothing_is_not_asked_for_twice() {
+async fn an_empty_stream_that_ends_at_once_is_not_requested_twice() {
     let server = served();
-    server.cut_streams([StreamFault::Closes(0)]);
+    server.fail_streams([StreamFault::Closes(0)]);
     let _running = Running::of(server.informer());
-    settle().await;
+    run_ready_tasks().await;
     let expected = ["stream from nothing", "list at 0 limit 500", "watch from 3"];
     assert_eq!(server.requests(), expected);
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_a_stream_that_broke_off_nothing_is_asked_for_that_may_be_older() {
+async fn after_a_stream_that_failed_halfway_no_older_state_is_requested() {
     let server = served();
-    server.cut_streams([StreamFault::Closes(2), StreamFault::Closes(1)]);
+    server.fail_streams([StreamFault::Closes(2), StreamFault::Closes(1)]);
     server.answer_stale(10);
     let running = Running::of(server.informer());
-    let heard = Heard::at(&running.informer);
-    settle().await;
+    let recorded = RecordingListener::at(&running.informer);
+    run_ready_tasks().await;
     let expected = [
         "stream from nothing",
         "stream from nothing",
@@ -138,17 +141,17 @@ async fn after_a_stream_that_broke_off_nothing_is_asked_for_that_may_be_older() 
         "watch from 3",
     ];
     assert_eq!(server.requests(), expected);
-    assert_eq!(heard.wrong(), Vec::<String>::new());
+    assert_eq!(recorded.wrong(), Vec::<String>::new());
     assert_eq!(running.informer.lister().len(), 3);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_does_not_stream_is_listed_in_the_same_breath_and_not_asked_again_for_a_while()
+async fn a_server_that_does_not_stream_is_listed_at_once_and_streaming_is_not_tried_again_for_a_while()
  {
     let server = FakeServer::new().streaming(Streaming::Refused(unsupported));
     server.put("a");
     let running = Running::of(server.informer());
-    settle().await;
+    run_ready_tasks().await;
     assert!(running.informer.has_synced());
     let expected = ["stream from nothing", "list at 0 limit 500", "watch from 1"];
     assert_eq!(server.requests(), expected);
@@ -158,7 +161,7 @@ async fn a_server_that_does_not_stream_is_listed_in_the_same_breath_and_not_aske
     seconds(3).await;
     assert_eq!(server.requests(), ["list at 1", "watch from 2"]);
 
-    // It has learned it meanwhile.
+    // The server supports streaming by now.
     let server = server.streaming(Streaming::Served);
     for _ in 0..31 {
         seconds(60).await;
@@ -171,12 +174,12 @@ async fn a_server_that_does_not_stream_is_listed_in_the_same_breath_and_not_aske
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_never_marks_the_end_is_listed_after_a_while_however_busy_it_is() {
+async fn a_server_that_never_sends_the_mark_is_listed_after_a_while_however_busy_it_is() {
     for busy in [false, true] {
         let server = FakeServer::new().streaming(Streaming::Ignored);
         ["a", "b"].into_iter().for_each(|name| server.put(name));
         let running = Running::of(server.informer());
-        let heard = Heard::at(&running.informer);
+        let recorded = RecordingListener::at(&running.informer);
         for _ in 0..14 {
             seconds(1).await;
             if busy {
@@ -187,7 +190,7 @@ async fn a_server_that_never_marks_the_end_is_listed_after_a_while_however_busy_
         }
         seconds(2).await;
         server.put("b");
-        settle().await;
+        run_ready_tasks().await;
         assert!(running.informer.has_synced());
         let requests = server.requests();
         let version = if busy {
@@ -196,8 +199,11 @@ async fn a_server_that_never_marks_the_end_is_listed_after_a_while_however_busy_
             "watch from 2"
         };
         let expected = ["stream from nothing", "list limit 500", version];
-        assert_eq!(requests, expected, "the newest: some was told already");
-        assert_eq!(heard.folded(), server.objects());
+        assert_eq!(
+            requests, expected,
+            "the newest state, because some objects were delivered already"
+        );
+        assert_eq!(recorded.folded(), server.objects());
         lose_history(&server).await;
         seconds(3).await;
         let requests = server.requests();
@@ -206,11 +212,11 @@ async fn a_server_that_never_marks_the_end_is_listed_after_a_while_however_busy_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_is_throttled_or_not_connected_is_tried_again_and_not_listed() {
+async fn a_throttled_or_unconnected_stream_is_retried_and_not_replaced_by_a_list() {
     let server = served();
     server.fail_watches([throttled(3), refused(), broken()]);
     let running = Running::of(server.informer());
-    settle().await;
+    run_ready_tasks().await;
     let text = running.informer.status().last_error.unwrap();
     assert!(text.starts_with("cannot list configmaps"), "{text}");
     seconds(60).await;
@@ -219,7 +225,8 @@ async fn a_stream_that_is_throttled_or_not_connected_is_tried_again_and_not_list
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_fails_at_streaming_is_listed_and_asked_again_the_next_time() {
+async fn a_server_that_fails_at_streaming_is_listed_and_streaming_is_tried_again_with_the_next_list()
+ {
     let server = served();
     server.fail_watches([status(500, "InternalError", "oops")]);
     let (_running, _) = Running::synced(&server).await;
@@ -229,7 +236,7 @@ async fn a_server_that_fails_at_streaming_is_listed_and_asked_again_the_next_tim
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_version_that_cannot_be_had_is_streamed_as_the_newest_at_once() {
+async fn after_an_unavailable_version_the_newest_one_is_streamed_at_once() {
     for gone in [
         expired(),
         status(504, "Timeout", "Too large resource version: 9, current: 1"),
@@ -246,14 +253,14 @@ async fn a_version_that_cannot_be_had_is_streamed_as_the_newest_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_is_not_allowed_is_told_at_once_and_lists_keep_the_cache_fresh() {
+async fn a_forbidden_watch_is_reported_at_once_and_lists_keep_the_cache_fresh() {
     let server = FakeServer::new().streaming(Streaming::Refused(forbidden));
     server.put("a");
     server.fail_watches((0..40).map(|_| forbidden()));
     let running = Running::of(server.informer());
-    let heard = Heard::at(&running.informer);
-    settle().await;
-    assert!(running.informer.has_synced(), "to list is allowed");
+    let recorded = RecordingListener::at(&running.informer);
+    run_ready_tasks().await;
+    assert!(running.informer.has_synced(), "the user may list");
     let status = running.informer.status();
     assert!(status.forbidden);
     let text = status.to_string();
@@ -266,8 +273,8 @@ async fn a_watch_that_is_not_allowed_is_told_at_once_and_lists_keep_the_cache_fr
     for number in 0..10 {
         server.put(&format!("b{number}"));
         seconds(61).await;
-        assert_eq!(heard.folded(), server.objects(), "it stays fresh");
-        assert!(running.informer.status().forbidden, "and says so");
+        assert_eq!(recorded.folded(), server.objects(), "the cache stays fresh");
+        assert!(running.informer.status().forbidden, "the status reports it");
         let requests = server.requests();
         lists.push(
             requests
@@ -287,21 +294,21 @@ async fn a_watch_that_is_not_allowed_is_told_at_once_and_lists_keep_the_cache_fr
 }
 
 #[test]
-fn an_object_without_a_name_is_no_step() {
+fn an_object_without_a_name_has_no_delta() {
     let event = WatchEvent::Added(ConfigMap::default());
     assert!(crate::cache::reflector::delta(event).is_none());
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_an_informer_does_can_be_read_in_its_metrics_and_ends_with_it() {
+async fn the_metrics_show_what_an_informer_does_and_end_with_it() {
     let metrics = Metrics::new();
     let server = FakeServer::new().streaming(Streaming::Refused(unsupported));
     server.put("a");
-    server.put_bad("b");
+    server.put_undecodable("b");
     let running = Running::of(server.informer_with(&metrics));
-    settle().await;
+    run_ready_tasks().await;
     server.put("a");
-    settle().await;
+    run_ready_tasks().await;
     let has = |lines: &[&str]| {
         let text = metrics.encode();
         for line in lines {
@@ -324,7 +331,7 @@ async fn what_an_informer_does_can_be_read_in_its_metrics_and_ends_with_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_so_many_list_at_the_same_time_and_nobody_waits_for_one_that_hangs() {
+async fn the_budget_limits_lists_at_the_same_time_and_a_hanging_list_does_not_block_others() {
     let metrics = Metrics::new();
     let budget = ListBudget::new(2);
     let servers: Vec<FakeServer> = (0..5).map(|_| FakeServer::new()).collect();
@@ -340,11 +347,11 @@ async fn only_so_many_list_at_the_same_time_and_nobody_waits_for_one_that_hangs(
             .count()
     };
     let waiting = || metrics.informer("", "v1", "configmaps").waiting_lists.get();
-    settle().await;
+    run_ready_tasks().await;
     assert_eq!((asked(), waiting()), (2, 3));
     running[0].cancel.cancel();
-    settle().await;
-    assert_eq!((asked(), waiting()), (1, 2), "its place is free at once");
+    run_ready_tasks().await;
+    assert_eq!((asked(), waiting()), (1, 2), "its permit is free at once");
     seconds(29).await;
     assert_eq!(asked(), 0);
     seconds(2).await;

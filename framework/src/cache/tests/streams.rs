@@ -1,11 +1,11 @@
-//! What a listener that takes its time can rely on.
+//! What a slow consumer can rely on.
 
 use std::{collections::BTreeMap, time::Instant};
 
 use futures_util::{FutureExt, StreamExt};
 use proptest::prelude::*;
 
-use super::{heard::Taken, *};
+use super::{recording::RecordingStream, *};
 use crate::{
     cache::Readiness,
     metrics::{InformerMetrics, Metrics},
@@ -18,18 +18,21 @@ fn series(metrics: &Metrics) -> InformerMetrics {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stopped_stream_holds_one_event_per_object_and_nobody_waits_for_it() {
+async fn an_unread_stream_holds_one_event_per_object_and_the_informer_does_not_wait_for_it() {
     let (server, metrics) = (FakeServer::new(), Metrics::new());
     let running = Running::of(server.informer_with(&metrics));
-    settle().await;
-    let (mut taken, heard) = (Taken::at(&running.informer), Heard::at(&running.informer));
-    settle().await;
+    run_ready_tasks().await;
+    let (mut taken, recorded) = (
+        RecordingStream::at(&running.informer),
+        RecordingListener::at(&running.informer),
+    );
+    run_ready_tasks().await;
     for _ in 0..50 {
         (0..100).for_each(|number| server.put(&format!("o{number:02}")));
-        settle().await;
+        run_ready_tasks().await;
         assert_eq!(taken.stream.pending(), 100);
     }
-    assert_eq!(heard.lines().len(), 5000, "the informer did not wait");
+    assert_eq!(recorded.lines().len(), 5000, "the informer did not wait");
     let name = taken.stream.readiness();
     let name = name.waiting_for().next().unwrap();
     let listener = series(&metrics).listener(name);
@@ -47,28 +50,28 @@ async fn a_stopped_stream_holds_one_event_per_object_and_nobody_waits_for_it() {
         (&server.objects(), 0)
     );
     server.put("o00");
-    settle().await;
+    run_ready_tasks().await;
     drop(taken);
-    settle().await;
+    run_ready_tasks().await;
     assert_eq!(listener.backlog.get(), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_begins_with_what_is_there_and_is_synced_when_that_was_worked_on() {
+async fn a_stream_begins_with_the_cached_objects_and_is_synced_when_they_were_processed() {
     let server = FakeServer::new();
     ["a", "b"].into_iter().for_each(|name| server.put(name));
     let running = Running::of(server.informer());
-    let mut early = Taken::at(&running.informer);
-    settle().await;
-    let mut late = Taken::at(&running.informer);
-    settle().await;
+    let mut early = RecordingStream::at(&running.informer);
+    run_ready_tasks().await;
+    let mut late = RecordingStream::at(&running.informer);
+    run_ready_tasks().await;
     server.put("c");
-    settle().await;
+    run_ready_tasks().await;
     for taken in [&mut early, &mut late] {
         assert_eq!(taken.take(2).len(), 2);
         assert!(
             !taken.stream.readiness().is_ready(),
-            "the last is still being worked on"
+            "the last event is still being processed"
         );
         assert_eq!(taken.take(1), ["added c"]);
         assert!(taken.stream.subscription().synced().await);
@@ -77,12 +80,12 @@ async fn a_stream_begins_with_what_is_there_and_is_synced_when_that_was_worked_o
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_ends_after_the_last_event_when_its_informer_does() {
+async fn a_stream_ends_after_the_last_event_when_its_informer_ends() {
     let server = FakeServer::new();
     server.put("a");
     let running = Running::of(server.informer());
     let mut stream = running.informer.stream();
-    settle().await;
+    run_ready_tasks().await;
     running.cancel.cancel();
     running.task.await.unwrap();
     assert!(stream.next().await.is_some() && stream.next().await.is_none());
@@ -92,14 +95,14 @@ async fn a_stream_ends_after_the_last_event_when_its_informer_does() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_wakes_who_waits_for_it_and_takes_its_listener_away() {
+async fn a_stream_wakes_its_reader_and_removes_its_listener_when_it_is_dropped() {
     let server = FakeServer::new();
     let (running, _) = Running::synced(&server).await;
     let mut stream = running.informer.stream();
     assert!(stream.next().now_or_never().is_none());
     let subscription = stream.subscription().clone();
     let waiting = tokio::spawn(async move { stream.next().await.map(|event| event.key()) });
-    settle().await;
+    run_ready_tasks().await;
     server.put("a");
     let key = waiting.await.unwrap().unwrap();
     assert_eq!(key, ObjectKey::namespaced("default", "a"));
@@ -107,26 +110,29 @@ async fn a_stream_wakes_who_waits_for_it_and_takes_its_listener_away() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_listener_is_told_of_by_name_while_it_runs() {
+async fn a_slow_listener_is_reported_by_name_while_it_runs() {
     let (server, metrics) = (FakeServer::new(), Metrics::new());
     let informer = server.informer_with(&metrics);
-    let (seen, own) = (Arc::<std::sync::Mutex<String>>::default(), informer.clone());
+    let (seen, own) = (
+        Arc::<parking_lot::Mutex<String>>::default(),
+        informer.clone(),
+    );
     let told = seen.clone();
     informer.add_named_listener("snail", move |_| {
         let begun = Instant::now();
         while begun.elapsed() < Duration::from_millis(1001) {
             std::hint::spin_loop();
         }
-        *told.lock().unwrap() = own.status().to_string();
+        *told.lock() = own.status().to_string();
     });
     server.put("a");
     let running = Running::of(informer);
-    settle().await;
+    run_ready_tasks().await;
     assert_eq!(
-        *seen.lock().unwrap(),
-        "configmaps waits for its listener snail for 1 s"
+        *seen.lock(),
+        "configmaps has waited for its listener snail for 1 s"
     );
-    assert!(running.informer.status().telling.is_none());
+    assert!(running.informer.status().active_listener.is_none());
     let duration = series(&metrics).listener("snail").duration;
     assert_eq!(duration.get_sample_count(), 1);
     assert!(duration.get_sample_sum() > 1.0);
@@ -136,9 +142,9 @@ async fn a_slow_listener_is_told_of_by_name_while_it_runs() {
 async fn several_informers_and_listeners_are_ready_together() {
     let (first, second) = (FakeServer::new(), FakeServer::new());
     let (one, other) = (Running::of(first.informer()), second.informer());
-    let heard = Heard::at(&other);
-    let all = Readiness::all([one.informer.readiness(), heard.subscription.readiness()]);
-    settle().await;
+    let recorded = RecordingListener::at(&other);
+    let all = Readiness::all([one.informer.readiness(), recorded.subscription.readiness()]);
+    run_ready_tasks().await;
     assert_eq!(all.waiting_for().count(), 1);
     let waiting: Vec<_> = (0..50)
         .map(|_| {
@@ -146,7 +152,7 @@ async fn several_informers_and_listeners_are_ready_together() {
             tokio::spawn(async move { all.wait().await })
         })
         .collect();
-    settle().await;
+    run_ready_tasks().await;
     let _other = Running::of(other);
     for one in waiting {
         assert!(one.await.unwrap());
@@ -183,11 +189,11 @@ fn step() -> impl Strategy<Value = Step> {
 async fn play(steps: Vec<Step>) -> Result<(), TestCaseError> {
     let server = FakeServer::new();
     let running = Running::of(server.informer());
-    let mut streams = vec![Taken::at(&running.informer)];
+    let mut streams = vec![RecordingStream::at(&running.informer)];
     for step in steps {
         match step {
             Step::Put(name) => server.put(&format!("o{name}")),
-            Step::PutBad(name) => server.put_bad(&format!("o{name}")),
+            Step::PutBad(name) => server.put_undecodable(&format!("o{name}")),
             Step::Delete(name) => server.delete(&format!("o{name}")),
             Step::Recreate(name) => {
                 server.delete(&format!("o{name}"));
@@ -198,12 +204,12 @@ async fn play(steps: Vec<Step>) -> Result<(), TestCaseError> {
                 server.close_watches();
                 server.compact();
             }
-            Step::Settle => settle().await,
+            Step::Settle => run_ready_tasks().await,
             Step::Take(stream, count) => {
                 let stream = stream % streams.len();
                 streams[stream].take(count);
             }
-            Step::AddStream => streams.push(Taken::at(&running.informer)),
+            Step::AddStream => streams.push(RecordingStream::at(&running.informer)),
         }
         for stream in &streams {
             prop_assert!(stream.stream.pending() <= 4);
@@ -222,7 +228,7 @@ async fn play(steps: Vec<Step>) -> Result<(), TestCaseError> {
 
 proptest! {
     #[test]
-    fn whenever_a_stream_is_read_it_tells_the_servers_state_and_nothing_wrongly(
+    fn a_stream_gives_the_state_of_the_server_whenever_it_is_read(
         steps in prop::collection::vec(step(), 0..60),
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread()

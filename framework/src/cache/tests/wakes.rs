@@ -1,5 +1,5 @@
-//! How often an informer's task is woken: one that wakes itself is put behind others, and makes the runtime wake a thread
-//! that finds nothing to do.
+//! How often an informer's task is woken. A task that wakes itself is queued behind others, and makes the runtime
+//! wake a thread that finds nothing to do.
 
 use std::{pin::pin, task::Context};
 
@@ -37,53 +37,53 @@ fn three() -> ([FakeServer; 3], SharedInformer<ConfigMap>) {
 #[tokio::test(start_paused = true)]
 async fn a_change_wakes_the_informer_once() {
     let (servers, informer) = three();
-    let heard = Heard::at(&informer);
+    let recorded = RecordingListener::at(&informer);
     let woken = Arc::<Woken>::default();
     let waker = woken.waker();
     let mut run = pin!(informer.run(CancellationToken::new()));
     let mut poll = || run.poll_unpin(&mut Context::from_waker(&waker));
     while !informer.has_synced() {
         assert!(poll().is_pending());
-        settle().await;
+        run_ready_tasks().await;
     }
     while woken.take() > 0 {
         assert!(poll().is_pending());
-        settle().await;
+        run_ready_tasks().await;
     }
-    heard.lines();
+    recorded.lines();
     for server in servers.iter().chain(&servers) {
         server.put("a");
         assert_eq!(woken.take(), 1, "it changed");
         assert!(poll().is_pending());
-        assert_eq!(heard.lines().len(), 1);
-        settle().await;
-        assert_eq!(woken.take(), 0, "all was done");
+        assert_eq!(recorded.lines().len(), 1);
+        run_ready_tasks().await;
+        assert_eq!(woken.take(), 0, "nothing is left to do");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn namespaces_with_much_to_tell_take_turns() {
+async fn busy_namespaces_take_turns() {
     let (servers, informer) = three();
-    let heard = Heard::at(&informer);
+    let recorded = RecordingListener::at(&informer);
     let running = Running::of(informer);
-    settle().await;
+    run_ready_tasks().await;
     assert!(running.informer.has_synced());
     for (server, name) in servers.iter().zip(NAMES) {
         (0..200).for_each(|number| server.put(&format!("{name}{number}")));
     }
-    settle().await;
-    let lines = heard.lines();
+    run_ready_tasks().await;
+    let lines = recorded.lines();
     assert_eq!(lines.len(), 600);
     let last = NAMES.map(|name| lines.iter().rposition(|line| line.contains(name)));
     assert!(last.iter().all(|last| *last > Some(400)), "{last:?}");
 }
 
-/// More than is taken in at once, and less than there is room for, so that nobody waits for room.
+/// More objects than the store takes at once, and fewer than the queue has room for, so that nothing waits for room.
 #[tokio::test(start_paused = true)]
-async fn what_is_left_of_a_page_waits_for_nothing_else() {
+async fn the_rest_of_a_page_waits_for_nothing_else() {
     let server = FakeServer::new();
     (0..200).for_each(|number| server.put(&number.to_string()));
     let running = Running::of(server.informer());
-    settle().await;
+    run_ready_tasks().await;
     assert!(running.informer.has_synced());
 }

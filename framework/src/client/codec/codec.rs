@@ -3,39 +3,40 @@ use serde::{
     de::{DeserializeOwned, DeserializeSeed},
 };
 
-use super::Outline;
+use super::JsonIndex;
 use crate::resource::ApiResource;
 
-/// Reading and writing of one encoding.
+/// Reads and writes one encoding.
 ///
-/// Reasons name the path and what was expected there, never a value. Values that the type does not want are stepped over
-/// at any depth of nesting, without recursion. A value that the type wants is an error if it is nested deeper in the
-/// document than [`DEEPEST`](crate::resource::DEEPEST) levels, so that no document overflows the stack. The caller reads
-/// the parts of a document as [`Raw`](Self::Raw) first if they need all these levels for themselves.
+/// Reasons name the path and the expected type, never a value. Values that the type does not want are skipped at any
+/// depth of nesting, without recursion. A value that the type wants is an error if it is nested deeper in the document
+/// than [`DEEPEST`](crate::resource::DEEPEST) levels, so that no document overflows the stack. A caller that needs all
+/// these levels for a part of a document reads the part as [`Raw`](Self::Raw) first.
 pub(crate) trait Codec: Copy {
-    /// A part of a document that is stepped over and read later.
+    /// A part of a document that is skipped now and read later.
     type Raw<'de>: Deserialize<'de> + Into<&'de [u8]>;
 
-    /// Whether it can write and read the kind; the others go as JSON.
+    /// Whether the codec can write and read the kind. Other kinds are sent as JSON.
     fn takes(self, _resource: &ApiResource) -> bool {
         true
     }
 
-    /// Reads one value, in one pass; whatever follows it is an error.
+    /// Reads one value, in one pass. Fails if anything follows it.
     fn read<'de, S: DeserializeSeed<'de>>(
         self,
         bytes: &'de [u8],
         seed: S,
     ) -> Result<S::Value, String>;
 
-    /// Makes the outline of a document that is read along it later, on another thread maybe. A codec may do without.
-    fn outline(self, _bytes: &[u8], _outline: &mut Outline) {}
+    /// Makes the index of a document, so that [`read_indexed`](Self::read_indexed) can read it later, for example on
+    /// another thread. A codec may do nothing here.
+    fn json_index(self, _bytes: &[u8], _json_index: &mut JsonIndex) {}
 
-    /// As [`read`](Self::read) of a document whose outline was made.
-    fn read_along<'de, S: DeserializeSeed<'de>>(
+    /// As [`read`](Self::read), for a document whose index was made.
+    fn read_indexed<'de, S: DeserializeSeed<'de>>(
         self,
         bytes: &'de [u8],
-        _outline: &Outline,
+        _json_index: &JsonIndex,
         seed: S,
     ) -> Result<S::Value, String> {
         self.read(bytes, seed)
@@ -50,6 +51,6 @@ pub(crate) trait Codec: Copy {
     }
 }
 
-/// A value refused to be written. It says no more, because a type's own message may quote a value.
+/// A value could not be written. The error has no text, because a type's own message may quote a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unwritable;

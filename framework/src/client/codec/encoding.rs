@@ -1,26 +1,26 @@
 use bytes::Bytes;
+use http::{HeaderMap, header::CONTENT_TYPE};
 use serde::Serialize;
 
 use super::{Codec, Unwritable};
 use crate::resource::ApiResource;
 
-/// What objects are written in on the wire.
+/// The encoding of objects in requests and answers.
 ///
-/// Whatever is chosen, a server that does not know it is talked to in JSON: `Accept` names JSON as
-/// second choice, and a request that the server refuses for its encoding (415, 406) is sent again
-/// as JSON at once. That is remembered for the group of the kind as long as the client lives.
+/// A server that does not know the encoding gets JSON: `Accept` names JSON as the second choice, and if the server
+/// refuses a request for its encoding (415, 406), the client sends it again as JSON at once. The client remembers this
+/// for the group of the kind as long as it lives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Encoding {
-    /// JSON: what every server knows.
+    /// JSON, which every server knows.
     #[default]
     Json,
-    /// CBOR (RFC 8949), in the form that Kubernetes gives it: smaller, and cheaper to read for
-    /// both sides. API servers take it when their feature gate `CBORServingAndStorage` is on
-    /// (KEP-4222).
+    /// CBOR (RFC 8949), in the form that Kubernetes uses: smaller, and cheaper to decode for both sides. API servers
+    /// accept it if their feature gate `CBORServingAndStorage` is on (KEP-4222).
     #[cfg(feature = "cbor")]
     Cbor,
-    /// A codec that stands for those that know some kinds only.
+    /// A codec for tests, which stands for codecs that know only some kinds.
     #[cfg(test)]
     #[doc(hidden)]
     Framed,
@@ -49,8 +49,23 @@ macro_rules! with_codec {
 }
 pub(crate) use with_codec;
 
+/// The media type of a body, without its parameters.
+pub(crate) fn content_type(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(CONTENT_TYPE)?.to_str().ok()?;
+    let media_type = value.split(';').next()?.trim();
+    (!media_type.is_empty()).then_some(media_type)
+}
+
 impl Encoding {
-    /// The encoding of an answer with that media type, which stands without parameters.
+    /// The encoding of a body with these headers. JSON if there is no `Content-Type`. The error is the other media type.
+    pub(crate) fn of_body(headers: &HeaderMap) -> Result<Self, &str> {
+        let Some(media_type) = content_type(headers) else {
+            return Ok(Self::Json);
+        };
+        Self::of(media_type).ok_or(media_type)
+    }
+
+    /// The encoding of an answer with that media type, which must be without parameters.
     pub(crate) fn of(media_type: &str) -> Option<Self> {
         Some(match media_type.to_ascii_lowercase().as_str() {
             #[cfg(feature = "cbor")]
@@ -62,7 +77,7 @@ impl Encoding {
         })
     }
 
-    /// Its name, for people.
+    /// The name in messages.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Json => "JSON",
@@ -73,7 +88,7 @@ impl Encoding {
         }
     }
 
-    /// This encoding, or JSON when it cannot hold the kind.
+    /// This encoding, or JSON if it cannot hold the kind.
     pub(crate) fn for_kind(self, resource: &ApiResource) -> Self {
         match with_codec!(self, codec => codec.takes(resource)) {
             true => self,
@@ -92,7 +107,7 @@ impl Encoding {
         }
     }
 
-    /// The value of `Content-Type` for a server-side apply, if there is one but YAML's.
+    /// The value of `Content-Type` for a server-side apply, if there is one beside YAML's.
     pub(crate) fn apply_media_type(self) -> Option<&'static str> {
         match self {
             Self::Json => None,
@@ -103,7 +118,7 @@ impl Encoding {
         }
     }
 
-    /// The value of `Accept`. A watch of `application/cbor` is answered as `application/cbor-seq`.
+    /// The value of `Accept`. The server answers a watch of `application/cbor` with `application/cbor-seq`.
     pub(crate) fn accept(self) -> &'static str {
         match self {
             Self::Json => "application/json",

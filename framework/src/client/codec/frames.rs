@@ -9,13 +9,13 @@ use http_body::Body as _;
 use super::Encoding;
 use crate::client::{Body, BoxError};
 
-/// The longest frame that is taken; an object in etcd is at most a few MiB.
+/// The length limit of a frame. An object in etcd has at most a few MiB.
 const LONGEST: usize = 32 * 1024 * 1024;
 
-/// The frames of a watch's body, one for each event. A frame that came in one piece is not copied.
+/// Splits the body of a watch into frames, one for each event. A frame that came in one piece is not copied.
 pub(crate) struct Frames {
     body: Body,
-    /// What is left of the piece that came last.
+    /// The rest of the last piece.
     piece: Bytes,
     /// The beginning of a frame whose end has not come yet.
     begun: Vec<u8>,
@@ -23,7 +23,7 @@ pub(crate) struct Frames {
     ended: bool,
 }
 
-/// Finds the end of a frame. What it has looked at once it does not look at again.
+/// Finds the end of a frame. Scans each byte once.
 enum Cutter {
     Lines {
         seen: usize,
@@ -45,8 +45,8 @@ impl Cutter {
         }
     }
 
-    /// The frame at the beginning of `buffer` and how many bytes it takes with what separates it
-    /// from the next; `None` when its end is not there yet. Of a frame, `buffer` only grows.
+    /// Finds the frame at the beginning of `buffer`. `None` if its end has not come yet; then the next call must pass
+    /// the same bytes and more.
     fn cut(&mut self, buffer: &[u8]) -> Result<Option<Cut>, BoxError> {
         match self {
             Self::Lines { seen } => {
@@ -96,10 +96,10 @@ impl Frames {
         }
     }
 
-    /// The next frame that is not blank; the rest of the body after the last one counts as one, too.
+    /// The next frame that is not blank. The rest of the body after the last frame counts as one, too.
     ///
     /// # Errors
-    /// The body breaks, a frame is longer than 32 MiB, or its end cannot be told; nothing follows.
+    /// The body breaks, a frame is longer than 32 MiB, or its end cannot be found. No frame follows.
     pub(crate) fn poll_frame(
         &mut self,
         cx: &mut Context<'_>,
@@ -136,7 +136,7 @@ impl Frames {
         matches!(self.cutter, Cutter::Lines { .. }) && frame.trim_ascii().is_empty()
     }
 
-    /// A whole frame of what is there; without one, all that is there is in `begun`.
+    /// Cuts a whole frame. If the bytes hold no whole frame, moves all of them to `begun`.
     fn cut(&mut self) -> Result<Option<Bytes>, BoxError> {
         if self.piece.is_empty() {
             return Ok(None);
@@ -176,7 +176,7 @@ mod tests {
     use http_body_util::StreamBody;
     use proptest::prelude::*;
 
-    /// All frames of a body that comes in pieces cut at these places.
+    /// All frames of a body that comes in pieces cut at these positions.
     fn frames(encoding: Encoding, body: &[u8], cuts: &[usize]) -> Vec<Result<Bytes, String>> {
         let mut pieces = vec![Vec::new()];
         for (at, byte) in body.iter().enumerate() {
@@ -202,7 +202,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_cuts_of_the_transport_do_not_matter(text in "[ab\n ]{0,60}", cuts in cuts()) {
+        fn the_pieces_of_the_transport_do_not_matter(text in "[ab\n ]{0,60}", cuts in cuts()) {
             let expected: Vec<_> = text.split('\n').filter(|line| !line.trim().is_empty()).collect();
             let found = frames(Encoding::Json, text.as_bytes(), &cuts);
             let found: Vec<_> = found.into_iter().map(Result::unwrap).collect();
@@ -210,10 +210,10 @@ mod tests {
         }
 
         #[test]
-        fn whatever_comes_ends_in_frames_or_an_error(
+        fn any_bytes_end_in_frames_or_an_error(
             body in proptest::collection::vec(any::<u8>(), 0..60), cuts in cuts()
         ) {
-            for encoding in super::super::tests::ALL {
+            for encoding in super::super::ALL_ENCODINGS {
                 let whole = frames(*encoding, &body, &[]);
                 prop_assert!(whole.iter().rev().skip(1).all(Result::is_ok));
                 prop_assert_eq!(whole, frames(*encoding, &body, &cuts));
@@ -222,12 +222,14 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_end_is_given_up() {
+    fn an_endless_line_is_an_error() {
         let body = vec![b'a'; LONGEST + 1];
-        let found = frames(Encoding::Json, &body, &[]);
-        assert_eq!(
-            found,
-            [Err("an event is longer than 33554432 bytes".to_owned())]
-        );
+        for cuts in [&[][..], &[1]] {
+            let found = frames(Encoding::Json, &body, cuts);
+            assert_eq!(
+                found,
+                [Err("an event is longer than 33554432 bytes".to_owned())]
+            );
+        }
     }
 }

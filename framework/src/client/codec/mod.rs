@@ -1,41 +1,44 @@
-//! How objects are written on the wire, and what a server takes.
+//! How objects are encoded, and which encodings a server accepts.
 //!
-//! * [`Encoding`] is what a program asks for, by
-//!   [`ClientBuilder::encoding`](super::ClientBuilder::encoding).
-//! * [`Codec`] is one encoding's reading and writing. A codec may decline a kind, which then goes
-//!   as JSON; so one that needs a schema, such as protobuf for the built-in kinds, fits in.
-//! * [`Agreed`] is what is known of a server: a group of kinds for which it refused an encoding is
-//!   asked in JSON from then on.
+//! * [`Encoding`] is the choice of a program, made with [`ClientBuilder::encoding`](super::ClientBuilder::encoding).
+//! * [`Codec`] reads and writes one encoding. A codec may decline a kind, which is then sent as JSON. So a codec that
+//!   needs a schema, such as protobuf for the built-in kinds, would fit in.
+//! * [`NegotiatedEncodings`] remembers the groups of kinds for which a server refused an encoding. They use JSON from
+//!   then on.
 //!
-//! Everything above goes by serde in one pass from bytes to the typed object, whatever the codec.
+//! The layers above decode with serde, in one pass from bytes to the typed object, whatever the codec.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `encoding.rs`, `encoded.rs` | [`Encoding`], and a document with its encoding |
+//! | `codec.rs` | [`Codec`]: the trait |
+//! | `json/`, `cbor/` | the codecs |
+//! | `frames.rs` | [`Frames`]: splits the body of a watch |
+//! | `negotiated_encodings.rs` | [`NegotiatedEncodings`] |
+//! | `error_path.rs` | the path to an error in a document |
+//! | `stack_bound.rs` | limits the stack for types that contain themselves |
 
-mod agreed;
 #[cfg(feature = "cbor")]
 mod cbor;
 mod codec;
-#[cfg(test)]
-mod depth;
 mod encoded;
 mod encoding;
+mod error_path;
 mod frames;
 mod json;
+mod negotiated_encodings;
 mod stack_bound;
 #[cfg(test)]
 mod test_codec;
-#[cfg(test)]
-mod tests;
-mod trail;
 
-pub(crate) use agreed::Agreed;
 #[cfg(feature = "cbor")]
 pub(crate) use cbor::Cbor;
 pub(crate) use codec::{Codec, Unwritable};
 pub(crate) use encoded::Encoded;
 pub use encoding::Encoding;
-pub(crate) use encoding::with_codec;
+pub(crate) use encoding::{content_type, with_codec};
 pub(crate) use frames::Frames;
-pub(crate) use json::{Json, Outline};
+pub(crate) use json::{Json, JsonIndex};
+pub(crate) use negotiated_encodings::NegotiatedEncodings;
 #[cfg(test)]
-pub(crate) use test_codec::Framed;
-#[cfg(test)]
-pub(crate) use tests::ALL;
+pub(crate) use test_codec::{ALL_ENCODINGS, Framed};

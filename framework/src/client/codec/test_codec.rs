@@ -1,10 +1,18 @@
-//! A codec with what protobuf has and JSON and CBOR do not: it knows the built-in kinds only, puts
-//! an envelope around a document, and counts the bytes of a frame.
+//! A codec with three properties of protobuf that JSON and CBOR lack: it knows only the built-in kinds, puts an
+//! envelope around a document, and writes the length of a frame.
 
 use serde::{Serialize, de::DeserializeSeed};
 
-use super::{Codec, Json, Unwritable, json::JsonRaw};
+use super::{Codec, Encoding, Json, Unwritable, json::JsonRaw};
 use crate::resource::ApiResource;
+
+/// Every encoding: a test of what each codec promises runs with all of them.
+pub(crate) const ALL_ENCODINGS: &[Encoding] = &[
+    Encoding::Json,
+    #[cfg(feature = "cbor")]
+    Encoding::Cbor,
+    Encoding::Framed,
+];
 
 const ENVELOPE: &[u8] = b"k8s\0";
 
@@ -23,7 +31,7 @@ impl Codec for Framed {
         bytes: &'de [u8],
         seed: S,
     ) -> Result<S::Value, String> {
-        // What is within a document has no envelope.
+        // A part of a document has no envelope.
         Json.read(bytes.strip_prefix(ENVELOPE).unwrap_or(bytes), seed)
     }
 
@@ -32,7 +40,7 @@ impl Codec for Framed {
     }
 }
 
-/// The end of a frame that begins with the number of its bytes.
+/// The end of a frame that begins with its length.
 pub(super) fn cut(buffer: &[u8]) -> Option<usize> {
     let (length, _) = buffer.split_first_chunk()?;
     let end = 4 + usize::try_from(u32::from_be_bytes(*length)).ok()?;

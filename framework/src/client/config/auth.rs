@@ -4,16 +4,16 @@ use secrecy::SecretString;
 
 use super::ExecConfig;
 
-/// How the client says who it is, beside a client certificate.
+/// The credentials of the client, beside a client certificate.
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub enum Credentials {
-    /// Not at all, or by certificate only.
+    /// No credentials, or only a client certificate.
     #[default]
     None,
     /// A bearer token.
     Token(SecretString),
-    /// A file that holds a bearer token, read again as it is renewed.
+    /// A file with a bearer token, which is read again when it changes.
     TokenFile(PathBuf),
     /// A user name and a password.
     Basic {
@@ -22,11 +22,11 @@ pub enum Credentials {
         /// The password.
         password: SecretString,
     },
-    /// Whatever a credential plugin prints.
+    /// The credentials that a plugin prints.
     Exec(ExecConfig),
 }
 
-/// Shows which kind it is, never the secret.
+/// Shows the kind of the credentials, never the secret.
 impl fmt::Debug for Credentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

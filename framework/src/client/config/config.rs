@@ -8,24 +8,24 @@ use super::{
     tls::{Identity, Pem, Roots, TlsConfig},
 };
 
-/// How an API server is reached: its address, whom to trust, and who the client is.
+/// How to reach an API server: its address, the trusted authorities, and the client's credentials.
 ///
 /// `Debug` shows no secret.
 ///
-/// # Whom to trust
-/// Certificate authorities that are named, by `certificate-authority` or `certificate-authority-data`
-/// of the cluster or by [`with_certificate_authority`](Self::with_certificate_authority), are the only
-/// ones that count. The system's (`SSL_CERT_FILE` and `SSL_CERT_DIR`, or what the operating system
-/// has) count when none is named. A file of authorities is read again as it changes.
+/// # Trusted authorities
+/// If the configuration names certificate authorities, the client trusts only those. They come from
+/// `certificate-authority` or `certificate-authority-data` of the cluster, or from
+/// [`with_certificate_authority`](Self::with_certificate_authority). If it names none, the client trusts those of the
+/// system: `SSL_CERT_FILE` and `SSL_CERT_DIR`, or the operating system's store. A file of authorities is read again
+/// when it changes.
 ///
 /// # Proxies
-/// A cluster's `proxy-url` counts always. Where there is none, configurations that are loaded follow
-/// the environment as kubectl does: `HTTPS_PROXY` for servers with TLS, `HTTP_PROXY` for those
-/// without, and of them all but what `NO_PROXY` names: `*`, addresses and ranges (`10.0.0.1`,
-/// `10.0.0.0/8`, `fd00::/8`), names with all below them (`example.com`) or only those
-/// (`.example.com`), each but a range with a port if it is to count for that only. `localhost` and
-/// loopback addresses are reached directly. The lower-case forms of the variables count where the
-/// others are not set. See [`Proxy`] for the kinds of proxies.
+/// The `proxy-url` of a cluster is always used. Without one, a loaded configuration follows the environment as kubectl
+/// does: `HTTPS_PROXY` for servers with TLS, and `HTTP_PROXY` for those without. `NO_PROXY` lists servers that are
+/// reached directly: `*`, addresses and ranges (`10.0.0.1`, `10.0.0.0/8`, `fd00::/8`), names with all names below them
+/// (`example.com`) or only those below (`.example.com`). Each entry except a range may have a port, and then applies to
+/// that port only. `localhost` and loopback addresses are always reached directly. If a variable is not set, its
+/// lower-case form is used. See [`Proxy`] for the kinds of proxies.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -54,7 +54,7 @@ pub struct Config {
     pub(crate) url: Uri,
     pub(crate) default_namespace: String,
     pub(crate) credentials: Credentials,
-    /// The token that counts while that in the file cannot be read.
+    /// The token to use while the token file cannot be read.
     pub(crate) first_token: Option<SecretString>,
     pub(crate) exec_policy: ExecPolicy,
     pub(crate) impersonation: Option<Impersonation>,
@@ -63,17 +63,17 @@ pub struct Config {
     /// Where the credentials come from, for messages.
     pub(crate) credentials_origin: String,
     pub(crate) deadlines: Deadlines,
-    /// Nothing was said about it otherwise.
+    /// `None` if the user did not choose.
     pub(crate) compression: Option<bool>,
-    /// Per second, and in a burst.
+    /// Requests per second, and requests in a burst.
     pub(crate) rate_limit: Option<(f64, u32)>,
 }
 
 impl Config {
-    /// The server at `url`, without credentials, trusting the system's authorities, reached without
-    /// a proxy whatever the environment says.
+    /// A configuration for the server at `url`: no credentials, the system's authorities, and no proxy, whatever the
+    /// environment says.
     ///
-    /// [`infer`](Self::infer) and its neighbours load everything instead.
+    /// To load a configuration, use [`infer`](Self::infer) or a function beside it.
     ///
     /// ```
     /// use pilothouse::client::Config;
@@ -106,19 +106,19 @@ impl Config {
         &self.url
     }
 
-    /// The namespace to use where none is named.
+    /// The namespace for requests that name none.
     pub fn default_namespace(&self) -> &str {
         &self.default_namespace
     }
 
-    /// Use `namespace` where none is named.
+    /// Uses `namespace` for requests that name none.
     #[must_use]
     pub fn with_default_namespace(mut self, namespace: impl Into<String>) -> Self {
         self.default_namespace = namespace.into();
         self
     }
 
-    /// Say who the client is by `credentials`.
+    /// Authenticates with `credentials`.
     ///
     /// ```
     /// use pilothouse::client::{Config, Credentials};
@@ -136,14 +136,14 @@ impl Config {
         self
     }
 
-    /// Say who the client is by a bearer token.
+    /// Authenticates with a bearer token.
     #[must_use]
     pub fn with_token(self, token: impl Into<String>) -> Self {
         self.with_credentials(Credentials::Token(SecretString::from(token.into())))
     }
 
-    /// Say who the client is by the bearer token in a file, which is read again every 50 s and when the
-    /// server refuses it. White space around the token does not count.
+    /// Authenticates with the bearer token in a file. The client reads the file every 50 s, and when the server refuses
+    /// the token. It ignores white space around the token.
     ///
     /// ```
     /// # use pilothouse::client::Config;
@@ -155,7 +155,7 @@ impl Config {
         self.with_credentials(Credentials::TokenFile(path.into()))
     }
 
-    /// Say who the client is by a certificate chain and its key, both as PEM.
+    /// Authenticates with a certificate chain and its key, both as PEM.
     ///
     /// ```no_run
     /// # use pilothouse::client::Config;
@@ -183,9 +183,8 @@ impl Config {
         self
     }
 
-    /// Say who the client is by a certificate chain and its key in two PEM files, read again as
-    /// they are renewed: new connections show the new certificate, and those that showed the old
-    /// one end with the requests on them.
+    /// Authenticates with a certificate chain and its key in two PEM files, which are read again when they change. New
+    /// connections present the new certificate. Connections with the old one end after their requests.
     ///
     /// ```no_run
     /// # use pilothouse::client::{Config, ConfigError};
@@ -197,7 +196,7 @@ impl Config {
     /// ```
     ///
     /// # Errors
-    /// When a file cannot be read.
+    /// A file cannot be read.
     pub async fn with_client_certificate_files(
         mut self,
         certificate: impl Into<PathBuf>,
@@ -207,21 +206,21 @@ impl Config {
         Ok(self)
     }
 
-    /// Run only credential plugins that `policy` allows; default [`ExecPolicy::AllowAll`].
+    /// Runs only the credential plugins that `policy` allows. The default is [`ExecPolicy::AllowAll`].
     #[must_use]
     pub fn with_exec_policy(mut self, policy: ExecPolicy) -> Self {
         self.exec_policy = policy;
         self
     }
 
-    /// Act as somebody else; the client's own identity has to be allowed to.
+    /// Sends requests as another user. The client's own identity must be allowed to impersonate that user.
     #[must_use]
     pub fn with_impersonation(mut self, impersonation: Impersonation) -> Self {
         self.impersonation = Some(impersonation);
         self
     }
 
-    /// Trust only these authorities, given as PEM.
+    /// Trusts only these authorities, given as PEM.
     ///
     /// ```no_run
     /// # use pilothouse::client::{Client, Config};
@@ -238,9 +237,9 @@ impl Config {
         self
     }
 
-    /// Trust only the authorities in a PEM file, read again as they change: new connections count on
-    /// the new ones, and those made before end with the requests on them. A file that does not do
-    /// leaves the authorities read before, with one warning.
+    /// Trusts only the authorities in a PEM file, which is read again when it changes. New connections use the new
+    /// authorities. Earlier connections end after their requests. If the file becomes invalid, the client keeps the
+    /// authorities that it read before, and warns once.
     ///
     /// ```no_run
     /// # use pilothouse::client::{Client, Config};
@@ -253,7 +252,7 @@ impl Config {
     /// ```
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// The file cannot be read.
     pub async fn with_certificate_authority_file(
         mut self,
         path: impl Into<PathBuf>,
@@ -262,9 +261,8 @@ impl Config {
         Ok(self)
     }
 
-    /// Take any certificate of the server: for trying out only, since anyone on the way can read and
-    /// change everything. A client warns about it once; together with an authority it is an error when
-    /// the client is built.
+    /// Accepts any certificate of the server. For experiments only, because anyone on the way can read and change
+    /// everything. A client warns about it once. Together with an authority, this is an error when the client is built.
     ///
     /// ```no_run
     /// # use pilothouse::client::{Client, Config};
@@ -279,14 +277,14 @@ impl Config {
         self
     }
 
-    /// Reach the server through `proxy`, whatever the environment says.
+    /// Connects through `proxy`, whatever the environment says.
     #[must_use]
     pub fn with_proxy(mut self, proxy: Proxy) -> Self {
         self.proxy = Some(proxy);
         self
     }
 
-    /// Reach the server directly, whatever the kubeconfig or the environment said.
+    /// Connects directly, whatever the kubeconfig or the environment says.
     ///
     /// ```no_run
     /// # use pilothouse::client::{Config, ConfigError};
@@ -300,30 +298,30 @@ impl Config {
         self
     }
 
-    /// The proxy through which the server is reached.
+    /// The proxy on the way to the server.
     pub fn proxy(&self) -> Option<&Proxy> {
         self.proxy.as_ref()
     }
 
-    /// Expect the server's certificate to be for `name` instead of the host's.
+    /// Expects the server's certificate to be valid for `name` instead of the host.
     #[must_use]
     pub fn with_server_name(mut self, name: impl Into<String>) -> Self {
         self.tls.server_name = Some(name.into());
         self
     }
 
-    /// Give up after these times instead of the default ones.
+    /// Replaces the default deadlines.
     #[must_use]
     pub fn with_deadlines(mut self, deadlines: Deadlines) -> Self {
         self.deadlines = deadlines;
         self
     }
 
-    /// Whether to ask for compressed answers (gzip).
+    /// Whether to request compressed answers (gzip).
     ///
-    /// The default is to ask, as client-go and kubectl do, but not a server in the same cluster or on
-    /// this machine, and none whose kubeconfig says `disable-compression`: where bytes are cheap,
-    /// packing and unpacking a long list takes longer than sending it.
+    /// By default the client requests them, as client-go and kubectl do. Exceptions are servers in the same cluster or
+    /// on this machine, and clusters with `disable-compression` in the kubeconfig. Where bytes are cheap, it takes
+    /// longer to compress and decompress a long list than to send it.
     ///
     /// ```
     /// # use pilothouse::client::Config;
@@ -345,11 +343,11 @@ impl Config {
         self.compression.unwrap_or(!is_here)
     }
 
-    /// Send no more than `per_second` requests, and at most `burst` at once; the default is no
-    /// limit, because API servers have priority and fairness and the client
-    /// [waits when they say so](crate::client::stack::BackPressureLayer). Clones of a client share the
-    /// limit; opening watches does not count. Numbers that are not above 0, or that make a request wait
-    /// for more than a day, are an error of [`Client::new`](crate::client::Client::new).
+    /// Sends at most `per_second` requests per second, and at most `burst` at once. The default is no limit, because
+    /// API servers have priority and fairness, and the client
+    /// [waits when they ask](crate::client::stack::BackPressureLayer). Clones of a client share the limit. Opening a
+    /// watch does not count. If a number is not above 0, or makes a request wait for more than a day,
+    /// [`Client::new`](crate::client::Client::new) returns an error.
     ///
     /// ```
     /// # use pilothouse::client::Config;
@@ -361,8 +359,8 @@ impl Config {
         self
     }
 
-    /// What to do when the server does not know who the client is.
-    pub(crate) fn advice_on_401(&self) -> String {
+    /// What the user can do if the server does not know the identity of the client.
+    pub(crate) fn hint_on_401(&self) -> String {
         let origin = &self.credentials_origin;
         match (&self.credentials, &self.tls.identity) {
             (Credentials::Token(_), _) => {

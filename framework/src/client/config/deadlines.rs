@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-/// How long the parts of a request may take, each on its own, and the request as a whole.
+/// Limits for the parts of a request, and for the request as a whole.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -9,12 +9,12 @@ use std::time::Duration;
 ///     .with_deadlines(Deadlines::default().connect(Duration::from_secs(3)));
 /// ```
 ///
-/// What ran out stands in the error: [`ConnectProblem::TimedOut`](crate::client::ConnectProblem)
-/// for a connection, [`Error::Timeout`](crate::client::Error) with its [`Deadline`] for the others.
+/// The error says which deadline expired: [`ConnectProblem::TimedOut`](crate::client::ConnectProblem) for a connection,
+/// [`ErrorKind::Timeout`](crate::client::ErrorKind::Timeout) with its [`Deadline`] for the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadlines {
     pub(crate) connect: Duration,
-    pub(crate) answer: Duration,
+    pub(crate) response: Duration,
     pub(crate) idle: Duration,
     pub(crate) total: Duration,
 }
@@ -23,7 +23,7 @@ impl Default for Deadlines {
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(10),
-            answer: Duration::from_secs(65),
+            response: Duration::from_secs(65),
             idle: Duration::from_secs(30),
             total: Duration::from_secs(180),
         }
@@ -31,31 +31,31 @@ impl Default for Deadlines {
 }
 
 impl Deadlines {
-    /// For opening a connection: look-up, proxy, TCP and TLS together; default 10 s.
+    /// Limits how long it may take to open a connection: name lookup, proxy, TCP and TLS together. The default is 10 s.
     #[must_use]
     pub fn connect(mut self, limit: Duration) -> Self {
         self.connect = limit;
         self
     }
 
-    /// For the head of an answer, each time a request is sent; default 65 s, a little more than
-    /// the API server's own limit.
+    /// Limits the wait for the head of a response, for each attempt. The default is 65 s, a little more than the API
+    /// server's own limit.
     #[must_use]
-    pub fn answer(mut self, limit: Duration) -> Self {
-        self.answer = limit;
+    pub fn response(mut self, limit: Duration) -> Self {
+        self.response = limit;
         self
     }
 
-    /// For the next piece of an answer that has begun; default 30 s. Watches, logs and what
-    /// [`Client::send`](crate::client::Client::send) answers may be silent for as long as they like.
+    /// Limits the wait for the next piece of a response that has begun. The default is 30 s. Watches, logs and answers
+    /// of [`Client::send`](crate::client::Client::send) may be silent for any time.
     #[must_use]
     pub fn idle(mut self, limit: Duration) -> Self {
         self.idle = limit;
         self
     }
 
-    /// For a request as a whole, repetitions, pauses and the answer's body included; default 180 s.
-    /// A watch has to be answered within it and may last for ever.
+    /// Limits a request as a whole, with attempts, pauses and the body of the response. The default is 180 s. A watch
+    /// must be answered within this time, and may then last for ever.
     #[must_use]
     pub fn total(mut self, limit: Duration) -> Self {
         self.total = limit;
@@ -63,14 +63,14 @@ impl Deadlines {
     }
 }
 
-/// Which of a request's [`Deadlines`] ran out.
+/// Which of a request's [`Deadlines`] expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Deadline {
-    /// The head of the answer did not come.
-    Answer,
-    /// The answer began, and then nothing came any more.
+    /// The head of the response did not come in time.
+    Response,
+    /// The response began, but its next piece did not come in time.
     Idle,
-    /// The request as a whole was not done, repetitions and pauses included.
+    /// The request as a whole, with attempts and pauses, was not done in time.
     Total,
 }

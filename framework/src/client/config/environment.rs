@@ -2,25 +2,25 @@ use std::{ffi::OsString, path::PathBuf};
 
 use super::proxy_variables::ProxyVariables;
 
-/// What a process is told from outside about where its API server is.
+/// The facts about the API server in a process's environment.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Environment {
     /// `KUBECONFIG`.
     pub(super) kubeconfig: Option<OsString>,
-    /// The user's folder.
+    /// The user's home directory.
     pub(super) home: Option<PathBuf>,
     /// `KUBERNETES_SERVICE_HOST`.
     pub(super) service_host: Option<String>,
     /// `KUBERNETES_SERVICE_PORT`.
     pub(super) service_port: Option<String>,
-    /// `HTTPS_PROXY` and its relatives.
+    /// `HTTPS_PROXY` and the other proxy variables.
     pub(super) proxies: ProxyVariables,
-    /// Where a pod finds its service account.
+    /// The folder of a pod's service account.
     pub(super) service_account: PathBuf,
 }
 
 impl Environment {
-    /// That of this process.
+    /// The environment of this process.
     pub(super) fn of_process() -> Self {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let text = |name: &str| set(name)?.into_string().ok();

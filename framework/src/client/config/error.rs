@@ -1,6 +1,6 @@
-/// Why a configuration does not do: what is wrong, where it stands, and what to do.
+/// Why a configuration is invalid: what is wrong, where, and what to do.
 ///
-/// One line; it never holds a token, a password or a key.
+/// The text is one line. It never holds a token, a password or a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
     text: String,

@@ -1,7 +1,6 @@
 use std::collections::BTreeMap;
 
-/// Whom the client acts as: the API server does what it is asked as that user, provided that the
-/// client's own identity is allowed to impersonate.
+/// The user as whom the client sends requests. The client's own identity must be allowed to impersonate that user.
 ///
 /// ```
 /// use pilothouse::client::{Config, Impersonation};
@@ -20,7 +19,7 @@ pub struct Impersonation {
 }
 
 impl Impersonation {
-    /// Act as `user`.
+    /// Impersonates `user`.
     pub fn new(user: impl Into<String>) -> Self {
         Self {
             user: user.into(),
@@ -28,27 +27,26 @@ impl Impersonation {
         }
     }
 
-    /// Act as the service account `name` of `namespace`. The server adds its groups.
+    /// Impersonates the service account `name` of `namespace`. The server adds its groups.
     pub fn service_account(namespace: &str, name: &str) -> Self {
         Self::new(format!("system:serviceaccount:{namespace}:{name}"))
     }
 
-    /// Act as the user with this UID.
+    /// Adds the user's UID.
     #[must_use]
     pub fn uid(mut self, uid: impl Into<String>) -> Self {
         self.uid = Some(uid.into());
         self
     }
 
-    /// Act as a member of `group`, too.
+    /// Adds a group of the user.
     #[must_use]
     pub fn group(mut self, group: impl Into<String>) -> Self {
         self.groups.push(group.into());
         self
     }
 
-    /// Act with these values for an extra key, which authorizers may know. The server takes keys
-    /// as lower-case.
+    /// Adds values of an extra key, which authorizers may read. The server converts keys to lower case.
     #[must_use]
     pub fn extra<T: Into<String>>(
         mut self,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 use super::ConfigError;
 use crate::resource::yaml::{self, Problem, YamlError};
 
-/// A kubeconfig, or several merged into one. Unknown fields count for nothing, as with kubectl.
+/// A kubeconfig, or several of them merged. Unknown fields are ignored, as by kubectl.
 #[derive(Default)]
 pub(super) struct Kubeconfig {
     pub(super) current_context: Option<String>,
@@ -19,7 +19,7 @@ pub(super) struct Kubeconfig {
     pub(super) users: Vec<Entry<User>>,
 }
 
-/// A named entry, and the file that it stands in.
+/// A named entry, and the file that contains it.
 pub(super) struct Entry<T> {
     pub(super) name: String,
     pub(super) file: Arc<Path>,
@@ -47,7 +47,7 @@ pub(super) struct Cluster {
     pub(super) extensions: Option<Vec<Extension>>,
 }
 
-/// What others keep in a kubeconfig; one kind is the cluster's word to credential plugins.
+/// Data of other programs in a kubeconfig. One kind configures credential plugins for a cluster.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 pub(super) struct Extension {
@@ -102,7 +102,7 @@ pub(super) struct User {
     pub(super) impersonate_extra: Option<BTreeMap<String, Vec<String>>>,
 }
 
-/// How kubectl once said who somebody is; only to be told what to do instead.
+/// The old way of kubectl to authenticate. Read only to report what to use instead.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 pub(super) struct AuthProvider {
@@ -113,7 +113,7 @@ fn secret<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SecretStr
     Ok(Option::<String>::deserialize(deserializer)?.map(SecretString::from))
 }
 
-/// The file's own form.
+/// The form of the file.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "kebab-case", default)]
 struct File {
@@ -151,7 +151,7 @@ struct NamedUser {
 }
 
 impl Kubeconfig {
-    /// The kubeconfig in `text`, which stands in `file`.
+    /// Reads the kubeconfig in `text`, the content of `file`.
     pub(super) fn parse(text: &str, file: &Path) -> Result<Self, ConfigError> {
         let text = text.trim_start_matches('\u{feff}');
         if text.trim().is_empty() {
@@ -178,7 +178,7 @@ impl Kubeconfig {
         };
         if !is(&parsed.api_version, "v1") || !is(&parsed.kind, "Config") {
             return Err(ConfigError::new(format!(
-                "{} is no kubeconfig: its apiVersion and kind must be v1 and Config",
+                "{} is not a kubeconfig: its apiVersion and kind must be v1 and Config",
                 file.display()
             )));
         }
@@ -197,8 +197,8 @@ impl Kubeconfig {
         })
     }
 
-    /// Adds what `other` has and this one has not: of entries with one name the first counts, as
-    /// with kubectl.
+    /// Adds entries of `other` that this one lacks. If both have an entry of one name, this one's stays, as with
+    /// kubectl.
     pub(super) fn merge(&mut self, other: Self) {
         if self.current_context.is_none() {
             self.current_context = other.current_context;
@@ -209,7 +209,7 @@ impl Kubeconfig {
     }
 }
 
-/// As kubectl, which does not look at further documents.
+/// Reads the first document and ignores further ones, as kubectl does.
 fn first_document(text: &str) -> Result<File, YamlError> {
     let end = text
         .match_indices("\n---")
@@ -223,7 +223,7 @@ fn first_document(text: &str) -> Result<File, YamlError> {
     yaml::from_str(first)
 }
 
-/// Whether there is more than comments and the mark of a document's beginning.
+/// Whether there is more than comments and the mark at the beginning of a document.
 fn has_content(yaml: &str) -> bool {
     yaml.lines().any(|line| {
         let line = line.trim();
@@ -231,7 +231,7 @@ fn has_content(yaml: &str) -> bool {
     })
 }
 
-/// The entries, unless a name stands there twice.
+/// The entries. Fails if a name occurs twice.
 fn each_once<T>(
     entries: impl Iterator<Item = Entry<T>>,
     what: &str,
@@ -274,7 +274,7 @@ impl<T: Default> Entry<T> {
 }
 
 impl<T> Entry<T> {
-    /// `path` as this entry's file means it: relative to the file's own folder.
+    /// `path` relative to the folder of this entry's file.
     pub(super) fn path(&self, path: &str) -> PathBuf {
         match self.file.parent() {
             Some(folder) => folder.join(path),
@@ -288,7 +288,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_of_several_files_counts() {
+    fn the_first_of_several_files_wins() {
         let parse = |text: &str, file: &str| Kubeconfig::parse(text, Path::new(file)).unwrap();
         let mut merged = parse(
             "\u{feff}current-context: ''\nclusters: [{name: c, cluster: {server: https://one}}]\nusers: null",
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_kubeconfig_is_named_without_its_content() {
+    fn an_invalid_kubeconfig_is_reported_without_its_content() {
         let text = "users:\n- name: a\n  user:\n    token: [hunter2]\n";
         let error = Kubeconfig::parse(text, Path::new("/k"))
             .err()
@@ -322,9 +322,9 @@ mod tests {
         assert!(!error.contains("hunter2"), "{error}");
     }
 
-    /// kubectl takes the last, and says nothing.
+    /// kubectl takes the last one without a message.
     #[test]
-    fn a_key_that_stands_there_twice_is_told() {
+    fn a_duplicate_key_is_reported() {
         let text = "users:\n- name: a\n  user:\n    token: hunter2\n    token: hunter3\n";
         let error = Kubeconfig::parse(text, Path::new("/k")).err().unwrap();
         assert_eq!(

@@ -1,9 +1,9 @@
 use std::path::PathBuf;
 
-/// Which kubeconfig to load, and what of it to use.
+/// Which kubeconfig to load, and which parts of it to use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KubeconfigOptions {
-    /// The file; `None` takes the files named by `KUBECONFIG`, or else `~/.kube/config`.
+    /// The file. If `None`, the files in `KUBECONFIG`, or else `~/.kube/config`.
     pub path: Option<PathBuf>,
     /// The context, instead of the file's current one.
     pub context: Option<String>,

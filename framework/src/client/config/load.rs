@@ -9,9 +9,8 @@ use super::{
 };
 
 impl Config {
-    /// The configuration of this process: the kubeconfig files that `KUBECONFIG` names; else, in a
-    /// pod, that of its service account; else `~/.kube/config`. This is the order of
-    /// controller-runtime.
+    /// Loads the configuration of this process. Uses the kubeconfig files in `KUBECONFIG`; else, in a pod, its service
+    /// account; else `~/.kube/config`. This is the order of controller-runtime.
     ///
     /// ```no_run
     /// use pilothouse::client::{Client, Config};
@@ -22,13 +21,12 @@ impl Config {
     /// ```
     ///
     /// # Errors
-    /// When there is none of these, or the first of them does not do: it says which, where and what
-    /// to do about it.
+    /// None of these exists, or the first that exists is invalid. The error says which one, where, and what to do.
     pub async fn infer() -> Result<Self, ConfigError> {
         Self::infer_with(&KubeconfigOptions::default()).await
     }
 
-    /// The same, with the options of a command line: any of them means a kubeconfig.
+    /// As [`infer`](Self::infer), with the options of a command line. If any option is set, a kubeconfig is loaded.
     ///
     /// ```no_run
     /// use pilothouse::client::{Config, KubeconfigOptions};
@@ -40,19 +38,17 @@ impl Config {
     /// ```
     ///
     /// # Errors
-    /// As those of [`infer`](Self::infer).
+    /// As for [`infer`](Self::infer).
     pub async fn infer_with(options: &KubeconfigOptions) -> Result<Self, ConfigError> {
         infer(options, &Environment::of_process()).await
     }
 
-    /// The configuration of a kubeconfig: the file that `options` names, else those that
-    /// `KUBECONFIG` names, else `~/.kube/config`.
+    /// Loads a kubeconfig: the file in `options`, else the files in `KUBECONFIG`, else `~/.kube/config`.
     ///
-    /// It means what it means to kubectl: of several files the first that has an entry of a name
-    /// counts, with all its fields; missing ones are passed over as long as there is one; paths are
-    /// relative to the file that they stand in; unknown fields count for nothing. What kubectl would
-    /// ask the person for, or take a server on `localhost:8080` instead, is an error, and so is what
-    /// the client does not support.
+    /// It is read as kubectl reads it. If several files have an entry of one name, the first one is used with all its
+    /// fields. Missing files are skipped as long as one exists. Paths are relative to the file that contains them.
+    /// Unknown fields are ignored. Where kubectl would ask the person, or use a server on `localhost:8080`, this
+    /// returns an error. It also returns an error for settings that the client does not support.
     ///
     /// ```no_run
     /// use pilothouse::client::{Config, KubeconfigOptions};
@@ -67,12 +63,12 @@ impl Config {
     /// ```
     ///
     /// # Errors
-    /// When a file, or what is to be used of it, does not do.
+    /// A file is invalid, or the part of it that is used.
     pub async fn from_kubeconfig(options: &KubeconfigOptions) -> Result<Self, ConfigError> {
         from_files(options, &Environment::of_process()).await
     }
 
-    /// The configuration in a kubeconfig's text; paths in it are relative to the working directory.
+    /// Reads the configuration in the text of a kubeconfig. Paths in it are relative to the working directory.
     ///
     /// ```
     /// use pilothouse::client::Config;
@@ -91,7 +87,7 @@ impl Config {
     /// ```
     ///
     /// # Errors
-    /// When the text does not do.
+    /// The text is invalid.
     pub async fn from_yaml(text: &str) -> Result<Self, ConfigError> {
         let shown = "the given kubeconfig";
         let kubeconfig = Kubeconfig::parse(text, Path::new(shown))?;
@@ -99,9 +95,8 @@ impl Config {
         proxied(config, &Environment::of_process())
     }
 
-    /// The configuration that Kubernetes gives to a pod: the address in its environment, and the
-    /// token, certificate authority and namespace of its service account. The token is read again as
-    /// it is renewed.
+    /// Loads the configuration that Kubernetes gives to a pod: the address from its environment, and token, certificate
+    /// authority and namespace of its service account. The token is read again when it changes.
     ///
     /// ```no_run
     /// use pilothouse::client::Config;
@@ -112,7 +107,7 @@ impl Config {
     /// ```
     ///
     /// # Errors
-    /// When the process does not run in a pod, or has no service account.
+    /// The process does not run in a pod, or the pod has no service account.
     pub async fn in_cluster() -> Result<Self, ConfigError> {
         in_cluster(&Environment::of_process()).await
     }
@@ -128,7 +123,7 @@ async fn infer(options: &KubeconfigOptions, around: &Environment) -> Result<Conf
     let in_cluster = in_cluster(around).await;
     let home = around.home.as_deref().map(of_home);
     match in_cluster {
-        // A pod without a service account may have brought a kubeconfig instead.
+        // A pod without a service account may have a kubeconfig instead.
         Err(_) if home.is_some_and(|home| home.is_file()) => from_files(options, around).await,
         outcome => outcome,
     }
@@ -138,7 +133,7 @@ fn of_home(home: &Path) -> PathBuf {
     home.join(".kube/config")
 }
 
-/// A file's text: UTF-8, or with a byte order mark UTF-16 as PowerShell writes it.
+/// The text of a file: UTF-8, or UTF-16 with a byte order mark, as PowerShell writes it.
 fn text(bytes: &[u8]) -> Option<String> {
     let utf16 = |bytes: &[u8], unit: fn([u8; 2]) -> u16| {
         let (units, rest) = bytes.as_chunks();
@@ -158,14 +153,14 @@ async fn from_files(
 ) -> Result<Config, ConfigError> {
     let home = around.home.as_deref().map(of_home);
     let (files, whose): (Vec<PathBuf>, _) = match (&options.path, &around.kubeconfig, home) {
-        (Some(path), _, _) => (vec![path.clone()], Whose::Given),
+        (Some(path), _, _) => (vec![path.clone()], FilesChosenBy::Given),
         (None, Some(list), _) => {
             let files = std::env::split_paths(list);
             let files = files.filter(|file| !file.as_os_str().is_empty());
-            (files.collect(), Whose::Variable)
+            (files.collect(), FilesChosenBy::Variable)
         }
-        (None, None, Some(file)) => (vec![file], Whose::Home),
-        (None, None, None) => (Vec::new(), Whose::Home),
+        (None, None, Some(file)) => (vec![file], FilesChosenBy::Home),
+        (None, None, None) => (Vec::new(), FilesChosenBy::Home),
     };
     let mut merged = None;
     for file in &files {
@@ -180,7 +175,7 @@ async fn from_files(
                 )));
             }
         };
-        // Relative paths in it are relative to it, wherever the process runs later.
+        // Relative paths in the file are relative to it, wherever the process runs later.
         let file = std::path::absolute(file).unwrap_or_else(|_| file.clone());
         let text = text(&bytes).ok_or_else(|| {
             ConfigError::new(format!(
@@ -204,16 +199,16 @@ async fn from_files(
             let config = resolve(&kubeconfig, options, &format!("kubeconfig {all}")).await?;
             proxied(config, around)
         }
-        (None, Whose::Given) => Err(ConfigError::new(format!(
+        (None, FilesChosenBy::Given) => Err(ConfigError::new(format!(
             "kubeconfig {all} does not exist: check the path"
         ))),
-        (None, Whose::Variable) if all.is_empty() => Err(ConfigError::new(
+        (None, FilesChosenBy::Variable) if all.is_empty() => Err(ConfigError::new(
             "KUBECONFIG names no file: correct it or unset it",
         )),
-        (None, Whose::Variable) => Err(ConfigError::new(format!(
+        (None, FilesChosenBy::Variable) => Err(ConfigError::new(format!(
             "KUBECONFIG names {all}, which does not exist: correct it or unset it"
         ))),
-        (None, Whose::Home) => Err(ConfigError::new(format!(
+        (None, FilesChosenBy::Home) => Err(ConfigError::new(format!(
             "no API server is configured: set KUBECONFIG, write {}, or run in a pod",
             if all.is_empty() {
                 "~/.kube/config"
@@ -224,7 +219,7 @@ async fn from_files(
     }
 }
 
-/// The proxy of the environment counts where the cluster names none.
+/// Uses the proxy of the environment if the cluster names none.
 fn proxied(mut config: Config, around: &Environment) -> Result<Config, ConfigError> {
     if config.proxy.is_none() {
         config.proxy = around.proxies.proxy_for(&config.url)?;
@@ -232,8 +227,8 @@ fn proxied(mut config: Config, around: &Environment) -> Result<Config, ConfigErr
     Ok(config)
 }
 
-/// Who says which files to read.
-enum Whose {
+/// The origin of the list of files.
+enum FilesChosenBy {
     Given,
     Variable,
     Home,
@@ -252,7 +247,7 @@ async fn in_cluster(around: &Environment) -> Result<Config, ConfigError> {
     };
     let url = address.parse().map_err(|_| {
         ConfigError::new(format!(
-            "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT give {address}, which is no address"
+            "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT give {address}, which is not a valid address"
         ))
     })?;
     let folder = &around.service_account;
@@ -290,8 +285,6 @@ async fn in_cluster(around: &Environment) -> Result<Config, ConfigError> {
 }
 
 #[cfg(test)]
-#[path = "kubectl_tests.rs"]
 mod kubectl_tests;
 #[cfg(test)]
-#[path = "load_tests.rs"]
 mod tests;

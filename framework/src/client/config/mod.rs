@@ -1,12 +1,23 @@
-//! Where the API server is, whom to trust and who the client is.
+//! Where the API server is, which authorities to trust, and which credentials to send.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `config.rs` | [`Config`] and its setters |
+//! | `load.rs`, `environment.rs` | loads a configuration: from the environment, a kubeconfig, or a pod |
+//! | `kubeconfig.rs`, `kubeconfig_options.rs`, `resolve.rs` | reads and merges kubeconfigs, and chooses cluster and user |
+//! | `auth.rs`, `impersonation.rs`, `exec/` | credentials, impersonation, credential plugins |
+//! | `tls.rs`, `file_reloader.rs` | certificates, and files that are read again when they change |
+//! | `proxy.rs`, `proxy_variables.rs`, `no_proxy.rs`, `port.rs` | proxies |
+//! | `deadlines.rs`, `rate_limit.rs` | limits |
+//! | `error.rs` | [`ConfigError`] |
 
 mod auth;
-#[allow(clippy::module_inception)]
 mod config;
 mod deadlines;
 mod environment;
 mod error;
 mod exec;
+mod file_reloader;
 mod impersonation;
 mod kubeconfig;
 mod kubeconfig_options;
@@ -28,6 +39,7 @@ pub use impersonation::Impersonation;
 pub use kubeconfig_options::KubeconfigOptions;
 pub use proxy::Proxy;
 
+pub(crate) use file_reloader::{FileReloader, Reading};
 pub(crate) use port::port;
 pub(crate) use proxy::{ProxyKind, ProxyUser};
 pub(crate) use rate_limit::RateLimit;

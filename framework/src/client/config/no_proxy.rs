@@ -1,19 +1,18 @@
 use std::net::IpAddr;
 
-/// Which servers are not reached through the proxy of the environment: `NO_PROXY`, read as programs
-/// written in Go read it (golang.org/x/net/http/httpproxy), so that it means here what it means to
-/// kubectl.
+/// The servers that are not reached through the proxy of the environment: `NO_PROXY`, read as programs in Go read it
+/// (golang.org/x/net/http/httpproxy). So it means the same here as for kubectl.
 ///
-/// Entries stand between commas:
-/// * `*`: nothing is reached through the proxy;
+/// Entries are separated by commas:
+/// * `*`: all servers;
 /// * `10.0.0.0/8`, `fd00::/8`: addresses in this range, whatever the port;
 /// * `10.0.0.1`, `fd00::1`, `10.0.0.1:6443`, `[fd00::1]:6443`: this address, with this port if there is one;
 /// * `example.com`, `example.com:6443`: this name and all below it;
 /// * `.example.com`, `*.example.com`: all names below it.
 ///
-/// Names are compared without regard to case and never looked up, so that a range says nothing about
-/// names. `localhost` and loopback addresses are never reached through a proxy. What is no such entry
-/// counts for nothing. A name that is not ASCII has to be given as it stands in the server's URL (`xn--…`).
+/// Names are compared without regard to case and never looked up, so a range does not apply to names. `localhost` and
+/// loopback addresses are never reached through a proxy. Other entries are ignored. A name that is not ASCII must be
+/// written as in the server's URL (`xn--…`).
 #[derive(Default)]
 pub(super) struct NoProxy {
     everything: bool,
@@ -23,10 +22,10 @@ pub(super) struct NoProxy {
 }
 
 struct Name {
-    /// With the dot in front.
+    /// With the leading dot.
     suffix: String,
     below_only: bool,
-    /// As it was written; any, if it is empty.
+    /// As it was written. Empty for any port.
     port: String,
 }
 
@@ -81,7 +80,7 @@ impl NoProxy {
         }
         let port = port.to_string();
         let fits = |wanted: &str| wanted.is_empty() || wanted == port;
-        // An IPv6 address may name an interface. It is no name, whatever stands there.
+        // An IPv6 address may name an interface. Such a host is never a name.
         let address = host.split('%').next().unwrap_or_default();
         if let Ok(address) = address.parse::<IpAddr>() {
             let address = address.to_canonical();
@@ -130,7 +129,7 @@ fn contains((network, length): (IpAddr, u8), address: IpAddr) -> bool {
         (IpAddr::V6(network), IpAddr::V6(address)) => (network.to_bits() ^ address.to_bits(), 128),
         _ => return false,
     };
-    // What is left of the differing bits when those behind the prefix are gone.
+    // The differing bits without those after the prefix.
     u128::checked_shr(different, width - u32::from(length)).unwrap_or(0) == 0
 }
 

@@ -1,7 +1,7 @@
 use http::uri::Authority;
 
-/// The port in `authority`, or else `default`; `None` when what stands there is no port, which
-/// `Authority` itself takes for none at all.
+/// The port in `authority`, or else `default`. `None` if the text there is not a port; `Authority` itself treats that
+/// as no port.
 pub(crate) fn port(authority: &Authority, default: u16) -> Option<u16> {
     let text = authority.as_str();
     let address = text.rsplit_once('@').map_or(text, |(_, address)| address);
@@ -16,7 +16,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_port_is_not_taken_for_none_at_all() {
+    fn an_invalid_port_does_not_count_as_no_port() {
         let table = [
             ("host", Some(443)),
             ("host:", Some(443)),

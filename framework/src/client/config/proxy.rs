@@ -6,20 +6,19 @@ use secrecy::{ExposeSecret, SecretString};
 
 use super::{ConfigError, port};
 
-/// A proxy through which the API server is reached.
+/// A proxy on the way to the API server.
 ///
-/// It is written as a URL: `http://` and `https://` for one that tunnels by `CONNECT` (RFC 9110),
-/// plainly or over TLS; `socks5://` for one that speaks SOCKS5 (RFC 1928). A user name and a password
-/// in it are shown to the proxy, as `Proxy-Authorization` or as SOCKS5 has it (RFC 1929), and to nobody
-/// else: neither `Display` nor `Debug` nor any error holds them. Without a port it is 80, 443 or 1080.
+/// It is written as a URL: `http://` and `https://` for a proxy that makes tunnels with `CONNECT` (RFC 9110), without
+/// or with TLS, and `socks5://` for one that speaks SOCKS5 (RFC 1928). The user name and the password in it are sent to
+/// the proxy, as `Proxy-Authorization` or as in RFC 1929, and to no other party. `Display`, `Debug` and errors do not
+/// show them. The default ports are 80, 443 and 1080.
 ///
-/// * Every connection is a tunnel, those to servers without TLS included: the proxy never sees a
-///   request, and TLS is spoken with the API server itself.
-/// * The server's name is looked up by the proxy, also with `socks5://`, as with kubectl; `socks5h://`
-///   is the same.
-/// * An `https://` proxy's certificate may be signed by the system's authorities or by the cluster's;
-///   the API server's own has to be signed by the cluster's none the less. The client certificate is
-///   not shown to the proxy.
+/// * Every connection is a tunnel, also to servers without TLS. So the proxy never sees a request, and TLS is spoken
+///   with the API server itself.
+/// * The proxy looks up the server's name, also with `socks5://`, as with kubectl. `socks5h://` is the same.
+/// * The certificate of an `https://` proxy may be signed by the system's authorities or by the cluster's. The API
+///   server's own certificate must be signed by the cluster's. The client does not present its certificate to the
+///   proxy.
 ///
 /// ```
 /// use pilothouse::client::{Config, Proxy};
@@ -42,11 +41,11 @@ pub struct Proxy {
     pub(crate) url: SecretString,
     /// Where it was written, for messages.
     pub(crate) origin: String,
-    /// Whether it is a variable of the environment, which NO_PROXY makes exceptions from.
-    pub(crate) of_environment: bool,
+    /// Whether it comes from a variable of the environment, for which `NO_PROXY` makes exceptions.
+    pub(crate) from_environment: bool,
 }
 
-/// What is spoken with a proxy.
+/// The protocol of a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProxyKind {
     Http,
@@ -54,7 +53,7 @@ pub(crate) enum ProxyKind {
     Socks5,
 }
 
-/// By what a client says to a proxy who it is.
+/// The client's credentials for the proxy.
 #[derive(Clone)]
 pub(crate) struct ProxyUser {
     pub(crate) name: SecretString,
@@ -62,8 +61,8 @@ pub(crate) struct ProxyUser {
 }
 
 impl Proxy {
-    /// The proxy at `url`, which stands in `origin`. Nothing of `url` is ever repeated: what does
-    /// not parse may hold a password anywhere.
+    /// Reads the proxy's `url`, which was written in `origin`. No message repeats a part of `url`, because a URL that
+    /// does not parse may hold a password anywhere.
     pub(super) fn parse(url: &str, origin: &str) -> Result<Self, ConfigError> {
         let wrong = |text: &str| Err(ConfigError::new(format!("{origin}: {text}")));
         let no_url = "a proxy's address must be a URL such as http://proxy:3128, https://proxy:443 or socks5://proxy:1080";
@@ -93,7 +92,7 @@ impl Proxy {
                 let (Some(name), Some(password)) = (decoded(name), decoded(password)) else {
                     return wrong("the user name or the password in the proxy's URL is not UTF-8");
                 };
-                // Each is sent behind one byte that tells its length.
+                // Each is sent after one byte with its length.
                 if kind == ProxyKind::Socks5 && name.len().max(password.len()) > 255 {
                     return wrong(
                         "the user name or the password in the proxy's URL is longer than the 255 bytes that SOCKS5 allows",
@@ -112,18 +111,18 @@ impl Proxy {
             user,
             url: SecretString::from(url),
             origin: origin.to_owned(),
-            of_environment: false,
+            from_environment: false,
         })
     }
 
-    /// As an error names it: without the user, with the place where it is written.
+    /// The proxy in messages: without the user, with the place where it was written.
     pub(crate) fn shown(&self) -> String {
         format!("{self} ({})", self.origin)
     }
 
-    /// The URL for whoever is trusted with its password, if it was meant for this cluster alone.
+    /// The URL with its password, if it was written for this cluster alone. For code that may know the password.
     pub(crate) fn own_url(&self) -> Option<&str> {
-        (!self.of_environment).then(|| self.url.expose_secret())
+        (!self.from_environment).then(|| self.url.expose_secret())
     }
 }
 
@@ -162,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_url_is_read_as_it_is_meant() {
+    fn each_form_of_a_proxy_url_is_parsed() {
         let table = [
             ("http://proxy", "http://proxy:80", None),
             ("https://proxy/", "https://proxy:443", None),
@@ -185,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_url_is_said_without_it() {
+    fn the_error_of_an_invalid_url_does_not_quote_it() {
         let long = format!("socks5://me:{}@p", "hunter2".repeat(40));
         let table = [
             ("hunter2", "must be a URL such as http://proxy:3128"),

@@ -3,19 +3,18 @@ use secrecy::{ExposeSecret, SecretString};
 
 use super::{ConfigError, no_proxy::NoProxy, port, proxy::Proxy};
 
-/// What the environment says about proxies, read as programs written in Go read it
-/// (golang.org/x/net/http/httpproxy): `HTTPS_PROXY` counts for servers with TLS, `HTTP_PROXY` for
-/// those without, [`NO_PROXY`](NoProxy) makes exceptions; where the upper-case form is empty the
-/// lower-case one counts. A value without a scheme means `http://`.
+/// The proxy variables of the environment, read as programs in Go read them (golang.org/x/net/http/httpproxy).
+/// `HTTPS_PROXY` is for servers with TLS, `HTTP_PROXY` for those without, and [`NO_PROXY`](NoProxy) makes exceptions.
+/// If the upper-case form is empty, the lower-case form is used. A value without a scheme means `http://`.
 ///
-/// Unlike there, a value that is no proxy's address is an error if it is to be used, for going
-/// directly may be what the proxy is there to prevent.
+/// In one case this differs from Go: a value that is not the address of a proxy is an error if it would be used,
+/// because the proxy may be there to prevent direct connections.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ProxyVariables {
     https: Option<Variable>,
     http: Option<Variable>,
     none: String,
-    /// Whether this is a CGI program, in which whoever sends a request may set HTTP_PROXY.
+    /// Whether this is a CGI program. There a sender of requests could set HTTP_PROXY.
     is_cgi: bool,
 }
 
@@ -26,7 +25,7 @@ struct Variable {
 }
 
 impl ProxyVariables {
-    /// Those of the environment in which `get` finds variables; empty ones count as not set.
+    /// Reads the variables with `get`. An empty variable counts as not set.
     pub(super) fn of(get: impl Fn(&str) -> Option<String>) -> Self {
         let get = |name: &str| get(name).filter(|value| !value.is_empty());
         let either = |upper: &'static str, lower: &'static str| {
@@ -45,7 +44,7 @@ impl ProxyVariables {
         }
     }
 
-    /// The proxy through which `server` is to be reached.
+    /// The proxy for `server`.
     pub(super) fn proxy_for(&self, server: &Uri) -> Result<Option<Proxy>, ConfigError> {
         let secure = server.scheme_str() == Some("https");
         let variable = if secure { &self.https } else { &self.http };
@@ -53,7 +52,7 @@ impl ProxyVariables {
             return Ok(None);
         };
         let host = authority.host().trim_matches(['[', ']']);
-        // What is wrong with the port is told where the server is connected to.
+        // The dialer reports an invalid port.
         let port = port(authority, if secure { 443 } else { 80 }).unwrap_or(0);
         if NoProxy::parse(&self.none).excludes(host, port) {
             return Ok(None);
@@ -70,11 +69,10 @@ impl ProxyVariables {
         } else {
             Proxy::parse(&format!("http://{value}"), variable.name)?
         };
-        proxy.of_environment = true;
+        proxy.from_environment = true;
         Ok(Some(proxy))
     }
 }
 
 #[cfg(test)]
-#[path = "proxy_variables_tests.rs"]
 mod tests;

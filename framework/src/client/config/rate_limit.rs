@@ -2,10 +2,10 @@ use std::time::Duration;
 
 use super::ConfigError;
 
-/// A request that has to wait for longer is as good as none.
+/// A configuration under which a request may wait for longer is an error.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// A token bucket: one token per interval, and so many at most.
+/// A token bucket: one token per interval, up to a maximum.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct RateLimit {
     pub(crate) interval: Duration,

@@ -8,9 +8,10 @@ use super::{
     Config, ConfigError, Credentials, Identity, Impersonation, KubeconfigOptions, Pem, Proxy,
     Roots, TlsConfig,
     kubeconfig::{Cluster, Context, Entry, Kubeconfig, User, find},
+    port,
 };
 
-/// The configuration that `kubeconfig` means; `shown` is how messages name it.
+/// The configuration in `kubeconfig`, which messages call `shown`.
 pub(super) async fn resolve(
     kubeconfig: &Kubeconfig,
     options: &KubeconfigOptions,
@@ -64,7 +65,7 @@ pub(super) async fn resolve(
     Ok(config)
 }
 
-/// `None` when the options say everything that a context would.
+/// `None` if the options name everything that a context would.
 fn context<'a>(
     kubeconfig: &'a Kubeconfig,
     options: &KubeconfigOptions,
@@ -106,7 +107,7 @@ async fn of_cluster(entry: &Entry<Cluster>, has_certificate: bool) -> Result<Con
         &origin,
         "certificate-authority",
     )?;
-    // As client-go takes it.
+    // client-go does the same.
     let scheme = if server.is_empty() || server.contains("://") {
         ""
     } else if is_set(&cluster.certificate_authority)
@@ -121,9 +122,9 @@ async fn of_cluster(entry: &Entry<Cluster>, has_certificate: bool) -> Result<Con
     let url = format!("{scheme}{server}")
         .parse::<Uri>()
         .ok()
-        .filter(|url| matches!(url.scheme_str(), Some("http" | "https")) && url.query().is_none());
+        .filter(is_server);
     let url = url.ok_or_else(|| {
-        // It may hold a password, so it is not repeated.
+        // The value may hold a password, so no message repeats it.
         ConfigError::new(format!(
             "{origin}: `server` must be an address such as https://host:6443"
         ))
@@ -172,6 +173,14 @@ async fn of_cluster(entry: &Entry<Cluster>, has_certificate: bool) -> Result<Con
         insecure: cluster.insecure_skip_tls_verify == Some(true),
     };
     Ok(config)
+}
+
+/// Whether requests can be sent to this address.
+fn is_server(url: &Uri) -> bool {
+    let has_host = url
+        .authority()
+        .is_some_and(|host| !host.host().is_empty() && port(host, 443).is_some());
+    has_host && matches!(url.scheme_str(), Some("http" | "https")) && url.query().is_none()
 }
 
 async fn of_user(
@@ -224,7 +233,7 @@ async fn of_user(
                 "{origin}: a token and a username are given: remove one of them"
             )));
         }
-        // The file takes over from the token once it can be read, as with client-go.
+        // The file replaces the token as soon as it can be read, as with client-go.
         (token, Some(path), None) => {
             let path = entry.path(path);
             config.first_token = token.cloned();
@@ -241,7 +250,7 @@ async fn of_user(
         let others = (&config.credentials, &config.tls.identity);
         match others {
             (Credentials::None, None) => config.credentials = Credentials::Exec(plugin),
-            // As with kubectl.
+            // kubectl does the same.
             _ => tracing::warn!(
                 "{origin}: `exec` is not used, since the user has other credentials: remove one of them"
             ),

@@ -7,16 +7,16 @@ use secrecy::{ExposeSecret, SecretString};
 
 use super::ConfigError;
 
-/// Whom the client trusts, and the certificate by which it says who it is.
+/// The trusted authorities, and the client's certificate.
 #[derive(Clone, Default)]
 pub(crate) struct TlsConfig {
-    /// The only authorities that count; the system's when there are none.
+    /// The only trusted authorities. If `None`, those of the system are trusted.
     pub(crate) roots: Option<Roots>,
     /// The client's certificate chain and its key.
     pub(crate) identity: Option<Identity>,
-    /// The name that the server's certificate must be for, when it is not the host's.
+    /// The name that the server's certificate must be valid for, if it is not the host.
     pub(crate) server_name: Option<String>,
-    /// Take any certificate.
+    /// Whether any certificate is accepted.
     pub(crate) insecure: bool,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Pem {
 #[derive(Clone)]
 pub(crate) struct Roots {
     pub(crate) pem: Pem,
-    /// Where they are read again; `None` when they do not stand in a file.
+    /// The file to read again; `None` if they are not from a file.
     pub(crate) file: Option<PathBuf>,
 }
 
@@ -46,7 +46,7 @@ impl Roots {
         }
     }
 
-    /// Those in the file at `path`.
+    /// Reads the authorities in the file at `path`.
     pub(crate) async fn read(path: PathBuf) -> Result<Self, ConfigError> {
         let origin = path.display().to_string();
         Self {
@@ -57,7 +57,7 @@ impl Roots {
         .await
     }
 
-    /// The same authorities as their file, if they stand in one, holds them now.
+    /// The authorities that the file holds now. The same ones if they are not from a file.
     pub(crate) async fn read_again(mut self) -> Result<Self, ConfigError> {
         if let Some(path) = &self.file {
             self.pem.text = read(path, "the certificate authority", &self.pem.origin).await?;
@@ -76,14 +76,14 @@ pub(crate) struct Identity {
     pub(crate) certificate: Pem,
     pub(crate) key: SecretString,
     pub(crate) key_origin: String,
-    /// Where the certificates are read again; `None` when they do not stand in a file.
+    /// The file to read again; `None` if the certificates are not from a file.
     pub(crate) certificate_file: Option<PathBuf>,
-    /// The same of the key.
+    /// The same for the key.
     pub(crate) key_file: Option<PathBuf>,
 }
 
 impl Identity {
-    /// A chain and a key in two files.
+    /// Reads a chain and a key from two files.
     pub(crate) async fn read(certificate: PathBuf, key: PathBuf) -> Result<Self, ConfigError> {
         Self {
             certificate: Pem {
@@ -103,7 +103,7 @@ impl Identity {
         self.certificate_file.is_some() || self.key_file.is_some()
     }
 
-    /// The same identity as the files hold it now.
+    /// The identity that the files hold now.
     pub(crate) async fn read_again(&self) -> Result<Self, ConfigError> {
         let mut now = self.clone();
         if let Some(path) = &self.certificate_file {
@@ -149,5 +149,22 @@ impl fmt::Debug for TlsConfig {
             .field("server_name", &self.server_name)
             .field("insecure", &self.insecure)
             .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_renewed_certificate_for_the_same_key_is_another_identity() {
+        let folder = tempfile::tempdir().unwrap();
+        let (certificate, key) = (folder.path().join("crt"), folder.path().join("key"));
+        std::fs::write(&certificate, "old").unwrap();
+        std::fs::write(&key, "the key").unwrap();
+        let old = Identity::read(certificate.clone(), key).await.unwrap();
+        std::fs::write(&certificate, "renewed").unwrap();
+        let renewed = old.read_again().await.unwrap();
+        assert!(!renewed.is_same_as(&old));
     }
 }

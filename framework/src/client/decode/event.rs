@@ -8,11 +8,12 @@ use serde::{
 use super::{
     lenient::undecodable,
     object::{ItemSeed, object, status},
+    types::Types,
 };
 use crate::{
     client::{
         Change, WatchEvent,
-        codec::{Codec, Encoded, Encoding, Outline, with_codec},
+        codec::{Codec, Encoded, Encoding, JsonIndex, with_codec},
     },
     resource::{ApiResource, Status},
 };
@@ -27,11 +28,11 @@ pub(crate) enum Event<K> {
     Error(Box<Status>),
 }
 
-/// One frame of a watch, along its outline if that was made before: one pass when it is a change whose `type`
-/// comes first and whose object fits.
+/// Decodes one frame of a watch, with its index if it was made before. One pass is enough for a change if `type` comes
+/// first and the object fits.
 pub(crate) fn decode_event<K: DeserializeOwned>(
     frame: &Encoded,
-    outline: Option<&Outline>,
+    json_index: Option<&JsonIndex>,
     resource: &ApiResource,
     managed_fields: bool,
 ) -> Result<Event<K>, String> {
@@ -41,15 +42,15 @@ pub(crate) fn decode_event<K: DeserializeOwned>(
             managed_fields,
             kind: PhantomData,
         };
-        match outline {
-            Some(outline) => codec.read_along(bytes, outline, seed),
+        match json_index {
+            Some(json_index) => codec.read_indexed(bytes, json_index, seed),
             None => codec.read(bytes, seed),
         }
     });
     quick.or_else(|_| in_two_steps(frame, resource, managed_fields))
 }
 
-/// `type` and the object's bytes first, then the object.
+/// Reads `type` and the bytes of the object first, then the object.
 fn in_two_steps<K: DeserializeOwned>(
     frame: &Encoded,
     resource: &ApiResource,
@@ -70,7 +71,7 @@ fn in_two_steps<K: DeserializeOwned>(
             }))
         }
         Type::Bookmark => {
-            let bookmark = bookmark(encoding, body).map(Bookmark::event);
+            let bookmark = bookmark(encoding, body).and_then(|bookmark| bookmark.event(resource));
             bookmark.map_err(at_object)
         }
         Type::Error => {
@@ -129,9 +130,14 @@ impl Type {
     }
 }
 
-/// The object of a bookmark: of the watched kind, with nothing in it but a resource version.
+/// The object of a bookmark: it has the watched kind and only a resource version.
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Bookmark {
+    #[serde(default)]
+    api_version: Option<String>,
+    #[serde(default)]
+    kind: Option<String>,
     metadata: BookmarkMeta,
 }
 
@@ -150,15 +156,18 @@ struct BookmarkAnnotations {
 }
 
 impl Bookmark {
-    fn event<K>(self) -> Event<K> {
+    /// Fails for a bookmark of another kind, because it says nothing about the watched objects.
+    fn event<K>(self, resource: &ApiResource) -> Result<Event<K>, String> {
+        let types = Types::new(self.api_version.as_deref(), self.kind.as_deref());
+        types.check_object(resource, true)?;
         let end = self
             .metadata
             .annotations
             .and_then(|all| all.initial_events_end);
-        Event::Event(WatchEvent::Bookmark {
+        Ok(Event::Event(WatchEvent::Bookmark {
             resource_version: self.metadata.resource_version,
             initial_events_end: end.as_deref() == Some("true"),
-        })
+        }))
     }
 }
 
@@ -200,7 +209,7 @@ impl<'de, K: DeserializeOwned> Visitor<'de> for EventSeed<K> {
                     let object = map.next_value_seed(ItemSeed::new(self.managed_fields))?;
                     event = Some(Event::Event(changed(change, object)));
                 }
-                // The slow way can read these, or tell what is wrong.
+                // The slow way can read these, or report the error.
                 (Key::Object, _) => return Err(A::Error::custom("no change before the object")),
                 (Key::Other, _) => {
                     map.next_value::<IgnoredAny>()?;
@@ -235,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn the_type_may_stand_before_or_after_the_object() {
+    fn the_type_may_come_before_or_after_the_object() {
         for line in [
             r#"{"type":"MODIFIED","object":{"metadata":{"name":"a","managedFields":[]}}}"#,
             r#"{"object":{"metadata":{"name":"a","managedFields":[]}},"type":"MODIFIED"}"#,
@@ -251,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bookmark_needs_only_a_version() {
+    fn a_bookmark_needs_only_a_resource_version() {
         let line = r#"{"type":"BOOKMARK","object":{"kind":"ConfigMap","metadata":{"resourceVersion":"9","creationTimestamp":null,"annotations":{"k8s.io/initial-events-end":"true"}}}}"#;
         assert_eq!(
             event(line),
@@ -263,12 +272,26 @@ mod tests {
     }
 
     #[test]
-    fn an_object_that_does_not_fit_is_reported_with_its_identity() {
-        let line = r#"{"type":"DELETED","object":{"metadata":{"name":"a","namespace":"n","resourceVersion":"3"},"data":[]}}"#;
+    fn a_bookmark_of_another_kind_is_an_error() {
+        let line = r#"{"type":"BOOKMARK","object":{"apiVersion":"v1","kind":"Pod","metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}}"#;
+        assert_eq!(
+            decode(line).err().as_deref(),
+            Some("object: kind: expected `ConfigMap` of `v1`, found `Pod` of `v1`")
+        );
+        let partial = line
+            .replace("\"v1\"", "\"meta.k8s.io/v1\"")
+            .replace("Pod", "PartialObjectMetadata");
+        assert!(matches!(event(&partial), WatchEvent::Bookmark { .. }));
+    }
+
+    #[test]
+    fn an_undecodable_object_is_reported_with_its_identity() {
+        let line = r#"{"type":"DELETED","object":{"metadata":{"name":"a","namespace":"n","resourceVersion":"3","deletionTimestamp":"2026-01-02T03:04:05Z"},"data":[]}}"#;
         match event(line) {
             WatchEvent::Undecodable { change, object } => {
                 assert_eq!(change, Change::Deleted);
                 assert_eq!(object.key.as_str(), "n/a");
+                assert!(object.is_deleting);
                 assert_eq!(object.reason, "data: expected a map, found a list");
             }
             other => panic!("{other:?}"),
@@ -285,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_no_event_is_an_error() {
+    fn a_line_that_is_not_an_event_is_an_error() {
         for (line, reason) in [
             (
                 r#"{"type":"RENAMED","object":{}}"#,

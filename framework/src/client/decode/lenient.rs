@@ -7,9 +7,9 @@ use crate::{
     resource::{ApiResource, ObjectKey, OwnerReference, Undecodable},
 };
 
-/// What can be read of an object that does not fit its type; a name that cannot be read is empty.
+/// The readable parts of an object that does not fit its type. A name that cannot be read is empty.
 ///
-/// Each field is read by itself, so that another one of any form or depth does not hide it.
+/// Each field is read separately, so that a field of any form or depth does not hide another.
 pub(super) fn undecodable(
     encoding: Encoding,
     body: &[u8],
@@ -45,11 +45,12 @@ fn read<C: Codec>(codec: C, body: &[u8], resource: &ApiResource, reason: String)
             .flatten()
             .filter_map(|owner| value::<C, OwnerReference>(codec, owner.into()))
             .collect(),
+        is_deleting: string("deletionTimestamp").is_some(),
         reason,
     }
 }
 
-/// The fields of an object, each with its bytes; none if it is no object.
+/// The fields of an object, each with its bytes. Empty if this is not an object.
 fn fields<C: Codec>(codec: C, body: &[u8]) -> BTreeMap<String, &[u8]> {
     let fields = codec.read(body, PhantomData::<BTreeMap<String, C::Raw<'_>>>);
     let fields = fields.unwrap_or_default().into_iter();

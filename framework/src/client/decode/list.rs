@@ -8,6 +8,7 @@ use serde::{
 use super::{
     lenient::undecodable,
     object::{ItemSeed, object},
+    types::Types,
 };
 use crate::{
     client::{
@@ -17,38 +18,71 @@ use crate::{
     resource::{ApiResource, ListMeta},
 };
 
-/// A list: one pass when every item fits, and item by item when one does not.
+/// A list may have this many items without a name. No object of an API server is without one.
+const MAX_UNNAMED: usize = 100;
+
+/// Decodes a list: in one pass if every item fits, and item by item otherwise.
+///
+/// An item without a name is of no use to anybody. A list with many of them fails as a whole before they fill the memory:
+/// `{}` is three bytes of an answer, but hundreds of bytes as an object.
 pub(crate) fn decode_list<K: DeserializeOwned>(
     body: &Encoded,
     resource: &ApiResource,
     managed_fields: bool,
+    is_named: &dyn Fn(&K) -> bool,
 ) -> Result<ObjectList<K>, String> {
     let quick = with_codec!(body.encoding, codec => {
         let seed = ListSeed {
             managed_fields,
-            kind: PhantomData,
+            resource,
+            is_named,
         };
         codec.read(&body.bytes, seed)
     });
-    quick.or_else(|_| item_by_item(body, resource, managed_fields))
+    quick.or_else(|_| item_by_item(body, resource, managed_fields, is_named))
+}
+
+/// Counts the items without a name.
+#[derive(Default)]
+struct Unnamed {
+    count: usize,
+}
+
+impl Unnamed {
+    /// Fails if there are too many.
+    fn note(&mut self, index: usize, is_named: bool) -> Result<(), String> {
+        self.count += usize::from(!is_named);
+        match self.count > MAX_UNNAMED {
+            true => Err(format!(
+                "items[{index}]: more than {MAX_UNNAMED} objects have no name"
+            )),
+            false => Ok(()),
+        }
+    }
 }
 
 fn item_by_item<K: DeserializeOwned>(
     body: &Encoded,
     resource: &ApiResource,
     managed_fields: bool,
+    is_named: &dyn Fn(&K) -> bool,
 ) -> Result<ObjectList<K>, String> {
-    let (metadata, items) = parts(body)?;
+    let (metadata, items) = parts(body, resource)?;
+    let mut unnamed = Unnamed::default();
     let mut list = ObjectList {
         metadata,
         ..ObjectList::default()
     };
     let encoding = body.encoding;
-    for item in items {
+    for (index, item) in items.into_iter().enumerate() {
         match with_codec!(encoding, codec => object(codec, item, managed_fields)) {
-            Ok(item) => list.items.push(item),
+            Ok(item) => {
+                unnamed.note(index, is_named(&item))?;
+                list.items.push(item);
+            }
             Err(reason) => {
                 let item = undecodable(encoding, item, resource, reason);
+                unnamed.note(index, !item.key.name().is_empty())?;
                 list.undecodable.push(item);
             }
         }
@@ -56,14 +90,36 @@ fn item_by_item<K: DeserializeOwned>(
     Ok(list)
 }
 
-fn parts(body: &Encoded) -> Result<(ListMeta, Vec<&[u8]>), String> {
-    with_codec!(body.encoding, codec => parts_as(codec, &body.bytes))
+fn parts<'a>(
+    body: &'a Encoded,
+    resource: &ApiResource,
+) -> Result<(ListMeta, Vec<&'a [u8]>), String> {
+    with_codec!(body.encoding, codec => parts_as(codec, &body.bytes, resource))
 }
 
-fn parts_as<C: Codec>(codec: C, body: &[u8]) -> Result<(ListMeta, Vec<&[u8]>), String> {
+/// Fails if this is a list of another kind, or if pages are missing and there is no token for them. The caller would
+/// take the missing objects for deleted ones.
+fn check(types: Types<'_>, metadata: &ListMeta, resource: &ApiResource) -> Result<(), String> {
+    types.check_list(resource)?;
+    let token = metadata.continue_.as_deref().unwrap_or_default();
+    match metadata.remaining_item_count {
+        Some(remaining) if remaining > 0 && token.is_empty() => Err(format!(
+            "metadata: {remaining} objects remain, but there is no `continue` for the next page"
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn parts_as<'a, C: Codec>(
+    codec: C,
+    body: &'a [u8],
+    resource: &ApiResource,
+) -> Result<(ListMeta, Vec<&'a [u8]>), String> {
     #[derive(Deserialize)]
-    #[serde(bound(deserialize = "R: Deserialize<'de>"))]
+    #[serde(rename_all = "camelCase", bound(deserialize = "R: Deserialize<'de>"))]
     struct RawList<R> {
+        #[serde(default)]
+        api_version: Option<String>,
         #[serde(default)]
         kind: Option<String>,
         #[serde(default)]
@@ -71,26 +127,30 @@ fn parts_as<C: Codec>(codec: C, body: &[u8]) -> Result<(ListMeta, Vec<&[u8]>), S
         #[serde(default)]
         items: Option<Vec<R>>,
     }
-    // A derived struct would also take a list of its fields.
+    // A derived struct would also accept a list of its fields.
     type Map = BTreeMap<String, IgnoredAny>;
     codec.read_owned::<Map>(body)?;
     let raw = PhantomData::<RawList<C::Raw<'_>>>;
     let raw = codec.read(body, raw)?;
-    // An answer without objects would read as: everything was deleted.
-    if raw.items.is_none() && !raw.kind.is_some_and(|kind| kind.ends_with("List")) {
+    // A list without items would mean that all objects were deleted.
+    let types = Types::new(raw.api_version.as_deref(), raw.kind.as_deref());
+    if raw.items.is_none() && !types.kind.ends_with("List") {
         return Err("missing field `items`".to_owned());
     }
+    let metadata = raw.metadata.unwrap_or_default();
+    check(types, &metadata, resource)?;
     let items = raw.items.unwrap_or_default();
     let items = items.into_iter().map(Into::into).collect();
-    Ok((raw.metadata.unwrap_or_default(), items))
+    Ok((metadata, items))
 }
 
-struct ListSeed<K> {
+struct ListSeed<'a, K> {
     managed_fields: bool,
-    kind: PhantomData<K>,
+    resource: &'a ApiResource,
+    is_named: &'a dyn Fn(&K) -> bool,
 }
 
-impl<'de, K: DeserializeOwned> DeserializeSeed<'de> for ListSeed<K> {
+impl<'de, K: DeserializeOwned> DeserializeSeed<'de> for ListSeed<'_, K> {
     type Value = ObjectList<K>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
@@ -98,7 +158,7 @@ impl<'de, K: DeserializeOwned> DeserializeSeed<'de> for ListSeed<K> {
     }
 }
 
-impl<'de, K: DeserializeOwned> Visitor<'de> for ListSeed<K> {
+impl<'de, K: DeserializeOwned> Visitor<'de> for ListSeed<'_, K> {
     type Value = ObjectList<K>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -112,11 +172,13 @@ impl<'de, K: DeserializeOwned> Visitor<'de> for ListSeed<K> {
             Metadata,
             Items,
             Kind,
+            ApiVersion,
             #[serde(other)]
             Other,
         }
         let mut list = ObjectList::default();
         let mut seen = false;
+        let (mut api_version, mut kind) = (None, None);
         while let Some(key) = map.next_key()? {
             match key {
                 Key::Metadata => {
@@ -125,32 +187,38 @@ impl<'de, K: DeserializeOwned> Visitor<'de> for ListSeed<K> {
                 Key::Items => {
                     list.items = map.next_value_seed(ItemsSeed {
                         managed_fields: self.managed_fields,
-                        kind: PhantomData,
+                        is_named: self.is_named,
                     })?;
                     seen = true;
                 }
                 Key::Kind => {
-                    seen |= map.next_value::<Cow<'de, str>>()?.ends_with("List");
+                    let kind = kind.insert(map.next_value::<Cow<'de, str>>()?);
+                    seen |= kind.ends_with("List");
+                }
+                Key::ApiVersion => {
+                    api_version = Some(map.next_value::<Cow<'de, str>>()?);
                 }
                 Key::Other => {
                     map.next_value::<IgnoredAny>()?;
                 }
             }
         }
-        if seen {
-            Ok(list)
-        } else {
-            Err(A::Error::missing_field("items"))
+        if !seen {
+            return Err(A::Error::missing_field("items"));
         }
+        let types = Types::new(api_version.as_deref(), kind.as_deref());
+        // The slow way reports the error.
+        check(types, &list.metadata, self.resource).map_err(A::Error::custom)?;
+        Ok(list)
     }
 }
 
-struct ItemsSeed<K> {
+struct ItemsSeed<'a, K> {
     managed_fields: bool,
-    kind: PhantomData<K>,
+    is_named: &'a dyn Fn(&K) -> bool,
 }
 
-impl<'de, K: DeserializeOwned> DeserializeSeed<'de> for ItemsSeed<K> {
+impl<'de, K: DeserializeOwned> DeserializeSeed<'de> for ItemsSeed<'_, K> {
     type Value = Vec<K>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Vec<K>, D::Error> {
@@ -158,7 +226,7 @@ impl<'de, K: DeserializeOwned> DeserializeSeed<'de> for ItemsSeed<K> {
     }
 }
 
-impl<'de, K: DeserializeOwned> Visitor<'de> for ItemsSeed<K> {
+impl<'de, K: DeserializeOwned> Visitor<'de> for ItemsSeed<'_, K> {
     type Value = Vec<K>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -171,8 +239,10 @@ impl<'de, K: DeserializeOwned> Visitor<'de> for ItemsSeed<K> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<K>, A::Error> {
-        let mut items = Vec::new();
+        let (mut items, mut unnamed) = (Vec::new(), Unnamed::default());
         while let Some(item) = seq.next_element_seed(ItemSeed::new(self.managed_fields))? {
+            let noted = unnamed.note(items.len(), (self.is_named)(&item));
+            noted.map_err(A::Error::custom)?;
             items.push(item);
         }
         Ok(items)
@@ -190,11 +260,29 @@ mod tests {
             &Encoded::json(text.to_owned()),
             &ApiResource::of::<ConfigMap>(),
             false,
+            &|object| !object.name().is_empty(),
         )
     }
 
     #[test]
-    fn one_bad_item_stands_beside_the_good_ones() {
+    fn a_list_of_many_objects_without_a_name_is_an_error_and_of_a_few_is_not() {
+        let list = |count: usize, rest: &str| {
+            let items = vec!["{}"; count].join(",");
+            decode(&format!(r#"{{"items":[{items}{rest}]}}"#))
+        };
+        for rest in ["", r#",{"data":3,"metadata":{"name":"a"}}"#] {
+            assert!(list(100, rest).is_ok(), "{rest}");
+            assert_eq!(
+                list(101, rest).unwrap_err(),
+                "items[100]: more than 100 objects have no name"
+            );
+        }
+        let undecodable = vec!["3"; 101].join(",");
+        assert!(decode(&format!(r#"{{"items":[{undecodable}]}}"#)).is_err());
+    }
+
+    #[test]
+    fn one_bad_item_is_listed_beside_the_good_ones() {
         let list = decode(
             r#"{"kind":"ConfigMapList","metadata":{"resourceVersion":"7","continue":"next"},"items":[
                 {"metadata":{"name":"a","namespace":"n","managedFields":[{"manager":"x"}]}},
@@ -233,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_is_an_error() {
+    fn an_answer_that_is_not_a_list_is_an_error() {
         assert_eq!(decode("[]").unwrap_err(), "expected a map, found a list");
         assert_eq!(
             decode("{\"items\":3}").unwrap_err(),
@@ -250,7 +338,43 @@ mod tests {
     }
 
     #[test]
-    fn an_item_that_is_no_object_spoils_only_itself() {
+    fn a_list_of_another_kind_is_an_error() {
+        for items in ["[]", "[{\"data\":3}]", "null"] {
+            let text = format!(r#"{{"apiVersion":"v1","kind":"PodList","items":{items}}}"#);
+            assert_eq!(
+                decode(&text).unwrap_err(),
+                "kind: expected `ConfigMapList` of `v1`, found `PodList` of `v1`"
+            );
+        }
+        let partial =
+            r#"{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadataList","items":[]}"#;
+        for text in [partial, r#"{"apiVersion":"v1","kind":"List","items":[]}"#] {
+            assert!(decode(text).unwrap().items.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_last_page_with_objects_to_come_is_an_error() {
+        let page = |metadata| format!(r#"{{"metadata":{metadata},"items":[]}}"#);
+        for metadata in [
+            r#"{"remainingItemCount":3}"#,
+            r#"{"remainingItemCount":3,"continue":""}"#,
+        ] {
+            assert_eq!(
+                decode(&page(metadata)).unwrap_err(),
+                "metadata: 3 objects remain, but there is no `continue` for the next page"
+            );
+        }
+        for metadata in [
+            r#"{"remainingItemCount":0}"#,
+            r#"{"remainingItemCount":3,"continue":"t"}"#,
+        ] {
+            assert!(decode(&page(metadata)).is_ok());
+        }
+    }
+
+    #[test]
+    fn an_item_that_is_not_an_object_spoils_only_itself() {
         let list = decode(r#"{"items":[3,{"metadata":{"name":"a"}}]}"#).unwrap();
         assert_eq!((list.items.len(), list.undecodable.len()), (1, 1));
     }

@@ -1,17 +1,36 @@
 //! From bytes to typed objects, in one pass.
 //!
-//! The same for every [`Codec`](super::codec::Codec): `metadata.managedFields` is stepped over; what
-//! does not decode is read a second time, leniently, so that good input pays nothing for bad input.
-//! Reasons name a path and an expectation, never a value.
+//! This is the same for every [`Codec`](super::codec::Codec). It skips `metadata.managedFields`. It decodes a second
+//! time, leniently, only if the first pass fails. So good input does not pay for bad input. Reasons name a path and an
+//! expected type, never a value.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `object.rs`, `list.rs`, `event.rs` | decodes one object, a list, a frame of a watch |
+//! | `lenient.rs` | reads the parts of an object that does not fit its type |
+//! | `skip.rs` | skips `metadata.managedFields` |
+//! | `types.rs` | compares the kind of an answer with the requested one |
+//! | `decoded_arc.rs` | decodes into an `Arc` |
+//! | `decode_thread.rs` | the thread of the informers that decodes |
 
+mod decode_thread;
+mod decoded_arc;
+#[cfg(test)]
+mod depth_test;
+#[cfg(test)]
+mod encodings_test;
 mod event;
 mod lenient;
 mod list;
 mod object;
-mod shared;
 mod skip;
+mod types;
 
+#[cfg(test)]
+pub(crate) use decode_thread::end_of_thread;
+pub(crate) use decode_thread::{DecodeThread, Decoder, Offloaded};
+pub(crate) use decoded_arc::DecodedArc;
 pub(crate) use event::{Event, decode_event};
 pub(crate) use list::decode_list;
 pub(crate) use object::{decode_deleted, decode_object, decode_plain, decode_status};
-pub(crate) use shared::Shared;
+pub(crate) use types::{Types, shown};

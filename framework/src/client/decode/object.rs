@@ -14,7 +14,7 @@ use crate::{
     resource::Status,
 };
 
-/// One object.
+/// Decodes one object.
 pub(crate) fn decode_object<K: DeserializeOwned>(
     body: &Encoded,
     managed_fields: bool,
@@ -22,12 +22,12 @@ pub(crate) fn decode_object<K: DeserializeOwned>(
     with_codec!(body.encoding, codec => object(codec, &body.bytes, managed_fields))
 }
 
-/// Anything that is JSON and has no managed fields.
+/// Decodes anything that is JSON and has no managed fields.
 pub(crate) fn decode_plain<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
     Json.read_owned(body)
 }
 
-/// The server's error.
+/// Decodes the server's error.
 pub(crate) fn decode_status(body: &Encoded) -> Result<Status, String> {
     status(body.encoding, &body.bytes)
 }
@@ -36,7 +36,7 @@ pub(super) fn status(encoding: Encoding, body: &[u8]) -> Result<Status, String> 
     with_codec!(encoding, codec => codec.read_owned(body))
 }
 
-/// The answer to a deletion: a `Status` or the object.
+/// Decodes the answer to a deletion: a `Status` or the object.
 pub(crate) fn decode_deleted<K: DeserializeOwned>(
     body: &Encoded,
     managed_fields: bool,
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reason_names_the_expectation_and_never_the_value() {
+    fn a_reason_names_the_expected_type_and_never_the_value() {
         let table = [
             (
                 r#"{"number":"hunter2, expected x"}"#,

@@ -9,10 +9,10 @@ use serde::{
     forward_to_deserialize_any,
 };
 
-/// A deserializer of a Kubernetes object that steps over `metadata.managedFields`.
+/// A deserializer of a Kubernetes object that skips `metadata.managedFields`.
 ///
-/// The type sees `null` there. That halves the time and the memory of a typical object. Two levels
-/// of maps are wrapped, everything below is the inner deserializer's own.
+/// The type gets `null` in their place. That halves the time and the memory of a typical object. This wraps two levels
+/// of maps. Everything below is read by the inner deserializer.
 pub(super) struct SkipManagedFields<D> {
     inner: D,
     level: Level,
@@ -22,7 +22,7 @@ pub(super) struct SkipManagedFields<D> {
 enum Level {
     Object,
     Metadata,
-    /// Nothing is stepped over. A type of its own for that would be one more form of each object's reading.
+    /// Skips nothing. A separate type for this would compile the decoder of each object once more.
     Whole,
 }
 
@@ -37,7 +37,7 @@ impl Level {
 }
 
 impl<D> SkipManagedFields<D> {
-    /// It steps over them unless they are `wanted`.
+    /// Skips the managed fields unless they are `wanted`.
     pub(super) fn new(inner: D, wanted: bool) -> Self {
         let level = match wanted {
             true => Level::Whole,
@@ -154,7 +154,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for LevelVisitor<V> {
 struct LevelMap<A> {
     inner: A,
     level: Level,
-    /// Whether the key read last is the level's.
+    /// Whether the last key is the key of this level.
     hit: bool,
 }
 
@@ -203,7 +203,7 @@ impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for MetadataSeed<S> {
     }
 }
 
-/// Reads a key for the type and notes whether it is the wanted one.
+/// Reads a key for the type, and records whether it is the wanted one.
 struct KeySeed<'a, S> {
     seed: S,
     wanted: &'static str,
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_managed_fields_of_the_metadata_are_left_out() {
+    fn only_the_managed_fields_of_the_metadata_are_skipped() {
         let typed: ConfigMap = read(&OBJECT.replacen("\"managedFields\":[1],", "", 1));
         assert_eq!(
             (typed.name(), typed.label("managedFields")),
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn optional_and_wrapped_metadata_is_stepped_through() {
+    fn managed_fields_are_skipped_in_optional_and_wrapped_metadata() {
         #[derive(Deserialize)]
         struct Outer(Inner);
         #[derive(Deserialize)]

@@ -16,7 +16,7 @@ impl ApiGroup {
         &self.name
     }
 
-    /// Its versions, best first: in the server's order of preference, those with a
+    /// Its versions, best first: in the server's order of preference, but versions with a
     /// [`problem`](ApiVersion::problem) after the others.
     pub fn versions(&self) -> impl Iterator<Item = &ApiVersion> {
         let broken = |version: &&ApiVersion| version.problem.is_some();
@@ -29,7 +29,7 @@ impl ApiGroup {
         self.versions.iter().find(|version| version.name == name)
     }
 
-    /// The version to use where none is named.
+    /// The version to use if none is named.
     pub fn preferred_version(&self) -> Option<&ApiVersion> {
         self.versions().next()
     }

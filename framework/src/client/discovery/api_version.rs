@@ -16,8 +16,7 @@ impl ApiVersion {
         &self.name
     }
 
-    /// Its kinds, in the server's order. With a [`problem`](Self::problem) they are those last
-    /// known, or none.
+    /// Its kinds, in the server's order. With a [`problem`](Self::problem), the last known kinds, or none.
     pub fn kinds(&self) -> &[Arc<ServedKind>] {
         &self.kinds
     }
@@ -28,7 +27,7 @@ impl ApiVersion {
         kinds.find(|kind| kind.resource.plural == plural)
     }
 
-    /// Why its kinds are not known, or may be out of date.
+    /// Why its kinds are unknown, or may be out of date.
     pub fn problem(&self) -> Option<&Problem> {
         self.problem.as_ref()
     }

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::{ApiGroup, DiscoveryFailure, ServedKind};
 
-/// What an API server serves, as it was when it was asked.
+/// What an API server serves, as of one moment.
 #[derive(Clone, Debug, Default)]
 pub struct Discovery {
     /// The core group first, then the others by the server's priority.
@@ -31,7 +31,7 @@ impl Discovery {
             .filter(move |kind| kind.categories.iter().any(|known| known == name))
     }
 
-    /// What could not be read. Everything else is there and can be used.
+    /// The versions that could not be read. All others can be used.
     pub fn failures(&self) -> impl Iterator<Item = DiscoveryFailure<'_>> {
         self.groups.iter().flat_map(ApiGroup::failures)
     }

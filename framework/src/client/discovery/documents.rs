@@ -5,12 +5,12 @@ use serde::{Deserialize, Deserializer};
 use super::{ApiGroup, ApiVersion, Problem, ServedKind, ServedSubresource};
 use crate::{client::decode::decode_plain, resource::ApiResource};
 
-/// What `/api` or `/apis` answers.
+/// The answer of `/api` or `/apis`.
 #[derive(Debug)]
 pub(super) enum Root {
-    /// Everything.
+    /// Groups, versions and kinds.
     Aggregated(Vec<ApiGroup>),
-    /// The groups with the names of their versions; each version has a document of its own.
+    /// Only the groups and the names of their versions. Each version has a document of its own.
     Listed(Vec<ListedGroup>),
 }
 
@@ -21,7 +21,7 @@ pub(super) struct ListedGroup {
     pub(super) versions: Vec<String>,
 }
 
-/// The answer of `/api` or `/apis`, in any of its forms.
+/// Decodes the answer of `/api` or `/apis`, in any of its forms.
 pub(super) fn root(body: &[u8]) -> Result<Root, String> {
     #[derive(Deserialize)]
     struct Document {
@@ -46,16 +46,16 @@ pub(super) fn root(body: &[u8]) -> Result<Root, String> {
             name: String::new(),
             versions: document.versions,
         }])),
-        _ => Err("it is no discovery document: `kind` is none of APIGroupDiscoveryList, APIGroupList and APIVersions".into()),
+        _ => Err("it is not a discovery document: `kind` must be APIGroupDiscoveryList, APIGroupList or APIVersions".into()),
     }
 }
 
-/// The answer of `/apis/<group>`.
+/// Decodes the answer of `/apis/<group>`.
 pub(super) fn listed_group(body: &[u8]) -> Result<ListedGroup, String> {
     decode_plain::<WireGroup>(body).map(WireGroup::listed)
 }
 
-/// The answer of `/api/<version>` or `/apis/<group>/<version>`.
+/// Decodes the answer of `/api/<version>` or `/apis/<group>/<version>`.
 pub(super) fn resource_list(
     group: &str,
     version: &str,

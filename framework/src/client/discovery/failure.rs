@@ -2,7 +2,7 @@ use std::fmt;
 
 use super::Problem;
 
-/// A version of a group whose kinds could not be read, beside those that could.
+/// A version of a group whose kinds could not be read.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct DiscoveryFailure<'a> {
@@ -10,7 +10,7 @@ pub struct DiscoveryFailure<'a> {
     pub group: &'a str,
     /// Name of the version.
     pub version: &'a str,
-    /// Why.
+    /// The reason.
     pub problem: &'a Problem,
 }
 

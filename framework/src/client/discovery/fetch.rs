@@ -6,25 +6,25 @@ use super::{
     ApiGroup, ApiVersion, Discovery, Problem, ServedKind,
     documents::{self, ListedGroup, Root},
 };
-use crate::client::{Client, Deadline, Error, url::check_segment};
+use crate::client::{Client, Deadline, Error, ErrorKind, request::url::check_segment};
 
 const PLAIN: &str = "application/json";
-/// Aggregated where the server can, and plain where it cannot.
+/// Requests aggregated discovery, and the plain form from servers without it.
 const AGGREGATED: &str =
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
-/// How long one document may take: an extension's server that hangs must not hold up the rest.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// Documents asked for at a time.
-const AT_A_TIME: usize = 16;
+/// The time limit of one document. The server of an extension may hang, and must not delay the rest.
+const DOCUMENT_TIMEOUT: Duration = Duration::from_secs(30);
+/// How many documents are requested at the same time.
+const MAX_PARALLEL: usize = 16;
 
 impl Client {
     /// Reads what the server serves.
     ///
-    /// Two requests where the server aggregates discovery, which all supported releases do;
-    /// otherwise one more for each group version, sixteen at a time, each given 30 s.
+    /// This takes two requests if the server aggregates discovery, as all supported releases do. Otherwise it takes one
+    /// more request for each version of a group, sixteen at a time, each limited to 30 s.
     ///
     /// # Errors
-    /// The list of groups cannot be read. A group that cannot be read is none: see
+    /// The list of groups cannot be read. If the kinds of one group cannot be read, this is not an error: see
     /// [`Discovery::failures`].
     pub async fn discover(&self) -> Result<Discovery, Error> {
         let (core, named) = future::join(root(self, "/api"), root(self, "/apis")).await;
@@ -34,12 +34,11 @@ impl Client {
         Ok(Discovery { groups })
     }
 
-    /// Reads what the server serves of one group; `""` is the core group. `None` when the group is
-    /// not served.
+    /// Reads what the server serves of one group; `""` is the core group. Returns `None` if the group is not served.
     ///
     /// # Errors
-    /// The list of the group's versions cannot be read. A version that cannot be read is none: see
-    /// [`ApiGroup::failures`].
+    /// The list of the group's versions cannot be read. If the kinds of one version cannot be read, this is not an
+    /// error: see [`ApiGroup::failures`].
     pub async fn discover_group(&self, group: &str) -> Result<Option<ApiGroup>, Error> {
         let listed = if group.is_empty() {
             match root(self, "/api").await? {
@@ -61,7 +60,7 @@ impl Client {
     /// Reads the kinds of one version of a group, in one request.
     ///
     /// # Errors
-    /// [`Error::is_not_found`] when it is not served.
+    /// [`Error::is_not_found`] if the version is not served.
     pub async fn discover_version(&self, group: &str, version: &str) -> Result<ApiVersion, Error> {
         let kinds = kinds(self, group, version).await?;
         Ok(ApiVersion {
@@ -74,7 +73,7 @@ impl Client {
 
 async fn root(client: &Client, path: &str) -> Result<Root, Error> {
     let body = match document(client, path, AGGREGATED).await {
-        // A server that stands alone for other groups has no core group.
+        // A standalone server for other groups has no core group.
         Err(error) if error.is_not_found() && path == "/api" => {
             return Ok(Root::Listed(Vec::new()));
         }
@@ -86,7 +85,7 @@ async fn root(client: &Client, path: &str) -> Result<Root, Error> {
     documents::root(&body).map_err(undecodable(path))
 }
 
-/// The core group is one that everybody has in `v1`.
+/// Every server has the core group in `v1`.
 fn core_failed(error: Error) -> Root {
     Root::Aggregated(vec![ApiGroup {
         name: String::new(),
@@ -98,7 +97,7 @@ fn core_failed(error: Error) -> Root {
     }])
 }
 
-/// The groups with their kinds, which are read now if they did not come with the groups.
+/// The groups with their kinds. Reads the kinds that did not come with the groups.
 async fn complete(client: &Client, root: Root) -> Vec<ApiGroup> {
     let listed = match root {
         Root::Aggregated(groups) => return groups,
@@ -123,7 +122,7 @@ async fn complete(client: &Client, root: Root) -> Vec<ApiGroup> {
                 },
             }
         })
-        .buffered(AT_A_TIME)
+        .buffered(MAX_PARALLEL)
         .collect::<Vec<_>>()
         .await;
     let mut versions = versions.into_iter();
@@ -154,11 +153,13 @@ fn path(group: &str, version: Option<&str>) -> Result<String, Error> {
             Some("must be letters, digits, `-` and `.`")
         };
         if let Some(wrong) = wrong {
-            return Err(Error::Invalid {
-                verb: "discover",
-                target: format!("{path}/{part:?}"),
-                reason: format!("the name of a group or version {wrong}"),
-            });
+            return Err(Error::new(
+                "discover",
+                format!("{path}/{part:?}"),
+                ErrorKind::Invalid {
+                    reason: format!("the name of a group or version {wrong}"),
+                },
+            ));
         }
         path.push('/');
         path.push_str(part);
@@ -171,22 +172,20 @@ async fn document(
     path: &str,
     accept: &'static str,
 ) -> Result<bytes::Bytes, Error> {
-    let answer = tokio::time::timeout(PATIENCE, client.document(path, accept)).await;
+    let answer = tokio::time::timeout(DOCUMENT_TIMEOUT, client.document(path, accept)).await;
     answer.unwrap_or_else(|_| {
-        Err(Error::Timeout {
-            verb: "discover",
-            target: path.to_owned(),
-            deadline: Deadline::Total,
-            after: PATIENCE,
-        })
+        Err(Error::new(
+            "discover",
+            path.to_owned(),
+            ErrorKind::Timeout {
+                deadline: Deadline::Total,
+                after: DOCUMENT_TIMEOUT,
+            },
+        ))
     })
 }
 
 pub(super) fn undecodable(path: &str) -> impl FnOnce(String) -> Error {
     let target = path.to_owned();
-    move |reason| Error::Decode {
-        verb: "discover",
-        target,
-        reason,
-    }
+    move |reason| Error::new("discover", target, ErrorKind::Decode { reason })
 }

@@ -5,38 +5,34 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::RestMapper;
 use crate::{
-    client::{Api, Backoff, Client, Error, ListParams, WatchEvent, WatchParams, WatchStream},
+    backoff::{Backoff, Growth},
+    client::{Api, Client, Error, ListParams, WatchEvent, WatchParams, WatchStream},
     resource::{ApiResource, DynamicObject, Object, PartialObject},
 };
 
-/// A server tells of a change in its discovery a moment after the definition changed; aggregated
-/// discovery takes some seconds.
+/// A server shows a change in its discovery a moment after the definition changed. Aggregated discovery takes some
+/// seconds.
 const DELAYS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(10)];
-/// A watch that lasted for so long did not fail.
-const LASTED: Duration = Duration::from_secs(60);
+/// A watch that lasted this long did not fail.
+const STABLE_AFTER: Duration = Duration::from_secs(60);
 
 /// The pauses before a watch is opened again: `first`, doubled up to a minute.
 fn pauses(first: Duration) -> Backoff {
-    Backoff {
-        steps: u32::MAX,
-        pause: first,
-        factor: 2,
-        longest: Duration::from_secs(60),
-        jitter: 0.1,
-    }
+    let growth = Growth::doubling(first, Duration::from_secs(60)).jitter(0.1);
+    Backoff::new(growth, STABLE_AFTER)
 }
 
-/// When which group is to be read.
+/// When to read which group.
 type Due = BTreeSet<(Instant, String)>;
 
 impl RestMapper {
-    /// Follows the server's CustomResourceDefinitions, and reads a group again when one of its
-    /// definitions came, changed or went: 1 s and 10 s after. Never ends; to be run beside what
-    /// uses the mapper, and dropped with it.
+    /// Watches the server's CustomResourceDefinitions. Reads a group again 1 s and 10 s after one of its definitions
+    /// was added, changed or deleted. Never ends: run it beside the code that uses the mapper, and drop it with that
+    /// code.
     ///
-    /// Needs `list` and `watch` of `customresourcedefinitions`. While these fail it tries again
-    /// after 5 s, then ever later up to a minute, and answers are as old [as without it](RestMapper#how-old-an-answer-can-be); then
-    /// everything is read once.
+    /// Needs `list` and `watch` of `customresourcedefinitions`. If these fail, it tries again after 5 s, then with
+    /// growing pauses up to a minute. Meanwhile answers are as old
+    /// [as without it](RestMapper#how-old-an-answer-can-be). Afterwards it reads everything once.
     ///
     /// ```no_run
     /// # use pilothouse::client::{Client, RestMapper};
@@ -52,19 +48,16 @@ impl RestMapper {
         let definitions = definitions(self.client());
         let mut due = Due::new();
         let mut reconnections = self.client().reconnections();
-        let pauses = pauses(Duration::from_secs(5));
-        let mut failures = 0;
+        let mut pauses = pauses(Duration::from_secs(5));
         loop {
             let began = Instant::now();
             reconnections.begin();
             let Err(error) = self.follow_once(&definitions, &mut due).await;
             tracing::debug!("definitions are not followed: {error}");
-            if began.elapsed() >= LASTED {
-                failures = 0;
+            if pauses.worked_for(began.elapsed()) {
                 reconnections.held();
             }
-            failures += 1;
-            let pause = pauses.after(failures);
+            let pause = pauses.next();
             let pause = pause.max(error.retry_after().unwrap_or_default());
             if error.is_connection_failure() {
                 reconnections.pause(pause).await;
@@ -74,7 +67,7 @@ impl RestMapper {
         }
     }
 
-    /// From a list on, as long as nothing can be missed.
+    /// Lists and watches until an event may have been missed.
     async fn follow_once(
         &self,
         definitions: &Api<PartialObject<DynamicObject>>,
@@ -86,10 +79,9 @@ impl RestMapper {
         };
         let list = definitions.list(&page).await?;
         let mut version = list.resource_version().unwrap_or_default().to_owned();
-        // What happened before the list is not known. A failure leaves what is known as it is.
+        // Changes before the list are unknown. If the refresh fails, the known kinds stay.
         let _ = self.refresh().await;
-        let pauses = pauses(DELAYS[0]);
-        let mut ends = 0;
+        let mut pauses = pauses(DELAYS[0]);
         loop {
             let opened = Instant::now();
             let from = WatchParams::default().after(&version);
@@ -111,17 +103,13 @@ impl RestMapper {
                     expect(due, group);
                 }
             }
-            // Servers end every watch; one that ends them at once is not asked without pause.
-            ends = if opened.elapsed() >= LASTED {
-                1
-            } else {
-                ends + 1
-            };
-            sleep(pauses.after(ends)).await;
+            // Servers end every watch. If a server ends them at once, the next one must not follow at once.
+            pauses.worked_for(opened.elapsed());
+            sleep(pauses.next()).await;
         }
     }
 
-    /// The next event, and meanwhile the readings that are due.
+    /// Returns the next event. Reads the groups that are due meanwhile.
     async fn next<K>(
         &self,
         watch: &mut WatchStream<K>,
@@ -132,10 +120,10 @@ impl RestMapper {
                 return watch.next().await;
             };
             tokio::select! {
-                // Losing this branch loses nothing: an event stays in the stream.
+                // Losing this branch loses nothing, because the event stays in the stream.
                 event = watch.next() => return event,
                 () = sleep_until(at) => {
-                    // What could not be read now is at the latest when it is old.
+                    // If a group cannot be read now, it is read again when it is old.
                     let _ = self.refresh_group(&group).await;
                     due.remove(&(at, group));
                 }
@@ -144,7 +132,7 @@ impl RestMapper {
     }
 }
 
-/// Notes that a group changed. What is due soon stays, so that many changes do not put it off.
+/// Records that a group changed. A reading that is due soon stays, so that many changes do not postpone it.
 fn expect(due: &mut Due, group: &str) {
     let now = Instant::now();
     let [soon, later] = DELAYS.map(|delay| now + delay);

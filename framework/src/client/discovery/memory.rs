@@ -7,50 +7,50 @@ use tokio::time::Instant;
 use super::{ApiGroup, Discovery};
 use crate::client::Error;
 
-/// What was read less than this ago is not read again for a name that is missing in it.
+/// If a document was read less than this ago, a missing name does not cause another read.
 const QUIET: Duration = Duration::from_secs(3);
-/// What was read longer ago is read again before it is used.
+/// A document that was read longer ago is read again before it is used.
 const LIFETIME: Duration = Duration::from_secs(600);
 
-/// What is read in one go.
+/// What one reading covers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Extent {
+pub(super) enum ReadScope {
     Everything,
     Group(String),
 }
 
-/// What was read.
+/// The result of a reading.
 pub(super) enum Reading {
     Everything(Discovery),
-    /// The group of that name; `None` when it is not served.
+    /// The group of that name. `None` if it is not served.
     Group(String, Option<ApiGroup>),
 }
 
 pub(super) type Outcome = Result<(), Arc<Error>>;
-/// A reading under way, which all who want it wait for.
-pub(super) type Flight = Shared<BoxFuture<'static, Outcome>>;
+/// A reading in progress, shared by all callers that wait for it.
+pub(super) type SharedReading = Shared<BoxFuture<'static, Outcome>>;
 
-/// What to do about a name that is missing.
+/// What to do about a missing name.
 pub(super) enum Step {
-    /// It was looked for just now, with this outcome.
-    Told(Outcome),
-    Wait(Flight),
+    /// It was read just now, with this result.
+    Known(Outcome),
+    Wait(SharedReading),
 }
 
-/// What a mapper knows, and what it is asking for. Knows no client and never waits.
+/// What a mapper knows, and its readings in progress. A state machine without client and without waiting.
 #[derive(Default)]
 pub(super) struct Memory {
     known: Option<Arc<Discovery>>,
     everything_read: Option<Instant>,
-    /// Groups that were read after everything was.
+    /// Groups that were read after the last reading of everything.
     groups_read: HashMap<String, Instant>,
     /// Readings that ended less than [`QUIET`] ago.
-    ended: HashMap<Extent, (Instant, Outcome)>,
-    /// Weak, so that a reading that nobody waits for any more ends and is begun anew.
-    flights: HashMap<Extent, (u64, WeakShared<BoxFuture<'static, Outcome>>)>,
-    /// Readings are numbered as they begin.
+    ended: HashMap<ReadScope, (Instant, Outcome)>,
+    /// Weak, so that a reading ends if no caller waits for it.
+    shared_readings: HashMap<ReadScope, (u64, WeakShared<BoxFuture<'static, Outcome>>)>,
+    /// The number of the next reading.
     next: u64,
-    /// The newest reading of everything that ended well.
+    /// The number of the newest reading of everything that succeeded.
     newest: Option<u64>,
 }
 
@@ -64,79 +64,83 @@ impl Memory {
         self.next
     }
 
-    /// Whether what is known of a group should be read again.
+    /// Whether a group must be read again.
     pub(super) fn is_old(&self, group: &str, now: Instant) -> bool {
         let read = self.groups_read.get(group).copied();
         read.or(self.everything_read)
             .is_none_or(|read| now.duration_since(read) > LIFETIME)
     }
 
-    /// How to look again, unless that was done just now.
+    /// How to read again. No reading if there was one just now.
     pub(super) fn look_again(
         &mut self,
-        extent: &Extent,
+        extent: &ReadScope,
         now: Instant,
-        begin: impl FnOnce(u64) -> Flight,
+        begin: impl FnOnce(u64) -> SharedReading,
     ) -> Step {
-        if let Some((_, flight)) = self.under_way(extent) {
-            return Step::Wait(flight);
+        if let Some((_, shared_reading)) = self.under_way(extent) {
+            return Step::Wait(shared_reading);
         }
-        let ended = [extent, &Extent::Everything]
+        let ended = [extent, &ReadScope::Everything]
             .into_iter()
             .filter_map(|extent| self.ended.get(extent))
             .filter(|(at, _)| now.duration_since(*at) < QUIET)
             .max_by_key(|(at, _)| *at);
         match ended {
-            Some((_, outcome)) => Step::Told(outcome.clone()),
+            Some((_, outcome)) => Step::Known(outcome.clone()),
             None => Step::Wait(self.begin(extent, begin).1),
         }
     }
 
-    /// A reading under way or a new one, with its number.
+    /// A reading in progress or a new one, with its number.
     pub(super) fn join(
         &mut self,
-        extent: &Extent,
-        begin: impl FnOnce(u64) -> Flight,
-    ) -> (u64, Flight) {
+        extent: &ReadScope,
+        begin: impl FnOnce(u64) -> SharedReading,
+    ) -> (u64, SharedReading) {
         match self.under_way(extent) {
-            Some(flight) => flight,
+            Some(shared_reading) => shared_reading,
             None => self.begin(extent, begin),
         }
     }
 
-    fn under_way(&self, extent: &Extent) -> Option<(u64, Flight)> {
-        [&Extent::Everything, extent]
+    fn under_way(&self, extent: &ReadScope) -> Option<(u64, SharedReading)> {
+        [&ReadScope::Everything, extent]
             .into_iter()
-            .filter_map(|extent| self.flights.get(extent))
-            .find_map(|(number, flight)| Some((*number, flight.upgrade()?)))
+            .filter_map(|extent| self.shared_readings.get(extent))
+            .find_map(|(number, shared_reading)| Some((*number, shared_reading.upgrade()?)))
     }
 
-    fn begin(&mut self, extent: &Extent, begin: impl FnOnce(u64) -> Flight) -> (u64, Flight) {
-        self.flights
-            .retain(|_, (_, flight)| flight.upgrade().is_some());
+    fn begin(
+        &mut self,
+        extent: &ReadScope,
+        begin: impl FnOnce(u64) -> SharedReading,
+    ) -> (u64, SharedReading) {
+        self.shared_readings
+            .retain(|_, (_, shared_reading)| shared_reading.upgrade().is_some());
         let number = self.next;
         self.next += 1;
-        let flight = begin(number);
-        if let Some(weak) = flight.downgrade() {
-            self.flights.insert(extent.clone(), (number, weak));
+        let shared_reading = begin(number);
+        if let Some(weak) = shared_reading.downgrade() {
+            self.shared_readings.insert(extent.clone(), (number, weak));
         }
-        (number, flight)
+        (number, shared_reading)
     }
 
-    /// Takes what the reading of that number found.
+    /// Stores the result of the reading with that number.
     pub(super) fn end(
         &mut self,
         number: u64,
-        extent: Extent,
+        extent: ReadScope,
         found: Result<Reading, Error>,
         now: Instant,
     ) -> Outcome {
         if self
-            .flights
+            .shared_readings
             .get(&extent)
             .is_some_and(|(of, _)| *of == number)
         {
-            self.flights.remove(&extent);
+            self.shared_readings.remove(&extent);
         }
         self.ended
             .retain(|_, (at, _)| now.duration_since(*at) < QUIET);
@@ -148,7 +152,7 @@ impl Memory {
     }
 
     fn take(&mut self, number: u64, found: Reading, now: Instant) {
-        // Another reading began later and ended before: it knows better.
+        // Another reading began later and ended earlier, so its result is newer.
         if self.newest.is_some_and(|newest| newest > number) {
             return;
         }
@@ -188,7 +192,7 @@ impl Memory {
     }
 }
 
-/// A version that could not be read keeps the kinds it had.
+/// A version that could not be read keeps its last known kinds.
 fn keep_last_known(old: &Discovery, group: &mut ApiGroup) {
     let Some(old) = old.group(&group.name) else {
         return;

@@ -1,21 +1,21 @@
-//! What an API server serves, and what a name means there.
+//! What an API server serves, and which kind a name means.
 //!
-//! * [`Client::discover`](super::Client::discover) reads everything at once into a [`Discovery`]:
-//!   groups, their versions in the server's order of preference, and in each the kinds with their
-//!   verbs, short names, categories and subresources. Servers that aggregate it answer in two
-//!   requests; of those that do not, each group version's own document is read in the same call.
-//! * [`RestMapper`] answers what a person or a manifest names (`deploy`, `deployments.apps`,
-//!   `Deployment` in `apps/v1`) with the kind that is meant. It remembers what it read, and asks
-//!   again when it meets a name it does not know; so a kind that was installed later is found.
+//! * [`Client::discover`](super::Client::discover) reads everything at once into a [`Discovery`]: groups, their
+//!   versions in the server's order of preference, and their kinds with verbs, short names, categories and
+//!   subresources. Servers that aggregate discovery answer in two requests. For other servers, the call reads the
+//!   document of each group version.
+//! * [`RestMapper`] maps a name from a person or a manifest (`deploy`, `deployments.apps`, `Deployment` in `apps/v1`)
+//!   to a kind. It remembers what it read, and reads again if it does not know a name. So it finds a kind that was
+//!   installed later.
 //!
-//! One group whose own server is down never hides the others: its versions carry the
-//! [`Problem`], which names what was tried, and [`Discovery::failures`] lists them.
+//! A group whose own server is down never hides the others. Its versions have a [`Problem`] that names the failed
+//! request, and [`Discovery::failures`] lists them.
 //!
-//! A definition that is removed, or replaced by one with another scope, is noticed when its group is
-//! read again: at the latest [ten minutes](RestMapper#how-old-an-answer-can-be) later, and within
-//! seconds where [`RestMapper::follow_definitions`] runs.
+//! If a definition is removed, or replaced by one with another scope, the mapper notices when it reads the group again:
+//! at the latest [ten minutes](RestMapper#how-old-an-answer-can-be) later, and within seconds if
+//! [`RestMapper::follow_definitions`] runs.
 //!
-//! The kinds' schemas are read by [`Client::open_api`](super::Client::open_api).
+//! [`Client::open_api`](super::Client::open_api) reads the schemas of the kinds.
 //!
 //! ```no_run
 //! use pilothouse::client::{Client, Config, RestMapper};
@@ -34,6 +34,17 @@
 //! ```
 //!
 //! Source: KEP-3352 (aggregated discovery) and client-go's `discovery` and `restmapper`.
+//!
+//! # Map for contributors
+//! | file | holds |
+//! | --- | --- |
+//! | `discovery.rs`, `api_group.rs`, `api_version.rs`, `served_kind.rs`, `subresource.rs` | the served groups, versions and kinds |
+//! | `failure.rs`, `problem.rs` | what could not be read |
+//! | `fetch.rs`, `documents.rs` | requests the documents and decodes them |
+//! | `rest_mapper.rs`, `mapping_error.rs` | [`RestMapper`] |
+//! | `query.rs`, `resolve.rs` | parses a name, and finds its kind |
+//! | `memory.rs`, `follow.rs` | what a mapper knows, and when it reads again |
+//! | `open_api.rs`, `server_version.rs` | schemas, and the server's release |
 
 mod api_group;
 mod api_version;
@@ -42,6 +53,7 @@ mod documents;
 mod failure;
 mod fetch;
 mod follow;
+mod kind_query;
 mod mapping_error;
 mod memory;
 mod open_api;
@@ -51,7 +63,6 @@ mod rest_mapper;
 mod served_kind;
 mod server_version;
 mod subresource;
-mod wanted;
 
 pub use api_group::ApiGroup;
 pub use api_version::ApiVersion;

@@ -4,9 +4,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::fetch::undecodable;
-use crate::client::{Client, Error, decode::decode_plain};
+use crate::client::{Client, Error, ErrorKind, decode::decode_plain};
 
-/// Where a server's schemas are: one document of OpenAPI 3 for each version of a group.
+/// The paths of a server's schemas: one OpenAPI 3 document for each version of a group.
 ///
 /// ```no_run
 /// # use pilothouse::client::{Client, Error};
@@ -28,15 +28,15 @@ impl OpenApi {
         self.paths.keys().map(String::as_str)
     }
 
-    /// Path and query of the document of a version, such as `apps/v1`. It holds the hash of the
-    /// document: as long as it is the same, so is the document.
+    /// Path and query of the document of a version, such as `apps/v1`. The query contains a hash of the document, so
+    /// the document changes only if the path changes.
     pub fn path(&self, api_version: &str) -> Option<&str> {
         self.paths.get(api_version).map(String::as_str)
     }
 }
 
 impl Client {
-    /// Which schemas the server has, in one request.
+    /// Reads the list of the server's schemas, in one request.
     ///
     /// # Errors
     /// The request fails.
@@ -54,12 +54,12 @@ impl Client {
         let body = self.document(PATH, "application/json").await?;
         let root: Root = decode_plain(&body).map_err(undecodable(PATH))?;
         let paths = root.paths.into_iter().filter_map(|(path, entry)| {
-            // `api/v1`, `apis/apps/v1`; others are about no kinds.
+            // `api/v1`, `apis/apps/v1`. Other paths are not about kinds.
             let version = path
                 .strip_prefix("apis/")
                 .filter(|version| version.contains('/'))
                 .or_else(|| path.strip_prefix("api/"))?;
-            // A server's word must not lead elsewhere.
+            // The server must not direct the client to another host.
             let here = entry.url.starts_with('/') && !entry.url.starts_with("//");
             here.then(|| (version.to_owned(), entry.url))
         });
@@ -68,18 +68,21 @@ impl Client {
         })
     }
 
-    /// The schemas of a version, such as `apps/v1`, as OpenAPI 3.
+    /// Reads the schemas of a version, such as `apps/v1`, as OpenAPI 3.
     ///
     /// # Errors
-    /// The server has none of that version; or the request fails.
+    /// [`ErrorKind::Invalid`] if the server has no schemas of that version. Otherwise the request fails.
     pub async fn open_api_of(&self, known: &OpenApi, api_version: &str) -> Result<Value, Error> {
         let Some(path) = known.path(api_version) else {
-            return Err(Error::Invalid {
-                verb: "discover",
-                target: format!("the schemas of {api_version:?}"),
-                reason: "the server has none: check the spelling, or read `Client::open_api` again"
-                    .into(),
-            });
+            return Err(Error::new(
+                "discover",
+                format!("the schemas of {api_version:?}"),
+                ErrorKind::Invalid {
+                    reason:
+                        "the server has none: check the spelling, or read `Client::open_api` again"
+                            .into(),
+                },
+            ));
         };
         let body = self.document(path, "application/json").await?;
         decode_plain(&body).map_err(undecodable(path))

@@ -2,13 +2,13 @@ use std::{fmt, sync::Arc};
 
 use crate::client::Error;
 
-/// Why the kinds of a version are not known, or not known to be the present ones.
+/// Why the kinds of a version are unknown, or may be out of date.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Problem {
-    /// The API server tells what it knew of the group before its own server stopped answering.
+    /// The group's own server does not answer. These are the last kinds that the API server knew.
     Stale,
-    /// The document that lists them could not be read.
+    /// The document with the kinds could not be read.
     Unreadable(Arc<Error>),
 }
 

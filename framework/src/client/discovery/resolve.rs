@@ -1,11 +1,11 @@
 use std::sync::Arc;
 
-use super::{ApiGroup, ApiVersion, Discovery, MappingError, ServedKind, wanted::Wanted};
+use super::{ApiGroup, ApiVersion, Discovery, MappingError, ServedKind, kind_query::KindQuery};
 
-/// Names that an error lists at most.
-const SHOWN: usize = 8;
+/// An error lists at most this many names.
+const MAX_NAMES: usize = 8;
 
-/// How a name fits a kind, the best fit first.
+/// How a name can match a kind, the best match first.
 const FITS: [fn(&ServedKind, &str) -> bool; 3] = [
     |kind, name| kind.resource.plural.eq_ignore_ascii_case(name),
     |kind, name| {
@@ -17,20 +17,20 @@ const FITS: [fn(&ServedKind, &str) -> bool; 3] = [
     },
 ];
 
-/// The kind that is wanted, as far as `discovery` tells.
+/// Finds the requested kind in `discovery`.
 ///
-/// A plural name comes before a kind or singular, and that before a short name; the core group
-/// before Kubernetes' own groups in the server's order, and those before all others, which have no
-/// order among them. Within a group the best version that has the name counts.
+/// A plural name comes before a kind or singular, and these before a short name. The core group comes before
+/// Kubernetes' own groups in the server's order, and these before all others, which have no order. Within a group, the
+/// best version with that name is used.
 pub(super) fn resolve(
     discovery: &Discovery,
-    wanted: &Wanted,
+    query: &KindQuery,
 ) -> Result<Arc<ServedKind>, MappingError> {
     let groups = || {
         let groups = discovery.groups.iter();
-        groups.filter(|group| wanted.group.as_ref().is_none_or(|name| group.name == *name))
+        groups.filter(|group| query.group.as_ref().is_none_or(|name| group.name == *name))
     };
-    let fits: &[fn(&ServedKind, &str) -> bool] = if wanted.is_kind {
+    let fits: &[fn(&ServedKind, &str) -> bool] = if query.is_kind {
         &[|kind, name| kind.resource.kind == name]
     } else {
         &FITS
@@ -39,49 +39,49 @@ pub(super) fn resolve(
         .iter()
         .map(|fit| {
             groups()
-                .flat_map(|group| matching(group, wanted, *fit))
+                .flat_map(|group| matching(group, query, *fit))
                 .collect::<Vec<_>>()
         })
         .find(|candidates| !candidates.is_empty());
     let failed = || groups().flat_map(ApiGroup::failures);
     if let Some(candidates) = candidates {
-        let chosen = choose(wanted, candidates)?;
-        // The core group would have come first, had it been read.
+        let chosen = choose(query, candidates)?;
+        // The core group would have come first, but could not be read.
         let is_first =
             chosen.resource.group.is_empty() || failed().all(|failure| !failure.group.is_empty());
         if is_first {
             return Ok(chosen);
         }
     }
-    let is_asked_for = |version: &str| wanted.version.as_deref().is_none_or(|name| name == version);
+    let is_asked_for = |version: &str| query.version.as_deref().is_none_or(|name| name == version);
     let failures: Vec<String> = failed()
         .filter(|failure| is_asked_for(failure.version))
         .map(|failure| failure.to_string())
         .collect();
     if !failures.is_empty() {
         return Err(MappingError::Unreadable {
-            wanted: wanted.to_string(),
+            query: query.to_string(),
             failures: failures.join("; "),
         });
     }
     Err(MappingError::NotFound {
-        wanted: wanted.to_string(),
-        advice: advice(discovery, wanted, fits),
+        query: query.to_string(),
+        hint: hint(discovery, query, fits),
     })
 }
 
-/// The kinds that fit, in the best version of the group that has any.
+/// The matching kinds, in the best version of the group that has any.
 fn matching<'a>(
     group: &'a ApiGroup,
-    wanted: &'a Wanted,
+    query: &'a KindQuery,
     fit: fn(&ServedKind, &str) -> bool,
 ) -> Vec<&'a Arc<ServedKind>> {
     let versions = group.versions().filter(|version| {
-        let name = wanted.version.as_deref();
+        let name = query.version.as_deref();
         name.is_none_or(|name| version.name == name)
     });
     versions
-        .map(|version| in_version(version, &wanted.name, fit))
+        .map(|version| in_version(version, &query.name, fit))
         .find(|kinds| !kinds.is_empty())
         .unwrap_or_default()
 }
@@ -96,13 +96,13 @@ fn in_version<'a>(
 }
 
 fn choose(
-    wanted: &Wanted,
+    query: &KindQuery,
     candidates: Vec<&Arc<ServedKind>>,
 ) -> Result<Arc<ServedKind>, MappingError> {
     let best = candidates.iter().map(|kind| rank(kind)).min();
     let mut of_best = candidates.iter().filter(|kind| Some(rank(kind)) == best);
     let first = of_best.next();
-    // Kubernetes' own groups are in an order, so that only a second one of the same group counts.
+    // Kubernetes' own groups have an order, so only another match in the same group is ambiguous.
     let rival = of_best.find(|other| {
         best == Some(Rank::Other)
             || first.is_some_and(|first| first.resource.group == other.resource.group)
@@ -110,7 +110,7 @@ fn choose(
     match (first, rival) {
         (Some(first), None) => Ok(Arc::clone(first)),
         _ => Err(MappingError::Ambiguous {
-            wanted: wanted.to_string(),
+            query: query.to_string(),
             candidates: candidates
                 .iter()
                 .map(|kind| kind.resource.clone())
@@ -122,7 +122,7 @@ fn choose(
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     Core,
-    /// Without a dot, or below `k8s.io`, which Kubernetes keeps for itself.
+    /// Groups without a dot, or below `k8s.io`, which Kubernetes reserves for itself.
     Kubernetes,
     Other,
 }
@@ -135,13 +135,13 @@ fn rank(kind: &ServedKind) -> Rank {
     }
 }
 
-/// What is there instead, and what to do.
-fn advice(
+/// What the server serves instead, and what to do.
+fn hint(
     discovery: &Discovery,
-    wanted: &Wanted,
+    query: &KindQuery,
     fits: &[fn(&ServedKind, &str) -> bool],
 ) -> String {
-    let Some(name) = &wanted.group else {
+    let Some(name) = &query.group else {
         return "the server serves nothing of that name: install its definition, or check the spelling".into();
     };
     let Some(group) = discovery.group(name) else {
@@ -150,7 +150,7 @@ fn advice(
     };
     let has_it = group.versions().filter(|version| {
         let fit = |fit: &fn(&ServedKind, &str) -> bool| {
-            version.kinds.iter().any(|kind| fit(kind, &wanted.name))
+            version.kinds.iter().any(|kind| fit(kind, &query.name))
         };
         fits.iter().any(fit)
     });
@@ -163,13 +163,13 @@ fn advice(
     }
     let mut kinds: Vec<_> = group
         .preferred_kinds()
-        .map(|kind| match wanted.is_kind {
+        .map(|kind| match query.is_kind {
             true => &*kind.resource.kind,
             false => &*kind.resource.plural,
         })
         .collect();
-    if kinds.len() > SHOWN {
-        kinds.truncate(SHOWN);
+    if kinds.len() > MAX_NAMES {
+        kinds.truncate(MAX_NAMES);
         kinds.push("…");
     }
     format!(
@@ -223,15 +223,15 @@ mod tests {
         }
     }
 
-    fn found(discovery: &Discovery, wanted: &Wanted) -> String {
-        match resolve(discovery, wanted) {
+    fn found(discovery: &Discovery, query: &KindQuery) -> String {
+        match resolve(discovery, query) {
             Ok(kind) => kind.to_string(),
             Err(error) => error.to_string(),
         }
     }
 
     #[test]
-    fn names_are_resolved_by_priority_and_what_is_ambiguous_names_its_candidates() {
+    fn names_are_resolved_by_priority_and_an_ambiguous_name_lists_its_candidates() {
         let world = world();
         let table = [
             ("pods", "pods/v1"),
@@ -265,41 +265,48 @@ mod tests {
             ),
         ];
         for (name, expected) in table {
-            assert_eq!(found(&world, &Wanted::readings(name).0), expected, "{name}");
+            assert_eq!(
+                found(&world, &KindQuery::readings(name).0),
+                expected,
+                "{name}"
+            );
         }
     }
 
     #[test]
-    fn kinds_are_found_as_manifests_write_them() {
+    fn kinds_are_found_by_the_names_of_manifests() {
         let world = world();
         let table = [
-            (Wanted::kind("v1", "Pod"), "pods/v1"),
-            (Wanted::kind("apps/v1", "Deployment"), "deployments.apps/v1"),
-            (Wanted::kind_in_group("b.dev", "Pod"), "tubes.b.dev/v1"),
+            (KindQuery::kind("v1", "Pod"), "pods/v1"),
             (
-                Wanted::kind_in_group("autoscaling", "Old"),
+                KindQuery::kind("apps/v1", "Deployment"),
+                "deployments.apps/v1",
+            ),
+            (KindQuery::kind_in_group("b.dev", "Pod"), "tubes.b.dev/v1"),
+            (
+                KindQuery::kind_in_group("autoscaling", "Old"),
                 "olds.autoscaling/v1",
             ),
             (
-                Wanted::kind("apps/v1", "deployment"),
+                KindQuery::kind("apps/v1", "deployment"),
                 "no kind \"deployment\" in apps/v1: the group has Deployment: check the spelling, or install its definition",
             ),
             (
-                Wanted::kind("apps/v2", "Deployment"),
+                KindQuery::kind("apps/v2", "Deployment"),
                 "no kind \"Deployment\" in apps/v2: the server serves it in v1: use that, or install a definition with the version",
             ),
             (
-                Wanted::kind_in_group("bar.dev", "Foo"),
+                KindQuery::kind_in_group("bar.dev", "Foo"),
                 "no kind \"Foo\" in group \"bar.dev\": the server does not serve the group: install its definition, or check the spelling",
             ),
         ];
-        for (wanted, expected) in table {
-            assert_eq!(found(&world, &wanted), expected);
+        for (query, expected) in table {
+            assert_eq!(found(&world, &query), expected);
         }
     }
 
     #[test]
-    fn what_could_not_be_read_is_told_and_never_taken_for_absent() {
+    fn an_unreadable_group_is_reported_and_never_counts_as_absent() {
         let mut world = world();
         let mut break_group = |name: &str| {
             let group = world.groups.iter_mut().find(|group| group.name == name);
@@ -324,7 +331,7 @@ mod tests {
                 "no resource \"foos\" in group \"apps\": the group has deployments: check the spelling, or install its definition".into(),
             ),
         ] {
-            assert_eq!(found(&metrics_broken, &Wanted::readings(name).0), expected);
+            assert_eq!(found(&metrics_broken, &KindQuery::readings(name).0), expected);
         }
         let core_broken = break_group("");
         for (name, expected) in [
@@ -336,7 +343,7 @@ mod tests {
             ),
             ("tubes.b.dev", "tubes.b.dev/v1".into()),
         ] {
-            assert_eq!(found(&core_broken, &Wanted::readings(name).0), expected);
+            assert_eq!(found(&core_broken, &KindQuery::readings(name).0), expected);
         }
     }
 }

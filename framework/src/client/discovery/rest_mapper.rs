@@ -1,45 +1,40 @@
-use std::{
-    fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{fmt, sync::Arc};
 
 use futures_util::FutureExt;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::{
     Discovery, MappingError, ServedKind,
-    memory::{Extent, Flight, Memory, Outcome, Reading, Step},
+    kind_query::KindQuery,
+    memory::{Memory, Outcome, ReadScope, Reading, SharedReading, Step},
     resolve::resolve,
-    wanted::Wanted,
 };
 use crate::{
     client::{Api, Client, Error},
     resource::{DynamicObject, Object},
 };
 
-/// Maps what people and manifests name to the kind that is meant.
+/// Maps names from people and manifests to kinds.
 ///
-/// Cheap to clone; clones share what they know. Nothing is read before the first question.
+/// Cheap to clone; clones share what they know. The mapper reads nothing before the first call.
 ///
 /// # How a name is resolved
-/// A plural name comes before a kind or a singular, and these before a short name; upper and lower
-/// case are the same. Of several groups that have the name, the core group comes first, then
-/// Kubernetes' own (without a dot, or below `k8s.io`) in the server's order. Other groups have no
-/// order: a name that several of them have is [`MappingError::Ambiguous`]. Without a version, the
-/// group's preferred version that has the kind counts.
+/// A plural name comes before a kind or a singular, and these before a short name. Case does not matter. If several
+/// groups have the name, the core group comes first, then Kubernetes' own groups (without a dot, or below `k8s.io`) in
+/// the server's order. Other groups have no order: if several of them have the name, the result is
+/// [`MappingError::Ambiguous`]. Without a version, the mapper uses the group's preferred version that has the kind.
 ///
 /// # How old an answer can be
-/// A name that is not known is looked for again: in the group it names, or everywhere when it names
-/// none; so a kind that was installed later is found. All who ask at the same time wait for one
-/// reading. What was read less than 3 s ago is not read again; [`refresh`](Self::refresh) and
-/// [`refresh_group`](Self::refresh_group) always read. What was read more than 10 minutes ago is
-/// read again before it is used, and used as it is when that fails. So a kind that was removed, or
-/// installed anew with another scope, is taken for what it was for 10 minutes at most; for some 10 s
-/// where [`follow_definitions`](Self::follow_definitions) runs; and not at all after
-/// [`refresh_group`](Self::refresh_group), which is for whoever gets a 404.
+/// If the mapper does not know a name, it reads again: the group that the name contains, or everything. So it finds a
+/// kind that was installed later. All callers at the same time wait for one reading. It does not read again what it
+/// read less than 3 s ago; [`refresh`](Self::refresh) and [`refresh_group`](Self::refresh_group) always read. What it
+/// read more than 10 minutes ago, it reads again before it uses it, and uses the old answer if that fails. So the
+/// mapper may return a kind for 10 minutes after it was removed, or installed again with another scope. With
+/// [`follow_definitions`](Self::follow_definitions) this time is about 10 s. After
+/// [`refresh_group`](Self::refresh_group), which code should call after a 404, the answer is up to date.
 ///
-/// A version that cannot be read keeps the kinds it had, if it had any; groups that can be read are
-/// not held back by one that cannot.
+/// A version that cannot be read keeps its last known kinds. Groups that cannot be read do not affect the others.
 ///
 /// ```no_run
 /// use pilothouse::client::{Client, Config, RestMapper};
@@ -69,7 +64,7 @@ impl fmt::Debug for RestMapper {
 }
 
 impl RestMapper {
-    /// A mapper of what the client's server serves.
+    /// A mapper for the client's server.
     pub fn new(client: &Client) -> Self {
         Self {
             inner: Arc::new(Inner {
@@ -79,15 +74,16 @@ impl RestMapper {
         }
     }
 
-    /// The kind that people name: by plural, singular, kind or short name, alone or followed by its
-    /// group (`deployments.apps`) or version and group (`deployments.v1.apps`, `pods.v1`).
+    /// Finds the kind with a name as people write it: plural, singular, kind or short name, alone or with its group
+    /// (`deployments.apps`) or version and group (`deployments.v1.apps`, `pods.v1`).
     ///
     /// # Errors
-    /// Nothing has that name, or several kinds do; or the server could not be asked.
+    /// [`MappingError::NotFound`] or [`MappingError::Ambiguous`]; [`MappingError::Client`] or
+    /// [`MappingError::Unreadable`] if the server could not be read.
     pub async fn find(&self, name: &str) -> Result<Arc<ServedKind>, MappingError> {
-        let (first, second) = Wanted::readings(name);
+        let (first, second) = KindQuery::readings(name);
         match (self.look_up(&first).await, second) {
-            // The error of the likelier meaning says more.
+            // The error of the likelier meaning is more useful.
             (Err(error), Some(second)) if error.is_not_found() => {
                 self.look_up(&second).await.map_err(|_| error)
             }
@@ -95,36 +91,36 @@ impl RestMapper {
         }
     }
 
-    /// The kind that a manifest names by its `apiVersion` and `kind`.
+    /// Finds the kind with the `apiVersion` and `kind` of a manifest.
     ///
     /// # Errors
-    /// It is not served; or the server could not be asked.
+    /// [`MappingError::NotFound`] if it is not served; [`MappingError::Client`] or [`MappingError::Unreadable`] if the
+    /// server could not be read.
     pub async fn kind(
         &self,
         api_version: &str,
         kind: &str,
     ) -> Result<Arc<ServedKind>, MappingError> {
-        self.look_up(&Wanted::kind(api_version, kind)).await
+        self.look_up(&KindQuery::kind(api_version, kind)).await
     }
 
-    /// The kind of that name in a group, in the version that the server prefers; `""` is the core
-    /// group.
+    /// Finds the kind with that name in a group, in the server's preferred version; `""` is the core group.
     ///
     /// # Errors
-    /// It is not served; or the server could not be asked.
+    /// As for [`kind`](Self::kind).
     pub async fn kind_in_group(
         &self,
         group: &str,
         kind: &str,
     ) -> Result<Arc<ServedKind>, MappingError> {
-        self.look_up(&Wanted::kind_in_group(group, kind)).await
+        self.look_up(&KindQuery::kind_in_group(group, kind)).await
     }
 
-    /// The objects of the kind that [`find`](Self::find) finds, in a namespace or, with `None`, in
-    /// the whole cluster. Of a cluster-scoped kind the namespace is left out, as kubectl does.
+    /// Returns an [`Api`](crate::client::Api) for the kind that [`find`](Self::find) finds, in a namespace or, with
+    /// `None`, in the whole cluster. For a cluster-scoped kind, the namespace is ignored, as by kubectl.
     ///
     /// # Errors
-    /// Those of [`find`](Self::find).
+    /// As for [`find`](Self::find).
     pub async fn api(
         &self,
         name: &str,
@@ -134,11 +130,11 @@ impl RestMapper {
         Ok(self.api_of(&kind, namespace))
     }
 
-    /// Where an object belongs: the objects of its kind, in its namespace or the client's default
-    /// one.
+    /// Returns an [`Api`](crate::client::Api) for the kind of an object, in the object's namespace or the client's
+    /// default one.
     ///
     /// # Errors
-    /// Those of [`kind`](Self::kind).
+    /// As for [`kind`](Self::kind).
     pub async fn api_for(
         &self,
         object: &DynamicObject,
@@ -159,83 +155,84 @@ impl RestMapper {
         Api::of(&self.inner.client, kind.resource.clone(), namespace)
     }
 
-    /// What is known, read if nothing was read yet.
+    /// Returns what the mapper knows. Reads it if nothing was read yet.
     ///
     /// # Errors
     /// It could not be read.
     pub async fn discovery(&self) -> Result<Arc<Discovery>, Arc<Error>> {
-        if let Some(known) = self.inner.memory().known() {
+        if let Some(known) = self.inner.memory.lock().known() {
             return Ok(known);
         }
-        self.look_again(Extent::Everything).await?;
-        Ok(self.inner.memory().known().unwrap_or_default())
+        self.look_again(ReadScope::Everything).await?;
+        Ok(self.inner.memory.lock().known().unwrap_or_default())
     }
 
-    /// Reads everything, now.
+    /// Reads everything now.
     ///
     /// # Errors
-    /// It could not be read; what was known before stays.
+    /// It could not be read. The mapper keeps what it knew.
     pub async fn refresh(&self) -> Result<Arc<Discovery>, Arc<Error>> {
-        self.read(Extent::Everything).await?;
+        self.read(ReadScope::Everything).await?;
         self.discovery().await
     }
 
-    /// Reads one group, now; `""` is the core group. To be called when a request for one of its
-    /// kinds was answered 404, or when its definitions are known to have changed.
+    /// Reads one group now; `""` is the core group. Call it if a request for one of its kinds was answered with 404, or
+    /// if its definitions changed.
     ///
     /// # Errors
-    /// It could not be read; what was known before stays.
+    /// It could not be read. The mapper keeps what it knew.
     pub async fn refresh_group(&self, group: &str) -> Result<(), Arc<Error>> {
-        // A group alone would pass for everything.
-        if self.inner.memory().known().is_none() {
+        // One group alone would look like everything.
+        if self.inner.memory.lock().known().is_none() {
             return self.refresh().await.map(drop);
         }
-        self.read(Extent::Group(group.to_owned())).await
+        self.read(ReadScope::Group(group.to_owned())).await
     }
 
-    async fn look_up(&self, wanted: &Wanted) -> Result<Arc<ServedKind>, MappingError> {
+    async fn look_up(&self, query: &KindQuery) -> Result<Arc<ServedKind>, MappingError> {
         let failed = |source| MappingError::Client {
-            wanted: wanted.to_string(),
+            query: query.to_string(),
             source,
         };
-        let found = resolve(&*self.discovery().await.map_err(failed)?, wanted);
+        let found = resolve(&*self.discovery().await.map_err(failed)?, query);
         let extent = match &found {
             Ok(kind) if !self.inner.is_old(&kind.resource.group) => return found,
-            Ok(kind) => Extent::Group(kind.resource.group.to_string()),
+            Ok(kind) => ReadScope::Group(kind.resource.group.to_string()),
             Err(MappingError::Ambiguous { .. }) => return found,
-            Err(_) => match &wanted.group {
-                Some(group) => Extent::Group(group.clone()),
-                None => Extent::Everything,
+            Err(_) => match &query.group {
+                Some(group) => ReadScope::Group(group.clone()),
+                None => ReadScope::Everything,
             },
         };
         let outcome = self.look_again(extent).await;
-        let found = resolve(&*self.discovery().await.map_err(failed)?, wanted);
+        let found = resolve(&*self.discovery().await.map_err(failed)?, query);
         match (found, outcome) {
             (Err(_), Err(source)) => Err(failed(source)),
             (found, _) => found,
         }
     }
 
-    /// Reads, unless that was done just now.
-    async fn look_again(&self, extent: Extent) -> Outcome {
-        let begin = |number| self.inner.flight(number, extent.clone());
+    /// Reads, unless there was a reading just now.
+    async fn look_again(&self, extent: ReadScope) -> Outcome {
+        let begin = |number| self.inner.shared_reading(number, extent.clone());
         let step = self
             .inner
-            .memory()
+            .memory
+            .lock()
             .look_again(&extent, Instant::now(), begin);
         match step {
-            Step::Told(outcome) => outcome,
-            Step::Wait(flight) => flight.await,
+            Step::Known(outcome) => outcome,
+            Step::Wait(shared_reading) => shared_reading.await,
         }
     }
 
-    /// Reads what the server says after this call.
-    async fn read(&self, extent: Extent) -> Outcome {
-        let earliest = self.inner.memory().next();
+    /// Starts a reading after this call, and returns its result.
+    async fn read(&self, extent: ReadScope) -> Outcome {
+        let earliest = self.inner.memory.lock().next();
         loop {
-            let begin = |number| self.inner.flight(number, extent.clone());
-            let (number, flight) = self.inner.memory().join(&extent, begin);
-            let outcome = flight.await;
+            let begin = |number| self.inner.shared_reading(number, extent.clone());
+            let (number, shared_reading) = self.inner.memory.lock().join(&extent, begin);
+            let outcome = shared_reading.await;
             if number >= earliest {
                 return outcome;
             }
@@ -244,27 +241,26 @@ impl RestMapper {
 }
 
 impl Inner {
-    fn memory(&self) -> MutexGuard<'_, Memory> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn is_old(&self, group: &str) -> bool {
-        self.memory().is_old(group, Instant::now())
+        self.memory.lock().is_old(group, Instant::now())
     }
 
-    /// A reading: it goes on as long as anyone waits for it.
-    fn flight(self: &Arc<Self>, number: u64, extent: Extent) -> Flight {
+    /// A reading. It continues as long as a caller waits for it.
+    fn shared_reading(self: &Arc<Self>, number: u64, extent: ReadScope) -> SharedReading {
         let inner = self.clone();
         let reading = async move {
             let client = &inner.client;
             let found = match &extent {
-                Extent::Everything => client.discover().await.map(Reading::Everything),
-                Extent::Group(name) => client
+                ReadScope::Everything => client.discover().await.map(Reading::Everything),
+                ReadScope::Group(name) => client
                     .discover_group(name)
                     .await
                     .map(|group| Reading::Group(name.clone(), group)),
             };
-            inner.memory().end(number, extent, found, Instant::now())
+            inner
+                .memory
+                .lock()
+                .end(number, extent, found, Instant::now())
         };
         reading.boxed().shared()
     }

@@ -11,18 +11,18 @@ pub struct ServedKind {
     pub resource: ApiResource,
     /// Singular, such as `deployment`.
     pub singular: String,
-    /// Names for people who type, such as `deploy`.
+    /// Short names for people, such as `deploy`.
     pub short_names: Vec<String>,
-    /// Groups of kinds that it is listed in, such as `all`.
+    /// The categories of the kind, such as `all`.
     pub categories: Vec<String>,
-    /// What can be done with it, as RBAC names it: `get`, `list`, `watch`, …
+    /// The verbs of the kind, as RBAC names them: `get`, `list`, `watch`, …
     pub verbs: Vec<String>,
     /// Its subresources, in the server's order.
     pub subresources: Vec<ServedSubresource>,
 }
 
 impl ServedKind {
-    /// Whether `verb` can be done with it. Who may do it is another question.
+    /// Whether the kind has `verb`. Whether the client is allowed to use it is another question.
     pub fn can(&self, verb: &str) -> bool {
         self.verbs.iter().any(|known| known == verb)
     }

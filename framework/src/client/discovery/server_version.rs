@@ -2,9 +2,9 @@ use std::fmt;
 
 use serde::Deserialize;
 
-use crate::client::{Client, Error, decode::decode_plain};
+use crate::client::{Client, Error, ErrorKind, decode::decode_plain};
 
-/// Which release of Kubernetes a server is.
+/// The Kubernetes release of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
@@ -13,14 +13,14 @@ pub struct ServerVersion {
     pub major: String,
     /// `36`; some distributions write `36+`.
     pub minor: String,
-    /// The whole, such as `v1.36.2`.
+    /// The full version, such as `v1.36.2`.
     pub git_version: String,
     /// Operating system and architecture, such as `linux/amd64`.
     pub platform: String,
 }
 
 impl ServerVersion {
-    /// Major and minor number, where they are numbers; a distribution's marks are left out.
+    /// Major and minor number, without the marks of distributions. `None` if they are not numbers.
     pub fn release(&self) -> Option<(u32, u32)> {
         let number = |text: &str| {
             let end = text.find(|letter: char| !letter.is_ascii_digit());
@@ -41,17 +41,14 @@ impl fmt::Display for ServerVersion {
 }
 
 impl Client {
-    /// The release of the server.
+    /// Reads the release of the server.
     ///
     /// # Errors
     /// The request fails.
     pub async fn server_version(&self) -> Result<ServerVersion, Error> {
         let body = self.document("/version", "application/json").await?;
-        decode_plain(&body).map_err(|reason| Error::Decode {
-            verb: "discover",
-            target: "/version".into(),
-            reason,
-        })
+        decode_plain(&body)
+            .map_err(|reason| Error::new("discover", "/version", ErrorKind::Decode { reason }))
     }
 }
 
@@ -60,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_release_is_read_off_what_distributions_write() {
+    fn the_release_is_parsed_from_the_versions_of_distributions() {
         for (major, minor, release) in [
             ("1", "36", Some((1, 36))),
             ("1", "29+", Some((1, 29))),

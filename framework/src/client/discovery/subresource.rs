@@ -4,10 +4,10 @@
 pub struct ServedSubresource {
     /// Name, as the last part of the path.
     pub name: String,
-    /// `apiVersion` of what is sent and answered: `autoscaling/v1` for `scale`.
+    /// The `apiVersion` of request and answer: `autoscaling/v1` for `scale`.
     pub api_version: String,
-    /// Kind of what is sent and answered: `Scale` for `scale`.
+    /// The kind of request and answer: `Scale` for `scale`.
     pub kind: String,
-    /// What can be done with it, as RBAC names it.
+    /// The verbs of the subresource, as RBAC names them.
     pub verbs: Vec<String>,
 }

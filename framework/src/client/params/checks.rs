@@ -1,8 +1,8 @@
-//! What the API server would refuse in any options.
+//! Checks that the API server makes for all options.
 
 use crate::resource::{FieldSelector, Selector};
 
-/// Empty counts as not given, as it does for the server.
+/// An empty text counts as none, as it does for the server.
 pub(super) fn given(text: Option<&str>) -> Option<&str> {
     text.filter(|text| !text.is_empty())
 }

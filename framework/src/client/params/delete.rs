@@ -2,43 +2,36 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-/// Options of `delete` and `delete_collection`.
+/// Options of [`Api::delete`](crate::client::Api::delete) and
+/// [`delete_collection`](crate::client::Api::delete_collection).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeleteParams {
-    /// How long the object may take to go; `Some(0)` deletes it at once, `None` takes the kind's default.
-    pub grace_period: Option<Duration>,
-    /// What becomes of the object's dependents; `None` takes the kind's default.
-    pub propagation: Option<Propagation>,
-    /// Delete only this very object.
-    pub preconditions: Option<Preconditions>,
-    /// Only check what would happen.
-    pub dry_run: bool,
-    /// Delete an object that the server cannot read from its store, without finalizers, grace period
-    /// or precondition. What the object stood for stays behind; it goes with no other option.
-    pub ignore_store_read_error_with_cluster_breaking_potential: bool,
+    pub(crate) grace_period: Option<Duration>,
+    pub(crate) propagation: Option<Propagation>,
+    preconditions: Option<Preconditions>,
+    pub(crate) dry_run: bool,
+    pub(crate) ignore_store_read_error_with_cluster_breaking_potential: bool,
 }
 
-/// What becomes of the dependents of a deleted object.
+/// What happens to the dependents of a deleted object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Propagation {
-    /// They stay.
+    /// The dependents stay.
     Orphan,
-    /// The garbage collector deletes them afterwards.
+    /// The garbage collector deletes the dependents afterwards.
     Background,
-    /// The object stays until they are gone.
+    /// The object stays until its dependents are gone.
     Foreground,
 }
 
-/// What must hold for a deletion to happen; otherwise the server answers a conflict.
+/// Conditions of a deletion.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Preconditions {
-    /// The object has this UID.
+struct Preconditions {
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub uid: Option<String>,
-    /// The object has this resource version.
+    uid: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub resource_version: Option<String>,
+    resource_version: Option<String>,
 }
 
 impl DeleteParams {
@@ -57,49 +50,51 @@ impl DeleteParams {
         Self::default().propagation(Propagation::Foreground)
     }
 
-    /// What becomes of the dependents.
+    /// Sets what happens to the object's dependents. By default the kind decides.
     #[must_use]
     pub fn propagation(mut self, propagation: Propagation) -> Self {
         self.propagation = Some(propagation);
         self
     }
 
-    /// How long the object may take to go, rounded down to seconds.
+    /// Sets how long the object may take to end, rounded down to seconds. Zero deletes it at once. By default the kind
+    /// decides.
     #[must_use]
     pub fn grace_period(mut self, period: Duration) -> Self {
         self.grace_period = Some(period);
         self
     }
 
-    /// Delete only the object with this UID.
+    /// Deletes only the object with this UID. If another object has the name, the server answers with a conflict.
     #[must_use]
     pub fn uid(mut self, uid: impl Into<String>) -> Self {
         self.preconditions.get_or_insert_default().uid = Some(uid.into());
         self
     }
 
-    /// Delete only the object at this resource version.
+    /// Deletes only the object at this resource version. If it has changed, the server answers with a conflict.
     #[must_use]
     pub fn resource_version(mut self, version: impl Into<String>) -> Self {
         self.preconditions.get_or_insert_default().resource_version = Some(version.into());
         self
     }
 
-    /// Only check what would happen.
+    /// Only checks the request; the server changes nothing.
     #[must_use]
     pub fn dry_run(mut self) -> Self {
         self.dry_run = true;
         self
     }
 
-    /// Delete an object that the server cannot read from its store, whatever it leaves behind.
+    /// Deletes an object that the server cannot read from its store, without finalizers, grace period or precondition.
+    /// What the object represents, such as a volume or running processes, stays behind. Not allowed with any other option.
     #[must_use]
     pub fn ignore_store_read_error_with_cluster_breaking_potential(mut self) -> Self {
         self.ignore_store_read_error_with_cluster_breaking_potential = true;
         self
     }
 
-    /// What the server would refuse (apimachinery's `ValidateDeleteOptions`).
+    /// Refuses what the server would refuse (apimachinery's `ValidateDeleteOptions`).
     pub(in crate::client) fn check(&self, one_object: bool) -> Result<(), String> {
         let ignores = Self {
             ignore_store_read_error_with_cluster_breaking_potential: true,
@@ -117,7 +112,7 @@ impl DeleteParams {
         Ok(())
     }
 
-    /// The body of the request; `None` when every option is the default.
+    /// The body of the request. `None` if every option has its default.
     pub(in crate::client) fn body(&self) -> Option<DeleteOptions<'_>> {
         (*self != Self::default()).then(|| DeleteOptions {
             api_version: "v1",
@@ -155,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_was_asked_for_is_sent() {
+    fn only_chosen_options_are_sent() {
         assert!(DeleteParams::default().body().is_none());
         let params = DeleteParams::foreground()
             .uid("1")
@@ -170,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_that_cannot_be_read_is_deleted_alone_and_as_it_is() {
+    fn deleting_an_unreadable_object_allows_no_other_option() {
         let ignoring =
             DeleteParams::default().ignore_store_read_error_with_cluster_breaking_potential();
         assert!(ignoring.check(true).is_ok() && ignoring.check(false).is_err());

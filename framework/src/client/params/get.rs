@@ -1,21 +1,20 @@
-use crate::client::url::Query;
+use crate::client::request::url::Query;
 
 /// Options of `get`. The default reads the newest state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GetParams {
-    /// How old the answer may be; `"0"` takes whatever the server has at hand.
-    pub resource_version: Option<String>,
+    pub(crate) resource_version: Option<String>,
 }
 
 impl GetParams {
-    /// An answer of `version` or later.
+    /// Accepts an answer of `version` or later.
     #[must_use]
     pub fn at(mut self, version: impl Into<String>) -> Self {
         self.resource_version = Some(version.into());
         self
     }
 
-    /// Whatever the server has at hand, which costs it least and may be old.
+    /// Accepts any version that the server has in its cache. Costs the server least, but may be old.
     #[must_use]
     pub fn any_version(self) -> Self {
         self.at("0")

@@ -1,13 +1,15 @@
 use std::time::Duration;
 
 use super::checks;
-use crate::client::url::Query;
+use crate::client::request::url::Query;
 
-/// What to list, and from which version.
+/// What to list, and at which resource version.
 ///
 /// The default lists everything, consistently, in one answer. Selectors are text or values
-/// ([`Selector`](crate::resource::Selector), [`FieldSelector`](crate::resource::FieldSelector)). What
-/// the server would refuse is refused by the request that carries it, before it is sent.
+/// ([`Selector`](crate::resource::Selector), [`FieldSelector`](crate::resource::FieldSelector)). If the server would
+/// refuse the options, the client refuses the request before it sends it.
+///
+/// The methods set the options. The fields are there for a [`ListerWatcher`](crate::cache::ListerWatcher) to read.
 ///
 /// ```
 /// use pilothouse::{client::ListParams, resource::{FieldSelector, Selector}};
@@ -21,28 +23,33 @@ use crate::client::url::Query;
 /// # let _ = (cached, fresh_enough, FieldSelector::default());
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ListParams {
     /// Only objects whose labels match, as kubectl's `-l`.
     pub label_selector: Option<String>,
     /// Only objects whose fields match, such as `spec.nodeName=node-1`.
     pub field_selector: Option<String>,
-    /// At most so many objects; the rest follows by the list's `continue` token.
+    /// At most this many objects. The rest follows with the list's `continue` token.
+    ///
+    /// A server may ignore the limit: an API server does so when it answers from its cache (resource version `"0"`). The client
+    /// reads at most 1 GiB of an answer, and the objects need a multiple of that. So give a program that lists large
+    /// collections enough memory for all of them at once.
     pub limit: Option<u32>,
     /// The `continue` token of the page before.
     pub continue_token: Option<String>,
-    /// How old the answer may be; `"0"` takes whatever the server has at hand.
+    /// The answer is at least as new as this version. `"0"` accepts any version that the server has in its cache.
     pub resource_version: Option<String>,
-    /// How [`resource_version`](Self::resource_version) is meant. Without it a page of a limit is
-    /// exactly of that version, and a whole list not older.
+    /// How the server uses [`resource_version`](Self::resource_version). If `None`, a page with a limit has exactly
+    /// that version, and a whole list is not older.
     pub resource_version_match: Option<VersionMatch>,
-    /// After how long the server shall give up; its own default is a minute. Whole seconds, rounded up.
+    /// The server gives up after this time; its own default is a minute. Sent in whole seconds, rounded up.
     pub timeout: Option<Duration>,
-    /// Only this shard of the objects, as the server's `shardSelector` describes it (KEP-5866; servers
-    /// without the feature ignore it: compare the list's `metadata.shardInfo`).
+    /// Only this shard of the objects, in the form of the server's `shardSelector` (KEP-5866). Servers without the
+    /// feature ignore it: check the list's `metadata.shardInfo`.
     pub shard_selector: Option<String>,
 }
 
-/// How the resource version of a list is meant.
+/// How the server uses the resource version of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VersionMatch {
     /// Exactly that version, or 410 if the server no longer has it.
@@ -73,33 +80,33 @@ impl ListParams {
         self
     }
 
-    /// The page after the one that carried `token`.
+    /// Requests the page after the one with `token`.
     #[must_use]
     pub fn continue_token(mut self, token: impl Into<String>) -> Self {
         self.continue_token = Some(token.into());
         self
     }
 
-    /// An answer of `version` or later.
+    /// Accepts an answer of `version` or later.
     #[must_use]
     pub fn at(mut self, version: impl Into<String>) -> Self {
         self.resource_version = Some(version.into());
         self
     }
 
-    /// An answer of exactly `version`, or 410 when the server no longer has it.
+    /// Accepts only an answer of exactly `version`. The server answers 410 if it no longer has it.
     #[must_use]
     pub fn exactly(self, version: impl Into<String>) -> Self {
         self.at(version).version_match(VersionMatch::Exact)
     }
 
-    /// An answer of `version` or later, also for a single page.
+    /// Accepts an answer of `version` or later, also for a single page.
     #[must_use]
     pub fn not_older_than(self, version: impl Into<String>) -> Self {
         self.at(version).version_match(VersionMatch::NotOlderThan)
     }
 
-    /// Whatever the server has at hand, which costs it least and may be old.
+    /// Accepts any version that the server has in its cache. Costs the server least, but may be old.
     #[must_use]
     pub fn any_version(self) -> Self {
         self.at("0")
@@ -119,14 +126,14 @@ impl ListParams {
         self
     }
 
-    /// How the version is meant.
+    /// Sets how the server uses the resource version.
     #[must_use]
     pub fn version_match(mut self, how: VersionMatch) -> Self {
         self.resource_version_match = Some(how);
         self
     }
 
-    /// What the server would refuse (apimachinery's `ValidateListOptions`).
+    /// Refuses what the server would refuse (apimachinery's `ValidateListOptions`).
     fn check(&self) -> Result<(), String> {
         checks::selectors(
             self.label_selector.as_deref(),
@@ -184,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_is_said_with_and_without_a_page() {
+    fn a_list_sends_its_version_with_and_without_a_limit() {
         let params = ListParams::default;
         for (params, query) in [
             (params(), ""),
@@ -221,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_would_refuse_is_not_sent() {
+    fn invalid_options_are_refused_before_the_request() {
         let params = ListParams::default;
         for (params, problem) in [
             (
@@ -242,7 +249,7 @@ mod tests {
             ),
             (
                 params().labels("app in (a"),
-                "label selector `app in (a`: expected `,` or `)`, it ends",
+                "label selector `app in (a`: expected `,` or `)`, found the end",
             ),
             (
                 params().fields("spec.nodeName"),

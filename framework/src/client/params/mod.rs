@@ -1,4 +1,11 @@
-//! Options of the single verbs: plain structs with `Default` and chained setters.
+//! Options of the verbs: plain structs with `Default` and chained setters.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `get.rs`, `list.rs`, `watch.rs` | options of the verbs that read |
+//! | `post.rs`, `patch_params.rs`, `delete.rs` | options of the verbs that write |
+//! | `patch.rs` | [`Patch`]: the body of a patch |
+//! | `checks.rs` | checks that several of them share |
 
 mod checks;
 mod delete;
@@ -9,7 +16,7 @@ mod patch_params;
 mod post;
 mod watch;
 
-pub use delete::{DeleteParams, Preconditions, Propagation};
+pub use delete::{DeleteParams, Propagation};
 pub use get::GetParams;
 pub use list::{ListParams, VersionMatch};
 pub use patch::Patch;

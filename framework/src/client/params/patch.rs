@@ -4,31 +4,31 @@ use serde_json::Value;
 
 use crate::client::codec::{Encoding, Unwritable};
 
-/// A change to an object, in one of the four forms that the API server takes.
+/// A change to an object, in one of the four forms that the API server accepts.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Patch {
-    /// Server-side apply: the fields this manager wants, `apiVersion` and `kind` included. Creates
-    /// the object if it is not there.
+    /// Server-side apply: the fields that this field manager wants, with `apiVersion` and `kind`. Creates the object if
+    /// it does not exist.
     Apply(Value),
     /// Merge patch (RFC 7396).
     Merge(Value),
-    /// Strategic merge patch: a merge patch that knows the built-in kinds' lists; the server
-    /// refuses it for custom resources.
+    /// Strategic merge patch: a merge patch that knows how to merge the lists of built-in kinds. The server refuses it
+    /// for custom resources.
     Strategic(Value),
     /// JSON patch (RFC 6902): the list of operations.
     Json(Vec<Value>),
-    /// Server-side apply of a body that is JSON already.
+    /// Server-side apply with a body that is JSON already.
     ApplyBytes(Bytes),
 }
 
 impl Patch {
     /// A server-side apply of `object`.
     ///
-    /// `apiVersion`, `kind` and `metadata.name` must be in it; `metadata.managedFields` must not.
+    /// The object must have `apiVersion`, `kind` and `metadata.name`. It must not have `metadata.managedFields`.
     ///
     /// # Errors
-    /// When `object` cannot be written as JSON.
+    /// `object` cannot be written as JSON.
     pub fn apply<T: Serialize + ?Sized>(object: &T) -> Result<Self, serde_json::Error> {
         serde_json::to_vec(object).map(|bytes| Self::ApplyBytes(bytes.into()))
     }
@@ -37,7 +37,7 @@ impl Patch {
         matches!(self, Self::Apply(_) | Self::ApplyBytes(_))
     }
 
-    /// The body and its media type: an apply in `encoding`, the other forms in the only one they have.
+    /// The body and its media type: an apply in `encoding`, the other forms as JSON.
     pub(in crate::client) fn body(
         &self,
         encoding: Encoding,
@@ -66,11 +66,11 @@ impl Patch {
     }
 }
 
-/// What an apply is written in, and its media type.
+/// The encoding of an apply, and its media type.
 fn apply(encoding: Encoding) -> (Encoding, &'static str) {
     match encoding.apply_media_type() {
         Some(media_type) => (encoding, media_type),
-        // JSON is a part of YAML.
+        // Every JSON document is a YAML document.
         None => (Encoding::Json, "application/apply-patch+yaml"),
     }
 }

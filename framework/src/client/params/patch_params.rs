@@ -1,21 +1,17 @@
 use super::{FieldValidation, Patch, checks};
-use crate::client::url::Query;
+use crate::client::request::url::Query;
 
 /// Options of `patch`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PatchParams {
-    /// Who writes; required for [`Patch::Apply`](super::Patch::Apply).
-    pub field_manager: Option<String>,
-    /// Take over fields that another manager owns; only for [`Patch::Apply`](super::Patch::Apply).
-    pub force: bool,
-    /// Only check what would happen.
-    pub dry_run: bool,
-    /// What the server does about unknown and duplicate fields; its default is to warn.
-    pub field_validation: Option<FieldValidation>,
+    pub(crate) field_manager: Option<String>,
+    pub(crate) force: bool,
+    pub(crate) dry_run: bool,
+    pub(crate) field_validation: Option<FieldValidation>,
 }
 
 impl PatchParams {
-    /// For a server-side apply as `manager`.
+    /// Options for a server-side apply as `manager`.
     pub fn apply(manager: impl Into<String>) -> Self {
         Self {
             field_manager: Some(manager.into()),
@@ -23,35 +19,35 @@ impl PatchParams {
         }
     }
 
-    /// Write as `manager`.
+    /// Writes as `manager`. Required for [`Patch::Apply`](super::Patch::Apply).
     #[must_use]
     pub fn field_manager(mut self, manager: impl Into<String>) -> Self {
         self.field_manager = Some(manager.into());
         self
     }
 
-    /// Take over fields that another manager owns.
+    /// Takes over fields of other field managers. Only for [`Patch::Apply`](super::Patch::Apply).
     #[must_use]
     pub fn force(mut self) -> Self {
         self.force = true;
         self
     }
 
-    /// Only check what would happen.
+    /// Only checks the request; the server changes nothing.
     #[must_use]
     pub fn dry_run(mut self) -> Self {
         self.dry_run = true;
         self
     }
 
-    /// What the server does about unknown fields.
+    /// Sets what the server does about unknown and duplicate fields. By default it warns.
     #[must_use]
     pub fn field_validation(mut self, validation: FieldValidation) -> Self {
         self.field_validation = Some(validation);
         self
     }
 
-    /// Writes what goes with `patch`, or says what does not.
+    /// Writes the options that apply to `patch`. Fails if an option does not apply to it.
     pub(in crate::client) fn write(&self, query: &mut Query, patch: &Patch) -> Result<(), String> {
         checks::field_manager(self.field_manager.as_deref())?;
         let manager = checks::given(self.field_manager.as_deref());

@@ -1,25 +1,22 @@
 use super::checks;
-use crate::client::url::Query;
+use crate::client::request::url::Query;
 
 /// Options of `create` and `replace`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PostParams {
-    /// Who writes, as `managedFields` will say; the server takes the User-Agent otherwise.
-    pub field_manager: Option<String>,
-    /// Only check what would happen.
-    pub dry_run: bool,
-    /// What the server does about unknown and duplicate fields; its default is to warn.
-    pub field_validation: Option<FieldValidation>,
+    pub(crate) field_manager: Option<String>,
+    pub(crate) dry_run: bool,
+    pub(crate) field_validation: Option<FieldValidation>,
 }
 
 /// What the server does about unknown and duplicate fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldValidation {
-    /// Drop them silently.
+    /// Drops them silently.
     Ignore,
-    /// Drop them and say so in a warning.
+    /// Drops them and sends a warning.
     Warn,
-    /// Refuse the request.
+    /// Refuses the request.
     Strict,
 }
 
@@ -34,21 +31,21 @@ impl FieldValidation {
 }
 
 impl PostParams {
-    /// Write as `manager`.
+    /// Writes as `manager`, as `managedFields` shows it. By default the server uses the User-Agent.
     #[must_use]
     pub fn field_manager(mut self, manager: impl Into<String>) -> Self {
         self.field_manager = Some(manager.into());
         self
     }
 
-    /// Only check what would happen.
+    /// Only checks the request; the server changes nothing.
     #[must_use]
     pub fn dry_run(mut self) -> Self {
         self.dry_run = true;
         self
     }
 
-    /// What the server does about unknown fields.
+    /// Sets what the server does about unknown and duplicate fields. By default it warns.
     #[must_use]
     pub fn field_validation(mut self, validation: FieldValidation) -> Self {
         self.field_validation = Some(validation);

@@ -1,25 +1,28 @@
 use std::time::Duration;
 
 use super::checks;
-use crate::client::url::Query;
+use crate::client::request::url::Query;
 
-/// What to watch, and from where on.
+/// What to watch, and from which resource version.
 ///
-/// The default begins with the present state as added objects and asks for bookmarks. Selectors are
-/// text or values, as for [`ListParams`](super::ListParams).
+/// By default the stream begins with the present objects as added ones, and has bookmarks. Selectors are text or
+/// values, as for [`ListParams`](super::ListParams).
+///
+/// The methods set the options. The fields are there for a [`ListerWatcher`](crate::cache::ListerWatcher) to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct WatchParams {
     /// Only objects whose labels match.
     pub label_selector: Option<String>,
     /// Only objects whose fields match.
     pub field_selector: Option<String>,
-    /// Changes after this version, usually that of a list.
+    /// Only changes after this version, usually that of a list.
     pub resource_version: Option<String>,
-    /// Whether the server may say now and then how far it is; default true.
+    /// Whether the server sends bookmarks now and then, which name the current version. Default true.
     pub allow_bookmarks: bool,
-    /// After how long the server shall end the stream; its own default is 30 to 60 minutes.
+    /// The server ends the stream after this time; its own default is 30 to 60 minutes.
     pub timeout: Option<Duration>,
-    /// Whether the stream begins with the present state, ended by a bookmark (KEP-3157).
+    /// Whether the stream begins with the present objects and a bookmark after them (KEP-3157).
     pub send_initial_events: bool,
     /// Only this shard of the objects: see [`ListParams`](super::ListParams).
     pub shard_selector: Option<String>,
@@ -54,7 +57,7 @@ impl WatchParams {
         self
     }
 
-    /// Changes after `version`.
+    /// Only changes after `version`.
     #[must_use]
     pub fn after(mut self, version: impl Into<String>) -> Self {
         self.resource_version = Some(version.into());
@@ -75,14 +78,14 @@ impl WatchParams {
         self
     }
 
-    /// Leave bookmarks out.
+    /// Requests no bookmarks.
     #[must_use]
     pub fn without_bookmarks(mut self) -> Self {
         self.allow_bookmarks = false;
         self
     }
 
-    /// Begin with the present state, as new as [`after`](Self::after) says or newer, or the newest.
+    /// Begins with the present objects, at least as new as [`after`](Self::after) says, or the newest.
     #[must_use]
     pub fn initial_events(mut self) -> Self {
         self.send_initial_events = true;

@@ -1,22 +1,17 @@
 use super::exec_params::Streams;
-use crate::client::url::Query;
+use crate::client::request::url::Query;
 
-/// Which streams of a container's own process to join (PodAttachOptions).
+/// Which streams of a container's main process to attach to (PodAttachOptions).
 ///
-/// Output and error unless switched off; the input and the terminal only if the container's
-/// definition has them (`stdin`, `tty`).
+/// By default output and error output. The input and the terminal work only if the definition of the container has them
+/// (`stdin`, `tty`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttachParams {
-    /// The container; needed when the Pod has more than one.
-    pub container: Option<String>,
-    /// Whether to write its input.
-    pub stdin: bool,
-    /// Whether to read its output.
-    pub stdout: bool,
-    /// Whether to read its error output; on a terminal both are one.
-    pub stderr: bool,
-    /// Whether it runs on a terminal.
-    pub tty: bool,
+    pub(crate) container: Option<String>,
+    pub(crate) stdin: bool,
+    pub(crate) stdout: bool,
+    pub(crate) stderr: bool,
+    pub(crate) tty: bool,
 }
 
 impl Default for AttachParams {
@@ -32,35 +27,35 @@ impl Default for AttachParams {
 }
 
 impl AttachParams {
-    /// To this container.
+    /// Attaches to this container. Required if the Pod has several.
     #[must_use]
     pub fn container(mut self, name: impl Into<String>) -> Self {
         self.container = Some(name.into());
         self
     }
 
-    /// With its input.
+    /// Attaches to the input.
     #[must_use]
     pub fn stdin(mut self) -> Self {
         self.stdin = true;
         self
     }
 
-    /// To its terminal: error output comes among the output, and the size can be changed.
+    /// Attaches to the terminal. Error output is then a part of the output, and the size can be changed.
     #[must_use]
     pub fn tty(mut self) -> Self {
         self.tty = true;
         self
     }
 
-    /// Whether to read its output.
+    /// Whether to read the output of the process. True by default.
     #[must_use]
     pub fn stdout(mut self, on: bool) -> Self {
         self.stdout = on;
         self
     }
 
-    /// Whether to read its error output.
+    /// Whether to read the error output of the process. True by default. On a terminal it is a part of the output.
     #[must_use]
     pub fn stderr(mut self, on: bool) -> Self {
         self.stderr = on;

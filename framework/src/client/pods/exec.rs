@@ -1,9 +1,9 @@
 use k8s_openapi::api::core::v1::Pod;
 
 use super::{AttachParams, ExecParams, Process, exec_params::Streams, websocket};
-use crate::client::{Api, Error, url::Query};
+use crate::client::{Api, Error, request::url::Query};
 
-/// Of KEP-4006, which can end the input, and the one before it.
+/// The protocol of KEP-4006, which can end the input, and the one before it.
 const PROTOCOLS: &[&str] = &["v5.channel.k8s.io", "v4.channel.k8s.io"];
 
 impl Api<Pod> {
@@ -29,9 +29,9 @@ impl Api<Pod> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::is_not_found`] for a Pod that does not exist, [`Error::is_forbidden`] without
-    /// `create` on `pods/exec`, `BadRequest` for a container that does not. That a program does not
-    /// exist is told only by [`Process::wait`].
+    /// [`Error::is_not_found`] if the Pod does not exist. [`Error::is_forbidden`] without `create` on `pods/exec`.
+    /// [`Error::is_bad_request`] if the container does not exist. If the program does not exist, [`Process::wait`]
+    /// returns the error.
     pub async fn exec(&self, name: &str, params: &ExecParams) -> Result<Process, Error> {
         let call = self.call("exec", Some(name), None);
         if params.command.is_empty() {
@@ -41,7 +41,7 @@ impl Api<Pod> {
         self.process("exec", name, params.streams(), write).await
     }
 
-    /// Joins the process of a container of the Pod named `name`.
+    /// Attaches to the main process of a container of the Pod named `name`.
     ///
     /// ```no_run
     /// # use pilothouse::client::{Api, AttachParams};
@@ -61,7 +61,7 @@ impl Api<Pod> {
     /// ```
     ///
     /// # Errors
-    /// As [`exec`](Self::exec).
+    /// As for [`exec`](Self::exec).
     pub async fn attach(&self, name: &str, params: &AttachParams) -> Result<Process, Error> {
         let write = |query: &mut Query| params.write(query);
         self.process("attach", name, params.streams(), write).await

@@ -1,27 +1,21 @@
-use crate::client::url::Query;
+use crate::client::request::url::Query;
 
 /// Which process to start in a container, and with which streams (PodExecOptions).
 ///
-/// Output and error come back unless switched off; there is no input and no terminal unless asked
-/// for. No shell is involved: a line for one is `["sh", "-c", line]`.
+/// By default output and error output, but no input and no terminal. No shell is involved. To run a line of a shell,
+/// use `["sh", "-c", line]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExecParams {
-    /// The program and its arguments.
-    pub command: Vec<String>,
-    /// The container; needed when the Pod has more than one.
-    pub container: Option<String>,
-    /// Whether the process has an input.
-    pub stdin: bool,
-    /// Whether its output comes back.
-    pub stdout: bool,
-    /// Whether its error output comes back; on a terminal both are one.
-    pub stderr: bool,
-    /// Whether it runs on a terminal.
-    pub tty: bool,
+    pub(crate) command: Vec<String>,
+    pub(crate) container: Option<String>,
+    pub(crate) stdin: bool,
+    pub(crate) stdout: bool,
+    pub(crate) stderr: bool,
+    pub(crate) tty: bool,
 }
 
 impl ExecParams {
-    /// This program with these arguments.
+    /// Starts this program with these arguments.
     pub fn new(command: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self {
             command: command.into_iter().map(Into::into).collect(),
@@ -33,35 +27,35 @@ impl ExecParams {
         }
     }
 
-    /// In this container.
+    /// Starts the process in this container. Required if the Pod has several.
     #[must_use]
     pub fn container(mut self, name: impl Into<String>) -> Self {
         self.container = Some(name.into());
         self
     }
 
-    /// With an input.
+    /// Gives the process an input.
     #[must_use]
     pub fn stdin(mut self) -> Self {
         self.stdin = true;
         self
     }
 
-    /// On a terminal: error output comes among the output, and the size can be changed.
+    /// Gives the process a terminal. Error output is then a part of the output, and the size can be changed.
     #[must_use]
     pub fn tty(mut self) -> Self {
         self.tty = true;
         self
     }
 
-    /// Whether its output comes back.
+    /// Whether to read the output of the process. True by default.
     #[must_use]
     pub fn stdout(mut self, on: bool) -> Self {
         self.stdout = on;
         self
     }
 
-    /// Whether its error output comes back.
+    /// Whether to read the error output of the process. True by default. On a terminal it is a part of the output.
     #[must_use]
     pub fn stderr(mut self, on: bool) -> Self {
         self.stderr = on;

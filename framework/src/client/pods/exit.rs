@@ -1,7 +1,7 @@
 use std::fmt;
 
 use crate::{
-    client::Error,
+    client::{Error, ErrorKind},
     resource::{Status, StatusDetails},
 };
 
@@ -12,7 +12,7 @@ pub struct Exit {
 }
 
 impl Exit {
-    /// Its exit code. A process that a signal ended has 128 and the signal's number.
+    /// The exit code. For a process that a signal ended, 128 plus the number of the signal.
     pub fn code(self) -> i32 {
         self.code
     }
@@ -22,16 +22,20 @@ impl Exit {
         self.code == 0
     }
 
-    /// Reads what a server sends on the error channel when the process is done; an error when it
+    /// Reads the message that a server sends on the error channel when the process has ended. Fails if the process
     /// never ran.
     pub(super) fn read(verb: &'static str, target: &str, status: &[u8]) -> Result<Self, Error> {
-        let undecodable = |reason: &str| Error::Decode {
-            verb,
-            target: target.to_owned(),
-            reason: reason.to_owned(),
+        let undecodable = |reason: &str| {
+            Error::new(
+                verb,
+                target.to_owned(),
+                ErrorKind::Decode {
+                    reason: reason.to_owned(),
+                },
+            )
         };
         let status: Status = serde_json::from_slice(status)
-            .map_err(|_| undecodable("what the server says of the end is no `Status`"))?;
+            .map_err(|_| undecodable("the server's report of the end is not a `Status`"))?;
         if status.status.as_deref() == Some("Success") {
             return Ok(Self { code: 0 });
         }
@@ -45,7 +49,7 @@ impl Exit {
         let mut codes = causes.filter(|cause| cause.reason == "ExitCode");
         let code = codes.next().and_then(|cause| cause.message.parse().ok());
         code.map(|code| Self { code })
-            .ok_or_else(|| undecodable("the end's `Status` names no exit code"))
+            .ok_or_else(|| undecodable("the `Status` of the end names no exit code"))
     }
 }
 
@@ -78,11 +82,11 @@ mod tests {
             ),
             (
                 r#"{"status":"Failure","reason":"NonZeroExitCode","message":"?"}"#,
-                "exec Pod default/web-0: the answer cannot be decoded: the end's `Status` names no exit code",
+                "exec Pod default/web-0: the answer cannot be decoded: the `Status` of the end names no exit code",
             ),
             (
                 "bang",
-                "exec Pod default/web-0: the answer cannot be decoded: what the server says of the end is no `Status`",
+                "exec Pod default/web-0: the answer cannot be decoded: the server's report of the end is not a `Status`",
             ),
         ];
         for (status, expected) in table {

@@ -14,23 +14,23 @@ use tokio_util::sync::PollSemaphore;
 
 use super::session::Session;
 
-/// What one message carries at most.
+/// The length limit of one message, in bytes.
 const PIECE: usize = 32 * 1024;
-/// How many messages may be on their way to the connection.
-pub(super) const UNSENT: u32 = 4;
+/// How many messages may wait for the connection.
+pub(super) const MAX_UNSENT: u32 = 4;
 
-/// A piece on its way; the permit is given back when the connection has taken it.
+/// A message that waits. The permit is returned when the connection has taken the message.
 pub(super) type Piece = (Bytes, OwnedSemaphorePermit);
 
 /// The input of a process in a container.
 ///
-/// A write waits when the other side takes nothing more. [`flush`](tokio::io::AsyncWriteExt::flush)
-/// waits until everything was given to the connection. Shutting it down, or dropping it, ends the
-/// process's input; that needs Kubernetes 1.30, and on older ones shutting down fails.
+/// A write waits if the other side accepts nothing more. [`flush`](tokio::io::AsyncWriteExt::flush) waits until the
+/// connection has taken everything. Shutting this down, or dropping it, ends the input of the process. That needs
+/// Kubernetes 1.30; with older servers, shutting down fails.
 pub struct ProcessInput {
     pieces: Option<mpsc::UnboundedSender<Piece>>,
     permits: PollSemaphore,
-    /// Whether the end of the input can be told.
+    /// Whether the protocol can end the input.
     can_end: bool,
     _session: Arc<Session>,
 }
@@ -43,7 +43,7 @@ impl ProcessInput {
     ) -> Self {
         Self {
             pieces: Some(pieces),
-            permits: PollSemaphore::new(Arc::new(Semaphore::new(UNSENT as usize))),
+            permits: PollSemaphore::new(Arc::new(Semaphore::new(MAX_UNSENT as usize))),
             can_end,
             _session: session,
         }
@@ -73,8 +73,8 @@ impl AsyncWrite for ProcessInput {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // With all permits in hand nothing is on its way.
-        let all = ready!(self.permits.poll_acquire_many(cx, UNSENT));
+        // If this has all permits, no message waits.
+        let all = ready!(self.permits.poll_acquire_many(cx, MAX_UNSENT));
         drop(all);
         Poll::Ready(match &self.pieces {
             Some(pieces) if pieces.is_closed() => Err(broken()),
@@ -90,7 +90,7 @@ impl AsyncWrite for ProcessInput {
         if !self.can_end {
             return Poll::Ready(Err(io::Error::new(
                 io::ErrorKind::Unsupported,
-                "this server cannot be told that the input ends: Kubernetes 1.30 or later is needed",
+                "this server does not support closing the input: Kubernetes 1.30 or later is needed",
             )));
         }
         self.pieces = None;

@@ -2,43 +2,35 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::client::url::Query;
+use crate::client::request::url::Query;
 
 /// Which part of a container's log to read (PodLogOptions).
 ///
-/// The default is everything that is kept of the Pod's only container, standard output and error
-/// together, up to now.
+/// The default is the whole stored log of the Pod's only container, with standard output and standard error together,
+/// up to now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogParams {
-    /// The container; needed when the Pod has more than one.
-    pub container: Option<String>,
-    /// Whether to go on with what is written from now on, until the container ends.
-    pub follow: bool,
-    /// Whether to read the log of the container's last run instead of this one's.
-    pub previous: bool,
-    /// Whether each line begins with its time (RFC 3339) and a space.
-    pub timestamps: bool,
-    /// Only what is not older.
-    pub since: Option<LogSince>,
-    /// Only so many of the last lines.
-    pub tail: Option<u64>,
-    /// At most so many bytes; the last line may be cut.
-    pub limit_bytes: Option<u64>,
-    /// Only standard output, or only standard error; both when not given.
-    pub source: Option<LogSource>,
+    pub(crate) container: Option<String>,
+    pub(crate) follow: bool,
+    pub(crate) previous: bool,
+    pub(crate) timestamps: bool,
+    since: Option<LogSince>,
+    pub(crate) tail: Option<u64>,
+    pub(crate) limit_bytes: Option<u64>,
+    pub(crate) source: Option<LogSource>,
 }
 
-/// From when on a log is read.
+/// The time from which a log is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LogSince {
+enum LogSince {
     /// This long ago, rounded up to seconds.
     Ago(Duration),
-    /// This time; fractions of a second do not count.
+    /// This time, without fractions of a second.
     Time(Timestamp),
 }
 
-/// One of the streams that make up a log (KEP-3288). Servers refuse it unless their feature gate
-/// `PodLogsQuerySplitStreams` is on, which it is not by default up to Kubernetes 1.36.
+/// One of the two streams of a log (KEP-3288). Servers refuse this unless their feature gate `PodLogsQuerySplitStreams`
+/// is on. Up to Kubernetes 1.36 it is off by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogSource {
     /// Standard output.
@@ -48,64 +40,63 @@ pub enum LogSource {
 }
 
 impl LogParams {
-    /// The log of this container.
+    /// Reads the log of this container. Required if the Pod has several.
     #[must_use]
     pub fn container(mut self, name: impl Into<String>) -> Self {
         self.container = Some(name.into());
         self
     }
 
-    /// Go on with what is written from now on.
+    /// Continues with new lines until the container ends.
     #[must_use]
     pub fn follow(mut self) -> Self {
         self.follow = true;
         self
     }
 
-    /// The log of the container's last run.
+    /// Reads the log of the container's last run instead of the present one.
     #[must_use]
     pub fn previous(mut self) -> Self {
         self.previous = true;
         self
     }
 
-    /// Each line begins with its time.
+    /// Puts the time (RFC 3339) and a space in front of each line.
     #[must_use]
     pub fn timestamps(mut self) -> Self {
         self.timestamps = true;
         self
     }
 
-    /// Only what was written in this time, rounded up to seconds.
+    /// Reads only the lines of this last time, rounded up to seconds.
     #[must_use]
     pub fn since(mut self, ago: Duration) -> Self {
         self.since = Some(LogSince::Ago(ago));
         self
     }
 
-    /// Only what was written from `time` on.
+    /// Reads only the lines since `time`.
     #[must_use]
     pub fn since_time(mut self, time: Timestamp) -> Self {
         self.since = Some(LogSince::Time(time));
         self
     }
 
-    /// Only the last `lines`.
+    /// Reads only the last `lines` lines.
     #[must_use]
     pub fn tail(mut self, lines: u64) -> Self {
         self.tail = Some(lines);
         self
     }
 
-    /// At most so many bytes.
+    /// Reads at most this many bytes. The last line may be cut.
     #[must_use]
     pub fn limit_bytes(mut self, bytes: u64) -> Self {
         self.limit_bytes = Some(bytes);
         self
     }
 
-    /// Only standard output, or only standard error. The server refuses it together with
-    /// [`tail`](Self::tail).
+    /// Reads only standard output, or only standard error. The server refuses this together with [`tail`](Self::tail).
     #[must_use]
     pub fn source(mut self, source: LogSource) -> Self {
         self.source = Some(source);

@@ -12,15 +12,19 @@ use http_body::Body as _;
 use k8s_openapi::api::core::v1::Pod;
 
 use super::LogParams;
-use crate::client::{Api, Body, Error, call::Call, class::Class, client::failure, url::Query};
+use crate::client::{
+    Api, Body, Error, ErrorKind,
+    request::{RequestClass, url::Query},
+    rest::Call,
+};
 
-/// A line longer than this comes in several pieces.
-const LONGEST_LINE: usize = 1024 * 1024;
-/// No log is taken into memory as a whole that is longer.
-const LONGEST_TEXT: usize = 64 * 1024 * 1024;
+/// A longer line comes in several pieces.
+const MAX_LINE: usize = 1024 * 1024;
+/// [`Logs::text`] fails for a longer log.
+const MAX_TEXT: usize = 64 * 1024 * 1024;
 
 impl Api<Pod> {
-    /// The log of a container of the Pod named `name`, line by line as the reader asks for it.
+    /// Opens the log of a container of the Pod named `name`, as a stream of lines.
     ///
     /// ```no_run
     /// # use pilothouse::client::{Api, Error, LogParams};
@@ -32,8 +36,8 @@ impl Api<Pod> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::is_not_found`] for a Pod that does not exist; `BadRequest` for a container that does
-    /// not, has not started, or is not named although the Pod has several.
+    /// [`Error::is_not_found`] if the Pod does not exist. [`Error::is_bad_request`] if the container does not exist or
+    /// has not started, or if `container` is `None` and the Pod has several.
     pub async fn logs(&self, name: &str, params: &LogParams) -> Result<Logs, Error> {
         let call = self.call("log", Some(name), None);
         let mut query = Query::new(self.call("log", Some(name), Some("log")).path()?);
@@ -42,8 +46,8 @@ impl Api<Pod> {
         let mut request = request
             .body(Body::empty())
             .map_err(|error| call.invalid(format!("the request cannot be written: {error}")))?;
-        // Read at the reader's pace, for as long as the container runs.
-        request.extensions_mut().insert(Class::Watch);
+        // The caller may read slowly, for as long as the container runs.
+        request.extensions_mut().insert(RequestClass::Watch);
         let answer = self.client().answered(call.verb, || call.target(), request);
         Ok(Logs::new(&call, answer.await?.into_body()))
     }
@@ -51,13 +55,13 @@ impl Api<Pod> {
 
 /// A container's log as a stream of lines, without their line breaks.
 ///
-/// Bytes that are not UTF-8 come as `U+FFFD`; [`into_bytes`](Self::into_bytes) loses nothing. A line
-/// of more than 1 MiB comes in several pieces. An error is the last item: the connection broke, or
-/// the reader took nothing for 30 s while more than 256 KiB waited for it.
+/// Bytes that are not UTF-8 become `U+FFFD`; [`into_bytes`](Self::into_bytes) loses nothing. A line of more than 1 MiB
+/// comes in several pieces. An error is the last item: the connection broke, or the caller read nothing for 30 s while
+/// more than 256 KiB waited.
 pub struct Logs {
     bytes: LogBytes,
     begun: BytesMut,
-    /// How much of `begun` is known to hold no line break.
+    /// The number of bytes in `begun` without a line break.
     seen: usize,
     ended: bool,
 }
@@ -76,29 +80,32 @@ impl Logs {
         }
     }
 
-    /// The log as the server sends it, byte for byte, in pieces of any length.
+    /// Returns the log as the server sends it, byte for byte, in pieces of any length.
     pub fn into_bytes(self) -> LogBytes {
         self.bytes
     }
 
-    /// The whole log. Of a log that is followed it comes when the container has ended.
+    /// Reads the whole log. If it is followed, this ends when the container ends.
     ///
     /// # Errors
-    /// The connection broke, or the log is longer than 64 MiB.
+    /// [`ErrorKind::Decode`] if the log is longer than 64 MiB. Otherwise the error of the stream, such as a broken
+    /// connection.
     pub async fn text(mut self) -> Result<String, Error> {
         let mut pieces = VecDeque::new();
         let mut length = 0;
         while let Some(piece) = futures_util::StreamExt::next(&mut self.bytes).await {
             let piece = piece?;
             length += piece.len();
-            if length > LONGEST_TEXT {
-                return Err(Error::Decode {
-                    verb: VERB,
-                    target: self.bytes.target,
-                    reason: format!(
-                        "it is longer than {LONGEST_TEXT} bytes: read it line by line, or set a limit"
-                    ),
-                });
+            if length > MAX_TEXT {
+                return Err(Error::new(
+                    VERB,
+                    self.bytes.target,
+                    ErrorKind::Decode {
+                        reason: format!(
+                            "it is longer than {MAX_TEXT} bytes: read it line by line, or set a limit"
+                        ),
+                    },
+                ));
             }
             pieces.push_back(piece);
         }
@@ -110,9 +117,9 @@ impl Logs {
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
     }
 
-    /// The next line of what has come so far.
+    /// The next line of the bytes that have come.
     fn line(&mut self) -> Option<String> {
-        let within = self.begun.len().min(LONGEST_LINE + 1);
+        let within = self.begun.len().min(MAX_LINE + 1);
         let unseen = self.begun.get(self.seen..within)?;
         let line = match memchr::memchr(b'\n', unseen) {
             Some(at) => {
@@ -120,7 +127,7 @@ impl Logs {
                 self.begun.advance(1);
                 line
             }
-            None if within > LONGEST_LINE => self.begun.split_to(piece(&self.begun)),
+            None if within > MAX_LINE => self.begun.split_to(piece(&self.begun)),
             None => {
                 self.seen = within;
                 return None;
@@ -131,13 +138,13 @@ impl Logs {
     }
 }
 
-/// Where to cut a line that is longer than the longest: not within a character, if that can be.
+/// Where to cut a line that is too long: between two characters if possible.
 fn piece(line: &[u8]) -> usize {
     let starts = |at: &usize| line.get(*at).is_some_and(|byte| byte & 0xC0 != 0x80);
-    (LONGEST_LINE - 3..=LONGEST_LINE)
+    (MAX_LINE - 3..=MAX_LINE)
         .rev()
         .find(starts)
-        .unwrap_or(LONGEST_LINE)
+        .unwrap_or(MAX_LINE)
 }
 
 fn text(line: &[u8]) -> String {
@@ -202,7 +209,7 @@ impl Stream for LogBytes {
                 }
                 Some(Err(error)) => {
                     self.ended = true;
-                    let error = failure(VERB, self.target.clone(), error);
+                    let error = Error::from_stack(VERB, self.target.clone(), error);
                     return Poll::Ready(Some(Err(error)));
                 }
                 None => self.ended = true,
@@ -248,7 +255,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn lines_are_those_of_the_text_wherever_the_transport_cuts_it(
+        fn lines_are_those_of_the_text_whatever_the_pieces(
             text in "[aé\r\n ]{0,60}", cuts in proptest::collection::vec(0..90usize, 0..6)
         ) {
             let mut pieces = vec![Vec::new()];
@@ -268,11 +275,11 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_end_comes_in_pieces_that_cut_no_character() {
-        let text = format!("x{}\nend", "é".repeat(LONGEST_LINE));
+    fn an_endless_line_comes_in_pieces_that_cut_no_character() {
+        let text = format!("x{}\nend", "é".repeat(MAX_LINE));
         let found = lines(vec![text.clone().into_bytes()]);
         let longest = found.iter().map(String::len).max().unwrap();
-        assert!(longest <= LONGEST_LINE, "{longest}");
+        assert!(longest <= MAX_LINE, "{longest}");
         assert_eq!(found.last().unwrap(), "end");
         let (_, long) = found.split_last().unwrap();
         assert!(long.concat() + "\nend" == text);

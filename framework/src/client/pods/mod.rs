@@ -1,14 +1,13 @@
-//! What only Pods have: logs, and with the feature `streams` processes and ports.
+//! Methods of Pods: logs, and with the feature `streams` processes and ports.
 //!
 //! * [`Logs`] is a container's log, line by line, followed or not.
-//! * `Api::exec` starts a process in a container and `Api::attach` joins the one that runs; both
-//!   give a `Process` as tokio does.
-//! * `Api::port_forward` is a byte stream to a port, `Api::listen` a local port in its place.
+//! * `Api::exec` starts a process in a container, and `Api::attach` attaches to the one that runs. Both return a
+//!   `Process`, which is like tokio's `Child`.
+//! * `Api::port_forward` opens a byte stream to a port. `Api::listen` listens on a local port in its place.
 //!
-//! Each process and each forwarded connection has a connection of its own to the API server. It is
-//! asked every 20 s whether it lives and given up after 55 s of silence (design promise R7). What
-//! nobody reads makes the other side wait: nothing here is buffered without bound. Dropping what was
-//! handed out closes the connection.
+//! Each process and each forwarded connection has a connection of its own to the API server. The client pings it every
+//! 20 s, and gives it up after 55 s of silence ([R7](crate#guarantees)). If the caller does not read, the other side must wait: no buffer
+//! here is unbounded. Dropping the returned values closes the connection.
 //!
 //! ```no_run
 //! use futures_util::StreamExt;
@@ -33,6 +32,15 @@
 //! maps.logs("settings", &LogParams::default()).await; // no Pod, no log
 //! # }
 //! ```
+//!
+//! # Map for contributors
+//! | file | holds |
+//! | --- | --- |
+//! | `logs.rs`, `log_params.rs` | logs |
+//! | `exec.rs`, `exec_params.rs`, `attach_params.rs` | exec and attach |
+//! | `process.rs`, `input.rs`, `output.rs`, `exit.rs` | a process, its streams and its end |
+//! | `port_forward.rs`, `port_stream.rs`, `port_listener.rs` | ports |
+//! | `websocket.rs`, `session.rs` | the WebSocket, and the task that moves its messages |
 
 mod log_params;
 mod logs;
@@ -64,7 +72,7 @@ mod tests;
 #[cfg(feature = "streams")]
 mod websocket;
 
-pub use log_params::{LogParams, LogSince, LogSource};
+pub use log_params::{LogParams, LogSource};
 pub use logs::{LogBytes, Logs};
 
 #[cfg(feature = "streams")]

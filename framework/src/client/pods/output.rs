@@ -15,12 +15,12 @@ use super::session::Session;
 
 /// The output, or the error output, of a process in a container.
 ///
-/// It ends when the process closed it; when the connection breaks, reading fails. What is not read
-/// makes the process wait, and its other output, too: both come on one connection. What was dropped
-/// is thrown away.
+/// It ends when the process closes it. If the connection breaks, reading fails. If the caller does not read it, the
+/// process must wait, and so must its other output, because both come on one connection. After a drop, the output is
+/// discarded.
 pub struct ProcessOutput {
     pieces: mpsc::Receiver<Bytes>,
-    /// What is left of the piece that came last.
+    /// The rest of the last piece.
     piece: Bytes,
     session: Arc<Session>,
 }
@@ -38,7 +38,7 @@ impl ProcessOutput {
         &self.session
     }
 
-    /// The next piece as it came, or none at the end.
+    /// The next piece as it came. `None` at the end.
     pub(super) fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<Bytes>>> {
         if !self.piece.is_empty() {
             return Poll::Ready(Ok(Some(std::mem::take(&mut self.piece))));

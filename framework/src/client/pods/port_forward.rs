@@ -3,14 +3,14 @@ use std::net::SocketAddr;
 use k8s_openapi::api::core::v1::Pod;
 
 use super::{PortListener, PortStream, websocket};
-use crate::client::{Api, Error, url::Query};
+use crate::client::{Api, Error, request::url::Query};
 
-/// Every kubelet speaks it, and it is WebSocket all the way. What kubectl prefers is SPDY packed
-/// into WebSocket, which the API server needs only because kubectl forwards many connections on one.
+/// Every kubelet speaks this protocol, and it is WebSocket on the whole way. kubectl prefers SPDY inside WebSocket, but
+/// the API server needs that only because kubectl forwards many connections on one.
 const PROTOCOLS: &[&str] = &["v4.channel.k8s.io"];
 
 impl Api<Pod> {
-    /// A connection to `port` of the Pod named `name`, as if from inside of the Pod.
+    /// Opens a connection to `port` of the Pod named `name`, as from inside the Pod.
     ///
     /// ```no_run
     /// # use pilothouse::client::Api;
@@ -26,7 +26,7 @@ impl Api<Pod> {
     /// ```
     ///
     /// # Errors
-    /// Those of `exec`. That nothing listens on the port is told by the first read.
+    /// As for `exec`. If nothing listens on the port, the first read fails.
     pub async fn port_forward(&self, name: &str, port: u16) -> Result<PortStream, Error> {
         let call = self.call("port-forward", Some(name), None);
         let path = self
@@ -38,8 +38,8 @@ impl Api<Pod> {
         Ok(PortStream::new(&call, port, opened?.0))
     }
 
-    /// Listens on `local`, and forwards each connection to `port` of the Pod named `name` until the
-    /// listener is dropped. Port 0 takes a free one.
+    /// Listens on `local`, and forwards each connection to `port` of the Pod named `name` until the listener is
+    /// dropped. Port 0 chooses a free one.
     ///
     /// ```no_run
     /// # use pilothouse::client::Api;

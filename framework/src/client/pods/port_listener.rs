@@ -12,17 +12,17 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::client::Api;
 
-/// How many connections are forwarded at the same time; more wait to be accepted.
-const MOST_CONNECTIONS: usize = 64;
-/// When the local side has said everything, how long the other one may be silent.
-const LAST_WORD: Duration = Duration::from_secs(30);
-/// Time for others to close their files when there are none left.
+/// How many connections are forwarded at the same time. Further ones wait to be accepted.
+const MAX_CONNECTIONS: usize = 64;
+/// How long the other side may be silent after the local side has closed its direction.
+const HALF_CLOSE_TIMEOUT: Duration = Duration::from_secs(30);
+/// A pause in which others may close files, if there are no more file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// A local port in front of a Pod's port.
 ///
-/// At most 64 connections are forwarded at the same time. One that fails is closed and logged as a
-/// warning. Dropping the listener closes it and all of them.
+/// It forwards at most 64 connections at the same time. If one fails, it is closed and logged as a warning. Dropping
+/// the listener closes it and all connections.
 pub struct PortListener {
     local: SocketAddr,
     _task: AbortOnDropHandle<()>,
@@ -44,7 +44,7 @@ impl PortListener {
         })
     }
 
-    /// Where it listens, with the real port.
+    /// The local address, with the chosen port.
     pub fn local_addr(&self) -> SocketAddr {
         self.local
     }
@@ -53,9 +53,9 @@ impl PortListener {
 async fn accept(listener: TcpListener, pods: Api<Pod>, name: String, port: u16) {
     let mut connections = JoinSet::new();
     loop {
-        // Neither loses anything when the other is taken.
+        // Losing either branch is safe.
         let accepted = tokio::select! {
-            accepted = listener.accept(), if connections.len() < MOST_CONNECTIONS => accepted,
+            accepted = listener.accept(), if connections.len() < MAX_CONNECTIONS => accepted,
             Some(_) = connections.join_next() => continue,
         };
         match accepted {
@@ -87,7 +87,7 @@ async fn forward(
     let (mut from_local, mut to_local) = local.into_split();
     let (done, mut all_said) = oneshot::channel();
     let up = async move {
-        // What fails here shows on the other way, after what is still to come from there.
+        // An error here appears on the other direction, too, after the rest of its data.
         if tokio::io::copy(&mut from_local, &mut to_remote)
             .await
             .is_ok()
@@ -103,7 +103,7 @@ async fn forward(
         loop {
             let read = from_remote.read(&mut buffer);
             let length = if last {
-                timeout(LAST_WORD, read).await.unwrap_or(Ok(0))?
+                timeout(HALF_CLOSE_TIMEOUT, read).await.unwrap_or(Ok(0))?
             } else {
                 tokio::select! {
                     length = read => length?,

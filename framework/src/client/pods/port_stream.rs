@@ -11,13 +11,12 @@ use super::{
     session::{Plan, Session},
     websocket::Socket,
 };
-use crate::client::call::Call;
+use crate::client::rest::Call;
 
 /// A connection to a port of a Pod.
 ///
-/// It ends when the other side closed it. The protocol cannot close one direction alone: shutting
-/// down only flushes, and dropping closes. When nothing listens on the port, reading fails with the
-/// kubelet's words.
+/// It ends when the other side closes it. The protocol cannot close one direction alone: shutting down only flushes,
+/// and dropping closes. If nothing listens on the port, reading fails with the text of the kubelet.
 pub struct PortStream {
     input: ProcessInput,
     output: ProcessOutput,
@@ -29,21 +28,21 @@ impl PortStream {
         let plan = Plan {
             outputs: &[0],
             error: 1,
-            // Each channel begins with the port.
+            // Each channel begins with the number of the port.
             skip: 2,
             can_end_input: false,
         };
-        let mut wires = Session::start(socket, plan);
+        let mut ends = Session::start(socket, plan);
         // The plan has one output.
-        let output = wires.outputs.swap_remove(0);
+        let output = ends.outputs.swap_remove(0);
         Self {
-            input: wires.input,
+            input: ends.input,
             output,
             what: format!("{} {} port {port}", call.verb, call.target()),
         }
     }
 
-    /// The error that the other side told before it closed.
+    /// The error that the other side sent before it closed the connection.
     fn refusal(&self) -> io::Result<()> {
         let said = self.output.session().said();
         if said.is_empty() {

@@ -7,25 +7,25 @@ use tokio::sync::mpsc;
 use super::{
     Exit, ProcessInput, ProcessOutput,
     exec_params::Streams,
-    session::{Plan, Session, Wires},
+    session::{Plan, Session, SessionEnds},
     websocket::Socket,
 };
-use crate::client::{Error, call::Call};
+use crate::client::{Error, ErrorKind, rest::Call};
 
-/// Neither output is taken into memory as a whole when it is longer.
-const LONGEST_OUTPUT: usize = 64 * 1024 * 1024;
+/// [`Process::output`] fails for a longer output.
+const MAX_OUTPUT: usize = 64 * 1024 * 1024;
 
-/// A process in a container, started by `Api::exec` or joined by `Api::attach`.
+/// A process in a container, started by `Api::exec` or attached to by `Api::attach`.
 ///
-/// Its streams are taken out as from tokio's `Child`. The connection closes when the process and
-/// everything that was taken from it is dropped; what becomes of the process then is the
-/// container runtime's matter: its input ends, and writing its output fails.
+/// Take its streams out as from tokio's `Child`. The connection closes when the process and all its streams are
+/// dropped. Then the input of the process ends, and writing its output fails; the rest depends on the container
+/// runtime.
 pub struct Process {
-    /// Its input, if it was asked for.
+    /// The input, if it was requested.
     pub stdin: Option<ProcessInput>,
-    /// Its output, if it was asked for.
+    /// The output, if it was requested.
     pub stdout: Option<ProcessOutput>,
-    /// Its error output, if it was asked for and there is no terminal.
+    /// The error output, if it was requested and there is no terminal.
     pub stderr: Option<ProcessOutput>,
     control: mpsc::Sender<Bytes>,
     session: Arc<Session>,
@@ -34,14 +34,14 @@ pub struct Process {
     tty: bool,
 }
 
-/// What a process left behind.
+/// The result of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finished {
-    /// How it ended.
+    /// How the process ended.
     pub exit: Exit,
-    /// What it wrote to its output.
+    /// The output of the process.
     pub stdout: Vec<u8>,
-    /// What it wrote to its error output; on a terminal that is part of the output.
+    /// The error output of the process. On a terminal it is a part of the output.
     pub stderr: Vec<u8>,
 }
 
@@ -58,7 +58,7 @@ impl Process {
             skip: 0,
             can_end_input: can_end_input && streams.stdin,
         };
-        let Wires {
+        let SessionEnds {
             session,
             input,
             outputs,
@@ -77,39 +77,41 @@ impl Process {
         }
     }
 
-    /// Tells the terminal its size.
+    /// Changes the size of the terminal.
     ///
     /// # Errors
-    /// There is no terminal, or the connection has ended.
+    /// [`ErrorKind::Invalid`] if there is no terminal. [`ErrorKind::Transport`] if the connection has ended.
     pub async fn resize(&self, columns: u16, rows: u16) -> Result<(), Error> {
         if !self.tty {
-            return Err(Error::Invalid {
-                verb: self.verb,
-                target: self.target.clone(),
-                reason: "there is no terminal to resize: ask for one with `tty()`".into(),
-            });
+            return Err(Error::new(
+                self.verb,
+                self.target.clone(),
+                ErrorKind::Invalid {
+                    reason: "there is no terminal to resize: ask for one with `tty()`".into(),
+                },
+            ));
         }
         let size = format!("\u{4}{{\"Width\":{columns},\"Height\":{rows}}}");
         let sent = self.control.send(size.into()).await;
         sent.map_err(|_| self.broke(io::ErrorKind::BrokenPipe.into()))
     }
 
-    /// Waits for the end. The input ends and output is thrown away, unless they were taken out.
+    /// Waits until the process ends. Closes the input and discards the output, unless they were taken out.
     ///
-    /// Attached to a container, the end is that of its output, and the code is always 0.
+    /// For an attached container, the end is that of its output, and the code is always 0.
     ///
     /// # Errors
-    /// [`Error::Api`] when the process never ran: the program does not exist, the container is gone.
-    /// [`Error::Transport`] when the connection broke before the end was told.
+    /// [`ErrorKind::Api`] if the process never ran: the program does not exist, or the container is gone.
+    /// [`ErrorKind::Transport`] if the connection broke before the server reported the end.
     pub async fn wait(mut self) -> Result<Exit, Error> {
         drop((self.stdin.take(), self.stdout.take(), self.stderr.take()));
         self.exit().await
     }
 
-    /// Ends the input, reads both outputs to their end, and waits.
+    /// Closes the input, reads both outputs to their end, and waits until the process ends.
     ///
     /// # Errors
-    /// As [`wait`](Self::wait); and when an output is longer than 64 MiB.
+    /// As for [`wait`](Self::wait). Also if an output is longer than 64 MiB.
     pub async fn output(mut self) -> Result<Finished, Error> {
         drop(self.stdin.take());
         let (stdout, stderr) = (self.stdout.take(), self.stderr.take());
@@ -129,18 +131,18 @@ impl Process {
         if said.is_empty() {
             return Err(self.broke(io::Error::new(
                 io::ErrorKind::UnexpectedEof,
-                "it was closed before the end of the process was told",
+                "it was closed before the server reported the end of the process",
             )));
         }
         Exit::read(self.verb, &self.target, &said)
     }
 
     fn broke(&self, error: io::Error) -> Error {
-        Error::Transport {
-            verb: self.verb,
-            target: self.target.clone(),
-            source: error.into(),
-        }
+        Error::new(
+            self.verb,
+            self.target.clone(),
+            ErrorKind::Transport(error.into()),
+        )
     }
 }
 
@@ -150,9 +152,9 @@ async fn all(output: Option<ProcessOutput>) -> io::Result<Vec<u8>> {
         return Ok(all);
     };
     while let Some(piece) = poll_fn(|cx| output.poll_piece(cx)).await? {
-        if all.len() + piece.len() > LONGEST_OUTPUT {
+        if all.len() + piece.len() > MAX_OUTPUT {
             return Err(io::Error::other(format!(
-                "an output is longer than {LONGEST_OUTPUT} bytes: read it from `stdout` and `stderr`"
+                "an output is longer than {MAX_OUTPUT} bytes: read it from `stdout` and `stderr`"
             )));
         }
         all.extend_from_slice(&piece);

@@ -13,77 +13,85 @@ use tokio_tungstenite::tungstenite::{self, Message};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{ProcessInput, ProcessOutput, input::Piece, websocket::Socket};
+use crate::client::stack::SentSecrets;
 
-/// How often the other side is asked whether it lives.
+/// How often the client sends a ping.
 const PING: Duration = Duration::from_secs(20);
-/// After how long without a word it is dead (design promise R7). A process that takes none of its
-/// input for so long, while more comes than the buffers on the way hold, cannot be told from that.
+/// After this much silence the connection counts as dead (R7). A process that reads none of its input for this time,
+/// while more comes than the buffers on the way can hold, looks the same.
 const SILENCE: Duration = Duration::from_secs(55);
-/// How many messages may lie between the connection and a reader.
-const UNREAD: usize = 4;
-/// No word about the end is longer.
-const LONGEST_END: usize = 1024 * 1024;
-/// Of `v5.channel.k8s.io`: the channel in the next byte ends.
+/// How many messages may wait for a reader.
+const MAX_UNREAD: usize = 4;
+/// The length limit of the message on the error channel.
+const MAX_STATUS: usize = 1024 * 1024;
+/// In `v5.channel.k8s.io`, this byte says that the channel in the next byte ends.
 const CLOSE: u8 = 255;
 
-/// What the channels of a WebSocket are.
+/// What the channels of a WebSocket are for.
 pub(super) struct Plan {
-    /// Channels that come from the server, beside the error channel.
+    /// The channels from the server, without the error channel.
     pub(super) outputs: &'static [u8],
-    /// The channel on which the server says how it ended.
+    /// The channel on which the server reports the end.
     pub(super) error: u8,
-    /// How many bytes at the beginning of each channel say nothing new.
+    /// How many bytes at the beginning of each channel to skip.
     pub(super) skip: usize,
-    /// Whether the end of the input, which is channel 0, can be told.
+    /// Whether the protocol can end the input, which is channel 0.
     pub(super) can_end_input: bool,
 }
 
-/// What came of it.
+/// How the session ended.
 #[derive(Clone, Debug)]
 enum End {
-    /// The connection was closed in order; this stood on the error channel.
+    /// The connection was closed in order. These are the bytes of the error channel.
     Closed(Bytes),
     Broke(Arc<tungstenite::Error>),
     Silent,
 }
 
-/// The task behind the streams of one WebSocket. It ends with the last of them.
+/// The task behind the streams of one WebSocket. It ends when the last of them is dropped.
 pub(super) struct Session {
     end: watch::Receiver<Option<End>>,
+    /// What the message of the error channel must not repeat.
+    secrets: SentSecrets,
     _task: AbortOnDropHandle<()>,
 }
 
-/// The ends of a session that belong to its user.
-pub(super) struct Wires {
+/// The user's ends of a session.
+pub(super) struct SessionEnds {
     pub(super) session: Arc<Session>,
     pub(super) input: ProcessInput,
-    /// As many, in the same order, as the plan has outputs.
+    /// The outputs, in the order of the plan.
     pub(super) outputs: Vec<ProcessOutput>,
-    /// Messages to send as they are.
+    /// Messages that are sent unchanged.
     pub(super) control: mpsc::Sender<Bytes>,
 }
 
 impl Session {
     /// Must be called within a tokio runtime.
-    pub(super) fn start(socket: Socket, plan: Plan) -> Wires {
+    pub(super) fn start(socket: Socket, plan: Plan) -> SessionEnds {
         let (told, end) = watch::channel(None);
+        let secrets = socket.get_ref().secrets();
         let (pieces, input) = mpsc::unbounded_channel();
         let (control, controls) = mpsc::channel(1);
-        let (senders, receivers): (Vec<_>, Vec<_>) =
-            plan.outputs.iter().map(|_| mpsc::channel(UNREAD)).unzip();
+        let (senders, receivers): (Vec<_>, Vec<_>) = plan
+            .outputs
+            .iter()
+            .map(|_| mpsc::channel(MAX_UNREAD))
+            .unzip();
         let can_end_input = plan.can_end_input;
         let task = tokio::spawn(async move {
             let mut incoming = Incoming::new(plan, senders);
             let end = run(socket, &mut incoming, input, controls).await;
-            // Readers find out how it ended when they come to the end.
+            // Readers see the end after they have read all data.
             told.send_replace(Some(end));
             drop(incoming);
         });
         let session = Arc::new(Self {
             end,
+            secrets,
             _task: AbortOnDropHandle::new(task),
         });
-        Wires {
+        SessionEnds {
             input: ProcessInput::new(can_end_input, pieces, session.clone()),
             outputs: receivers
                 .into_iter()
@@ -94,19 +102,19 @@ impl Session {
         }
     }
 
-    /// What stood on the error channel when everything is over.
+    /// Waits for the end. Returns the bytes of the error channel.
     pub(super) async fn ended(&self) -> io::Result<Bytes> {
         let mut end = self.end.clone();
         let end = end.wait_for(Option::is_some).await;
         match end.as_deref() {
-            Ok(Some(End::Closed(said))) => Ok(said.clone()),
+            Ok(Some(End::Closed(said))) => Ok(self.without_secrets(said)),
             Ok(Some(end)) => Err(end.error()),
             // The task has panicked.
             Ok(None) | Err(_) => Err(io::ErrorKind::UnexpectedEof.into()),
         }
     }
 
-    /// The error that ended it, if one did.
+    /// The error that ended the session, if one did.
     pub(super) fn how_it_broke(&self) -> Option<io::Error> {
         match &*self.end.borrow() {
             Some(End::Closed(_)) => None,
@@ -115,11 +123,21 @@ impl Session {
         }
     }
 
-    /// What stood on the error channel, once it is over.
+    /// The bytes of the error channel, after the end.
     pub(super) fn said(&self) -> Bytes {
         match &*self.end.borrow() {
-            Some(End::Closed(said)) => said.clone(),
+            Some(End::Closed(said)) => self.without_secrets(said),
             _ => Bytes::new(),
+        }
+    }
+
+    fn without_secrets(&self, said: &Bytes) -> Bytes {
+        match self.secrets.is_empty() {
+            true => said.clone(),
+            false => {
+                let text = String::from_utf8_lossy(said);
+                self.secrets.redacted(text).into()
+            }
         }
     }
 }
@@ -155,26 +173,26 @@ async fn run(
     tokio::pin!(read);
     tokio::select! {
         end = &mut read => return end,
-        // Whoever is gone may have said something before.
+        // The other side may have sent something before it went away.
         _ = write(sink, input, controls, can_end_input) => {}
     }
     read.await
 }
 
-/// Sends what is to be sent until the connection takes nothing more.
+/// Sends messages until the connection accepts no more.
 async fn write(
     mut sink: SplitSink<Socket, Message>,
     mut input: mpsc::UnboundedReceiver<Piece>,
     mut controls: mpsc::Receiver<Bytes>,
     can_end_input: bool,
 ) -> tungstenite::Error {
-    // Not at once: a server that is done already would break off over what it did not expect.
+    // The first ping must not come at once: a server that has already ended would break the connection because of it.
     let mut pings = interval_at(Instant::now() + PING, PING);
     pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut input_ended = false;
     let mut controls_ended = false;
     loop {
-        // Nothing is lost in a branch that is not taken: receivers and intervals keep it.
+        // Losing a branch loses nothing, because receivers and intervals keep their items.
         let sent = tokio::select! {
             piece = input.recv(), if !input_ended => match piece {
                 Some((piece, _permit)) => {
@@ -206,11 +224,11 @@ async fn write(
     }
 }
 
-/// What comes from the server, and where it goes.
+/// Reads messages from the server and passes them on.
 struct Incoming {
     plan: Plan,
     outputs: Vec<Option<mpsc::Sender<Bytes>>>,
-    /// How much of each output's beginning is still to be skipped; the error channel's comes last.
+    /// How many bytes of each output to skip still. The error channel comes last.
     skip: Vec<usize>,
     said: BytesMut,
 }
@@ -227,7 +245,7 @@ impl Incoming {
 
     async fn read(&mut self, mut stream: SplitStream<Socket>) -> End {
         loop {
-            // Only while we listen silence counts; while a reader lets us wait it is our own.
+            // Only silence while this reads counts. While a reader is slow, this does not read.
             let message = match timeout(SILENCE, stream.next()).await {
                 Ok(Some(Ok(message))) => message,
                 Ok(None) => return self.closed(),
@@ -255,7 +273,7 @@ impl Incoming {
         let channel = message.split_to(1);
         let channel = channel.first().copied().unwrap_or_default();
         if channel == CLOSE {
-            // Without the error channel's word a closed output says nothing that the end will not.
+            // Without the message of the error channel, a closed output says no more than the end does.
             return;
         }
         let output = self
@@ -272,7 +290,7 @@ impl Incoming {
             let skipped = message.split_to((*skip).min(message.len()));
             *skip -= skipped.len();
         }
-        // The first message on a channel is empty: it says that the stream is there.
+        // The first message of a channel is empty. It says that the channel is open.
         if message.is_empty() {
             return;
         }
@@ -280,12 +298,12 @@ impl Incoming {
             Some(output) => {
                 let Some(sender) = output else { return };
                 if sender.send(message).await.is_err() {
-                    // Nobody will read it any more; what still comes is thrown away.
+                    // The reader is gone. Further data is discarded.
                     *output = None;
                 }
             }
             None => {
-                let room = LONGEST_END.saturating_sub(self.said.len());
+                let room = MAX_STATUS.saturating_sub(self.said.len());
                 self.said
                     .extend_from_slice(message.get(..room).unwrap_or(&message));
             }

@@ -1,4 +1,4 @@
-//! Processes and ports against a server that does as it is told, on the paused clock.
+//! Tests of processes and ports against a scripted server, with a paused clock.
 
 use std::{
     io,
@@ -22,12 +22,18 @@ use tokio_tungstenite::{
 };
 
 use super::{ExecParams, websocket::accept};
-use crate::client::{Api, Client, Config, Error};
+use crate::client::{Api, Client, Config, Error, ErrorKind};
 
 const PIPE: usize = 64 * 1024;
 
-/// Pods of a server: each connection comes out as a pipe.
+/// Pods of a server. Each connection arrives as a pipe.
 fn server() -> (Api<Pod>, mpsc::UnboundedReceiver<DuplexStream>) {
+    server_of(|config| config)
+}
+
+fn server_of(
+    configured: impl Fn(Config) -> Config,
+) -> (Api<Pod>, mpsc::UnboundedReceiver<DuplexStream>) {
     let (connected, connections) = mpsc::unbounded_channel();
     let connector = move || -> io::Result<DuplexStream> {
         let (near, far) = tokio::io::duplex(PIPE);
@@ -35,7 +41,7 @@ fn server() -> (Api<Pod>, mpsc::UnboundedReceiver<DuplexStream>) {
         Ok(near)
     };
     let config = Config::new("http://sandbox".parse().unwrap());
-    let client = Client::builder(config).connector(Arc::new(connector));
+    let client = Client::builder(configured(config)).connector(Arc::new(connector));
     let pods = Api::namespaced(&client.build().unwrap(), "default");
     (pods, connections)
 }
@@ -57,7 +63,7 @@ fn header<'a>(head: &'a str, name: &str) -> &'a str {
     value.unwrap_or_default()
 }
 
-/// Agrees to a WebSocket.
+/// Accepts a WebSocket.
 async fn agree(mut io: DuplexStream, protocol: &str) -> DuplexStream {
     let head = head(&mut io).await;
     let proof = accept(header(&head, "sec-websocket-key"));
@@ -110,7 +116,7 @@ async fn a_silent_process_stays_for_hours() {
     let (pods, mut connections) = server();
     let alive = async {
         let mut socket = socket(connections.recv().await.unwrap(), V5).await;
-        // Reading is what answers a ping.
+        // Reading answers pings.
         while let Some(Ok(_)) = socket.next().await {}
     };
     let wait = async {
@@ -124,7 +130,7 @@ async fn a_silent_process_stays_for_hours() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_connection_closes_with_the_last_that_was_taken_from_it() {
+async fn the_connection_closes_when_its_last_stream_is_dropped() {
     let (pods, mut connections) = server();
     let exec = cat();
     let (process, io) = tokio::join!(pods.exec("web-0", &exec), async {
@@ -142,7 +148,7 @@ async fn the_connection_closes_with_the_last_that_was_taken_from_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_nobody_reads_makes_the_server_wait() {
+async fn unread_output_makes_the_server_wait() {
     let (pods, mut connections) = server();
     let sent = AtomicUsize::new(0);
     let flood = async {
@@ -157,7 +163,7 @@ async fn what_nobody_reads_makes_the_server_wait() {
     };
     let idle = async {
         let process = pods.exec("web-0", &cat()).await.unwrap();
-        // Far longer than the silence that is borne: whoever lets us wait is not dead.
+        // Far longer than the allowed silence. A side that makes us wait is not dead.
         tokio::time::sleep(Duration::from_secs(600)).await;
         process
     };
@@ -172,7 +178,7 @@ async fn what_nobody_reads_makes_the_server_wait() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_written_waits_for_the_server_and_flushing_for_all_of_it() {
+async fn a_write_waits_for_the_server_and_a_flush_for_all_writes() {
     let (pods, mut connections) = server();
     let exec = cat();
     let (process, io) = tokio::join!(pods.exec("web-0", &exec), async {
@@ -189,7 +195,7 @@ async fn what_is_written_waits_for_the_server_and_flushing_for_all_of_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_older_server_cannot_be_told_that_the_input_ends() {
+async fn with_an_older_server_the_input_cannot_be_closed() {
     let (pods, mut connections) = server();
     let exec = cat();
     let (process, socket) = tokio::join!(pods.exec("web-0", &exec), async {
@@ -211,7 +217,7 @@ async fn an_older_server_cannot_be_told_that_the_input_ends() {
     let end = async {
         let message = format!("\u{3}{said}").into_bytes();
         socket.send(Message::Binary(message.into())).await.unwrap();
-        // Broken off without a goodbye, as some do.
+        // The connection ends without a close frame, as with some servers.
         drop(socket);
     };
     let (exit, ()) = tokio::join!(process.wait(), end);
@@ -219,7 +225,31 @@ async fn an_older_server_cannot_be_told_that_the_input_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_end_that_was_not_told_is_an_error() {
+async fn the_status_of_a_process_does_not_show_a_token_that_it_repeats() {
+    let (pods, mut connections) = server_of(|config| config.with_token("t0ken-of-the-client"));
+    let exec = cat();
+    let (process, socket) = tokio::join!(pods.exec("web-0", &exec), async {
+        socket(connections.recv().await.unwrap(), V4).await
+    });
+    let mut socket = socket;
+    let said =
+        "\u{3}{\"status\":\"Failure\",\"code\":500,\"message\":\"not for t0ken-of-the-client\"}";
+    let said = Message::Binary(said.into());
+    let (exit, sent) = tokio::join!(process.unwrap().wait(), async {
+        socket.send(said).await?;
+        socket.close(None).await
+    });
+    sent.unwrap();
+    let error = exit.unwrap_err();
+    let shown = format!("{error} {error:?}");
+    assert!(
+        shown.contains("not for <redacted>") && !shown.contains("t0ken"),
+        "{shown}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_closed_without_a_status_is_an_error() {
     let (pods, mut connections) = server();
     let exec = cat();
     let (process, socket) = tokio::join!(pods.exec("web-0", &exec), async {
@@ -230,11 +260,11 @@ async fn an_end_that_was_not_told_is_an_error() {
     closed.unwrap();
     assert_eq!(
         exit.unwrap_err().to_string(),
-        "exec Pod default/web-0: the connection to the API server broke: it was closed before the end of the process was told"
+        "exec Pod default/web-0: the connection to the API server broke: it was closed before the server reported the end of the process"
     );
 }
 
-/// What becomes of an exec that is answered so, and how many connections it took.
+/// The error of an exec with this answer, and how many connections it took.
 async fn answered(answer: &'static str) -> (Error, usize) {
     let (pods, mut connections) = server();
     let count = AtomicUsize::new(0);
@@ -253,9 +283,9 @@ async fn answered(answer: &'static str) -> (Error, usize) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_may_have_started_is_never_started_again() {
+async fn an_exec_that_may_have_started_is_never_repeated() {
     let (error, connections) = answered("").await;
-    assert!(matches!(error, Error::Transport { .. }), "{error}");
+    assert!(matches!(error.kind(), ErrorKind::Transport(_)), "{error}");
     assert_eq!(connections, 1);
     let busy = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n";
     let (error, connections) = answered(busy).await;
@@ -264,7 +294,7 @@ async fn what_may_have_started_is_never_started_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_server_answers_instead_is_the_error() {
+async fn the_servers_answer_to_a_refused_exec_is_the_error() {
     let forbidden = "HTTP/1.1 403 Forbidden\r\nContent-Type: application/json\r\nContent-Length: 101\r\n\r\n{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"Forbidden\",\"code\":403,\"message\":\"pods \\\"web-0\\\" is no\"}";
     let table = [
         (

@@ -1,4 +1,4 @@
-//! The opening handshake of RFC 6455; the frames are tungstenite's.
+//! The opening handshake of RFC 6455. The frames are tungstenite's.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, header};
@@ -11,14 +11,14 @@ use tokio_tungstenite::{
     tungstenite::protocol::{Role, WebSocketConfig},
 };
 
-use crate::client::{Body, Client, Error, Upgraded, call::Call};
+use crate::client::{Body, Client, Error, Upgraded, rest::Call};
 
-/// No message may be longer. Servers send pieces of 32 KiB.
-pub(super) const LONGEST_MESSAGE: usize = 2 * 1024 * 1024;
+/// The length limit of a message. Servers send pieces of 32 KiB.
+pub(super) const MAX_MESSAGE: usize = 2 * 1024 * 1024;
 
 pub(super) type Socket = WebSocketStream<Upgraded>;
 
-/// Opens a WebSocket at `uri` that speaks one of `protocols`, the best one first, and tells which.
+/// Opens a WebSocket at `uri` that speaks one of `protocols`, the best one first. Returns which one.
 pub(super) async fn open(
     client: &Client,
     call: &Call<'_>,
@@ -38,8 +38,8 @@ pub(super) async fn open(
     let protocol = agreed(upgraded.headers(), &key, protocols);
     let protocol = protocol.map_err(|reason| call.undecodable(reason))?;
     let config = WebSocketConfig::default()
-        .max_message_size(Some(LONGEST_MESSAGE))
-        .max_frame_size(Some(LONGEST_MESSAGE));
+        .max_message_size(Some(MAX_MESSAGE))
+        .max_frame_size(Some(MAX_MESSAGE));
     let socket = WebSocketStream::from_raw_socket(upgraded, Role::Client, Some(config)).await;
     Ok((socket, protocol))
 }
@@ -50,7 +50,7 @@ fn key() -> Option<String> {
     Some(BASE64_STANDARD.encode(bytes))
 }
 
-/// The protocol that the server chose, or what is wrong with its answer.
+/// The protocol that the server chose. Fails if its answer is not valid.
 fn agreed(
     headers: &HeaderMap,
     key: &str,
@@ -77,7 +77,7 @@ fn agreed(
     })
 }
 
-/// What proves that the server understood (RFC 6455 §4.2.2).
+/// The value that proves that the server understood the request (RFC 6455 §4.2.2).
 pub(super) fn accept(key: &str) -> String {
     let text = format!("{key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11");
     BASE64_STANDARD.encode(digest(&SHA1_FOR_LEGACY_USE_ONLY, text.as_bytes()))
@@ -86,7 +86,7 @@ pub(super) fn accept(key: &str) -> String {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn the_proof_is_that_of_the_rfcs_example() {
+    fn the_accept_key_is_that_of_the_rfcs_example() {
         assert_eq!(
             super::accept("dGhlIHNhbXBsZSBub25jZQ=="),
             "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="

@@ -11,35 +11,42 @@ use secrecy::{ExposeSecret, SecretString};
 use tower::{Layer, Service, ServiceExt};
 
 use super::{
-    after::Outcome,
-    counted::{Attempts, CountLayer, Tally},
+    and_then::Outcome,
+    counted::{Attempts, CountLayer, RequestCounter},
     exec::{Credential, Plugin},
     identity_files::IdentityFiles,
+    sent_secrets::{OtherSecrets, SentSecrets},
     token::{TokenFile, bearer, sensitive},
 };
 use crate::{
-    client::{Body, BoxError, Config, ConfigError, Credentials, transport::CurrentTls},
+    client::{
+        Body, BoxError, Config, ConfigError, Credentials, codec::Encoding, request::RequestClass,
+        transport::CurrentTls,
+    },
     metrics::ExecMetrics,
 };
 
-/// Says who the client is, by a header or by the certificate of the connection. A request that
-/// bears the header already keeps it.
+/// Authenticates the client, with a header or with the certificate of the connection. A request that has the header
+/// already keeps it.
 ///
-/// After 401 the credentials are read again, once, and if they changed the request is sent again:
-/// the server has refused to look at it, so this is safe for writes.
+/// After a 401, the layer reads the credentials again, once. If they changed, it sends the request again. This is safe
+/// for writes, because the server refused to process the request.
 ///
-/// Clones share the credentials: a plugin runs once for all of them.
+/// A response that becomes an error carries the credentials of its request as an extension, so that no text of the error
+/// shows them.
+///
+/// Clones share the credentials, so a plugin runs once for all of them.
 #[derive(Clone)]
 pub struct AuthLayer {
     authenticator: Arc<Authenticator>,
-    tally: Tally,
+    counter: RequestCounter,
 }
 
 impl AuthLayer {
     pub(crate) fn new(authenticator: Authenticator, count: &CountLayer) -> Self {
         Self {
             authenticator: Arc::new(authenticator),
-            tally: count.tally().clone(),
+            counter: count.counter().clone(),
         }
     }
 }
@@ -68,11 +75,13 @@ pub struct Auth<S> {
     layer: AuthLayer,
 }
 
-/// Where the credentials come from.
+/// The source of the credentials.
 #[derive(Default)]
 pub(crate) struct Authenticator {
     source: Source,
     files: Option<IdentityFiles>,
+    /// The credentials for the proxy, which no message may show.
+    for_proxy: Option<OtherSecrets>,
 }
 
 #[derive(Default)]
@@ -84,17 +93,25 @@ enum Source {
     Plugin(Plugin),
 }
 
-/// By what a request says who the client is.
-struct Shown {
+/// The credentials of one request.
+struct Presented {
     header: Option<HeaderValue>,
-    /// What the header was taken from, if a plugin printed it.
+    /// The credential from which the header was taken, if a plugin printed it.
     credential: Option<Arc<Credential>>,
-    /// That of the certificate in files.
+    /// The generation of the certificate in files.
     generation: u64,
 }
 
 impl Authenticator {
-    /// Those that `config` names; client certificates that change are shown by `tls`.
+    /// The authenticator that presents no credentials.
+    pub(crate) fn without_credentials(config: &Config) -> Self {
+        Self {
+            for_proxy: config.proxy.as_ref().and_then(OtherSecrets::of_proxy),
+            ..Self::default()
+        }
+    }
+
+    /// The authenticator for the credentials in `config`. Certificates that change are presented by `tls`.
     pub(crate) fn new(
         config: &Config,
         tls: Option<Arc<CurrentTls>>,
@@ -113,7 +130,7 @@ impl Authenticator {
             Credentials::Basic { username, password } => {
                 let pair = format!("{username}:{}", password.expose_secret());
                 let header = sensitive(&format!("Basic {}", BASE64_STANDARD.encode(pair)));
-                // base64 always fits a header.
+                // base64 text is always a valid header value.
                 header.map_or(Source::None, Source::Fixed)
             }
             Credentials::Exec(exec) => {
@@ -128,10 +145,11 @@ impl Authenticator {
         Ok(Self {
             source,
             files: files.map(|(identity, tls)| IdentityFiles::new(identity, tls)),
+            ..Self::without_credentials(config)
         })
     }
 
-    async fn current(&self) -> Result<Shown, ConfigError> {
+    async fn current(&self) -> Result<Presented, ConfigError> {
         if let Some(files) = &self.files {
             files.check().await;
         }
@@ -145,26 +163,26 @@ impl Authenticator {
                 (credential.header.clone(), Some(credential))
             }
         };
-        Ok(Shown {
+        Ok(Presented {
             header,
             credential,
             generation,
         })
     }
 
-    /// What to show instead of what the server refused, if there is something newer.
-    async fn newer(&self, refused: Shown) -> Option<Option<HeaderValue>> {
+    /// Credentials that are newer than the refused ones, if there are any.
+    async fn newer(&self, refused: Presented) -> Option<Option<HeaderValue>> {
         let header = match (&self.source, &refused) {
             (
                 Source::File(file),
-                Shown {
+                Presented {
                     header: Some(header),
                     ..
                 },
             ) => file.newer(header).await.map(Some),
             (
                 Source::Plugin(plugin),
-                Shown {
+                Presented {
                     credential: Some(credential),
                     ..
                 },
@@ -208,7 +226,7 @@ where
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        // The clone was not asked whether it is ready, so the ready one goes.
+        // The service that was polled ready must take the call, not its clone.
         let next = self.inner.clone();
         let inner = std::mem::replace(&mut self.inner, next);
         Box::pin(run(inner, self.layer.clone(), request))
@@ -219,20 +237,23 @@ async fn run<S>(mut inner: S, layer: AuthLayer, mut request: Request<Body>) -> O
 where
     S: Service<Request<Body>, Response = Response<Body>, Error = BoxError>,
 {
-    if request.headers().contains_key(header::AUTHORIZATION) {
-        return inner.call(request).await;
-    }
     let AuthLayer {
         authenticator,
-        tally,
+        counter,
     } = layer;
+    if let Some(secrets) = &authenticator.for_proxy {
+        request.extensions_mut().insert(secrets.clone());
+    }
+    if request.headers().contains_key(header::AUTHORIZATION) {
+        return send(&mut inner, request).await;
+    }
     let shown = authenticator.current().await?;
     let replay = authenticator
         .can_change()
         .then(|| super::retry::clone(&request))
         .flatten();
     show(&mut request, shown.header.clone());
-    let response = inner.call(request).await?;
+    let response = send(&mut inner, request).await?;
     if response.status() != StatusCode::UNAUTHORIZED {
         return Ok(response);
     }
@@ -244,11 +265,26 @@ where
     };
     let code = Some(response.status().as_u16());
     drop(response);
-    // The layer around this one counts only the last.
+    // The layer around this one counts only the last attempt.
     let attempts = replay.extensions().get::<Attempts>();
-    tally.count(code, replay.method(), attempts);
+    counter.count(code, replay.method(), attempts);
     show(&mut replay, newer);
-    inner.ready().await?.call(replay).await
+    send(inner.ready().await?, replay).await
+}
+
+/// Sends a request that has its credentials. The response has them as an extension if a text of it may be shown.
+async fn send<S>(inner: &mut S, request: Request<Body>) -> Outcome
+where
+    S: Service<Request<Body>, Response = Response<Body>, Error = BoxError>,
+{
+    let secrets = SentSecrets::of(&request);
+    // A watch may end with an error of the server.
+    let is_watch = request.extensions().get() == Some(&RequestClass::Watch);
+    secrets.guard(inner.call(request).await, |response| {
+        is_watch
+            || !response.status().is_success()
+            || Encoding::of_body(response.headers()).is_err()
+    })
 }
 
 fn show(request: &mut Request<Body>, header: Option<HeaderValue>) {

@@ -7,44 +7,42 @@ use http::{Request, Response, StatusCode};
 use tower::{Layer, Service};
 
 use super::{
-    after::{After, Outcome, Then},
-    brake::{Asked, Brake},
-    counted::{CountLayer, Tally},
-    held::{Clock, Held, call_after},
+    and_then::{AndThen, OnOutcome, Outcome},
+    counted::{CountLayer, RequestCounter},
+    delayed_call::{DelayedCall, WaitTimer, call_after},
+    flow_throttle::{FlowParts, FlowThrottle},
     retry_after,
 };
 use crate::client::{Body, BoxError};
 
-/// Holds further requests of a flow back when the server said 429 to one of them.
+/// Delays further requests of a flow after the server answered one of them with 429.
 ///
-/// A flow is what API priority and fairness tells apart, seen from one client: verb, resource and
-/// namespace. Others go on, because nothing is known of them. The flow waits as long as
-/// `Retry-After` says, a minute at most; then its requests go one every 10 ms, in the order in which
-/// they came, until nobody waits any more. A 429 without `Retry-After` holds nothing back, and one of an
-/// eviction, which tells of a disruption budget, holds back only that Pod's.
+/// A flow is what API priority and fairness distinguishes, as far as a client can see it: verb, resource and namespace.
+/// Other flows continue. The flow waits as long as `Retry-After` says, at most a minute. Then one of its requests
+/// continues every 10 ms, in the order in which they came, until none waits. A 429 without `Retry-After` delays
+/// nothing. A 429 of an eviction comes of a disruption budget; it delays only evictions of that Pod.
 ///
-/// The wait counts in `rest_client_rate_limiter_duration_seconds`, and is bounded by the request's
-/// total deadline.
+/// The wait counts in `rest_client_rate_limiter_duration_seconds`. The total deadline of the request limits it.
 #[derive(Clone, Debug)]
 pub struct BackPressureLayer {
-    brake: Arc<Brake>,
-    tally: Tally,
+    throttle: Arc<FlowThrottle>,
+    counter: RequestCounter,
 }
 
 impl BackPressureLayer {
-    /// Counts where `count` does.
+    /// Counts waits in the metrics of `count`.
     pub fn new(count: &CountLayer) -> Self {
         Self {
-            brake: Arc::default(),
-            tally: count.tally().clone(),
+            throttle: Arc::default(),
+            counter: count.counter().clone(),
         }
     }
 
-    /// Another of the same settings that knows nothing of what this one holds back.
-    pub(crate) fn apart(&self) -> Self {
+    /// A layer with the same settings and no delayed flows.
+    pub(crate) fn unshared(&self) -> Self {
         Self {
-            brake: Arc::default(),
-            tally: self.tally.clone(),
+            throttle: Arc::default(),
+            counter: self.counter.clone(),
         }
     }
 }
@@ -74,45 +72,45 @@ where
 {
     type Response = Response<Body>;
     type Error = BoxError;
-    type Future = After<Held<S::Future>, Hear>;
+    type Future = AndThen<DelayedCall<S::Future>, ThrottleOn429>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         self.inner.poll_ready(cx)
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let BackPressureLayer { brake, tally } = &self.layer;
-        let asked = Asked::of(&request);
-        let flow = (!brake.is_idle()).then(|| asked.flow());
+        let BackPressureLayer { throttle, counter } = &self.layer;
+        let flow_parts = FlowParts::of(&request);
+        let flow = (!throttle.is_idle()).then(|| flow_parts.flow());
         let wait = flow.and_then(|flow| {
-            let slot = brake.slot(&flow)?;
-            let clock = Clock::start(tally, request.method());
-            let brake = brake.clone();
+            let slot = throttle.slot(&flow)?;
+            let clock = WaitTimer::start(counter, request.method());
+            let throttle = throttle.clone();
             Some(Box::pin(async move {
-                brake.wait(&flow, slot).await;
+                throttle.wait(&flow, slot).await;
                 drop(clock);
             }) as _)
         });
-        let hear = Hear {
-            brake: brake.clone(),
-            asked,
+        let throttle_on_429 = ThrottleOn429 {
+            throttle: throttle.clone(),
+            flow_parts,
         };
-        After::new(call_after(wait, &mut self.inner, request), hear)
+        AndThen::new(call_after(wait, &mut self.inner, request), throttle_on_429)
     }
 }
 
-pub struct Hear {
-    brake: Arc<Brake>,
-    asked: Asked,
+pub struct ThrottleOn429 {
+    throttle: Arc<FlowThrottle>,
+    flow_parts: FlowParts,
 }
 
-impl Then for Hear {
+impl OnOutcome for ThrottleOn429 {
     fn then(self, outcome: Outcome) -> Outcome {
         if let Ok(response) = &outcome
             && response.status() == StatusCode::TOO_MANY_REQUESTS
             && let Some(pause) = retry_after(response.headers())
         {
-            self.brake.hold(self.asked.flow(), pause);
+            self.throttle.throttle(self.flow_parts.flow(), pause);
         }
         outcome
     }

@@ -8,15 +8,15 @@ use tower::{Layer, Service};
 
 use crate::client::{Body, BoxError};
 
-/// Puts the path of the server's address, as a proxy may ask for one, in front of a request's.
-/// Scheme and host are the pool's.
+/// Puts the path of the server's address in front of the request's path. Some proxies need such a path. The pool sets
+/// scheme and host.
 #[derive(Clone, Debug)]
 pub struct BaseLayer {
     prefix: Option<Arc<str>>,
 }
 
 impl BaseLayer {
-    /// The server at `server`, such as `https://proxy/clusters/one`.
+    /// The layer for the server at `server`, such as `https://proxy/clusters/one`.
     pub fn new(server: &Uri) -> Self {
         let prefix = server.path().trim_end_matches('/');
         Self {
@@ -61,7 +61,7 @@ where
                 .uri()
                 .path_and_query()
                 .map_or("/", |path| path.as_str());
-            // Both parts stood in valid URIs; together they do, too.
+            // Both parts come from valid URIs, so together they are valid.
             if let Ok(uri) = format!("{prefix}{path}").parse() {
                 *request.uri_mut() = uri;
             }

@@ -9,29 +9,29 @@ use std::{
 use http::{Extensions, Method, Request, Response};
 use tower::{Layer, Service};
 
-use super::after::{After, Outcome, Then};
+use super::and_then::{AndThen, OnOutcome, Outcome};
 use crate::{
     client::{Body, BoxError},
     metrics::ClientMetrics,
 };
 
-/// Counts each attempt in `rest_client_requests_total`, and those after the first of one request in
+/// Counts each attempt in `rest_client_requests_total`, and each attempt after the first one of a request in
 /// `rest_client_request_retries_total`.
 #[derive(Clone, Debug)]
 pub struct CountLayer {
-    tally: Tally,
+    counter: RequestCounter,
 }
 
 impl CountLayer {
-    /// Counts in `metrics` what is sent to `host`, which is `name:port`; `None` counts nothing.
+    /// Counts requests to `host` (`name:port`) in `metrics`. `None` counts nothing.
     pub fn new(metrics: Option<ClientMetrics>, host: &str) -> Self {
         Self {
-            tally: Tally::new(metrics, host),
+            counter: RequestCounter::new(metrics, host),
         }
     }
 
-    pub(super) fn tally(&self) -> &Tally {
-        &self.tally
+    pub(super) fn counter(&self) -> &RequestCounter {
+        &self.counter
     }
 }
 
@@ -41,26 +41,26 @@ impl<S> Layer<S> for CountLayer {
     fn layer(&self, inner: S) -> Counted<S> {
         Counted {
             inner,
-            tally: self.tally.clone(),
+            counter: self.counter.clone(),
         }
     }
 }
 
-/// Where is counted what is sent to one host, if anywhere. The layers hold one and are cloned for each request, so
-/// that costs no more than one pointer.
+/// Counts the requests to one host. The layers hold one of these and are cloned for each request, so it is no larger
+/// than a pointer.
 #[derive(Clone, Debug)]
-pub(super) struct Tally(Option<Arc<Series>>);
+pub(super) struct RequestCounter(Option<Arc<HostMetrics>>);
 
 /// The metrics of one host.
 #[derive(Debug)]
-pub(super) struct Series {
+pub(super) struct HostMetrics {
     pub(super) metrics: ClientMetrics,
     pub(super) host: Box<str>,
 }
 
-impl Tally {
+impl RequestCounter {
     pub(super) fn new(metrics: Option<ClientMetrics>, host: &str) -> Self {
-        let series = metrics.map(|metrics| Series {
+        let series = metrics.map(|metrics| HostMetrics {
             metrics,
             host: host.into(),
         });
@@ -68,14 +68,14 @@ impl Tally {
     }
 
     /// `None` if nothing is counted.
-    pub(super) fn series(&self) -> Option<&Arc<Series>> {
+    pub(super) fn series(&self) -> Option<&Arc<HostMetrics>> {
         self.0.as_ref()
     }
 
-    /// Counts an attempt whose answer had this code, if there was one.
+    /// Counts an attempt with the code of its answer. `None` if there was no answer.
     pub(super) fn count(&self, code: Option<u16>, method: &Method, attempts: Option<&Attempts>) {
         let earlier = attempts.map_or(0, |attempts| attempts.0.fetch_add(1, Ordering::Relaxed));
-        if let Some(Series { metrics, host }) = self.series().map(|series| &**series) {
+        if let Some(HostMetrics { metrics, host }) = self.series().map(|series| &**series) {
             metrics.request(code, method.as_str(), host);
             if earlier > 0 {
                 metrics.retry(code, method.as_str(), host);
@@ -84,12 +84,12 @@ impl Tally {
     }
 }
 
-/// How often a request was sent; an extension of the request, shared by all of its copies.
+/// How often a request was sent. An extension of the request, shared by all of its copies.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Attempts(Arc<AtomicU32>);
 
 impl Attempts {
-    /// Those of a request.
+    /// The counter of a request.
     pub(super) fn of(extensions: &mut Extensions) -> Self {
         extensions.get_or_insert_with(Self::default).clone()
     }
@@ -103,7 +103,7 @@ impl Attempts {
 #[derive(Clone, Debug)]
 pub struct Counted<S> {
     inner: S,
-    tally: Tally,
+    counter: RequestCounter,
 }
 
 impl<S> Service<Request<Body>> for Counted<S>
@@ -112,7 +112,7 @@ where
 {
     type Response = Response<Body>;
     type Error = BoxError;
-    type Future = After<S::Future, Count>;
+    type Future = AndThen<S::Future, Count>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         self.inner.poll_ready(cx)
@@ -120,25 +120,26 @@ where
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let count = Count {
-            tally: self.tally.clone(),
+            counter: self.counter.clone(),
             attempts: request.extensions().get().cloned(),
             method: request.method().clone(),
         };
-        After::new(self.inner.call(request), count)
+        AndThen::new(self.inner.call(request), count)
     }
 }
 
 pub struct Count {
-    tally: Tally,
+    counter: RequestCounter,
     attempts: Option<Attempts>,
     method: Method,
 }
 
-impl Then for Count {
+impl OnOutcome for Count {
     fn then(self, outcome: Outcome) -> Outcome {
         let code = outcome.as_ref().ok();
         let code = code.map(|response| response.status().as_u16());
-        self.tally.count(code, &self.method, self.attempts.as_ref());
+        self.counter
+            .count(code, &self.method, self.attempts.as_ref());
         outcome
     }
 }

@@ -10,7 +10,7 @@ pub(crate) trait Dispatch: Send + Sync {
     fn dispatch(&self, request: Request<Body>) -> BoxFuture<'_, Result<Response<Body>, BoxError>>;
 }
 
-/// A stack of concrete types: no look-up, and no allocation beside the future's own.
+/// A stack of concrete types needs no dynamic calls inside, and no allocation except that of the future.
 impl<S> Dispatch for S
 where
     S: Service<Request<Body>, Response = Response<Body>, Error = BoxError> + Clone + Send + Sync,
@@ -21,10 +21,10 @@ where
     }
 }
 
-/// What a layer of the user wraps: the stack, and the layers added before.
+/// The service that a user's layer wraps: the stack, and the layers that were added before.
 pub type RequestService = BoxCloneSyncService<Request<Body>, Response<Body>, BoxError>;
 
-/// A service of the user's, with bodies and errors of its own.
+/// Wraps a user's service with its own body and error types.
 pub(crate) fn service<S, B>(service: S) -> RequestService
 where
     S: Service<Request<Body>, Response = Response<B>> + Clone + Send + Sync + 'static,

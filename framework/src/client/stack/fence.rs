@@ -1,6 +1,5 @@
 use std::{
     fmt,
-    sync::Arc,
     task::{Context, Poll},
 };
 
@@ -8,33 +7,34 @@ use futures_util::future::{Either, Ready, ready};
 use http::{Request, Response};
 use tower::{Layer, Service};
 
-use super::after::Outcome;
-use crate::client::{Body, BoxError};
+use super::and_then::Outcome;
+use crate::client::{Body, BoxError, request::Fence};
 
-/// Stops every attempt while it is closed.
+/// Sends nothing while the fence is closed.
 ///
-/// A request that passes carries the fence along. The pool asks it once more when the connection is there, because
-/// reading credentials and dialling take time. Until the answer begins, the connection asks it directly before each
-/// write, in the same poll, and ends when the fence is closed. The default is always open.
+/// A request that passes carries the fence along. The pool checks the fence again when it has a connection, because
+/// reading credentials and dialing take time. Until the answer begins, the connection checks it directly before each
+/// write, in the same poll, and ends when it is closed. The default is always open.
 #[derive(Clone, Default)]
 pub struct FenceLayer {
     fence: Option<Fence>,
 }
 
 impl FenceLayer {
-    /// Lets requests pass as long as `may_send` does not say why they must not.
+    /// Allows requests as long as `may_send` returns `Ok`. Its error becomes the cause of
+    /// [`ErrorKind::Fenced`](crate::client::ErrorKind::Fenced).
     pub fn new(may_send: impl Fn() -> Result<(), BoxError> + Send + Sync + 'static) -> Self {
         Self {
-            fence: Some(Fence(Arc::new(may_send))),
+            fence: Some(Fence::new(may_send)),
         }
     }
 
-    /// Both have to be open.
+    /// A layer that allows requests while both are open.
     pub(crate) fn and(&self, other: Self) -> Self {
-        match (self.fence.clone(), other.fence) {
-            (Some(one), Some(other)) => Self::new(move || (one.0)().and_then(|()| (other.0)())),
-            (one, other) => Self {
-                fence: one.or(other),
+        Self {
+            fence: match (self.fence.clone(), other.fence) {
+                (Some(one), Some(other)) => Some(one.and(other)),
+                (one, other) => one.or(other),
             },
         }
     }
@@ -56,33 +56,6 @@ impl<S> Layer<S> for FenceLayer {
         }
     }
 }
-
-/// Whether requests may still be sent; an extension of those that passed it.
-#[derive(Clone)]
-pub(crate) struct Fence(Arc<dyn Fn() -> Result<(), BoxError> + Send + Sync>);
-
-impl Fence {
-    /// Whether it is the same fence, not only one that says the same.
-    pub(crate) fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-
-    pub(crate) fn check(&self) -> Result<(), Closed> {
-        (self.0)().map_err(Closed)
-    }
-}
-
-/// The fence was closed: nothing was sent.
-#[derive(Debug)]
-pub(crate) struct Closed(pub(crate) BoxError);
-
-impl fmt::Display for Closed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "not sent: {}", self.0)
-    }
-}
-
-impl std::error::Error for Closed {}
 
 /// The service of [`FenceLayer`].
 #[derive(Clone)]

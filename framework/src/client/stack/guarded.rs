@@ -6,7 +6,7 @@ use http::{Request, Response};
 use super::Dispatch;
 use crate::client::{AccessGuard, Body, BoxError};
 
-/// A stack that `guards` stand before, outside of everything: what they refuse is not even traced.
+/// Puts `guards` in front of a stack, outside of everything. Refused requests are not even traced.
 pub(crate) fn guarded(
     stack: Box<dyn Dispatch>,
     guards: Arc<[Arc<AccessGuard>]>,

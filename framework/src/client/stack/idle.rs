@@ -8,14 +8,13 @@ use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::TimedOut;
-use crate::client::{Body, BoxError, Deadline};
+use crate::client::{Body, BoxError, Deadline, error::DeadlineExpired};
 
-/// A body whose pieces have to come one soon after the other.
+/// A body with a deadline for each piece.
 pub(super) struct IdleBody {
     inner: Body,
     limit: Duration,
-    /// Made when a piece has to be waited for: most answers come at once.
+    /// Created for the first piece that does not come at once. Most answers come at once.
     clock: Option<Pin<Box<Sleep>>>,
     waits: bool,
 }
@@ -54,7 +53,7 @@ impl http_body::Body for IdleBody {
         if clock.as_mut().poll(cx).is_pending() {
             return Poll::Pending;
         }
-        let timed_out = TimedOut {
+        let timed_out = DeadlineExpired {
             deadline: Deadline::Idle,
             after: self.limit,
         };

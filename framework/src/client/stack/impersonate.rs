@@ -14,17 +14,17 @@ const UID: HeaderName = HeaderName::from_static("impersonate-uid");
 const GROUP: HeaderName = HeaderName::from_static("impersonate-group");
 const EXTRA: &str = "impersonate-extra-";
 
-/// Acts as somebody else. A request that does so itself is left as it is.
+/// Sends requests as another user. A request that has such headers already is not changed.
 #[derive(Clone, Debug)]
 pub struct ImpersonateLayer {
     headers: Option<Arc<HeaderMap>>,
 }
 
 impl ImpersonateLayer {
-    /// Acts as `whom`; `None` changes nothing.
+    /// Impersonates `whom`. `None` changes nothing.
     ///
     /// # Errors
-    /// When no header can say it: no user, an empty key, a line break.
+    /// A value cannot be in a header: no user, an empty key, or a line break.
     pub fn new(whom: Option<&Impersonation>) -> Result<Self, ConfigError> {
         let headers = whom.map(headers).transpose()?.map(Arc::new);
         Ok(Self { headers })
@@ -109,7 +109,7 @@ fn value(text: &str, what: &str) -> Result<HeaderValue, ConfigError> {
     })
 }
 
-/// A key as part of a header's name: what may not stand there, and `%` itself, is written as %XX.
+/// A key as part of a header's name. Writes `%` and characters that a name may not have as %XX.
 fn escaped(key: &str) -> String {
     let mut name = String::with_capacity(key.len());
     for byte in key.bytes() {
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn who_cannot_be_acted_as_is_told() {
+    fn an_impersonation_that_no_header_can_express_is_an_error() {
         let table = [
             (
                 Impersonation::default().group("g"),

@@ -11,28 +11,27 @@ use tokio::time::Instant;
 use tower::{Layer, Service};
 
 use super::{
-    after::{After, Outcome, Then},
-    counted::{Attempts, Series, Tally},
+    and_then::{AndThen, OnOutcome, Outcome},
+    counted::{Attempts, HostMetrics, RequestCounter},
 };
 use crate::{
-    client::{Body, BoxError, class::Class},
+    client::{Body, BoxError, request::RequestClass},
     metrics::ClientMetrics,
 };
 
-/// Measures each request as a whole, all attempts and the answer's body included:
-/// `rest_client_request_duration_seconds`, `rest_client_request_size_bytes` and
-/// `rest_client_response_size_bytes`. Watches are not measured, as with client-go.
+/// Measures each request as a whole, with all attempts and the body of the answer:
+/// `rest_client_request_duration_seconds`, `rest_client_request_size_bytes` and `rest_client_response_size_bytes`. Does
+/// not measure watches, as client-go.
 #[derive(Clone, Debug)]
 pub struct MeasureLayer {
-    tally: Tally,
+    counter: RequestCounter,
 }
 
 impl MeasureLayer {
-    /// Measures into `metrics` what is sent to `host`, which is `name:port`; `None` measures
-    /// nothing.
+    /// Measures requests to `host` (`name:port`) in `metrics`. `None` measures nothing.
     pub fn new(metrics: Option<ClientMetrics>, host: &str) -> Self {
         Self {
-            tally: Tally::new(metrics, host),
+            counter: RequestCounter::new(metrics, host),
         }
     }
 }
@@ -43,7 +42,7 @@ impl<S> Layer<S> for MeasureLayer {
     fn layer(&self, inner: S) -> Measured<S> {
         Measured {
             inner,
-            tally: self.tally.clone(),
+            counter: self.counter.clone(),
         }
     }
 }
@@ -52,7 +51,7 @@ impl<S> Layer<S> for MeasureLayer {
 #[derive(Clone, Debug)]
 pub struct Measured<S> {
     inner: S,
-    tally: Tally,
+    counter: RequestCounter,
 }
 
 impl<S> Service<Request<Body>> for Measured<S>
@@ -61,67 +60,70 @@ where
 {
     type Response = Response<Body>;
     type Error = BoxError;
-    type Future = After<S::Future, Measure>;
+    type Future = AndThen<S::Future, Measure>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         self.inner.poll_ready(cx)
     }
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
-        let begun = self.tally.series().map(|series| {
+        let begun = self.counter.series().map(|series| {
             Attempts::of(request.extensions_mut());
-            Begun {
+            MeasuredRequest {
                 series: series.clone(),
                 method: request.method().clone(),
                 start: Instant::now(),
             }
         });
-        let class = request.extensions().get::<Class>();
-        let begun = begun.filter(|_| class != Some(&Class::Watch));
+        let class = request.extensions().get::<RequestClass>();
+        let begun = begun.filter(|_| class != Some(&RequestClass::Watch));
         if let Some(begun) = &begun
             && let Some(size @ 1..) = request.body().size_hint().exact()
         {
-            let Series { metrics, host } = &*begun.series;
+            let HostMetrics { metrics, host } = &*begun.series;
             metrics.request_size(begun.method.as_str(), host, size);
         }
-        After::new(self.inner.call(request), Measure(begun.map(Running)))
+        AndThen::new(
+            self.inner.call(request),
+            Measure(begun.map(DurationRecorder)),
+        )
     }
 }
 
-/// A request under way.
-struct Begun {
-    series: Arc<Series>,
+/// A request that has begun.
+struct MeasuredRequest {
+    series: Arc<HostMetrics>,
     method: Method,
     start: Instant,
 }
 
-/// Records the time when it is dropped: the request is over, in whichever way.
-struct Running(Begun);
+/// Records the duration when it is dropped, whatever the outcome.
+struct DurationRecorder(MeasuredRequest);
 
-impl Drop for Running {
+impl Drop for DurationRecorder {
     fn drop(&mut self) {
-        let Begun {
+        let MeasuredRequest {
             series,
             method,
             start,
         } = &self.0;
-        let Series { metrics, host } = &**series;
+        let HostMetrics { metrics, host } = &**series;
         metrics.duration(method.as_str(), host, start.elapsed());
     }
 }
 
-impl Running {
-    /// The answer was read to its end, and was so long.
+impl DurationRecorder {
+    /// Records that the answer was read to its end and had this many bytes.
     fn read(self, bytes: u64) {
-        let Begun { series, method, .. } = &self.0;
-        let Series { metrics, host } = &**series;
+        let MeasuredRequest { series, method, .. } = &self.0;
+        let HostMetrics { metrics, host } = &**series;
         metrics.response_size(method.as_str(), host, bytes);
     }
 }
 
-pub struct Measure(Option<Running>);
+pub struct Measure(Option<DurationRecorder>);
 
-impl Then for Measure {
+impl OnOutcome for Measure {
     fn then(self, outcome: Outcome) -> Outcome {
         let response = outcome?;
         let Some(running) = self.0 else {
@@ -141,11 +143,11 @@ impl Then for Measure {
     }
 }
 
-/// An answer's body that is measured until its end.
+/// The body of an answer, measured until its end.
 struct MeasuredBody {
     body: Body,
     bytes: u64,
-    running: Option<Running>,
+    running: Option<DurationRecorder>,
 }
 
 impl http_body::Body for MeasuredBody {
@@ -181,7 +183,7 @@ impl http_body::Body for MeasuredBody {
 }
 
 impl MeasuredBody {
-    /// The body was read to its end.
+    /// Records the end of the body.
     fn end(&mut self) {
         if let Some(running) = self.running.take() {
             running.read(self.bytes);
@@ -191,7 +193,7 @@ impl MeasuredBody {
 
 impl Drop for MeasuredBody {
     fn drop(&mut self) {
-        // Nobody has to look for an end that is known.
+        // The end is already known, so the reader need not poll again.
         if self.body.is_end_stream() {
             self.end();
         }

@@ -1,33 +1,32 @@
-//! The tower stack that a request passes on its way to a connection, each step a layer that can be
-//! replaced.
+//! The tower stack between a request and its connection. Each step is a layer that a program can replace.
 //!
 //! From outside in:
 //!
 //! | step | what it does |
 //! | --- | --- |
-//! | the guard, of a client that was [guarded](super::Client::guarded) | refuses what was not declared |
-//! | the user's layers | whatever [`ClientBuilder::layer`](super::ClientBuilder::layer) was given |
-//! | [`TotalLayer`] | bounds a request as a whole |
+//! | the guards of a [guarded](super::Client::guarded) client | refuse requests that the program did not declare |
+//! | the user's layers | the layers of [`ClientBuilder::layer`](super::ClientBuilder::layer) |
+//! | [`TotalLayer`] | limits the duration of a request as a whole |
 //! | [`TraceLayer`] | one span per request, with OpenTelemetry's names |
 //! | [`MeasureLayer`] | duration and size of each request |
-//! | [`RetryLayer`] | sends again what may be sent again |
-//! | [`CountLayer`] | counts the attempts; from here on everything happens once per attempt |
-//! | [`BackPressureLayer`] | holds back what the server has no room for |
-//! | [`RateLimitLayer`] | a token bucket, where one was asked for |
-//! | [`FenceLayer`] | sends nothing while the client may not send |
-//! | [`AuthLayer`] | says who the client is; after 401 once more with renewed credentials |
-//! | [`ImpersonateLayer`] | acts as somebody else |
-//! | [`UserAgentLayer`] | says which program asks |
-//! | [`WarningsLayer`] | tells the server's warnings, each once |
+//! | [`RetryLayer`] | repeats a request where that is safe |
+//! | [`CountLayer`] | counts the attempts; the steps below run once per attempt |
+//! | [`BackPressureLayer`] | waits after the server answered 429 |
+//! | [`RateLimitLayer`] | a token bucket, if one is configured |
+//! | [`FenceLayer`] | sends nothing while the fence is closed |
+//! | [`AuthLayer`] | authenticates the client; after 401 once more with renewed credentials |
+//! | [`ImpersonateLayer`] | sends the request as another user |
+//! | [`UserAgentLayer`] | names the program |
+//! | [`WarningsLayer`] | reports each warning of the server once |
 //! | [`BaseLayer`] | puts the path of the server's address in front |
-//! | [`GzipLayer`] | asks for compressed answers and unpacks them |
-//! | [`AnswerLayer`] | bounds the waits for the head of an answer and for its pieces |
+//! | [`GzipLayer`] | requests compressed answers and decompresses them |
+//! | [`ResponseDeadlineLayer`] | limits the waits for the head of a response and for its pieces |
 //! | [`Pool`] | the connections |
 //!
-//! A layer around all of this is added by [`ClientBuilder::layer`](super::ClientBuilder::layer). To
-//! change the stack itself, put it together by [`ClientBuilder::stack`](super::ClientBuilder::stack):
-//! it is given the [`Steps`], ready to use. Here somebody retries in his own way, and sees each
-//! attempt on its way to the credentials:
+//! [`ClientBuilder::layer`](super::ClientBuilder::layer) adds a layer around all of this.
+//! [`ClientBuilder::stack`](super::ClientBuilder::stack) changes the stack itself: it takes a function that builds a
+//! stack from the [`Steps`], which are ready to use. In this example a program retries in its own way, and sees each
+//! attempt before the credentials are added:
 //!
 //! ```
 //! use pilothouse::client::{Client, Config};
@@ -45,37 +44,53 @@
 //! # Ok(()) }
 //! ```
 //!
-//! A whole service instead of the stack, as a test without a network has it, is given to
-//! [`Client::from_service`](super::Client::from_service).
+//! [`Client::from_service`](super::Client::from_service) takes a whole service in place of the stack, such as for a
+//! test without a network.
 //!
-//! **Logs.** Nothing here logs a header, a query or a body, at no level. Below it, `h2` says at its levels
-//! debug and trace which frames go by and of which length, neither their headers nor their data;
-//! `hyper` and `rustls` are built without logging. A test listens to all of them at every level. Who
-//! prints a request in a layer of his own sees `Sensitive` in place of the credentials.
+//! **Logs.** No code here logs a header, a query or a body, at any level. Below it, `h2` logs at its levels debug and
+//! trace which frames pass and how long they are, but neither their headers nor their data. `hyper` and `rustls` are
+//! built without logging. A test listens to all of them at every level. A layer that prints a request shows `Sensitive`
+//! in place of the credentials. If a
+//! server repeats the credentials of a request in its error or warning, the text shows `<redacted>` in their place:
+//! token, password and the credentials for the proxy, if they have at least 8 bytes.
+//!
+//! # Map for contributors
+//! Each step of the stack is in a file of its own. Beside them:
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `steps.rs` | [`Steps`]: all layers, in their order |
+//! | `dispatch.rs`, `guarded.rs` | the whole stack behind one pointer, with guards in front |
+//! | `and_then.rs`, `delayed_call.rs` | futures that the layers share |
+//! | `deadline.rs`, `idle.rs` | the total deadline, and the deadline of each piece of a body |
+//! | `flow_throttle.rs` | the delayed flows of [`BackPressureLayer`] |
+//! | `token.rs`, `identity_files.rs`, `exec/` | the sources of credentials of [`AuthLayer`] |
+//! | `sent_secrets.rs` | removes the credentials of a request from texts of the server |
+//! | `retry_after.rs`, `failure_kind.rs` | reads `Retry-After`; names a failure in traces |
 
-mod after;
-mod answer;
+mod and_then;
 mod auth;
 mod back_pressure;
 mod base;
-mod brake;
 mod counted;
 mod deadline;
+mod delayed_call;
 mod dispatch;
 mod exec;
+mod failure_kind;
 mod fence;
+mod flow_throttle;
 mod guarded;
 mod gzip;
-mod held;
 mod identity_files;
 mod idle;
 mod impersonate;
-mod kind_of_failure;
 mod measured;
 mod rate_limit;
-mod requested;
+mod response_deadline;
 mod retry;
 mod retry_after;
+mod sent_secrets;
 mod steps;
 mod token;
 mod total;
@@ -83,7 +98,6 @@ mod traced;
 mod user_agent;
 mod warnings;
 
-pub use answer::{Answer, AnswerLayer};
 pub use auth::{Auth, AuthLayer};
 pub use back_pressure::{BackPressure, BackPressureLayer};
 pub use base::{Base, BaseLayer};
@@ -94,23 +108,22 @@ pub use gzip::{Gzip, GzipLayer};
 pub use impersonate::{Impersonate, ImpersonateLayer};
 pub use measured::{MeasureLayer, Measured};
 pub use rate_limit::{RateLimitLayer, RateLimited};
+pub use response_deadline::{ResponseDeadline, ResponseDeadlineLayer};
 pub use retry::{Retry, RetryLayer};
 pub use steps::Steps;
 pub use total::{Total, TotalLayer};
 pub use traced::{TraceLayer, Traced};
 pub use user_agent::{UserAgent, UserAgentLayer};
-pub use warnings::{TellWarnings, WarningsLayer};
+pub use warnings::{Warnings, WarningsLayer};
 
 pub use super::transport::Pool;
 
-/// The crates whose traits and types layers are written with.
+/// The crates with which layers are written.
 pub use {http, tower};
 
 pub(crate) use auth::Authenticator;
-pub(crate) use deadline::{TimedOut, TotalDeadline};
+pub(crate) use deadline::TotalDeadline;
 pub(crate) use dispatch::{Dispatch, service};
-pub(crate) use fence::{Closed, Fence};
 pub(crate) use guarded::guarded;
-pub(crate) use gzip::NotGzip;
-pub(crate) use requested::Requested;
 pub(crate) use retry_after::retry_after;
+pub(crate) use sent_secrets::SentSecrets;

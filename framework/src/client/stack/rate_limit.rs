@@ -1,45 +1,46 @@
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
 
 use http::{Request, Response};
+use parking_lot::Mutex;
 use tokio::time::{Instant, sleep_until};
 use tower::{Layer, Service};
 
 use super::{
-    counted::{CountLayer, Tally},
-    held::{Clock, Held, call_after},
+    counted::{CountLayer, RequestCounter},
+    delayed_call::{DelayedCall, WaitTimer, call_after},
 };
-use crate::client::{Body, BoxError, class::Class, config::RateLimit};
+use crate::client::{Body, BoxError, config::RateLimit, request::RequestClass};
 
-/// Sends no more requests than a token bucket has tokens for; the default is no limit.
+/// Limits the rate of requests with a token bucket. The default is no limit.
 ///
-/// Requests go in the order in which they came, watches without asking. The wait counts in
-/// `rest_client_rate_limiter_duration_seconds` and is bounded by the request's total deadline.
-/// See [`Config::with_rate_limit`](crate::client::Config::with_rate_limit).
+/// Requests continue in the order in which they came. Watches do not wait. The wait counts in
+/// `rest_client_rate_limiter_duration_seconds`, and the total deadline of the request limits it. See
+/// [`Config::with_rate_limit`](crate::client::Config::with_rate_limit).
 #[derive(Clone, Debug)]
 pub struct RateLimitLayer {
     bucket: Option<Arc<Bucket>>,
-    tally: Tally,
+    counter: RequestCounter,
 }
 
 impl RateLimitLayer {
-    /// Limits as `limit` says and counts where `count` does.
+    /// A layer with `limit`, which counts waits in the metrics of `count`.
     pub(crate) fn new(limit: Option<RateLimit>, count: &CountLayer) -> Self {
         Self {
             bucket: limit.map(Bucket::new).map(Arc::new),
-            tally: count.tally().clone(),
+            counter: count.counter().clone(),
         }
     }
 
-    /// Another of the same settings with a bucket of its own.
-    pub(crate) fn apart(&self) -> Self {
+    /// A layer with the same settings and its own bucket.
+    pub(crate) fn unshared(&self) -> Self {
         let limit = self.bucket.as_ref().map(|bucket| bucket.limit);
         Self {
             bucket: limit.map(Bucket::new).map(Arc::new),
-            tally: self.tally.clone(),
+            counter: self.counter.clone(),
         }
     }
 }
@@ -55,7 +56,7 @@ impl<S> Layer<S> for RateLimitLayer {
     }
 }
 
-/// A token bucket, as the time at which it would be full again.
+/// A token bucket, stored as the time at which it would be full again.
 #[derive(Debug)]
 struct Bucket {
     limit: RateLimit,
@@ -70,11 +71,11 @@ impl Bucket {
         }
     }
 
-    /// Takes a token, and says when it is there if it is not yet.
+    /// Takes a token. Returns when the token is available, if it is not available now.
     fn take(&self) -> Option<Instant> {
         let RateLimit { interval, burst } = self.limit;
         let now = Instant::now();
-        let mut full_at = self.full_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut full_at = self.full_at.lock();
         let missing = full_at.saturating_duration_since(now);
         *full_at = now + missing + interval;
         let wait = missing.saturating_sub(interval.saturating_mul(burst.saturating_sub(1)));
@@ -96,18 +97,18 @@ where
 {
     type Response = Response<Body>;
     type Error = BoxError;
-    type Future = Held<S::Future>;
+    type Future = DelayedCall<S::Future>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         self.inner.poll_ready(cx)
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let is_watch = request.extensions().get() == Some(&Class::Watch);
+        let is_watch = request.extensions().get() == Some(&RequestClass::Watch);
         let bucket = self.layer.bucket.as_ref().filter(|_| !is_watch);
         let wait = bucket.and_then(|bucket| {
-            // Also what goes at once counts, so that the share of what waits can be seen.
-            let clock = Clock::start(&self.layer.tally, request.method());
+            // Requests that do not wait are counted, too, so that the metrics show the share of those that wait.
+            let clock = WaitTimer::start(&self.layer.counter, request.method());
             let at = bucket.take()?;
             Some(Box::pin(async move {
                 sleep_until(at).await;

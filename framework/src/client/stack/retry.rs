@@ -8,38 +8,39 @@ use http::{Method, Request, Response, StatusCode};
 use tokio::time::Instant;
 use tower::{Layer, Service, ServiceExt};
 
-use super::{TotalDeadline, after::Outcome, retry_after};
+use super::{TotalDeadline, and_then::Outcome, retry_after};
 use crate::{
+    backoff::Growth,
     client::{
         Body, BoxError, ConnectError, ConnectProblem,
-        class::Class,
+        request::RequestClass,
         transport::{connection_broke, was_not_processed},
     },
     resource::LONGEST_RETRY_AFTER,
 };
 
-/// How often a request is sent again at most.
-const MOST_RETRIES: u32 = 10;
-/// How often where no connection could be made: a server that is away is told of within a second.
-const MOST_DIALS: u32 = 3;
-/// The first pause where the server names none; each further one is twice as long.
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
+/// A request is repeated at most this often.
+const MAX_RETRIES: u32 = 10;
+/// If no connection can be made, a request is repeated at most this often. The caller learns of a server that is away
+/// within a second.
+const MAX_DIALS: u32 = 3;
+/// The pauses if the server names none.
+const PAUSES: Growth = Growth::doubling(Duration::from_millis(100), Duration::MAX);
 
-/// Sends a request again where that is safe and of use: at most ten times, and not when the pause
-/// would pass the total deadline. A `Retry-After` of a minute or more is the caller's to wait for: the
-/// caller gets the answer at once.
+/// Repeats a request where that is safe and useful: at most ten times, and not if the pause would pass the total
+/// deadline. If `Retry-After` is a minute or more, the caller gets the answer at once and must wait itself.
 ///
-/// | what happened | what is sent again | pause |
+/// | what happened | which requests are repeated | pause |
 /// | --- | --- | --- |
-/// | 429 with `Retry-After`: it was not done | everything | the server's |
-/// | 500, 502, 503, 504 with `Retry-After` | what changes nothing | the server's |
-/// | the server said that it did not look at it: a refused stream, or one after its goodbye | everything | none, then 100 ms and longer |
-/// | nothing listens, or the connection broke before it was made | everything, three times | 100 ms and longer |
-/// | the connection broke under the request | what changes nothing, once | none |
-/// | a deadline passed, or any other answer | nothing | |
+/// | 429 with `Retry-After`: the server did not process it | all | the server's |
+/// | 500, 502, 503, 504 with `Retry-After` | those that change nothing | the server's |
+/// | the server said that it did not process it: a refused stream, or one after its GOAWAY | all | none, then 100 ms and longer |
+/// | the connection was refused, or broke before it was open | all, three times | 100 ms and longer |
+/// | the connection broke during the request | those that change nothing, once | none |
+/// | a deadline expired, or any other answer | none | |
 ///
-/// So a write that may have been done is never sent again; an upgrade counts as one. Neither is a
-/// request whose body comes piece by piece.
+/// So the layer never repeats a write that may have been applied. An upgrade counts as a write. A request whose body
+/// comes in pieces is never repeated.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct RetryLayer {}
@@ -72,7 +73,7 @@ where
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        // The clone was not asked whether it is ready, so the ready one goes.
+        // The service that was polled ready must take the call, not its clone.
         let next = self.inner.clone();
         let inner = std::mem::replace(&mut self.inner, next);
         Box::pin(run(inner, request))
@@ -83,7 +84,7 @@ async fn run<S>(mut inner: S, mut request: Request<Body>) -> Outcome
 where
     S: Service<Request<Body>, Response = Response<Body>, Error = BoxError>,
 {
-    let mut so_far = SoFar::default();
+    let mut so_far = RetryState::default();
     loop {
         let Some(again) = clone(&request) else {
             return inner.ready().await?.call(request).await;
@@ -106,19 +107,19 @@ where
     }
 }
 
-/// What became of the earlier attempts of a request.
+/// The earlier attempts of a request.
 #[derive(Default)]
-struct SoFar {
+struct RetryState {
     retries: u32,
     not_connected: u32,
     not_processed: u32,
     connection_has_broken: bool,
 }
 
-impl SoFar {
-    /// After which pause to send the request again, if at all.
+impl RetryState {
+    /// The pause before the next attempt. `None` if there must be none.
     fn pause_after(&mut self, request: &Request<Body>, outcome: &Outcome) -> Option<Duration> {
-        if self.retries == MOST_RETRIES {
+        if self.retries == MAX_RETRIES {
             return None;
         }
         self.retries += 1;
@@ -127,11 +128,11 @@ impl SoFar {
             Err(error) if was_not_processed(error) => {
                 self.not_processed += 1;
                 let earlier = self.not_processed.checked_sub(2);
-                Some(earlier.map_or(Duration::ZERO, |earlier| FIRST_PAUSE * 2_u32.pow(earlier)))
+                Some(earlier.map_or(Duration::ZERO, |earlier| PAUSES.least(earlier)))
             }
-            Err(error) if was_not_connected(error) && self.not_connected < MOST_DIALS => {
+            Err(error) if was_not_connected(error) && self.not_connected < MAX_DIALS => {
                 self.not_connected += 1;
-                Some(FIRST_PAUSE * 2_u32.pow(self.not_connected - 1))
+                Some(PAUSES.least(self.not_connected - 1))
             }
             Err(error) if connection_broke(error) && !self.connection_has_broken => {
                 self.connection_has_broken = true;
@@ -142,7 +143,7 @@ impl SoFar {
     }
 }
 
-/// Whether nothing was sent, because there was nobody to send it to.
+/// Whether nothing was sent, because there was no connection.
 fn was_not_connected(error: &BoxError) -> bool {
     let error = error.downcast_ref::<ConnectError>();
     error.is_some_and(|error| {
@@ -153,9 +154,9 @@ fn was_not_connected(error: &BoxError) -> bool {
     })
 }
 
-/// An upgrade is a GET that may have started a process.
+/// An upgrade is a GET, but it may have started a process.
 fn changes_nothing(request: &Request<Body>) -> bool {
-    let upgrades = request.extensions().get() == Some(&Class::Upgrade);
+    let upgrades = request.extensions().get() == Some(&RequestClass::Upgrade);
     !upgrades
         && matches!(
             *request.method(),
@@ -187,7 +188,7 @@ pub(super) fn clone(request: &Request<Body>) -> Option<Request<Body>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::{Deadline, stack::TimedOut};
+    use crate::client::{Deadline, error::DeadlineExpired};
     use std::sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -196,8 +197,8 @@ mod tests {
 
     const LIMIT: Duration = Duration::from_secs(180);
 
-    /// How often a request of `method` is sent to a server whose first `times` answers are `first`,
-    /// and the last code; 0 where there is none.
+    /// Sends a request of `method` to a server that answers `first` the first `times` times. Returns the number of
+    /// attempts and the last code, or 0 if there was no answer.
     async fn sent<F>(method: Method, times: usize, first: F) -> (usize, u16)
     where
         F: Fn() -> Outcome + Clone + Send + Sync + 'static,
@@ -236,7 +237,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn only_what_cannot_have_been_done_is_sent_again() {
+    async fn a_write_is_repeated_only_if_it_was_not_applied() {
         for (method, code, after, expected) in [
             (Method::GET, 429, Some("1"), (2, 200)),
             (Method::POST, 429, Some("1"), (2, 200)),
@@ -269,15 +270,15 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_was_not_connected_is_sent_again_and_what_timed_out_is_not() {
+    async fn a_refused_connection_is_tried_again_and_a_timeout_is_not() {
         let refused = || Err(ConnectError::new("there", ConnectProblem::Refused).into());
         let unknown = || {
             let problem = ConnectProblem::UnknownHost(std::io::ErrorKind::NotFound.into());
             Err(ConnectError::new("there", problem).into())
         };
         let late = || {
-            Err(TimedOut {
-                deadline: Deadline::Answer,
+            Err(DeadlineExpired {
+                deadline: Deadline::Response,
                 after: LIMIT,
             }
             .into())
@@ -293,7 +294,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn it_ends_after_ten_times_and_the_pauses_are_the_servers() {
+    async fn retries_end_after_ten_and_use_the_servers_pauses() {
         let start = Instant::now();
         assert_eq!(
             sent(Method::POST, 99, answer(429, Some("7"))).await,
@@ -303,7 +304,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_body_that_comes_piece_by_piece_is_sent_once() {
+    async fn a_request_with_a_streamed_body_is_not_repeated() {
         let server = service_fn(|_| async { answer(429, Some("1"))() });
         let body = Body::new(http_body_util::Full::new(bytes::Bytes::from("piece")));
         let retry = RetryLayer::default().layer(server);

@@ -4,7 +4,7 @@ use http::{HeaderMap, header};
 
 use crate::resource::LONGEST_RETRY_AFTER;
 
-/// The seconds of `Retry-After`, a minute at most. API servers write no dates there, so a date counts as nothing.
+/// The seconds of `Retry-After`, at most a minute. API servers send no dates there, so this ignores a date.
 pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(header::RETRY_AFTER)?.to_str().ok()?;
     let asked = text.trim().parse().ok().map(Duration::from_secs)?;
@@ -16,7 +16,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_header_asks_for_more_than_a_minute() {
+    fn a_retry_after_is_at_most_a_minute() {
         for (text, expected) in [
             ("7", Some(7)),
             ("60", Some(60)),

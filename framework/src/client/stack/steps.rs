@@ -1,58 +1,57 @@
 use tower::{Layer, Service};
 
 use super::{
-    AnswerLayer, AuthLayer, BackPressureLayer, BaseLayer, CountLayer, FenceLayer, GzipLayer,
-    ImpersonateLayer, MeasureLayer, RateLimitLayer, RetryLayer, TotalLayer, TraceLayer,
+    AuthLayer, BackPressureLayer, BaseLayer, CountLayer, FenceLayer, GzipLayer, ImpersonateLayer,
+    MeasureLayer, RateLimitLayer, ResponseDeadlineLayer, RetryLayer, TotalLayer, TraceLayer,
     UserAgentLayer, WarningsLayer,
 };
 use crate::client::{Body, BoxError, transport::Pool};
 use http::{Request, Response};
 
-/// The steps of a client's stack, made from its configuration, in the order in which a request
-/// passes them.
+/// The steps of a client's stack, made from its configuration, in the order in which a request passes them.
 ///
-/// [`request`](Self::request) puts them together as they are by default. Replace one by setting its
-/// field to another value of its type; replace it by another type, add one or leave one out by
-/// putting them together yourself, as shown [above](super).
+/// [`request`](Self::request) puts them together in the default order. To change a step, set its field to another value
+/// of its type. To use another type, or to add or leave out a step, put the steps together yourself, as in the example
+/// [above](super).
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Steps {
-    /// Bounds a request as a whole.
+    /// Limits the duration of a request as a whole.
     pub total: TotalLayer,
     /// One span per request.
     pub trace: TraceLayer,
     /// Duration and size of each request.
     pub measure: MeasureLayer,
-    /// Sends again what may be sent again. What follows happens once per attempt.
+    /// Repeats a request where that is safe. The steps below run once per attempt.
     pub retry: RetryLayer,
     /// Counts the attempts.
     pub count: CountLayer,
-    /// Waits when the server said that there is too much.
+    /// Waits after the server answered 429.
     pub back_pressure: BackPressureLayer,
-    /// Waits where a limit was asked for.
+    /// Waits for a token, if a limit is configured.
     pub rate_limit: RateLimitLayer,
-    /// Sends nothing while the client may not send.
+    /// Sends nothing while the fence is closed.
     pub fence: FenceLayer,
-    /// Says who the client is.
+    /// Authenticates the client.
     pub auth: AuthLayer,
-    /// Acts as somebody else.
+    /// Sends the request as another user.
     pub impersonate: ImpersonateLayer,
-    /// Says which program asks.
+    /// Names the program.
     pub user_agent: UserAgentLayer,
-    /// Tells the server's warnings.
+    /// Reports the server's warnings.
     pub warnings: WarningsLayer,
     /// Puts the path of the server's address in front.
     pub base: BaseLayer,
-    /// Asks for compressed answers and unpacks them.
+    /// Requests compressed answers and decompresses them.
     pub gzip: GzipLayer,
-    /// Bounds the waits for the head of an answer and for its pieces.
-    pub answer: AnswerLayer,
+    /// Limits the waits for the head of a response and for its pieces.
+    pub response_deadline: ResponseDeadlineLayer,
     /// The connections.
     pub pool: Pool,
 }
 
 impl Steps {
-    /// All of them: what a client without changes sends its requests through.
+    /// All steps in the default order.
     pub fn request(
         &self,
     ) -> impl Service<Request<Body>, Response = Response<Body>, Error = BoxError, Future: Send>
@@ -63,7 +62,7 @@ impl Steps {
         (&self.total, &self.trace, &self.measure, &self.retry).layer(self.attempt())
     }
 
-    /// Those of one attempt: from [`count`](Self::count) inwards.
+    /// The steps of one attempt: from [`count`](Self::count) inwards.
     pub fn attempt(
         &self,
     ) -> impl Service<Request<Body>, Response = Response<Body>, Error = BoxError, Future: Send>
@@ -82,7 +81,7 @@ impl Steps {
             &self.warnings,
             &self.base,
             &self.gzip,
-            &self.answer,
+            &self.response_deadline,
         )
             .layer(self.pool.clone())
     }

@@ -1,21 +1,21 @@
 use std::{
     path::{Path, PathBuf},
-    sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use http::HeaderValue;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::client::ConfigError;
 
-/// A token that was read so long ago is read again: within client-go's minute, less its leeway.
+/// A token is read again after this time. client-go reads it after a minute, less a margin.
 const FRESH: Duration = Duration::from_secs(50);
 
-/// A file that holds a bearer token, read again as it is renewed.
+/// A file with a bearer token, which is read again when it changes.
 ///
-/// While one request reads it, the others go on with the old token. A file that cannot be read any
-/// more leaves the old token in use.
+/// While one request reads the file, the others use the old token. If the file can no longer be read, the old token
+/// stays in use.
 pub(super) struct TokenFile {
     path: PathBuf,
     known: Mutex<Option<Known>>,
@@ -24,12 +24,12 @@ pub(super) struct TokenFile {
 #[derive(Clone)]
 struct Known {
     header: HeaderValue,
-    /// `None` for what did not come from the file.
+    /// `None` if the token is not from the file.
     read: Option<Instant>,
 }
 
 impl TokenFile {
-    /// The token in the file at `path`, or `first` until that can be read.
+    /// The token in the file at `path`, or `first` until the file can be read.
     pub(super) fn new(path: PathBuf, first: Option<HeaderValue>) -> Self {
         let first = first.map(|header| Known { header, read: None });
         Self {
@@ -40,13 +40,13 @@ impl TokenFile {
 
     pub(super) async fn header(&self) -> Result<HeaderValue, ConfigError> {
         let old = {
-            let mut known = self.known();
+            let mut known = self.known.lock();
             match known.as_mut() {
                 Some(known) if known.read.is_some_and(|read| read.elapsed() < FRESH) => {
                     return Ok(known.header.clone());
                 }
                 Some(stale) => {
-                    // Taken before the file is read, so that only this request reads it.
+                    // Set before the file is read, so that only this request reads it.
                     stale.read = Some(Instant::now());
                     Some(stale.header.clone())
                 }
@@ -63,7 +63,7 @@ impl TokenFile {
         }
     }
 
-    /// The token that the file holds now, if it is another than `refused`.
+    /// The token that the file holds now, if it is not `refused`.
     pub(super) async fn newer(&self, refused: &HeaderValue) -> Option<HeaderValue> {
         let header = self.read().await.ok()?;
         (header != refused).then_some(header)
@@ -71,15 +71,11 @@ impl TokenFile {
 
     async fn read(&self) -> Result<HeaderValue, ConfigError> {
         let header = read(&self.path).await?;
-        *self.known() = Some(Known {
+        *self.known.lock() = Some(Known {
             header: header.clone(),
             read: Some(Instant::now()),
         });
         Ok(header)
-    }
-
-    fn known(&self) -> MutexGuard<'_, Option<Known>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -102,12 +98,12 @@ async fn read(path: &Path) -> Result<HeaderValue, ConfigError> {
     }
 }
 
-/// The header that carries `token`.
+/// The header with `token`.
 pub(super) fn bearer(token: &str) -> Option<HeaderValue> {
     sensitive(&format!("Bearer {token}"))
 }
 
-/// A header that no `Debug` form shows.
+/// A header value that no `Debug` form shows.
 pub(super) fn sensitive(text: &str) -> Option<HeaderValue> {
     let mut header = HeaderValue::from_str(text).ok()?;
     header.set_sensitive(true);
@@ -126,7 +122,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_token_is_trimmed_and_read_again_when_it_is_old() {
+    async fn a_token_is_trimmed_and_an_old_one_is_read_again() {
         let (_folder, file) = file(" one\n");
         assert_eq!(file.header().await.unwrap(), "Bearer one");
         std::fs::write(&file.path, "two\n").unwrap();
@@ -136,7 +132,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_file_that_vanished_leaves_the_old_token() {
+    async fn a_deleted_file_leaves_the_old_token_in_use() {
         let (_folder, file) = file("one");
         file.header().await.unwrap();
         std::fs::remove_file(&file.path).unwrap();
@@ -145,7 +141,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_given_token_counts_until_the_file_can_be_read() {
+    async fn a_given_token_is_used_until_the_file_can_be_read() {
         let (_folder, file) = file("one");
         let late = TokenFile::new(file.path.with_extension("late"), bearer("given"));
         assert_eq!(late.header().await.unwrap(), "Bearer given");
@@ -157,7 +153,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_refused_token_is_only_replaced_by_another() {
+    async fn a_refused_token_is_replaced_only_by_a_different_one() {
         let (_folder, file) = file("one");
         let one = file.header().await.unwrap();
         assert_eq!(file.newer(&one).await, None);
@@ -166,7 +162,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_wrong_with_a_file_is_said_without_its_content() {
+    async fn the_error_of_an_invalid_file_does_not_quote_it() {
         let (_folder, empty) = file("\n");
         let text = empty.header().await.unwrap_err().to_string();
         assert!(text.ends_with("/token is empty"), "{text}");

@@ -9,24 +9,24 @@ use tower::{Layer, Service};
 
 use super::{
     TotalDeadline,
-    after::{After, Outcome, Then},
-    answer::AnswerFuture,
+    and_then::{AndThen, OnOutcome, Outcome},
+    response_deadline::ResponseFuture,
 };
 use crate::client::{Body, BoxError};
 
-/// Longer than any process runs: what no clock can hold is taken for this.
+/// Longer than any process runs. Replaces durations that no clock can hold.
 const FAR: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 
-/// Bounds a request as a whole, all attempts and the answer's body included. Whoever reads the body
-/// finds the deadline among the answer's extensions, unless all of the body is there; the events of a watch are read
-/// without it.
+/// Limits the duration of a request as a whole, with all attempts and the body of the answer. The answer has the
+/// deadline as an extension for the code that reads the body, unless the whole body is there already. The events of a
+/// watch have no deadline.
 #[derive(Clone, Debug)]
 pub struct TotalLayer {
     limit: Duration,
 }
 
 impl TotalLayer {
-    /// Gives a request as long as `limit`.
+    /// Allows each request to take `limit`.
     pub fn new(limit: Duration) -> Self {
         Self { limit }
     }
@@ -56,7 +56,7 @@ where
 {
     type Response = Response<Body>;
     type Error = BoxError;
-    type Future = After<AnswerFuture<S::Future>, Tell>;
+    type Future = AndThen<ResponseFuture<S::Future>, Tell>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         self.inner.poll_ready(cx)
@@ -68,14 +68,14 @@ where
             after: self.limit,
         };
         request.extensions_mut().insert(deadline);
-        let future = AnswerFuture::new(deadline.passed(), self.inner.call(request));
-        After::new(future, Tell(deadline))
+        let future = ResponseFuture::new(deadline.passed(), self.inner.call(request));
+        AndThen::new(future, Tell(deadline))
     }
 }
 
 pub struct Tell(TotalDeadline);
 
-impl Then for Tell {
+impl OnOutcome for Tell {
     fn then(self, outcome: Outcome) -> Outcome {
         let mut response = outcome?;
         if response.body().whole().is_none() {

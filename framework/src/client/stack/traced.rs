@@ -12,20 +12,18 @@ use tracing::{
 };
 
 use super::{
-    after::{After, Outcome, Then},
+    and_then::{AndThen, OnOutcome, Outcome},
     counted::Attempts,
-    kind_of_failure::kind_of_failure,
-    requested::Requested,
+    failure_kind::failure_kind,
 };
-use crate::client::{Body, BoxError};
+use crate::client::{Body, BoxError, request::RequestPath};
 
-/// One span per request, at level debug, under the names of OpenTelemetry's conventions for HTTP
+/// Creates one span per request, at level debug. Its fields have the names of OpenTelemetry's conventions for HTTP
 /// clients: `http.request.method`, `url.full`, `url.path`, `server.address`, `server.port`,
-/// `http.response.status_code`, `http.request.resend_count`, `error.type`; and what of the API it
-/// is about: `k8s.namespace.name`, `k8s.api.group`, `k8s.api.version`, `k8s.resource`,
-/// `k8s.subresource`, `k8s.object.name`.
+/// `http.response.status_code`, `http.request.resend_count`, `error.type`; and those of the API: `k8s.namespace.name`,
+/// `k8s.api.group`, `k8s.api.version`, `k8s.resource`, `k8s.subresource`, `k8s.object.name`.
 ///
-/// Queries, headers and bodies are left out: they may hold secrets.
+/// The span has no queries, headers and bodies, because they may hold secrets.
 #[derive(Clone, Debug)]
 pub struct TraceLayer {
     server: Arc<Server>,
@@ -33,14 +31,14 @@ pub struct TraceLayer {
 
 #[derive(Debug)]
 struct Server {
-    /// Without the `/` at its end.
+    /// The URL, without `/` at its end.
     url: String,
     address: String,
     port: Option<u16>,
 }
 
 impl TraceLayer {
-    /// Traces what is sent to the server at `url`.
+    /// Traces requests to the server at `url`.
     pub fn new(url: &Uri) -> Self {
         let secure = url.scheme_str() == Some("https");
         let default_port = if secure { 443 } else { 80 };
@@ -78,7 +76,7 @@ where
 {
     type Response = Response<Body>;
     type Error = BoxError;
-    type Future = After<Instrumented<S::Future>, Record>;
+    type Future = AndThen<Instrumented<S::Future>, Record>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         self.inner.poll_ready(cx)
@@ -107,13 +105,13 @@ where
         );
         let mut attempts = None;
         if !span.is_disabled() {
-            if let Some(requested) = Requested::parse(path) {
+            if let Some(requested) = RequestPath::parse(path) {
                 requested.record(&span);
             }
             attempts = Some(Attempts::of(request.extensions_mut()));
         }
         let future = self.inner.call(request).instrument(span.clone());
-        After::new(future, Record { span, attempts })
+        AndThen::new(future, Record { span, attempts })
     }
 }
 
@@ -122,7 +120,7 @@ pub struct Record {
     attempts: Option<Attempts>,
 }
 
-impl Then for Record {
+impl OnOutcome for Record {
     fn then(self, outcome: Outcome) -> Outcome {
         let Self {
             span,
@@ -145,7 +143,7 @@ impl Then for Record {
                 }
             }
             Err(error) => {
-                span.record("error.type", display(kind_of_failure(error)));
+                span.record("error.type", display(failure_kind(error)));
                 span.record("otel.status_code", "ERROR");
             }
         }

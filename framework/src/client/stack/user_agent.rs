@@ -5,19 +5,18 @@ use tower::{Layer, Service};
 
 use crate::client::{Body, BoxError, ConfigError};
 
-/// Says which program asks, for audit logs and flow control. A request that says so itself is left
-/// as it is.
+/// Names the program, for audit logs and flow control. A request that has a `User-Agent` already is not changed.
 #[derive(Clone, Debug)]
 pub struct UserAgentLayer {
     value: HeaderValue,
 }
 
 impl UserAgentLayer {
-    /// `website/1.2.0 (linux/amd64) pilothouse/0.1.0` for the product `website/1.2.0`; without a
-    /// product, the binary's name.
+    /// `website/1.2.0 (linux/amd64) pilothouse/0.1.0` for the product `website/1.2.0`. Without a product, the name of
+    /// the binary takes its place.
     ///
     /// # Errors
-    /// When no header can say it.
+    /// The product cannot be in a header.
     pub fn new(product: Option<&str>) -> Result<Self, ConfigError> {
         let product = match product {
             Some(product) => product.to_owned(),
@@ -43,7 +42,7 @@ impl UserAgentLayer {
 fn binary() -> Option<String> {
     let path = std::env::args_os().next()?;
     let name = std::path::Path::new(&path).file_stem()?.to_str()?;
-    // Only a product's name may stand here (RFC 9110).
+    // Only the name of a product may stand here (RFC 9110).
     let is_token = |letter: char| letter.is_ascii_alphanumeric() || "-_.+".contains(letter);
     let name: String = name.chars().filter(|letter| is_token(*letter)).collect();
     (!name.is_empty()).then_some(name)

@@ -1,44 +1,47 @@
 use std::{
     collections::HashSet,
     fmt,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     task::{Context, Poll},
 };
 
 use http::{HeaderValue, Request, Response, header};
+use parking_lot::Mutex;
 use tower::{Layer, Service};
 
-use super::after::{After, Outcome, Then};
+use super::{
+    and_then::{AndThen, OnOutcome, Outcome},
+    sent_secrets::SentSecrets,
+};
 use crate::client::{Body, BoxError};
 
-/// So many different warnings are remembered; further ones are not told.
-const REMEMBERED: usize = 256;
-/// No more of one warning is told.
+/// At most this many different warnings are reported.
+const MAX_SEEN: usize = 256;
+/// At most this many bytes of a warning are reported.
 const LONGEST: usize = 1024;
 
-/// Tells each warning of the server once, such as that a version is going to be removed.
+/// Reports each different warning of the server once, such as that a version will be removed.
 ///
-/// API servers send them in `Warning` headers with code 299 (KEP-1693). The text is that of the
-/// server, without control characters and at most 1 KiB of it. Of one client the first 256
-/// different ones are told.
+/// API servers send warnings in `Warning` headers with code 299 (KEP-1693). The layer reports the server's text,
+/// without control characters, without the credentials of the request, and at most 1 KiB of it. One client reports at most 256 different warnings.
 #[derive(Clone)]
 pub struct WarningsLayer {
-    warnings: Arc<Warnings>,
+    warnings: Arc<WarningHandler>,
 }
 
 impl WarningsLayer {
-    /// Tells them to `handler`, which must not block.
+    /// Calls `handler` with each warning. `handler` must not block.
     pub fn new(handler: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self {
-            warnings: Arc::new(Warnings {
-                told: Mutex::default(),
+            warnings: Arc::new(WarningHandler {
+                seen: Mutex::default(),
                 handler: Box::new(handler),
             }),
         }
     }
 }
 
-/// Logs them.
+/// Logs each warning.
 impl Default for WarningsLayer {
     fn default() -> Self {
         Self::new(|text| tracing::warn!("the API server warns: {text}"))
@@ -52,10 +55,10 @@ impl fmt::Debug for WarningsLayer {
 }
 
 impl<S> Layer<S> for WarningsLayer {
-    type Service = TellWarnings<S>;
+    type Service = Warnings<S>;
 
-    fn layer(&self, inner: S) -> TellWarnings<S> {
-        TellWarnings {
+    fn layer(&self, inner: S) -> Warnings<S> {
+        Warnings {
             inner,
             warnings: self.warnings.clone(),
         }
@@ -64,48 +67,52 @@ impl<S> Layer<S> for WarningsLayer {
 
 /// The service of [`WarningsLayer`].
 #[derive(Clone)]
-pub struct TellWarnings<S> {
+pub struct Warnings<S> {
     inner: S,
-    warnings: Arc<Warnings>,
+    warnings: Arc<WarningHandler>,
 }
 
-impl<S> Service<Request<Body>> for TellWarnings<S>
+impl<S> Service<Request<Body>> for Warnings<S>
 where
     S: Service<Request<Body>, Response = Response<Body>, Error = BoxError>,
 {
     type Response = Response<Body>;
     type Error = BoxError;
-    type Future = After<S::Future, Listen>;
+    type Future = AndThen<S::Future, HandleWarnings>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         self.inner.poll_ready(cx)
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        After::new(self.inner.call(request), Listen(self.warnings.clone()))
+        let secrets = SentSecrets::of(&request);
+        AndThen::new(
+            self.inner.call(request),
+            HandleWarnings(self.warnings.clone(), secrets),
+        )
     }
 }
 
-pub struct Listen(Arc<Warnings>);
+pub struct HandleWarnings(Arc<WarningHandler>, SentSecrets);
 
-impl Then for Listen {
+impl OnOutcome for HandleWarnings {
     fn then(self, outcome: Outcome) -> Outcome {
         let response = outcome?;
         for value in response.headers().get_all(header::WARNING) {
-            self.0.hear(value);
+            self.0.handle(value, &self.1);
         }
         Ok(response)
     }
 }
 
-struct Warnings {
-    told: Mutex<HashSet<String>>,
+struct WarningHandler {
+    seen: Mutex<HashSet<String>>,
     handler: Box<dyn Fn(&str) + Send + Sync>,
 }
 
-impl Warnings {
-    fn hear(&self, value: &HeaderValue) {
-        if let Some(text) = text_of(value)
+impl WarningHandler {
+    fn handle(&self, value: &HeaderValue, secrets: &SentSecrets) {
+        if let Some(text) = text_of(value, secrets)
             && self.is_new(&text)
         {
             (self.handler)(&text);
@@ -113,20 +120,19 @@ impl Warnings {
     }
 
     fn is_new(&self, text: &str) -> bool {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        told.len() < REMEMBERED && !told.contains(text) && told.insert(text.to_owned())
+        let mut seen = self.seen.lock();
+        seen.len() < MAX_SEEN && !seen.contains(text) && seen.insert(text.to_owned())
     }
 }
 
 /// The text of `299 - "text"`, the only form that API servers use (KEP-1693).
-fn text_of(value: &HeaderValue) -> Option<String> {
+fn text_of(value: &HeaderValue, secrets: &SentSecrets) -> Option<String> {
     let value = String::from_utf8_lossy(value.as_bytes());
     let (_agent, quoted) = value.strip_prefix("299 ")?.split_once(' ')?;
     let mut text = String::new();
     let mut escaped = false;
     for letter in quoted.strip_prefix('"')?.chars() {
         match letter {
-            _ if text.len() >= LONGEST => break,
             '\\' if !escaped => escaped = true,
             '"' if !escaped => break,
             letter => {
@@ -137,6 +143,9 @@ fn text_of(value: &HeaderValue) -> Option<String> {
             }
         }
     }
+    // Before the text is cut, so that no part of a secret is left at its end.
+    secrets.redact(&mut text);
+    text.truncate(text.floor_char_boundary(LONGEST));
     Some(text)
 }
 
@@ -156,22 +165,22 @@ mod tests {
             ("299 -", None),
         ] {
             let value = HeaderValue::from_static(value);
-            assert_eq!(text_of(&value).as_deref(), text);
+            assert_eq!(text_of(&value, &SentSecrets::default()).as_deref(), text);
         }
     }
 
     #[test]
-    fn a_warning_is_told_once_and_not_without_end() {
-        let (tell, told) = std::sync::mpsc::channel();
+    fn each_warning_is_reported_once_and_their_number_is_limited() {
+        let (tell, seen) = std::sync::mpsc::channel();
         let layer = WarningsLayer::new(move |text| tell.send(text.to_owned()).unwrap());
-        let hear = |text: &str| {
+        let handle = |text: &str| {
             let value = HeaderValue::from_str(&format!("299 - \"{text}\"")).unwrap();
-            layer.warnings.hear(&value);
+            layer.warnings.handle(&value, &SentSecrets::default());
         };
-        hear("a");
-        hear("a");
-        assert_eq!(told.try_iter().collect::<Vec<_>>(), ["a"]);
-        (0..2 * REMEMBERED).for_each(|at| hear(&at.to_string()));
-        assert_eq!(told.try_iter().count(), REMEMBERED - 1);
+        handle("a");
+        handle("a");
+        assert_eq!(seen.try_iter().collect::<Vec<_>>(), ["a"]);
+        (0..2 * MAX_SEEN).for_each(|at| handle(&at.to_string()));
+        assert_eq!(seen.try_iter().count(), MAX_SEEN - 1);
     }
 }

@@ -1,4 +1,4 @@
-//! Many events at once, which are decoded on another thread.
+//! Bursts of events, which are decoded on the decode thread.
 
 use std::{
     convert::Infallible,
@@ -18,8 +18,8 @@ use serde_json::Value;
 use super::server::{Answer, Site, in_memory, json};
 use crate::{
     client::{
-        Api, Body, Client, Config, Encoding, Error, ListParams, WatchEvent, WatchParams,
-        WatchStream, call::Call,
+        Api, Body, Client, Config, Decoder, Encoding, ListParams, WatchEvent, WatchParams,
+        WatchStream, rest::Call,
     },
     resource::{ApiResource, Object},
 };
@@ -30,7 +30,7 @@ const BAD: usize = 700;
 fn object(number: usize) -> String {
     let value = match number {
         BAD => "[]".to_owned(),
-        // Long and short ones, so that some batches are decoded at once and others are not.
+        // Long and short values, so that some batches are decoded at once and others are not.
         _ => format!("\"{}\"", "x".repeat(number % 7 * 1000)),
     };
     format!(
@@ -38,7 +38,7 @@ fn object(number: usize) -> String {
     )
 }
 
-/// All events, then the server's error, then what must not be read any more; in pieces of that size.
+/// All events, then the server's error, then events that must not be read, in pieces of this size.
 fn burst(piece: usize) -> Answer {
     let mut all: String = (0..EVENTS)
         .map(|number| format!("{{\"type\":\"MODIFIED\",\"object\":{}}}\n", object(number)))
@@ -76,7 +76,7 @@ async fn all_of_a_burst() {
         }
         let end = events.next().await.unwrap();
         assert!(
-            matches!(&end, Err(Error::Api { status, .. }) if status.code == 410),
+            matches!(&end, Err(error) if error.status().is_some_and(|status| status.code == 410)),
             "{end:?}"
         );
         assert!(events.next().await.is_none());
@@ -84,16 +84,16 @@ async fn all_of_a_burst() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_burst_comes_in_its_order_and_ends_with_its_error() {
+async fn a_burst_keeps_its_order_and_ends_with_its_error() {
     all_of_a_burst().await;
 }
 
 #[tokio::test]
-async fn a_burst_comes_in_its_order_where_there_is_one_thread() {
+async fn a_burst_keeps_its_order_on_a_runtime_with_one_thread() {
     all_of_a_burst().await;
 }
 
-/// Reads anything, and counts how often.
+/// Decodes anything, and counts how often.
 struct Counted(Value);
 
 static READ: AtomicUsize = AtomicUsize::new(0);
@@ -105,9 +105,9 @@ impl<'de> Deserialize<'de> for Counted {
     }
 }
 
-/// What does not fit its outline would be read a second time, in another way.
+/// A frame that does not fit its index would be decoded a second time, in another way.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn each_event_of_a_burst_is_read_once_and_along_its_own_outline() {
+async fn each_event_of_a_burst_is_decoded_once_with_its_own_index() {
     let resource = ApiResource::of::<ConfigMap>();
     let call = Call {
         verb: "watch",
@@ -118,7 +118,14 @@ async fn each_event_of_a_burst_is_read_once_and_along_its_own_outline() {
         metadata_only: false,
     };
     let body = Body::new(burst(10_000_000).into_body());
-    let mut events = WatchStream::<Counted>::of_body(&call, (Encoding::Json, body), true);
+    let mut events = WatchStream::<Counted>::of_response(
+        &call,
+        (Encoding::Json, http::Response::new(body)),
+        true,
+        Decoder::default(),
+        // The frames name no namespace.
+        |_| Box::leak(Box::default()),
+    );
     for number in 0..EVENTS {
         let Some(Ok(WatchEvent::Modified(Counted(object)))) = events.next().await else {
             panic!("{number} is missing");
@@ -128,12 +135,12 @@ async fn each_event_of_a_burst_is_read_once_and_along_its_own_outline() {
             Value::from_str(&self::object(number)).unwrap().to_string()
         );
     }
-    // What comes behind the error has been read ahead.
+    // The event after the error was decoded ahead.
     assert_eq!(READ.load(Ordering::Relaxed), EVENTS + 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_long_list_is_whole() {
+async fn a_long_list_is_complete() {
     let items: Vec<_> = (0..EVENTS).map(object).collect();
     let list = format!(
         "{{\"kind\":\"ConfigMapList\",\"metadata\":{{}},\"items\":[{}]}}",

@@ -4,18 +4,20 @@ use futures_util::future::join_all;
 use k8s_openapi::api::core::v1::ConfigMap;
 use rustls_pki_types::{CertificateDer, pem::PemObject};
 
-use super::server::{Authority, OBJECT, Server, Site, json};
-use crate::client::{
-    Api, Client, Config, Credentials, ExecConfig, ExecPolicy, ExecVersion, Impersonation,
-    InteractiveMode, PostParams,
+use super::server::{Authority, OBJECT, Server, Site, json, object_at};
+use crate::{
+    client::{
+        Api, Client, Config, Credentials, ExecConfig, ExecPolicy, ExecVersion, Impersonation,
+        InteractiveMode, PostParams,
+    },
+    metrics::Metrics,
 };
-use crate::metrics::Metrics;
 
 fn maps(config: Config) -> Api<ConfigMap> {
     Api::namespaced(&Client::new(config).unwrap(), "default")
 }
 
-/// A plugin that counts its runs as lines of `runs` in `folder`, and then does `script`.
+/// A plugin that appends a line to `runs` in `folder`, and then runs `script`.
 fn plugin(folder: &Path, script: &str) -> ExecConfig {
     let script = format!(
         "echo run >> runs; n=$(($(wc -l < runs))); \
@@ -55,7 +57,7 @@ async fn many_waiters_share_one_run_and_its_token_is_kept() {
 }
 
 #[tokio::test]
-async fn what_has_expired_is_replaced() {
+async fn expired_credentials_are_replaced() {
     let site = Site::new(|_| json(200, OBJECT));
     let server = Server::start(&site).await;
     let folder = tempfile::tempdir().unwrap();
@@ -69,7 +71,7 @@ async fn what_has_expired_is_replaced() {
 }
 
 #[tokio::test]
-async fn a_refused_token_is_renewed_once_and_the_write_sent_again() {
+async fn a_refused_token_is_renewed_once_and_the_write_is_repeated() {
     let site = Site::new(|seen| match seen.header("authorization") {
         "Bearer t2" => json(200, OBJECT),
         _ => json(401, "{}"),
@@ -94,7 +96,7 @@ async fn a_refused_token_is_renewed_once_and_the_write_sent_again() {
     ] {
         assert!(text.contains(line), "{line} is missing in\n{text}");
     }
-    // The same token again is not tried again.
+    // An equal token is not tried again.
     let folder = tempfile::tempdir().unwrap();
     let maps = maps(with(
         &server,
@@ -109,7 +111,7 @@ async fn a_refused_token_is_renewed_once_and_the_write_sent_again() {
 }
 
 #[tokio::test]
-async fn the_certificate_of_a_plugin_is_shown_on_a_new_connection() {
+async fn the_certificate_of_a_plugin_is_presented_on_a_new_connection() {
     let clients = Authority::new();
     let folder = tempfile::tempdir().unwrap();
     let mut ders = Vec::new();
@@ -156,7 +158,7 @@ async fn the_certificate_of_a_plugin_is_shown_on_a_new_connection() {
 }
 
 #[tokio::test]
-async fn renewed_certificate_files_are_shown_and_the_old_connection_goes() {
+async fn renewed_certificate_files_are_used_and_the_old_connection_closes() {
     let clients = Authority::new();
     let folder = tempfile::tempdir().unwrap();
     let (cert, key) = (folder.path().join("crt"), folder.path().join("key"));
@@ -174,7 +176,7 @@ async fn renewed_certificate_files_are_shown_and_the_old_connection_goes() {
         if refused {
             json(401, "{}")
         } else {
-            json(200, OBJECT)
+            json(200, object_at(&seen.uri))
         }
     });
     let server = Server::with(&site, "127.0.0.1", Some(&clients)).await;
@@ -193,7 +195,7 @@ async fn renewed_certificate_files_are_shown_and_the_old_connection_goes() {
 }
 
 #[tokio::test]
-async fn a_plugin_is_told_what_it_is_for() {
+async fn a_plugin_gets_the_info_of_its_cluster() {
     let server = Server::start(&Site::new(|_| json(200, OBJECT))).await;
     let folder = tempfile::tempdir().unwrap();
     for (info, version) in [(true, ExecVersion::V1), (false, ExecVersion::V1Beta1)] {
@@ -228,7 +230,7 @@ async fn a_plugin_is_told_what_it_is_for() {
 }
 
 #[tokio::test]
-async fn a_plugin_that_fails_is_told_in_one_line() {
+async fn a_failing_plugin_is_reported_in_one_line() {
     let server = Server::start(&Site::new(|_| json(200, OBJECT))).await;
     let folder = tempfile::tempdir().unwrap();
     let missing = || ExecConfig::new("pilothouse-no-such-plugin");
@@ -243,7 +245,7 @@ async fn a_plugin_that_fails_is_told_in_one_line() {
         ),
         (
             plugin(folder.path(), "echo hunter2; exit 3"),
-            "`sh` failed with exit code 3: see standard error for what it said, or run it by hand",
+            "`sh` failed with exit code 3: see its messages on standard error, or run it by hand",
         ),
         (
             plugin(folder.path(), "exec head -c 2000000 /dev/zero"),
@@ -259,14 +261,16 @@ async fn a_plugin_that_fails_is_told_in_one_line() {
         let error = maps(with(&server, exec)).get("a").await.unwrap_err();
         assert_eq!(
             error.to_string(),
-            format!("given by the program: the credential plugin {expected}")
+            format!(
+                "get ConfigMap default/a: given by the program: the credential plugin {expected}"
+            )
         );
     }
     gone(&folder.path().join("pid")).await;
 }
 
 #[tokio::test]
-async fn a_plugin_that_fails_is_not_run_for_each_request() {
+async fn a_failing_plugin_does_not_run_for_each_request() {
     let site = Site::new(|_| json(200, OBJECT));
     let server = Server::start(&site).await;
     let folder = tempfile::tempdir().unwrap();
@@ -301,7 +305,7 @@ async fn a_plugin_that_fails_is_not_run_for_each_request() {
 }
 
 #[tokio::test]
-async fn credentials_that_the_server_keeps_refusing_are_not_printed_for_each_request() {
+async fn a_plugin_whose_credentials_are_refused_does_not_run_for_each_request() {
     let site = Site::new(|_| json(401, "{}"));
     let server = Server::start(&site).await;
     let folder = tempfile::tempdir().unwrap();
@@ -314,7 +318,7 @@ async fn credentials_that_the_server_keeps_refusing_are_not_printed_for_each_req
 }
 
 #[tokio::test]
-async fn a_plugin_that_must_not_be_run_is_told_when_the_client_is_built() {
+async fn a_plugin_that_is_not_allowed_is_reported_when_the_client_is_built() {
     let server = Server::start(&Site::new(|_| json(200, OBJECT))).await;
     let folder = tempfile::tempdir().unwrap();
     let config = with(&server, plugin(folder.path(), "exit 0"));
@@ -329,7 +333,7 @@ async fn a_plugin_that_must_not_be_run_is_told_when_the_client_is_built() {
 }
 
 #[tokio::test]
-async fn a_plugin_that_nobody_waits_for_is_killed() {
+async fn a_plugin_is_killed_if_no_request_waits_for_it() {
     let server = Server::start(&Site::new(|_| json(200, OBJECT))).await;
     let folder = tempfile::tempdir().unwrap();
     let exec = plugin(folder.path(), "echo $$ > new; mv new pid; exec sleep 600");
@@ -347,18 +351,18 @@ async fn a_plugin_that_nobody_waits_for_is_killed() {
     gone(&pid).await;
 }
 
-/// Waits until the process whose id stands in `file` has ended.
+/// Waits until the process with the id in `file` has ended.
 async fn gone(file: &Path) {
     let pid = std::fs::read_to_string(file).unwrap();
     let stat = format!("/proc/{}/stat", pid.trim());
-    // A process that has ended may stand there as a zombie until it is waited for.
+    // An ended process may be a zombie until its parent waits for it.
     while std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
         tokio::task::yield_now().await;
     }
 }
 
 #[tokio::test]
-async fn somebody_else_is_acted_as_in_full() {
+async fn impersonation_sends_all_its_headers() {
     let site = Site::new(|_| json(200, OBJECT));
     let server = Server::start(&site).await;
     let jane = Impersonation::new("jané")

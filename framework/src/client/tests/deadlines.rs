@@ -1,4 +1,4 @@
-//! Which deadline runs out, and when, on the paused clock.
+//! Which deadline expires, and when, with a paused clock.
 
 use std::{convert::Infallible, time::Duration};
 
@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use tokio::time::Instant;
 
 use super::server::{Answer, Site, endless, in_memory};
-use crate::client::{Api, Client, Config, Deadline, Deadlines, Error, WatchParams};
+use crate::client::{Api, Client, Config, Deadline, Deadlines, ErrorKind, WatchParams};
 
 fn maps(site: &Site, deadlines: Deadlines) -> Api<ConfigMap> {
     let config = Config::new("http://sandbox".parse().unwrap()).with_deadlines(deadlines);
@@ -19,7 +19,7 @@ fn maps(site: &Site, deadlines: Deadlines) -> Api<ConfigMap> {
     Api::namespaced(&client.build().unwrap(), "default")
 }
 
-/// A piece of a body each `pause`, without end.
+/// An endless body with one piece each `pause`.
 fn dripping(pause: Duration) -> Option<Answer> {
     let pieces = stream::unfold((), move |()| async move {
         tokio::time::sleep(pause).await;
@@ -37,10 +37,7 @@ async fn outcome(site: Site, deadlines: Deadlines) -> (Deadline, u64, String) {
     let start = Instant::now();
     let error = maps(&site, deadlines).get("a").await.unwrap_err();
     let text = error.to_string();
-    let Error::Timeout {
-        deadline, after, ..
-    } = error
-    else {
+    let &ErrorKind::Timeout { deadline, after } = error.kind() else {
         panic!("{text}");
     };
     assert_eq!(start.elapsed().as_secs(), after.as_secs(), "{text}");
@@ -48,24 +45,24 @@ async fn outcome(site: Site, deadlines: Deadlines) -> (Deadline, u64, String) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_deadline_is_its_own_and_the_error_names_it() {
+async fn the_error_names_the_deadline_that_expired() {
     let table = [
         (
             Site::silent(),
             Deadlines::default(),
             (
-                Deadline::Answer,
+                Deadline::Response,
                 65,
-                "get ConfigMap default/a: no answer from the API server within 65 s",
+                "get ConfigMap default/a: no response from the API server within 65 s",
             ),
         ),
         (
             Site::silent(),
-            Deadlines::default().answer(Duration::from_secs(7)),
+            Deadlines::default().response(Duration::from_secs(7)),
             (
-                Deadline::Answer,
+                Deadline::Response,
                 7,
-                "get ConfigMap default/a: no answer from the API server within 7 s",
+                "get ConfigMap default/a: no response from the API server within 7 s",
             ),
         ),
         (
@@ -74,7 +71,7 @@ async fn each_deadline_is_its_own_and_the_error_names_it() {
             (
                 Deadline::Idle,
                 30,
-                "get ConfigMap default/a: the API server's answer broke off: nothing more came for 30 s",
+                "get ConfigMap default/a: the API server's response broke off: nothing more came for 30 s",
             ),
         ),
         (
@@ -105,7 +102,7 @@ async fn each_deadline_is_its_own_and_the_error_names_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_watch_whose_reason_does_not_end_is_given_up_like_a_request() {
+async fn a_refused_watch_with_an_endless_reason_ends_by_the_total_deadline() {
     let site = Site::new(|_| {
         let mut answer = endless("{").unwrap();
         *answer.status_mut() = http::StatusCode::FORBIDDEN;
@@ -116,8 +113,8 @@ async fn a_refused_watch_whose_reason_does_not_end_is_given_up_like_a_request() 
     let error = watch.expect("it waits for ever").unwrap_err();
     assert!(
         matches!(
-            error,
-            Error::Timeout {
+            error.kind(),
+            ErrorKind::Timeout {
                 deadline: Deadline::Total,
                 ..
             }

@@ -15,7 +15,7 @@ use tokio::{io::DuplexStream, time::Instant};
 use super::server::{Answer, Seen, Site, answer, endless, json as json_text};
 use crate::client::{Client, Config, Discovery, RestMapper};
 
-/// A client whose every connection is a pipe to `site` in this runtime.
+/// A client whose connections are pipes to `site` in this runtime.
 fn client(site: &Site) -> Client {
     let site = site.clone();
     let connector = move || -> io::Result<DuplexStream> {
@@ -28,7 +28,7 @@ fn client(site: &Site) -> Client {
     client.build().unwrap()
 }
 
-/// HTTP/2 tells the server's name too.
+/// On HTTP/2 the URI contains the server's name.
 fn path(seen: &Seen) -> &str {
     seen.uri.trim_start_matches("http://sandbox")
 }
@@ -37,7 +37,7 @@ fn ok(value: &Value) -> Option<Answer> {
     json_text(200, value.to_string())
 }
 
-/// The old form, one document for each path, with all that Go leaves out or writes as `null`.
+/// The plain form: one document for each path, with log that Go leaves out or writes as `null`.
 fn listed(path: &str) -> Option<Answer> {
     ok(&match path {
         "/api" => json!({"kind": "APIVersions", "versions": ["v1"]}),
@@ -106,7 +106,7 @@ fn aggregated(path: &str) -> Option<Answer> {
     )
 }
 
-/// Every kind in full, and what failed.
+/// All fields of each kind, and the failures.
 fn shown(discovery: &Discovery) -> Vec<String> {
     let mut lines = Vec::new();
     for group in discovery.groups() {
@@ -138,7 +138,7 @@ fn paths(site: &Site) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn both_forms_of_discovery_are_read_into_the_same_kinds() {
+async fn both_forms_of_discovery_lead_to_the_same_kinds() {
     let old = Site::new(|seen| listed(path(seen)));
     let new = Site::new(|seen| aggregated(path(seen)));
     let mixed = Site::new(|seen| match path(seen) {
@@ -177,7 +177,7 @@ async fn both_forms_of_discovery_are_read_into_the_same_kinds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_refuses_the_new_form_is_asked_for_the_old_one() {
+async fn plain_discovery_is_used_if_the_server_refuses_the_aggregated_form() {
     let site = Site::new(|seen| match seen.header("accept") {
         "application/json" => listed(path(seen)),
         _ => json_text(406, "{}"),
@@ -202,7 +202,7 @@ async fn a_broken_group_hides_no_other_and_its_error_names_it() {
         (
             "/apis/demo.dev/v2",
             endless("{"),
-            "group \"demo.dev\" (v2): discover /apis/demo.dev/v2: the API server's answer broke off: nothing more came for 30 s",
+            "group \"demo.dev\" (v2): discover /apis/demo.dev/v2: the API server's response broke off: nothing more came for 30 s",
         ),
         (
             "/api",
@@ -214,9 +214,9 @@ async fn a_broken_group_hides_no_other_and_its_error_names_it() {
         ),
     ];
     for (broken, answer, text) in table {
-        let answer = std::sync::Mutex::new(answer);
+        let answer = parking_lot::Mutex::new(answer);
         let site = Site::new(move |seen| match path(seen) == broken {
-            true => answer.lock().unwrap().take(),
+            true => answer.lock().take(),
             false => listed(path(seen)),
         });
         let discovery = client(&site).discover().await.unwrap();
@@ -228,7 +228,7 @@ async fn a_broken_group_hides_no_other_and_its_error_names_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stale_version_is_told_and_is_not_the_preferred_one() {
+async fn a_stale_version_is_reported_and_is_not_the_preferred_one() {
     let site = Site::new(|seen| match path(seen) {
         "/api" => json_text(404, "{}"),
         _ => ok(
@@ -268,7 +268,7 @@ async fn without_the_list_of_groups_there_is_an_error() {
     );
 }
 
-/// A server of [`aggregated`] form whose group `demo.dev` can be absent.
+/// A server of the [`aggregated`] form whose group `demo.dev` can be removed.
 fn with_switch() -> (Site, Arc<AtomicBool>) {
     let installed = Arc::new(AtomicBool::new(false));
     let is_installed = installed.clone();
@@ -288,7 +288,7 @@ async fn later(seconds: u64) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_miss_reads_only_its_group_once_for_all_who_wait_and_not_again_at_once() {
+async fn a_missing_name_reads_its_group_once_for_all_callers() {
     let (site, installed) = with_switch();
     let mapper = RestMapper::new(&client(&site));
     let ask = || mapper.kind("demo.dev/v2", "Site");
@@ -321,7 +321,7 @@ async fn a_miss_reads_only_its_group_once_for_all_who_wait_and_not_again_at_once
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_name_without_a_group_is_looked_for_everywhere() {
+async fn a_missing_name_without_a_group_reads_everything() {
     let (site, installed) = with_switch();
     let mapper = RestMapper::new(&client(&site));
     assert!(mapper.find("site").await.unwrap_err().is_not_found());
@@ -335,7 +335,7 @@ async fn a_name_without_a_group_is_looked_for_everywhere() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_removed_is_forgotten_when_its_group_is_read_again() {
+async fn a_removed_kind_is_forgotten_when_its_group_is_read_again() {
     let (site, installed) = with_switch();
     installed.store(true, Ordering::SeqCst);
     let mapper = RestMapper::new(&client(&site));
@@ -354,7 +354,25 @@ async fn what_was_removed_is_forgotten_when_its_group_is_read_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_group_that_cannot_be_read_again_keeps_the_kinds_it_had() {
+async fn the_last_kind_of_a_version_is_forgotten_when_its_group_is_read_again() {
+    let removed = Arc::new(AtomicBool::new(false));
+    let is_removed = removed.clone();
+    let site = Site::new(move |seen| {
+        let is_version = path(seen).starts_with("/apis/demo.dev/");
+        match is_version && is_removed.load(Ordering::SeqCst) {
+            true => ok(&json!({"kind": "APIResourceList", "resources": []})),
+            false => listed(path(seen)),
+        }
+    });
+    let mapper = RestMapper::new(&client(&site));
+    mapper.find("sites").await.unwrap();
+    removed.store(true, Ordering::SeqCst);
+    mapper.refresh_group("demo.dev").await.unwrap();
+    assert!(mapper.find("sites").await.unwrap_err().is_not_found());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unreadable_group_keeps_its_last_known_kinds() {
     let broken = Arc::new(AtomicBool::new(false));
     let is_broken = broken.clone();
     let site = Site::new(move |seen| {
@@ -383,14 +401,14 @@ async fn a_group_that_cannot_be_read_again_keeps_the_kinds_it_had() {
     );
 }
 
-/// Polls once, and leaves the future where it is.
+/// Polls the future once.
 async fn begin<F: Future>(future: std::pin::Pin<&mut F>) {
     let outcome = tokio::time::timeout(Duration::from_secs(1), future).await;
     assert!(outcome.is_err(), "it is done already");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reading_goes_on_for_those_who_still_wait_and_is_begun_anew_when_all_left() {
+async fn a_reading_continues_for_waiting_callers_and_restarts_if_all_left() {
     let hangs = Arc::new(AtomicBool::new(true));
     let is_hanging = hangs.clone();
     let site = Site::new(move |seen| match is_hanging.load(Ordering::SeqCst) {
@@ -415,12 +433,12 @@ async fn a_reading_goes_on_for_those_who_still_wait_and_is_begun_anew_when_all_l
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refresh_tells_what_the_server_said_after_it_was_asked_for() {
+async fn a_refresh_returns_what_the_server_answered_after_the_call() {
     let (site, installed) = with_switch();
     let mapper = RestMapper::new(&client(&site));
     mapper.discovery().await.unwrap();
     let mut early = Box::pin(mapper.refresh());
-    // Its request is on the way, its answer not read.
+    // Its request is sent, and its answer is not read yet.
     let polled = futures_util::poll!(early.as_mut());
     assert!(polled.is_pending());
     while site.seen().len() < 4 {
@@ -433,7 +451,7 @@ async fn a_refresh_tells_what_the_server_said_after_it_was_asked_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_is_away_is_an_error_that_says_what_was_looked_for() {
+async fn the_error_of_an_unreachable_server_names_the_kind() {
     let site = Site::new(|_| json_text(500, "{\"message\": \"etcd is away\"}"));
     let mapper = RestMapper::new(&client(&site));
     let error = mapper.find("pods").await.unwrap_err();
@@ -466,11 +484,11 @@ async fn a_kind_that_came_back_with_another_scope_is_stale_for_ten_minutes_at_mo
 }
 
 #[tokio::test(start_paused = true)]
-async fn definitions_that_cannot_be_followed_are_asked_for_ever_more_slowly() {
+async fn failed_watches_of_definitions_are_repeated_with_growing_pauses() {
     let bookmark = r#"{"type":"BOOKMARK","object":{"kind":"CustomResourceDefinition","metadata":{"resourceVersion":"1"}}}"#;
     let list =
         r#"{"kind":"CustomResourceDefinitionList","metadata":{"resourceVersion":"1"},"items":[]}"#;
-    // Nothing works, or each watch ends after a bookmark.
+    // Each request fails, or each watch ends after a bookmark.
     for works in [false, true] {
         let site = Site::new(move |seen| match path(seen) {
             path if !path.contains("customresourcedefinitions") => listed(path),

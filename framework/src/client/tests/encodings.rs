@@ -1,4 +1,4 @@
-//! What is asked for, what is sent, and what happens when a server does not take it.
+//! The encodings of requests and answers, and what happens if a server refuses one.
 
 use futures_util::StreamExt;
 use http_body_util::{BodyExt, Full};
@@ -8,13 +8,12 @@ use serde_json::{Value, json};
 use super::server::{Answer, OBJECT, Seen, Server, Site, json as json_answer};
 use crate::{
     client::{
-        Api, Client, Encoding, Error, ListParams, Patch, PatchParams, PostParams, WatchEvent,
-        WatchParams,
+        Api, Client, Encoding, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams,
     },
     resource::{ApiResource, DynamicObject, Object},
 };
 
-/// Answers `value` in what the request asks for first.
+/// Answers with `value` in the first encoding of `Accept`.
 fn accepted(seen: &Seen, code: u16, value: &Value) -> Option<Answer> {
     let first = seen.header("accept").split(',').next().unwrap();
     let encoding = Encoding::of(first).unwrap();
@@ -64,7 +63,7 @@ fn sent(site: &Site) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn all_that_is_read_comes_in_what_was_asked_for() {
+async fn all_answers_come_in_the_chosen_encoding() {
     let site = Site::new(|seen| {
         let list = json!({"kind": "ConfigMapList", "metadata": {"resourceVersion": "7"}, "items": [object(), {"data": 3, "metadata": {"name": "b"}}]});
         match seen.uri.rsplit('/').next().unwrap() {
@@ -80,7 +79,7 @@ async fn all_that_is_read_comes_in_what_was_asked_for() {
             _ => accepted(seen, 200, &object()),
         }
     });
-    for encoding in crate::client::codec::ALL {
+    for encoding in crate::client::codec::ALL_ENCODINGS {
         let (_server, client) = client(&site, *encoding).await;
         let maps = Api::<ConfigMap>::namespaced(&client, "default");
         assert_eq!(maps.get("a").await.unwrap(), map());
@@ -100,7 +99,7 @@ async fn all_that_is_read_comes_in_what_was_asked_for() {
 }
 
 #[tokio::test]
-async fn json_is_what_is_spoken_without_a_word() {
+async fn json_is_the_default_encoding() {
     let site = Site::new(|seen| accepted(seen, 200, &object()));
     let server = Server::start(&site).await;
     let client = Client::new(server.config()).unwrap();
@@ -109,10 +108,9 @@ async fn json_is_what_is_spoken_without_a_word() {
     assert_eq!(sent(&site), ["POST application/json → application/json"]);
 }
 
-/// A body that the server does not take is sent again as JSON, and the next one is JSON at once;
-/// of another group the server may think otherwise.
+/// A refused body is sent again as JSON, and the next one is JSON at once. Another group may accept the encoding.
 #[tokio::test]
-async fn a_body_that_is_refused_is_sent_again_as_json() {
+async fn a_refused_body_is_sent_again_as_json() {
     let site = Site::new(|seen| match seen.header("content-type") {
         "application/framed" => json_answer(415, "{\"code\": 415}"),
         _ => json_answer(200, OBJECT),
@@ -135,7 +133,7 @@ async fn a_body_that_is_refused_is_sent_again_as_json() {
 }
 
 #[tokio::test]
-async fn an_answer_that_cannot_be_given_is_asked_for_as_json() {
+async fn after_406_the_answer_is_requested_as_json() {
     let site = Site::new(|seen| match seen.header("accept") {
         "application/json" => json_answer(200, OBJECT),
         _ => json_answer(406, "{\"code\": 406}"),
@@ -155,21 +153,21 @@ async fn an_answer_that_cannot_be_given_is_asked_for_as_json() {
 }
 
 #[tokio::test]
-async fn a_refusal_of_json_is_an_error_and_not_repeated() {
+async fn a_refusal_of_json_is_an_error_and_the_request_is_not_repeated() {
     let site = Site::new(|_| json_answer(415, "{\"code\": 415}"));
-    for encoding in crate::client::codec::ALL {
+    for encoding in crate::client::codec::ALL_ENCODINGS {
         let (_server, client) = client(&site, *encoding).await;
         let maps = Api::<ConfigMap>::namespaced(&client, "default");
         let before = site.seen().len();
         let strategic = Patch::Strategic(json!({}));
         let patched = maps.patch("a", &PatchParams::default(), &strategic).await;
-        assert!(matches!(patched, Err(Error::Api { .. })));
+        assert!(patched.is_err_and(|error| error.status().is_some()));
         assert_eq!(site.seen().len(), before + 1);
     }
 }
 
 #[tokio::test]
-async fn a_kind_that_a_codec_does_not_know_goes_as_json() {
+async fn a_kind_that_a_codec_does_not_know_is_sent_as_json() {
     let site = Site::new(|seen| accepted(seen, 200, &object()));
     let (_server, client) = client(&site, Encoding::Framed).await;
     let sites = ApiResource {
@@ -183,9 +181,9 @@ async fn a_kind_that_a_codec_does_not_know_goes_as_json() {
 }
 
 #[tokio::test]
-async fn an_apply_goes_as_what_the_server_merges_and_other_patches_as_json() {
+async fn an_apply_has_the_chosen_encoding_and_other_patches_are_json() {
     let site = Site::new(|seen| accepted(seen, 200, &object()));
-    for encoding in crate::client::codec::ALL {
+    for encoding in crate::client::codec::ALL_ENCODINGS {
         let (_server, client) = client(&site, *encoding).await;
         let maps = Api::<ConfigMap>::namespaced(&client, "default");
         let before = site.seen().len();

@@ -1,4 +1,4 @@
-//! What was not declared is not sent.
+//! Requests that the program did not declare are not sent.
 
 use std::sync::{
     Arc,
@@ -14,7 +14,7 @@ use crate::{
     resource::{Access, AccessRule, ApiResource, DynamicObject},
 };
 
-/// A client that answers everything with an object, and the number of its requests.
+/// A client that answers each request with an object, and the number of its requests.
 fn counted() -> (Client, Arc<AtomicUsize>) {
     let sent = Arc::new(AtomicUsize::new(0));
     let count = sent.clone();
@@ -36,7 +36,7 @@ fn patch() -> Patch {
 }
 
 #[tokio::test]
-async fn what_was_not_declared_is_not_sent_and_the_error_names_the_line() {
+async fn an_undeclared_request_is_not_sent_and_the_error_suggests_the_line() {
     let (client, sent) = counted();
     let client = guarded(&client, AccessRule::of::<Deployment>(["patch"]), None);
     let deployments = Api::<Deployment>::namespaced(&client, "default");
@@ -90,7 +90,7 @@ async fn what_was_not_declared_is_not_sent_and_the_error_names_the_line() {
 }
 
 #[tokio::test]
-async fn another_namespace_than_the_operators_has_to_be_declared_on_its_own() {
+async fn a_namespace_outside_the_operators_must_be_declared() {
     let (client, _) = counted();
     let access = AccessRule::of::<ConfigMap>(["get", "list"]);
     let narrow = guarded(&client, access.clone(), Some("apps"));
@@ -122,7 +122,7 @@ async fn another_namespace_than_the_operators_has_to_be_declared_on_its_own() {
 }
 
 #[tokio::test]
-async fn a_name_limits_a_permission_lists_of_the_one_object_included() {
+async fn a_permission_for_a_name_allows_lists_of_that_object() {
     let (client, _) = counted();
     let client = guarded(
         &client,
@@ -144,11 +144,11 @@ async fn a_name_limits_a_permission_lists_of_the_one_object_included() {
 }
 
 #[tokio::test]
-async fn what_is_no_resource_and_what_everyone_may_ask_about_himself_passes() {
+async fn nonresource_paths_and_self_reviews_are_allowed() {
     let (client, _) = counted();
     // Clients made of it are guarded, too.
     let client = guarded(&client, Access::none(), None)
-        .apart(Deadlines::default())
+        .with_own_connections(Deadlines::default())
         .fenced(|| Ok(()));
     let send = async |request: http::request::Builder| {
         client.send(request.body(Body::empty()).unwrap()).await
@@ -170,7 +170,7 @@ async fn what_is_no_resource_and_what_everyone_may_ask_about_himself_passes() {
 }
 
 #[tokio::test]
-async fn what_was_used_is_told_from_what_was_not() {
+async fn used_permissions_are_distinguished_from_unused_ones() {
     let (client, _) = counted();
     let access = Access::from(AccessRule::of::<ConfigMap>(["get", "list", "watch"]))
         .and(AccessRule::of::<Deployment>(["create", "patch", "delete"]))
@@ -191,7 +191,7 @@ async fn what_was_used_is_told_from_what_was_not() {
 }
 
 #[tokio::test]
-async fn what_is_granted_for_a_time_passes_until_the_last_grant_of_it_is_dropped() {
+async fn a_grant_allows_requests_until_its_last_copy_is_dropped() {
     let (client, sent) = counted();
     let guard = Arc::new(AccessGuard::new(
         &Access::none(),

@@ -8,7 +8,7 @@ use http_body_util::{BodyExt, Full};
 use k8s_openapi::api::core::v1::ConfigMap;
 
 use super::server::{Answer, Server, Site, endless, json};
-use crate::client::{Api, Body, Client, Config, Error, ListParams, WatchParams};
+use crate::client::{Api, Body, Client, Config, ErrorKind, ListParams, WatchParams};
 
 fn list() -> String {
     let items: Vec<_> = (0..5000)
@@ -44,7 +44,7 @@ fn maps(config: Config) -> Api<ConfigMap> {
 }
 
 #[tokio::test]
-async fn long_answers_come_compressed_where_it_was_asked_for_and_watches_never() {
+async fn long_answers_are_compressed_on_request_and_watches_never() {
     for http2 in [true, false] {
         let mut site = site();
         site.http2 = http2;
@@ -52,7 +52,7 @@ async fn long_answers_come_compressed_where_it_was_asked_for_and_watches_never()
         for (config, encoding) in [
             (server.config().with_compression(true), "gzip"),
             (server.config().with_compression(false), ""),
-            // It is on this machine.
+            // This server is on this machine.
             (server.config(), ""),
         ] {
             let maps = maps(config);
@@ -69,7 +69,7 @@ async fn long_answers_come_compressed_where_it_was_asked_for_and_watches_never()
 }
 
 #[tokio::test]
-async fn who_asks_for_an_encoding_himself_gets_what_was_answered() {
+async fn a_request_with_its_own_accept_encoding_gets_the_raw_answer() {
     let server = Server::start(&site()).await;
     let client = Client::new(server.config().with_compression(true)).unwrap();
     let request = http::Request::get("/api/v1/configmaps").header("accept-encoding", "gzip");
@@ -83,7 +83,7 @@ async fn who_asks_for_an_encoding_himself_gets_what_was_answered() {
 }
 
 #[tokio::test]
-async fn what_is_no_gzip_is_an_error_that_says_so() {
+async fn an_answer_that_is_not_gzip_is_an_error_that_says_so() {
     let site = Site::new(|_| {
         let mut answer = json(200, "{}").unwrap();
         let gzip = "gzip".parse().unwrap();
@@ -93,16 +93,16 @@ async fn what_is_no_gzip_is_an_error_that_says_so() {
     let server = Server::start(&site).await;
     let maps = maps(server.config().with_compression(true));
     let error = maps.get("a").await.unwrap_err();
-    assert!(matches!(error, Error::Decode { .. }), "{error}");
+    assert!(matches!(error.kind(), ErrorKind::Decode { .. }), "{error}");
     assert_eq!(
         error.to_string(),
-        "get ConfigMap default/a: the answer cannot be decoded: it is not the gzip that it is said to be: check proxies on the way, or ask for no compressed answers (`disable-compression: true` of the cluster, `Config::with_compression`)"
+        "get ConfigMap default/a: the answer cannot be decoded: its `Content-Encoding` is gzip, but its body is not gzip: check proxies on the way, or turn compression off (`disable-compression: true` of the cluster, `Config::with_compression`)"
     );
     assert_eq!(site.seen().len(), 1, "the same would come again");
 }
 
 #[test]
-fn the_default_is_to_ask_servers_that_are_elsewhere() {
+fn compression_is_requested_from_remote_servers_by_default() {
     for (url, asks) in [
         ("https://cluster.example:6443", true),
         ("https://10.0.0.1", true),

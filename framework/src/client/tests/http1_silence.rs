@@ -1,24 +1,25 @@
-//! HTTP/1.1 connections on which nothing comes any more. HTTP/1.1 has no pings, so it is for the system
-//! to ask whether the other side is still there: over real sockets, in real time.
+//! HTTP/1.1 connections that become silent. HTTP/1.1 has no pings, so the operating system must detect a dead peer.
+//! These tests use real sockets and real time.
 
 use std::{
     net::{Shutdown, SocketAddr},
-    sync::{Arc, Mutex},
+    sync::Arc,
     time::Duration,
 };
 
 use futures_util::{StreamExt, future::join3};
 use k8s_openapi::api::core::v1::ConfigMap;
+use parking_lot::Mutex;
 use socket2::{SockFilter, SockRef, Socket};
 use tokio::{net::TcpListener, time::timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::server::{OBJECT, Site, endless, json};
 use crate::client::{
-    Api, Client, Config, Deadline, Deadlines, Error, PostParams, WatchEvent, WatchParams,
+    Api, Client, Config, Deadline, Deadlines, ErrorKind, PostParams, WatchEvent, WatchParams,
 };
 
-/// A machine without TLS, whose connections can be treated.
+/// A server without TLS whose connections the test controls.
 struct Machine {
     address: SocketAddr,
     site: Site,
@@ -44,7 +45,6 @@ impl Machine {
             let mut tasks = tokio::task::JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
                 kept.lock()
-                    .unwrap()
                     .push(SockRef::from(&stream).try_clone().unwrap());
                 tasks.spawn(served.clone().serve(stream));
             }
@@ -63,11 +63,11 @@ impl Machine {
         Api::namespaced(&Client::new(config).unwrap(), "default")
     }
 
-    /// From now on the kernel drops every packet of the present connections before it looks at it: neither
-    /// data nor a question whether anybody is there is answered, as when the machine is gone.
+    /// From now on the kernel drops every packet of the present connections before it looks at it. Neither data nor
+    /// keep-alive probes are answered, as when the machine is gone.
     fn vanish(&self) {
         const RETURN: u16 = 6;
-        for connection in &*self.connections.lock().unwrap() {
+        for connection in &*self.connections.lock() {
             let nothing = SockFilter::new(RETURN, 0, 0, 0);
             connection.attach_filter(&[nothing]).unwrap();
         }
@@ -75,8 +75,7 @@ impl Machine {
 }
 
 #[tokio::test]
-async fn when_the_machine_is_gone_a_watch_ends_a_read_is_done_and_a_write_is_told_within_a_minute()
-{
+async fn when_the_machine_is_gone_watch_read_and_write_notice_within_a_minute() {
     let machine = Machine::start().await;
     let deadlines = Deadlines::default();
     let (maps, others) = (machine.maps(deadlines), machine.maps(deadlines));
@@ -93,29 +92,29 @@ async fn when_the_machine_is_gone_a_watch_ends_a_read_is_done_and_a_write_is_tol
     // Far less than the deadline of an answer.
     let (ended, read, written) = timeout(Duration::from_secs(60), all).await.unwrap();
     let ended = ended.unwrap().unwrap_err();
-    assert!(matches!(ended, Error::Transport { .. }), "{ended}");
+    assert!(matches!(ended.kind(), ErrorKind::Transport(_)), "{ended}");
     read.unwrap();
     let error = written.unwrap_err();
     assert!(
-        matches!(error, Error::Transport { .. }) && error.is_outcome_unknown(),
+        matches!(error.kind(), ErrorKind::Transport(_)) && error.is_outcome_unknown(),
         "{error}"
     );
-    // The write was sent once, and that did not arrive.
+    // The write was sent once, and did not arrive.
     let seen = machine.site.seen();
     assert_eq!(seen.iter().map(|seen| seen.connection).max(), Some(3));
     assert!(seen.iter().all(|seen| seen.method == http::Method::GET));
 }
 
-/// Nobody drives a connection that nobody uses; what happened to it comes out when it is to be used again.
+/// Nothing drives an idle connection. The next request finds out what happened to it.
 #[tokio::test]
-async fn a_connection_that_was_closed_while_nobody_used_it_gets_no_write() {
+async fn a_connection_that_closed_while_idle_gets_no_write() {
     let machine = Machine::start().await;
     let maps = machine.maps(Deadlines::default());
     maps.get("a").await.unwrap();
-    for connection in &*machine.connections.lock().unwrap() {
+    for connection in &*machine.connections.lock() {
         connection.shutdown(Shutdown::Both).unwrap();
     }
-    // The runtime hears of it when it has nothing else to do.
+    // The runtime notices it when it has nothing else to do.
     tokio::time::sleep(Duration::from_millis(10)).await;
     let (post, map) = (PostParams::default(), ConfigMap::default());
     maps.create(&post, &map).await.unwrap();
@@ -124,20 +123,20 @@ async fn a_connection_that_was_closed_while_nobody_used_it_gets_no_write() {
     assert_eq!(used, [0, 1]);
 }
 
-/// The system finds nothing wrong with it, so a deadline ends a request. A watch on such a connection is
-/// replaced by whoever waits for its bookmarks, like any silent one.
+/// The operating system sees no fault, so a deadline ends the request. An informer replaces a watch on such a
+/// connection because its bookmarks do not come.
 #[tokio::test]
-async fn a_connection_that_takes_requests_and_answers_none_is_left_after_one_deadline() {
+async fn a_silent_connection_gets_no_requests_after_one_deadline() {
     let machine = Machine::start().await;
-    let maps = machine.maps(Deadlines::default().answer(Duration::from_millis(300)));
+    let maps = machine.maps(Deadlines::default().response(Duration::from_millis(300)));
     maps.get("a").await.unwrap();
     machine.site.be_silent(true);
     let error = maps.get("a").await.unwrap_err();
     assert!(
         matches!(
-            error,
-            Error::Timeout {
-                deadline: Deadline::Answer,
+            error.kind(),
+            ErrorKind::Timeout {
+                deadline: Deadline::Response,
                 ..
             }
         ),
@@ -150,9 +149,9 @@ async fn a_connection_that_takes_requests_and_answers_none_is_left_after_one_dea
     assert_eq!(used, [0, 0, 1]);
 }
 
-/// It would otherwise keep the processor busy until the answer's deadline.
+/// Otherwise it would keep the processor busy until the answer's deadline.
 #[tokio::test]
-async fn a_server_that_sends_interim_answers_without_end_is_given_up_at_once() {
+async fn endless_interim_answers_are_an_error_at_once() {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -1,5 +1,4 @@
-//! Defects that kube-rs 4.2 was found to have in its client. Each test is named after what is
-//! guaranteed here instead.
+//! Defects that were found in kube-rs 4.2's client. The name of each test is the guarantee of this client.
 
 use std::time::Duration;
 
@@ -7,7 +6,7 @@ use futures_util::{StreamExt, future::join_all};
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 
 use super::{
-    everything::Everything,
+    log_recorder::LogRecorder,
     server::{OBJECT, Server, Site, answer, json},
 };
 use crate::client::{
@@ -19,10 +18,9 @@ fn maps(config: Config) -> Api<ConfigMap> {
     Api::namespaced(&Client::new(config).unwrap(), "default")
 }
 
-/// There, a list that may be of any age was not asked for once it had a page size, which it has by
-/// default.
+/// kube-rs did not send version 0 for a list with a page size, which is its default.
 #[tokio::test]
-async fn a_list_of_any_age_is_asked_for_whatever_its_page_size() {
+async fn version_zero_is_sent_with_and_without_a_page_size() {
     let site = Site::new(|_| json(200, "{\"items\":[]}"));
     let server = Server::start(&site).await;
     let maps = maps(server.config());
@@ -43,8 +41,8 @@ async fn a_list_of_any_age_is_asked_for_whatever_its_page_size() {
     assert!(query(1).contains("resourceVersionMatch=NotOlderThan"));
 }
 
-/// There, the delete options of an eviction stood under a name that no server knows, and so counted
-/// for nothing: no grace period, no precondition.
+/// kube-rs sent the delete options of an eviction under a name that no server knows. So the server ignored them: no
+/// grace period, no precondition.
 #[tokio::test]
 async fn the_delete_options_of_an_eviction_reach_the_server() {
     let site = Site::new(|_| {
@@ -65,10 +63,9 @@ async fn the_delete_options_of_an_eviction_reach_the_server() {
     assert_eq!(body["deleteOptions"]["gracePeriodSeconds"], 7);
 }
 
-/// There, HTTP 410 at the opening of a watch led to the same watch again and again, and never to a
-/// list.
+/// In kube-rs, HTTP 410 at the opening of a watch led to the same watch again and again, and never to a list.
 #[tokio::test]
-async fn a_version_that_is_gone_is_told_as_expired_however_the_server_says_it() {
+async fn both_forms_of_an_expired_version_are_recognised() {
     let event = "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"Failure\",\"reason\":\"Expired\",\"code\":410}}\n";
     for (code, content_type, body) in [
         (410, "text/plain", "gone"),
@@ -99,9 +96,9 @@ async fn a_version_that_is_gone_is_told_as_expired_however_the_server_says_it() 
     }
 }
 
-/// There, the UID and the extra values to act with were read and never sent, and no User-Agent was.
+/// kube-rs read the UID and the extra values of an impersonation but did not send them, nor a User-Agent.
 #[tokio::test]
-async fn somebody_else_is_acted_as_in_full_and_the_program_says_its_name() {
+async fn impersonation_sends_all_its_headers_and_the_user_agent() {
     let site = Site::new(|_| json(200, OBJECT));
     let server = Server::start(&site).await;
     let jane = Impersonation::new("jane")
@@ -121,9 +118,9 @@ async fn somebody_else_is_acted_as_in_full_and_the_program_says_its_name() {
     assert!(seen.header("user-agent").starts_with("website/1.2.0 ("));
 }
 
-/// There, a credential plugin ran three times when a client was built, and the thread waited for it.
+/// In kube-rs, building a client ran a credential plugin three times and blocked the thread.
 #[tokio::test]
-async fn a_credential_plugin_runs_once_per_client_and_nobody_else_waits_for_it() {
+async fn a_credential_plugin_runs_once_per_client_and_delays_no_other() {
     let site = Site::new(|_| json(200, OBJECT));
     let server = Server::start(&site).await;
     let folder = tempfile::tempdir().unwrap();
@@ -139,7 +136,7 @@ async fn a_credential_plugin_runs_once_per_client_and_nobody_else_waits_for_it()
     let config = server.config().with_credentials(Credentials::Exec(exec));
     let maps = maps(config);
     let requests = join_all((0..10).map(|_| maps.get("a")));
-    // On the same thread: were it to wait for the plugin, this would never come.
+    // On the same thread. If the client blocked on the plugin, this would never happen.
     let elsewhere = async {
         while !folder.path().join("runs").exists() {
             tokio::task::yield_now().await;
@@ -152,7 +149,7 @@ async fn a_credential_plugin_runs_once_per_client_and_nobody_else_waits_for_it()
     assert_eq!(runs, "run\n");
 }
 
-/// There, a line break at the end of a token file, as every editor writes it, made every request fail.
+/// In kube-rs, a line break at the end of a token file, as every editor writes it, made every request fail.
 #[tokio::test]
 async fn a_line_break_at_the_end_of_a_token_file_does_not_matter() {
     let site = Site::new(|_| json(200, OBJECT));
@@ -167,9 +164,9 @@ async fn a_line_break_at_the_end_of_a_token_file_does_not_matter() {
     assert_eq!(site.seen()[0].header("authorization"), "Bearer t");
 }
 
-/// There, an answer that did not decode was logged whole, with the data of a Secret.
+/// kube-rs logged a whole answer that did not decode, with the data of a Secret.
 #[tokio::test]
-async fn an_answer_that_does_not_decode_is_told_without_its_content() {
+async fn the_error_of_an_undecodable_answer_does_not_quote_it() {
     for (field, path) in [
         (
             "\"data\":{\"a\":\"aHVudGVyMg==\",\"other\":[\"hunter2\"]}",
@@ -178,14 +175,14 @@ async fn an_answer_that_does_not_decode_is_told_without_its_content() {
         ("\"data\":{\"other\":\"hunter2!\"}", "data.other"),
         ("\"immutable\":\"hunter2\"", "immutable"),
     ] {
-        let (everything, _listening) = Everything::listen();
+        let (log, _listening) = LogRecorder::listen();
         let bad = format!("{{\"metadata\":{{\"name\":\"a\"}},{field}}}");
         let site = Site::new(move |_| json(200, bad.clone()));
         let server = Server::start(&site).await;
         let secrets = Api::<Secret>::namespaced(&Client::new(server.config()).unwrap(), "default");
         let error = secrets.get("a").await.unwrap_err();
-        everything.add(format_args!("{error} {error:?}"));
-        let (said, text) = (everything.said(), error.to_string());
+        log.add(format_args!("{error} {error:?}"));
+        let (said, text) = (log.said(), error.to_string());
         assert!(
             text.contains("get Secret default/a") && text.contains(path),
             "{text}"
@@ -196,9 +193,9 @@ async fn an_answer_that_does_not_decode_is_told_without_its_content() {
     }
 }
 
-/// There, a name went into the path as it was.
+/// kube-rs put a name into the path unchanged.
 #[tokio::test]
-async fn a_name_cannot_leave_its_place_in_the_path() {
+async fn a_name_cannot_change_the_meaning_of_the_path() {
     let site = Site::new(|_| json(200, OBJECT));
     let server = Server::start(&site).await;
     let client = Client::new(server.config()).unwrap();
@@ -210,14 +207,15 @@ async fn a_name_cannot_leave_its_place_in_the_path() {
     let elsewhere = Api::<ConfigMap>::namespaced(&client, "a/../b");
     elsewhere.get("a").await.unwrap_err();
     assert_eq!(site.seen().len(), 0);
-    maps.get("a?b#c d").await.unwrap();
+    // The answer is about another object.
+    maps.get("a?b#c d").await.unwrap_err();
     let uri = "/api/v1/namespaces/default/configmaps/a%3Fb%23c%20d";
     assert!(site.seen()[0].uri.ends_with(uri), "{}", site.seen()[0].uri);
 }
 
-/// There, a POST that was answered with 504 was sent four times, though it may have been done.
+/// kube-rs sent a POST four times after a 504, although the server may have applied it.
 #[tokio::test]
-async fn a_write_that_may_have_been_done_is_not_sent_again() {
+async fn a_write_that_may_have_been_applied_is_not_repeated() {
     for code in [500, 502, 503, 504] {
         let site = Site::new(move |_| {
             let mut answer = json(code, "{}")?;

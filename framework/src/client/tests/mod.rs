@@ -1,31 +1,32 @@
-//! The client against a small server of its own: on the wire over TLS, and in memory on the paused
-//! clock.
+//! Tests of the client against a small server of their own: over TLS, and in memory with a paused clock.
 
-mod apart;
 mod bursts;
 mod credentials;
 mod deadlines;
 mod discovery;
 mod encodings;
-mod everything;
+mod fences_and_own_connections;
 mod guard;
 mod gzip;
 #[cfg(target_os = "linux")]
 mod http1_silence;
 mod kube_rs_defects;
+mod lists;
+mod log_recorder;
 mod memory;
+mod missing_rules;
 mod pool;
 mod pressure;
 mod proxy;
 mod relay;
+mod scripted_proxy;
 mod secrets;
 mod server;
+mod slow_readers;
 mod stack;
-mod stand_in;
 mod trust;
-mod unread;
 mod upgrade;
 mod verbs;
 mod waits;
-mod wakes;
+mod wake_ups;
 mod wire;

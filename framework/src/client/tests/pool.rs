@@ -1,5 +1,4 @@
-//! Which connection a request goes on: limits of streams, goodbyes, and connections that are dead in
-//! one way or another. In memory, on the paused clock.
+//! Which connection a request uses: limits of streams, GOAWAY, and dead connections. In memory, with a paused clock.
 
 use std::time::Duration;
 
@@ -12,7 +11,8 @@ use super::{
     server::{OBJECT, Site, endless, json},
 };
 use crate::client::{
-    Api, Client, Config, Deadline, Deadlines, Error, PostParams, WatchParams, WatchStream,
+    Api, Client, Config, Deadline, Deadlines, Error, ErrorKind, PostParams, WatchParams,
+    WatchStream,
 };
 
 const BOOKMARK: &str =
@@ -51,7 +51,7 @@ async fn create(maps: &Api<ConfigMap>) -> Result<ConfigMap, Error> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_limit_of_streams_that_is_lowered_later_counts_at_once() {
+async fn a_lowered_limit_of_streams_applies_at_once() {
     let (relay, site) = (Relay::default(), site());
     let maps = maps(&client(&relay, &site));
     let _first = [watch(&maps).await, watch(&maps).await];
@@ -61,7 +61,7 @@ async fn a_limit_of_streams_that_is_lowered_later_counts_at_once() {
     let _third = watch(&maps).await;
     assert_eq!(connections(&site), [0, 0, 1]);
     assert_eq!(start.elapsed(), Duration::ZERO);
-    // And raised again, it counts, too.
+    // A limit that is raised again applies, too.
     relay.connection(0).allow(3);
     tokio::time::sleep(Duration::from_secs(1)).await;
     let _fourth = watch(&maps).await;
@@ -69,7 +69,7 @@ async fn a_limit_of_streams_that_is_lowered_later_counts_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_a_goodbye_what_runs_is_answered_and_what_is_new_goes_elsewhere() {
+async fn after_goaway_running_requests_end_and_new_ones_use_another_connection() {
     let (relay, site) = (Relay::default(), site());
     let maps = maps(&client(&relay, &site));
     let mut running = watch(&maps).await;
@@ -82,7 +82,7 @@ async fn after_a_goodbye_what_runs_is_answered_and_what_is_new_goes_elsewhere() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_server_did_not_look_at_before_its_goodbye_is_sent_again_writes_too() {
+async fn requests_unprocessed_before_goaway_are_repeated_writes_too() {
     let (relay, site) = (Relay::default(), site());
     let maps = maps(&client(&relay, &site));
     maps.get("a").await.unwrap();
@@ -99,7 +99,7 @@ async fn what_the_server_did_not_look_at_before_its_goodbye_is_sent_again_writes
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_server_may_have_done_before_its_goodbye_is_not_sent_again() {
+async fn writes_processed_before_goaway_are_not_repeated() {
     let (relay, site) = (Relay::default(), Site::silent());
     let maps = maps(&client(&relay, &site));
     let creation = tokio::spawn(async move { create(&maps).await });
@@ -108,12 +108,12 @@ async fn what_the_server_may_have_done_before_its_goodbye_is_not_sent_again() {
     passage.say_goodbye(1);
     passage.close();
     let error = creation.await.unwrap().unwrap_err();
-    assert!(matches!(error, Error::Transport { .. }) && error.is_outcome_unknown());
+    assert!(matches!(error.kind(), ErrorKind::Transport(_)) && error.is_outcome_unknown());
     assert_eq!(site.seen().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn on_a_dead_connection_a_read_is_done_within_a_minute_and_a_write_is_told() {
+async fn on_a_dead_connection_a_read_succeeds_within_a_minute_and_a_write_fails() {
     let (relay, site) = (Relay::default(), site());
     let maps = maps(&client(&relay, &site));
     maps.get("a").await.unwrap();
@@ -126,7 +126,7 @@ async fn on_a_dead_connection_a_read_is_done_within_a_minute_and_a_write_is_told
     relay.connection(1).die();
     let start = Instant::now();
     let error = create(&maps).await.unwrap_err();
-    assert!(matches!(error, Error::Transport { .. }) && error.is_outcome_unknown());
+    assert!(matches!(error.kind(), ErrorKind::Transport(_)) && error.is_outcome_unknown());
     assert!(start.elapsed() <= Duration::from_secs(60));
     assert_eq!(site.seen().len(), 2);
     maps.get("a").await.unwrap();
@@ -134,19 +134,19 @@ async fn on_a_dead_connection_a_read_is_done_within_a_minute_and_a_write_is_told
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_on_which_only_pings_are_answered_is_left_after_one_deadline() {
+async fn a_connection_that_answers_only_pings_gets_no_requests_after_one_deadline() {
     for (deadlines, seconds) in [
         (Deadlines::default(), 65),
         (Deadlines::default().total(Duration::from_secs(5)), 5),
     ] {
         let (relay, site) = (Relay::default(), site());
-        let maps = maps(&client(&relay, &site).apart(deadlines));
+        let maps = maps(&client(&relay, &site).with_own_connections(deadlines));
         maps.get("a").await.unwrap();
         tokio::time::sleep(Duration::from_secs(600)).await;
         relay.connection(0).swallow();
         let start = Instant::now();
         let error = maps.get("a").await.unwrap_err();
-        let Error::Timeout { deadline, .. } = error else {
+        let &ErrorKind::Timeout { deadline, .. } = error.kind() else {
             panic!("{error}");
         };
         assert_ne!(deadline, Deadline::Idle);
@@ -173,7 +173,7 @@ async fn a_silent_watch_that_is_replaced_gets_another_connection() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_gives_up_early_leaves_a_connection_that_lives_alone() {
+async fn a_request_dropped_early_leaves_a_healthy_connection_in_use() {
     let site = Site::new(|seen| match seen.uri.ends_with("/slow") {
         true => endless(""),
         false => json(200, OBJECT),

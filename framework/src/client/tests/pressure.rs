@@ -1,8 +1,8 @@
-//! What the client holds back, on the paused clock.
+//! Requests that the client delays, with a paused clock.
 
 use std::{
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
@@ -10,11 +10,12 @@ use std::{
 
 use futures_util::future::join_all;
 use k8s_openapi::api::core::v1::ConfigMap;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::server::{OBJECT, Seen, Site, in_memory, json};
+use super::server::{OBJECT, Seen, Site, in_memory, json, object_at};
 use crate::{
-    client::{Api, Body, Client, Config, Deadlines, Error, PostParams},
+    client::{Api, Body, Client, Config, Deadlines, ErrorKind, PostParams},
     metrics::Metrics,
 };
 
@@ -31,8 +32,8 @@ fn maps(client: &Client) -> Api<ConfigMap> {
     Api::namespaced(client, "default")
 }
 
-/// A server that answers 429 with these seconds to the first `times` requests that are `busy`.
-/// When each request came stands beside it.
+/// A server that answers the first `times` requests for which `busy` is true with 429 and these seconds. Records when
+/// each request came.
 fn busy(
     times: usize,
     seconds: &'static str,
@@ -42,9 +43,9 @@ fn busy(
     let came = Arc::new(Mutex::new(Vec::new()));
     let log = came.clone();
     let site = Site::new(move |seen| {
-        log.lock().unwrap().push(start.elapsed());
+        log.lock().push(start.elapsed());
         if !is_busy(seen) || refused.fetch_add(1, Ordering::SeqCst) >= times {
-            return json(200, OBJECT);
+            return json(200, object_at(&seen.uri));
         }
         let mut answer = json(429, "{\"reason\":\"TooManyRequests\",\"code\":429}").unwrap();
         let headers = answer.headers_mut();
@@ -55,7 +56,7 @@ fn busy(
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_429_the_others_of_its_flow_wait_and_come_one_after_the_other() {
+async fn after_429_other_requests_of_the_flow_wait_and_continue_one_by_one() {
     let (site, came) = busy(1, "5", |_| true);
     let metrics = Metrics::new();
     let client = Client::builder(config()).connector(in_memory(&site));
@@ -67,12 +68,7 @@ async fn after_429_the_others_of_its_flow_wait_and_come_one_after_the_other() {
     tokio::time::sleep(Duration::from_secs(1)).await;
     let others = join_all((0..3).map(|_| maps.get("b"))).await;
     assert!(others.iter().all(Result::is_ok) && first.await.unwrap().is_ok());
-    let came: Vec<_> = came
-        .lock()
-        .unwrap()
-        .iter()
-        .map(Duration::as_millis)
-        .collect();
+    let came: Vec<_> = came.lock().iter().map(Duration::as_millis).collect();
     assert_eq!(came, [0, 5000, 5010, 5020, 5030]);
     let text = metrics.encode();
     for line in [
@@ -82,7 +78,7 @@ async fn after_429_the_others_of_its_flow_wait_and_come_one_after_the_other() {
     ] {
         assert!(text.contains(line), "{text}");
     }
-    // When nobody waits any more, it is as before.
+    // After no request waits any more, the flow is as before.
     tokio::time::sleep(Duration::from_secs(1)).await;
     let start = Instant::now();
     join_all((0..3).map(|_| maps.get("a"))).await;
@@ -90,7 +86,7 @@ async fn after_429_the_others_of_its_flow_wait_and_come_one_after_the_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn other_flows_and_clients_apart_go_on() {
+async fn other_flows_and_clients_with_own_connections_continue() {
     let (site, _) = busy(1, "30", |seen| seen.uri.contains("/default/configmaps"));
     let client = client(&site, config());
     let held = tokio::spawn({
@@ -109,7 +105,7 @@ async fn other_flows_and_clients_apart_go_on() {
         .create(&PostParams::default(), &map)
         .await
         .unwrap();
-    let apart = client.apart(Deadlines::default());
+    let apart = client.with_own_connections(Deadlines::default());
     maps(&apart).get("a").await.unwrap();
     assert_eq!(start.elapsed(), Duration::ZERO);
     maps(&client).get("b").await.unwrap();
@@ -118,33 +114,28 @@ async fn other_flows_and_clients_apart_go_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_flow_that_is_held_back_again_waits_again_and_no_longer_than_its_deadline() {
+async fn a_flow_delayed_again_waits_again_up_to_its_deadline() {
     let (site, came) = busy(4, "5", |_| true);
     let deadlines = Deadlines::default().total(Duration::from_secs(18));
     let maps = maps(&client(&site, config().with_deadlines(deadlines)));
     let outcomes = join_all((0..2).map(|_| maps.get("a"))).await;
     assert!(outcomes.iter().all(Result::is_ok), "{outcomes:?}");
-    let came: Vec<_> = came
-        .lock()
-        .unwrap()
-        .iter()
-        .map(Duration::as_millis)
-        .collect();
-    // From the second time on one finds out for both.
+    let came: Vec<_> = came.lock().iter().map(Duration::as_millis).collect();
+    // From the second time on, one request finds out for both.
     assert_eq!(came, [0, 0, 5000, 10000, 15000, 15010]);
 
     let (site, came) = busy(usize::MAX, "120", |_| true);
     let maps = self::maps(&client(&site, config()));
     let error = maps.get("a").await.unwrap_err();
     assert!(
-        matches!(error, Error::Timeout { .. } | Error::Api { .. }),
+        matches!(error.kind(), ErrorKind::Timeout { .. } | ErrorKind::Api(_)),
         "{error}"
     );
-    assert!(came.lock().unwrap().len() <= 3);
+    assert!(came.lock().len() <= 3);
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_eviction_that_has_to_wait_holds_no_other_back() {
+async fn a_delayed_eviction_delays_no_other() {
     let (site, _) = busy(1, "10", |seen| seen.uri.contains("/pods/a/eviction"));
     let client = client(&site, config());
     let evict = |name: &str| {
@@ -167,7 +158,7 @@ async fn an_eviction_that_has_to_wait_holds_no_other_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_gives_up_waiting_sends_nothing() {
+async fn a_request_dropped_while_it_waits_is_not_sent() {
     let (site, came) = busy(1, "20", |_| true);
     let deadlines = Deadlines::default().total(Duration::from_secs(3));
     let maps = maps(&client(&site, config().with_deadlines(deadlines)));
@@ -176,12 +167,15 @@ async fn who_gives_up_waiting_sends_nothing() {
         error.is_too_many_requests(),
         "a pause past the deadline: {error}"
     );
-    assert!(matches!(maps.get("a").await, Err(Error::Timeout { .. })));
-    assert_eq!(came.lock().unwrap().len(), 1);
+    assert!(matches!(
+        maps.get("a").await.unwrap_err().kind(),
+        ErrorKind::Timeout { .. }
+    ));
+    assert_eq!(came.lock().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_bucket_limits_where_it_was_asked_for() {
+async fn a_configured_token_bucket_limits_requests() {
     let site = Site::new(|_| json(200, OBJECT));
     let start = Instant::now();
     let free = maps(&client(&site, config()));
@@ -189,7 +183,10 @@ async fn a_token_bucket_limits_where_it_was_asked_for() {
     assert_eq!(start.elapsed(), Duration::ZERO);
 
     let limited = client(&site, config().with_rate_limit(5.0, 10));
-    let (maps, apart) = (maps(&limited), maps(&limited.apart(Deadlines::default())));
+    let (maps, apart) = (
+        maps(&limited),
+        maps(&limited.with_own_connections(Deadlines::default())),
+    );
     join_all((0..10).map(|_| maps.get("a"))).await;
     join_all((0..10).map(|_| apart.get("a"))).await;
     assert_eq!(start.elapsed(), Duration::ZERO, "a burst goes at once");
@@ -206,13 +203,13 @@ async fn a_token_bucket_limits_where_it_was_asked_for() {
 }
 
 #[test]
-fn a_limit_that_limits_nothing_or_everything_is_an_error() {
+fn a_useless_rate_limit_is_an_error() {
     for (per_second, burst) in [
         (0.0, 1),
         (-1.0, 1),
         (f64::NAN, 1),
         (f64::INFINITY, 1),
-        // A token in thousands of years.
+        // One token in thousands of years.
         (1e-11, 1),
         (1e-19, 1),
         (1.0, 0),

@@ -5,9 +5,9 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use tokio::net::{TcpListener, TcpSocket};
 
 use super::{
-    everything::Everything,
+    log_recorder::LogRecorder,
+    scripted_proxy::ScriptedProxy,
     server::{Authority, OBJECT, Server, Site, endless, json},
-    stand_in::StandIn,
 };
 use crate::client::{Api, Client, Config, Deadlines, Proxy, WatchParams};
 
@@ -21,7 +21,7 @@ fn maps(config: Config) -> Api<ConfigMap> {
     Api::namespaced(&Client::new(config).unwrap(), "default")
 }
 
-/// What is wrong, without the addresses.
+/// The error, without the addresses.
 async fn wrong(config: Config, proxy: SocketAddr, server: SocketAddr) -> String {
     let error = maps(config).get("a").await.unwrap_err().to_string();
     error
@@ -44,7 +44,7 @@ async fn requests_and_watches_go_through_a_tunnel_of_an_http_proxy() {
         let mut site = site();
         site.http2 = http2;
         let server = Server::start(&site).await;
-        let stand_in = StandIn::http(OPEN, server.address, None).await;
+        let stand_in = ScriptedProxy::http(OPEN, server.address, None).await;
         let url = format!("http://me:p%40ss@{}", stand_in.address);
         let maps = maps(server.config().with_proxy(proxy(&url)));
         maps.get("a").await.unwrap();
@@ -60,10 +60,10 @@ async fn requests_and_watches_go_through_a_tunnel_of_an_http_proxy() {
 }
 
 #[tokio::test]
-async fn the_server_is_named_to_the_proxy_as_the_configuration_names_it() {
+async fn the_proxy_gets_the_servers_name_from_the_configuration() {
     let server = Server::with(&site(), "api.example", None).await;
-    let http = StandIn::http(OPEN, server.address, None).await;
-    let socks = StandIn::socks5(0, 0, 0, server.address).await;
+    let http = ScriptedProxy::http(OPEN, server.address, None).await;
+    let socks = ScriptedProxy::socks5(0, 0, 0, server.address).await;
     let hosts = [
         (
             "api.example",
@@ -101,14 +101,14 @@ async fn the_server_is_named_to_the_proxy_as_the_configuration_names_it() {
 }
 
 #[tokio::test]
-async fn a_socks5_proxy_is_told_user_and_password_if_it_asks() {
+async fn a_socks5_proxy_gets_user_and_password_if_it_asks() {
     let server = Server::start(&site()).await;
     let port = server.address.port();
     for (method, expected) in [
         (0, format!("[0, 2] [127, 0, 0, 1]:{port}")),
         (2, format!("[0, 2] me p@ss [127, 0, 0, 1]:{port}")),
     ] {
-        let stand_in = StandIn::socks5(method, 0, 0, server.address).await;
+        let stand_in = ScriptedProxy::socks5(method, 0, 0, server.address).await;
         let url = format!("socks5://me:p%40ss@{}", stand_in.address);
         let config = server.config().with_proxy(proxy(&url));
         maps(config).get("a").await.unwrap();
@@ -126,7 +126,7 @@ async fn a_server_without_tls_is_reached_through_a_tunnel_too() {
         site.http2 = false;
         site.serve(stream).await;
     });
-    let stand_in = StandIn::http(OPEN, address, None).await;
+    let stand_in = ScriptedProxy::http(OPEN, address, None).await;
     let config = Config::new(format!("http://{address}").parse().unwrap())
         .with_proxy(proxy(&format!("http://{}", stand_in.address)));
     maps(config).get("a").await.unwrap();
@@ -135,28 +135,28 @@ async fn a_server_without_tls_is_reached_through_a_tunnel_too() {
 }
 
 #[tokio::test]
-async fn a_proxy_may_be_reached_over_tls_and_shows_a_trusted_certificate() {
+async fn a_proxy_with_tls_must_present_a_trusted_certificate() {
     let server = Server::start(&site()).await;
-    let stand_in = StandIn::http(OPEN, server.address, Some(&server.authority)).await;
+    let stand_in = ScriptedProxy::http(OPEN, server.address, Some(&server.authority)).await;
     let url = format!("https://{}", stand_in.address);
     let config = server.config().with_proxy(proxy(&url));
     maps(config).get("a").await.unwrap();
     assert_eq!(stand_in.asked().len(), 1);
 
-    let stranger = StandIn::http(OPEN, server.address, Some(&Authority::new())).await;
+    let stranger = ScriptedProxy::http(OPEN, server.address, Some(&Authority::new())).await;
     let url = format!("https://{}", stranger.address);
     let config = server.config().with_proxy(proxy(&url));
     assert_eq!(
         wrong(config, stranger.address, server.address).await,
-        "get ConfigMap default/a: cannot connect to https://SERVER through the proxy https://PROXY (the proxy given by the program): the proxy's certificate is not signed by a trusted authority: compare it with the system's certificate authorities, and given by the program"
+        "get ConfigMap default/a: cannot connect to https://SERVER through the proxy https://PROXY (the proxy given by the program): the proxy's certificate is not signed by a trusted authority: the client trusts the system's certificate authorities and the certificate authority (given by the program); add the authority that signed the certificate to the system's"
     );
     assert_eq!(stranger.asked().len(), 0, "it learns nothing");
 }
 
 #[tokio::test]
-async fn behind_a_proxy_the_servers_certificate_is_checked_as_ever() {
+async fn behind_a_proxy_the_servers_certificate_is_verified() {
     let server = Server::start(&site()).await;
-    let stand_in = StandIn::http(OPEN, server.address, None).await;
+    let stand_in = ScriptedProxy::http(OPEN, server.address, None).await;
     let config = server
         .config()
         .with_certificate_authority(Authority::new().pem)
@@ -166,7 +166,7 @@ async fn behind_a_proxy_the_servers_certificate_is_checked_as_ever() {
 }
 
 #[tokio::test]
-async fn what_a_proxy_refuses_is_told_with_what_to_do() {
+async fn the_error_of_a_refusing_proxy_says_what_to_do() {
     let server = Server::start(&site()).await;
     let target = server.address;
     let table = [
@@ -198,12 +198,12 @@ async fn what_a_proxy_refuses_is_told_with_what_to_do() {
         (
             "",
             "http://PROXY",
-            "the proxy ended the connection without an answer: check the scheme of its URL, and its log",
+            "the proxy ended the connection without a response: check the scheme of its URL, and its log",
         ),
         (
             "HTTP/1.1 2",
             "http://PROXY",
-            "the proxy ended the connection without an answer: check the scheme of its URL, and its log",
+            "the proxy ended the connection without a response: check the scheme of its URL, and its log",
         ),
         (
             "SSH-2.0-OpenSSH_9\r\n",
@@ -212,7 +212,7 @@ async fn what_a_proxy_refuses_is_told_with_what_to_do() {
         ),
     ];
     for (answer, url, expected) in table {
-        let stand_in = StandIn::http(answer, target, None).await;
+        let stand_in = ScriptedProxy::http(answer, target, None).await;
         let url = url.replace("PROXY", &stand_in.address.to_string());
         let config = server.config().with_proxy(proxy(&url));
         assert_eq!(
@@ -225,7 +225,7 @@ async fn what_a_proxy_refuses_is_told_with_what_to_do() {
 }
 
 #[tokio::test]
-async fn what_a_socks5_proxy_refuses_is_told_with_what_to_do() {
+async fn the_error_of_a_refusing_socks5_proxy_says_what_to_do() {
     let server = Server::start(&site()).await;
     let target = server.address;
     let table = [
@@ -268,7 +268,7 @@ async fn what_a_socks5_proxy_refuses_is_told_with_what_to_do() {
         ([0, 0, 99], "", "the proxy makes no connection (reply 99)"),
     ];
     for ([method, verdict, reply], user, expected) in table {
-        let stand_in = StandIn::socks5(method, verdict, reply, target).await;
+        let stand_in = ScriptedProxy::socks5(method, verdict, reply, target).await;
         let url = format!("socks5://{user}{}", stand_in.address);
         let config = server.config().with_proxy(proxy(&url));
         let error = wrong(config, stand_in.address, target).await;
@@ -279,7 +279,7 @@ async fn what_a_socks5_proxy_refuses_is_told_with_what_to_do() {
 }
 
 #[tokio::test]
-async fn a_proxy_that_is_none_is_told() {
+async fn a_server_that_is_not_a_proxy_is_reported() {
     let server = Server::start(&site()).await;
     let table = [
         (
@@ -295,17 +295,17 @@ async fn a_proxy_that_is_none_is_told() {
         (
             "socks5",
             "",
-            "the proxy ended the connection without an answer: check the scheme of its URL, and its log",
+            "the proxy ended the connection without a response: check the scheme of its URL, and its log",
         ),
     ];
     for (scheme, says, expected) in table {
-        let stand_in = StandIn::other(says).await;
+        let stand_in = ScriptedProxy::other(says).await;
         let url = format!("{scheme}://{}", stand_in.address);
         let config = server.config().with_proxy(proxy(&url));
         let error = wrong(config, stand_in.address, server.address).await;
         assert!(error.ends_with(expected), "{error}");
     }
-    // Bound, so that nobody else gets the port, and not listening.
+    // Bound, so that no other program gets the port, but not listening.
     let gone = TcpSocket::new_v4().unwrap();
     gone.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = gone.local_addr().unwrap();
@@ -319,7 +319,7 @@ async fn a_proxy_that_is_none_is_told() {
 }
 
 #[tokio::test]
-async fn a_silent_server_or_proxy_is_given_up_after_the_connect_deadline() {
+async fn a_silent_server_or_proxy_ends_the_dial_at_the_connect_deadline() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let config = |server: &str| {
@@ -331,7 +331,7 @@ async fn a_silent_server_or_proxy_is_given_up_after_the_connect_deadline() {
         let proxy = proxy(&format!("{scheme}://{address}"));
         config("https://api.example").with_proxy(proxy)
     };
-    // Somebody connects and waits for the TLS handshake, or for the proxy's word.
+    // The other side accepts the connection and waits for the TLS handshake, or for the request to the proxy.
     for config in [
         config(&format!("https://{address}")),
         proxied("http"),
@@ -344,13 +344,13 @@ async fn a_silent_server_or_proxy_is_given_up_after_the_connect_deadline() {
 }
 
 #[tokio::test]
-async fn the_password_of_a_proxy_is_never_said() {
-    let (everything, _guard) = Everything::listen();
+async fn the_password_of_a_proxy_is_never_shown() {
+    let (log, _guard) = LogRecorder::listen();
     let server = Server::start(&site()).await;
-    let http = StandIn::http(OPEN, server.address, None).await;
-    let refusing = StandIn::http("HTTP/1.1 407 No\r\n\r\n", server.address, None).await;
-    let socks = StandIn::socks5(2, 0, 0, server.address).await;
-    let refused = StandIn::socks5(2, 1, 0, server.address).await;
+    let http = ScriptedProxy::http(OPEN, server.address, None).await;
+    let refusing = ScriptedProxy::http("HTTP/1.1 407 No\r\n\r\n", server.address, None).await;
+    let socks = ScriptedProxy::socks5(2, 0, 0, server.address).await;
+    let refused = ScriptedProxy::socks5(2, 1, 0, server.address).await;
     let proxies = [
         ("http", &http),
         ("http", &refusing),
@@ -360,20 +360,20 @@ async fn the_password_of_a_proxy_is_never_said() {
     for (scheme, stand_in) in proxies {
         let url = format!("{scheme}://only-me:hunter2@{}", stand_in.address);
         let config = server.config().with_proxy(proxy(&url));
-        everything.add(format_args!("{config:?} {:?}", config.proxy()));
+        log.add(format_args!("{config:?} {:?}", config.proxy()));
         let client = Client::new(config).unwrap();
-        everything.add(format_args!("{client:?}"));
+        log.add(format_args!("{client:?}"));
         let maps = Api::<ConfigMap>::namespaced(&client, "default");
         if let Err(error) = maps.get("a").await {
-            everything.add(format_args!("{error} {error:?}"));
+            log.add(format_args!("{error} {error:?}"));
         }
     }
-    let said = everything.said();
+    let said = log.said();
     assert!(
         said.contains(&http.address.to_string()),
         "nothing was caught"
     );
-    // As text, and in base64 with whatever stands in front.
+    // As text, and in base64 with any prefix.
     for secret in ["hunter2", "only-me", "b25seS1tZ", "aHVudGVyM"] {
         assert!(!said.contains(secret), "{secret}: {said}");
     }

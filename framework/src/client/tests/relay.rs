@@ -1,13 +1,14 @@
-//! What stands between client and server and does things to the HTTP/2 frames that pass.
+//! A relay between client and server that changes the HTTP/2 frames that pass.
 
 use std::{
     io,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicBool, AtomicU32, Ordering},
     },
 };
 
+use parking_lot::Mutex;
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream},
     sync::mpsc,
@@ -21,22 +22,22 @@ const PING: u8 = 6;
 const GOAWAY: u8 = 7;
 const ACK: u8 = 1;
 
-/// A way to a server. Each connection can be treated on its own.
+/// A relay to a server. Each of its connections can be changed separately.
 #[derive(Clone, Default)]
 pub(super) struct Relay(Arc<Mutex<Vec<Passage>>>);
 
-/// One connection through it.
+/// One connection through the relay.
 #[derive(Clone)]
 pub(super) struct Passage {
-    /// Frames for the client; nothing ends the connection.
+    /// Frames for the client. `None` ends the connection.
     to_client: mpsc::UnboundedSender<Option<Vec<u8>>>,
-    /// Nothing passes in either direction.
+    /// No frame passes in either direction.
     dead: Arc<AtomicBool>,
-    /// Nothing passes, but pings are answered.
+    /// No frame passes, but pings are answered.
     swallows: Arc<AtomicBool>,
     /// Frames of later streams do not reach the server.
     last_stream: Arc<AtomicU32>,
-    /// The highest stream the client has begun.
+    /// The highest stream that the client has begun.
     begun: Arc<AtomicU32>,
 }
 
@@ -55,7 +56,7 @@ impl Relay {
                 last_stream: Arc::new(AtomicU32::new(u32::MAX)),
                 begun: Arc::default(),
             };
-            relay.0.lock().unwrap().push(passage.clone());
+            relay.0.lock().push(passage.clone());
             let (from_client, to_client) = tokio::io::split(client);
             let (from_server, to_server) = tokio::io::split(server);
             tokio::spawn(passage.clone().upwards(from_client, to_server));
@@ -65,9 +66,9 @@ impl Relay {
         })
     }
 
-    /// The connection that was opened as this one, counted from 0.
+    /// The connection with this number, counted from 0.
     pub(super) fn connection(&self, at: usize) -> Passage {
-        self.0.lock().unwrap()[at].clone()
+        self.0.lock()[at].clone()
     }
 }
 
@@ -80,19 +81,19 @@ impl Passage {
         self.swallows.store(true, Ordering::SeqCst);
     }
 
-    /// Lets the server allow so many streams from now on.
+    /// Lets the server allow this many streams from now on.
     pub(super) fn allow(&self, streams: u32) {
         let mut frame = vec![0, 0, 6, SETTINGS, 0, 0, 0, 0, 0, 0, 3];
         frame.extend(streams.to_be_bytes());
         self.to_client.send(Some(frame)).unwrap();
     }
 
-    /// Keeps frames of streams after `last` from the server.
+    /// Stops frames of streams after `last`.
     pub(super) fn stop_after(&self, last: u32) {
         self.last_stream.store(last, Ordering::SeqCst);
     }
 
-    /// Lets the server say goodbye, having looked at streams up to `last`.
+    /// Lets the server send a GOAWAY that names `last` as the last processed stream.
     pub(super) fn say_goodbye(&self, last: u32) {
         let mut frame = vec![0, 0, 8, GOAWAY, 0, 0, 0, 0, 0];
         frame.extend(last.to_be_bytes());
@@ -136,7 +137,7 @@ impl Passage {
                 }
                 continue;
             }
-            // The server knows nothing of the settings that were made up here.
+            // The server did not send the settings that the relay made up.
             let is_ack = kind == SETTINGS && flags & ACK != 0;
             acks += usize::from(is_ack);
             if (is_ack && acks > 1) || stream > self.last_stream.load(Ordering::SeqCst) {

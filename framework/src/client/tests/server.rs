@@ -3,7 +3,7 @@ use std::{
     io,
     net::SocketAddr,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -14,6 +14,7 @@ use http_body::Frame;
 use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use parking_lot::Mutex;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls::{RootCertStore, ServerConfig, server::WebPkiClientVerifier};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
@@ -25,16 +26,16 @@ use crate::client::{Config, Connector, Io};
 
 pub(super) type Answer = Response<UnsyncBoxBody<Bytes, Infallible>>;
 
-/// A request as the server saw it.
+/// A request as the server received it.
 #[derive(Clone, Debug)]
 pub(super) struct Seen {
     pub(super) method: Method,
     pub(super) uri: String,
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
-    /// Which connection it came on, counted from 0.
+    /// The number of its connection, counted from 0.
     pub(super) connection: usize,
-    /// The certificate that the client showed on it, or nothing.
+    /// The client's certificate on that connection, or empty.
     pub(super) certificate: Vec<u8>,
 }
 
@@ -46,10 +47,10 @@ impl Seen {
     }
 }
 
-/// `None` breaks the connection off.
+/// `None` breaks the connection.
 type Handler = dyn Fn(&Seen) -> Option<Answer> + Send + Sync;
 
-/// What a server does, on whatever connection.
+/// A server's behaviour on any connection.
 #[derive(Clone)]
 pub(super) struct Site {
     handler: Arc<Handler>,
@@ -57,7 +58,7 @@ pub(super) struct Site {
     connections: Arc<Mutex<usize>>,
     pub(super) http2: bool,
     pub(super) most_streams: u32,
-    /// Ends each connection, in order, after its first answer.
+    /// Whether each connection ends, in order, after its first answer.
     pub(super) one_answer_each: bool,
     silent: Arc<AtomicBool>,
 }
@@ -82,30 +83,27 @@ impl Site {
         site
     }
 
-    /// From now on it reads each request and does not answer, or answers again.
+    /// Whether it reads requests without answering from now on.
     pub(super) fn be_silent(&self, silent: bool) {
         self.silent.store(silent, Ordering::SeqCst);
     }
 
     pub(super) fn seen(&self) -> Vec<Seen> {
-        self.seen
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.seen.lock().clone()
     }
 
     pub(super) fn connections(&self) -> usize {
-        *self.connections.lock().unwrap()
+        *self.connections.lock()
     }
 
-    /// Serves one connection to its end.
+    /// Serves one connection until it ends.
     pub(super) async fn serve(self, io: impl Io) {
         self.serve_client(io, Vec::new()).await;
     }
 
     async fn serve_client(self, io: impl Io, certificate: Vec<u8>) {
         let connection = {
-            let mut count = self.connections.lock().unwrap();
+            let mut count = self.connections.lock();
             *count += 1;
             *count - 1
         };
@@ -129,7 +127,7 @@ impl Site {
                     connection,
                     certificate,
                 };
-                site.seen.lock().unwrap().push(seen.clone());
+                site.seen.lock().push(seen.clone());
                 if site.silent.load(Ordering::SeqCst) {
                     std::future::pending::<()>().await;
                 }
@@ -208,7 +206,7 @@ impl Authority {
     }
 }
 
-/// A server on loopback, over TLS; it ends when it is dropped.
+/// A server on loopback, with TLS. It ends when it is dropped.
 pub(super) struct Server {
     pub(super) address: SocketAddr,
     pub(super) authority: Authority,
@@ -220,7 +218,7 @@ impl Server {
         Self::with(site, "127.0.0.1", None).await
     }
 
-    /// A server whose certificate is for `name`, and that wants a certificate of `clients`.
+    /// A server whose certificate is valid for `name`, and that requires a certificate of `clients`.
     pub(super) async fn with(site: &Site, name: &str, clients: Option<&Authority>) -> Self {
         let authority = Authority::new();
         let (certificate, key) = authority.issue(name);
@@ -276,7 +274,7 @@ impl Server {
         }
     }
 
-    /// How a client reaches it.
+    /// A configuration for this server.
     pub(super) fn config(&self) -> Config {
         Config::new(format!("https://{}", self.address).parse().unwrap())
             .with_certificate_authority(self.authority.pem.clone())
@@ -295,7 +293,7 @@ pub(super) fn answer(code: u16, content_type: &str, body: impl Into<String>) -> 
     Some(answer.body(body).unwrap())
 }
 
-/// The lines, and then nothing for ever.
+/// These lines, and then silence.
 pub(super) fn endless(lines: &'static str) -> Option<Answer> {
     use futures_util::StreamExt;
     let first = futures_util::stream::iter([Ok(Frame::data(Bytes::from_static(lines.as_bytes())))]);
@@ -305,3 +303,17 @@ pub(super) fn endless(lines: &'static str) -> Option<Answer> {
 
 /// A ConfigMap named `a` in `default`.
 pub(super) const OBJECT: &str = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"default","resourceVersion":"1"}}"#;
+
+/// [`OBJECT`] with the namespace and the name of the URI.
+pub(super) fn object_at(uri: &str) -> String {
+    let parts: Vec<_> = uri.split('/').collect();
+    match parts[..] {
+        [.., "namespaces", namespace, "configmaps", name] => OBJECT
+            .replace("\"default\"", &format!("\"{namespace}\""))
+            .replace("\"a\"", &format!("\"{name}\"")),
+        [.., "namespaces", namespace, _] => {
+            OBJECT.replace("\"default\"", &format!("\"{namespace}\""))
+        }
+        _ => OBJECT.to_owned(),
+    }
+}

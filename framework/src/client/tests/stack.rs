@@ -1,4 +1,4 @@
-//! The stack as its user sees it: each step can be replaced, and tells what it did.
+//! The stack as its user sees it: each step can be replaced, and reports what it did.
 
 use std::{
     convert::Infallible,
@@ -16,7 +16,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use tower::{Layer, Service, ServiceExt, layer::layer_fn, service_fn};
 
 use super::{
-    everything::Everything,
+    log_recorder::LogRecorder,
     server::{OBJECT, Server, Site, answer, json},
 };
 use crate::{
@@ -28,7 +28,7 @@ fn maps(client: &Client) -> Api<ConfigMap> {
     Api::namespaced(client, "default")
 }
 
-/// What a user writes who wants every request sent again until it succeeds.
+/// A user's layer that repeats every request until it succeeds.
 #[derive(Clone)]
 struct Stubborn<S>(S);
 
@@ -71,7 +71,7 @@ fn third_time_lucky() -> Site {
 }
 
 #[tokio::test]
-async fn a_retry_of_the_users_own_takes_the_place_of_ours() {
+async fn a_users_own_retry_layer_replaces_the_default() {
     let site = third_time_lucky();
     let server = Server::start(&site).await;
     let metrics = Metrics::new();
@@ -114,7 +114,7 @@ async fn a_service_of_the_program_answers_instead_of_a_server() {
         Ok::<_, Infallible>(Response::new(OBJECT.to_owned()))
     });
     maps(&Client::from_service(service)).get("a").await.unwrap();
-    // The same under a client's own layers and settings.
+    // The same inside a client's own layers and settings.
     let outermost = Arc::new(AtomicUsize::new(0));
     let count = outermost.clone();
     let client = Client::builder(Config::new("https://nowhere".parse().unwrap()))
@@ -130,7 +130,7 @@ async fn a_service_of_the_program_answers_instead_of_a_server() {
 }
 
 #[tokio::test]
-async fn sizes_and_times_are_measured_and_those_of_watches_are_not() {
+async fn sizes_and_durations_are_measured_except_those_of_watches() {
     let site = Site::new(|seen| match &*seen.uri {
         uri if uri.contains("watch=") => answer(200, "application/json", ""),
         _ => json(200, OBJECT),
@@ -167,7 +167,7 @@ async fn sizes_and_times_are_measured_and_those_of_watches_are_not() {
 }
 
 #[tokio::test]
-async fn a_client_has_series_from_its_beginning_and_counts_its_transports() {
+async fn a_client_has_metrics_from_its_start_and_counts_its_transports() {
     let metrics = Metrics::new();
     let config = Config::new("https://host:6443".parse().unwrap());
     let client = Client::builder(config).metrics(metrics.clone());
@@ -180,7 +180,7 @@ async fn a_client_has_series_from_its_beginning_and_counts_its_transports() {
     ] {
         assert!(text.contains(line), "{line} is missing in\n{text}");
     }
-    let apart = client.apart(crate::client::Deadlines::default());
+    let apart = client.with_own_connections(crate::client::Deadlines::default());
     let has = |entries: usize| {
         let line = format!("rest_client_transport_cache_entries {entries}\n");
         metrics.encode().contains(&line)
@@ -193,7 +193,7 @@ async fn a_client_has_series_from_its_beginning_and_counts_its_transports() {
 }
 
 #[tokio::test]
-async fn each_warning_is_told_once_to_whom_the_program_wants() {
+async fn each_warning_goes_once_to_the_programs_handler() {
     let site = Site::new(|_| {
         let mut answer = json(200, OBJECT)?;
         for text in [
@@ -219,18 +219,18 @@ async fn each_warning_is_told_once_to_whom_the_program_wants() {
 }
 
 #[tokio::test]
-async fn a_span_tells_the_request_under_opentelemetrys_names() {
+async fn a_span_describes_the_request_with_opentelemetrys_names() {
     let site = Site::new(|seen| match seen.uri.ends_with("/missing") {
         true => json(404, "{}"),
         false => json(200, "{\"items\":[]}"),
     });
     let server = Server::start(&site).await;
-    let (everything, _listening) = Everything::listen();
+    let (log, _listening) = LogRecorder::listen();
     let client = Client::new(server.config()).unwrap();
     let selected = ListParams::default().labels("secret=in-the-query");
     maps(&client).list(&selected).await.unwrap();
     maps(&client).get("missing").await.unwrap_err();
-    let said = everything.said();
+    let said = log.said();
     let port = server.address.port();
     let path = "/api/v1/namespaces/default/configmaps";
     for line in [
@@ -261,7 +261,7 @@ async fn a_span_tells_the_request_under_opentelemetrys_names() {
 }
 
 #[tokio::test]
-async fn what_a_request_says_itself_is_left() {
+async fn headers_that_a_request_has_already_are_kept() {
     let site = Site::new(|_| json(200, OBJECT));
     let server = Server::start(&site).await;
     let config = server

@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::{
-    everything::Everything,
+    log_recorder::LogRecorder,
     server::{Authority, OBJECT, Server, Site, json},
 };
 use crate::{
@@ -28,7 +28,7 @@ fn site() -> Site {
 }
 
 #[tokio::test]
-async fn the_named_authority_is_the_only_one_that_counts() {
+async fn a_named_authority_is_the_only_trusted_one() {
     let server = Server::start(&site()).await;
     let config = server.config();
     let error = get(config
@@ -38,7 +38,7 @@ async fn the_named_authority_is_the_only_one_that_counts() {
     assert_eq!(
         error.unwrap_err(),
         format!(
-            "get ConfigMap default/a: cannot connect to https://{}: the server's certificate is not signed by a trusted authority: compare it with the certificate authority (given by the program)",
+            "get ConfigMap default/a: cannot connect to https://{}: the server's certificate is not signed by a trusted authority: the client trusts the certificate authority (given by the program); set the cluster's `certificate-authority` to the authority that signed the certificate",
             server.address
         )
     );
@@ -46,7 +46,7 @@ async fn the_named_authority_is_the_only_one_that_counts() {
 }
 
 #[tokio::test]
-async fn the_certificate_has_to_be_for_the_servers_name() {
+async fn the_certificate_must_be_valid_for_the_servers_name() {
     let server = Server::with(&site(), "api.example", None).await;
     let error = get(server.config()).await.unwrap_err();
     assert!(
@@ -59,7 +59,7 @@ async fn the_certificate_has_to_be_for_the_servers_name() {
 }
 
 #[tokio::test]
-async fn a_client_certificate_is_shown_to_the_server() {
+async fn a_client_certificate_is_presented_to_the_server() {
     let clients = Authority::new();
     let server = Server::with(&site(), "127.0.0.1", Some(&clients)).await;
     let (certificate, key) = clients.issue("me");
@@ -81,15 +81,15 @@ async fn a_client_certificate_is_shown_to_the_server() {
 }
 
 #[tokio::test]
-async fn without_verification_any_certificate_will_do() {
+async fn without_verification_any_certificate_is_accepted() {
     let server = Server::with(&site(), "api.example", None).await;
     let mut config = server.config();
     config.tls.roots = None;
-    let (everything, _listening) = Everything::listen();
+    let (log, _listening) = LogRecorder::listen();
     let maps = maps(config.with_insecure_skip_tls_verify());
     maps.get("a").await.unwrap();
     maps.get("a").await.unwrap();
-    let said = everything.said();
+    let said = log.said();
     let warned = said.matches("insecure-skip-tls-verify").count();
     assert_eq!(warned, 1, "{said}");
     let both = get(server.config().with_insecure_skip_tls_verify()).await;
@@ -99,11 +99,11 @@ async fn without_verification_any_certificate_will_do() {
     );
 }
 
-/// Set in the process that this test starts of itself, to the server's address.
+/// Set to the server's address in the process that this test starts of itself.
 const ELSEWHERE: &str = "PILOTHOUSE_TEST_SYSTEM_TRUST";
 
 #[tokio::test]
-async fn the_systems_authorities_count_only_when_none_is_named() {
+async fn the_systems_authorities_are_trusted_only_if_none_is_named() {
     if let Ok(address) = std::env::var(ELSEWHERE) {
         let config = Config::new(address.parse().unwrap());
         get(config.clone()).await.unwrap();
@@ -121,8 +121,8 @@ async fn the_systems_authorities_count_only_when_none_is_named() {
     let system = folder.path().join("system.pem");
     std::fs::write(&system, &server.authority.pem).unwrap();
     let (_, module) = module_path!().split_once("::").unwrap();
-    let name = format!("{module}::the_systems_authorities_count_only_when_none_is_named");
-    // What is in the system's store is read from the environment, which only a new process can have.
+    let name = format!("{module}::the_systems_authorities_are_trusted_only_if_none_is_named");
+    // The system's store is read from the environment, which only a new process can have.
     let run = tokio::process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", &name])
         .env(ELSEWHERE, format!("https://{}", server.address))
@@ -135,14 +135,14 @@ async fn the_systems_authorities_count_only_when_none_is_named() {
     assert_eq!(site.seen().len(), 1);
 }
 
-/// The server's configuration with the authorities in the file at `path`.
+/// A configuration for the server with the authorities in the file at `path`.
 async fn trusting(server: &Server, path: &Path) -> Config {
     let url = format!("https://{}", server.address).parse().unwrap();
     let config = Config::new(url).with_certificate_authority_file(path);
     config.await.unwrap()
 }
 
-/// Lets so much time pass that a file is read again. The network knows nothing of it.
+/// Advances the clock until a file is read again. The network does not notice.
 async fn later() {
     tokio::time::pause();
     tokio::time::advance(Duration::from_secs(11)).await;
@@ -150,7 +150,7 @@ async fn later() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_ahead_with_a_new_authority_is_trusted_as_soon_as_the_file_says_so() {
+async fn a_new_authority_is_trusted_as_soon_as_the_file_has_it() {
     let server = Server::start(&site()).await;
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("ca.crt");
@@ -166,7 +166,7 @@ async fn a_server_that_is_ahead_with_a_new_authority_is_trusted_as_soon_as_the_f
 }
 
 #[tokio::test]
-async fn when_the_authorities_change_connections_made_before_get_no_further_request() {
+async fn after_a_change_of_authorities_earlier_connections_get_no_request() {
     for http2 in [true, false] {
         let mut site = site();
         site.http2 = http2;
@@ -183,7 +183,7 @@ async fn when_the_authorities_change_connections_made_before_get_no_further_requ
         later().await;
         maps.get("a").await.unwrap();
         assert_eq!(site.connections(), 2);
-        // Nor does a session of before open the door again.
+        // A session of before cannot be resumed.
         std::fs::write(&file, &other).unwrap();
         later().await;
         let error = maps.get("a").await.unwrap_err().to_string();
@@ -195,10 +195,10 @@ async fn when_the_authorities_change_connections_made_before_get_no_further_requ
 }
 
 #[tokio::test]
-async fn a_file_of_authorities_that_does_not_do_is_told_once_and_the_ones_before_count_on() {
-    let (everything, _listening) = Everything::listen();
+async fn an_invalid_file_of_authorities_is_logged_once_and_the_old_ones_stay() {
+    let (log, _listening) = LogRecorder::listen();
     let mut site = site();
-    // Every request is on a new connection.
+    // Every request uses a new connection.
     (site.http2, site.one_answer_each) = (false, true);
     let server = Server::start(&site).await;
     let folder = tempfile::tempdir().unwrap();
@@ -224,7 +224,7 @@ async fn a_file_of_authorities_that_does_not_do_is_told_once_and_the_ones_before
             later().await;
             maps.get("a").await.unwrap();
         }
-        let said = everything.said();
+        let said = log.said();
         let warning = format!("the certificate authority ({}) {expected}", file.display());
         assert_eq!(said.matches(&warning).count(), 1, "{warning}: {said}");
     }
@@ -239,12 +239,12 @@ async fn a_file_of_authorities_that_does_not_do_is_told_once_and_the_ones_before
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_told_with_its_address() {
+async fn the_error_of_an_absent_server_names_its_address() {
     let server = Server::start(&site()).await;
     let config = server.config();
     let address = server.address;
     drop(server);
-    // The listener is gone once its task is.
+    // The listener is gone when its task is.
     tokio::task::yield_now().await;
     assert_eq!(
         get(config).await.unwrap_err(),
@@ -255,7 +255,7 @@ async fn a_server_that_is_not_there_is_told_with_its_address() {
 }
 
 #[tokio::test]
-async fn a_server_without_tls_is_told() {
+async fn a_server_without_tls_is_reported() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let plain = async {
@@ -277,10 +277,10 @@ async fn a_server_without_tls_is_told() {
 }
 
 #[tokio::test]
-async fn a_server_that_expects_tls_is_named_as_such() {
+async fn a_server_that_expects_tls_is_reported() {
     let advice = "begin the cluster's `server` with https://";
     let pages: [&[u8]; 3] = [
-        // Go's server.
+        // The answer of Go's server.
         b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n",
         b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n\
           <html>\r\n<head><title>400 The plain HTTP request was sent to HTTPS port</title></head></html>",
@@ -294,7 +294,7 @@ async fn a_server_that_expects_tls_is_named_as_such() {
             let (mut stream, _) = listener.accept().await.unwrap();
             stream.read_u8().await.unwrap();
             stream.write_all(page).await.unwrap();
-            // What follows of the request is read, so that the answer is not lost to a reset.
+            // Reads the rest of the request, so that a reset does not discard the answer.
             stream.shutdown().await.unwrap();
             while stream.read_u8().await.is_ok() {}
         };
@@ -303,7 +303,7 @@ async fn a_server_that_expects_tls_is_named_as_such() {
             let client = Client::new(config).unwrap();
             let maps = Api::<ConfigMap>::namespaced(&client, "default");
             let map = ConfigMap::named("a");
-            // A write is not sent again, so that one answer is enough.
+            // A write is not repeated, so one answer is enough.
             let error = maps.create(&PostParams::default(), &map).await;
             error.unwrap_err().to_string()
         };

@@ -1,4 +1,4 @@
-//! Leaving HTTP, on the wire over TLS to a server that speaks HTTP/2 as well.
+//! Upgrades over TLS to a server that also speaks HTTP/2.
 
 use http::Request;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -7,7 +7,7 @@ use super::server::{OBJECT, Server, Site, json};
 use crate::client::{Api, Body, Client, Impersonation};
 
 #[tokio::test]
-async fn an_upgrade_has_an_http1_connection_of_its_own_and_bears_what_all_requests_bear() {
+async fn an_upgrade_has_its_own_http1_connection_and_passes_all_layers() {
     let forbidden =
         r#"{"kind":"Status","status":"Failure","reason":"Forbidden","code":403,"message":"no"}"#;
     let site = Site::new(move |seen| match seen.uri.contains("/exec") {

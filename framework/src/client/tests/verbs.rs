@@ -1,10 +1,10 @@
-//! Each verb on the wire: method, path, query, headers and body, and what is made of the answers.
-//! The clock is paused, and nothing but the test's own service answers.
+//! Each verb: method, path, query, headers and body of the request, and how the answer is read. The clock is paused,
+//! and only the test's own service answers.
 
 use std::{
     convert::Infallible,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
@@ -18,21 +18,22 @@ use k8s_openapi::api::{
     authentication::v1::TokenRequest,
     core::v1::{Binding, ConfigMap, Node, Pod, ServiceAccount},
 };
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::{
     client::{
-        Api, Backoff, Body, Client, DeleteParams, Error, GetOrCreate, GetParams, ListParams, Patch,
-        PatchParams, PostParams, WatchParams, retry_on_conflict,
+        Api, Backoff, Body, Client, DeleteParams, Error, ErrorKind, GetOrCreate, GetParams,
+        ListParams, Patch, PatchParams, PostParams, WatchParams, retry_on_conflict,
     },
     resource::{ApiResource, DynamicObject, Object, PartialObject, Selector},
 };
 
 /// `METHOD path` of a request, and its body.
-type Sent = (String, String);
+pub(super) type Sent = (String, String);
 
-/// A client that is answered by a function, and what it sent.
-fn client(
+/// A client whose requests a function answers, and the requests it sent.
+pub(super) fn client(
     answer: impl Fn(usize, &str) -> (u16, Value) + Send + Sync + 'static,
 ) -> (Client, Arc<Mutex<Vec<Sent>>>) {
     let sent = Arc::new(Mutex::new(Vec::new()));
@@ -50,12 +51,12 @@ fn client(
                 format!("{line} {accept}")
             };
             let count = {
-                let mut log = log.lock().unwrap();
+                let mut log = log.lock();
                 log.push((line.clone(), String::from_utf8(body.to_vec()).unwrap()));
                 log.len() - 1
             };
             let (code, body) = answer(count, &line);
-            // Text stands for a body that is no JSON: a stream of events, or an error's page.
+            // Text stands for a body that is not JSON: a stream of events, or an error page.
             let (media_type, body) = match body {
                 Value::String(text) if code >= 400 => ("text/plain", text),
                 Value::String(text) => ("application/json", text),
@@ -70,16 +71,16 @@ fn client(
     (Client::from_service(service), sent)
 }
 
-fn lines(sent: &Mutex<Vec<Sent>>) -> Vec<String> {
-    let sent = sent.lock().unwrap();
+pub(super) fn lines(sent: &Mutex<Vec<Sent>>) -> Vec<String> {
+    let sent = sent.lock();
     sent.iter().map(|(line, _)| line.clone()).collect()
 }
 
-fn map(version: &str) -> Value {
+pub(super) fn map(version: &str) -> Value {
     json!({"metadata": {"name": "a", "namespace": "default", "uid": "u", "resourceVersion": version}})
 }
 
-fn status(code: u16, reason: &str) -> (u16, Value) {
+pub(super) fn status(code: u16, reason: &str) -> (u16, Value) {
     let status = json!({
         "kind": "Status", "apiVersion": "v1", "reason": reason, "code": code, "message": reason,
         "details": {"name": "a", "kind": "configmaps"},
@@ -87,14 +88,14 @@ fn status(code: u16, reason: &str) -> (u16, Value) {
     (code, status)
 }
 
-fn maps(client: &Client) -> Api<ConfigMap> {
+pub(super) fn maps(client: &Client) -> Api<ConfigMap> {
     Api::namespaced(client, "default")
 }
 
-const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+pub(super) const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
 #[tokio::test]
-async fn subresources_are_written_as_the_api_wants_them() {
+async fn subresources_send_the_method_and_path_of_the_api() {
     let (client, sent) = client(|_, line| match line {
         line if line.contains("/scale") => (200, json!({"kind": "Scale", "spec": {"replicas": 3}})),
         line if line.contains("/token") => (
@@ -105,6 +106,7 @@ async fn subresources_are_written_as_the_api_wants_them() {
             201,
             json!({"kind": "Status", "apiVersion": "v1", "status": "Success"}),
         ),
+        line if line.contains("/nodes/") => (200, json!({"metadata": {"name": "a"}})),
         _ => (200, map("1")),
     });
     let pods = Api::<Pod>::namespaced(&client, "default");
@@ -154,7 +156,7 @@ async fn subresources_are_written_as_the_api_wants_them() {
             "PATCH /api/v1/nodes/a",
         ]
     );
-    let body = |at: usize| serde_json::from_str::<Value>(&sent.lock().unwrap()[at].1).unwrap();
+    let body = |at: usize| serde_json::from_str::<Value>(&sent.lock()[at].1).unwrap();
     assert_eq!(
         body(0),
         json!({
@@ -171,7 +173,7 @@ async fn subresources_are_written_as_the_api_wants_them() {
 }
 
 #[tokio::test]
-async fn metadata_alone_is_asked_for_in_the_form_of_each_verb() {
+async fn each_verb_can_request_metadata_only() {
     const ONE: &str =
         "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1, application/json;q=0.9";
     const MANY: &str =
@@ -182,7 +184,7 @@ async fn metadata_alone_is_asked_for_in_the_form_of_each_verb() {
             200,
             format!("{}\n", json!({"type": "ADDED", "object": map("2")})).into(),
         ),
-        // A server that knows only the whole form: the rest is stepped over.
+        // A server that knows only the whole form. The rest is skipped.
         _ => (
             200,
             json!({"kind": "ConfigMap", "data": {"a": 1}, "metadata": {"name": "a"}}),
@@ -230,10 +232,10 @@ async fn metadata_alone_is_asked_for_in_the_form_of_each_verb() {
 }
 
 #[tokio::test]
-async fn what_the_server_would_refuse_is_refused_with_verb_and_object() {
+async fn invalid_requests_are_refused_with_verb_and_object() {
     let (client, sent) = client(|_, _| (200, json!({})));
     let maps = maps(&client);
-    let everything = Api::<DynamicObject>::of(&client, ApiResource::of::<ConfigMap>(), None);
+    let log = Api::<DynamicObject>::of(&client, ApiResource::of::<ConfigMap>(), None);
     let list = ListParams::default;
     let ignoring =
         DeleteParams::default().ignore_store_read_error_with_cluster_breaking_potential();
@@ -242,13 +244,13 @@ async fn what_the_server_would_refuse_is_refused_with_verb_and_object() {
     for (error, text) in [
         (
             maps.list(&list().labels("app in (a")).await.err(),
-            "list configmaps in default: label selector `app in (a`: expected `,` or `)`, it ends",
+            "list configmaps in default: label selector `app in (a`: expected `,` or `)`, found the end",
         ),
         (
             maps.watch(&WatchParams::default().labels(labels))
                 .await
                 .err(),
-            "watch configmaps in default: label selector `app=\"web,tier=x\"`: the value `\"web` of `app` must be of letters, digits, `-`, `_` and `.`, with a letter or digit at both ends",
+            "watch configmaps in default: label selector `app=\"web,tier=x\"`: the value `\"web` of `app` must consist of letters, digits, `-`, `_` and `.`, with a letter or digit at both ends",
         ),
         (
             maps.watch(&WatchParams::default().fields("a")).await.err(),
@@ -267,8 +269,7 @@ async fn what_the_server_would_refuse_is_refused_with_verb_and_object() {
             "deletecollection configmaps in default: an object that cannot be read is deleted alone, by its name",
         ),
         (
-            everything
-                .delete_collection(&DeleteParams::default(), &list())
+            log.delete_collection(&DeleteParams::default(), &list())
                 .await
                 .err(),
             "deletecollection configmaps in all namespaces: ConfigMap is namespaced and no namespace is given: use `Api::namespaced`",
@@ -301,119 +302,8 @@ async fn what_the_server_would_refuse_is_refused_with_verb_and_object() {
     assert_eq!(lines(&sent), Vec::<String>::new());
 }
 
-#[tokio::test]
-async fn pages_and_items_come_as_they_are_asked_for() {
-    let (client, sent) = client(|count, _| match count % 3 {
-        0 => (
-            200,
-            json!({"metadata": {"continue": "t", "resourceVersion": "7", "remainingItemCount": 3},
-                   "items": [map("1"), {"metadata": {"name": "odd"}, "data": []}]}),
-        ),
-        1 => (
-            200,
-            json!({"metadata": {"continue": "u", "resourceVersion": "7"}, "items": [map("2")]}),
-        ),
-        _ => {
-            let mut gone = status(410, "Expired");
-            gone.1["metadata"] = json!({"continue": "newest"});
-            gone
-        }
-    });
-    let maps = maps(&client);
-    let mut pages = maps.pages(&ListParams::default().limit(2).any_version());
-    let first = pages.next().await.unwrap().unwrap();
-    assert_eq!((first.items.len(), first.remaining()), (1, Some(3)));
-    assert_eq!(lines(&sent).len(), 1);
-    assert_eq!(pages.next().await.unwrap().unwrap().items.len(), 1);
-    let error = pages.next().await.unwrap().unwrap_err();
-    let token = error.status().unwrap().inconsistent_continue_token();
-    assert_eq!((error.is_expired(), token), (true, Some("newest")));
-    assert!(pages.next().await.is_none());
-    assert_eq!(
-        lines(&sent),
-        [
-            format!("GET {MAPS}?limit=2&resourceVersion=0"),
-            format!("GET {MAPS}?limit=2&continue=t"),
-            format!("GET {MAPS}?limit=2&continue=u"),
-        ]
-    );
-    let items = maps.items(&ListParams::default()).collect::<Vec<_>>().await;
-    let told: Vec<_> = items
-        .iter()
-        .map(|item| match item {
-            Ok(map) => map.resource_version().unwrap().to_owned(),
-            Err(error) => error.to_string(),
-        })
-        .collect();
-    assert_eq!(
-        told,
-        [
-            "1",
-            "list ConfigMap odd cannot be decoded: data: expected a map, found a list",
-            "2",
-            "list configmaps in default: Expired",
-        ]
-    );
-}
-
-#[tokio::test]
-async fn a_list_in_pages_that_does_not_end_is_an_error() {
-    type Token = fn(usize) -> String;
-    let table: [(Token, usize, &str); 2] = [
-        (
-            |_| "t".into(),
-            2,
-            "the server gave the same continue token twice",
-        ),
-        (
-            |count| count.to_string(),
-            101,
-            "100 pages in a row brought no new object",
-        ),
-    ];
-    for (token, asked, reason) in table {
-        let endless = move |count: usize, _: &str| match count {
-            0..1000 => (
-                200,
-                json!({"metadata": {"continue": token(count), "resourceVersion": "7"}, "items": [map("1")]}),
-            ),
-            _ => status(500, "TooMuch"),
-        };
-        let text = format!(
-            "list configmaps in default: the list does not end: {reason}: check the server of this kind, and proxies on the way"
-        );
-        let (server, sent) = client(endless);
-        let error = maps(&server).list_all(&ListParams::default()).await;
-        assert_eq!(error.unwrap_err().to_string(), text);
-        assert_eq!(lines(&sent).len(), asked);
-
-        let (server, sent) = client(endless);
-        let pages: Vec<_> = maps(&server).pages(&ListParams::default()).collect().await;
-        assert_eq!(pages.len(), asked);
-        let error = pages.into_iter().next_back().unwrap().unwrap_err();
-        assert!(matches!(error, Error::NoProgress { .. }), "{error}");
-        assert_eq!(lines(&sent).len(), asked);
-    }
-}
-
-#[tokio::test]
-async fn a_list_may_have_empty_pages() {
-    let (client, _) = client(|count, _| match count {
-        99 => (200, json!({"metadata": {}, "items": [map("1")]})),
-        _ => (
-            200,
-            json!({"metadata": {"continue": count.to_string(), "remainingItemCount": 1}, "items": []}),
-        ),
-    });
-    let all = maps(&client)
-        .list_all(&ListParams::default())
-        .await
-        .unwrap();
-    assert_eq!((all.items.len(), all.remaining()), (1, None));
-}
-
 #[tokio::test(start_paused = true)]
-async fn a_change_is_made_anew_on_what_is_newest_until_nobody_came_between() {
+async fn modify_repeats_the_change_on_the_newest_object_after_a_conflict() {
     let (client, sent) = client(|count, line| match line {
         line if line.starts_with("GET") => (200, map(&count.to_string())),
         _ if count < 4 => status(409, "Conflict"),
@@ -430,7 +320,7 @@ async fn a_change_is_made_anew_on_what_is_newest_until_nobody_came_between() {
     .await
     .unwrap();
     assert_eq!(seen, ["0", "2", "4"]);
-    let bodies: Vec<Value> = sent.lock().unwrap()[1..]
+    let bodies: Vec<Value> = sent.lock()[1..]
         .iter()
         .step_by(2)
         .map(|(_, body)| serde_json::from_str(body).unwrap())
@@ -442,7 +332,7 @@ async fn a_change_is_made_anew_on_what_is_newest_until_nobody_came_between() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn conflicts_without_end_are_told_after_five_attempts_and_other_errors_at_once() {
+async fn modify_returns_conflicts_after_five_attempts_and_other_errors_at_once() {
     let (client, sent) = client(|_, line| match line {
         line if line.starts_with("GET") => (200, map("1")),
         _ => status(409, "Conflict"),
@@ -482,7 +372,7 @@ async fn conflicts_without_end_are_told_after_five_attempts_and_other_errors_at_
 }
 
 #[tokio::test]
-async fn whoever_comes_first_creates_and_the_others_find() {
+async fn the_first_caller_creates_and_the_others_find_the_object() {
     let wanted = ConfigMap::named("a");
     let post = PostParams::default();
     let (here, _) = client(|_, _| (200, map("1")));
@@ -505,7 +395,7 @@ async fn whoever_comes_first_creates_and_the_others_find() {
 }
 
 #[tokio::test]
-async fn a_kind_that_is_not_served_never_passes_for_an_object_that_is_missing() {
+async fn a_kind_that_is_not_served_never_counts_as_a_missing_object() {
     let page = || (404, "404 page not found\n".into());
     let bare = || {
         let status = json!({"kind": "Status", "reason": "NotFound", "code": 404, "message": "none", "details": {}});
@@ -531,9 +421,11 @@ async fn a_kind_that_is_not_served_never_passes_for_an_object_that_is_missing() 
 }
 
 #[tokio::test]
-async fn what_is_listed_can_be_written_back_whatever_its_kind() {
-    let (client, sent) =
-        client(|_, _| (200, json!({"kind": "ConfigMapList", "items": [map("1")]})));
+async fn a_listed_object_of_any_kind_can_be_written_back() {
+    let (client, sent) = client(|count, _| match count {
+        0 => (200, json!({"kind": "ConfigMapList", "items": [map("1")]})),
+        _ => (201, map("1")),
+    });
     let dynamic =
         Api::<DynamicObject>::of(&client, ApiResource::of::<ConfigMap>(), Some("default"));
     for object in dynamic.list(&ListParams::default()).await.unwrap() {
@@ -542,13 +434,13 @@ async fn what_is_listed_can_be_written_back_whatever_its_kind() {
             .await
             .unwrap();
     }
-    let (_, body) = sent.lock().unwrap()[1].clone();
+    let (_, body) = sent.lock()[1].clone();
     let body: Value = serde_json::from_str(&body).unwrap();
     assert_eq!([&body["apiVersion"], &body["kind"]], ["v1", "ConfigMap"]);
 }
 
 #[tokio::test]
-async fn raw_requests_answer_json_text_and_lines() {
+async fn raw_requests_return_json_text_and_lines() {
     let (client, _) = client(|_, line| match line {
         line if line.contains("/version") => (200, json!({"major": "1"})),
         line if line.contains("/readyz") => (200, "ok\n".into()),
@@ -579,7 +471,7 @@ async fn raw_requests_answer_json_text_and_lines() {
 }
 
 #[tokio::test]
-async fn a_get_says_how_old_its_answer_may_be() {
+async fn a_get_sends_its_resource_version() {
     let (client, sent) = client(|_, _| (200, map("1")));
     let maps = maps(&client);
     maps.get_with("a", &GetParams::default().any_version())
@@ -598,15 +490,43 @@ async fn a_get_says_how_old_its_answer_may_be() {
 }
 
 #[tokio::test]
-async fn objects_of_a_list_say_what_they_are_though_the_server_leaves_it_out() {
-    let (client, _) = client(|_, _| (200, json!({"kind": "ConfigMapList", "items": [map("1")]})));
-    let resource = ApiResource::of::<ConfigMap>();
-    let maps = Api::<DynamicObject>::of(&client, resource.clone(), Some("default"));
-    let params = ListParams::default();
-    let (own, shared) = (maps.list(&params).await, maps.list_shared(&params).await);
-    let (own, shared) = (own.unwrap(), shared.unwrap());
-    for object in [&own.items[0], &*shared.items[0]] {
-        let types = (&*object.types.api_version, &*object.types.kind);
-        assert_eq!(types, ("v1", "ConfigMap"));
+async fn an_answer_about_another_object_is_an_error_of_each_verb() {
+    let answers = [
+        (200, json!({"apiVersion": "v1", "kind": "Status"})),
+        (200, json!({})),
+        (200, json!({"metadata": {"name": "b"}})),
+        (
+            200,
+            json!({"metadata": {"name": "a", "namespace": "other"}}),
+        ),
+    ];
+    for (code, answer) in answers {
+        let (client, _) = client(move |_, _| (code, answer.clone()));
+        let maps = maps(&client);
+        let patch = Patch::Merge(json!({}));
+        let errors = [
+            maps.metadata().get_opt("a").await.map(|_| ()),
+            maps.metadata()
+                .patch("a", &PatchParams::default(), &patch)
+                .await
+                .map(|_| ()),
+            maps.create(&PostParams::default(), &ConfigMap::named("a"))
+                .await
+                .map(|_| ()),
+        ];
+        for error in errors {
+            let error = error.unwrap_err();
+            assert!(matches!(error.kind(), ErrorKind::Decode { .. }), "{error}");
+        }
     }
+}
+
+#[tokio::test]
+async fn a_404_about_another_object_is_an_error_of_the_read() {
+    let (client, _) = client(|_, _| status(404, "NotFound"));
+    let maps = maps(&client);
+    assert_eq!(maps.get_opt("a").await.unwrap(), None);
+    assert!(maps.get_opt("b").await.is_err());
+    let error = maps.delete("b", &DeleteParams::default()).await;
+    assert!(!error.unwrap_err().is_not_found());
 }

@@ -1,12 +1,10 @@
-//! Waiting for a state, over everything that can break meanwhile. On the paused clock.
+//! Waiting for a state during every kind of failure, with a paused clock.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex},
-};
+use std::{collections::VecDeque, sync::Arc};
 
 use http::{Request, Response};
 use k8s_openapi::api::core::v1::ConfigMap;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::{
@@ -14,11 +12,11 @@ use crate::{
     resource::Object,
 };
 
-/// What the server does with one request.
+/// The server's reaction to one request.
 enum Turn {
     /// Answers.
     Answer(u16, String),
-    /// Breaks the connection off.
+    /// Breaks the connection.
     Break,
 }
 
@@ -43,15 +41,15 @@ fn map(uid: &str, version: &str) -> Value {
     json!({"metadata": {"name": "a", "namespace": "default", "uid": uid, "resourceVersion": version}})
 }
 
-/// The maps of a server that takes these turns, and where each request came to.
+/// The ConfigMaps of a server with these reactions, and the path of each request.
 fn server(turns: impl IntoIterator<Item = Turn>) -> (Api<ConfigMap>, Arc<Mutex<Vec<String>>>) {
     let turns: Arc<Mutex<VecDeque<Turn>>> = Arc::new(Mutex::new(turns.into_iter().collect()));
     let asked = Arc::new(Mutex::new(Vec::new()));
     let log = asked.clone();
     let client = Client::from_service(tower::service_fn(move |request: Request<Body>| {
         let query = request.uri().query().unwrap_or_default().to_owned();
-        log.lock().unwrap().push(query);
-        let turn = turns.lock().unwrap().pop_front();
+        log.lock().push(query);
+        let turn = turns.lock().pop_front();
         async move {
             match turn.ok_or("nothing more was expected")? {
                 Turn::Answer(code, body) => {
@@ -78,7 +76,7 @@ fn watch(version: &str) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_state_is_waited_for_over_everything_that_breaks() {
+async fn wait_until_continues_after_every_temporary_error() {
     let (maps, asked) = server([
         Turn::Break,
         refused(503, "ServiceUnavailable"),
@@ -105,7 +103,7 @@ async fn a_state_is_waited_for_over_everything_that_breaks() {
     assert_eq!(found.await.unwrap().unwrap().uid(), Some("u"));
     let [list, from] = [LIST.to_owned(), watch("8")];
     assert_eq!(
-        *asked.lock().unwrap(),
+        *asked.lock(),
         [
             list.clone(),
             list.clone(),
@@ -124,7 +122,7 @@ async fn a_state_is_waited_for_over_everything_that_breaks() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_so_already_is_not_waited_for() {
+async fn wait_until_returns_at_once_if_the_condition_holds() {
     let (maps, asked) = server([list("5", &[map("u", "3")])]);
     assert!(
         maps.wait_until("a", |map| map.is_some())
@@ -132,11 +130,11 @@ async fn what_is_so_already_is_not_waited_for() {
             .unwrap()
             .is_some()
     );
-    assert_eq!(asked.lock().unwrap().len(), 1);
+    assert_eq!(asked.lock().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_waiting_does_not_mend_ends_it() {
+async fn a_permanent_error_ends_wait_until() {
     for (code, reason) in [(403, "Forbidden"), (401, "Unauthorized"), (404, "NotFound")] {
         let (maps, _) = server([refused(code, reason)]);
         let error = maps.wait_until("a", |_| true).await.unwrap_err();
@@ -161,7 +159,7 @@ async fn what_waiting_does_not_mend_ends_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deletion_is_over_when_the_object_is_gone_or_another_bears_its_name() {
+async fn a_deletion_ends_when_the_object_is_gone_or_replaced() {
     let (maps, _) = server([
         list("5", &[map("u", "3")]),
         events(&[("MODIFIED", map("u", "6")), ("DELETED", map("u", "7"))]),
@@ -174,11 +172,11 @@ async fn a_deletion_is_over_when_the_object_is_gone_or_another_bears_its_name() 
         events(&[("DELETED", map("v", "7"))]),
     ]);
     maps.wait_until_deleted("a", None).await.unwrap();
-    assert_eq!(asked.lock().unwrap().len(), 2);
+    assert_eq!(asked.lock().len(), 2);
 }
 
 #[tokio::test(start_paused = true)]
-async fn watches_that_end_at_once_are_opened_ever_more_slowly_unless_they_bring_something() {
+async fn watches_that_end_at_once_without_events_are_opened_with_growing_pauses() {
     let bookmark = || {
         let object = json!({"metadata": {"resourceVersion": "1"}});
         events(&[("BOOKMARK", object)])
@@ -188,7 +186,7 @@ async fn watches_that_end_at_once_are_opened_ever_more_slowly_unless_they_bring_
     let waits = maps.wait_until("a", |map| map.is_some());
     let minutes = std::time::Duration::from_secs(300);
     assert!(tokio::time::timeout(minutes, waits).await.is_err());
-    let count = asked.lock().unwrap().len();
+    let count = asked.lock().len();
     assert!((8..=20).contains(&count), "{count}");
 
     let changes = (2..1000).map(|version| events(&[("MODIFIED", map("u", &version.to_string()))]));
@@ -198,6 +196,6 @@ async fn watches_that_end_at_once_are_opened_ever_more_slowly_unless_they_bring_
     });
     let start = tokio::time::Instant::now();
     waits.await.unwrap();
-    assert_eq!(asked.lock().unwrap().len(), 100);
+    assert_eq!(asked.lock().len(), 100);
     assert!(start.elapsed() < std::time::Duration::from_secs(100));
 }

@@ -13,8 +13,8 @@ use tower::ServiceExt;
 use super::server::{OBJECT, Server, Site, answer, endless, json};
 use crate::{
     client::{
-        Api, Body, Client, Config, DeleteParams, Error, ListParams, ObjectList, Patch, PatchParams,
-        PostParams, RequestService, WatchEvent, WatchParams,
+        Api, Body, Client, Config, DeleteParams, ErrorKind, ListParams, ObjectList, Patch,
+        PatchParams, PostParams, RequestService, WatchEvent, WatchParams,
     },
     metrics::Metrics,
     resource::{ApiResource, DynamicObject, Object},
@@ -133,7 +133,7 @@ async fn a_connection_that_ended_is_replaced_for_writes_too() {
 }
 
 #[tokio::test]
-async fn a_read_survives_a_broken_connection_and_a_write_is_not_sent_again() {
+async fn a_read_survives_a_broken_connection_and_a_write_is_not_repeated() {
     for http2 in [true, false] {
         let mut site = Site::new(|seen| {
             if seen.connection == 0 {
@@ -156,7 +156,7 @@ async fn a_read_survives_a_broken_connection_and_a_write_is_not_sent_again() {
             .await
             .unwrap_err();
         assert!(
-            matches!(error, Error::Transport { .. }) && error.is_outcome_unknown(),
+            matches!(error.kind(), ErrorKind::Transport(_)) && error.is_outcome_unknown(),
             "{error}"
         );
         assert_eq!(site.seen().len(), 1);
@@ -172,7 +172,7 @@ async fn a_read_survives_a_broken_connection_and_a_write_is_not_sent_again() {
 }
 
 #[tokio::test]
-async fn a_renewed_token_file_is_read_after_401_and_the_request_sent_once_more() {
+async fn after_401_a_renewed_token_file_is_read_and_the_request_repeated() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("token");
     std::fs::write(&path, "old\n").unwrap();
@@ -204,7 +204,7 @@ async fn a_renewed_token_file_is_read_after_401_and_the_request_sent_once_more()
 }
 
 #[tokio::test]
-async fn an_answer_that_no_api_server_wrote_is_told_shortly() {
+async fn an_answer_that_is_not_from_an_api_server_is_shown_shortened() {
     let page = format!("<html>\n<h1>502 Bad Gateway</h1>{}", "<p>secret".repeat(99));
     let site = Site::new(move |_| answer(502, "text/html; charset=utf-8", page.clone()));
     let server = Server::start(&site).await;
@@ -234,7 +234,7 @@ async fn an_answer_that_no_api_server_wrote_is_told_shortly() {
 }
 
 #[tokio::test]
-async fn a_path_in_the_servers_address_comes_first_and_attempts_are_counted() {
+async fn the_path_of_the_servers_address_comes_first_and_attempts_are_counted() {
     let site = site();
     let server = Server::start(&site).await;
     let mut config = server.config();
@@ -283,7 +283,7 @@ async fn a_watch_that_is_refused_is_an_error_before_any_event() {
     );
 }
 
-/// Names in one page after the other, as the server's answers give them.
+/// A page with these names, as the server answers it.
 fn page(names: &[&str], version: &str, next: &str) -> String {
     let items: Vec<_> = names
         .iter()
@@ -296,7 +296,7 @@ fn page(names: &[&str], version: &str, next: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_long_list_comes_in_pages_and_whole_when_its_version_is_forgotten() {
+async fn a_long_list_comes_in_pages_and_whole_after_its_version_expired() {
     let site = Site::new(|seen| {
         let query = seen.uri.split_once('?').map_or("", |(_, query)| query);
         match query {
@@ -326,7 +326,7 @@ async fn a_long_list_comes_in_pages_and_whole_when_its_version_is_forgotten() {
 }
 
 #[tokio::test]
-async fn each_verb_is_written_as_the_api_wants_it() {
+async fn each_verb_sends_the_method_and_path_of_the_api() {
     let site = Site::new(|seen| match seen.method {
         http::Method::DELETE => json(
             200,

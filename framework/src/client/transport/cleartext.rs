@@ -6,10 +6,10 @@ use std::{
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// A stream without TLS, which tells when the other side answers with a TLS record.
+/// A stream without TLS, which notices if the other side answers with a TLS record.
 ///
-/// A TLS server answers a request without TLS with an alert (RFC 8446, section 6), which is no HTTP. Only the first bytes
-/// are looked at.
+/// A TLS server answers a request without TLS with an alert (RFC 8446, section 6), which is not HTTP. Only the first
+/// bytes are checked.
 pub(super) struct Cleartext<T> {
     inner: T,
     is_checked: bool,

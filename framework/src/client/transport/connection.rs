@@ -2,7 +2,7 @@ use std::{
     future::{Future, poll_fn},
     pin::Pin,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
@@ -11,27 +11,27 @@ use std::{
 use futures_util::{FutureExt, future::BoxFuture};
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    ConnectProblem,
     dialer::{Dialled, of_protocol},
     fenced_io::{FencedIo, Fences},
-    heard::Heard,
     http1::Http1,
+    settings_wait::SettingsWaitIo,
 };
-use crate::client::{Body, class::Class};
+use crate::client::{Body, ConnectProblem, request::RequestClass};
 
-/// A dead peer is noticed after at most this much silence and …
+/// A dead peer is noticed after at most this much silence …
 const PING_INTERVAL: Duration = Duration::from_secs(30);
-/// … this much waiting for the answer to a ping (design promise R7).
+/// … and this much waiting for the answer to a ping (R7).
 const PING_TIMEOUT: Duration = Duration::from_secs(15);
-/// At most so many streams share a connection, whatever the server allows.
-const MOST_STREAMS: usize = 100;
-/// What a request's answer may run ahead of its reader.
+/// At most this many streams share a connection, whatever the server allows.
+const MAX_STREAMS: usize = 100;
+/// How many bytes of an answer may come before the caller reads them.
 const REQUEST_WINDOW: u32 = 2 * 1024 * 1024;
-/// What a watch may run ahead of its reader; see also `Unread`.
+/// How many bytes of a watch may come before the caller reads them; see also `SlowReaderGuard`.
 const WATCH_WINDOW: u32 = 256 * 1024;
 
 /// A connection, ready for requests.
@@ -46,14 +46,14 @@ pub(super) struct Http2 {
     pub(super) generation: u64,
     pub(super) fences: Fences,
     used: AtomicUsize,
-    /// The server's limit as it is now: it may change, and waiting for a stream is not our way.
+    /// The server's present limit of streams. It may change, and a request must never wait for a stream.
     limit: Box<dyn Fn() -> usize + Send + Sync>,
     idle_since: Mutex<Instant>,
-    heard_at: Mutex<Instant>,
+    active_at: Mutex<Instant>,
 }
 
 impl Http2 {
-    /// Takes a stream, if the server allows one more. Only called under the shelf's lock.
+    /// Takes a stream, if the server allows one more. Must be called under the pool's lock.
     pub(super) fn take(&self) -> bool {
         let free = self.used.load(Ordering::Relaxed) < (self.limit)();
         if free {
@@ -64,38 +64,28 @@ impl Http2 {
 
     pub(super) fn give_back(&self) {
         if self.used.fetch_sub(1, Ordering::Relaxed) == 1 {
-            let mut since = self
-                .idle_since
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
+            let mut since = self.idle_since.lock();
             *since = Instant::now();
         }
     }
 
-    /// Part of an answer came; pings do not count.
-    pub(super) fn heard(&self) {
-        *self.heard_at() = Instant::now();
+    /// Records that a part of an answer came. Pings do not count.
+    pub(super) fn record_activity(&self) {
+        *self.active_at.lock() = Instant::now();
     }
 
-    /// When part of an answer came last.
-    pub(super) fn last_heard(&self) -> Instant {
-        *self.heard_at()
-    }
-
-    fn heard_at(&self) -> MutexGuard<'_, Instant> {
-        self.heard_at.lock().unwrap_or_else(PoisonError::into_inner)
+    /// When the last part of an answer came.
+    pub(super) fn last_activity(&self) -> Instant {
+        *self.active_at.lock()
     }
 
     pub(super) fn is_idle_for(&self, time: Duration) -> bool {
-        let since = *self
-            .idle_since
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let since = *self.idle_since.lock();
         self.used.load(Ordering::Relaxed) == 0 && since.elapsed() > time
     }
 }
 
-/// The tasks that drive connections, those of HTTP/2 and those that are upgraded; they end with the pool.
+/// The tasks that drive HTTP/2 connections and upgraded connections. They end with the pool.
 #[derive(Clone)]
 pub(super) struct Tasks {
     pub(super) tracker: TaskTracker,
@@ -106,7 +96,7 @@ impl Tasks {
     pub(super) fn spawn(&self, task: BoxFuture<'static, ()>) {
         let stop = self.stop.clone();
         let task = async move {
-            // Whichever ends first; a connection that is dropped is closed.
+            // Either may end first. A dropped connection is closed.
             tokio::select! {
                 () = stop.cancelled_owned() => {}
                 () = task => {}
@@ -125,7 +115,7 @@ impl<F: Future<Output = ()> + Send + 'static> hyper::rt::Executor<F> for Tasks {
 impl Connection {
     pub(super) async fn new(
         dialled: Dialled,
-        class: Class,
+        class: RequestClass,
         tasks: &Tasks,
     ) -> Result<Self, ConnectProblem> {
         if dialled.http2 {
@@ -138,15 +128,15 @@ impl Connection {
 
 async fn http2(
     dialled: Dialled,
-    class: Class,
+    class: RequestClass,
     tasks: &Tasks,
 ) -> Result<Connection, ConnectProblem> {
     let generation = dialled.generation;
     let (io, fences) = FencedIo::new(dialled.io);
-    let (io, told) = Heard::new(Box::new(io));
+    let (io, settings_wait) = SettingsWaitIo::new(Box::new(io));
     let window = match class {
-        Class::Request | Class::Upgrade => REQUEST_WINDOW,
-        Class::Watch => WATCH_WINDOW,
+        RequestClass::Request | RequestClass::Upgrade => REQUEST_WINDOW,
+        RequestClass::Watch => WATCH_WINDOW,
     };
     let (sender, driver) = http2::Builder::new(tasks.clone())
         .timer(TokioTimer::new())
@@ -154,29 +144,29 @@ async fn http2(
         .keep_alive_timeout(PING_TIMEOUT)
         .keep_alive_while_idle(true)
         .initial_stream_window_size(window)
-        // All streams' windows fit into the connection's, so that what nobody reads never stops
+        // All windows of the streams fit into the window of the connection. So a stream that nobody reads never stops
         // the others.
-        .initial_connection_window_size(window * MOST_STREAMS as u32)
-        // Nothing may be sent before the server has said how much; see `Heard`.
+        .initial_connection_window_size(window * MAX_STREAMS as u32)
+        // Nothing may be sent before the server has sent its limit; see `SettingsWaitIo`.
         .initial_max_send_streams(0)
         .handshake(TokioIo::new(io))
         .await
         .map_err(ConnectProblem::Protocol)?;
     let driver = Arc::new(Mutex::new(Box::pin(driver)));
-    // The driver ends with its task: requests that it did not take come back then.
+    // The driver ends with its task. Requests that it did not take come back then.
     let limit = {
         let driver = Arc::downgrade(&driver);
         move || {
             driver.upgrade().map_or(0, |driver| {
-                let driver = driver.lock().unwrap_or_else(PoisonError::into_inner);
-                driver.current_max_send_streams().min(MOST_STREAMS)
+                let driver = driver.lock();
+                driver.current_max_send_streams().min(MAX_STREAMS)
             })
         }
     };
     let (ended, end) = tokio::sync::oneshot::channel();
     let driven = async move {
         let outcome = poll_fn(|cx| {
-            let mut driver = driver.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut driver = driver.lock();
             Pin::as_mut(&mut driver).poll(cx)
         })
         .await;
@@ -186,7 +176,7 @@ async fn http2(
     };
     tasks.spawn(driven.boxed());
     tokio::select! {
-        () = told.until(|| limit() > 0) => {}
+        () = settings_wait.until(|| limit() > 0) => {}
         outcome = end => {
             return Err(match outcome {
                 Ok(Err(error)) => of_protocol(error),
@@ -201,6 +191,6 @@ async fn http2(
         used: AtomicUsize::new(0),
         limit: Box::new(limit),
         idle_since: Mutex::new(Instant::now()),
-        heard_at: Mutex::new(Instant::now()),
+        active_at: Mutex::new(Instant::now()),
     })))
 }

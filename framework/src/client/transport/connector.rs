@@ -8,15 +8,18 @@ pub trait Io: AsyncRead + AsyncWrite + Send + Unpin + 'static {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin + 'static> Io for T {}
 
-/// Opens byte streams to an API server that is not reached over TCP and TLS.
+/// Opens byte streams to an API server without TCP and TLS.
 ///
 /// The client speaks HTTP/2 over the stream at once, without TLS or negotiation, unless
-/// [`speaks_http2`](Self::speaks_http2) says no. The embedded server of `testing` and `dev` is reached this way.
+/// [`speaks_http2`](Self::speaks_http2) returns false. `testing` and `dev` connect to the embedded server in this way.
 pub trait Connector: Send + Sync + 'static {
-    /// Opens one more stream. Dropping the future must be harmless.
+    /// Opens one more stream. It must be safe to drop the future.
+    ///
+    /// # Errors
+    /// The stream cannot be opened. The error becomes an [`ErrorKind::Connect`](crate::client::ErrorKind::Connect).
     fn connect(&self) -> BoxFuture<'_, io::Result<Box<dyn Io>>>;
 
-    /// Whether the server speaks HTTP/2 over the streams; the default is yes. If not, the client speaks HTTP/1.1.
+    /// Whether the server speaks HTTP/2 over the streams. The default is true. Otherwise the client speaks HTTP/1.1.
     fn speaks_http2(&self) -> bool {
         true
     }

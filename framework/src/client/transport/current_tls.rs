@@ -7,9 +7,8 @@ use rustls::{
     sign::{CertifiedKey, SingleCertAndKey},
 };
 
-/// TLS as it is spoken now. The client's certificate and the authorities that count may change
-/// meanwhile; every change is a new generation, and connections of earlier ones get no further
-/// requests.
+/// The present TLS settings. The client's certificate and the trusted authorities may change. Each change is a new
+/// generation, and connections of earlier generations get no further requests.
 pub(crate) struct CurrentTls {
     spoken: ArcSwap<Spoken>,
     anonymous: Arc<dyn ResolvesClientCert>,
@@ -21,7 +20,7 @@ pub(super) struct Spoken {
 }
 
 impl CurrentTls {
-    /// `config` is without a client certificate.
+    /// `config` must have no client certificate.
     pub(super) fn new(config: ClientConfig) -> Self {
         Self {
             anonymous: config.client_auth_cert_resolver.clone(),
@@ -36,12 +35,12 @@ impl CurrentTls {
         self.spoken.load_full()
     }
 
-    /// Counts the changes.
+    /// The number of changes so far.
     pub(crate) fn generation(&self) -> u64 {
         self.spoken.load().generation
     }
 
-    /// Shows `identity` to the server from now on.
+    /// Presents `identity` to the server on new connections.
     pub(crate) fn show(&self, identity: Option<Arc<CertifiedKey>>) {
         let resolver = match identity {
             Some(identity) => Arc::new(SingleCertAndKey::from(identity)),
@@ -50,7 +49,7 @@ impl CurrentTls {
         self.change(|config| config.client_auth_cert_resolver = resolver.clone());
     }
 
-    /// Lets `verifier` judge the server's certificate from now on.
+    /// Verifies the server's certificate with `verifier` on new connections.
     pub(super) fn trust(&self, verifier: Arc<dyn ServerCertVerifier>) {
         self.change(|config| {
             config
@@ -63,7 +62,7 @@ impl CurrentTls {
         self.spoken.rcu(|spoken| {
             let mut config = ClientConfig::clone(&spoken.config);
             change(&mut config);
-            // A resumed session would go on as whom, and with whom, it began.
+            // A resumed session would keep the old identity and the old verification.
             config.resumption = Resumption::default();
             Spoken {
                 config: Arc::new(config),

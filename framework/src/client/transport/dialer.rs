@@ -9,52 +9,53 @@ use rustls_pki_types::ServerName;
 use tokio_rustls::TlsConnector;
 
 use super::{
-    ConnectError, ConnectProblem, Connector, CurrentTls, Io,
+    Connector, CurrentTls, Io,
     cleartext::Cleartext,
-    proxy::Via,
+    proxy::ProxyTunnel,
     tcp,
     tls::{HTTP1, HTTP2, Tls, of_handshake},
 };
 use crate::{
     client::{
-        chain::Chain,
+        ConnectError, ConnectProblem,
         config::{Config, ConfigError, port},
+        error::Chain,
     },
     metrics::{CaReload, ClientMetrics},
 };
 
 /// Opens byte streams to one server.
 pub(crate) struct Dialer {
-    way: Way,
+    way: Route,
     pub(super) scheme: Scheme,
     pub(super) authority: Authority,
-    /// For messages.
+    /// The server's address, for messages.
     pub(super) server: String,
 }
 
-enum Way {
-    Given(Arc<dyn Connector>),
+enum Route {
+    Connector(Arc<dyn Connector>),
     Network(Box<Network>),
 }
 
 struct Network {
-    /// Without the brackets of an IPv6 address.
+    /// The host, without the brackets of an IPv6 address.
     host: String,
     port: u16,
-    via: Option<Via>,
-    /// TLS, and whom the server's certificate must be for.
+    via: Option<ProxyTunnel>,
+    /// TLS, and the name that the server's certificate must be valid for.
     tls: Option<(Tls, ServerName<'static>)>,
     metrics: Option<ClientMetrics>,
 }
 
-/// What a caller can speak who can speak everything; HTTP/2 if the server can.
+/// The protocols of a caller that can speak all of them. HTTP/2 is preferred.
 pub(super) const ALL: &[&[u8]] = &[HTTP2, HTTP1];
 
-/// A byte stream and the protocol to speak on it.
+/// An open byte stream and its protocol.
 pub(super) struct Dialled {
     pub(super) io: Box<dyn Io>,
     pub(super) http2: bool,
-    /// Of which generation the TLS on it is: client certificate, and authorities that count.
+    /// The generation of the TLS settings: client certificate and trusted authorities.
     pub(super) generation: u64,
 }
 
@@ -66,10 +67,10 @@ impl Dialer {
     ) -> Result<Self, ConfigError> {
         let (scheme, authority) = address(&config.url)?;
         let way = match connector {
-            Some(connector) => Way::Given(connector),
+            Some(connector) => Route::Connector(connector),
             None => {
                 let network = Network::new(config, &scheme, &authority, metrics)?;
-                Way::Network(Box::new(network))
+                Route::Network(Box::new(network))
             }
         };
         Ok(Self {
@@ -80,27 +81,27 @@ impl Dialer {
         })
     }
 
-    /// TLS as it is spoken, where it is.
+    /// The present TLS settings. `None` without TLS.
     pub(crate) fn tls(&self) -> Option<Arc<CurrentTls>> {
         self.spoken_tls().map(|tls| tls.current.clone())
     }
 
     fn spoken_tls(&self) -> Option<&Tls> {
         match &self.way {
-            Way::Network(network) => network.tls.as_ref().map(|(tls, _)| tls),
-            Way::Given(_) => None,
+            Route::Network(network) => network.tls.as_ref().map(|(tls, _)| tls),
+            Route::Connector(_) => None,
         }
     }
 
-    /// Counts the changes of the client's certificate and of the authorities that count.
+    /// The number of changes of the client's certificate and the trusted authorities.
     pub(super) fn generation(&self) -> u64 {
         self.spoken_tls().map_or(0, |tls| tls.current.generation())
     }
 
-    /// Looks whether other authorities count by now, if it is time to. To be called before a
-    /// connection is chosen for a request, so that those of earlier generations get none.
+    /// Reads the file of trusted authorities again, if it is time. Must be called before a connection is chosen for a
+    /// request, so that connections of earlier generations get no request.
     pub(super) async fn refresh(&self) {
-        if let Way::Network(network) = &self.way
+        if let Route::Network(network) = &self.way
             && let Some((tls, _)) = &network.tls
             && let Some(file) = &tls.file
             && let Some(outcome) = file.check().await
@@ -111,23 +112,22 @@ impl Dialer {
 
     pub(super) fn error(&self, problem: ConnectProblem) -> ConnectError {
         let proxy = match &self.way {
-            Way::Network(network) => network.via.as_ref().map(Via::shown),
-            Way::Given(_) => None,
+            Route::Network(network) => network.via.as_ref().map(ProxyTunnel::shown),
+            Route::Connector(_) => None,
         };
         ConnectError::new(&self.server, problem).through(proxy)
     }
 
-    /// Opens one more stream: through the proxy if there is one, over TLS if that is spoken, for one of
-    /// `protocols`, named as in TLS: [`ALL`], or [`HTTP1`] alone for a connection that is upgraded.
-    /// Whoever calls it sees to the deadline.
+    /// Opens one more stream: through the proxy if there is one, and over TLS if the server speaks it. `protocols` are
+    /// names of TLS: [`ALL`], or only [`HTTP1`] for an upgraded connection. The caller must set the deadline.
     pub(super) async fn dial(&self, protocols: &[&[u8]]) -> Result<Dialled, ConnectProblem> {
         match &self.way {
-            Way::Given(connector) => Ok(Dialled {
+            Route::Connector(connector) => Ok(Dialled {
                 io: connector.connect().await.map_err(of_io)?,
                 http2: connector.speaks_http2() && protocols.contains(&HTTP2),
                 generation: 0,
             }),
-            Way::Network(network) => network.dial(protocols).await,
+            Route::Network(network) => network.dial(protocols).await,
         }
     }
 }
@@ -165,7 +165,7 @@ impl Network {
         Ok(Self {
             host: host.to_owned(),
             port,
-            via: Via::new(config)?,
+            via: ProxyTunnel::new(config)?,
             tls,
             metrics,
         })
@@ -188,7 +188,7 @@ impl Network {
         let generation = tls.current.generation();
         match self.secure(tls, name, protocols).await {
             Err(ConnectProblem::UntrustedCertificate { roots }) => {
-                // The server may be ahead of us with its new authority.
+                // The server may already use a certificate of a new authority.
                 if let Some(file) = &tls.file {
                     self.count(file.read().await);
                 }
@@ -222,7 +222,7 @@ impl Network {
         })
     }
 
-    /// A stream to the server, without TLS yet.
+    /// Opens a stream to the server, without TLS.
     async fn reach(&self) -> Result<Box<dyn Io>, ConnectProblem> {
         match &self.via {
             Some(via) => via
@@ -247,7 +247,7 @@ fn address(url: &Uri) -> Result<(Scheme, Authority), ConfigError> {
             Ok((scheme.clone(), authority.clone()))
         }
         _ => Err(ConfigError::new(format!(
-            "server `{url}` is no address: write it as https://host:port"
+            "server `{url}` is not a valid address: write it as https://host:port"
         ))),
     }
 }
@@ -259,8 +259,8 @@ fn of_io(error: io::Error) -> ConnectProblem {
     }
 }
 
-/// With TLS 1.3 the server refuses the client's certificate only after the handshake. Of that, h2
-/// keeps nothing but the text.
+/// With TLS 1.3 the server refuses the client's certificate only after the handshake. h2 keeps only the text of that
+/// error.
 pub(super) fn of_protocol(error: hyper::Error) -> ConnectProblem {
     let text = Chain(&error).to_string();
     let refused = |alert: &AlertDescription| text.contains(&format!("{alert:?}"));
@@ -285,7 +285,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_port_that_is_none_is_not_replaced_by_the_default() {
+    fn an_invalid_port_is_not_replaced_by_the_default() {
         let config = Config::new("https://host:64430000".parse().unwrap());
         assert_eq!(
             Dialer::new(&config, None, None).err().unwrap().to_string(),

@@ -2,64 +2,63 @@ use std::{
     io,
     pin::Pin,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     task::{Context, Poll},
 };
 
 use http::Request;
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::Io;
-use crate::client::{
-    Body,
-    stack::{Closed, Fence},
-};
+use crate::client::{Body, error::FenceClosed, request::Fence};
 
-/// A stream that asks the fences of the requests on it in the very poll that hands bytes to the kernel.
+/// A stream that checks the fences of its requests in the same poll that gives bytes to the kernel.
 ///
-/// A request that passed its fence may stay in the process for long before it is written: its task is not polled, the
-/// process is stopped (SIGSTOP), or the other side takes nothing. A connection cannot leave out the bytes of one request.
-/// So once a fence of a request that waits for its answer is closed, nothing is written any more, and the connection
-/// ends. Other requests on it fail as on a connection that broke.
+/// After a request has passed its fence, it may stay in the process for a long time before it is written: its task is
+/// not polled, the process is stopped (SIGSTOP), or the other side accepts no bytes. A connection cannot leave out the
+/// bytes of one request. So if the fence of a waiting request is closed, the stream writes nothing more, and the
+/// connection ends. Other requests on it fail as on a broken connection.
 pub(super) struct FencedIo {
     io: Box<dyn Io>,
     fences: Fences,
-    /// Bytes were taken that may not have reached the kernel.
+    /// Whether accepted bytes may not have reached the kernel.
     unflushed: bool,
     closed: bool,
 }
 
 /// The fences of the requests on one connection that wait for their answers.
 #[derive(Clone, Default)]
-pub(super) struct Fences(Arc<Inner>);
+pub(super) struct Fences(Arc<FenceSet>);
 
 #[derive(Default)]
-struct Inner {
-    /// How many requests have a fence, so that a connection without any asks nothing.
+struct FenceSet {
+    /// The number of requests with a fence. A connection without any checks nothing.
     fenced: AtomicUsize,
-    /// Each fence once: the requests of one client share it.
-    fences: Mutex<Vec<Fenced>>,
-    /// How many requests were given up, and may still have bytes to write.
-    given_up: AtomicUsize,
-    /// Counts what was written.
+    /// Each fence once, because the requests of one client share it.
+    fences: Mutex<Vec<CountedFence>>,
+    /// The number of requests that were given up, and may still have bytes to write.
+    dropped: AtomicUsize,
+    /// The number of writes so far.
     writes: AtomicU64,
 }
 
-struct Fenced {
+struct CountedFence {
     fence: Fence,
     requests: usize,
-    given_up: usize,
+    dropped: usize,
 }
 
-/// A request that has a fence, until its answer has begun.
+/// A request with a fence, until its answer begins.
 ///
-/// Dropped before it is [done](Self::done), the request was given up. Its fence is asked until all was written.
-pub(super) struct Passing {
-    inner: Arc<Inner>,
+/// If this is dropped before [`done`](Self::done), the caller gave up the request. Its fence is checked until all bytes
+/// are written.
+pub(super) struct FencedRequest {
+    inner: Arc<FenceSet>,
     fence: Fence,
-    /// What had been written when it came.
+    /// The number of writes before this request.
     writes: u64,
     is_done: bool,
 }
@@ -98,30 +97,33 @@ impl FencedIo {
 }
 
 impl Fences {
-    /// Lets `request` pass if its fence is open, and asks the fence before each write until what this gives is dropped.
+    /// Accepts `request` if its fence is open. Checks the fence before each write until the returned value is dropped.
     ///
     /// # Errors
-    /// The fence is closed: nothing was sent.
-    pub(super) fn enter(&self, request: &Request<Body>) -> Result<Option<Passing>, Closed> {
+    /// The fence is closed. Nothing was sent.
+    pub(super) fn enter(
+        &self,
+        request: &Request<Body>,
+    ) -> Result<Option<FencedRequest>, FenceClosed> {
         let Some(fence) = request.extensions().get::<Fence>() else {
             return Ok(None);
         };
-        is_open(fence)?;
+        check_fence(fence)?;
         let inner = self.0.clone();
-        let mut fences = inner.fences();
+        let mut fences = inner.fences.lock();
         match fences.iter_mut().find(|one| one.fence.is(fence)) {
             Some(one) => one.requests += 1,
-            None => fences.push(Fenced {
+            None => fences.push(CountedFence {
                 fence: fence.clone(),
                 requests: 1,
-                given_up: 0,
+                dropped: 0,
             }),
         }
         drop(fences);
         inner.fenced.fetch_add(1, Ordering::Release);
         let writes = inner.writes.load(Ordering::Relaxed);
         let fence = fence.clone();
-        Ok(Some(Passing {
+        Ok(Some(FencedRequest {
             inner,
             fence,
             writes,
@@ -130,63 +132,60 @@ impl Fences {
     }
 }
 
-impl Inner {
+impl FenceSet {
     fn are_closed(&self) -> bool {
-        let fences = self.fences();
-        fences.iter().any(|one| is_open(&one.fence).is_err())
+        let fences = self.fences.lock();
+        fences.iter().any(|one| check_fence(&one.fence).is_err())
     }
 
-    /// All that was taken has reached the kernel.
+    /// Must be called when all accepted bytes have reached the kernel.
     fn flushed(&self) {
-        if self.given_up.load(Ordering::Acquire) == 0 {
+        if self.dropped.load(Ordering::Acquire) == 0 {
             return;
         }
-        let mut fences = self.fences();
+        let mut fences = self.fences.lock();
         let mut ended = 0;
         fences.retain_mut(|one| {
-            ended += std::mem::take(&mut one.given_up);
+            ended += std::mem::take(&mut one.dropped);
             one.requests > 0
         });
         drop(fences);
-        self.given_up.fetch_sub(ended, Ordering::Release);
+        self.dropped.fetch_sub(ended, Ordering::Release);
         self.fenced.fetch_sub(ended, Ordering::Release);
-    }
-
-    fn fences(&self) -> MutexGuard<'_, Vec<Fenced>> {
-        self.fences.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn is_open(fence: &Fence) -> Result<(), Closed> {
+fn check_fence(fence: &Fence) -> Result<(), FenceClosed> {
     fence.check()
 }
 
-impl Passing {
-    /// Why the request was not sent, if nothing was written since it came because its fence is closed.
-    pub(super) fn unsent(&self) -> Option<Closed> {
+impl FencedRequest {
+    /// The reason why the request was not sent. `None` if its fence is open, or if something was written since the
+    /// request came.
+    pub(super) fn unsent(&self) -> Option<FenceClosed> {
         let nothing = self.inner.writes.load(Ordering::Relaxed) == self.writes;
-        is_open(&self.fence).err().filter(|_| nothing)
+        check_fence(&self.fence).err().filter(|_| nothing)
     }
 
-    /// Its answer has begun, or it failed: nothing of it will be written any more.
+    /// The answer began, or the request failed. None of its bytes will be written any more.
     pub(super) fn done(mut self) {
         self.is_done = true;
     }
 }
 
-impl Drop for Passing {
+impl Drop for FencedRequest {
     fn drop(&mut self) {
-        let mut fences = self.inner.fences();
+        let mut fences = self.inner.fences.lock();
         for one in fences.iter_mut().filter(|one| one.fence.is(&self.fence)) {
             one.requests = one.requests.saturating_sub(1);
-            one.given_up += usize::from(!self.is_done);
+            one.dropped += usize::from(!self.is_done);
         }
-        fences.retain(|one| one.requests + one.given_up > 0);
+        fences.retain(|one| one.requests + one.dropped > 0);
         drop(fences);
         if self.is_done {
             self.inner.fenced.fetch_sub(1, Ordering::Release);
         } else {
-            self.inner.given_up.fetch_add(1, Ordering::Release);
+            self.inner.dropped.fetch_add(1, Ordering::Release);
         }
     }
 }
@@ -228,7 +227,7 @@ impl AsyncWrite for FencedIo {
         self.io.is_write_vectored()
     }
 
-    /// TLS writes here what the kernel had no room for.
+    /// TLS writes here the bytes for which the kernel had no room.
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.unflushed {
             self.check()?;
@@ -242,7 +241,7 @@ impl AsyncWrite for FencedIo {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // It would write what is unflushed.
+        // The shutdown would write unflushed bytes.
         if self.unflushed {
             self.check()?;
         }
@@ -255,29 +254,19 @@ mod tests {
     use std::sync::atomic::AtomicBool;
 
     use tokio::io::AsyncWriteExt;
-    use tower::{Layer, Service, ServiceExt};
 
     use super::*;
-    use crate::client::{BoxError, stack::FenceLayer};
 
     /// A request with a fence that is open until the flag is set.
-    async fn fenced(closed: &Arc<AtomicBool>) -> Request<Body> {
+    fn fenced(closed: &Arc<AtomicBool>) -> Request<Body> {
         let closed = closed.clone();
-        let layer = FenceLayer::new(move || match closed.load(Ordering::SeqCst) {
+        let fence = Fence::new(move || match closed.load(Ordering::SeqCst) {
             true => Err("lost".into()),
             false => Ok(()),
         });
-        // The layer gives the fence to what passes it.
-        let (sender, receiver) = std::sync::mpsc::channel();
-        let passed = tower::service_fn(move |request: Request<Body>| {
-            sender.send(request).unwrap();
-            async { Ok::<_, BoxError>(http::Response::new(Body::empty())) }
-        });
-        let mut service = layer.layer(passed);
-        let service = service.ready().await.unwrap();
-        let request = Request::new(Body::empty());
-        service.call(request).await.unwrap();
-        receiver.recv().unwrap()
+        let mut request = Request::new(Body::empty());
+        request.extensions_mut().insert(fence);
+        request
     }
 
     #[tokio::test]
@@ -285,7 +274,7 @@ mod tests {
         let closed = Arc::new(AtomicBool::new(false));
         let (near, far) = tokio::io::duplex(64);
         let (mut io, fences) = FencedIo::new(Box::new(near));
-        let passing = fences.enter(&fenced(&closed).await).unwrap().unwrap();
+        let passing = fences.enter(&fenced(&closed)).unwrap().unwrap();
         io.write_all(b"head").await.unwrap();
         closed.store(true, Ordering::SeqCst);
         let aborted = io::ErrorKind::ConnectionAborted;
@@ -295,7 +284,7 @@ mod tests {
         let slices = [io::IoSlice::new(b"body")];
         let error = io.write_vectored(&slices).await.unwrap_err();
         assert_eq!(error.kind(), aborted);
-        // It stays closed, whatever becomes of the request.
+        // The fence stays closed after the request has ended.
         passing.done();
         assert!(io.write(b"body").await.is_err());
         drop(far);
@@ -306,7 +295,7 @@ mod tests {
         let closed = Arc::new(AtomicBool::new(false));
         let (near, _far) = tokio::io::duplex(64);
         let (mut io, fences) = FencedIo::new(Box::new(near));
-        let request = fenced(&closed).await;
+        let request = fenced(&closed);
         let first = fences.enter(&request).unwrap().unwrap();
         io.write_all(b"head").await.unwrap();
         let second = fences.enter(&request).unwrap().unwrap();
@@ -319,22 +308,22 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nothing_is_kept_of_requests_that_were_answered_or_given_up() {
+    async fn no_fence_of_an_answered_or_dropped_request_is_kept() {
         let closed = Arc::new(AtomicBool::new(false));
         let (near, _far) = tokio::io::duplex(64);
         let (mut io, fences) = FencedIo::new(Box::new(near));
-        let request = fenced(&closed).await;
+        let request = fenced(&closed);
         let enter = || fences.enter(&request).unwrap().unwrap();
-        let (answered, given_up, waiting) = (enter(), enter(), enter());
+        let (answered, dropped, waiting) = (enter(), enter(), enter());
         answered.done();
-        drop(given_up);
+        drop(dropped);
         let counts = || {
             let inner = &fences.0;
-            let kept = inner.fences().len();
+            let kept = inner.fences.lock().len();
             (
                 kept,
                 inner.fenced.load(Ordering::SeqCst),
-                inner.given_up.load(Ordering::SeqCst),
+                inner.dropped.load(Ordering::SeqCst),
             )
         };
         assert_eq!(counts(), (1, 2, 1));

@@ -16,27 +16,26 @@ use hyper_util::rt::TokioIo;
 use tokio::task::unconstrained;
 
 use super::{
-    ConnectProblem,
+    checkout::SendFailure,
     dialer::Dialled,
     fenced_io::{FencedIo, Fences},
-    lease::Failed,
 };
-use crate::client::{Body, PartWaker};
+use crate::client::{Body, ConnectProblem, PartWaker};
 
-/// A request fails after so many interim answers (1xx, RFC 9110 section 15.2) before the final one: a server that sends
-/// nothing else would keep the processor busy until the answer's deadline.
-const MOST_INTERIM: u32 = 100;
+/// A request fails after this many interim answers (1xx, RFC 9110 section 15.2) without a final one. A server that
+/// sends nothing else would keep the processor busy until the answer's deadline.
+const MAX_INTERIM: u32 = 100;
 
-/// An HTTP/1.1 connection, for one request after the other.
+/// An HTTP/1.1 connection, which carries one request after the other.
 ///
-/// It has no task of its own: whoever waits for something on it drives it. So a request wakes nobody on its way to the
-/// socket, and the socket wakes the one who waits for the answer. Nobody drives it between two requests; whether the
-/// other side has closed it meanwhile comes out before the next one.
+/// It has no task of its own. The task that waits for the connection drives it. So a request wakes no other task on its
+/// way to the socket, and the socket wakes the task that waits for the answer. Between two requests nothing drives the
+/// connection; the next request finds out whether the other side has closed it.
 pub(super) struct Http1 {
     sender: http1::SendRequest<Body>,
-    /// `None` when it has ended.
+    /// `None` after the connection ended.
     driver: Option<Box<Driver>>,
-    /// Whom what comes wakes.
+    /// Wakes the task that waits for the connection.
     waker: PartWaker,
     pub(super) generation: u64,
     pub(super) fences: Fences,
@@ -59,7 +58,7 @@ impl Http1 {
         })
     }
 
-    /// Its two ends, for somebody else to drive.
+    /// The sender and the driver, for another task to drive.
     pub(super) fn into_parts(self) -> (http1::SendRequest<Body>, Option<Box<Driver>>) {
         (self.sender, self.driver)
     }
@@ -68,13 +67,13 @@ impl Http1 {
         self.sender.is_closed()
     }
 
-    /// Waits until it takes a request.
+    /// Waits until the connection accepts a request.
     ///
     /// # Errors
-    /// When the other side has closed it.
+    /// The other side has closed the connection.
     pub(super) async fn ready(&mut self) -> hyper::Result<()> {
-        // Nobody has to be woken: it is driven again when the request is sent.
-        self.drive(&mut nobody());
+        // No wake-up is needed, because the send drives the connection again.
+        self.drive(&mut noop_context());
         if self.sender.is_ready() {
             return Ok(());
         }
@@ -85,26 +84,29 @@ impl Http1 {
         .await
     }
 
-    /// Sends `request`, whose URI is only path and query, and waits for the head of the answer.
+    /// Sends `request`, whose URI has only path and query. Waits for the head of the answer.
     pub(super) async fn send(
         &mut self,
         mut request: Request<Body>,
-    ) -> Result<Response<Incoming>, Box<Failed>> {
+    ) -> Result<Response<Incoming>, Box<SendFailure>> {
         let interim = Arc::new(AtomicU32::new(0));
         let counted = interim.clone();
         hyper::ext::on_informational(&mut request, move |_| {
             counted.fetch_add(1, Ordering::Relaxed);
         });
-        // It is the driver that answers, within `drive`: to be woken by that would only lead here once more.
+        // The driver produces the answer inside `drive`. A wake-up for that would only lead here once more.
         let mut answer = pin!(unconstrained(self.sender.try_send_request(request)));
         let Self { driver, waker, .. } = self;
         poll_fn(|cx| {
             waker.poll(cx, |cx| {
                 drive(driver, cx);
-                let mut answer = answer.as_mut().poll(&mut nobody()).map_err(Failed::of);
-                if answer.is_pending() && interim.load(Ordering::Relaxed) > MOST_INTERIM {
+                let mut answer = answer
+                    .as_mut()
+                    .poll(&mut noop_context())
+                    .map_err(SendFailure::of);
+                if answer.is_pending() && interim.load(Ordering::Relaxed) > MAX_INTERIM {
                     *driver = None;
-                    answer = Poll::Ready(Err(Failed::interim(MOST_INTERIM)));
+                    answer = Poll::Ready(Err(SendFailure::interim(MAX_INTERIM)));
                 }
                 answer.map(|answer| (answer, true))
             })
@@ -112,20 +114,20 @@ impl Http1 {
         .await
     }
 
-    /// The next of the body of an answer.
+    /// Polls the next frame of an answer's body.
     pub(super) fn poll_body(
         &mut self,
         body: &mut Incoming,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         let Self { driver, waker, .. } = self;
-        // To take something out makes room for the driver, which would wake its task for that.
+        // Taking a frame makes room for the driver, and the driver would wake its own task for that.
         waker.poll(cx, |cx| {
-            // What comes is put there by driving the connection, so that is what to be woken for.
-            let mut polled = Pin::new(&mut *body).poll_frame(&mut nobody());
+            // Driving the connection produces the frames, so only the driver needs a wake-up.
+            let mut polled = Pin::new(&mut *body).poll_frame(&mut noop_context());
             if polled.is_pending() {
                 drive(driver, cx);
-                polled = Pin::new(body).poll_frame(&mut nobody());
+                polled = Pin::new(body).poll_frame(&mut noop_context());
             }
             polled.map(|frame| (frame, true))
         })
@@ -136,13 +138,13 @@ impl Http1 {
     }
 }
 
-/// Does what can be done without waiting. The task of `cx` is woken when there is more to do.
+/// Drives the connection as far as possible without waiting. Wakes the task of `cx` when there is more to do.
 fn drive(it: &mut Option<Box<Driver>>, cx: &mut Context<'_>) {
     let Some(driver) = it else {
         return;
     };
     if let Poll::Ready(outcome) = Pin::new(driver).poll(cx) {
-        // What it holds of a request is answered or given back when it is dropped.
+        // The drop answers or returns the requests that the driver holds.
         *it = None;
         if let Err(error) = outcome {
             tracing::debug!(%error, "an HTTP/1.1 connection to the API server ended");
@@ -150,7 +152,7 @@ fn drive(it: &mut Option<Box<Driver>>, cx: &mut Context<'_>) {
     }
 }
 
-/// Where it is known that there is nothing to be woken for.
-pub(super) fn nobody() -> Context<'static> {
+/// A context for polls that need no wake-up.
+pub(super) fn noop_context() -> Context<'static> {
     Context::from_waker(Waker::noop())
 }

@@ -1,6 +1,6 @@
 use std::{
     error::Error as _,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
@@ -8,6 +8,7 @@ use std::{
 use futures_core::future::BoxFuture;
 use futures_util::{FutureExt, future::Shared as SharedFuture};
 use http::{HeaderValue, Request, Response, Uri, header};
+use parking_lot::{Mutex, MutexGuard};
 use tokio_util::{
     sync::{CancellationToken, DropGuard},
     task::TaskTracker,
@@ -15,63 +16,61 @@ use tokio_util::{
 use tower::Service;
 
 use super::{
-    ConnectError, ConnectProblem, Dialer,
+    Dialer, checkout,
     connection::{Connection, Tasks},
     dialer,
-    fenced_io::Passing,
+    fenced_io::FencedRequest,
     http1::Http1,
-    lease,
-    shelf::{Dialling, MOST_IDLE, Shelf, Stream, Taken},
+    open_connections::{CheckedOut, Http2Stream, MAX_IDLE, OpenConnections, PendingDial},
     tls::HTTP1,
     upgrade,
 };
 use crate::{
-    client::{Body, BoxError, class::Class},
-    metrics::{ClientMetrics, Share},
+    client::{Body, BoxError, ConnectError, ConnectProblem, request::RequestClass},
+    metrics::{ClientMetrics, GaugeShare},
 };
 
-/// How often a request that was not sent is given to another connection: all that were kept may
-/// have died meanwhile.
-const MOST_CONNECTIONS_TRIED: usize = MOST_IDLE + 3;
-/// How often it is given to one that was opened for it: a server that closes each of them is not well.
-const MOST_OPENED: usize = 2;
+/// How many connections one unsent request may try. All idle ones may have died meanwhile.
+const MAX_CONNECTIONS_TRIED: usize = MAX_IDLE + 3;
+/// How many new connections one unsent request may try. A server that closes each of them has a fault.
+const MAX_OPENED: usize = 2;
 
 /// The connections to one server.
 ///
-/// Requests and watches never share one. On HTTP/2 a further connection is opened before the
-/// server's limit of streams is reached, so that nothing ever waits for a stream; on HTTP/1.1 every
-/// request has a connection to itself. Whoever waits for a connection waits for the same one. The
-/// connections live as long as the pool or an answer that is still being read.
+/// Requests and watches never share a connection. On HTTP/2, the pool opens a further connection before the server's
+/// limit of streams is reached, so that no request waits for a stream. On HTTP/1.1 each request has a connection of its
+/// own. Requests that wait for a new connection wait for the same one. The connections live as long as the pool, or as
+/// long as an answer on them is read.
 ///
-/// A connection that says goodbye, that dies, or on which a request was given up while nothing at
-/// all came gets no more requests: pings are answered by proxies that swallow everything else. A
-/// watch whose reader lags is reset.
+/// A connection gets no more requests if the server closes it (GOAWAY), if it dies, or if a request on it is given up
+/// and nothing came since. Pings alone prove nothing, because some proxies answer pings and swallow everything else. A
+/// watch with a slow reader is reset.
 #[derive(Clone)]
-pub struct Pool(Arc<Shared>);
+pub struct Pool(Arc<PoolInner>);
 
-pub(super) struct Shared {
+pub(super) struct PoolInner {
     dialer: Arc<Dialer>,
-    /// What HTTP/1.1 calls the server.
+    /// The `Host` header for HTTP/1.1.
     host: Option<HeaderValue>,
     connect_deadline: Duration,
-    requests: Mutex<Shelf>,
-    watches: Mutex<Shelf>,
+    requests: Mutex<OpenConnections>,
+    watches: Mutex<OpenConnections>,
     pub(super) tasks: Tasks,
     _stop: DropGuard,
     metrics: Option<ClientMetrics>,
-    /// It is counted as long as it is there.
-    _counted: Option<Share>,
+    /// The pool is counted as long as this exists.
+    _counted: Option<GaugeShare>,
 }
 
 impl Pool {
-    /// A pool that gives up opening a connection after `connect_deadline`, and is counted in `metrics`.
+    /// A pool that gives up opening a connection after `connect_deadline`, and counts in `metrics`.
     pub(crate) fn new(
         dialer: Arc<Dialer>,
         connect_deadline: Duration,
         metrics: Option<ClientMetrics>,
     ) -> Self {
         let stop = CancellationToken::new();
-        Self(Arc::new(Shared {
+        Self(Arc::new(PoolInner {
             host: HeaderValue::from_str(dialer.authority.as_str()).ok(),
             _counted: metrics.as_ref().map(ClientMetrics::transport),
             metrics,
@@ -87,8 +86,8 @@ impl Pool {
         }))
     }
 
-    /// Connections of its own to the same server.
-    pub(crate) fn apart(&self, connect_deadline: Duration) -> Self {
+    /// A pool of its own connections to the same server.
+    pub(crate) fn unshared(&self, connect_deadline: Duration) -> Self {
         Self::new(
             self.0.dialer.clone(),
             connect_deadline,
@@ -112,36 +111,36 @@ impl Service<Request<Body>> for Pool {
     }
 }
 
-impl Shared {
+impl PoolInner {
     async fn send(self: Arc<Self>, mut request: Request<Body>) -> Result<Response<Body>, BoxError> {
-        let class = request.extensions().get::<Class>().copied();
-        let class = class.unwrap_or(Class::Request);
+        let class = request.extensions().get::<RequestClass>().copied();
+        let class = class.unwrap_or(RequestClass::Request);
         if request.uri().authority().is_some() {
             *request.uri_mut() = path_and_query(request.uri());
         }
         self.dialer.refresh().await;
-        if class == Class::Upgrade {
+        if class == RequestClass::Upgrade {
             return upgrade::send(&self, request).await;
         }
         let (mut tried, mut opened) = (1, 0);
         loop {
             let taken = self.take(class, &mut opened).await?;
             let passing = taken.fences().enter(&request)?;
-            let failed = match lease::send(&self, class, taken, request).await {
+            let failed = match checkout::send(&self, class, taken, request).await {
                 Ok(response) => {
-                    passing.into_iter().for_each(Passing::done);
+                    passing.into_iter().for_each(FencedRequest::done);
                     return Ok(response);
                 }
                 Err(failed) => *failed,
             };
-            let closed = passing.as_ref().and_then(Passing::unsent);
-            passing.into_iter().for_each(Passing::done);
+            let closed = passing.as_ref().and_then(FencedRequest::unsent);
+            passing.into_iter().for_each(FencedRequest::done);
             if let Some(closed) = closed {
                 return Err(closed.into());
             }
             match failed.unsent {
-                // The connection was dead already; this is safe for writes, too.
-                Some(unsent) if tried < MOST_CONNECTIONS_TRIED && opened < MOST_OPENED => {
+                // The connection was dead before the request. To send it again is safe, also for a write.
+                Some(unsent) if tried < MAX_CONNECTIONS_TRIED && opened < MAX_OPENED => {
                     request = unsent;
                 }
                 _ => return Err(failed.error),
@@ -150,16 +149,16 @@ impl Shared {
         }
     }
 
-    /// `uri`, which is only path and query, as HTTP/2 has it.
+    /// The absolute form of `uri`, which HTTP/2 needs.
     pub(super) fn absolute(&self, uri: Uri) -> Uri {
         let mut parts = uri.into_parts();
         parts.scheme = Some(self.dialer.scheme.clone());
         parts.authority = Some(self.dialer.authority.clone());
-        // All three stood in valid URIs; together they do, too.
+        // All three parts come from valid URIs, so together they are valid.
         Uri::from_parts(parts).unwrap_or_default()
     }
 
-    /// Says which host is asked as HTTP/1.1 does.
+    /// Adds the `Host` header of HTTP/1.1.
     pub(super) fn name_host(&self, request: &mut Request<Body>) {
         if let Some(host) = &self.host {
             let headers = request.headers_mut();
@@ -170,55 +169,62 @@ impl Shared {
     /// Returns a connection that has room. If no connection has room, this opens one and counts it.
     async fn take(
         self: &Arc<Self>,
-        class: Class,
+        class: RequestClass,
         opened: &mut usize,
-    ) -> Result<Taken, ConnectError> {
+    ) -> Result<CheckedOut, ConnectError> {
         loop {
             let dialling = {
-                let mut shelf = self.shelf(class);
-                if let Some(taken) = shelf.take(self.dialer.generation()) {
+                let mut connections = self.connections(class);
+                if let Some(taken) = connections.take(self.dialer.generation()) {
                     return Ok(taken);
                 }
-                if shelf.speaks_http1 {
+                if connections.speaks_http1 {
                     None
                 } else {
-                    Some(self.dialling(class, &mut shelf))
+                    Some(self.dialling(class, &mut connections))
                 }
             };
             *opened += 1;
             match dialling {
-                // Its outcome may have been taken by others by the time we look: then once more.
+                // Other requests may have taken all its streams meanwhile. Then this tries again.
                 Some(dialling) => dialling.await?,
                 None => match self.dial(class).await? {
-                    Connection::Http1(connection) => return Ok(Taken::Http1(connection)),
-                    connection => put(&mut self.shelf(class), connection),
+                    Connection::Http1(connection) => return Ok(CheckedOut::Http1(connection)),
+                    connection => put(&mut self.connections(class), connection),
                 },
             }
         }
     }
 
-    /// The connection that is being opened, or a new attempt. It goes on as long as someone waits.
-    fn dialling(self: &Arc<Self>, class: Class, shelf: &mut Shelf) -> SharedFuture<Dialling> {
-        let present = shelf.dialling.as_ref().and_then(|weak| weak.upgrade());
+    /// The pending dial, or a new one. It continues as long as a request waits for it.
+    fn dialling(
+        self: &Arc<Self>,
+        class: RequestClass,
+        connections: &mut OpenConnections,
+    ) -> SharedFuture<PendingDial> {
+        let present = connections
+            .dialling
+            .as_ref()
+            .and_then(|weak| weak.upgrade());
         present.unwrap_or_else(|| {
             let shared = self.clone();
             let dialling = async move {
                 let outcome = shared.dial(class).await;
-                let mut shelf = shared.shelf(class);
-                shelf.dialling = None;
-                put(&mut shelf, outcome?);
+                let mut connections = shared.connections(class);
+                connections.dialling = None;
+                put(&mut connections, outcome?);
                 Ok(())
             };
             let dialling = dialling.boxed().shared();
-            shelf.dialling = dialling.downgrade();
+            connections.dialling = dialling.downgrade();
             dialling
         })
     }
 
-    pub(super) async fn dial(&self, class: Class) -> Result<Connection, ConnectError> {
+    pub(super) async fn dial(&self, class: RequestClass) -> Result<Connection, ConnectError> {
         let protocols = match class {
-            Class::Upgrade => &[HTTP1][..],
-            Class::Request | Class::Watch => dialer::ALL,
+            RequestClass::Upgrade => &[HTTP1][..],
+            RequestClass::Request | RequestClass::Watch => dialer::ALL,
         };
         let opened = async {
             let dialled = self.dialer.dial(protocols).await?;
@@ -235,41 +241,41 @@ impl Shared {
         self.dialer.error(problem)
     }
 
-    fn shelf(&self, class: Class) -> MutexGuard<'_, Shelf> {
-        let shelf = match class {
-            // An upgrade has its own connection and takes from no shelf.
-            Class::Request | Class::Upgrade => &self.requests,
-            Class::Watch => &self.watches,
+    fn connections(&self, class: RequestClass) -> MutexGuard<'_, OpenConnections> {
+        let connections = match class {
+            // An upgrade has its own connection and takes none from here.
+            RequestClass::Request | RequestClass::Upgrade => &self.requests,
+            RequestClass::Watch => &self.watches,
         };
-        // A shelf is consistent after each of its methods, whoever panicked in between.
-        shelf.lock().unwrap_or_else(PoisonError::into_inner)
+        // The connections are consistent after each method, even if a method panicked.
+        connections.lock()
     }
 
-    pub(super) fn put_http1(&self, class: Class, connection: Http1) {
-        self.shelf(class).put_http1(connection);
+    pub(super) fn put_http1(&self, class: RequestClass, connection: Http1) {
+        self.connections(class).put_http1(connection);
     }
 
-    pub(super) fn forget(&self, class: Class, stream: &Stream) {
-        self.shelf(class).forget(stream);
+    pub(super) fn forget(&self, class: RequestClass, stream: &Http2Stream) {
+        self.connections(class).forget(stream);
     }
 }
 
-/// Where a request goes is the pool's to say.
+/// The pool decides which host gets the request.
 fn path_and_query(uri: &Uri) -> Uri {
     let path = uri.path_and_query().cloned();
     path.map_or_else(Uri::default, Uri::from)
 }
 
-fn put(shelf: &mut Shelf, connection: Connection) {
+fn put(connections: &mut OpenConnections, connection: Connection) {
     match connection {
-        Connection::Http1(connection) => shelf.put_http1(connection),
-        Connection::Http2(connection) => shelf.put_http2(connection),
+        Connection::Http1(connection) => connections.put_http1(connection),
+        Connection::Http2(connection) => connections.put_http2(connection),
     }
 }
 
-/// Whether the other side said that it did not look at the request, so that even a write may be
-/// sent again: a refused stream, or one that came after the last that its goodbye names. Streams
-/// up to that one do not end with this error, whatever becomes of the connection.
+/// Whether the server said that it did not process the request, so that even a write may be sent again. It does so by
+/// refusing the stream, or by a GOAWAY that names an earlier last stream. Streams up to the last one never end with
+/// this error, whatever happens to the connection.
 pub(crate) fn was_not_processed(error: &BoxError) -> bool {
     let Some(error) = error.downcast_ref::<hyper::Error>() else {
         return false;
@@ -282,7 +288,7 @@ pub(crate) fn was_not_processed(error: &BoxError) -> bool {
     })
 }
 
-/// Whether the connection broke under the request.
+/// Whether the connection broke during the request.
 pub(crate) fn connection_broke(error: &BoxError) -> bool {
     error.is::<hyper::Error>()
 }

@@ -2,30 +2,27 @@ use std::sync::{Arc, OnceLock};
 
 use super::{CurrentTls, tls::verifier};
 use crate::{
-    client::{
-        config::Roots,
-        renewed::{Reading, Renewed},
-    },
+    client::config::{FileReloader, Reading, Roots},
     metrics::CaReload,
 };
 
-/// Certificate authorities in a file, read again as they change.
+/// Certificate authorities in a file, which is read again when it changes.
 ///
-/// client-go does the same (feature gate `ClientsAllowCARotation`), every 5 min.
+/// client-go does the same every 5 min (feature gate `ClientsAllowCARotation`).
 pub(super) struct RootsFile {
     tls: Arc<CurrentTls>,
-    file: Renewed<Roots>,
+    file: FileReloader<Roots>,
 }
 
 impl RootsFile {
-    /// `None` when the authorities do not stand in a file.
+    /// `None` if the authorities are not in a file.
     pub(super) fn new(roots: Roots, tls: Arc<CurrentTls>) -> Option<Self> {
         roots.file.as_ref()?;
-        let file = Renewed::new(roots, Roots::is_same_as, "authorities");
+        let file = FileReloader::new(roots, Roots::is_same_as, "authorities");
         Some(Self { tls, file })
     }
 
-    /// Reads the file again if that is due.
+    /// Reads the file again if it is time.
     pub(super) async fn check(&self) -> Option<CaReload> {
         if self.file.is_due() {
             Some(self.read().await)
@@ -34,7 +31,7 @@ impl RootsFile {
         }
     }
 
-    /// Reads the file now; others count from now on if they stand there.
+    /// Reads the file now, and trusts its authorities from now on.
     pub(super) async fn read(&self) -> CaReload {
         let problem = OnceLock::new();
         let why = |problem_is| {

@@ -4,10 +4,9 @@ use futures_util::{StreamExt, stream::FuturesUnordered};
 use socket2::{SockRef, TcpKeepalive};
 use tokio::{net::TcpStream, time::Instant};
 
-use super::ConnectProblem;
-use crate::metrics::ClientMetrics;
+use crate::{client::ConnectProblem, metrics::ClientMetrics};
 
-/// A dead peer is noticed after at most idle + interval × retries = 60 s (design promise R7).
+/// A dead peer is noticed after at most idle + interval × retries = 60 s (R7).
 const IDLE: Duration = Duration::from_secs(30);
 const INTERVAL: Duration = Duration::from_secs(10);
 const RETRIES: u32 = 3;
@@ -15,10 +14,10 @@ const RETRIES: u32 = 3;
 #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
 const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
 
-/// How long an address is tried before the next one is, too (RFC 8305, 8).
+/// How long one address is tried before the next one is tried beside it (RFC 8305, 8).
 const STAGGER: Duration = Duration::from_millis(250);
 
-/// A TCP connection that notices when the other side is gone. `host` is without brackets.
+/// Opens a TCP connection that notices when the other side is gone. `host` is without brackets.
 pub(super) async fn connect(
     host: &str,
     port: u16,
@@ -49,7 +48,7 @@ fn of_attempts(attempts: Vec<(SocketAddr, io::Error)>) -> ConnectProblem {
     }
 }
 
-/// The addresses with their families taking turns; the one that the system prefers begins.
+/// The addresses, with the two families in turns. The family that the system prefers comes first.
 fn interleaved(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
     let is_ipv6 = addresses.first().is_some_and(SocketAddr::is_ipv6);
     let (mut own, mut other): (Vec<_>, Vec<_>) = addresses
@@ -65,9 +64,9 @@ fn interleaved(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
     order
 }
 
-/// The first connection that is made ("happy eyeballs", RFC 8305): each address is tried when the one
-/// before has failed, or has not answered for a while. Those that come too late are dropped. When
-/// all fail, that of each is told, in the order of failing.
+/// Returns the first connection that succeeds ("happy eyeballs", RFC 8305). Tries each address when the one before has
+/// failed, or has not answered for a while. Drops connections that come too late. If all fail, returns each error, in
+/// the order of the failures.
 async fn race<T, F: Future<Output = io::Result<T>>>(
     addresses: Vec<SocketAddr>,
     connect: impl Fn(SocketAddr) -> F,
@@ -87,7 +86,7 @@ async fn race<T, F: Future<Output = io::Result<T>>>(
                 Some(Err(error)) => failed.push(error),
                 None => return Err(failed),
             },
-            // An attempt goes on while the next one runs.
+            // An attempt continues while the next one runs.
             () = tokio::time::sleep(STAGGER), if !is_last => {}
         }
     }
@@ -107,8 +106,7 @@ fn watch_over(stream: &TcpStream) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
-
+    use parking_lot::Mutex;
     use tokio::{net::TcpListener, time::Instant};
 
     use super::*;
@@ -130,14 +128,14 @@ mod tests {
         assert_eq!(interleaved(Vec::new()), []);
     }
 
-    /// What becomes of a race in which the addresses 10.0.0.1, … do as `plan` says: connect or fail
-    /// after so many milliseconds, or never anything. With the times at which each was tried.
+    /// Runs a race of the addresses 10.0.0.1, …. Each connects or fails after the milliseconds in `plan`, or never
+    /// answers. Also returns when each address was tried.
     async fn run(plan: &[Option<(u64, bool)>]) -> (Option<u64>, Vec<u128>) {
         let start = Instant::now();
         let tried = Mutex::new(Vec::new());
         let all = (1..=plan.len()).map(|n| format!("10.0.0.{n}:{n}").parse().unwrap());
         let connect = |address: SocketAddr| {
-            tried.lock().unwrap().push(start.elapsed().as_millis());
+            tried.lock().push(start.elapsed().as_millis());
             let (n, step) = (address.port(), plan[usize::from(address.port()) - 1]);
             async move {
                 let Some((after, connects)) = step else {
@@ -151,27 +149,27 @@ mod tests {
         };
         let race = tokio::time::timeout(Duration::from_secs(10), race(all.collect(), connect));
         let winner = race.await.ok().and_then(Result::ok);
-        let tried = tried.lock().unwrap().clone();
+        let tried = tried.lock().clone();
         (winner, tried)
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_first_address_that_connects_wins() {
         let table = [
-            // It connects before the others are tried.
+            // The first address connects before the others are tried.
             (&[Some((200, true)), None][..], Some(1), &[0][..]),
-            // A silent one does not hold up the next …
+            // A silent address does not delay the next one …
             (&[None, Some((10, true))], Some(2), &[0, 250]),
             // … and may still win.
             (&[Some((300, true)), None], Some(1), &[0, 250]),
-            // After a failure the next one is tried at once.
+            // After a failure the next address is tried at once.
             (&[Some((5, false)), Some((5, true))], Some(2), &[0, 5]),
             (
                 &[None, Some((5, false)), Some((5, true))],
                 Some(3),
                 &[0, 250, 255],
             ),
-            // One that fails last is waited for.
+            // The race waits for an address that fails last.
             (&[Some((9000, true)), Some((1, false))], Some(1), &[0, 250]),
             (&[Some((1, false)), Some((1, false))], None, &[0, 1]),
             (&[], None, &[]),
@@ -185,7 +183,7 @@ mod tests {
     async fn an_address_where_nothing_listens_does_not_hide_one_where_something_does() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let there = listener.local_addr().unwrap();
-        // Bound, so that nobody else gets the port, and not listening.
+        // Bound, so that no other program gets the port, but not listening.
         let silent = tokio::net::TcpSocket::new_v4().unwrap();
         silent.bind(addresses(&["127.0.0.1:0"])[0]).unwrap();
         let gone = silent.local_addr().unwrap();
@@ -198,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn why_each_address_failed_is_told() {
+    fn the_error_names_the_failure_of_each_address() {
         let [one, two] = addresses(&["10.0.0.1:443", "[fd00::1]:443"])[..] else {
             unreachable!()
         };
@@ -214,7 +212,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[tokio::test]
-    async fn the_system_is_told_to_notice_a_dead_peer_within_a_minute() {
+    async fn the_socket_options_detect_a_dead_peer_within_a_minute() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let stream = connect("127.0.0.1", port, None).await.unwrap();

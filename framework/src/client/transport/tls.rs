@@ -16,19 +16,22 @@ use rustls_pki_types::{
 };
 use secrecy::ExposeSecret;
 
-use super::{ConnectProblem, CurrentTls, roots_file::RootsFile};
-use crate::client::config::{ConfigError, Identity, Pem, Roots, TlsConfig};
+use super::{CurrentTls, roots_file::RootsFile};
+use crate::client::{
+    ConnectProblem,
+    config::{ConfigError, Identity, Pem, Roots, TlsConfig},
+};
 
-/// What protocols are called in TLS (RFC 7301).
+/// The names of protocols in TLS (RFC 7301).
 pub(super) const HTTP2: &[u8] = b"h2";
 pub(super) const HTTP1: &[u8] = b"http/1.1";
 
-/// TLS as the configuration asks for it, and where the authorities that count come from.
+/// The TLS settings of the configuration, and where the trusted authorities come from.
 pub(crate) struct Tls {
     pub(super) current: Arc<CurrentTls>,
-    /// The authorities' file, when they stand in one.
+    /// The file of the authorities, if they are in one.
     pub(super) file: Option<RootsFile>,
-    /// The name that the server's certificate must be for, when it is not the host's.
+    /// The name that the server's certificate must be valid for, if it is not the host.
     pub(super) server_name: Option<ServerName<'static>>,
     pub(super) roots: String,
 }
@@ -83,14 +86,17 @@ impl Tls {
     }
 }
 
-/// TLS with a proxy, and where the authorities come from that count for it: the system's, and `roots`,
-/// which are the cluster's.
+/// TLS to a proxy, and where its trusted authorities come from: the system, and `roots`, which are those of the
+/// cluster.
 pub(super) fn with_proxy(roots: Option<&Roots>) -> Result<(ClientConfig, String), ConfigError> {
     let mut store = system();
     let mut origin = SYSTEM.to_owned();
     if let Some(roots) = roots {
         store.roots.extend(only(&roots.pem)?.roots);
-        origin = format!("{SYSTEM}, and {}", roots.pem.origin);
+        origin = format!(
+            "{SYSTEM} and the certificate authority ({})",
+            roots.pem.origin
+        );
     }
     if store.is_empty() {
         return Err(ConfigError::new(
@@ -108,7 +114,7 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
 
-/// TLS without a client certificate; the protocols are named with each connection.
+/// TLS without a client certificate. Each connection names its protocols.
 fn client(verifier: Arc<dyn ServerCertVerifier>) -> Result<ClientConfig, ConfigError> {
     let builder = ClientConfig::builder_with_provider(provider())
         .with_safe_default_protocol_versions()
@@ -136,7 +142,7 @@ fn certificates(pem: &Pem, what: &str) -> Result<Vec<CertificateDer<'static>>, C
     Ok(certificates)
 }
 
-/// Judges a server's certificate by the authorities of `pem` and no others.
+/// Verifies the server's certificate with the authorities of `pem` only.
 pub(super) fn verifier(pem: &Pem) -> Result<Arc<WebPkiServerVerifier>, ConfigError> {
     of_roots(only(pem)?)
 }
@@ -147,7 +153,7 @@ fn of_roots(roots: RootCertStore) -> Result<Arc<WebPkiServerVerifier>, ConfigErr
         .map_err(|error| ConfigError::new(format!("TLS cannot be set up: {error}")))
 }
 
-/// One that cannot be used is no reason to refuse the others, as with kubectl.
+/// An authority that cannot be used does not make the others useless, as with kubectl.
 fn only(pem: &Pem) -> Result<RootCertStore, ConfigError> {
     let mut store = RootCertStore::empty();
     let mut unusable = None;
@@ -162,7 +168,7 @@ fn only(pem: &Pem) -> Result<RootCertStore, ConfigError> {
     match unusable {
         Some(unusable) if store.is_empty() => Err(ConfigError::new(unusable)),
         Some(unusable) => {
-            tracing::warn!("{unusable}: it counts for nothing, the others do");
+            tracing::warn!("{unusable}: it is ignored, and the others are used");
             Ok(store)
         }
         None => Ok(store),
@@ -171,12 +177,12 @@ fn only(pem: &Pem) -> Result<RootCertStore, ConfigError> {
 
 fn system() -> RootCertStore {
     let mut store = RootCertStore::empty();
-    // Single files that do not parse are usual and harm nothing.
+    // Some files of the system usually do not parse. That does no harm.
     store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     store
 }
 
-/// Why a handshake failed. rustls' errors travel inside `io::Error`.
+/// The reason why a handshake failed. rustls' errors are inside `io::Error`.
 pub(super) fn of_handshake(error: io::Error, roots: &str, name: &ServerName<'_>) -> ConnectProblem {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
     let wrong = match inner {
@@ -210,7 +216,7 @@ pub(super) fn of_handshake(error: io::Error, roots: &str, name: &ServerName<'_>)
     }
 }
 
-/// A client certificate and its key, ready to be shown.
+/// A client certificate and its key, ready to be presented.
 pub(crate) fn certified(identity: &Identity) -> Result<Arc<CertifiedKey>, ConfigError> {
     let chain = certificates(&identity.certificate, "the client certificate")?;
     let key = PrivateKeyDer::from_pem_slice(identity.key.expose_secret().as_bytes());
@@ -229,7 +235,7 @@ pub(crate) fn certified(identity: &Identity) -> Result<Arc<CertifiedKey>, Config
     Ok(Arc::new(certified))
 }
 
-/// Takes any certificate, for `insecure-skip-tls-verify`; signatures are checked still.
+/// Accepts any certificate, for `insecure-skip-tls-verify`. Signatures are still checked.
 #[derive(Debug)]
 struct AnyCertificate(Arc<CryptoProvider>);
 

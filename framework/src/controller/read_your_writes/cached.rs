@@ -8,25 +8,26 @@ use tokio::{
 
 use crate::{
     cache::{
-        Event, Follow, InformerScope, Lister, Reached, SharedInformer, Snapshot, Subscription,
+        BatchInfo, CacheObserver, Event, InformerScope, Lister, SharedInformer, Snapshot,
+        Subscription,
     },
     resource::{ApiResource, Object, ObjectKey},
 };
 
 use super::{
-    demand::{Held, View},
+    demand::{CachedObject, View},
     follower::Follower,
 };
 
-/// A [`SharedInformer`] of any kind, as far as own writes are concerned.
+/// A [`SharedInformer`] without its Rust type.
 pub(super) trait Cached: Send + Sync {
     fn resource(&self) -> &ApiResource;
     fn scope(&self) -> &InformerScope;
-    /// Calls `look` with what the cache has of `object`.
+    /// Calls `look` with the state of `object` in the cache.
     fn look(&self, object: &ObjectKey, look: &mut dyn FnMut(View<'_>));
-    /// Calls `look` with each object that the cache has.
-    fn each(&self, look: &mut dyn FnMut(&ObjectKey, Held<'_>));
-    /// The version of the collection that the cache has.
+    /// Calls `look` with each object in the cache.
+    fn each(&self, look: &mut dyn FnMut(&ObjectKey, CachedObject<'_>));
+    /// The version of the collection in the cache.
     fn version(&self) -> Option<String>;
     fn has_synced(&self) -> bool;
     /// As [`SharedInformer::is_consistent_since`].
@@ -37,14 +38,14 @@ pub(super) trait Cached: Send + Sync {
     fn catching_up(&self) -> BoxFuture<'_, Option<SemaphorePermit<'_>>>;
     fn relist(&self);
     fn follow(&self, follower: Follower) -> Subscription;
-    /// Notifies `moved` whenever the cache has changed.
-    fn tell(&self, moved: Arc<Notify>) -> Subscription;
-    /// Whether it is the same informer.
+    /// Notifies `changed` whenever the cache has changed.
+    fn notify(&self, changed: Arc<Notify>) -> Subscription;
+    /// Whether both are the same informer.
     fn is(&self, other: &dyn Cached) -> bool;
     fn as_any(&self) -> &dyn Any;
 }
 
-/// An informer and what reads it.
+/// An informer and its lister.
 pub(super) struct Informer<C> {
     pub(super) informer: SharedInformer<C>,
     pub(super) lister: Lister<C>,
@@ -61,7 +62,7 @@ impl<C: Object> Cached for Informer<C> {
 
     fn look(&self, object: &ObjectKey, look: &mut dyn FnMut(View<'_>)) {
         let snapshot = self.lister.snapshot();
-        let held = snapshot.entry(object).map(|entry| Held {
+        let held = snapshot.entry(object).map(|entry| CachedObject {
             uid: entry.uid(),
             version: entry.resource_version(),
         });
@@ -69,10 +70,10 @@ impl<C: Object> Cached for Informer<C> {
         look(View { held, collection });
     }
 
-    fn each(&self, look: &mut dyn FnMut(&ObjectKey, Held<'_>)) {
+    fn each(&self, look: &mut dyn FnMut(&ObjectKey, CachedObject<'_>)) {
         let snapshot = self.lister.snapshot();
         for (key, entry) in snapshot.iter() {
-            let held = Held {
+            let held = CachedObject {
                 uid: entry.uid(),
                 version: entry.resource_version(),
             };
@@ -106,11 +107,11 @@ impl<C: Object> Cached for Informer<C> {
     }
 
     fn follow(&self, follower: Follower) -> Subscription {
-        self.informer.follow("read your writes", follower)
+        self.informer.observe("read your writes", follower)
     }
 
-    fn tell(&self, moved: Arc<Notify>) -> Subscription {
-        self.informer.follow("catch up", Told(moved))
+    fn notify(&self, changed: Arc<Notify>) -> Subscription {
+        self.informer.observe("catch up", NotifyOnChange(changed))
     }
 
     fn is(&self, other: &dyn Cached) -> bool {
@@ -123,12 +124,12 @@ impl<C: Object> Cached for Informer<C> {
     }
 }
 
-struct Told(Arc<Notify>);
+struct NotifyOnChange(Arc<Notify>);
 
-impl<C: Object> Follow<C> for Told {
-    fn hear(&mut self, _: &Event<C>) {}
+impl<C: Object> CacheObserver<C> for NotifyOnChange {
+    fn on_event(&mut self, _: &Event<C>) {}
 
-    fn reached(&mut self, _: &Snapshot<C>, _: Reached) {
+    fn on_batch(&mut self, _: &Snapshot<C>, _: BatchInfo) {
         self.0.notify_one();
     }
 }

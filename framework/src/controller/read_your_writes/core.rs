@@ -2,22 +2,22 @@ use std::{cmp::Ordering, collections::BTreeSet, hash::Hash};
 
 use hashbrown::HashMap;
 
-use super::demand::{Change, Demand, Met, View, compare};
+use super::demand::{CacheChange, Demand, Met, View, compare};
 
-/// What the writes of each key ask of the caches, and the keys that wait for it.
+/// The demands that the writes of each key make on the caches, and the keys that wait for them.
 ///
-/// A state machine without threads, tasks or time: the clock is milliseconds that the caller
-/// passes. The caches are asked under the caller's lock, and tell of each change after it can be read;
-/// so whatever a look misses is told later.
+/// A state machine without threads, tasks or time: the caller passes the clock in milliseconds. The caches are read under the
+/// caller's lock, and each cache reports a change after the change can be read. So a change that a read misses is reported
+/// later.
 pub(super) struct Core<K, N> {
     keys: HashMap<K, Pending<K, N>>,
-    /// Per informer and object the keys that ask something of it.
+    /// The keys with a demand, per informer and object.
     wanted: HashMap<usize, HashMap<K, Vec<K>>>,
-    /// Parked keys of which nothing is waited for any more.
+    /// Parked keys whose demands are all met.
     free: BTreeSet<K>,
-    /// Keys that do not wait, and of which something that they wrote is not there any more.
+    /// Keys that do not wait, and that wrote an object which is gone.
     missing: BTreeSet<K>,
-    /// When which key's demands are to be settled by asking the server.
+    /// The keys, with the time at which the server is asked about their demands.
     due: BTreeSet<(u64, K)>,
     dropped: u64,
 }
@@ -25,7 +25,7 @@ pub(super) struct Core<K, N> {
 struct Pending<K, N> {
     tokens: Vec<Token<K>>,
     parked: Option<Parked<N>>,
-    /// Nobody reconciles the key any more: its tokens are to end by themselves.
+    /// The key is not reconciled any more. Its tokens end without effect.
     forgotten: bool,
     due: Option<u64>,
 }
@@ -37,56 +37,56 @@ struct Parked<N> {
 
 struct Token<K> {
     informer: usize,
-    /// The kind's number: one look at the server is for all informers of it.
+    /// The number of the kind. One request to the server answers for all informers of the kind.
     kind: usize,
     object: K,
     demand: Demand,
-    /// The server is asked from then on.
+    /// From this time on the server is asked.
     from: u64,
     asked: bool,
-    /// The server has said how the object is, and nobody waits for the cache any more. When the cache gets there
-    /// and does not have it, its key is still to be told.
+    /// The server has answered, and the key does not wait for the cache any more. If the cache reaches the version and does not
+    /// have the object, the key still has to be reconciled.
     settled: bool,
 }
 
-/// Whose caches are asked.
+/// The caches.
 pub(super) trait Caches<K> {
-    /// Whether `informer` is still read: of one that is not nothing is asked.
+    /// Whether `informer` is still read. No demands are made on an informer that is not.
     fn has(&self, informer: usize) -> bool {
         let _ = informer;
         true
     }
-    /// Calls `look` with what `informer` has of `object` now.
+    /// Calls `look` with the present state of `object` in the cache of `informer`.
     fn look<T>(&self, informer: usize, object: &K, look: impl FnOnce(View<'_>) -> T) -> T;
 }
 
-/// A key that waited and does not have to any more.
+/// A key that waited and whose demands are met.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Woken<K, N> {
     pub(super) key: K,
     pub(super) note: N,
-    /// For how many milliseconds it waited.
+    /// How long it waited, in milliseconds.
     pub(super) waited: u64,
 }
 
 /// Whether a key may be reconciled.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Gate<N> {
-    /// It may, with this note; if it waited until now, for so many milliseconds.
+pub(super) enum Admission<N> {
+    /// It may, with this note. If it waited until now, with the time in milliseconds.
     Open(N, Option<u64>),
-    /// It waits; its first wait says so.
+    /// It waits. `first` says that it did not wait before.
     Closed { first: bool },
 }
 
-/// A key that waits, for people to look at.
+/// A key that waits, for reports.
 pub(super) struct Waiting<K> {
     pub(super) key: K,
     pub(super) since: u64,
-    /// What it asks of which informer's objects.
+    /// Its demands, with informer and object.
     pub(super) asked: Vec<(usize, K, Demand)>,
 }
 
-/// What the server is to be asked: how this object is.
+/// A question to the server: the present state of this object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Ask<K> {
     pub(super) key: K,
@@ -94,38 +94,38 @@ pub(super) struct Ask<K> {
     pub(super) object: K,
 }
 
-/// What the server said.
+/// The answer of the server.
 pub(super) enum Found<'a> {
-    /// There is no such object.
+    /// The object does not exist.
     Nothing,
-    /// It is there; of each informer whether it may hold such an object.
+    /// The object exists. `fits` says for each informer whether it may hold such an object.
     Object {
         uid: Option<&'a str>,
         version: Option<&'a str>,
         fits: &'a dyn Fn(usize) -> bool,
     },
-    /// Nothing, and it never will.
+    /// The server refuses to answer, and always will.
     Refused,
-    /// Nothing; later it may.
+    /// The server did not answer. It may answer later.
     Unavailable,
 }
 
-/// What came of what the server said.
+/// The effect of an answer.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Settled {
-    /// Informers that know of versions which the server does not have.
+    /// Informers that have seen versions which the server does not have.
     pub(super) went_back: BTreeSet<usize>,
-    /// The server could not say.
+    /// The server did not answer.
     pub(super) failed: bool,
-    /// Something is asked of the caches still.
+    /// Demands on the caches remain.
     pub(super) waits: bool,
 }
 
-/// What becomes of a demand after the server was asked.
+/// The effect of an answer on one demand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Waits,
-    /// Nobody waits for it, but when the cache gets there it is looked at.
+    /// The key does not wait for it any more. It is checked again when the cache reaches the version.
     Settled,
     Ended,
 }
@@ -135,7 +135,7 @@ impl Fate {
         if ended { Self::Ended } else { Self::Waits }
     }
 
-    /// Nothing can be had of the server.
+    /// The server does not answer.
     fn of_known(is_unknown: bool) -> Self {
         if is_unknown {
             Self::Ended
@@ -145,11 +145,11 @@ impl Fate {
     }
 }
 
-/// So long the caches are given before the server is asked.
+/// The server is asked when the caches have not met a demand after this time, in milliseconds.
 pub(super) const PATIENCE: u64 = 10_000;
-/// A server that cannot say what became of a write is asked again after this.
+/// A server that did not answer is asked again after this time, in milliseconds.
 const PAUSE: u64 = 1_000;
-/// So much is asked for one key at most, beyond which demands are put together.
+/// The largest number of demands of one key. Beyond it demands are combined.
 pub(super) const TOKENS: usize = 1024;
 
 impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
@@ -164,7 +164,7 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
         }
     }
 
-    /// A write for `key` asks `demand` of `object` in the cache of `informer`.
+    /// A write for `key` makes `demand` on `object` in the cache of `informer`.
     pub(super) fn demand(
         &mut self,
         key: &K,
@@ -204,8 +204,8 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
         self.schedule(key);
     }
 
-    /// Whether `key` may be reconciled now. If not it is parked: `note` is kept, together with the
-    /// one of an earlier wait, and given back when what it waits for has come.
+    /// Whether `key` may be reconciled now. If not, the key is parked: `note` is merged with the note of an earlier wait, and
+    /// returned when the demands are met.
     pub(super) fn ask(
         &mut self,
         key: &K,
@@ -213,15 +213,15 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
         merge: impl FnOnce(N, N) -> N,
         caches: &impl Caches<K>,
         now: u64,
-    ) -> Gate<N> {
+    ) -> Admission<N> {
         let Some(pending) = self.keys.get_mut(key) else {
-            return Gate::Open(note, None);
+            return Admission::Open(note, None);
         };
         pending.forgotten = false;
-        // It is reconciled now, or when it waits no longer: what is missing needs no word.
+        // The key is reconciled now or after its wait anyway, so a missing object needs no further reconcile.
         self.look_at(key, |_| true, |token| token.is_met(caches) != Met::Not);
         let Some(pending) = self.keys.get_mut(key) else {
-            return Gate::Open(note, None);
+            return Admission::Open(note, None);
         };
         let before = pending.parked.take();
         let since = before.as_ref().map(|parked| parked.since);
@@ -231,19 +231,19 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
         };
         if !pending.waits_for_caches() {
             self.schedule(key);
-            return Gate::Open(note, since.map(|since| now.saturating_sub(since)));
+            return Admission::Open(note, since.map(|since| now.saturating_sub(since)));
         }
         pending.parked = Some(Parked {
             note,
             since: since.unwrap_or(now),
         });
         self.schedule(key);
-        Gate::Closed {
+        Admission::Closed {
             first: since.is_none(),
         }
     }
 
-    /// Nobody reconciles `key` any more.
+    /// `key` is not reconciled any more.
     pub(super) fn forget(&mut self, key: &K) {
         if let Some(pending) = self.keys.get_mut(key) {
             pending.forgotten = true;
@@ -253,7 +253,7 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
         }
     }
 
-    /// Whether the cache of one of `informers` is still to tell `key` what became of `object`, which it wrote.
+    /// Whether `key` has an unmet demand on `object` in the cache of one of `informers`.
     pub(super) fn awaits(&self, key: &K, informers: &[usize], object: &K) -> bool {
         let tokens = self.keys.get(key).map_or(&[][..], |one| &one.tokens);
         tokens
@@ -261,13 +261,13 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
             .any(|token| informers.contains(&token.informer) && token.stands_for(object))
     }
 
-    /// Whether what happens in the cache of `informer` matters to anybody.
+    /// Whether any key has a demand on the cache of `informer`.
     pub(super) fn wants(&self, informer: usize) -> bool {
         self.wanted.contains_key(&informer)
     }
 
-    /// Something happened to `object` in the cache of `informer`.
-    pub(super) fn heard(&mut self, informer: usize, object: &K, change: Change<'_>) {
+    /// `object` has changed in the cache of `informer`.
+    pub(super) fn heard(&mut self, informer: usize, object: &K, change: CacheChange<'_>) {
         let wanted = self.wanted.get(&informer);
         let Some(keys) = wanted.and_then(|wanted| wanted.get(object)).cloned() else {
             return;
@@ -281,12 +281,12 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
         }
     }
 
-    /// The cache of `informer` has changed, or its collection's version has: of the keys that wait,
-    /// those are given out that have to no longer.
+    /// The cache of `informer`, or the version of its collection, has changed. Returns the waiting keys whose demands are met
+    /// now.
     ///
-    /// When a list was `listed`, the keys that do not wait are looked at, too: what one of them wrote and the list
-    /// does not have was deleted meanwhile, and no event tells of it, since the cache never had it. Those keys are
-    /// [missing](Self::take_missing) something.
+    /// With `listed`, after a list, the keys that do not wait are checked too. If one of them wrote an object that the list does
+    /// not have, the object was deleted meanwhile. No event reports this, because the cache never had the object. Such keys
+    /// are [missing](Self::take_missing) an object.
     pub(super) fn wake(
         &mut self,
         informer: usize,
@@ -308,13 +308,12 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
         self.woken(now)
     }
 
-    /// The keys that do not wait, and that have to be reconciled all the same: something that they wrote is not
-    /// there any more.
+    /// The keys that do not wait and have to be reconciled, because an object that they wrote is gone.
     pub(super) fn take_missing(&mut self) -> BTreeSet<K> {
         std::mem::take(&mut self.missing)
     }
 
-    /// The versions of `informer` do not mean any more what they meant.
+    /// The versions of `informer` went backwards. Earlier versions have lost their meaning.
     pub(super) fn went_back(&mut self, informer: usize, now: u64) -> Vec<Woken<K, N>> {
         let mut dropped = 0;
         for key in self.keys_of(informer) {
@@ -323,13 +322,13 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
                 &key,
                 |token| token.informer == informer,
                 |token| {
-                    // What is not known is still not known.
+                    // An unknown result stays unknown.
                     if token.demand == Demand::Unknown {
                         return false;
                     }
                     dropped += u64::from(!token.settled);
                     token.settled = true;
-                    // The list that follows tells whether what was written is there at all.
+                    // The list that follows shows whether the object exists at all.
                     forgotten || !token.demand.at_any_version()
                 },
             );
@@ -339,12 +338,12 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
         self.woken(now)
     }
 
-    /// When the server is to be asked next.
+    /// When the server has to be asked next.
     pub(super) fn next_due(&self) -> Option<u64> {
         self.due.first().map(|(at, _)| *at)
     }
 
-    /// What the server is to be asked now; each will be [settled](Self::settle).
+    /// The questions to the server that are due now. The caller passes each answer to [`settle`](Self::settle).
     pub(super) fn take_due(&mut self, now: u64) -> Vec<Ask<K>> {
         let mut asks = Vec::new();
         while let Some((at, key)) = self.due.first().cloned()
@@ -373,7 +372,7 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
         asks
     }
 
-    /// The server has answered `ask`, or nothing can be had of it.
+    /// The server has answered `ask`, or did not answer.
     pub(super) fn settle(
         &mut self,
         ask: &Ask<K>,
@@ -453,12 +452,12 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
         (settled, woken)
     }
 
-    /// How many demands were dropped since the last call without having been met.
+    /// The number of demands that were dropped unmet since the last call of this method.
     pub(super) fn take_dropped(&mut self) -> u64 {
         std::mem::take(&mut self.dropped)
     }
 
-    /// Some of the keys that wait, `limit` at most.
+    /// Some of the waiting keys, at most `limit`.
     pub(super) fn parked(&self, limit: usize) -> Vec<Waiting<K>> {
         let parked = self.keys.iter().filter_map(|(key, pending)| {
             let since = pending.parked.as_ref()?.since;
@@ -476,18 +475,18 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
         parked.take(limit).collect()
     }
 
-    /// How many keys have something to ask.
+    /// The number of keys with demands.
     pub(super) fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// How many demands there are.
+    /// The number of demands.
     #[cfg(test)]
     pub(super) fn tokens(&self) -> usize {
         self.keys.values().map(|pending| pending.tokens.len()).sum()
     }
 
-    /// The keys that ask something of `informer`, in their order.
+    /// The keys with demands on `informer`, in their order.
     fn keys_of(&self, informer: usize) -> BTreeSet<K> {
         let objects = self.wanted.get(&informer).into_iter();
         objects
@@ -497,7 +496,7 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
             .collect()
     }
 
-    /// The parked keys of which nothing is asked any more.
+    /// The parked keys without unmet demands.
     fn woken(&mut self, now: u64) -> Vec<Woken<K, N>> {
         let free = std::mem::take(&mut self.free);
         let mut woken = Vec::with_capacity(free.len());
@@ -513,7 +512,7 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
         woken
     }
 
-    /// Removes the tokens of `key` that `concerns` picks and `is_met` ends; tells how many.
+    /// Removes the tokens of `key` for which `concerns` and `is_met` hold. Returns their number.
     fn look_at(
         &mut self,
         key: &K,
@@ -536,8 +535,8 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
         met.len()
     }
 
-    /// Removes the tokens of `key` that `concerns` picks and that are met; if something of them is missing, and the key
-    /// does not wait and is not forgotten, it has to be reconciled.
+    /// Removes the tokens of `key` for which `concerns` holds and that are met. If an object is missing, and the key does not
+    /// wait and is not forgotten, the key has to be reconciled.
     fn follow(
         &mut self,
         key: K,
@@ -573,7 +572,7 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
         if self.keys.get(key).is_some_and(is_full) {
             self.make_room(key, token.informer);
         }
-        // There may be one of each for every object, and one is mostly all.
+        // There may be one such list per object, and most lists have one item.
         let wanted = self.wanted.entry(token.informer).or_default();
         let keys = wanted.entry(token.object.clone());
         let keys = keys.or_insert_with(|| Vec::with_capacity(1));
@@ -587,8 +586,8 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
         pending.tokens.push(token);
     }
 
-    /// Asks for the collection at the newest version that is asked for, instead of for each object;
-    /// where that cannot be, the oldest demand goes.
+    /// Replaces the demands on single objects by one demand on the collection, at the newest of their versions. If that is not
+    /// possible, drops the oldest demand.
     fn make_room(&mut self, key: &K, informer: usize) {
         let Some(pending) = self.keys.get_mut(key) else {
             return;
@@ -629,7 +628,7 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
         }
     }
 
-    /// Brings up to date when the server is asked for `key`; a key of which nothing is left ends.
+    /// Updates when the server is asked about `key`. Removes a key without demands.
     fn schedule(&mut self, key: &K) {
         let Some(pending) = self.keys.get_mut(key) else {
             self.free.remove(key);

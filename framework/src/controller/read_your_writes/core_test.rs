@@ -1,16 +1,16 @@
-//! The core against a simple model: a server, caches that follow it with a delay, and what must
-//! hold of a key that is let through.
+//! The core compared with a simple model: a server, caches that follow it with a delay, and the conditions that must hold for a
+//! key that is admitted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
 use super::{
-    core::{Caches, Core, Found, Gate, PATIENCE, Settled, TOKENS},
-    demand::{Change, Demand, Held, View},
+    core::{Admission, Caches, Core, Found, PATIENCE, Settled, TOKENS},
+    demand::{CacheChange, CachedObject, Demand, View},
 };
 
-/// Caches written by hand: per informer the collection's version, and UID and version per object.
+/// Scripted caches: the version of the collection per informer, and UID and version per object.
 #[derive(Clone, Debug, Default)]
 struct Hand(Vec<Cache>);
 
@@ -41,10 +41,13 @@ impl Hand {
 impl Caches<u8> for Hand {
     fn look<T>(&self, informer: usize, object: &u8, look: impl FnOnce(View<'_>) -> T) -> T {
         let cache = &self.0[informer];
-        let held = cache.objects.get(object).map(|(uid, version)| Held {
-            uid: Some(uid),
-            version: Some(version),
-        });
+        let held = cache
+            .objects
+            .get(object)
+            .map(|(uid, version)| CachedObject {
+                uid: Some(uid),
+                version: Some(version),
+            });
         look(View {
             held,
             collection: cache.collection.as_deref(),
@@ -62,12 +65,12 @@ fn at(version: &str) -> Demand {
     Demand::at(Some("uid"), version)
 }
 
-fn ask(core: &mut Core<u8, Vec<u8>>, note: u8, caches: &Hand, now: u64) -> Gate<Vec<u8>> {
+fn ask(core: &mut Core<u8, Vec<u8>>, note: u8, caches: &Hand, now: u64) -> Admission<Vec<u8>> {
     core.ask(&KEY, vec![note], |a, b| [a, b].concat(), caches, now)
 }
 
 fn is_open(core: &mut Core<u8, Vec<u8>>, caches: &Hand) -> bool {
-    matches!(ask(core, 0, caches, 0), Gate::Open(..))
+    matches!(ask(core, 0, caches, 0), Admission::Open(..))
 }
 
 fn after(demand: Demand) -> Core<u8, Vec<u8>> {
@@ -77,7 +80,7 @@ fn after(demand: Demand) -> Core<u8, Vec<u8>> {
 }
 
 #[test]
-fn a_version_is_met_by_the_object_or_by_the_collection_at_it_or_later() {
+fn a_version_is_met_by_the_object_or_the_collection_at_that_version_or_later() {
     for (caches, expected) in [
         (Hand::new().at("19"), false),
         (Hand::new().at("20"), true),
@@ -99,14 +102,14 @@ fn a_version_is_met_by_the_object_or_by_the_collection_at_it_or_later() {
 }
 
 #[test]
-fn what_the_cache_has_already_is_not_waited_for() {
+fn a_write_that_the_cache_has_already_is_not_waited_for() {
     let mut core = core();
     core.demand(&KEY, (0, 0), &1, at("5"), &Hand::new().at("5"), 0);
     assert_eq!(core.len(), 0);
 }
 
 #[test]
-fn versions_that_are_no_integers_are_only_compared_for_equality_and_on_the_object() {
+fn versions_that_are_not_integers_are_compared_for_equality_on_the_object_only() {
     for (caches, expected) in [
         (Hand::new().at("b"), false),
         (Hand::new().at("20").has(1, "uid", "30"), false),
@@ -119,33 +122,33 @@ fn versions_that_are_no_integers_are_only_compared_for_equality_and_on_the_objec
             "{caches:?}"
         );
     }
-    // What went by is enough.
+    // A later version is enough.
     let mut core = after(at("b"));
-    core.heard(0, &1, Change::Seen(Some("uid"), "b"));
+    core.heard(0, &1, CacheChange::Seen(Some("uid"), "b"));
     assert!(is_open(&mut core, &Hand::new().has(1, "uid", "c")));
 }
 
 #[test]
-fn the_deletion_of_the_object_ends_the_wait_and_that_of_another_does_not() {
+fn only_the_deletion_of_the_written_object_ends_the_wait() {
     for demand in [at("b"), Demand::gone("uid", None, false)] {
         let mut core = after(demand);
-        core.heard(0, &1, Change::Deleted("other"));
-        core.heard(0, &2, Change::Deleted("uid"));
-        core.heard(1, &1, Change::Deleted("uid"));
+        core.heard(0, &1, CacheChange::Deleted("other"));
+        core.heard(0, &2, CacheChange::Deleted("uid"));
+        core.heard(1, &1, CacheChange::Deleted("uid"));
         assert!(!is_open(&mut core, &Hand::new()));
-        core.heard(0, &1, Change::Deleted("uid"));
+        core.heard(0, &1, CacheChange::Deleted("uid"));
         assert_eq!(core.wake(0, false, &Hand::new(), 0).len(), 1);
     }
 }
 
 #[test]
-fn a_deletion_is_waited_for_until_the_cache_cannot_have_the_object_any_more() {
+fn a_deletion_is_waited_for_until_the_cache_cannot_have_the_object() {
     let gone = |existed, had| Demand::gone("uid", existed, had);
     for (demand, caches, expected) in [
         (gone(None, true), Hand::new().has(1, "uid", "5"), false),
         (gone(None, true), Hand::new(), true),
         (gone(None, false), Hand::new(), false),
-        // One of the same name: a predecessor, or a successor.
+        // An older or a newer object of the same name.
         (gone(None, false), Hand::new().has(1, "other", "9"), false),
         (
             gone(Some("7"), false),
@@ -179,23 +182,29 @@ fn a_deletion_is_waited_for_until_the_cache_cannot_have_the_object_any_more() {
             "{demand:?} {caches:?}"
         );
     }
-    // Created and deleted by the same key: the creation tells when it existed.
+    // The same key created and deleted the object: the creation shows a version at which it existed.
     let mut core = after(at("7"));
     core.demand(&KEY, (0, 0), &1, gone(None, false), &Hand::new().at("5"), 0);
     assert!(!is_open(&mut core, &Hand::new().at("6")));
     assert!(is_open(&mut core, &Hand::new().at("8")));
-    // And that of another object of the name does not.
+    // The deletion of another object of the name does not.
     let mut core = after(Demand::at(Some("before"), "7"));
     core.demand(&KEY, (0, 0), &1, gone(None, false), &Hand::new().at("5"), 0);
     assert!(!is_open(&mut core, &Hand::new().at("8")));
 }
 
 #[test]
-fn a_key_that_waits_keeps_its_notes_and_comes_once_with_all_of_them() {
+fn a_waiting_key_merges_its_notes_and_comes_back_once() {
     let mut core = after(at("20"));
     let old = Hand::new().at("5");
-    assert_eq!(ask(&mut core, 1, &old, 100), Gate::Closed { first: true });
-    assert_eq!(ask(&mut core, 2, &old, 200), Gate::Closed { first: false });
+    assert_eq!(
+        ask(&mut core, 1, &old, 100),
+        Admission::Closed { first: true }
+    );
+    assert_eq!(
+        ask(&mut core, 2, &old, 200),
+        Admission::Closed { first: false }
+    );
     assert!(core.wake(0, false, &Hand::new().at("19"), 300).is_empty());
     assert!(core.wake(1, false, &Hand::new().at("20"), 300).is_empty());
     let woken = core.wake(0, false, &Hand::new().at("20"), 400);
@@ -210,16 +219,16 @@ fn a_key_that_waits_keeps_its_notes_and_comes_once_with_all_of_them() {
 }
 
 #[test]
-fn a_key_that_asks_when_all_is_there_takes_its_notes_along() {
+fn a_key_whose_demands_are_met_keeps_its_notes() {
     let mut core = after(at("20"));
     ask(&mut core, 1, &Hand::new(), 100);
     let gate = ask(&mut core, 2, &Hand::new().at("20"), 150);
-    assert_eq!(gate, Gate::Open(vec![1, 2], Some(50)));
+    assert_eq!(gate, Admission::Open(vec![1, 2], Some(50)));
     assert_eq!(core.len(), 0);
 }
 
 #[test]
-fn of_two_writes_of_an_object_the_newer_one_counts_in_whatever_order_they_were_answered() {
+fn the_newer_of_two_writes_of_an_object_counts_in_any_order_of_the_answers() {
     for versions in [["20", "30"], ["30", "20"]] {
         let mut core = core();
         for version in versions {
@@ -229,7 +238,7 @@ fn of_two_writes_of_an_object_the_newer_one_counts_in_whatever_order_they_were_a
         assert!(!is_open(&mut core, &Hand::new().at("29")));
         assert!(is_open(&mut core, &Hand::new().at("30")));
     }
-    // Another object of the name: versions of before do not matter.
+    // Another object of the name: earlier versions do not count.
     let mut core = after(at("30"));
     core.demand(
         &KEY,
@@ -274,8 +283,7 @@ fn object<'a>(uid: &'a str, version: &'a str, fits: &'a dyn Fn(usize) -> bool) -
     }
 }
 
-/// What comes of an answer for a key that waits: what it says, whether the key goes on, and when the
-/// server is asked again.
+/// The effect of an answer for a waiting key: the result, whether the key is released, and when the server is asked again.
 fn answered(demand: Demand, caches: &Hand, found: Found<'_>) -> (Settled, bool, Option<u64>) {
     let mut core = after(demand);
     ask(&mut core, 0, &Hand::new(), 0);
@@ -285,7 +293,7 @@ fn answered(demand: Demand, caches: &Hand, found: Found<'_>) -> (Settled, bool, 
 }
 
 #[test]
-fn what_the_server_says_settles_it() {
+fn the_answer_of_the_server_settles_a_demand() {
     let all = |_| true;
     let none = |_| false;
     let cache = Hand::new().at("5").has(1, "uid", "5");
@@ -301,18 +309,18 @@ fn what_the_server_says_settles_it() {
         let (settled, is_open, next) = open(found);
         assert!(is_open && settled.went_back.is_empty() && next.is_none());
     }
-    // It may be asked again.
+    // The server may be asked again.
     let (settled, is_open, next) = open(Found::Unavailable);
     assert!(settled.failed && settled.waits && !is_open);
     assert_eq!(next, Some(2 * PATIENCE));
-    // The server has lost what it had answered.
+    // The server has lost the state that it answered with before.
     let (settled, is_open, _) = open(object("uid", "19", &all));
     assert!(is_open);
     assert_eq!(settled.went_back, BTreeSet::from([0]));
 }
 
 #[test]
-fn an_unknown_outcome_is_asked_for_at_once_and_then_waited_for_like_any_other() {
+fn a_write_with_an_unknown_result_is_checked_at_once_and_then_waited_for() {
     let all = |_| true;
     let none = |_| false;
     let mut core = after(Demand::Unknown);
@@ -326,7 +334,7 @@ fn an_unknown_outcome_is_asked_for_at_once_and_then_waited_for_like_any_other() 
         (&held, object("uid", "6", &all), false),
         (&held, object("uid", "6", &none), true),
         (&Hand::new(), Found::Nothing, true),
-        // It is gone, and the cache does not know yet.
+        // The object is gone, and the cache does not show it yet.
         (&held, Found::Nothing, false),
         (&held, Found::Refused, true),
         (&held, Found::Unavailable, false),
@@ -340,7 +348,7 @@ fn an_unknown_outcome_is_asked_for_at_once_and_then_waited_for_like_any_other() 
 }
 
 #[test]
-fn versions_that_went_backwards_end_all_that_was_asked_of_that_informer() {
+fn versions_that_go_backwards_end_all_demands_on_that_informer() {
     let mut core = after(at("20"));
     core.demand(&7, (0, 0), &2, at("21"), &Hand::new(), 0);
     core.demand(&7, (1, 1), &2, at("21"), &Hand::new(), 0);
@@ -353,20 +361,20 @@ fn versions_that_went_backwards_end_all_that_was_asked_of_that_informer() {
         (4, 2, 0)
     );
     assert!(is_open(&mut core, &Hand::new()));
-    // The list tells whether what was written is there at all.
+    // The list shows whether the written object exists at all.
     let caches = Hand::new().has(1, "uid", "3").at("4");
     assert!(core.wake(0, true, &caches, 10).is_empty());
     assert_eq!((core.tokens(), core.take_missing()), (2, [7].into()));
 }
 
 #[test]
-fn an_object_of_the_same_name_that_came_after_what_was_written_is_another_one() {
+fn a_later_object_of_the_same_name_is_another_object() {
     let mut core = after(at("20"));
-    core.heard(0, &1, Change::Seen(Some("other"), "19"));
+    core.heard(0, &1, CacheChange::Seen(Some("other"), "19"));
     assert_eq!((core.tokens(), core.take_missing()), (1, [].into()));
-    core.heard(0, &1, Change::Seen(Some("other"), "21"));
+    core.heard(0, &1, CacheChange::Seen(Some("other"), "21"));
     assert_eq!((core.tokens(), core.take_missing()), (0, [KEY].into()));
-    // Also when the answer comes after it, and to a key that is told of nothing else.
+    // Also if the answer comes later, for a key without other demands.
     let caches = Hand::new().has(1, "other", "21");
     core.demand(&KEY, (0, 0), &1, at("20"), &caches, 0);
     assert_eq!((core.tokens(), core.take_missing()), (0, [KEY].into()));
@@ -376,7 +384,7 @@ fn an_object_of_the_same_name_that_came_after_what_was_written_is_another_one() 
 }
 
 #[test]
-fn what_a_key_wrote_is_awaited_until_the_cache_has_come_to_it_or_it_is_gone() {
+fn a_write_is_awaited_until_the_cache_has_reached_it_or_the_object_is_gone() {
     let awaits = |core: &Core<u8, Vec<u8>>| core.awaits(&KEY, &[1, 0], &1);
     let settled = |found| {
         let mut core = after(at("20"));
@@ -388,18 +396,18 @@ fn what_a_key_wrote_is_awaited_until_the_cache_has_come_to_it_or_it_is_gone() {
     };
     let mut core = settled(object("uid", "20", &|_| true));
     assert!(awaits(&core));
-    core.heard(0, &1, Change::Seen(Some("uid"), "20"));
+    core.heard(0, &1, CacheChange::Seen(Some("uid"), "20"));
     assert!(!awaits(&core));
     assert!(!awaits(&settled(Found::Nothing)));
 }
 
 #[test]
-fn a_key_that_waits_is_shown_with_what_it_waits_for() {
+fn a_waiting_key_is_reported_with_its_demands() {
     let mut core = after(at("20"));
     core.demand(&KEY, (1, 0), &2, at("30"), &Hand::new(), 5);
     ask(&mut core, 0, &Hand::new(), 7);
     let asks = core.take_due(PATIENCE);
-    // What the server has settled is not waited for.
+    // A demand that the server has settled is not waited for.
     core.settle(
         &asks[0],
         object("uid", "20", &|_| true),
@@ -414,13 +422,13 @@ fn a_key_that_waits_is_shown_with_what_it_waits_for() {
 }
 
 #[test]
-fn of_a_key_that_nobody_reconciles_any_more_nothing_is_missing() {
+fn a_key_that_is_not_reconciled_any_more_misses_no_object() {
     let list = Hand::new().at("30");
     let mut core = after(at("20"));
     core.forget(&KEY);
     core.wake(0, true, &list, 0);
     assert_eq!((core.len(), core.take_missing()), (0, [].into()));
-    // What was settled is not looked at any more.
+    // A settled demand is not checked any more.
     let mut core = after(at("20"));
     ask(&mut core, 0, &Hand::new(), 0);
     let asks = core.take_due(PATIENCE);
@@ -436,7 +444,7 @@ fn of_a_key_that_nobody_reconciles_any_more_nothing_is_missing() {
 }
 
 #[test]
-fn what_a_key_without_an_object_asks_for_ends_by_itself() {
+fn the_demands_of_a_key_without_an_object_end() {
     let mut core = after(at("20"));
     core.forget(&KEY);
     assert_eq!(core.next_due(), Some(PATIENCE));
@@ -453,9 +461,9 @@ fn what_a_key_without_an_object_asks_for_ends_by_itself() {
 
     let mut core = after(at("20"));
     core.forget(&KEY);
-    core.heard(0, &1, Change::Seen(Some("uid"), "20"));
+    core.heard(0, &1, CacheChange::Seen(Some("uid"), "20"));
     assert_eq!((core.len(), core.next_due()), (0, None));
-    // Reconciled again, it is one like any other.
+    // After its next reconcile it is a key like any other.
     let mut core = after(at("20"));
     core.forget(&KEY);
     ask(&mut core, 0, &Hand::new(), 0);
@@ -464,7 +472,7 @@ fn what_a_key_without_an_object_asks_for_ends_by_itself() {
     assert_eq!(core.tokens(), 1);
 }
 
-/// Caches that count how often they are looked at, and of which number 1 may be read no longer.
+/// Caches that count how often they are read. Informer 1 may be one that is not read any more.
 struct Counted {
     looks: std::cell::Cell<usize>,
     gone: bool,
@@ -490,14 +498,14 @@ fn parked_at_1(keys: u8) -> (Core<u8, ()>, Counted) {
     for key in 0..keys {
         core.demand(&key, (1, 0), &key, at("7"), &caches, 0);
         let gate = core.ask(&key, (), |(), ()| (), &caches, 0);
-        assert_eq!(gate, Gate::Closed { first: true });
+        assert_eq!(gate, Admission::Closed { first: true });
     }
     caches.looks.set(0);
     (core, caches)
 }
 
 #[test]
-fn a_change_of_one_cache_costs_nothing_to_those_who_wait_for_another() {
+fn a_change_of_one_cache_checks_no_key_that_waits_for_another() {
     let (mut core, caches) = parked_at_1(100);
     assert!(core.wake(0, false, &caches, 0).is_empty());
     assert_eq!(caches.looks.get(), 0);
@@ -506,7 +514,7 @@ fn a_change_of_one_cache_costs_nothing_to_those_who_wait_for_another() {
 }
 
 #[test]
-fn nothing_is_asked_any_more_of_a_cache_that_is_read_no_longer() {
+fn a_cache_that_is_not_read_any_more_has_no_demands() {
     let (mut core, mut caches) = parked_at_1(3);
     caches.gone = true;
     assert_eq!(core.wake(1, false, &caches, 5).len(), 3);
@@ -515,13 +523,13 @@ fn nothing_is_asked_any_more_of_a_cache_that_is_read_no_longer() {
 }
 
 #[test]
-fn too_much_of_one_key_is_put_together_and_still_waited_for() {
+fn too_many_demands_of_one_key_are_combined_and_still_waited_for() {
     const LAST: u32 = 2 * TOKENS as u32;
-    /// The last object alone, and the collection's version.
+    /// Only the last object, and the version of the collection.
     struct Last(Option<&'static str>);
     impl Caches<u32> for Last {
         fn look<T>(&self, _: usize, object: &u32, look: impl FnOnce(View<'_>) -> T) -> T {
-            let last = Held {
+            let last = CachedObject {
                 uid: None,
                 version: Some("12048"),
             };
@@ -549,13 +557,16 @@ fn too_much_of_one_key_is_put_together_and_still_waited_for() {
     let before = Last(Some("12046"));
     assert_eq!(
         core.ask(&0, (), just, &before, 0),
-        Gate::Closed { first: true }
+        Admission::Closed { first: true }
     );
     let now = Last(Some("12047"));
-    assert!(matches!(core.ask(&0, (), just, &now, 0), Gate::Open(..)));
+    assert!(matches!(
+        core.ask(&0, (), just, &now, 0),
+        Admission::Open(..)
+    ));
     assert_eq!(core.len(), 0);
 
-    // Together with one that the server has settled the others are waited for.
+    // The other demands are still waited for when one of them was settled by the server.
     let mut core = Core::<u32, ()>::new();
     demand(&mut core, 0, "99999");
     core.ask(&0, (), just, &before, 0);
@@ -566,13 +577,13 @@ fn too_much_of_one_key_is_put_together_and_still_waited_for() {
         demand(&mut core, object, &(20_000 + object).to_string());
     }
     assert_eq!(core.tokens(), 2);
-    core.heard(0, &(TOKENS as u32), Change::Seen(None, "30000"));
+    core.heard(0, &(TOKENS as u32), CacheChange::Seen(None, "30000"));
     assert_eq!(
         core.ask(&0, (), just, &before, 0),
-        Gate::Closed { first: true }
+        Admission::Closed { first: true }
     );
 
-    // What cannot be put together goes, the oldest first, and is counted.
+    // Demands that cannot be combined are dropped, the oldest first, and counted.
     let mut core = Core::<u32, ()>::new();
     for object in 0..=TOKENS as u32 {
         demand(&mut core, object, "b");
@@ -580,13 +591,13 @@ fn too_much_of_one_key_is_put_together_and_still_waited_for() {
     assert_eq!((core.tokens(), core.take_dropped()), (TOKENS, 1));
 }
 
-/// The server's history of one collection, and a cache that is somewhere in it.
+/// The history of one collection on the server, and a cache that has read a part of it.
 #[derive(Clone, Debug, Default)]
 struct World {
     version: u64,
-    /// Version, object, UID and whether it is there.
+    /// Version, object, UID and whether the object exists.
     history: Vec<(u64, u8, u64, bool)>,
-    /// How far the cache is.
+    /// The position of the cache in the history.
     seen: usize,
 }
 
@@ -630,7 +641,7 @@ enum Step {
     Write(u8, u8),
     Delete(u8, u8),
     Foreign(u8, bool),
-    /// The cache takes in one more change, and tells it or only that it is further.
+    /// The cache reads one more change, and reports the change, or only its new version.
     Follow(bool),
     Ask(u8),
     Settle(u64),
@@ -655,7 +666,7 @@ proptest! {
         let mut core = core();
         let mut world = World::default();
         let mut now = 0;
-        // By key and object the version up to which the cache has to be.
+        // The version that the cache has to reach, by key and object.
         let mut wanted: BTreeMap<u8, BTreeMap<u8, u64>> = BTreeMap::new();
         let mut parked = BTreeSet::new();
         for step in steps {
@@ -688,7 +699,7 @@ proptest! {
                     let caches = world.caches();
                     if tells {
                         let (version, uid) = (version.to_string(), uid.to_string());
-                        let change = if there { Change::Seen(Some(&uid), &version) } else { Change::Deleted(&uid) };
+                        let change = if there { CacheChange::Seen(Some(&uid), &version) } else { CacheChange::Deleted(&uid) };
                         core.heard(0, &object, change);
                     }
                     for woken in core.wake(0, false, &caches, now) {
@@ -704,7 +715,7 @@ proptest! {
                 Step::Settle(after) => {
                     now += after;
                     for ask in core.take_due(now) {
-                        // The server cannot say: nothing changes.
+                        // The server does not answer: nothing changes.
                         let (_, woken) = core.settle(&ask, Found::Unavailable, &caches, now);
                         prop_assert!(woken.is_empty());
                     }
@@ -713,7 +724,7 @@ proptest! {
             let caches = world.caches();
             let reached = world.seen.checked_sub(1).map_or(0, |last| world.history[last].0);
             for (key, objects) in &mut wanted {
-                // The object itself may be further than what was written.
+                // The object itself may be newer than the write.
                 objects.retain(|object, version| {
                     let held = caches.0[0].objects.get(object);
                     let held = held.map_or(0, |(_, version)| version.parse().unwrap());
@@ -723,7 +734,7 @@ proptest! {
                     prop_assert!(!objects.is_empty(), "{key} waits for nothing");
                 }
             }
-            // Whoever asks is let through if and only if nothing is missing.
+            // A key is admitted if and only if its demands are met.
             for key in 0..3u8 {
                 if !parked.contains(&key) {
                     let open = ask_of(&mut core, key, &caches, now);
@@ -734,7 +745,7 @@ proptest! {
                 }
             }
         }
-        // In the end the cache has everything, and nothing is left.
+        // In the end the cache has everything, and no demand is left.
         world.seen = world.history.len();
         let caches = world.caches();
         core.wake(0, false, &caches, now);
@@ -745,16 +756,16 @@ proptest! {
     }
 }
 
-/// What happens around keys whose writes are answered late, and a cache that events are hidden from.
+/// The steps of a model in which writes are answered late and a cache misses events.
 #[derive(Clone, Debug)]
 enum Hidden {
     Write(u8, u8),
-    /// The oldest write that is under way is answered.
+    /// The oldest pending write is answered.
     Answer,
     Foreign(u8, bool),
-    /// The cache takes in and tells one more change.
+    /// The cache reads and reports one more change.
     Follow,
-    /// The cache takes in the newest state, and of what was between nothing is told.
+    /// The cache reads the newest state, and does not report the changes between.
     List,
     Ask(u8),
     Settle(u64),
@@ -772,7 +783,7 @@ fn hidden() -> impl Strategy<Value = Hidden> {
     ]
 }
 
-/// A write that was answered and that the cache has not come to.
+/// A write that was answered and that the cache has not reached.
 #[derive(Clone, Copy, Debug)]
 struct Written {
     key: u8,
@@ -782,7 +793,8 @@ struct Written {
 }
 
 proptest! {
-    /// R2: what a key wrote and others deleted before the cache had it is told of by no event.
+    /// An object that a key wrote, and that others deleted before the cache had it, has no event. Its key must be reconciled
+    /// all the same (R2).
     #[test]
     fn a_key_whose_work_is_gone_before_the_cache_had_it_is_told(
         steps in prop::collection::vec(hidden(), 0..80),
@@ -792,7 +804,7 @@ proptest! {
         let mut now = 0;
         let mut under_way = std::collections::VecDeque::new();
         let mut written: Vec<Written> = Vec::new();
-        // By UID the newest version that the cache has shown.
+        // The newest version that the cache has shown, by UID.
         let mut shown: BTreeMap<u64, u64> = BTreeMap::new();
         let mut parked = BTreeSet::new();
         for step in steps {
@@ -819,7 +831,7 @@ proptest! {
                     world.seen += 1;
                     shown.insert(uid, version);
                     let (version, uid) = (version.to_string(), uid.to_string());
-                    let change = if there { Change::Seen(Some(&uid), &version) } else { Change::Deleted(&uid) };
+                    let change = if there { CacheChange::Seen(Some(&uid), &version) } else { CacheChange::Deleted(&uid) };
                     core.heard(0, &object, change);
                     woken = core.wake(0, false, &world.caches(), now);
                 }
@@ -828,12 +840,12 @@ proptest! {
                     let after = world.caches();
                     for (object, (uid, version)) in &after.0[0].objects {
                         shown.insert(uid.parse().unwrap(), version.parse().unwrap());
-                        core.heard(0, object, Change::Seen(Some(uid), version));
+                        core.heard(0, object, CacheChange::Seen(Some(uid), version));
                     }
                     for (object, (uid, _)) in &before.0[0].objects {
                         if after.0[0].objects.get(object).is_none_or(|(other, _)| other != uid) {
-                            core.heard(0, object, Change::Deleted(uid));
-                            // Whatever its version was, all are told that it is gone.
+                            core.heard(0, object, CacheChange::Deleted(uid));
+                            // All keys learn that the object is gone, whatever its version was.
                             shown.insert(uid.parse().unwrap(), world.version);
                         }
                     }
@@ -878,7 +890,7 @@ proptest! {
                 let was_shown = shown.get(&one.uid) >= Some(&one.version);
                 prop_assert!(
                     was_shown || told.contains(&one.key) || parked.contains(&one.key),
-                    "nobody tells {} that {} is gone", one.key, one.object
+                    "{} does not learn that {} is gone", one.key, one.object
                 );
             }
         }
@@ -894,5 +906,5 @@ proptest! {
 
 fn ask_of(core: &mut Core<u8, Vec<u8>>, key: u8, caches: &Hand, now: u64) -> bool {
     let gate = core.ask(&key, vec![key], |a, b| [a, b].concat(), caches, now);
-    matches!(gate, Gate::Open(..))
+    matches!(gate, Admission::Open(..))
 }

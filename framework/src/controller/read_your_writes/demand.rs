@@ -1,61 +1,61 @@
 use std::{cmp::Ordering, fmt};
 
-/// What one write asks of one informer's cache before its key may be reconciled again.
+/// What one write demands of one informer's cache before the key may be reconciled again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Demand {
-    /// The object at this version, or anything later.
+    /// The cache has the object at this version or a later one.
     At {
         uid: Option<Box<str>>,
         version: Box<str>,
-        /// It stands for other objects too: only the collection's version answers it.
+        /// The demand stands for other objects too. Only the version of the collection can meet it.
         whole: bool,
     },
-    /// That this object is gone.
+    /// The object is gone.
     Gone {
         uid: Box<str>,
-        /// A version of the object: what is not in a collection at this version or later is gone.
+        /// A version of the object. A collection at this version or a later one that lacks the object shows that it is gone.
         existed: Option<Box<str>>,
-        /// The cache had it.
+        /// Whether the cache had the object.
         seen: bool,
     },
-    /// Whether the write was done is not known.
+    /// Whether the server applied the write is not known.
     Unknown,
 }
 
-/// Whether a cache has what is asked for.
+/// Whether a cache meets a demand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Met {
     Not,
     There,
-    /// It is past it, and the object is not there, or another one of that name is: what was written is gone.
+    /// The cache is past the version and has no such object, or another one of its name: the written object is gone.
     Missing,
 }
 
-/// What a cache has of one object, and of all.
+/// The state of one object and of the collection in a cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct View<'a> {
-    pub(super) held: Option<Held<'a>>,
-    /// Version of the collection.
+    pub(super) held: Option<CachedObject<'a>>,
+    /// The version of the collection.
     pub(super) collection: Option<&'a str>,
 }
 
-/// An object as a cache holds it.
+/// An object in a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Held<'a> {
+pub(super) struct CachedObject<'a> {
     pub(super) uid: Option<&'a str>,
     pub(super) version: Option<&'a str>,
 }
 
-/// What happened to an object in a cache.
+/// A change of an object in a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Change<'a> {
-    /// It is there, with this UID and version.
+pub(super) enum CacheChange<'a> {
+    /// The object exists, with this UID and version.
     Seen(Option<&'a str>, &'a str),
     /// The object with this UID is gone.
     Deleted(&'a str),
 }
 
-/// `at version 17`, for people.
+/// Shows a demand as `at version 17`.
 impl fmt::Display for Demand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -67,7 +67,7 @@ impl fmt::Display for Demand {
 }
 
 impl Demand {
-    /// The object at `version`.
+    /// The demand that the cache has the object at `version`.
     pub(super) fn at(uid: Option<&str>, version: &str) -> Self {
         Self::At {
             uid: uid.map(Into::into),
@@ -76,8 +76,8 @@ impl Demand {
         }
     }
 
-    /// That the object `uid` is gone, of which a version that `existed` may be known, and which a
-    /// cache `had` or not when the deletion was asked for.
+    /// The demand that the object `uid` is gone. `existed` is a version of it, if one is known. `had` says whether the cache had
+    /// the object when the deletion was sent.
     pub(super) fn gone(uid: &str, existed: Option<&str>, had: bool) -> Self {
         Self::Gone {
             uid: uid.into(),
@@ -86,7 +86,7 @@ impl Demand {
         }
     }
 
-    /// Whether the cache has what is asked for.
+    /// Whether the cache meets the demand.
     pub(super) fn is_met(&mut self, view: View<'_>) -> Met {
         let reached = |version: &str| {
             let collection = view.collection.and_then(|seen| compare(seen, version));
@@ -111,7 +111,7 @@ impl Demand {
                     *seen = true;
                     return Met::Not;
                 }
-                // One of the same name that is there may be its successor, or its predecessor.
+                // An object of the same name may be a newer or an older one.
                 let held = view.held.and_then(|held| held.version);
                 let is_later = |existed: &str| {
                     let order = held.and_then(|held| compare(held, existed));
@@ -126,8 +126,8 @@ impl Demand {
         }
     }
 
-    /// Whether `change` is what is asked for, or what makes it void.
-    pub(super) fn is_met_by(&self, change: Change<'_>) -> Met {
+    /// Whether `change` meets the demand, or makes it void.
+    pub(super) fn is_met_by(&self, change: CacheChange<'_>) -> Met {
         let is_met = match (self, change) {
             (
                 Self::At {
@@ -135,22 +135,22 @@ impl Demand {
                     version,
                     whole: false,
                 },
-                Change::Seen(seen, at),
+                CacheChange::Seen(seen, at),
             ) if is_at(at, version) => return one_of(uid.as_deref(), seen),
-            // Whoever cares hears of the deletion itself.
+            // The deletion has its own event, which leads to a reconcile.
             (
                 Self::At {
                     uid, whole: false, ..
                 },
-                Change::Deleted(gone),
+                CacheChange::Deleted(gone),
             ) => uid.as_deref() == Some(gone),
-            (Self::Gone { uid, .. }, Change::Deleted(gone)) => **uid == *gone,
+            (Self::Gone { uid, .. }, CacheChange::Deleted(gone)) => **uid == *gone,
             _ => false,
         };
         if is_met { Met::There } else { Met::Not }
     }
 
-    /// Asks for the object at any version instead, if it can be at one.
+    /// Accepts any version of the object from now on, if the demand has a version.
     pub(super) fn at_any_version(&mut self) -> bool {
         match self {
             Self::At { version, .. } => {
@@ -161,10 +161,10 @@ impl Demand {
         }
     }
 
-    /// What is asked for after `earlier` was and `self` is, of the same object.
+    /// Combines an `earlier` demand and `self` on the same object.
     pub(super) fn after(self, earlier: &Self) -> Self {
         match (self, earlier) {
-            // Answers of writes at the same time come in any order.
+            // The answers of concurrent writes may come in any order.
             (
                 Self::At {
                     uid,
@@ -204,12 +204,12 @@ impl Demand {
         }
     }
 
-    /// Whether it stands for other objects too.
+    /// Whether the demand stands for other objects too.
     pub(super) fn is_whole(&self) -> bool {
         matches!(self, Self::At { whole: true, .. })
     }
 
-    /// The version that the whole collection can be asked for instead.
+    /// The version of a demand on the whole collection that can replace this demand.
     pub(super) fn foldable(&self) -> Option<&str> {
         match self {
             Self::At { version, .. } if is_number(version) => Some(version),
@@ -218,7 +218,7 @@ impl Demand {
     }
 }
 
-/// Whether what was asked for is there, if an object of that name is.
+/// Whether the demanded object exists, if an object of its name does.
 fn one_of(asked: Option<&str>, held: Option<&str>) -> Met {
     match (asked, held) {
         (Some(asked), Some(held)) if asked != held => Met::Missing,
@@ -226,8 +226,8 @@ fn one_of(asked: Option<&str>, held: Option<&str>) -> Met {
     }
 }
 
-/// Whether an object at version `held` is at `version` or later. What are not integers can only be
-/// the same.
+/// Whether an object at version `held` is at `version` or later. Versions that are not integers have no order: they must be
+/// equal.
 fn is_at(held: &str, version: &str) -> bool {
     match compare(held, version) {
         Some(order) => order.is_ge(),
@@ -235,7 +235,7 @@ fn is_at(held: &str, version: &str) -> bool {
     }
 }
 
-/// Which resource version is older, if they are integers (KEP-5504).
+/// Compares two resource versions. Returns `None` if one is not an integer (KEP-5504).
 pub(super) fn compare(one: &str, other: &str) -> Option<Ordering> {
     let both = is_number(one) && is_number(other);
     both.then(|| (one.len(), one).cmp(&(other.len(), other)))

@@ -1,32 +1,31 @@
 use std::sync::Weak;
 
-use super::{demand::Change, writes::Inner};
+use super::{demand::CacheChange, writes::Inner};
 use crate::{
-    cache::{Event, Follow, Reached, Snapshot},
+    cache::{BatchInfo, CacheObserver, Entry, Event, Snapshot},
     resource::{Object, ObjectKey},
 };
 
-/// Tells what is waited for what an informer hears.
+/// Reports the events of an informer to the core.
 pub(super) struct Follower {
     pub(super) informer: usize,
-    /// The informer may live longer than the controller.
+    /// Weak, because the informer may outlive the controller.
     pub(super) writes: Weak<Inner>,
 }
 
-impl<C: Object> Follow<C> for Follower {
-    fn hear(&mut self, event: &Event<C>) {
+impl<C: Object> CacheObserver<C> for Follower {
+    fn on_event(&mut self, event: &Event<C>) {
         if !self.is_wanted() {
             return;
         }
-        let tell = |key: &ObjectKey, change: Change<'_>| self.tell(key, change);
-        let seen = |object: &C| {
+        let seen = |object: &Entry<C>| {
             if let Some(version) = object.resource_version() {
-                tell(&object.key(), Change::Seen(object.uid(), version));
+                self.tell(&object.key(), CacheChange::Seen(object.uid(), version));
             }
         };
-        let deleted = |object: &C| {
-            if let Some(uid) = object.uid() {
-                tell(&object.key(), Change::Deleted(uid));
+        let deleted = |object: &Entry<C>| {
+            if let Some(uid) = object.known_uid() {
+                self.tell(&object.key(), CacheChange::Deleted(uid));
             }
         };
         match event {
@@ -36,22 +35,11 @@ impl<C: Object> Follow<C> for Follower {
                 seen(new);
             }
             Event::Deleted { object, .. } => deleted(object),
-            Event::Undecodable { object, .. } => {
-                if let Some(version) = &object.resource_version {
-                    let uid = object.uid.as_deref();
-                    tell(&object.key, Change::Seen(uid, version));
-                }
-            }
-            Event::UndecodableDeleted { object } => {
-                if let Some(uid) = &object.uid {
-                    tell(&object.key, Change::Deleted(uid));
-                }
-            }
-            _ => {}
+            Event::Resync { .. } => {}
         }
     }
 
-    fn reached(&mut self, _: &Snapshot<C>, how: Reached) {
+    fn on_batch(&mut self, _: &Snapshot<C>, how: BatchInfo) {
         self.tell_reached(how);
     }
 }
@@ -62,13 +50,13 @@ impl Follower {
         writes.is_some_and(|writes| writes.shared.wants(self.informer))
     }
 
-    fn tell(&self, key: &ObjectKey, change: Change<'_>) {
+    fn tell(&self, key: &ObjectKey, change: CacheChange<'_>) {
         if let Some(writes) = self.writes.upgrade() {
             writes.shared.heard(self.informer, key, change);
         }
     }
 
-    fn tell_reached(&self, how: Reached) {
+    fn tell_reached(&self, how: BatchInfo) {
         if let Some(writes) = self.writes.upgrade() {
             writes.reached(self.informer, how);
         }

@@ -1,7 +1,9 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+    sync::Arc,
 };
+
+use parking_lot::RwLock;
 
 use super::{cached::Cached, core::Caches, demand::View};
 use crate::{
@@ -9,39 +11,39 @@ use crate::{
     resource::{ApiResource, ObjectKey, ObjectMeta},
 };
 
-/// The informers of the controller, by number. A number is never used twice, so that nothing that was asked of
-/// one that is gone is taken for a question to another.
+/// The informers of the controller, by number. A number is never used twice, so that a demand on an informer that is gone is
+/// never taken for a demand on another one.
 #[derive(Default)]
-pub(super) struct Informers(RwLock<State>);
+pub(super) struct Informers(RwLock<FollowedInformers>);
 
 #[derive(Default)]
-struct State {
-    followed: BTreeMap<usize, Entry>,
+struct FollowedInformers {
+    followed: BTreeMap<usize, FollowedInformer>,
     next: usize,
-    /// Of all informers so far, each kind once: its place is the kind's number.
+    /// The kinds of all informers so far. The index of a kind is its number.
     kinds: Vec<ApiResource>,
 }
 
-struct Entry {
+struct FollowedInformer {
     cached: Arc<dyn Cached>,
     subscription: Subscription,
-    /// How many sources read it.
+    /// The number of sources that read it.
     sources: usize,
 }
 
-/// An informer that is followed for a source.
+/// The number of an informer that is followed for a source.
 #[derive(Debug)]
-pub(in crate::controller) struct Followed(pub(super) usize);
+pub(crate) struct Followed(pub(super) usize);
 
 impl Informers {
-    /// The number of an informer, which `subscribe` listens to if it has none yet.
+    /// The number of an informer. A new informer gets a number, and `subscribe` adds a listener to it.
     pub(super) fn follow(
         &self,
         cached: Arc<dyn Cached>,
         subscribe: impl FnOnce(&dyn Cached, usize) -> Subscription,
     ) -> Followed {
-        let mut state = self.write();
-        let is_it = |entry: &Entry| cached.is(&*entry.cached);
+        let mut state = self.0.write();
+        let is_it = |entry: &FollowedInformer| cached.is(&*entry.cached);
         let known = state.followed.iter_mut().find(|(_, entry)| is_it(entry));
         if let Some((number, entry)) = known {
             entry.sources += 1;
@@ -53,7 +55,7 @@ impl Informers {
         if !state.kinds.iter().any(|kind| is_same(kind, resource)) {
             state.kinds.push(resource.clone());
         }
-        let entry = Entry {
+        let entry = FollowedInformer {
             subscription: subscribe(&*cached, number),
             cached,
             sources: 1,
@@ -62,9 +64,9 @@ impl Informers {
         Followed(number)
     }
 
-    /// Takes back one [`follow`](Self::follow); gives what is to be ended if it was the last.
+    /// Undoes one [`follow`](Self::follow). Returns the subscription to end if it was the last one.
     pub(super) fn unfollow(&self, number: usize) -> Option<Subscription> {
-        let mut state = self.write();
+        let mut state = self.0.write();
         let entry = state.followed.get_mut(&number)?;
         entry.sources -= 1;
         if entry.sources > 0 {
@@ -76,18 +78,18 @@ impl Informers {
     }
 
     pub(super) fn all(&self) -> Vec<Arc<dyn Cached>> {
-        let state = self.read();
+        let state = self.0.read();
         let entries = state.followed.values();
         entries.map(|entry| entry.cached.clone()).collect()
     }
 
-    /// Number and kind of those that read `resource` and that `pick` picks.
+    /// Number and kind of the informers that read `resource` and for which `pick` holds.
     pub(super) fn of(
         &self,
         resource: &ApiResource,
         pick: impl Fn(&dyn Cached) -> bool,
     ) -> Vec<(usize, usize)> {
-        let state = self.read();
+        let state = self.0.read();
         let mut kinds = state.kinds.iter();
         let Some(kind) = kinds.position(|kind| is_same(kind, resource)) else {
             return Vec::new();
@@ -98,7 +100,7 @@ impl Informers {
         picked.map(|(number, _)| (*number, kind)).collect()
     }
 
-    /// As [`of`](Self::of) those that may hold an object that is like this.
+    /// As [`of`](Self::of), for the informers that may hold an object with this metadata and these fields.
     pub(super) fn for_one_like(
         &self,
         resource: &ApiResource,
@@ -109,13 +111,13 @@ impl Informers {
     }
 
     pub(super) fn get(&self, informer: usize) -> Option<Arc<dyn Cached>> {
-        let state = self.read();
+        let state = self.0.read();
         let entry = state.followed.get(&informer)?;
         Some(entry.cached.clone())
     }
 
     pub(super) fn kind(&self, number: usize) -> Option<ApiResource> {
-        self.read().kinds.get(number).cloned()
+        self.0.read().kinds.get(number).cloned()
     }
 
     pub(super) fn relist(&self, informers: &BTreeSet<usize>) {
@@ -136,24 +138,16 @@ impl Informers {
             scope.label_selector.is_some() || scope.field_selector.is_some()
         })
     }
-
-    fn read(&self) -> RwLockReadGuard<'_, State> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, State> {
-        self.0.write().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
-/// Whether they are one kind, in whatever version.
+/// Whether both are the same kind, in any version.
 fn is_same(one: &ApiResource, other: &ApiResource) -> bool {
     (&one.group, &one.plural) == (&other.group, &other.plural)
 }
 
 impl Caches<ObjectKey> for Informers {
     fn has(&self, informer: usize) -> bool {
-        self.read().followed.contains_key(&informer)
+        self.0.read().followed.contains_key(&informer)
     }
 
     fn look<T>(&self, informer: usize, object: &ObjectKey, look: impl FnOnce(View<'_>) -> T) -> T {
@@ -167,7 +161,7 @@ impl Caches<ObjectKey> for Informers {
         match (seen, look) {
             (Some(seen), _) => seen,
             (None, Some(look)) => look(View::default()),
-            (None, None) => unreachable!("a cache shows what it has once"),
+            (None, None) => unreachable!("a cache calls `look` once"),
         }
     }
 }

@@ -1,10 +1,24 @@
-//! Read your writes (design promise R5): a key is not reconciled again before the caches have what
-//! its last reconcile wrote.
+//! Read your writes (R5): a key is not reconciled again before the caches have what its last call wrote.
 //!
-//! `core.rs` is what decides, a state machine without tokio, `shared.rs` the lock around it; both are
-//! model-checked as shipped. [`ReadYourWrites`] brings them together with the informers (`cached.rs`), the
-//! queue and the API server, which `settle.rs` asks where the caches do not get there. `catch_up.rs`
-//! keeps the first reconcile back until the caches hold what the API server had, and what a former leader wrote.
+//! Each write makes a demand on the caches that may hold the object. A key with unmet demands is parked. It goes back to the
+//! queue when the informers deliver what it wrote, or when a request to the API server settles the demand after 10 s.
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `writes.rs` | [`ReadYourWrites`]: connects the parts below with the queue |
+//! | `core.rs` | the state machine that decides, without tokio; model-checked as shipped |
+//! | `locked_core.rs` | the lock around it; model-checked as shipped |
+//! | `demand.rs` | what one write demands of one cache, and whether the cache meets it |
+//! | `informers.rs`, `cached.rs` | the informers of the controller, without their Rust types |
+//! | `follower.rs` | reports the events of an informer to the core |
+//! | `server_check.rs` | asks the API server about demands that the caches do not meet |
+//! | `catch_up.rs` | holds the first reconcile back until the caches have what the API server had, and what a former leader wrote |
+//!
+//! The deadlines of the demands are an ordered set in `core.rs`, although the [`queue`](crate::queue) has a timing wheel. A
+//! queue may have deadlines for 100 000 keys and changes one with each run. The wheel does that in constant time, for places
+//! that the queue numbers anyway. Here the few keys that wait have deadlines, nothing numbers them, and the deadlines of one
+//! millisecond come in the order of their keys. So a wheel would need a table of numbered places, which is more code than
+//! the calls of the set that it would replace.
 
 mod cached;
 mod catch_up;
@@ -12,15 +26,15 @@ mod core;
 mod demand;
 mod follower;
 mod informers;
-mod settle;
-mod shared;
+mod locked_core;
+mod server_check;
 mod sync;
 mod writes;
 
 #[cfg(test)]
 mod core_test;
 #[cfg(test)]
-mod shared_test;
+mod locked_core_test;
 
-pub(super) use informers::Followed;
-pub(super) use writes::ReadYourWrites;
+pub(crate) use informers::Followed;
+pub(crate) use writes::{ReadYourWrites, WaitingKey};

@@ -1,7 +1,6 @@
-//! The lock and the number of what is asked of the caches. The loom model compiles `core.rs` and `shared.rs` beside a
+//! The lock and the atomic of the locked core. The loom model compiles `core.rs` and `locked_core.rs` beside a
 //! module of the same name that exports loom's.
 
-pub(super) use std::sync::{
-    Mutex, MutexGuard,
-    atomic::{AtomicUsize, Ordering},
-};
+pub(super) use std::sync::atomic::{AtomicUsize, Ordering};
+
+pub(super) use parking_lot::{Mutex, MutexGuard};

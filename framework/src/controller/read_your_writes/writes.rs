@@ -5,67 +5,69 @@ use tokio::{sync::Notify, time::Instant};
 
 use super::{
     cached::{Cached, Informer},
-    catch_up::catch_up,
-    core::{Gate, Waiting, Woken},
+    catch_up::{Obstacles, catch_up},
+    core::{Admission, Waiting, Woken},
     demand::Demand,
     follower::Follower,
     informers::{Followed, Informers},
-    shared::Shared,
+    locked_core::LockedCore,
 };
 use crate::{
-    cache::{Field, Reached, SharedInformer},
+    cache::{BatchInfo, Field, SharedInformer},
     client::Client,
-    controller::{
-        causes::{Cause, Causes},
-        report::Parked,
-    },
+    controller::cause::{Cause, Causes},
     metrics::ReadYourWritesMetrics,
     queue::{Note, Priority, Work, WorkQueue},
     resource::{ApiResource, Object, ObjectKey},
 };
 
-/// What the keys of a controller wrote and its caches do not have yet.
-pub(in crate::controller) struct ReadYourWrites {
+/// What the keys of a controller wrote and the caches do not have yet.
+pub(crate) struct ReadYourWrites {
     pub(super) inner: Arc<Inner>,
 }
 
 pub(super) struct Inner {
-    pub(super) shared: Shared<ObjectKey, (Priority, Causes)>,
+    pub(super) shared: LockedCore<ObjectKey, (Priority, Causes)>,
     pub(super) caches: Informers,
     queue: WorkQueue<ObjectKey, Causes>,
     pub(super) metrics: ReadYourWritesMetrics,
     epoch: Instant,
-    /// The API server has to be asked earlier than was known.
+    /// Notified when the API server has to be asked earlier than planned.
     pub(super) due: Notify,
+    /// Why the caches do not [catch up](ReadYourWrites::catch_up).
+    obstacles: Obstacles,
 }
 
-/// What the caches held of an object before it was to be deleted: informer and UID.
-pub(in crate::controller) struct Before(Vec<(usize, Option<String>)>);
+/// A key that waits until the caches have what it wrote.
+pub(crate) struct WaitingKey {
+    pub(crate) key: ObjectKey,
+    pub(crate) since: Duration,
+    /// The objects that are not there yet.
+    pub(crate) waits_for: Vec<String>,
+}
+
+/// The UIDs of an object in the caches before its deletion was sent, per informer.
+pub(crate) struct Before(Vec<(usize, Option<String>)>);
 
 impl ReadYourWrites {
-    /// Keys that wait no longer go to `queue`, and those of which something is gone that they wrote.
-    pub(in crate::controller) fn new(
-        queue: WorkQueue<ObjectKey, Causes>,
-        metrics: ReadYourWritesMetrics,
-    ) -> Self {
+    /// Keys that waited go back to `queue`. So do keys that wrote an object which is gone.
+    pub(crate) fn new(queue: WorkQueue<ObjectKey, Causes>, metrics: ReadYourWritesMetrics) -> Self {
         Self {
             inner: Arc::new(Inner {
-                shared: Shared::new(),
+                shared: LockedCore::new(),
                 caches: Informers::default(),
                 queue,
                 metrics,
                 epoch: Instant::now(),
                 due: Notify::new(),
+                obstacles: Obstacles::default(),
             }),
         }
     }
 
-    /// What is written to objects that `informer` may hold is waited for from now on, until as many have
-    /// [unfollowed](Self::unfollow) it.
-    pub(in crate::controller) fn follow<C: Object>(
-        &self,
-        informer: &SharedInformer<C>,
-    ) -> Followed {
+    /// From now on writes to objects that `informer` may hold are waited for, until [`unfollow`](Self::unfollow) was called as
+    /// often as this.
+    pub(crate) fn follow<C: Object>(&self, informer: &SharedInformer<C>) -> Followed {
         self.follow_cached(Arc::new(Informer {
             informer: informer.clone(),
             lister: informer.lister(),
@@ -79,51 +81,60 @@ impl ReadYourWrites {
         })
     }
 
-    /// Takes back one [`follow`](Self::follow): when it was the last of its informer nothing is asked of that one
-    /// any more, and nothing is kept of it.
-    pub(in crate::controller) async fn unfollow(&self, Followed(number): Followed) {
+    /// Undoes one [`follow`](Self::follow). After the last one of an informer, no demands are made on it, and its demands are
+    /// dropped.
+    pub(crate) async fn unfollow(&self, Followed(number): Followed) {
         if let Some(subscription) = self.inner.caches.unfollow(number) {
-            // Who waits for it waits no longer.
-            self.inner.reached(number, Reached::default());
+            // Keys that wait for this informer stop waiting.
+            self.inner.reached(number, BatchInfo::default());
             subscription.remove().await;
         }
     }
 
-    /// Waits until each cache that has synced holds all changes that the API server had made by `since`, or by any
-    /// moment if it is `None`. No reconcile may start before.
-    pub(in crate::controller) fn catch_up<'a>(
+    /// Waits until each cache that has synced has all changes that the API server had made by `since`. With `None` any moment
+    /// will do. No reconcile may start before.
+    pub(crate) fn catch_up<'a>(
         &self,
         client: &'a Client,
         since: Option<Instant>,
     ) -> BoxFuture<'a, ()> {
         let mut caches = self.inner.caches.all();
-        // A source that is added at run time catches up by itself when it has synced, and nobody waits for it.
+        // A source that is added at run time catches up itself after it has synced. The others do not wait for it.
         caches.retain(|cache| cache.has_synced());
+        let inner = self.inner.clone();
         Box::pin(async move {
-            join_all(caches.iter().map(|one| catch_up(&**one, client, since))).await;
+            let all = caches.iter();
+            join_all(all.map(|one| catch_up(&**one, client, since, &inner.obstacles))).await;
         })
     }
 
-    /// The same for one of them.
-    pub(in crate::controller) fn catch_up_one<'a>(
+    /// As [`catch_up`](Self::catch_up), for one cache.
+    pub(crate) fn catch_up_one<'a>(
         &self,
         Followed(number): &Followed,
         client: &'a Client,
         since: Option<Instant>,
     ) -> BoxFuture<'a, ()> {
         let cache = self.inner.caches.get(*number);
+        let inner = self.inner.clone();
         Box::pin(async move {
             if let Some(cache) = cache {
-                catch_up(&*cache, client, since).await;
+                catch_up(&*cache, client, since, &inner.obstacles).await;
             }
         })
     }
 
-    /// Whether the key of `work` may be reconciled now. If not the work is put aside with its note and
-    /// priority, and the key comes to the queue again when what it waits for is there.
-    pub(in crate::controller) fn admits(&self, work: &mut Work<ObjectKey, Causes>) -> bool {
+    /// Why [`catch_up`](Self::catch_up) has not ended: the last error of a request that it repeats. Returns `None` if no request
+    /// fails.
+    pub(crate) fn not_caught_up(&self) -> Option<String> {
+        self.inner.obstacles.text()
+    }
+
+    /// Whether the key of `work` may be reconciled now. If not, the key is parked with its note and priority, and goes back to
+    /// the queue when its demands are met.
+    pub(crate) fn admits(&self, work: &mut Work<ObjectKey, Causes>) -> bool {
         let inner = &self.inner;
-        if inner.shared.asks_nothing() {
+        if inner.shared.has_no_demands() {
             return true;
         }
         let kept = (work.priority, std::mem::take(&mut work.note));
@@ -131,12 +142,12 @@ impl ReadYourWrites {
             .shared
             .ask(&work.key, kept, merge, &inner.caches, inner.now());
         match gate {
-            Gate::Open((priority, note), waited) => {
+            Admission::Open((priority, note), waited) => {
                 (work.priority, work.note) = (priority, note);
                 waited.into_iter().for_each(|waited| inner.waited(waited));
                 true
             }
-            Gate::Closed { first } => {
+            Admission::Closed { first } => {
                 if first {
                     inner.metrics.skips.inc();
                 }
@@ -146,15 +157,14 @@ impl ReadYourWrites {
         }
     }
 
-    /// `key` will not be reconciled any more.
-    pub(in crate::controller) fn forget(&self, key: &ObjectKey) {
+    /// `key` is not reconciled any more.
+    pub(crate) fn forget(&self, key: &ObjectKey) {
         self.inner.shared.forget(key);
         self.inner.due.notify_one();
     }
 
-    /// A write for `key` was answered by `object` as it is now; `field` gives what a field selector
-    /// asks for.
-    pub(in crate::controller) fn wrote(
+    /// A write for `key` was answered with `object`. `field` returns the value of a field that a field selector names.
+    pub(crate) fn wrote(
         &self,
         key: &ObjectKey,
         resource: &ApiResource,
@@ -169,8 +179,8 @@ impl ReadYourWrites {
         self.demand_of(key, &object.key(), fit, Demand::at(object.uid(), version));
     }
 
-    /// Whether a cache is still to tell `key` what became of `object`, which it wrote.
-    pub(in crate::controller) fn awaits(
+    /// Whether `key` has an unmet demand on `object`.
+    pub(crate) fn awaits(
         &self,
         key: &ObjectKey,
         resource: &ApiResource,
@@ -181,20 +191,16 @@ impl ReadYourWrites {
         self.inner.shared.awaits(key, &informers, object)
     }
 
-    /// What the caches hold of `object`, to be told when it was [deleted](Self::deleted).
-    pub(in crate::controller) fn before(
-        &self,
-        resource: &ApiResource,
-        object: &ObjectKey,
-    ) -> Before {
+    /// The state of `object` in the caches before its deletion is sent. Pass it to [`deleted`](Self::deleted).
+    pub(crate) fn before(&self, resource: &ApiResource, object: &ObjectKey) -> Before {
         let all = self.inner.caches.of(resource, |_| true);
         let held = |(informer, _)| (informer, self.inner.caches.uid(informer, object));
         Before(all.into_iter().map(held).collect())
     }
 
-    /// A deletion for `key` was answered: `object`, of that UID if it is known, is gone. Its last `version`,
-    /// if it is known, and what the caches held `before`.
-    pub(in crate::controller) fn deleted(
+    /// A deletion for `key` was answered: `object` is gone. `uid` and `version` are its UID and its last version, if they are
+    /// known; `before` is its state in the caches before the deletion.
+    pub(crate) fn deleted(
         &self,
         key: &ObjectKey,
         resource: &ApiResource,
@@ -210,7 +216,7 @@ impl ReadYourWrites {
             let held = held.and_then(|(_, uid)| uid.as_deref());
             let uid = uid.or(held)?;
             let had = held == Some(uid);
-            // One that holds only some objects and not this one has nothing to forget.
+            // A cache that holds only some objects, and not this one, has nothing to delete.
             let is_partial = caches.is_selective(informer);
             if is_partial && !had && caches.uid(informer, object).as_deref() != Some(uid) {
                 return None;
@@ -221,24 +227,19 @@ impl ReadYourWrites {
         self.demand(key, object, demands);
     }
 
-    /// Whether a write of `object` for `key` was done is not known.
-    pub(in crate::controller) fn unknown(
-        &self,
-        key: &ObjectKey,
-        resource: &ApiResource,
-        object: &ObjectKey,
-    ) {
+    /// The result of a write of `object` for `key` is not known.
+    pub(crate) fn unknown(&self, key: &ObjectKey, resource: &ApiResource, object: &ObjectKey) {
         let all = self.inner.caches.of(resource, |_| true);
         self.demand_of(key, object, all, Demand::Unknown);
         self.inner.due.notify_one();
     }
 
-    /// Some of the keys that wait, `limit` at most.
-    pub(in crate::controller) fn parked(&self, limit: usize) -> Vec<Parked> {
+    /// Some of the waiting keys, at most `limit`.
+    pub(crate) fn parked(&self, limit: usize) -> Vec<WaitingKey> {
         let (inner, now) = (&self.inner, self.inner.now());
         let parked = inner.shared.parked(limit).into_iter();
         let parked = parked.map(|Waiting { key, since, asked }| {
-            // Two caches may hold the same objects.
+            // A set, because two caches may hold the same objects.
             let waits_for: BTreeSet<_> = asked
                 .into_iter()
                 .map(|(informer, object, demand)| {
@@ -247,7 +248,7 @@ impl ReadYourWrites {
                     format!("{kind} {object} {demand}")
                 })
                 .collect();
-            Parked {
+            WaitingKey {
                 key,
                 since: Duration::from_millis(now.saturating_sub(since)),
                 waits_for: waits_for.into_iter().collect(),
@@ -256,7 +257,7 @@ impl ReadYourWrites {
         parked.collect()
     }
 
-    /// The same of each of these informers.
+    /// Makes the same demand on each of these informers.
     fn demand_of(
         &self,
         key: &ObjectKey,
@@ -284,8 +285,8 @@ impl ReadYourWrites {
         inner.add_missing();
     }
 
-    /// How many keys there are of which something is asked.
-    pub(in crate::controller) fn len(&self) -> usize {
+    /// The number of keys with demands.
+    pub(crate) fn len(&self) -> usize {
         self.inner.shared.len()
     }
 }
@@ -295,13 +296,13 @@ impl Inner {
         self.epoch.elapsed().as_millis() as u64
     }
 
-    /// When the clock says so many milliseconds.
+    /// The time at which the clock shows `at` milliseconds.
     pub(super) fn instant(&self, at: u64) -> Instant {
         self.epoch + Duration::from_millis(at)
     }
 
     /// The cache of `informer` has changed.
-    pub(super) fn reached(&self, informer: usize, how: Reached) {
+    pub(super) fn reached(&self, informer: usize, how: BatchInfo) {
         if how.went_back {
             let woken = self.shared.went_back(informer, self.now());
             self.count_dropped();
@@ -314,7 +315,7 @@ impl Inner {
         self.add_missing();
     }
 
-    /// Gives keys to the queue that do not wait and wrote what is gone.
+    /// Adds the keys to the queue that do not wait and that wrote an object which is gone.
     pub(super) fn add_missing(&self) {
         for key in self.shared.take_missing() {
             self.queue
@@ -322,7 +323,7 @@ impl Inner {
         }
     }
 
-    /// Gives keys back to the queue.
+    /// Puts keys back into the queue.
     pub(super) fn wake(&self, woken: Vec<Woken<ObjectKey, (Priority, Causes)>>) {
         for Woken { key, note, waited } in woken {
             self.waited(waited);

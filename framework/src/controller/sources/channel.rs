@@ -7,12 +7,12 @@ use std::{
 use futures_core::Stream;
 use tokio::sync::{mpsc, watch};
 
-use super::Request;
+use super::request::Request;
 
-/// Carries requests from anywhere in the program to a controller; cloning shares it.
+/// Sends requests from anywhere in the program to a controller. Clones share the channel.
 ///
-/// Bounded: [`send`](Self::send) waits while the controller does not keep up, and before it works.
-/// Several controllers may take from one channel; each gets everything.
+/// The channel is bounded: [`send`](Self::send) waits while the controller is too slow, and before it works. Several
+/// controllers may read one channel; each gets every item.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -23,7 +23,7 @@ use super::Request;
 ///     resource::ObjectKey,
 /// };
 ///
-/// /// Redeploys what the build server has built anew.
+/// /// Redeploys what the build server has built.
 /// struct Redeploy {
 ///     builds: Channel,
 /// }
@@ -45,31 +45,33 @@ use super::Request;
 /// }
 /// ```
 pub struct Channel<T = Request> {
-    takers: watch::Sender<Takers<T>>,
+    receivers: watch::Sender<Receivers<T>>,
     capacity: usize,
 }
 
-struct Takers<T> {
-    /// Whether there ever was one.
+struct Receivers<T> {
+    /// Whether a receiver ever existed.
     begun: bool,
     senders: Vec<mpsc::Sender<T>>,
 }
 
-/// Nobody takes from a [`Channel`] any more: its controllers have stopped.
+/// Nothing reads a [`Channel`] any more: its controllers have stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("send to a controller: no controller takes from this channel any more")]
+#[error(
+    "send to a controller: no controller reads this channel any more, all of them have stopped"
+)]
 pub struct Closed;
 
 impl<T: Clone + Send + 'static> Channel<T> {
-    /// A channel that keeps up to 64 items for each taker.
+    /// A channel that keeps up to 64 items for each receiver.
     pub fn new() -> Self {
         Self::with_capacity(64)
     }
 
-    /// A channel that keeps up to `capacity` items for each taker, at least one.
+    /// A channel that keeps up to `capacity` items for each receiver, at least one.
     pub fn with_capacity(capacity: usize) -> Self {
         Self {
-            takers: watch::Sender::new(Takers {
+            receivers: watch::Sender::new(Receivers {
                 begun: false,
                 senders: Vec::new(),
             }),
@@ -77,37 +79,37 @@ impl<T: Clone + Send + 'static> Channel<T> {
         }
     }
 
-    /// Hands `item` to every taker; waits for the first taker to come, and for room. If it is dropped before
-    /// it is done some takers may have the item and others not.
+    /// Sends `item` to every receiver. Waits for the first receiver to exist, and for capacity. If the future is dropped early,
+    /// some receivers may have the item and others not.
     ///
     /// # Errors
-    /// There were takers, and all of them are gone.
+    /// [`Closed`] if receivers existed and all of them are gone.
     pub async fn send(&self, item: impl Into<T>) -> Result<(), Closed> {
         let item = item.into();
-        let mut takers = self.takers.subscribe();
-        let senders = match takers.wait_for(|takers| takers.begun).await {
-            Ok(takers) => takers.senders.clone(),
+        let mut receivers = self.receivers.subscribe();
+        let senders = match receivers.wait_for(|receivers| receivers.begun).await {
+            Ok(receivers) => receivers.senders.clone(),
             Err(_) => return Err(Closed),
         };
-        let mut taken = false;
+        let mut is_received = false;
         for sender in senders {
-            taken |= sender.send(item.clone()).await.is_ok();
+            is_received |= sender.send(item.clone()).await.is_ok();
         }
-        if taken {
+        if is_received {
             return Ok(());
         }
-        self.takers
-            .send_modify(|takers| takers.senders.retain(|sender| !sender.is_closed()));
+        self.receivers
+            .send_modify(|receivers| receivers.senders.retain(|sender| !sender.is_closed()));
         Err(Closed)
     }
 
-    /// All that is sent from now on, for [`Controller::source`](super::super::Controller::source).
+    /// A new receiver of everything that is sent from now on, for [`Controller::source`](crate::controller::Controller::source).
     pub fn stream(&self) -> ChannelStream<T> {
         let (sender, items) = mpsc::channel(self.capacity);
-        self.takers.send_modify(|takers| {
-            takers.begun = true;
-            takers.senders.retain(|sender| !sender.is_closed());
-            takers.senders.push(sender);
+        self.receivers.send_modify(|receivers| {
+            receivers.begun = true;
+            receivers.senders.retain(|sender| !sender.is_closed());
+            receivers.senders.push(sender);
         });
         ChannelStream { items }
     }
@@ -122,7 +124,7 @@ impl<T: Clone + Send + 'static> Default for Channel<T> {
 impl<T> Clone for Channel<T> {
     fn clone(&self) -> Self {
         Self {
-            takers: self.takers.clone(),
+            receivers: self.receivers.clone(),
             capacity: self.capacity,
         }
     }
@@ -132,12 +134,12 @@ impl<T> fmt::Debug for Channel<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Channel")
             .field("capacity", &self.capacity)
-            .field("takers", &self.takers.borrow().senders.len())
+            .field("receivers", &self.receivers.borrow().senders.len())
             .finish()
     }
 }
 
-/// What is sent to a [`Channel`].
+/// One receiver of a [`Channel`].
 #[derive(Debug)]
 pub struct ChannelStream<T = Request> {
     items: mpsc::Receiver<T>,

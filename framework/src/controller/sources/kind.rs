@@ -1,29 +1,39 @@
-use std::marker::PhantomData;
+use std::{any::TypeId, marker::PhantomData};
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{Inlet, wiring::Connection};
+#[cfg(feature = "dev")]
+use super::fixed_cache::FixedCache;
+use super::{
+    enqueuer::Enqueuer,
+    wiring::{Connection, Wiring},
+};
+#[cfg(feature = "dev")]
+use crate::controller::state::WiredCaches;
 use crate::{
-    cache::{Event, InformerClaim, Origin},
-    controller::{Environment, Role, Wired},
+    cache::{Event, EventOrigin, InformerGuard},
+    controller::{
+        environment::Environment,
+        wired::{Role, Wired},
+    },
     resource::{ApiResource, Object, Resource},
 };
 
-/// The kind that a source watches, read as `C`s.
-pub(in crate::controller) struct Kind<C> {
+/// A kind whose objects are read as `C`.
+pub(crate) struct Kind<C> {
     pub(super) resource: ApiResource,
     read_as: PhantomData<fn() -> C>,
 }
 
 impl<C: Resource> Kind<C> {
-    /// One that is known at compile time.
-    pub(in crate::controller) fn typed() -> Self {
+    /// A kind that is known at compile time.
+    pub(super) fn typed() -> Self {
         Self::of(ApiResource::of::<C>())
     }
 }
 
 impl<C> Kind<C> {
-    pub(in crate::controller) fn of(resource: ApiResource) -> Self {
+    pub(super) fn of(resource: ApiResource) -> Self {
         Self {
             resource,
             read_as: PhantomData,
@@ -37,40 +47,61 @@ impl<C> Kind<C> {
 }
 
 impl<C: Object + Serialize + DeserializeOwned> Kind<C> {
-    /// Makes the kind readable without a server, and gives what fills its cache.
-    #[cfg(feature = "dev")]
-    pub(super) fn offline(
-        &self,
-        readers: &crate::controller::readers::Readers,
-    ) -> Option<crate::controller::offline::Refill> {
-        let refill = crate::controller::offline::refill::<C>(&self.resource, readers);
-        Some(refill)
-    }
-
-    /// Its informer, as long as it is needed.
-    fn claim(&self, environment: &Environment) -> InformerClaim<C> {
+    /// The informer of the kind. It runs as long as the claim is held.
+    fn claim_informer(&self, environment: &Environment) -> InformerGuard<C> {
         let resource = self.resource.clone();
-        environment.informers.claim(resource, environment.scope())
+        environment.informers.acquire(resource, environment.scope())
     }
 
-    /// A source that only makes it readable.
+    /// A source that only makes the kind readable.
     pub(super) fn read<K: Resource>(
         &self,
         environment: &Environment,
-        inlet: &Inlet<K>,
+        enqueuer: &Enqueuer<K>,
     ) -> Connection {
-        Connection::reading(self.claim(environment), inlet)
+        Connection::reading(self.claim_informer(environment), enqueuer)
     }
 
-    /// A source that makes it readable and listens to it, in the controller's name.
+    /// A source that makes the kind readable and listens to its events.
     pub(super) fn listen<K: Resource>(
         &self,
         environment: &Environment,
-        inlet: &Inlet<K>,
-        listener: impl FnMut(&Event<C>, Origin) + Send + 'static,
+        enqueuer: &Enqueuer<K>,
+        listener: impl FnMut(&Event<C>, EventOrigin) + Send + 'static,
     ) -> Connection {
-        let claim = self.claim(environment);
-        let subscription = claim.add_listener_with_origin(inlet.name.as_str(), listener);
-        Connection::listening(claim, subscription, inlet)
+        let claim = self.claim_informer(environment);
+        let subscription = claim.add_listener_with_origin(enqueuer.name.as_str(), listener);
+        Connection::listening(claim, subscription, enqueuer)
+    }
+}
+
+/// A source that reads a kind: the part of its [`Wiring`] that depends on the sort of kind.
+pub(super) trait KindWiring: Send + 'static {
+    /// The type that the objects are read as.
+    type Object: Object + Serialize + DeserializeOwned;
+    const ROLE: Role;
+
+    fn kind(&self) -> &Kind<Self::Object>;
+
+    /// As [`Wiring::connect`].
+    fn connect<K: Resource>(self, environment: &Environment, enqueuer: &Enqueuer<K>) -> Connection;
+}
+
+impl<K: Resource, W: KindWiring> Wiring<K> for W {
+    fn wired(&self) -> Option<Wired> {
+        self.kind().wired(W::ROLE)
+    }
+
+    fn read_as(&self) -> Option<TypeId> {
+        Some(TypeId::of::<W::Object>())
+    }
+
+    #[cfg(feature = "dev")]
+    fn fixed_cache(&self, caches: &WiredCaches) -> Option<FixedCache> {
+        Some(FixedCache::new::<W::Object>(&self.kind().resource, caches))
+    }
+
+    fn connect(self: Box<Self>, environment: &Environment, enqueuer: &Enqueuer<K>) -> Connection {
+        KindWiring::connect(*self, environment, enqueuer)
     }
 }

@@ -1,55 +1,133 @@
 use std::fmt;
 
-use super::Lookup;
+use super::lookup::Lookup;
 use crate::{
-    controller::{Change, Result, hub::Hub},
-    resource::{Object, ObjectKey},
+    controller::{
+        error::Result,
+        predicate::{Change, Version},
+        state::ControllerState,
+    },
+    resource::{Object, ObjectKey, ObjectMeta},
 };
 
-/// From an object of kind `C` to keys of the reconciled kind.
-pub(in crate::controller) enum Mapping<C> {
-    /// Asked for the old object and for the new one.
+/// From an object of a watched kind `C` to keys of the reconciled kind.
+///
+/// A mapping that panics is counted and logged, and returns no keys.
+pub struct Mapping<C> {
+    map: Map<C>,
+}
+
+enum Map<C> {
+    /// Called for the metadata of the old object and of the new one.
+    Metadata(Box<OfMetadata>),
+    /// Called for the old object and for the new one.
     Object(Box<OfObject<C>>),
-    /// Asked once.
+    /// Called once per change.
     Change(Box<OfChange<C>>),
 }
 
+type OfMetadata = dyn Fn(&ObjectMeta) -> Vec<ObjectKey> + Send;
 type OfObject<C> = dyn Fn(&C) -> Vec<ObjectKey> + Send;
 type OfChange<C> = dyn Fn(&Change<'_, C>, &Lookup<'_>) -> Result<Vec<ObjectKey>> + Send;
 
 impl<C: Object> Mapping<C> {
-    /// The keys. A mapping that panics or fails is counted and logged with the name of the `kind` it maps from, and
-    /// names none.
-    pub(super) fn keys(&self, kind: &str, hub: &Hub, change: &Change<'_, C>) -> Vec<ObjectKey> {
-        match self {
-            Self::Object(map) => {
-                let keys = |object: &C| {
-                    let what = format_args!("the mapping from {kind} {}", object.key());
-                    hub.guarded(what, || map(object)).unwrap_or_default()
-                };
-                change.objects().flat_map(keys).collect()
-            }
-            Self::Change(map) => {
-                let object = change.new().or(change.old());
-                let key = object.map(|object| object.key().to_string());
-                let what = format!("the mapping from {kind} {}", key.unwrap_or_default());
-                named(hub, &what, || map(change, &Lookup::new(&hub.readers)))
+    /// Maps an object. For a change it is called with both the old object and the new one.
+    pub fn objects(map: impl Fn(&C) -> Vec<ObjectKey> + Send + 'static) -> Self {
+        Self {
+            map: Map::Object(Box::new(map)),
+        }
+    }
+
+    /// As [`objects`](Self::objects), for a mapping that needs only the metadata.
+    pub fn metadata(map: impl Fn(&ObjectMeta) -> Vec<ObjectKey> + Send + 'static) -> Self {
+        Self {
+            map: Map::Metadata(Box::new(map)),
+        }
+    }
+
+    /// Maps a change, for a mapping that has to know what happened, or that looks something up in the caches of the wired
+    /// kinds. Its errors are logged and counted.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use pilothouse::controller::{Action, Context, Controller, Mapping, Reconciler, Result, Watched};
+    /// use pilothouse::k8s::api::{apps::v1::Deployment, core::v1::ConfigMap};
+    /// use pilothouse::resource::Object;
+    /// # struct Restarts;
+    /// # impl Reconciler for Restarts {
+    /// #     type Resource = Deployment;
+    ///
+    /// fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
+    ///     // All Deployments in the namespace of a ConfigMap that was created or changed.
+    ///     controller.watch(Watched::new(Mapping::<ConfigMap>::changes(|change, caches| {
+    ///         let Some(namespace) = change.new().and_then(|settings| settings.namespace()) else {
+    ///             return Ok(Vec::new());
+    ///         };
+    ///         let webs = caches.lister::<Deployment>()?.in_namespace(namespace);
+    ///         Ok(webs.items.iter().map(|web| web.key()).collect())
+    ///     })))
+    /// }
+    /// #     async fn reconcile(&self, _: Arc<Deployment>, _: &Context<Deployment>) -> Result<Action> {
+    /// #         Ok(Action::wait())
+    /// #     }
+    /// # }
+    /// ```
+    pub fn changes(
+        map: impl Fn(&Change<'_, C>, &Lookup<'_>) -> Result<Vec<ObjectKey>> + Send + 'static,
+    ) -> Self {
+        Self {
+            map: Map::Change(Box::new(map)),
+        }
+    }
+
+    /// The keys for a change of an object of `kind`. A mapping that panics or fails is counted and logged, and returns no
+    /// keys.
+    pub(super) fn keys(
+        &self,
+        kind: &str,
+        controller: &ControllerState,
+        change: &Change<'_, Version<'_, C>>,
+    ) -> Vec<ObjectKey> {
+        let each = |map: &dyn Fn(&Version<'_, C>) -> Vec<ObjectKey>| {
+            let keys = |version| {
+                let what = format_args!("the mapping from {kind} {}", Version::key(version));
+                controller
+                    .catch_panic(what, || map(version))
+                    .unwrap_or_default()
+            };
+            change.objects().flat_map(keys).collect()
+        };
+        match &self.map {
+            Map::Metadata(map) => each(&|version| map(version.metadata())),
+            Map::Object(map) => each(&|version| map(version.object())),
+            Map::Change(map) => {
+                let what = format!("the mapping from {kind} {}", change.last().key());
+                run_mapping(controller, &what, || {
+                    let change = change.map(Version::object);
+                    map(&change, &Lookup::new(&controller.caches))
+                })
             }
         }
     }
 }
 
-/// What `map` names; nothing if it panics or fails, which is counted and logged.
-pub(super) fn named<T: Default>(
-    hub: &Hub,
+impl<C> fmt::Debug for Mapping<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mapping").finish_non_exhaustive()
+    }
+}
+
+/// Calls `map`. If it panics or fails, this counts and logs it and returns the default.
+pub(super) fn run_mapping<T: Default>(
+    controller: &ControllerState,
     what: &dyn fmt::Display,
     map: impl FnOnce() -> Result<T>,
 ) -> T {
-    match hub.guarded(what, map) {
-        Some(Ok(named)) => named,
+    match controller.catch_panic(what, map) {
+        Some(Ok(mapped)) => mapped,
         Some(Err(failure)) => {
-            hub.metrics.handler_panics.inc();
-            tracing::error!(controller = hub.name, "{what} failed: {failure}");
+            controller.metrics.handler_panics.inc();
+            tracing::error!(controller = controller.name, "{what} failed: {failure}");
             T::default()
         }
         None => T::default(),

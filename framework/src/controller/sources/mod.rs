@@ -1,38 +1,66 @@
-//! What leads to reconciles: one file per kind of source.
+//! What leads to reconciles: informers of wired kinds, and streams of the user.
 //!
-//! Each is connected to an [`Inlet`], behind which is the queue. What comes of an informer comes by its
-//! listener; a stream of the user is pumped by a task, which takes the next item only when there is room.
+//! Each source adds keys to the queue through an [`Enqueuer`]. A source of a kind gets its events from a listener on the
+//! kind's informer. A stream of the user is read by a task, which takes the next item only while the queue has capacity.
+//!
+//! What users write:
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `declarations.rs` | [`Owned`], [`Watched`], [`Read`]: a kind with options, for [`Controller::watch`](crate::controller::Controller::watch) and [`Sources::watch`] |
+//! | `mapping.rs` | [`Mapping`]: from an object of a watched kind to keys of the reconciled kind |
+//! | `lookup.rs` | [`Lookup`]: the caches, for mappings |
+//! | `channel.rs`, `timer.rs` | [`Channel`], [`Timer`]: streams of requests |
+//! | `request.rs` | [`Request`]: what a stream asks for |
+//! | `sources.rs`, `source.rs` | [`Sources`]: sources that are added while the controller runs; [`Source`]: one of them |
+//!
+//! How a source works:
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `wiring.rs` | [`Wiring`]: a source before it starts; [`Connection`]: a source from its first event to its last |
+//! | `reconciled_kind.rs`, `owned_kind.rs`, `watched_kind.rs`, `read_kind.rs` | what each sort of kind makes of an event |
+//! | `stream_source.rs` | the task that reads a stream |
+//! | `kind.rs` | the informer of a kind, and the listener on it |
+//! | `filter.rs` | predicates, and the priority of an event |
+//! | `enqueuer.rs` | [`Enqueuer`]: from a source to the queue; closed until the source has synced |
+//! | `fixed_cache.rs` | caches without informers, for [`testing::Offline`](crate::testing::Offline) |
 
 mod channel;
-mod inlet;
+mod declarations;
+mod enqueuer;
+mod filter;
+#[cfg(feature = "dev")]
+mod fixed_cache;
 mod kind;
 mod lookup;
 mod mapping;
-mod own;
-mod owned;
-mod passes;
-mod pump;
-mod read;
-mod registry;
+mod owned_kind;
+mod read_kind;
+mod reconciled_kind;
 mod request;
 mod source;
+mod sources;
+mod stream_source;
 mod timer;
-mod watched;
+mod watched_kind;
 mod wiring;
 
 pub use channel::{Channel, ChannelStream, Closed};
+pub use declarations::{
+    Detached, Dynamic, KindSource, Owned, Pruned, Read, RuntimeSource, Typed, Watched,
+};
 pub use lookup::Lookup;
-pub use registry::Sources;
+pub use mapping::Mapping;
 pub use request::Request;
 pub use source::Source;
+pub use sources::Sources;
 pub use timer::Timer;
 
-pub(super) use inlet::Inlet;
-pub(super) use kind::Kind;
-pub(super) use mapping::Mapping;
-pub(super) use own::Own;
-pub(super) use owned::Owned;
-pub(super) use pump::Pumped;
-pub(super) use read::Read;
-pub(super) use watched::Watched;
-pub(super) use wiring::{Connection, Wiring, informer};
+pub(crate) use declarations::Declaration;
+pub(crate) use enqueuer::Enqueuer;
+#[cfg(feature = "dev")]
+pub(crate) use fixed_cache::FixedCache;
+pub(crate) use reconciled_kind::ReconciledKind;
+pub(crate) use stream_source::StreamSource;
+pub(crate) use wiring::{Connection, Wiring, informer};

@@ -1,17 +1,17 @@
 use crate::{queue::Priority, resource::ObjectKey};
 
-/// What a source of the user asks for: a reconcile of one object, or of all.
+/// What a stream of the user asks for: a reconcile of one object, or of all objects.
 ///
-/// A key becomes one by itself.
+/// An [`ObjectKey`] converts into a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// `None` for all objects.
+    /// `None` means all objects.
     pub(super) key: Option<ObjectKey>,
     pub(super) priority: Priority,
 }
 
 impl Request {
-    /// A reconcile of the object named `key`, with [`Priority::Normal`].
+    /// A reconcile of the object with that key, with [`Priority::Normal`].
     pub fn of(key: ObjectKey) -> Self {
         Self {
             key: Some(key),
@@ -27,7 +27,7 @@ impl Request {
         }
     }
 
-    /// How soon it has its turn.
+    /// Sets the priority.
     #[must_use]
     pub fn priority(mut self, priority: Priority) -> Self {
         self.priority = priority;

@@ -3,43 +3,45 @@ use std::fmt;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// A source that was added at run time. Dropping it leaves the source where it is.
+/// A source that was added at run time. Dropping this value does not remove the source.
 #[derive(Clone)]
 pub struct Source {
     removed: CancellationToken,
-    /// Whether it has synced; its sender is the source's task.
+    /// Whether the source has synced. The source's task holds the sender.
     synced: watch::Receiver<bool>,
 }
 
-/// The other half of a [`Source`].
-pub(super) struct Life {
+/// The other side of a [`Source`], which its task holds.
+pub(super) struct SourceLifetime {
     pub(super) removed: CancellationToken,
     pub(super) synced: watch::Sender<bool>,
 }
 
 impl Source {
-    pub(super) fn new() -> (Self, Life) {
+    pub(super) fn new() -> (Self, SourceLifetime) {
         let removed = CancellationToken::new();
         let (sender, synced) = watch::channel(false);
-        let life = Life {
+        let lifetime = SourceLifetime {
             removed: removed.clone(),
             synced: sender,
         };
-        (Self { removed, synced }, life)
+        (Self { removed, synced }, lifetime)
     }
 
-    /// Waits until all that its kind has is in the cache, where a [`Context`](super::super::Context) can read it
-    /// from then on; a stream has nothing to wait for but the start of the controller. `false` if the
-    /// source was removed, or the controller ended, before that.
+    /// Waits until the cache holds all objects of the kind. From then on a [`Context`](crate::controller::Context) can read
+    /// them. A stream only waits for the start of the controller. Returns `false` if the source was removed, or the
+    /// controller ended, before that.
     pub async fn synced(&self) -> bool {
         let mut synced = self.synced.clone();
         synced.wait_for(|synced| *synced).await.is_ok()
     }
 
-    /// Removes the source, also if the future is dropped. When the future is done nothing comes from it any more and a
-    /// stream was dropped; what it asked for before may still be waiting. Its kind cannot be read any
-    /// more, unless another source has it, too, and its watch and cache have ended, unless somebody else needs them:
-    /// this controller, another one, or whoever took the informer from [`Informers`](crate::cache::Informers).
+    /// Removes the source, even if the returned future is dropped.
+    ///
+    /// When the future is done, the source adds no more keys and a stream was dropped. Keys that it added before may still
+    /// wait in the queue. The kind cannot be read any more, unless another source has it too. Its watch and its cache have
+    /// ended, unless this controller, another controller, or code that took the informer from
+    /// [`Informers`](crate::cache::Informers) still needs them.
     pub fn remove(&self) -> impl Future<Output = ()> + Send + use<> {
         self.removed.cancel();
         let mut synced = self.synced.clone();

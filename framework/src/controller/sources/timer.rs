@@ -7,13 +7,13 @@ use std::{
 use futures_core::Stream;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::Request;
-use crate::{queue::Jitter, resource::ObjectKey};
+use super::request::Request;
+use crate::{backoff::Jitter, resource::ObjectKey};
 
-/// A source that asks at intervals: for all objects, or for one.
+/// A source that requests reconciles at intervals: of all objects, or of one.
 ///
-/// The first time is one interval after the controller began to work. To reconcile each object at
-/// an interval of its own use [`Controller::every`](super::super::Controller::every).
+/// The first request comes one interval after the controller began to work. To reconcile each object at
+/// its own interval use [`Controller::every`](crate::controller::Controller::every).
 #[derive(Debug)]
 pub struct Timer {
     period: Duration,
@@ -24,10 +24,10 @@ pub struct Timer {
 }
 
 impl Timer {
-    /// Asks for [all objects](Request::all) whenever `period`, or up to a tenth more, has passed.
+    /// Requests [all objects](Request::all) whenever `period`, or up to a tenth more, has passed. The shortest period is 1 ms.
     pub fn every(period: Duration) -> Self {
         Self {
-            // A period of nothing would never let anybody else have a turn.
+            // A period of zero would always be ready and would starve other tasks.
             period: period.max(Duration::from_millis(1)),
             spread: 0.1,
             request: Request::all(),
@@ -36,14 +36,14 @@ impl Timer {
         }
     }
 
-    /// Asks for the object named `key` instead.
+    /// Requests only the object with that key.
     #[must_use]
     pub fn of(mut self, key: ObjectKey) -> Self {
         self.request = Request::of(key);
         self
     }
 
-    /// The largest addition to the period, as a part of it: 0 for none. By default 0.1.
+    /// The largest random addition to the period, as a fraction of it. 0 means none. The default is 0.1.
     #[must_use]
     pub fn spread(mut self, spread: f64) -> Self {
         self.spread = spread.clamp(0.0, 1.0);
@@ -57,12 +57,11 @@ impl Stream for Timer {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Request>> {
         let timer = &mut *self;
         let sleep = timer.sleep.get_or_insert_with(|| {
-            let factor = 1.0 + timer.spread * timer.jitter.fraction();
             let now = Instant::now();
-            let period = Duration::try_from_secs_f64(timer.period.as_secs_f64() * factor).ok();
-            let end = period.and_then(|period| now.checked_add(period));
-            // What no clock can hold is as good as never.
-            Box::pin(sleep_until(end.unwrap_or(now + NEVER)))
+            let period = timer.jitter.stretched(timer.period, timer.spread);
+            // A time beyond the clock's range counts as never.
+            let end = now.checked_add(period).unwrap_or(now + NEVER);
+            Box::pin(sleep_until(end))
         });
         ready!(Future::poll(sleep.as_mut(), cx));
         timer.sleep = None;

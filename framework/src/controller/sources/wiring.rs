@@ -3,98 +3,108 @@ use std::{any::TypeId, future::ready, sync::Arc};
 use futures_util::future::BoxFuture;
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::Inlet;
+use super::enqueuer::Enqueuer;
+#[cfg(feature = "dev")]
+use super::fixed_cache::FixedCache;
 use crate::{
-    cache::{InformerClaim, InformerStatus, SharedInformer, Subscription},
-    controller::{Environment, Wired, hub::Hub, read_your_writes::Followed, readers::Readers},
-    election::Turn,
+    cache::{InformerGuard, InformerStatus, SharedInformer, Subscription},
+    controller::{
+        environment::Environment,
+        read_your_writes::Followed,
+        state::{ControllerState, WiredCaches},
+        wired::Wired,
+    },
+    election::LeadershipGate,
     resource::{ApiResource, Object},
 };
 
-/// One source of a controller, whatever its kind.
-pub(in crate::controller) trait Wiring<K>: Send {
-    /// The kind it watches, if it does.
+/// A source of a controller before it starts.
+pub(crate) trait Wiring<K>: Send {
+    /// The kind that it watches; `None` for a stream.
     fn wired(&self) -> Option<Wired>;
-    /// What its objects are read as, if it watches a kind.
+    /// The type that the objects of its kind are read as.
     fn read_as(&self) -> Option<TypeId> {
         None
     }
-    /// Makes the kind readable without a server, and gives what fills its cache; `None` for what is no kind.
+    /// Makes the kind readable without an informer; `None` for a stream.
     #[cfg(feature = "dev")]
-    fn offline(&self, readers: &Readers) -> Option<crate::controller::offline::Refill> {
-        let _ = readers;
+    fn fixed_cache(&self, caches: &WiredCaches) -> Option<FixedCache> {
+        let _ = caches;
         None
     }
-    /// Begins to listen.
-    fn connect(self: Box<Self>, environment: &Environment, inlet: &Inlet<K>) -> Connection;
+    /// Starts the source.
+    fn connect(self: Box<Self>, environment: &Environment, enqueuer: &Enqueuer<K>) -> Connection;
 }
 
 /// A source from its first event to its last.
-pub(in crate::controller) struct Connection {
-    /// How its informer is doing, if it has one.
-    pub(in crate::controller) status: Option<Arc<dyn Fn() -> InformerStatus + Send + Sync>>,
-    /// Whether the first list has reached the cache and the listener; `false` if it never will.
-    pub(in crate::controller) synced: BoxFuture<'static, bool>,
-    /// What has to run while the controller works.
-    pub(in crate::controller) pump: Option<BoxFuture<'static, ()>>,
-    cached: Option<Cached>,
+pub(crate) struct Connection {
+    /// The status of its informer; `None` for a stream.
+    pub(crate) status: Option<Arc<dyn Fn() -> InformerStatus + Send + Sync>>,
+    /// Waits until the first list has reached the cache and the listener. Returns `false` if it never will.
+    pub(crate) synced: BoxFuture<'static, bool>,
+    /// Reads a stream of the user. It has to run while the controller works.
+    pub(crate) stream: Option<BoxFuture<'static, ()>>,
+    cached: Option<InformerUse>,
     is_readable: bool,
 }
 
-/// What is held of an informer for a source.
-struct Cached {
+/// What a source holds of its informer.
+struct InformerUse {
     subscription: Option<Subscription>,
-    /// Makes its kind readable, or takes that back.
-    readable: Box<Readable>,
+    /// Makes the kind readable, or unreadable again.
+    set_readable: Box<SetReadable>,
     followed: Followed,
-    /// Gives the informer back.
+    /// Releases the informer.
     release: BoxFuture<'static, ()>,
 }
 
-type Readable = dyn Fn(&Readers, bool) + Send + Sync;
+type SetReadable = dyn Fn(&WiredCaches, bool) + Send + Sync;
 
 impl Connection {
-    /// A source that has nothing to sync and has to be run.
-    pub(super) fn pumped(pump: BoxFuture<'static, ()>) -> Self {
+    /// A source that reads a stream and has nothing to sync.
+    pub(super) fn streaming(stream: BoxFuture<'static, ()>) -> Self {
         Self {
             status: None,
             synced: Box::pin(ready(true)),
-            pump: Some(pump),
+            stream: Some(stream),
             cached: None,
             is_readable: false,
         }
     }
 
-    /// A kind that is read.
-    pub(super) fn reading<C: Object>(informer: InformerClaim<C>, hub: &Hub) -> Self {
-        let followed = hub.writes.follow(&informer);
-        let (waited, asked) = (informer.clone(), informer.clone());
+    /// A source that makes a kind readable.
+    pub(super) fn reading<C: Object>(
+        informer: InformerGuard<C>,
+        controller: &ControllerState,
+    ) -> Self {
+        let followed = controller.writes.follow(&informer);
+        let (synced, status) = (informer.clone(), informer.clone());
         let (resource, lister) = (informer.resource().clone(), informer.lister());
-        let cached = Cached {
+        let cached = InformerUse {
             subscription: None,
-            readable: Box::new(move |readers, readable| match readable {
-                true => readers.insert(&resource, lister.clone()),
-                false => readers.remove::<C>(&resource),
+            set_readable: Box::new(move |caches, readable| match readable {
+                true => caches.insert(&resource, lister.clone()),
+                false => caches.remove::<C>(&resource),
             }),
             followed,
             release: Box::pin(informer.release()),
         };
         Self {
-            synced: Box::pin(async move { waited.synced().await }),
-            status: Some(Arc::new(move || asked.status())),
-            pump: None,
+            synced: Box::pin(async move { synced.synced().await }),
+            status: Some(Arc::new(move || status.status())),
+            stream: None,
             cached: Some(cached),
             is_readable: false,
         }
     }
 
-    /// A kind that is read and listened to.
+    /// A source that makes a kind readable and listens to its events.
     pub(super) fn listening<C: Object>(
-        informer: InformerClaim<C>,
+        informer: InformerGuard<C>,
         subscription: Subscription,
-        hub: &Hub,
+        controller: &ControllerState,
     ) -> Self {
-        let mut connection = Self::reading(informer, hub);
+        let mut connection = Self::reading(informer, controller);
         let ready = subscription.clone();
         connection.synced = Box::pin(async move { ready.synced().await });
         if let Some(cached) = &mut connection.cached {
@@ -103,52 +113,53 @@ impl Connection {
         connection
     }
 
-    /// Waits until its cache, if it has one, holds all that the API server had when this process's turn came.
+    /// Waits until its cache, if it has one, holds everything that the API server had when this process became the leader.
     pub(super) fn catch_up<'a>(
         &self,
         environment: &'a Environment,
-        hub: &Hub,
+        controller: &ControllerState,
     ) -> BoxFuture<'a, ()> {
-        let since = environment.turn.as_ref().and_then(Turn::since);
+        let since = environment
+            .leadership_gate
+            .as_ref()
+            .and_then(LeadershipGate::opened_at);
         match &self.cached {
-            Some(Cached { followed, .. }) => {
-                hub.writes
+            Some(InformerUse { followed, .. }) => {
+                controller
+                    .writes
                     .catch_up_one(followed, &environment.client, since)
             }
             None => Box::pin(ready(())),
         }
     }
 
-    /// Makes its kind readable, if it has one.
-    pub(in crate::controller) fn make_readable(&mut self, readers: &Readers) {
+    /// Makes its kind readable.
+    pub(crate) fn make_readable(&mut self, caches: &WiredCaches) {
         if let Some(cached) = &self.cached {
-            (cached.readable)(readers, true);
+            (cached.set_readable)(caches, true);
             self.is_readable = true;
         }
     }
 
-    /// Ends it: nothing comes from it any more, its kind cannot be read by it, and if nobody else needs the informer
-    /// that has ended, too.
-    pub(in crate::controller) fn end(self, hub: &Hub) -> BoxFuture<'_, ()> {
+    /// Ends the source: it adds no more keys and does not make its kind readable any more. The informer ends too, if
+    /// nothing else needs it.
+    pub(crate) fn end(self, controller: &ControllerState) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             let Some(cached) = self.cached else { return };
             if let Some(subscription) = cached.subscription {
                 subscription.remove().await;
             }
             if self.is_readable {
-                (cached.readable)(&hub.readers, false);
+                (cached.set_readable)(&controller.caches, false);
             }
-            hub.writes.unfollow(cached.followed).await;
+            controller.writes.unfollow(cached.followed).await;
             cached.release.await;
         })
     }
 }
 
-/// The informer of a kind for good.
-pub(in crate::controller) fn informer<C>(
-    environment: &Environment,
-    resource: &ApiResource,
-) -> SharedInformer<C>
+/// The informer of a kind. It is never released.
+pub(crate) fn informer<C>(environment: &Environment, resource: &ApiResource) -> SharedInformer<C>
 where
     C: Object + Serialize + DeserializeOwned,
 {

@@ -1,15 +1,12 @@
-//! R9 and R10: backoff, and panics that spoil only themselves.
+//! Backoff (R9), and panics that affect only their own key (R10).
 
-use std::{
-    fmt, io,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{fmt, io, sync::Arc, time::Duration};
 
 use k8s_openapi::api::{
     apps::v1::Deployment,
     core::v1::{ConfigMap, Secret},
 };
+use parking_lot::Mutex;
 
 use super::world::*;
 use crate::{
@@ -26,7 +23,7 @@ fn exact(controller: Wire) -> Wire {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failures_and_panics_back_off_alike_and_success_resets() {
+async fn failures_and_panics_back_off_equally_and_a_success_resets_the_delay() {
     let world = World::new();
     let webs = world.kind::<Deployment>();
     webs.put(named("a"));
@@ -47,7 +44,7 @@ async fn failures_and_panics_back_off_alike_and_success_resets() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_backoff_ends_at_300_s_and_varies_by_a_tenth() {
+async fn the_longest_delay_is_300_s_with_a_jitter_of_a_tenth() {
     let world = World::new();
     let webs = world.kind::<Deployment>();
     webs.put(named("a"));
@@ -63,12 +60,12 @@ async fn the_backoff_ends_at_300_s_and_varies_by_a_tenth() {
     let times = calls.times();
     let pauses: Vec<_> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert!(pauses.len() > 45, "{pauses:?}");
-    // A success begins a new series.
+    // A success resets the backoff.
     let (before, after) = (&pauses[..24], &pauses[25..]);
     for series in [before, after] {
         for (number, waited) in series.iter().enumerate() {
             let least = (5_u128 << number).min(300_000);
-            // The clock has a grain of 1 ms.
+            // The clock has a resolution of 1 ms.
             let range = least..=least * 11 / 10 + 2;
             assert!(range.contains(waited), "{number}: {waited} of {series:?}");
         }
@@ -117,7 +114,7 @@ async fn a_terminal_failure_is_not_retried_before_something_changes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_panic_of_one_reconcile_is_counted_and_the_others_go_on() {
+async fn a_panic_of_one_reconcile_is_counted_and_other_keys_are_not_affected() {
     let world = World::new();
     let webs = world.kind::<Deployment>();
     let probe = Probe::new()
@@ -184,7 +181,7 @@ impl Drop for Torn {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_panic_while_a_call_or_its_error_goes_away_ends_no_worker() {
+async fn a_panic_in_a_destructor_of_a_call_or_its_error_ends_no_worker() {
     let world = World::new();
     let webs = world.kind::<Deployment>();
     let probe = Probe::new()
@@ -258,7 +255,7 @@ struct Buffer(Arc<Mutex<Vec<u8>>>);
 
 impl io::Write for Buffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend(bytes);
+        self.0.lock().extend(bytes);
         Ok(bytes.len())
     }
 
@@ -267,7 +264,7 @@ impl io::Write for Buffer {
     }
 }
 
-/// What this thread logs from now on, until the guards are dropped.
+/// The log of this thread from now on, until the guards are dropped.
 fn logged(level: tracing::Level) -> (Buffer, Logged) {
     let buffer = Buffer::default();
     let writer = buffer.clone();
@@ -278,20 +275,20 @@ fn logged(level: tracing::Level) -> (Buffer, Logged) {
         .with_writer(move || writer.clone())
         .finish();
     let guard = tracing::subscriber::set_default(subscriber);
-    // With a single subscriber, tracing lets whichever thread comes first switch a line off for all.
+    // With a single subscriber, tracing caches the decision of the first thread, which may disable a line for all threads.
     let second = tracing::Dispatch::new(tracing_subscriber::registry());
     tracing::callsite::rebuild_interest_cache();
     (buffer, Logged(guard, second))
 }
 
-/// The subscriber of a thread, and another one.
+/// The subscriber of the thread, and a second subscriber.
 struct Logged(
     #[allow(dead_code)] tracing::subscriber::DefaultGuard,
     #[allow(dead_code)] tracing::Dispatch,
 );
 
 #[tokio::test(start_paused = true)]
-async fn the_retries_of_all_objects_share_a_bucket() {
+async fn the_retries_of_all_objects_share_a_token_bucket() {
     let world = World::new();
     let webs = world.kind::<Deployment>();
     for number in 0..1850 {
@@ -318,7 +315,7 @@ fn refused(code: u16, reason: &str) -> client::Error {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_only_a_person_can_end_is_retried_slowly() {
+async fn a_failure_that_only_a_person_can_end_is_retried_slowly() {
     for (code, reason) in [(403, "Forbidden"), (422, "Invalid")] {
         let world = World::new();
         let webs = world.kind::<Deployment>();
@@ -377,7 +374,7 @@ async fn a_status_says_how_many_objects_fail_and_why() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn equal_failures_are_one_line_then_a_count_and_then_an_end() {
+async fn equal_failures_of_many_objects_are_logged_once_then_counted() {
     let (buffer, _log) = logged(tracing::Level::INFO);
 
     let world = World::new();
@@ -399,13 +396,13 @@ async fn equal_failures_are_one_line_then_a_count_and_then_an_end() {
     world.start(Controller::new(probe));
     pass(200_000).await;
 
-    let text = String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap();
+    let text = String::from_utf8(buffer.0.lock().clone()).unwrap();
     let lines: Vec<_> = text.lines().filter(|line| line.contains("fail")).collect();
     let parts = [
         "failed (attempt 1, next in 5ms): apply ConfigMap default/web-",
-        " more failures like this within 10s; objects that fail so now: 500; the newest: reconcile Deployment default/web-",
-        " more failures like this within 1m0s; objects that fail so now: ",
-        "no object fails so any more; failures in ",
+        " more equal failures within 10s; objects that fail now: 500; the newest failure: reconcile Deployment default/web-",
+        " more equal failures within 1m0s; objects that fail now: ",
+        "no object fails in this way any more; failures in ",
     ];
     assert_eq!(lines.len(), parts.len(), "{text}");
     for (line, part) in lines.iter().zip(parts) {
@@ -414,7 +411,7 @@ async fn equal_failures_are_one_line_then_a_count_and_then_an_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failure_is_one_line_that_says_what_where_and_when_next() {
+async fn the_line_of_a_failure_shows_the_object_the_error_and_the_next_retry() {
     let (buffer, _log) = logged(tracing::Level::WARN);
 
     let world = World::new();
@@ -433,7 +430,7 @@ async fn a_failure_is_one_line_that_says_what_where_and_when_next() {
     world.start(Controller::new(probe));
     pass(10_000).await;
 
-    let text = String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap();
+    let text = String::from_utf8(buffer.0.lock().clone()).unwrap();
     let lines: Vec<_> = text
         .lines()
         .filter_map(|line| Some(&line[line.find("reconcile Deployment")?..]))

@@ -1,4 +1,4 @@
-//! R1 to R3: one at a time, no lost wake-up, level and not edge.
+//! One call per key at a time (R1), no lost wake-up (R2), level and not edge (R3).
 
 use std::{
     future::pending,
@@ -20,7 +20,7 @@ use super::world::*;
 use crate::controller::{Action, Controller, Failure, Predicate};
 
 #[tokio::test(start_paused = true)]
-async fn calls_of_one_key_never_overlap_whatever_becomes_of_them() {
+async fn calls_for_one_key_never_overlap() {
     let world = World::new();
     let webs = world.kind::<Deployment>();
     let probe = Probe::new()
@@ -79,7 +79,7 @@ async fn children_of_a_cluster_scoped_owner_in_many_namespaces_lead_to_one_key()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_during_a_reconcile_leads_to_another_one_after_it() {
+async fn a_change_during_a_reconcile_leads_to_another_reconcile_after_it() {
     let world = World::new();
     let webs = world.kind::<Deployment>();
     let probe = Probe::new().does(|_: Call<Deployment>| async {
@@ -115,7 +115,7 @@ async fn a_deletion_during_a_reconcile_leads_to_deleted_after_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn many_changes_may_be_one_call_and_it_sees_the_last_of_them() {
+async fn one_call_for_many_changes_sees_the_last_change() {
     let world = World::new();
     let webs = world.kind::<Deployment>();
     let probe = Probe::new().does(|_: Call<Deployment>| async {
@@ -138,7 +138,7 @@ async fn many_changes_may_be_one_call_and_it_sees_the_last_of_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_object_is_the_one_the_cache_has_when_the_call_starts() {
+async fn a_call_gets_the_object_that_the_cache_has_when_it_starts() {
     let world = World::new();
     let webs = world.kind::<Deployment>();
     let probe = Probe::new()
@@ -151,7 +151,7 @@ async fn the_object_is_the_one_the_cache_has_when_the_call_starts() {
     world.start(Controller::new(probe));
     webs.put(named("busy"));
     settle().await;
-    // It waits in the queue for the only worker, and is changed and gone meanwhile.
+    // Its key waits for the only worker. Meanwhile the object is changed and deleted.
     webs.put(named("a"));
     settle().await;
     webs.delete("a");
@@ -160,7 +160,7 @@ async fn the_object_is_the_one_the_cache_has_when_the_call_starts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn deleted_is_called_once_for_a_key_that_had_been_reconciled() {
+async fn deleted_is_called_once_and_only_for_a_key_that_was_reconciled() {
     let world = World::new();
     let webs = world.kind::<Deployment>();
     let children = world.kind::<ConfigMap>();
@@ -171,7 +171,7 @@ async fn deleted_is_called_once_for_a_key_that_had_been_reconciled() {
     settle().await;
     webs.delete("a");
     settle().await;
-    // Its children and those of an owner that never was change still.
+    // Its children, and those of an owner that never existed, still change.
     for owner in ["a", "never"] {
         children.put(owned_by::<Deployment, _>(
             named::<ConfigMap>(owner),
@@ -210,7 +210,7 @@ async fn deleted_that_fails_is_called_again_until_it_succeeds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wish_to_run_again_is_kept_and_the_latest_one_counts() {
+async fn only_the_action_of_the_last_reconcile_counts() {
     let world = World::new();
     let webs = world.kind::<Deployment>();
     let probe = Probe::new().does(|call: Call<Deployment>| async move {
@@ -285,7 +285,7 @@ async fn a_stop_waits_for_running_reconciles_and_starts_no_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn reconciles_that_never_wait_leave_the_thread_to_others() {
+async fn reconciles_that_never_wait_do_not_starve_other_tasks() {
     let world = World::new();
     let webs = world.kind::<Deployment>();
     (0..1000).for_each(|number| webs.put(named(&format!("web-{number}"))));
@@ -298,13 +298,13 @@ async fn reconciles_that_never_wait_leave_the_thread_to_others() {
     let calls = probe.calls.clone();
     world.start(Controller::new(probe));
     begun.notified().await;
-    assert!(calls.keys().len() < 1000, "nobody else had a turn");
+    assert!(calls.keys().len() < 1000, "the other keys were starved");
     settle().await;
     assert_eq!(calls.keys().len(), 1000);
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_worker_holds_goes_to_another_one_when_its_call_waits() {
+async fn the_batch_of_a_worker_is_returned_when_its_call_waits() {
     let world = World::new();
     let webs = world.kind::<Deployment>();
     (0..1000).for_each(|number| webs.put(named(&format!("web-{number}"))));

@@ -1,14 +1,14 @@
-//! Defects that controllers of kube-rs 4 have been seen to have, and which test says that ours have not.
+//! Defects that were seen in controllers of kube-rs 4, and the tests which show that our controllers do not have them.
 //!
 //! | defect | test |
 //! | --- | --- |
 //! | c: children of a cluster-scoped owner in several namespaces led to overlapping calls | `keys::children_of_a_cluster_scoped_owner_in_many_namespaces_lead_to_one_key` |
-//! | i: a panic of a reconcile ended the controller | `failures::a_panic_of_one_reconcile_is_counted_and_the_others_go_on` |
+//! | i: a panic of a reconcile ended the controller | `failures::a_panic_of_one_reconcile_is_counted_and_other_keys_are_not_affected` |
 //! | k: a predicate on the generation hid deletions | `keys::a_predicate_hides_changes_but_no_deletion` |
 //! | p: one failing watch slowed down all the others of its controller | below |
-//! | w: the note of an Event that repeats stayed the first | `events::tests::series::the_newest_note_is_kept` |
-//! | x: an Event that was gone from the server was not told any more | `events::tests::series::an_event_that_is_gone_is_created_anew_with_its_count` |
-//! | y: who waited for a state gave up at the first error | `client::tests::waits::a_state_is_waited_for_over_everything_that_breaks` |
+//! | w: the note of a repeated Event stayed the first one | `events::tests::series::the_newest_note_is_kept` |
+//! | x: an Event that was deleted on the server was not recorded again | `events::tests::series::a_deleted_event_is_created_again_with_its_count` |
+//! | y: waiting for a condition ended at the first error | `client::tests::waits::a_state_is_waited_for_over_everything_that_breaks` |
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use super::{
 use crate::controller::Controller;
 
 #[tokio::test(start_paused = true)]
-async fn a_child_s_watch_that_fails_holds_up_no_change_of_another_kind() {
+async fn a_failing_watch_of_one_kind_does_not_delay_changes_of_another_kind() {
     let world = World::new();
     let webs = world.kind::<Deployment>();
     let children = Server::<ConfigMap>::new();

@@ -1,4 +1,4 @@
-//! From a child's event to its owner's key.
+//! From the event of a child to the key of its owner.
 
 use k8s_openapi::api::{
     apps::v1::{Deployment, StatefulSet},
@@ -7,11 +7,11 @@ use k8s_openapi::api::{
 
 use super::world::*;
 use crate::{
-    controller::{Controller, Predicate},
+    controller::{Controller, Owned, Predicate},
     resource::ObjectKey,
 };
 
-/// A controller of Deployments `a` and `b` which own ConfigMaps, at rest.
+/// A controller of the Deployments `a` and `b`, which own ConfigMaps, after its first reconciles.
 async fn at_rest(
     wire: fn(Controller<Probe<Deployment>>) -> Controller<Probe<Deployment>>,
 ) -> (
@@ -37,7 +37,7 @@ fn child_of(owner: &str) -> ConfigMap {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_child_s_coming_changing_and_going_lead_to_its_owner() {
+async fn creation_change_and_deletion_of_a_child_lead_to_its_owner() {
     let (_world, _webs, children, calls) = at_rest(|wire| wire.owns::<ConfigMap>()).await;
     children.put(child_of("a"));
     settle().await;
@@ -49,7 +49,7 @@ async fn a_child_s_coming_changing_and_going_lead_to_its_owner() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_child_that_changes_hands_leads_to_both_owners() {
+async fn a_child_whose_owner_changes_leads_to_both_owners() {
     let (_world, _webs, children, calls) = at_rest(|wire| wire.owns::<ConfigMap>()).await;
     children.put(child_of("a"));
     settle().await;
@@ -70,7 +70,7 @@ async fn an_owner_of_another_kind_with_the_same_name_is_another_owner() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reference_that_is_not_the_controller_s_counts_only_when_asked_for() {
+async fn an_owner_that_is_not_the_controller_counts_only_with_every_owner() {
     let common = || {
         let mut child = child_of("a");
         child.metadata.owner_references.as_mut().unwrap()[0].controller = None;
@@ -81,14 +81,15 @@ async fn a_reference_that_is_not_the_controller_s_counts_only_when_asked_for() {
     settle().await;
     assert!(calls.keys().is_empty());
 
-    let (_world, _webs, children, calls) = at_rest(|wire| wire.owns_together::<ConfigMap>()).await;
+    let (_world, _webs, children, calls) =
+        at_rest(|wire| wire.watch(Owned::<ConfigMap>::new().every_owner())).await;
     children.put(common());
     settle().await;
     assert_eq!(calls.keys(), ["default/a"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_former_owner_s_child_concerns_its_successor_only_when_it_goes() {
+async fn a_child_of_a_former_owner_concerns_the_new_owner_only_when_it_is_deleted() {
     let (_world, _webs, children, calls) = at_rest(|wire| wire.owns::<ConfigMap>()).await;
     let former = || owned_by::<Deployment, _>(named::<ConfigMap>("child"), "a", "former");
     children.put(former());
@@ -143,7 +144,7 @@ async fn a_mapping_sees_the_old_and_the_new_object() {
 #[tokio::test(start_paused = true)]
 async fn changes_of_a_child_pass_its_predicate() {
     let (_world, _webs, children, calls) =
-        at_rest(|wire| wire.owns_when::<ConfigMap>(Predicate::labels())).await;
+        at_rest(|wire| wire.watch(Owned::<ConfigMap>::new().when(Predicate::labels()))).await;
     children.put(child_of("a"));
     settle().await;
     calls.clear();
@@ -156,9 +157,9 @@ async fn changes_of_a_child_pass_its_predicate() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_predicate_does_not_hide_that_a_child_changes_hands() {
+async fn a_predicate_does_not_hide_a_change_of_the_owner() {
     let (_world, _webs, children, calls) =
-        at_rest(|wire| wire.owns_when::<ConfigMap>(Predicate::labels())).await;
+        at_rest(|wire| wire.watch(Owned::<ConfigMap>::new().when(Predicate::labels()))).await;
     children.put(child_of("a"));
     settle().await;
     calls.clear();
@@ -171,7 +172,7 @@ async fn a_predicate_does_not_hide_that_a_child_changes_hands() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_kind_that_is_only_read_leads_to_nothing() {
+async fn changes_of_a_kind_that_is_only_read_lead_to_no_reconcile() {
     let (_world, _webs, children, calls) = at_rest(|wire| wire.reads::<ConfigMap>()).await;
     children.put(child_of("a"));
     settle().await;

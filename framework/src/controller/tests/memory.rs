@@ -1,4 +1,4 @@
-//! R14: what is remembered of a key ends with its object.
+//! The controller forgets an object that is gone (R14).
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,26 +9,20 @@ use crate::{
     client::{Body, BoxError, Client},
     controller::{
         Action, Cleanup, Context, Controller, Failure, Reconciler, Result, Sources,
-        applied::{Applied, child_id},
-        apply_detached::Claims,
-        call::Outcome,
-        causes::Cause,
+        cause::Cause,
         children::Children,
-        context::Shared,
         finalizers::Finalizers,
-        fingerprints::Fingerprints,
-        hub::Hub,
-        run::{self, Course},
-        settle::{Ended, settle as ended},
-        sources::{Inlet, Own, Wiring, informer},
+        sources::{Enqueuer, ReconciledKind, Wiring, informer},
+        state::{Applied, ControllerState, child_id},
+        worker::{FinishedCall, Invoker, Outcome, UserCode, WorkerConfig, finish, run_workers},
     },
     queue::{ExponentialBackoff, Priority},
     resource::{ApiResource, ObjectKey},
 };
 
-fn hub(world: &World) -> Hub {
+fn state(world: &World) -> ControllerState {
     let limiter = Box::new(ExponentialBackoff::default());
-    Hub::new("test".into(), "Deployment", limiter, &world.environment())
+    ControllerState::new("test".into(), "Deployment", limiter, &world.environment())
 }
 
 #[tokio::test(start_paused = true)]
@@ -36,28 +30,14 @@ async fn nothing_is_remembered_of_objects_that_are_gone() {
     let world = World::new();
     let webs = world.kind::<Deployment>();
     let environment = world.environment();
-    let hub = Arc::new(hub(&world));
+    let controller = Arc::new(state(&world));
     let cache = informer(&environment, &ApiResource::of::<Deployment>()).lister();
-    let own: Box<dyn Wiring<Deployment>> = Box::new(Own {
+    let own: Box<dyn Wiring<Deployment>> = Box::new(ReconciledKind {
         predicate: None,
         finalizers: Vec::new(),
     });
-    let connection = own.connect(&environment, &Inlet::open_to(&hub, &cache));
-    let shared = Arc::new(Shared {
-        hub: hub.clone(),
-        own: cache,
-        client: environment.client,
-        events: environment.events,
-        field_manager: environment.field_manager,
-        fingerprints: Fingerprints::new(),
-        children: Children::default(),
-        finalizers: Finalizers::default(),
-        claims: Claims::default(),
-        namespaces: std::collections::BTreeSet::new(),
-        sources: Sources::default(),
-        stop: world.cancel.clone(),
-    });
-    // By its name each object ends in another way, and so does its `deleted`, which may fail once.
+    let connection = own.connect(&environment, &Enqueuer::open(&controller, &cache));
+    // The name of an object decides how its calls end. `deleted` may fail once.
     let probe = Probe::new().does(|call: Call<Deployment>| async move {
         let hour = Duration::from_secs(3600);
         match (call.key.name().as_bytes()[0], call.object, call.number) {
@@ -70,41 +50,54 @@ async fn nothing_is_remembered_of_objects_that_are_gone() {
             _ => Ok(Action::wait()),
         }
     });
-    let cancel = world.cancel.clone();
+    let user = UserCode {
+        reconciler: Arc::new(probe),
+        finalizers: Finalizers::default(),
+        children: Children::default(),
+        sources: Sources::default(),
+        failure_events: false,
+        ready_condition: false,
+    };
+    let (cancel, client) = (world.cancel.clone(), environment.client.clone());
+    let state = controller.clone();
+    let invoker = Invoker::new(user, state, cache, client, environment, cancel.clone());
     let work = async {
         assert!(connection.synced.await);
-        let course = Course {
+        let config = WorkerConfig {
             concurrency: 4,
             timeout: None,
             permit: None,
             abort: cancel.clone(),
             cancel,
         };
-        run::work(&Arc::new(probe), &shared, course).await;
+        run_workers(&Arc::new(invoker), config).await;
     };
     let story = async {
         for name in ["a", "b", "c", "d", "e", "f", "g"] {
             webs.put(named(name));
         }
         pass(1000).await;
-        assert_eq!(hub.states.len(), 7);
+        assert_eq!(controller.key_states.len(), 7);
         for name in ["a", "b", "c", "d", "e", "f", "g"] {
             webs.delete(name);
         }
-        // Somebody asks for an object that never was.
-        hub.queue.add_rate_limited(named_key("never"));
+        // The key of an object that never existed.
+        controller.queue.add_rate_limited(named_key("never"));
         pass(1000).await;
-        assert_eq!((hub.states.len(), hub.queue.remembered()), (0, 0));
-        assert_eq!(hub.writes.len(), 0);
+        assert_eq!(
+            (controller.key_states.len(), controller.queue.remembered()),
+            (0, 0)
+        );
+        assert_eq!(controller.writes.len(), 0);
         world.cancel.cancel();
     };
     tokio::join!(work, story);
 }
 
-/// Ends a run that applied a child of a new name. Says how many applies are remembered then.
-async fn run_that_applies(hub: &Hub, run: u64, outcome: Outcome) -> usize {
+/// Ends a run that applied a child with a new name. Returns how many applies are remembered then.
+async fn run_that_applies(controller: &ControllerState, run: u64, outcome: Outcome) -> usize {
     let key = named_key("web");
-    hub.states.begin(&key, true);
+    controller.key_states.begin(&key, true);
     let resource = ApiResource::of::<ConfigMap>();
     let child = ObjectKey::namespaced("default", &run.to_string());
     let applied = Applied {
@@ -112,44 +105,46 @@ async fn run_that_applies(hub: &Hub, run: u64, outcome: Outcome) -> usize {
         answer: None,
         run,
     };
-    hub.states.with(&key, |state| {
+    controller.key_states.with(&key, |state| {
         let id = child_id::<ConfigMap>(&resource, &child);
         state.applied.insert(id, applied);
     });
-    hub.ask(key.clone(), Priority::Normal, Cause::Updated);
-    let work = hub.queue.hand().next().await.unwrap();
-    let call = Ended {
+    controller.enqueue(key.clone(), Priority::Normal, Cause::Updated);
+    let work = controller.queue.batch().next().await.unwrap();
+    let call = FinishedCall {
         verb: "reconcile",
         key: &key,
         run,
         exists: true,
     };
-    if let Some(work) = ended(hub, &call, outcome, work) {
+    if let Some(work) = finish(controller, &call, outcome, work) {
         work.done();
     }
-    let remembered = hub.states.with(&key, |state| state.applied.len());
+    let remembered = controller
+        .key_states
+        .with(&key, |state| state.applied.len());
     remembered.unwrap()
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_applies_of_older_runs_are_forgotten_but_for_those_of_the_last_success() {
-    let hub = hub(&World::new());
+async fn only_the_applies_of_the_last_run_and_of_the_last_success_are_remembered() {
+    let controller = state(&World::new());
     for run in 1..=3 {
         let done = Outcome::Done(Action::wait());
-        assert_eq!(run_that_applies(&hub, run, done).await, 1);
+        assert_eq!(run_that_applies(&controller, run, done).await, 1);
     }
     for run in 4..=6 {
         let failed = Outcome::Failed(Failure::new("on purpose"));
-        assert_eq!(run_that_applies(&hub, run, failed).await, 2);
+        assert_eq!(run_that_applies(&controller, run, failed).await, 2);
     }
     let done = Outcome::Done(Action::wait());
-    assert_eq!(run_that_applies(&hub, 7, done).await, 1);
+    assert_eq!(run_that_applies(&controller, 7, done).await, 1);
 }
 
-/// Asks for a finalizer, without which it is not called.
-struct Held;
+/// Declares a finalizer. Without the finalizer on the object it is not called.
+struct Finalized;
 
-impl Reconciler for Held {
+impl Reconciler for Finalized {
     type Resource = Deployment;
 
     fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
@@ -161,7 +156,7 @@ impl Reconciler for Held {
     }
 }
 
-impl Cleanup for Held {
+impl Cleanup for Finalized {
     async fn cleanup(&self, _: Arc<Deployment>, _: &Context<Deployment>) -> Result {
         panic!("nothing is to be cleaned up")
     }
@@ -175,7 +170,7 @@ async fn nothing_is_remembered_of_an_object_whose_reconcile_was_never_called() {
     });
     let world = World::with_client(Client::from_service(refuses));
     let webs = world.kind::<Deployment>();
-    let controller = Controller::new(Held);
+    let controller = Controller::new(Finalized);
     let status = controller.status();
     world.start(controller);
     webs.put(named("a"));

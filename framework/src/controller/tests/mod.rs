@@ -1,4 +1,4 @@
-//! Controllers over a scripted server, on the paused clock.
+//! Controllers with a scripted server and the paused clock.
 
 mod controller_runtime_defects;
 mod failures;

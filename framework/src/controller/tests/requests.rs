@@ -1,16 +1,13 @@
-//! What people ask for by annotation, what ends a call, and what is told of each.
+//! Requests of people by annotation, what ends a call, and what is logged and measured of each call.
 
-use std::{
-    future::pending,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{future::pending, sync::Arc, time::Duration};
 
 use k8s_openapi::{
     api::{apps::v1::Deployment, core::v1::ConfigMap},
     apimachinery::pkg::apis::meta::v1::Time,
     jiff::Timestamp,
 };
+use parking_lot::Mutex;
 
 use super::world::*;
 use crate::{
@@ -33,7 +30,7 @@ fn noted(annotations: &[(&str, &str)]) -> Deployment {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_paused_object_is_left_alone_and_goes_on_at_once() {
+async fn a_paused_object_is_not_reconciled_and_is_reconciled_at_once_after_the_pause() {
     let world = World::new();
     let webs = world.kind::<Deployment>();
     let probe = Probe::new()
@@ -54,7 +51,7 @@ async fn a_paused_object_is_left_alone_and_goes_on_at_once() {
     pass(1000).await;
     assert!(calls.keys().is_empty());
 
-    // The predicate looks at the generation only.
+    // The predicate passes only changes of the generation.
     webs.put(noted(&[(PAUSED, "false"), (RECONCILE_NOW, "1")]));
     pass(1000).await;
     assert_eq!((calls.keys().len(), paused()), (3, 0));
@@ -69,7 +66,7 @@ async fn a_paused_object_is_left_alone_and_goes_on_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_value_of_the_annotation_is_a_reconcile_now_past_backoff_and_predicate() {
+async fn a_new_value_of_reconcile_now_skips_backoff_and_predicates() {
     let world = World::new();
     let webs = world.kind::<Deployment>();
     let probe = Probe::new()
@@ -95,7 +92,7 @@ async fn a_new_value_of_the_annotation_is_a_reconcile_now_past_backoff_and_predi
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_predicate_leaves_out_was_asked_for() {
+async fn a_dropped_change_does_not_count_as_an_event() {
     let world = World::new();
     let webs = world.kind::<Deployment>();
     let probe = Probe::<Deployment>::new().wired(|wire| {
@@ -160,8 +157,31 @@ async fn a_requeue_with_backoff_grows_without_being_a_failure() {
     assert_eq!(metrics.requeues.after.get(), 1);
 }
 
+/// A delay that a reconciler computes, such as the time until a deadline, is zero at its end.
 #[tokio::test(start_paused = true)]
-async fn a_reconcile_of_an_older_generation_is_dropped_if_that_is_wished() {
+async fn a_requeue_after_no_time_does_not_loop_without_a_pause() {
+    let world = World::new();
+    world.kind::<Deployment>().put(named("a"));
+    let probe = Probe::new()
+        .wired(|wire| {
+            wire.rate_limiter(ExponentialBackoff::default().spread(0.0))
+                .every(Duration::ZERO)
+        })
+        .does(|call: Call<Deployment>| async move {
+            match call.number {
+                7.. => Ok(Action::wait()),
+                _ => Ok(Action::requeue_after(Duration::ZERO)),
+            }
+        });
+    let calls = probe.calls.clone();
+    world.start(Controller::new(probe));
+    pass(10_000).await;
+    assert_eq!(calls.times(), [0, 5, 15, 35, 75, 155, 315]);
+    assert_eq!(world.metrics.controller("deployment").errors.get(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reconcile_of_an_older_generation_is_dropped_if_the_controller_says_so() {
     for (wished, expected) in [(true, 2), (false, 1)] {
         let world = World::new();
         let webs = world.kind::<Deployment>();
@@ -194,7 +214,7 @@ async fn a_reconcile_of_an_older_generation_is_dropped_if_that_is_wished() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_people_ask_for_is_urgent_once() {
+async fn a_request_of_a_person_has_high_priority_once() {
     let world = World::new();
     let webs = world.kind::<Deployment>();
     let probe = Probe::new().does(|call: Call<Deployment>| async move {
@@ -236,7 +256,7 @@ async fn what_people_ask_for_is_urgent_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_comes_at_intervals_is_not_urgent() {
+async fn reconciles_at_intervals_have_low_priority() {
     let world = World::new();
     let webs = world.kind::<Deployment>();
     let probe = Probe::new().does(|call: Call<Deployment>| async move {
@@ -258,7 +278,7 @@ async fn what_comes_at_intervals_is_not_urgent() {
     assert_eq!(priorities, [Some("low"); 2]);
 }
 
-/// Gives away the number of each of its calls.
+/// Records the number of each call.
 #[derive(Clone, Default)]
 struct Numbers(Arc<Mutex<Vec<u64>>>);
 
@@ -266,7 +286,7 @@ impl Reconciler for Numbers {
     type Resource = Deployment;
 
     async fn reconcile(&self, _: Arc<Deployment>, cx: &Context<Deployment>) -> Result {
-        self.0.lock().unwrap().push(cx.run);
+        self.0.lock().push(cx.run);
         pass(1).await;
         Ok(Action::wait())
     }
@@ -282,7 +302,7 @@ async fn no_two_calls_of_a_controller_have_the_same_number() {
     let numbers = Numbers::default();
     world.start(Controller::new(numbers.clone()));
     pass(100).await;
-    let mut all = numbers.0.lock().unwrap().clone();
+    let mut all = numbers.0.lock().clone();
     assert_eq!(all.len(), 40);
     all.sort();
     all.dedup();
@@ -292,7 +312,7 @@ async fn no_two_calls_of_a_controller_have_the_same_number() {
 const LATE: Duration = Duration::from_secs(1000);
 
 #[tokio::test(start_paused = true)]
-async fn what_happened_before_the_work_began_did_not_wait_for_a_worker() {
+async fn events_before_the_start_count_no_wait_for_a_worker() {
     let world = World::new();
     let (webs, children) = (world.kind::<Deployment>(), world.kind::<ConfigMap>());
     children.forbid(true);
@@ -311,7 +331,7 @@ async fn what_happened_before_the_work_began_did_not_wait_for_a_worker() {
     assert!(lag.get_sample_sum() < 0.1, "{}", lag.get_sample_sum());
 }
 
-/// Gives away the token of each of its calls.
+/// Records the cancellation token of each call.
 #[derive(Clone, Default)]
 struct Tokens(Arc<Mutex<Vec<CancellationToken>>>);
 
@@ -324,7 +344,7 @@ impl Reconciler for Tokens {
 
     async fn reconcile(&self, _: Arc<Deployment>, cx: &Context<Deployment>) -> Result {
         let number = {
-            let mut tokens = self.0.lock().unwrap();
+            let mut tokens = self.0.lock();
             tokens.push(cx.cancellation().clone());
             tokens.len()
         };
@@ -340,14 +360,14 @@ impl Reconciler for Tokens {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_token_of_a_call_ends_with_it_and_with_the_controller() {
+async fn the_cancellation_token_is_cancelled_with_its_call_and_with_the_controller() {
     let world = World::new();
     let webs = world.kind::<Deployment>();
     webs.put(named("a"));
     let tokens = Tokens::default();
     let running = world.start(Controller::new(tokens.clone()));
     let ended = || {
-        let tokens = tokens.0.lock().unwrap();
+        let tokens = tokens.0.lock();
         tokens
             .iter()
             .map(|one| one.is_cancelled())
@@ -363,7 +383,7 @@ async fn the_token_of_a_call_ends_with_it_and_with_the_controller() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_way_from_a_change_to_its_reconcile_is_measured() {
+async fn the_time_from_a_change_to_its_reconcile_is_measured() {
     let world = World::new();
     let (webs, children) = (world.kind::<Deployment>(), world.kind::<ConfigMap>());
     webs.put(named("a"));
@@ -404,18 +424,18 @@ impl<S: tracing::Subscriber> tracing_subscriber::Layer<S> for Spans {
                     fields += &format!("{field}={value:?} ");
                 },
             );
-            self.0.lock().unwrap().push(fields.trim_end().to_owned());
+            self.0.lock().push(fields.trim_end().to_owned());
         }
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_span_of_a_reconcile_says_whose_it_is_which_attempt_and_why() {
+async fn the_span_of_a_reconcile_has_the_object_the_attempt_and_the_cause() {
     use tracing_subscriber::layer::SubscriberExt;
     let spans = Spans::default();
     let subscriber = tracing_subscriber::registry().with(spans.clone());
     let _guard = tracing::subscriber::set_default(subscriber);
-    // With a single subscriber, tracing lets whichever thread comes first switch a span off for all.
+    // With a single subscriber, tracing caches the decision of the first thread, which may disable a span for all threads.
     let _second = tracing::Dispatch::new(tracing_subscriber::registry());
     tracing::callsite::rebuild_interest_cache();
     let world = World::new();
@@ -441,7 +461,7 @@ async fn the_span_of_a_reconcile_says_whose_it_is_which_attempt_and_why() {
         )
     };
     assert_eq!(
-        *spans.0.lock().unwrap(),
+        *spans.0.lock(),
         [
             whose(1, 1, "initial,owned"),
             whose(2, 2, "retry"),

@@ -1,4 +1,4 @@
-//! R5 over an informer that holds only some objects of its kind.
+//! Read your writes (R5) with an informer that holds only some objects of its kind.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     cache::{Field, InformerScope},
-    controller::{causes::Causes, read_your_writes::ReadYourWrites},
+    controller::{cause::Causes, read_your_writes::ReadYourWrites},
     queue::WorkQueue,
     resource::{ApiResource, ObjectKey},
 };
@@ -23,7 +23,7 @@ struct Selected {
 }
 
 impl Selected {
-    /// The informer is behind: what is written from now on it does not hear for a while.
+    /// The informer is behind: it gets the events of later writes only after a while.
     async fn by(scope: InformerScope) -> Self {
         let world = World::new();
         let server = Server::<ConfigMap>::new();
@@ -71,7 +71,7 @@ impl Selected {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_label_selector_does_not_select_is_decided_at_once() {
+async fn a_write_outside_of_a_label_selector_is_not_waited_for() {
     let selected = Selected::by(InformerScope::all().labels("app=web,tier!=test")).await;
     assert!(selected.admits_after("a", &[]).await);
     assert!(selected.admits_after("b", &[("app", "api")]).await);
@@ -86,7 +86,7 @@ async fn what_a_label_selector_does_not_select_is_decided_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_that_is_selected_no_more_is_decided_at_once() {
+async fn a_write_that_leaves_a_label_selector_is_not_waited_for() {
     let selected = Selected::by(InformerScope::all().labels("app=web")).await;
     assert!(!selected.admits_after("a", &[("app", "web")]).await);
     pass(6000).await;
@@ -96,7 +96,7 @@ async fn an_object_that_is_selected_no_more_is_decided_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_field_selector_does_not_select_is_decided_at_once() {
+async fn a_write_outside_of_a_field_selector_is_not_waited_for() {
     let scope = InformerScope::all().fields("metadata.name=a,metadata.namespace!=kube-system");
     let selected = Selected::by(scope).await;
     assert!(selected.admits_after("b", &[]).await);
@@ -104,7 +104,7 @@ async fn what_a_field_selector_does_not_select_is_decided_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_in_another_namespace_is_decided_at_once() {
+async fn a_write_in_an_unwatched_namespace_is_not_waited_for() {
     let selected = Selected::by(InformerScope::all().namespaces(["other"])).await;
     assert!(selected.admits_after("default/a", &[]).await);
     assert!(!selected.admits_after("other/a", &[]).await);

@@ -1,4 +1,4 @@
-//! Channels, timers, mappings that look things up, and sources that come and go.
+//! Channels, timers, mappings that read the caches, and sources that are added and removed at run time.
 
 use std::{
     sync::{
@@ -18,16 +18,17 @@ use super::world::*;
 use crate::{
     cache::InformerScope,
     controller::{
-        Action, Channel, Closed, Context, Controller, Failure, Reconciler, Request, Result, Timer,
-        causes::Cause,
-        hub::Hub,
-        sources::{Inlet, informer},
+        Action, Channel, Closed, Context, Controller, Failure, Mapping, Reconciler, Request,
+        Result, Timer, Watched,
+        cause::Cause,
+        sources::{Enqueuer, informer},
+        state::ControllerState,
     },
     queue::{ExponentialBackoff, Priority},
     resource::{ApiResource, Object, ObjectKey},
 };
 
-/// Deployments `names` at rest under a controller that is wired so.
+/// A controller with this wiring and the Deployments `names`, after its first reconciles.
 async fn at_rest(
     names: &[&str],
     wire: impl Fn(Controller<Probe<Deployment>>) -> Controller<Probe<Deployment>>
@@ -53,7 +54,7 @@ fn sorted(calls: &Calls<Deployment>) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_channel_carries_leads_to_reconciles_of_what_is_there() {
+async fn requests_of_a_channel_lead_to_reconciles_of_cached_objects() {
     let channel = Channel::<Request>::new();
     let stream = channel.clone();
     let (_world, _webs, calls) =
@@ -69,10 +70,10 @@ async fn what_a_channel_carries_leads_to_reconciles_of_what_is_there() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sender_waits_while_the_controller_does_not_keep_up() {
+async fn a_sender_waits_while_the_controller_is_too_slow() {
     let world = World::new();
     let webs = world.kind::<Deployment>();
-    // More than may wait for a worker and in the channel, and each takes a second.
+    // More than fit into the queue and the channel. Each takes a second.
     for number in 0..2000 {
         webs.put(named(&format!("web-{number}")));
     }
@@ -105,7 +106,7 @@ async fn a_sender_waits_while_the_controller_does_not_keep_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sender_hears_that_its_controller_has_ended() {
+async fn a_sender_gets_an_error_when_its_controller_has_ended() {
     let channel = Channel::<Request>::new();
     let stream = channel.clone();
     let (world, _webs, _) = at_rest(&["a"], move |wire| wire.source(stream.stream())).await;
@@ -115,7 +116,7 @@ async fn a_sender_hears_that_its_controller_has_ended() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn timers_ask_for_one_object_or_for_all() {
+async fn timers_request_one_object_or_all() {
     let second = Duration::from_secs(1);
     let (_world, _webs, calls) = at_rest(&["a", "b"], move |wire| {
         wire.source(Timer::every(10 * second).spread(0.0))
@@ -130,7 +131,7 @@ async fn timers_ask_for_one_object_or_for_all() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_object_is_reconciled_again_when_the_interval_has_passed() {
+async fn every_object_is_reconciled_again_after_the_resync_period() {
     let world = World::new();
     let webs = world.kind::<Deployment>();
     webs.put(named("a"));
@@ -160,7 +161,7 @@ async fn every_object_is_reconciled_again_when_the_interval_has_passed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_source_that_panics_or_whose_mapping_does_spoils_only_itself() {
+async fn a_panic_of_a_source_or_its_mapping_affects_no_other_source() {
     let channel = Channel::<u8>::new();
     let stream = channel.clone();
     let (world, webs, calls) = at_rest(&["a"], move |wire| {
@@ -186,17 +187,19 @@ async fn a_source_that_panics_or_whose_mapping_does_spoils_only_itself() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_mapping_of_changes_sees_what_happened_and_looks_things_up() {
+async fn a_mapping_of_changes_sees_the_change_and_reads_the_caches() {
     let world = World::new();
     let (webs, settings) = (world.kind::<Deployment>(), world.kind::<ConfigMap>());
     let probe = Probe::<Deployment>::new().wired(|wire| {
-        wire.watches_changes::<ConfigMap>(|change, caches| {
-            if change.old().is_none() {
-                return Ok(Vec::new());
-            }
-            let webs = caches.list::<Deployment>()?;
-            Ok(webs.iter().map(|web| web.key()).collect())
-        })
+        wire.watch(Watched::<ConfigMap>::new(Mapping::changes(
+            |change, caches| {
+                if change.old().is_none() {
+                    return Ok(Vec::new());
+                }
+                let webs = caches.list::<Deployment>()?;
+                Ok(webs.iter().map(|web| web.key()).collect())
+            },
+        )))
     });
     let calls = probe.calls.clone();
     webs.put(named("a"));
@@ -212,7 +215,7 @@ async fn a_mapping_of_changes_sees_what_happened_and_looks_things_up() {
     assert_eq!(sorted(&calls), ["default/a", "default/b"]);
 }
 
-/// Reads a Secret that `wire` does not name.
+/// Reads a Secret, which `wire` does not declare.
 struct Reader(Calls<Deployment>);
 
 impl Reconciler for Reader {
@@ -229,7 +232,7 @@ impl Reconciler for Reader {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_source_added_at_run_time_waits_for_its_own_kind_and_nobody_waits_for_it() {
+async fn a_source_added_at_run_time_waits_only_for_its_own_kind_and_delays_no_other() {
     let world = World::new();
     let (webs, secrets) = (world.kind::<Deployment>(), world.kind::<Secret>());
     secrets.forbid(true);
@@ -271,26 +274,26 @@ async fn a_source_added_at_run_time_waits_for_its_own_kind_and_nobody_waits_for_
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_new_source_asks_for_is_held_back_until_it_has_synced() {
+async fn keys_of_a_new_source_are_held_until_it_has_synced() {
     let world = World::new();
     let environment = world.environment();
     let limiter = Box::new(ExponentialBackoff::default());
-    let hub = Hub::new("test".into(), "Deployment", limiter, &environment);
-    let hub = Arc::new(hub);
+    let controller = ControllerState::new("test".into(), "Deployment", limiter, &environment);
+    let controller = Arc::new(controller);
     let cache = informer(&environment, &ApiResource::of::<Deployment>()).lister();
-    let inlet = Inlet::<Deployment>::open_to(&hub, &cache).shut();
-    inlet.ask(named_key("a"), Priority::Low, Cause::Initial);
-    inlet.ask(named_key("a"), Priority::Normal, Cause::Watched);
-    assert_eq!(hub.queue.remembered(), 0);
-    inlet.door.open();
-    inlet.ask(named_key("b"), Priority::Normal, Cause::Watched);
-    let work = hub.queue.get().await.unwrap();
+    let enqueuer = Enqueuer::<Deployment>::open(&controller, &cache).closed();
+    enqueuer.enqueue(named_key("a"), Priority::Low, Cause::Initial);
+    enqueuer.enqueue(named_key("a"), Priority::Normal, Cause::Watched);
+    assert_eq!(controller.queue.remembered(), 0);
+    enqueuer.gate.open();
+    enqueuer.enqueue(named_key("b"), Priority::Normal, Cause::Watched);
+    let work = controller.queue.get().await.unwrap();
     assert_eq!(
         (&work.key, work.priority),
         (&named_key("a"), Priority::Normal)
     );
     assert_eq!(work.note.to_string(), "initial,watched");
-    assert_eq!(hub.queue.get().await.unwrap().key, named_key("b"));
+    assert_eq!(controller.queue.get().await.unwrap().key, named_key("b"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -302,7 +305,7 @@ async fn a_source_may_be_added_before_the_start_and_after_the_end() {
     let calls = probe.calls.clone();
     let controller = Controller::new(probe);
     let sources = controller.sources();
-    // Before it runs, too: a stream has nothing to wait for but the start.
+    // Also before the start: a stream waits only for the start.
     let early = sources.source(Timer::every(Duration::from_secs(1)).of(named_key("a")));
     world.start(controller);
     settle().await;
@@ -323,7 +326,7 @@ async fn a_source_may_be_added_before_the_start_and_after_the_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_list_comes_after_changes() {
+async fn keys_of_the_first_list_come_after_changes() {
     let world = World::new();
     let webs = world.kind::<Deployment>();
     (0..100).for_each(|number| webs.put(named(&format!("old-{number}"))));
@@ -342,7 +345,7 @@ async fn the_first_list_comes_after_changes() {
     assert!(calls.keys().len() < 12);
 }
 
-/// A hundred webs with a child and a Secret each, at rest under one worker, of which each takes 10 ms.
+/// A hundred Deployments with a child and a Secret each, and one worker that takes 10 ms for each.
 struct Crowd {
     world: World,
     webs: Script<Deployment>,
@@ -392,11 +395,11 @@ impl Crowd {
             .put(owned_by::<Deployment, _>(child, name, name));
     }
 
-    /// Reads a kind anew, and while its hundred keys wait creates another object.
+    /// Lists a kind again, and creates another object while its hundred keys wait.
     async fn relist<K: crate::resource::Resource>(&self) {
         let informer = self.world.informers.informer::<K>(InformerScope::all());
         informer.relist();
-        // A list that is asked for comes after a pause.
+        // The informer lists after a pause.
         while self.calls.keys().is_empty() {
             pass(5).await;
         }
@@ -414,7 +417,7 @@ impl Crowd {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_relist_finds_of_the_reconciled_kind_comes_after_changes() {
+async fn keys_from_a_relist_of_the_reconciled_kind_come_after_changes() {
     let crowd = Crowd::at_rest().await;
     crowd.webs.unseen(|webs| {
         for (number, name) in Crowd::names().enumerate() {
@@ -428,7 +431,7 @@ async fn what_a_relist_finds_of_the_reconciled_kind_comes_after_changes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_relist_finds_of_an_owned_kind_comes_after_changes() {
+async fn keys_from_a_relist_of_an_owned_kind_come_after_changes() {
     let crowd = Crowd::at_rest().await;
     crowd.children.unseen(|children| {
         for (number, name) in Crowd::names().enumerate() {
@@ -443,7 +446,7 @@ async fn what_a_relist_finds_of_an_owned_kind_comes_after_changes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_relist_finds_of_a_watched_kind_comes_after_changes() {
+async fn keys_from_a_relist_of_a_watched_kind_come_after_changes() {
     let crowd = Crowd::at_rest().await;
     crowd.secrets.unseen(|secrets| {
         Crowd::names().for_each(|name| secrets.delete(&name));
@@ -452,7 +455,7 @@ async fn what_a_relist_finds_of_a_watched_kind_comes_after_changes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wish_may_say_how_urgent_it_is() {
+async fn an_action_may_set_the_priority() {
     let world = World::new();
     let webs = world.kind::<Deployment>();
     let probe =
@@ -480,13 +483,13 @@ async fn a_wish_may_say_how_urgent_it_is() {
         settle().await;
     }
     pass(2000).await;
-    // The log is kept: by it the reconciler counts.
+    // The log is not cleared: the reconciler counts its lines.
     assert_eq!(calls.keys()[4..], ["default/c", "default/b", "default/a"]);
 }
 
-/// A key that the cache does not have, however often it is asked for, takes no memory.
+/// A key that the cache does not have takes no memory, even if it is requested often.
 #[tokio::test(start_paused = true)]
-async fn a_channel_s_keys_of_nobody_take_no_place() {
+async fn keys_of_objects_that_do_not_exist_take_no_memory() {
     let channel = Channel::<Request>::new();
     let stream = channel.clone();
     let (world, _webs, _) = at_rest(&["a"], move |wire| {
@@ -499,4 +502,39 @@ async fn a_channel_s_keys_of_nobody_take_no_place() {
     }
     settle().await;
     assert_eq!(world.metrics.workqueue("deployment").adds.get(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_forged_owner_reference_costs_no_call_and_no_retry() {
+    let world = World::new();
+    let (webs, maps) = (world.kind::<Deployment>(), world.kind::<ConfigMap>());
+    webs.put(named("a"));
+    let probe = Probe::<Deployment>::new().wired(|wire| wire.owns::<ConfigMap>());
+    let calls = probe.calls.clone();
+    world.start(Controller::new(probe));
+    settle().await;
+    calls.clear();
+    let queue = world.metrics.workqueue("deployment");
+    let adds = queue.adds.get();
+    for (number, owner) in ["", ".", "..", "b/a", "../default/a", "a%2f"]
+        .iter()
+        .enumerate()
+    {
+        let map = named::<ConfigMap>(&format!("forged-{number}"));
+        maps.put(owned_by::<Deployment, _>(map, owner, "1"));
+    }
+    settle().await;
+    assert_eq!(queue.adds.get(), adds, "names that no object can have");
+
+    // The object may be on its way, so its key is looked up in the cache, and forgotten.
+    maps.put(owned_by::<Deployment, _>(
+        named::<ConfigMap>("b"),
+        "ghost",
+        "1",
+    ));
+    pass(600_000).await;
+    assert_eq!(queue.adds.get(), adds + 1);
+    assert_eq!((calls.keys().len(), queue.retries.get()), (0, 0));
+    let text = world.metrics.encode();
+    assert!(!text.contains("rest_client_requests_total{"), "{text}");
 }

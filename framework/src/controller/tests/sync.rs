@@ -1,4 +1,4 @@
-//! R4: no reconcile before everything wired is there.
+//! No reconcile before every wired kind has synced (R4).
 
 use k8s_openapi::api::{
     apps::v1::Deployment,
@@ -38,7 +38,7 @@ async fn no_reconcile_before_every_wired_kind_has_synced() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reconcile_finds_what_the_first_lists_held() {
+async fn a_reconcile_reads_the_objects_of_the_first_lists() {
     struct Reader;
     impl crate::controller::Reconciler for Reader {
         type Resource = Deployment;
@@ -58,7 +58,7 @@ async fn a_reconcile_finds_what_the_first_lists_held() {
             let error = cx.get::<Secret>("token").unwrap_err();
             assert_eq!(
                 error.to_string(),
-                "get Secret: `wire` does not name this kind: add `.reads::<Secret>()` there"
+                "get Secret: `wire` does not declare this kind: add `.reads::<Secret>()` there"
             );
             Ok(Action::wait())
         }

@@ -1,4 +1,4 @@
-//! R11: a controller works while its process leads, and at no other time.
+//! A controller works only while its process is the leader (R11).
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::world::*;
 use crate::{
     client::{Client, Config},
     controller::{Controller, Environment},
-    election::{Election, ElectionSettings, Leading, Turn},
+    election::{Election, ElectionSettings, LeadershipGate, Leading},
     metrics::Metrics,
 };
 
@@ -19,21 +19,21 @@ async fn lead() -> Leading {
         .connector(Arc::new(move || Ok(sandbox.connect())))
         .build()
         .unwrap();
-    let settings = ElectionSettings::new("test");
-    let election = Election::on_the_tests_clock(&client, settings, &Metrics::new());
+    let settings = ElectionSettings::new("test").on_tokio_clock();
+    let election = Election::new(&client, settings, &Metrics::new());
     election.unwrap().lead().await
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_reconciled_before_the_turn_comes_nor_after_it_is_over() {
+async fn nothing_is_reconciled_before_leadership_nor_after_it() {
     let world = World::new();
     let maps = world.kind::<ConfigMap>();
     maps.put(named("a"));
     let probe = Probe::<ConfigMap>::new();
     let calls = probe.calls.clone();
-    let turn = Turn::new();
+    let gate = LeadershipGate::new();
     let environment = Environment {
-        turn: Some(turn.clone()),
+        leadership_gate: Some(gate.clone()),
         ..world.environment()
     };
     let controller = Controller::new(probe);
@@ -43,11 +43,11 @@ async fn nothing_is_reconciled_before_the_turn_comes_nor_after_it_is_over() {
     assert!(status.is_standing_by() && !status.is_working());
     assert_eq!(calls.keys(), [""; 0]);
     let leading = lead().await;
-    turn.begin(&leading);
+    gate.open(&leading);
     pass(1000).await;
     assert!(status.is_working());
     assert_eq!(calls.keys(), ["default/a"]);
-    // Nobody told the controller to stop.
+    // The controller was not cancelled.
     drop(leading);
     maps.put(named("b"));
     pass(1000).await;

@@ -1,12 +1,9 @@
-//! A server that a test writes by hand, and a reconciler that does what the test says.
+//! A scripted server, and a reconciler whose behaviour the test sets.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard},
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, future::BoxFuture, stream};
+use parking_lot::Mutex;
 use tokio::{sync::mpsc, task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -18,17 +15,17 @@ use crate::{
     resource::{ApiResource, ObjectKey, OwnerReference, Resource, Status},
 };
 
-/// Lets everything happen that needs no time.
+/// Lets all tasks finish their work that needs no time.
 pub(super) async fn settle() {
     pass(1).await;
 }
 
-/// Lets so many milliseconds of the paused clock pass.
+/// Advances the paused clock by so many milliseconds.
 pub(super) async fn pass(milliseconds: u64) {
     tokio::time::sleep(Duration::from_millis(milliseconds)).await;
 }
 
-/// An object of any kind, of namespace `default` unless the name says `other/name`.
+/// An object of any kind, in the namespace `default` unless the name is `other/name`.
 pub(super) fn named<K: Resource + Default>(name: &str) -> K {
     let mut object = K::default();
     let metadata = object.metadata_mut();
@@ -63,13 +60,13 @@ pub(super) struct World {
 }
 
 impl World {
-    /// One whose controllers write nothing.
+    /// A world whose controllers write nothing.
     pub(super) fn new() -> Self {
         let client = Client::new(Config::new("http://127.0.0.1:1".parse().unwrap())).unwrap();
         Self::with_client(client)
     }
 
-    /// One whose controllers write by this client.
+    /// A world whose controllers write with this client.
     pub(super) fn with_client(client: Client) -> Self {
         let metrics = Metrics::new();
         let informers = Informers::new(client.clone(), metrics.clone());
@@ -83,7 +80,7 @@ impl World {
         }
     }
 
-    /// The collection of a kind; without it a controller that wires the kind never syncs.
+    /// The collection of a kind. Without it a controller that wires the kind never syncs.
     pub(super) fn kind<K: Resource>(&self) -> Script<K> {
         let script = Script::new();
         let source = script.clone();
@@ -134,14 +131,14 @@ impl<K: Resource> Script<K> {
         }
     }
 
-    /// Whether lists are refused.
+    /// Sets whether lists are refused.
     pub(super) fn forbid(&self, forbidden: bool) {
-        self.state().forbidden = forbidden;
+        self.state.lock().forbidden = forbidden;
     }
 
     /// Creates or changes an object. Its UID is its name unless it has one.
     pub(super) fn put(&self, mut object: K) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.version += 1;
         let version = state.version;
         let name = object.name().to_owned();
@@ -156,7 +153,7 @@ impl<K: Resource> Script<K> {
     }
 
     pub(super) fn delete(&self, name: &str) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let key = named_key(name);
         let Some(mut object) = state.objects.remove(&key) else {
             return;
@@ -166,15 +163,11 @@ impl<K: Resource> Script<K> {
         state.tell(|| WatchEvent::Deleted(object.clone()));
     }
 
-    /// Changes things of which no watch tells: only the next list shows them.
+    /// Makes changes that no watch delivers: only the next list shows them.
     pub(super) fn unseen(&self, change: impl FnOnce(&Self)) {
-        let watchers = std::mem::take(&mut self.state().watchers);
+        let watchers = std::mem::take(&mut self.state.lock().watchers);
         change(self);
-        self.state().watchers = watchers;
-    }
-
-    fn state(&self) -> MutexGuard<'_, Collection<K>> {
-        self.state.lock().unwrap()
+        self.state.lock().watchers = watchers;
     }
 }
 
@@ -205,7 +198,7 @@ impl<K: Resource> ListerWatcher<K> for Script<K> {
     type Watch = WatchStream<K>;
 
     async fn list(&self, _: &ListParams) -> std::result::Result<ObjectList<K>, Error> {
-        let state = self.state();
+        let state = self.state.lock();
         if state.forbidden {
             let status = Status {
                 reason: "Forbidden".into(),
@@ -221,7 +214,7 @@ impl<K: Resource> ListerWatcher<K> for Script<K> {
 
     async fn watch(&self, _: &WatchParams) -> std::result::Result<WatchStream<K>, Error> {
         let (sender, receiver) = mpsc::unbounded_channel();
-        self.state().watchers.push(sender);
+        self.state.lock().watchers.push(sender);
         let events = stream::unfold(receiver, |mut receiver| async move {
             Some((receiver.recv().await?, receiver))
         });
@@ -237,7 +230,7 @@ impl<K: Resource> ListerWatcher<K> for Script<K> {
     }
 }
 
-/// A reconciler that writes down its calls and does what the test says.
+/// A reconciler that records its calls, with a behaviour that the test sets.
 pub(super) struct Probe<K: Resource> {
     pub(super) calls: Calls<K>,
     wire: Wire<K>,
@@ -252,7 +245,7 @@ pub(super) struct Call<K> {
     pub(super) key: ObjectKey,
     /// `None` for `deleted`.
     pub(super) object: Option<Arc<K>>,
-    /// How many calls the key has had, this one included.
+    /// The number of calls for the key, including this one.
     pub(super) number: usize,
 }
 
@@ -313,7 +306,7 @@ impl<K: Resource> Probe<K> {
         let active = self.calls.enter(key);
         async move {
             let _active = active;
-            // Others get a chance to overlap.
+            // Gives other calls a chance to overlap.
             tokio::task::yield_now().await;
             does.await
         }
@@ -337,38 +330,38 @@ impl<K: Resource> Reconciler for Probe<K> {
 }
 
 impl<K: Resource> Calls<K> {
-    /// Keys of all calls, with `-` before those of `deleted`.
+    /// The keys of all calls, with `-` before those of `deleted`.
     pub(super) fn keys(&self) -> Vec<String> {
-        let log = self.log.lock().unwrap();
+        let log = self.log.lock();
         let sign = |object: &Option<Arc<K>>| if object.is_some() { "" } else { "-" };
         let line = |(key, object, _): &(ObjectKey, _, _)| format!("{}{key}", sign(object));
         log.calls.iter().map(line).collect()
     }
 
-    /// Milliseconds from the beginning to each call.
+    /// The milliseconds from the start to each call.
     pub(super) fn times(&self) -> Vec<u128> {
-        let log = self.log.lock().unwrap();
+        let log = self.log.lock();
         log.calls.iter().map(|(_, _, time)| *time).collect()
     }
 
     /// The object of the last call.
     pub(super) fn last(&self) -> Option<Arc<K>> {
-        self.log.lock().unwrap().calls.last()?.1.clone()
+        self.log.lock().calls.last()?.1.clone()
     }
 
-    /// How often a call began for a key while another one of the same key ran.
+    /// How often a call began while another call for the same key was running.
     pub(super) fn overlaps(&self) -> usize {
-        self.log.lock().unwrap().overlaps
+        self.log.lock().overlaps
     }
 
     pub(super) fn clear(&self) {
-        let mut log = self.log.lock().unwrap();
+        let mut log = self.log.lock();
         log.calls.clear();
         log.start = Instant::now();
     }
 
     pub(super) fn note(&self, key: &ObjectKey, object: Option<Arc<K>>) -> usize {
-        let mut log = self.log.lock().unwrap();
+        let mut log = self.log.lock();
         let time = log.start.elapsed().as_millis();
         log.calls.push((key.clone(), object, time));
         log.calls
@@ -378,7 +371,7 @@ impl<K: Resource> Calls<K> {
     }
 
     fn enter(&self, key: &ObjectKey) -> impl Drop + Send + use<K> {
-        let mut log = self.log.lock().unwrap();
+        let mut log = self.log.lock();
         let active = log.active.entry(key.clone()).or_default();
         *active += 1;
         if *active > 1 {
@@ -393,7 +386,7 @@ struct Entered<K>(Calls<K>, ObjectKey);
 
 impl<K> Drop for Entered<K> {
     fn drop(&mut self) {
-        let mut log = self.0.log.lock().unwrap();
+        let mut log = self.0.log.lock();
         *log.active.get_mut(&self.1).unwrap() -= 1;
     }
 }

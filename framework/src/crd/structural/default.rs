@@ -1,10 +1,10 @@
 use serde_json::{Map, Value};
 
-use super::Problem;
+use super::{SchemaProblem, flag};
 
-/// Removes nulls from the default at this place, and refuses one that breaks the schema: the API
-/// server would refuse the definition.
-pub(super) fn check(map: &mut Map<String, Value>, path: &str) -> Result<(), Problem> {
+/// Removes nulls from the default at this place, and refuses a default that violates the schema, because the API server
+/// would refuse the definition.
+pub(super) fn check(map: &mut Map<String, Value>, path: &str) -> Result<(), SchemaProblem> {
     let Some(mut default) = map.remove("default") else {
         return Ok(());
     };
@@ -12,10 +12,10 @@ pub(super) fn check(map: &mut Map<String, Value>, path: &str) -> Result<(), Prob
     if default.is_null() {
         return Ok(());
     }
-    if let Some(text) = misfit(map, &default, "") {
-        return Err(Problem::new(
+    if let Some(text) = violation(map, &default, "") {
+        return Err(SchemaProblem::new(
             path,
-            format!("serde's default breaks the schema: {text}"),
+            format!("serde's default violates the schema: {text}"),
         ));
     }
     map.insert("default".into(), default);
@@ -36,16 +36,16 @@ fn without_nulls(value: &mut Value) {
     }
 }
 
-/// Why `value` does not fit `schema`.
-fn misfit(schema: &Map<String, Value>, value: &Value, at: &str) -> Option<String> {
+/// Why `value` violates `schema`; `None` if it does not.
+fn violation(schema: &Map<String, Value>, value: &Value, at: &str) -> Option<String> {
     let here = if at.is_empty() { "it" } else { at };
     if let Some(Value::Array(allowed)) = schema.get("enum")
         && !allowed.contains(value)
     {
-        return Some(format!("{here} is none of the values allowed"));
+        return Some(format!("{here} is not one of the allowed values"));
     }
     let number = |key: &str| schema.get(key).and_then(Value::as_f64);
-    let exclusive = |key: &str| super::node::flag(schema, key);
+    let exclusive = |key: &str| flag(schema, key);
     if let Some(value) = value.as_f64() {
         let low = number("minimum")
             .is_some_and(|min| value < min || (value == min && exclusive("exclusiveMinimum")));
@@ -80,14 +80,14 @@ fn misfit(schema: &Map<String, Value>, value: &Value, at: &str) -> Option<String
             let inner = schema.get("items")?.as_object()?;
             items
                 .iter()
-                .find_map(|item| misfit(inner, item, &format!("{at}[]")))
+                .find_map(|item| violation(inner, item, &format!("{at}[]")))
         }
-        Value::Object(map) => object_misfit(schema, map, at),
+        Value::Object(map) => object_violation(schema, map, at),
         _ => None,
     }
 }
 
-fn object_misfit(
+fn object_violation(
     schema: &Map<String, Value>,
     map: &Map<String, Value>,
     at: &str,
@@ -112,6 +112,6 @@ fn object_misfit(
             Some(property) => property.as_object()?,
             None => schema.get("additionalProperties")?.as_object()?,
         };
-        misfit(inner, value, &format!("{at}.{name}"))
+        violation(inner, value, &format!("{at}.{name}"))
     })
 }

@@ -1,8 +1,8 @@
 use serde_json::{Map, Value, json};
 
-use super::{Problem, default, number, union};
+use super::{INT_OR_STRING, PRESERVE, SchemaProblem, default, flag, number, union};
 
-/// Keys of JSON Schema that say nothing Kubernetes wants to hear.
+/// Keys of JSON Schema that a structural schema does not have.
 const DROPPED: [&str; 16] = [
     "$schema",
     "$id",
@@ -53,18 +53,27 @@ const FORMATS: [&str; 27] = [
     "date-time",
 ];
 
-const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
-const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
-
-/// The structural form of one schema, those within it included.
-pub(super) fn rewrite(schema: Value, path: &str) -> Result<Map<String, Value>, Problem> {
+/// Rewrites a schema, which is at `path` of an object, into its structural form, and all schemas in it.
+///
+/// # Errors
+///
+/// Returns a [`SchemaProblem`] for the first place that has no structural form.
+pub(in crate::crd) fn rewrite(
+    schema: Value,
+    path: &str,
+) -> Result<Map<String, Value>, SchemaProblem> {
     let mut map = match schema {
         Value::Bool(true) => Map::new(),
         Value::Object(map) => map,
-        _ => return Err(Problem::new(path, "the schema allows no value at all")),
+        _ => {
+            return Err(SchemaProblem::new(
+                path,
+                "the schema allows no value at all",
+            ));
+        }
     };
     if map.contains_key("$ref") {
-        return Err(Problem::new(
+        return Err(SchemaProblem::new(
             path,
             "the type contains itself, and Kubernetes schemas have no references: end the recursion with a field `#[schema(with = \"serde_json::Value\")]`",
         ));
@@ -117,10 +126,6 @@ pub(super) fn rewrite(schema: Value, path: &str) -> Result<Map<String, Value>, P
     Ok(map)
 }
 
-pub(super) fn flag(map: &Map<String, Value>, key: &str) -> bool {
-    map.get(key) == Some(&Value::Bool(true))
-}
-
 fn trim_description(map: &mut Map<String, Value>) {
     if let Some(Value::String(text)) = map.get_mut("description") {
         *text = text.trim().to_owned();
@@ -130,7 +135,7 @@ fn trim_description(map: &mut Map<String, Value>) {
     }
 }
 
-/// Rules come from a type, from types flattened into it and from the field: all of them hold.
+/// Joins the CEL rules of a type, of the types flattened into it, and of the field. All of them must hold.
 fn join_rules(map: &mut Map<String, Value>) {
     const RULES: &str = "x-kubernetes-validations";
     let keys: Vec<String> = map
@@ -147,16 +152,17 @@ fn join_rules(map: &mut Map<String, Value>) {
     }
 }
 
-/// `["string", "null"]` is a string that may be left out; a list of types is nothing else here.
-fn one_type(map: &mut Map<String, Value>, path: &str) -> Result<(), Problem> {
+/// Replaces a list of types by one type. `["string", "null"]` becomes an optional string, and integer with string becomes
+/// int-or-string. Any other list of several types is a problem.
+fn one_type(map: &mut Map<String, Value>, path: &str) -> Result<(), SchemaProblem> {
     if let Some(Value::Array(values)) = map.get_mut("enum") {
         values.retain(|value| !value.is_null());
     }
     let Some(Value::Array(types)) = map.get("type") else {
         return match map.get("type").and_then(Value::as_str) {
-            Some("null") => Err(Problem::new(
+            Some("null") => Err(SchemaProblem::new(
                 path,
-                "the value is always null, which Kubernetes drops: remove the field",
+                "the value is always null, which Kubernetes removes: remove the field",
             )),
             _ => Ok(()),
         };
@@ -178,17 +184,17 @@ fn one_type(map: &mut Map<String, Value>, path: &str) -> Result<(), Problem> {
         }
         several => {
             let text = format!(
-                "the value is one of {}: Kubernetes allows one type at one place",
+                "the value has one of the types {}: Kubernetes allows one type for a field",
                 several.join(", ")
             );
-            return Err(Problem::new(path, text));
+            return Err(SchemaProblem::new(path, text));
         }
     }
     Ok(())
 }
 
 /// Resolves `allOf`, `anyOf` and `oneOf`.
-fn combine(mut map: Map<String, Value>, path: &str) -> Result<Map<String, Value>, Problem> {
+fn combine(mut map: Map<String, Value>, path: &str) -> Result<Map<String, Value>, SchemaProblem> {
     for (key, exactly_one) in [("oneOf", true), ("anyOf", false), ("allOf", false)] {
         let Some(Value::Array(branches)) = map.remove(key) else {
             continue;
@@ -205,7 +211,7 @@ fn combine(mut map: Map<String, Value>, path: &str) -> Result<Map<String, Value>
             }
             all
         } else if branches.len() == 1 && !map.contains_key("properties") {
-            // An `Option` around something that schemars could not mark itself.
+            // An `Option` of a type whose schema schemars could not mark as optional.
             let mut one = branches.swap_remove(0);
             one.append(&mut map);
             one
@@ -216,9 +222,9 @@ fn combine(mut map: Map<String, Value>, path: &str) -> Result<Map<String, Value>
     Ok(map)
 }
 
-fn children(map: &mut Map<String, Value>, path: &str) -> Result<(), Problem> {
+fn children(map: &mut Map<String, Value>, path: &str) -> Result<(), SchemaProblem> {
     if map.contains_key("patternProperties") {
-        return Err(Problem::new(
+        return Err(SchemaProblem::new(
             path,
             "the keys of a Kubernetes map are strings of any form: use `String` as the key type",
         ));
@@ -235,7 +241,7 @@ fn children(map: &mut Map<String, Value>, path: &str) -> Result<(), Problem> {
             map.insert(PRESERVE.into(), true.into());
         }
         Some(_) if map.contains_key("properties") => {
-            return Err(Problem::new(
+            return Err(SchemaProblem::new(
                 path,
                 "an object has either fields or keys of any name: move the flattened map into a field of its own",
             ));
@@ -253,16 +259,16 @@ fn children(map: &mut Map<String, Value>, path: &str) -> Result<(), Problem> {
         }
         None if !is_list => {}
         _ => {
-            return Err(Problem::new(
+            return Err(SchemaProblem::new(
                 path,
-                "a list of mixed types has no schema in Kubernetes: use a struct with named fields",
+                "Kubernetes has no schema for a list of mixed types: use a struct with named fields",
             ));
         }
     }
     Ok(())
 }
 
-/// Sets and lists of conditions say how appliers share them.
+/// Adds the list type, which says how field managers share the list: `map` for conditions, `set` for unique scalars.
 fn lists(map: &mut Map<String, Value>, unique: bool) {
     const TYPE: &str = "x-kubernetes-list-type";
     let Some(Value::Object(items)) = map.get("items") else {
@@ -283,7 +289,7 @@ fn lists(map: &mut Map<String, Value>, unique: bool) {
     }
 }
 
-/// The fields of metav1.Condition, and no others.
+/// Whether the schema has exactly the fields of `metav1.Condition`.
 fn is_condition(schema: &Map<String, Value>) -> bool {
     const FIELDS: [&str; 6] = [
         "lastTransitionTime",

@@ -1,7 +1,7 @@
 use serde_json::{Map, Value, json};
 
-/// Translates Rust's integer formats into `int32` and `int64` with the bounds they stand for, and
-/// exclusive bounds into OpenAPI's two keys.
+/// Translates Rust's integer formats into `int32` or `int64` with the type's bounds, and an exclusive bound into OpenAPI's
+/// two keys.
 pub(super) fn translate(map: &mut Map<String, Value>) {
     if map.get("type").and_then(Value::as_str) == Some("integer") {
         integer(map);

@@ -1,19 +1,21 @@
-//! Variants of enums. Kubernetes wants all of their fields in one object; which of them belong
-//! together is said beside, by branches that only require and compare.
+//! Variants of enums.
+//!
+//! A structural schema has the fields of all variants in one object. Branches beside it say which fields belong together;
+//! they only require and compare fields.
 
 use serde_json::{Map, Value, json};
 
-use super::Problem;
+use super::{INT_OR_STRING, PRESERVE, SchemaProblem, flag};
 
 type Node = Map<String, Value>;
 
-/// One of `branches`, beside what `outer` says of all of them. The branches are structural.
+/// Joins the structural schemas of the variants, `branches`, with `outer`, which holds for all of them.
 pub(super) fn any(
     mut outer: Node,
     branches: Vec<Node>,
     exactly_one: bool,
     path: &str,
-) -> Result<Node, Problem> {
+) -> Result<Node, SchemaProblem> {
     let mut types: Vec<String> = branches
         .iter()
         .chain(outer.contains_key("properties").then_some(&outer))
@@ -30,26 +32,26 @@ pub(super) fn any(
         }
         [] => Ok(outer),
         [one @ ("string" | "boolean" | "integer" | "number")] => {
-            // Variants of one scalar type: what bounds they have cannot be told apart.
+            // Variants of one scalar type. Their bounds are dropped, because no branch can say to which variant they belong.
             outer.entry("type").or_insert((*one).into());
             Ok(outer)
         }
         ["integer", "string"] | ["int-or-string"] => {
-            outer.insert("x-kubernetes-int-or-string".into(), true.into());
+            outer.insert(INT_OR_STRING.into(), true.into());
             Ok(outer)
         }
-        several => Err(Problem::new(
+        several => Err(SchemaProblem::new(
             path,
             format!(
-                "the variants are written as {}: Kubernetes allows one type at one place (or an integer and a string)",
+                "the variants have the types {}: Kubernetes allows one type for a field (or an integer and a string)",
                 several.join(" and ")
             ),
         )),
     }
 }
 
-/// Both at once.
-pub(super) fn all(mut one: Node, mut other: Node, path: &str) -> Result<Node, Problem> {
+/// Joins two schemas that must both hold.
+pub(super) fn all(mut one: Node, mut other: Node, path: &str) -> Result<Node, SchemaProblem> {
     let properties = take_properties(&mut other);
     let required = take_required(&mut other);
     for (name, property) in properties {
@@ -63,7 +65,7 @@ pub(super) fn all(mut one: Node, mut other: Node, path: &str) -> Result<Node, Pr
 }
 
 fn json_type(node: &Node) -> &str {
-    if super::node::flag(node, "x-kubernetes-int-or-string") {
+    if flag(node, INT_OR_STRING) {
         return "int-or-string";
     }
     node.get("type")
@@ -71,7 +73,7 @@ fn json_type(node: &Node) -> &str {
         .unwrap_or("anything")
 }
 
-/// A string enum; what the variants' comments say goes into the description.
+/// Makes `outer` a string enum. The doc comments of the variants become part of its description.
 fn strings(outer: &mut Node, branches: Vec<Node>) {
     let mut values = Vec::new();
     let mut lines = Vec::new();
@@ -101,7 +103,7 @@ fn objects(
     branches: Vec<Node>,
     exactly_one: bool,
     path: &str,
-) -> Result<Node, Problem> {
+) -> Result<Node, SchemaProblem> {
     outer.insert("type".into(), "object".into());
     let count = branches.len();
     let mut parts: Vec<(Map<String, Value>, Vec<String>)> = Vec::with_capacity(count);
@@ -127,7 +129,7 @@ fn objects(
         if !required.is_empty() {
             condition.insert("required".into(), json!(required));
         }
-        // A tag is a string with one value of its own in each branch.
+        // A tag is a required string that has another value in each branch.
         let tags: Node = properties
             .iter()
             .filter(|(name, _)| required_by_all.contains(name))
@@ -147,7 +149,7 @@ fn objects(
         .collect();
     for (properties, _) in &mut parts {
         for (name, mut property) in std::mem::take(properties) {
-            // The server would fill in a default whichever variant is meant.
+            // The server would set the default for every variant.
             let everywhere = names.iter().filter(|other| **other == name).count() == count;
             if !everywhere && let Value::Object(property) = &mut property {
                 property.remove("default");
@@ -156,7 +158,7 @@ fn objects(
         }
     }
     require(&mut outer, required_by_all);
-    // One branch that asks for nothing allows everything.
+    // A branch without conditions would allow everything, so the branches would have no effect.
     let says_something = conditions
         .iter()
         .all(|condition| condition.as_object().is_some_and(|map| !map.is_empty()));
@@ -167,22 +169,21 @@ fn objects(
     Ok(outer)
 }
 
-/// What a variant says beyond its fields.
-fn rest(outer: &mut Node, branch: &Node, path: &str) -> Result<(), Problem> {
-    const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
+/// Handles the keys of a variant other than its fields.
+fn rest(outer: &mut Node, branch: &Node, path: &str) -> Result<(), SchemaProblem> {
     if branch.contains_key("x-kubernetes-validations") {
-        return Err(Problem::new(
+        return Err(SchemaProblem::new(
             path,
-            "a rule on the type of one variant would be asked of all: write it on the enum, as `!has(self.field) || …`",
+            "a rule on the type of one variant would apply to all variants: write it on the enum, as `!has(self.field) || …`",
         ));
     }
     if branch.contains_key("additionalProperties") {
-        return Err(Problem::new(
+        return Err(SchemaProblem::new(
             path,
-            "a variant that is a map allows every key to the others too: give the map a field",
+            "a variant that is a map would allow every key in the other variants too: move the map into a field",
         ));
     }
-    if super::node::flag(branch, PRESERVE) {
+    if flag(branch, PRESERVE) {
         outer.insert(PRESERVE.into(), true.into());
     }
     Ok(())
@@ -216,8 +217,8 @@ fn require(node: &mut Node, names: Vec<String>) {
     }
 }
 
-/// Adds a property; where there is one of that name, both must be one.
-fn insert(node: &mut Node, name: &str, property: Value, path: &str) -> Result<(), Problem> {
+/// Adds a property. If there is one of this name already, both must have the same type.
+fn insert(node: &mut Node, name: &str, property: Value, path: &str) -> Result<(), SchemaProblem> {
     let properties = node
         .entry("properties")
         .or_insert_with(|| Value::Object(Map::new()));
@@ -235,11 +236,11 @@ fn insert(node: &mut Node, name: &str, property: Value, path: &str) -> Result<()
     join(present, property, &place)
 }
 
-fn join(present: &mut Node, mut property: Node, place: &str) -> Result<(), Problem> {
+fn join(present: &mut Node, mut property: Node, place: &str) -> Result<(), SchemaProblem> {
     let conflict = || {
-        Problem::new(
+        SchemaProblem::new(
             place,
-            "two variants have a field of this name and different types: give them one type or two names",
+            "two variants have a field of this name with different types: give both the same type, or rename one",
         )
     };
     if json_type(present) != json_type(&property) {

@@ -1,6 +1,7 @@
-//! The state machine on a clock of the test's own.
+//! The state machine, on a clock of the test.
 
 mod model;
+mod refusals;
 mod series;
 
 use std::{sync::Arc, time::Duration};
@@ -12,9 +13,9 @@ use super::{
     EventType,
     correlator::{Correlator, Recorded},
     reporter::Reporter,
-    series::Key,
+    series::SeriesKey,
     target::Target,
-    write::{Dropped, Outcome, Verb, Write},
+    write::{DropReason, Outcome, Verb, Write},
 };
 use crate::resource::{ApiResource, ObjectKey, ObjectRef};
 
@@ -26,13 +27,13 @@ fn minutes(minutes: u64) -> Duration {
     seconds(minutes * 60)
 }
 
-/// An event of that reason about the ConfigMap of that name.
-fn key(object: &str, reason: &str) -> Key {
+/// An event with the reason `reason` about the ConfigMap `object`.
+fn key(object: &str, reason: &str) -> SeriesKey {
     let object = ObjectRef::new(
         ApiResource::of::<ConfigMap>(),
         ObjectKey::namespaced("default", object),
     );
-    Key {
+    SeriesKey {
         reporter: Arc::new(Reporter {
             controller: "tests/maps".into(),
             instance: "tests/maps-0".into(),
@@ -40,12 +41,12 @@ fn key(object: &str, reason: &str) -> Key {
         kind: EventType::Normal,
         reason: reason.to_owned().into(),
         action: "Test".into(),
-        regarding: Target::named(&object),
+        regarding: Target::from_ref(&object),
         related: None,
     }
 }
 
-/// A correlator and the time.
+/// A correlator and its clock.
 struct World {
     correlator: Correlator,
     now: Duration,
@@ -67,12 +68,12 @@ impl World {
         self.now += time;
     }
 
-    /// The wall clock, which stands at 1970 in the beginning.
+    /// The wall clock. It starts in 1970.
     fn time(&self) -> Timestamp {
         Timestamp::UNIX_EPOCH + self.now
     }
 
-    fn record(&mut self, key: Key, note: &str) -> Recorded {
+    fn record(&mut self, key: SeriesKey, note: &str) -> Recorded {
         let at = self.time();
         self.correlator.record(self.now, at, key, note.to_owned())
     }
@@ -81,11 +82,11 @@ impl World {
         self.correlator.next(self.now)
     }
 
-    fn ended(&mut self, write: &Write, outcome: Outcome) -> Option<Dropped> {
+    fn ended(&mut self, write: &Write, outcome: Outcome) -> Option<DropReason> {
         self.correlator.ended(self.now, write.id, outcome)
     }
 
-    /// Sends what it is time for, which succeeds, and tells each as one line.
+    /// Sends the writes that are due, all with success. Returns one line for each.
     fn send(&mut self) -> Vec<String> {
         let mut sent = Vec::new();
         while let Some(write) = self.next() {
@@ -96,9 +97,9 @@ impl World {
     }
 }
 
-/// `create x1 note`, `patch x2 note`; a patch that leaves the note as it is does not say it.
+/// `create x1 note`, or `patch x2 note`; a patch that does not change the note shows no note.
 fn line(write: &Write) -> String {
-    let (count, note) = (write.told.count, &write.told.note);
+    let (count, note) = (write.content.count, &write.content.note);
     match write.verb {
         Verb::Create => format!("create x{count} {note}"),
         Verb::Patch { note: true } => format!("patch x{count} {note}"),

@@ -1,4 +1,4 @@
-//! Whatever is recorded and whatever the server answers: in the end it has what a simple model says.
+//! Random events and server responses: in the end the server has the counts and notes of a simple model.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What happens next.
+/// One step of a random run.
 #[derive(Clone, Debug)]
 enum Step {
     Record {
@@ -15,20 +15,20 @@ enum Step {
         note: u8,
     },
     Send,
-    /// The answer to one of the requests under way.
+    /// The response to one of the running requests.
     Answer {
         which: usize,
         answer: Answer,
     },
     Pass(u16),
-    /// Somebody deletes an Event.
+    /// A user deletes an Event.
     Delete(usize),
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Answer {
     Done,
-    /// Done, but nobody knows.
+    /// The server applies the request, but the response is lost.
     DoneAndLost,
     Failed,
 }
@@ -49,21 +49,21 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The Events of the server: name to count and note.
+/// The Events on the server: name to count and note.
 #[derive(Default)]
 struct Server(HashMap<String, (i32, String)>);
 
 impl Server {
     fn take(&mut self, write: &Write) -> Outcome {
-        let told = (write.told.count, write.told.note.to_string());
+        let content = (write.content.count, write.content.note.to_string());
         match (write.verb, self.0.get_mut(&write.name)) {
             (Verb::Create, Some(_)) => return Outcome::Exists,
-            (Verb::Create, None) => drop(self.0.insert(write.name.clone(), told)),
+            (Verb::Create, None) => drop(self.0.insert(write.name.clone(), content)),
             (Verb::Patch { .. }, None) => return Outcome::Lost,
             (Verb::Patch { note }, Some(event)) => {
-                event.0 = told.0;
+                event.0 = content.0;
                 if note {
-                    event.1 = told.1;
+                    event.1 = content.1;
                 }
             }
         }
@@ -71,7 +71,7 @@ impl Server {
     }
 }
 
-/// What was recorded of a series: how many, and the newest note.
+/// One random run: what was recorded of each series, with its count and newest note.
 type Expected = HashMap<u64, (i32, String)>;
 
 struct Story {
@@ -79,7 +79,7 @@ struct Story {
     server: Server,
     under_way: Vec<Write>,
     expected: Expected,
-    /// Which series a key belongs to now.
+    /// The series that a key belongs to now.
     open: HashMap<(u8, u8), u64>,
     begun: u64,
 }
@@ -140,11 +140,11 @@ impl Story {
                 let one = self.expected.get_mut(&id).unwrap();
                 *one = (one.0 + 1, text);
             }
-            Recorded::Dropped(why) => assert_eq!(why, Dropped::Spam),
+            Recorded::Dropped(why) => assert_eq!(why, DropReason::Spam),
         }
     }
 
-    /// Everything under way is answered, and all that is left is sent.
+    /// All running requests get their response, and all unsent writes are sent.
     fn finish(mut self) {
         self.world.correlator.close();
         let mut last = HashMap::new();
@@ -169,7 +169,7 @@ impl Story {
             self.world.pass(seconds(1));
         }
         for (id, name) in last {
-            // What is left of others, of which the last write came earlier, may have been deleted since.
+            // The Event of a series that was written completely before may have been deleted since.
             assert_eq!(self.server.0.get(&name), self.expected.get(&id), "{name}");
         }
         self.world.pass(minutes(24 * 60));

@@ -1,10 +1,10 @@
 use super::*;
 use crate::events::series::Series;
 
-const DROPPED_AS_SPAM: Recorded = Recorded::Dropped(Dropped::Spam);
+const DROPPED_AS_SPAM: Recorded = Recorded::Dropped(DropReason::Spam);
 
 #[test]
-fn the_second_of_the_same_is_told_at_once_and_makes_a_series() {
+fn the_first_repetition_is_written_at_once_and_makes_a_series() {
     let mut world = World::new();
     assert_eq!(world.record(key("a", "Created"), "one"), Recorded::Started);
     assert_eq!(world.send(), ["create x1 one"]);
@@ -13,7 +13,7 @@ fn the_second_of_the_same_is_told_at_once_and_makes_a_series() {
 }
 
 #[test]
-fn what_differs_in_anything_but_the_note_is_another_series() {
+fn a_difference_in_anything_but_the_note_makes_another_series() {
     let base = || key("a", "Created");
     let reporter = |controller: &str, instance: &str| {
         Arc::new(Reporter {
@@ -21,7 +21,7 @@ fn what_differs_in_anything_but_the_note_is_another_series() {
             instance: instance.into(),
         })
     };
-    let other = |change: fn(&mut Key)| {
+    let other = |change: fn(&mut SeriesKey)| {
         let mut key = base();
         change(&mut key);
         key
@@ -33,11 +33,11 @@ fn what_differs_in_anything_but_the_note_is_another_series() {
         other(|key| key.action = "Other".into()),
         other(|key| key.related = Some(key.regarding.clone())),
         key("b", "Created"),
-        Key {
+        SeriesKey {
             reporter: reporter("tests/others", "tests/maps-0"),
             ..base()
         },
-        Key {
+        SeriesKey {
             reporter: reporter("tests/maps", "tests/maps-1"),
             ..base()
         },
@@ -49,11 +49,11 @@ fn what_differs_in_anything_but_the_note_is_another_series() {
     for key in keys {
         assert_eq!(world.record(key, "y"), Recorded::Repeated);
     }
-    // Both at once: what was not sent yet is one request.
+    // Both events of a series are one request, because neither was sent before.
     assert_eq!(world.send(), vec!["create x2 y"; 8]);
 }
 
-/// In kube-rs the note of the first one stayed (row w).
+/// In kube-rs the note of the first event stays (row w).
 #[test]
 fn the_newest_note_is_kept() {
     let mut world = World::new();
@@ -67,53 +67,108 @@ fn the_newest_note_is_kept() {
 }
 
 #[test]
-fn a_series_is_told_ever_more_seldom_but_at_least_every_half_hour() {
+fn another_note_is_written_at_once_although_the_pace_of_the_series_is_slow() {
     let mut world = World::new();
-    let mut told = Vec::new();
+    for _ in 0..5 {
+        world.record(key("a", "Failed"), "apply refused");
+        world.send();
+        world.pass(minutes(5));
+    }
+    world.record(key("a", "Failed"), "apply refused");
+    assert_eq!(world.send(), ["patch x6"]);
+    world.record(key("a", "Failed"), "apply refused");
+    assert_eq!(world.send(), [] as [&str; 0], "the pace");
+    world.record(key("a", "Failed"), "Secret missing");
+    assert_eq!(world.send(), ["patch x8 Secret missing"]);
+    world.record(key("a", "Failed"), "Secret missing");
+    assert_eq!(world.send(), [] as [&str; 0], "the pace again");
+}
+
+#[test]
+fn another_note_that_arrives_while_a_write_runs_is_written_after_it() {
+    let mut world = World::new();
+    world.record(key("a", "Failed"), "one");
+    world.send();
+    world.record(key("a", "Failed"), "two");
+    let patch = world.next().unwrap();
+    world.record(key("a", "Failed"), "three");
+    assert!(world.next().is_none());
+    world.ended(&patch, Outcome::Done);
+    assert_eq!(world.send(), ["patch x3 three"]);
+}
+
+#[test]
+fn notes_that_change_each_time_are_written_25_times_at_once_and_then_rarely() {
+    let mut world = World::new();
+    let mut written = Vec::new();
+    for second in 0..3600 {
+        let note = format!("failed after {second} tries");
+        world.record(key("a", "Failed"), &note);
+        written.extend(world.send().iter().map(|_| second));
+        world.pass(seconds(1));
+    }
+    // The first repetition is written at once by the pace, too.
+    assert_eq!(written[..26], Vec::from_iter(0..26)[..]);
+    // One each 300 s, and one by the pace of 30 min.
+    assert!(written.len() <= 26 + 12 + 2, "{written:?}");
+    // Another object has a limit of its own, and new series have another limit.
+    world.record(key("b", "Failed"), "one");
+    world.record(key("a", "Deleted"), "one");
+    assert_eq!(world.send(), ["create x1 one"; 2]);
+    world.record(key("b", "Failed"), "two");
+    world.send();
+    world.record(key("b", "Failed"), "three");
+    assert_eq!(world.send(), ["patch x3 three"]);
+}
+
+#[test]
+fn a_series_is_written_less_and_less_often_but_at_least_every_half_hour() {
+    let mut world = World::new();
+    let mut content = Vec::new();
     for second in 0..4 * 3600 {
         world.record(key("a", "Failed"), "again");
         for line in world.send() {
-            told.push((second, line));
+            content.push((second, line));
         }
         world.pass(seconds(1));
     }
-    let times: Vec<_> = told.iter().map(|(second, _)| *second).collect();
+    let times: Vec<_> = content.iter().map(|(second, _)| *second).collect();
     assert_eq!(
         times,
         [
             0, 1, 11, 31, 71, 151, 311, 631, 1271, 2551, 4351, 6151, 7951, 9751, 11551, 13351
         ]
     );
-    assert_eq!(told.last().unwrap().1, "patch x13352");
+    assert_eq!(content.last().unwrap().1, "patch x13352");
 }
 
 #[test]
-fn a_series_that_went_quiet_gets_its_last_count_and_the_next_is_a_new_one() {
+fn a_quiet_series_gets_its_last_count_and_the_next_event_starts_a_new_one() {
     let mut world = World::new();
     for _ in 0..6 {
         world.record(key("a", "Failed"), "again");
         world.send();
         world.pass(seconds(20));
     }
-    // The pace alone would let it wait for longer.
+    // By the pace alone the write would wait longer.
     for _ in 0..3 {
         world.record(key("a", "Failed"), "again");
     }
-    let mut told = world.send();
+    let mut content = world.send();
     let end = world.now + Series::IDLE;
     while let Some(due) = world.correlator.due().filter(|due| *due <= end) {
         world.now = due;
-        told.append(&mut world.send());
+        content.append(&mut world.send());
     }
-    assert_eq!(told.last().unwrap(), "patch x9");
+    assert_eq!(content.last().unwrap(), "patch x9");
     assert_eq!(world.correlator.sizes()[..4], [0; 4]);
     assert_eq!(world.record(key("a", "Failed"), "again"), Recorded::Started);
     assert_eq!(world.send(), ["create x1 again"]);
 }
 
-/// In kube-rs the event was lost (row x).
+/// In kube-rs the event is lost (row x).
 #[test]
-fn an_event_that_is_gone_is_created_anew_with_its_count() {
+fn a_deleted_event_is_created_again_with_its_count() {
     let mut world = World::new();
     world.record(key("a", "Failed"), "one");
     world.send();
@@ -124,11 +179,11 @@ fn an_event_that_is_gone_is_created_anew_with_its_count() {
 }
 
 #[test]
-fn an_attempt_of_which_nothing_is_known_is_made_good() {
+fn an_attempt_with_an_unknown_outcome_is_completed() {
     let mut world = World::new();
     world.record(key("a", "Failed"), "one");
     let create = world.next().unwrap();
-    // It was done, but the answer was lost, and the event was repeated meanwhile.
+    // The server applied the request, the response was lost, and the event was repeated meanwhile.
     world.ended(&create, Outcome::Later(Duration::ZERO));
     world.record(key("a", "Failed"), "two");
     world.pass(seconds(2));
@@ -139,7 +194,7 @@ fn an_attempt_of_which_nothing_is_known_is_made_good() {
 }
 
 #[test]
-fn a_note_that_may_have_been_changed_is_changed_back() {
+fn a_note_that_may_have_been_written_is_written_again() {
     let mut world = World::new();
     world.record(key("a", "Failed"), "one");
     world.send();
@@ -152,7 +207,7 @@ fn a_note_that_may_have_been_changed_is_changed_back() {
 }
 
 #[test]
-fn a_note_that_may_not_be_changed_keeps_nothing_else_back() {
+fn a_refused_note_does_not_hold_back_the_count() {
     let mut world = World::new();
     world.record(key("a", "Failed"), "one");
     world.send();
@@ -165,7 +220,7 @@ fn a_note_that_may_not_be_changed_keeps_nothing_else_back() {
 }
 
 #[test]
-fn a_failure_is_tried_again_with_growing_pauses_and_twelve_times_at_most() {
+fn a_failing_write_is_sent_at_most_twelve_times_with_growing_pauses() {
     let mut world = World::new();
     world.record(key("a", "Failed"), "one");
     let mut times = Vec::new();
@@ -178,7 +233,7 @@ fn a_failure_is_tried_again_with_growing_pauses_and_twelve_times_at_most() {
         }
         world.now = world.correlator.due().unwrap();
     };
-    assert_eq!(dropped, Some(Dropped::Failed));
+    assert_eq!(dropped, Some(DropReason::Failed));
     assert_eq!(times.len(), 12);
     for (pause, pair) in [1, 2, 4, 8, 16, 32, 60, 60, 60, 60, 60]
         .into_iter()
@@ -191,7 +246,24 @@ fn a_failure_is_tried_again_with_growing_pauses_and_twelve_times_at_most() {
 }
 
 #[test]
-fn the_servers_wish_to_wait_is_heard() {
+fn a_success_resets_the_count_of_failed_writes() {
+    let mut world = World::new();
+    for _ in 0..20 {
+        for outcome in [Outcome::Later(Duration::ZERO), Outcome::Done] {
+            let write = loop {
+                world.record(key("a", "Failed"), "again");
+                match world.next() {
+                    Some(write) => break write,
+                    None => world.pass(minutes(1)),
+                }
+            };
+            assert_eq!(world.ended(&write, outcome), None);
+        }
+    }
+}
+
+#[test]
+fn a_retry_after_of_the_server_is_obeyed() {
     let mut world = World::new();
     world.record(key("a", "Failed"), "one");
     let write = world.next().unwrap();
@@ -200,7 +272,7 @@ fn the_servers_wish_to_wait_is_heard() {
 }
 
 #[test]
-fn a_failing_event_holds_up_no_other() {
+fn a_failing_event_does_not_delay_others() {
     let mut world = World::new();
     world.record(key("a", "Failed"), "one");
     let stuck = world.next().unwrap();
@@ -212,10 +284,10 @@ fn a_failing_event_holds_up_no_other() {
 }
 
 #[test]
-fn what_the_server_refuses_is_dropped_and_not_tried_again() {
+fn a_refused_event_is_dropped_and_not_retried() {
     for (outcome, why) in [
-        (Outcome::Refused, Dropped::Refused),
-        (Outcome::NamespaceGone, Dropped::Namespace),
+        (Outcome::Refused, DropReason::Refused),
+        (Outcome::NamespaceGone, DropReason::Namespace),
     ] {
         let mut world = World::new();
         world.record(key("a", "Failed"), "one");
@@ -227,7 +299,7 @@ fn what_the_server_refuses_is_dropped_and_not_tried_again() {
 }
 
 #[test]
-fn too_many_different_events_about_one_object_are_dropped_and_repeats_cost_nothing() {
+fn too_many_different_events_about_one_object_are_dropped_but_repetitions_are_not() {
     let mut world = World::new();
     for number in 0..25 {
         let recorded = world.record(key("a", &number.to_string()), "x");
@@ -242,14 +314,14 @@ fn too_many_different_events_about_one_object_are_dropped_and_repeats_cost_nothi
 }
 
 #[test]
-fn when_it_is_full_what_the_server_knows_makes_room_and_nothing_unsent_does() {
+fn a_full_correlator_forgets_completely_sent_series_but_no_unsent_ones() {
     let mut world = World::with_capacity(3);
     for object in ["a", "b", "c"] {
         world.record(key(object, "x"), "");
     }
     assert_eq!(
         world.record(key("d", "x"), ""),
-        Recorded::Dropped(Dropped::Full)
+        Recorded::Dropped(DropReason::Full)
     );
     assert_eq!(world.record(key("a", "x"), ""), Recorded::Repeated);
     world.send();
@@ -267,7 +339,7 @@ fn when_it_is_full_what_the_server_knows_makes_room_and_nothing_unsent_does() {
 }
 
 #[test]
-fn at_the_end_all_that_is_unsent_is_sent_whatever_it_waits_for() {
+fn closing_sends_all_unsent_events_without_further_waiting() {
     let mut world = World::new();
     world.record(key("paced", "x"), "");
     world.send();
@@ -282,7 +354,7 @@ fn at_the_end_all_that_is_unsent_is_sent_whatever_it_waits_for() {
     world.correlator.close();
     assert_eq!(
         world.record(key("late", "x"), ""),
-        Recorded::Dropped(Dropped::Stopped)
+        Recorded::Dropped(DropReason::Stopped)
     );
     let mut sent = world.send();
     sent.sort();
@@ -305,7 +377,7 @@ fn names_differ_even_at_the_same_time() {
 }
 
 #[test]
-fn what_it_needs_to_be_allowed_is_said() {
+fn a_recorder_states_the_permissions_that_it_needs() {
     let access = crate::events::Recorder::access();
     let rules = access.policy_rules(|scope| *scope == crate::resource::AccessScope::Operator);
     let rules: Vec<_> = rules

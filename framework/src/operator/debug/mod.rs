@@ -1,7 +1,9 @@
-//! A page of the operator for people: what it does just now, and what it waits for.
+//! The debug page: what the operator does now, and what it waits for.
+//!
+//! `report.rs` collects the state ([`DebugReport`]); `routes.rs` serves it as JSON and as `page.html`.
 
 mod report;
 mod routes;
 
-pub use report::{DebugReport, InformerReport, QuarantinedReport};
-pub(super) use routes::Debug;
+pub use report::{DebugReport, InformerReport, UndecodableReport};
+pub(super) use routes::DebugPage;

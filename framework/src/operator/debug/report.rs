@@ -6,121 +6,119 @@ use crate::{
     cache::{InformerMode, InformerStatus},
     controller::ControllerReport,
     health::{Checks, Entry, Outcome, Query},
-    operator::readiness::Readiness,
+    operator::{leadership::ELECTION_CHECK, readiness::Readiness},
     resource::Undecodable,
 };
 
-/// So many keys of each kind are shown of a controller, and so many undecodable objects.
+/// At most this many keys of each state are shown for a controller, and at most this many undecodable objects.
 const LIMIT: usize = 500;
 
-/// What an operator does at one moment, for people to look at; what `/debug` shows.
+/// The state of an operator at one moment, for people. `/debug` shows it.
 ///
-/// It names objects and repeats the texts of errors, which metrics never do. It holds no object's
-/// content.
+/// Unlike metrics, it contains names of objects and texts of errors. It never contains the content of an object.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct DebugReport {
-    /// The operator's name.
+    /// Name of the operator.
     pub operator: String,
-    /// How long ago it started.
+    /// Seconds since the start.
     pub up_seconds: u64,
-    /// What keeps it from being ready, by check.
+    /// The failed readiness checks, each with its reason.
     pub not_ready: Vec<String>,
-    /// Whether it leads, or who does; nothing where nobody has to.
+    /// The state of the leader election and the leader. `None` without an election.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leader: Option<String>,
-    /// Its controllers; those that have not begun or have stopped are only named in `notReady`.
+    /// The controllers. Controllers that have not started or have stopped are only named in `notReady`.
     pub controllers: Vec<ControllerReport>,
-    /// Its caches.
+    /// The caches.
     pub informers: Vec<InformerReport>,
-    /// The objects that cannot be decoded; none of them is reconciled.
-    pub quarantine: Vec<QuarantinedReport>,
+    /// The objects that cannot be decoded. They are not reconciled.
+    pub undecodable: Vec<UndecodableReport>,
 }
 
-/// One cache.
+/// The state of one cache.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct InformerReport {
-    /// The kind: `deployments.apps`.
+    /// The kind, such as `deployments.apps`.
     pub resource: String,
-    /// The namespaces that it reads, or none for all; and its selectors.
+    /// The namespaces, if it reads not all, and the selectors.
     pub scope: String,
-    /// What it does: `watching`, `listing`, …
+    /// The current activity: `watching`, `listing`, …
     pub mode: &'static str,
-    /// Whether its first list is there.
+    /// Whether the first list is complete.
     pub synced: bool,
-    /// How many objects it holds.
+    /// The number of objects.
     pub objects: usize,
-    /// When it last heard from the server.
+    /// Seconds since it last received something from the API server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub silent_seconds: Option<u64>,
-    /// What is the matter, if anything is.
+    /// The problem, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub trouble: Option<String>,
+    pub problem: Option<String>,
 }
 
 /// An object that cannot be decoded.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub struct QuarantinedReport {
-    /// Its kind: `deployments.apps`.
+pub struct UndecodableReport {
+    /// The kind, such as `deployments.apps`.
     pub resource: String,
     /// Namespace and name.
     pub key: String,
-    /// The version that is so.
+    /// The resource version that cannot be decoded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_version: Option<String>,
-    /// The field that does not fit, and what was expected there.
+    /// The field that does not fit, and what the type expects there.
     pub reason: String,
 }
 
 impl DebugReport {
     pub(in crate::operator) fn of(readiness: &Readiness, ready: &Checks, up: Duration) -> Self {
         let controllers = readiness.controllers.iter();
-        let quarantine = readiness.informers.undecodable();
-        let quarantine = quarantine.iter().take(LIMIT);
+        let undecodable = readiness.informers.undecodable();
+        let undecodable = undecodable.iter().take(LIMIT);
         let statuses = readiness.informers.statuses();
         Self {
             operator: readiness.own_kinds.operator.clone(),
             up_seconds: up.as_secs(),
-            not_ready: failed(ready),
-            leader: told(ready),
+            not_ready: failed_checks(ready),
+            leader: election_details(ready),
             controllers: controllers.filter_map(|one| one.report(LIMIT)).collect(),
             informers: statuses.iter().map(InformerReport::of).collect(),
-            quarantine: quarantine
+            undecodable: undecodable
                 .map(AsRef::as_ref)
-                .map(QuarantinedReport::of)
+                .map(UndecodableReport::of)
                 .collect(),
         }
     }
 }
 
-/// What keeps an operator from being ready.
-fn failed(ready: &Checks) -> Vec<String> {
+/// The failed readiness checks.
+fn failed_checks(ready: &Checks) -> Vec<String> {
     let report = ready.report(&Query::default());
     let failed = report
         .entries()
         .iter()
         .filter_map(|Entry { name, outcome }| match outcome {
             Outcome::Failed(reason) => Some(format!("{name}: {reason}")),
-            Outcome::Ok | Outcome::Told(_) | Outcome::Excluded => None,
+            Outcome::Ok | Outcome::OkWithDetails(_) | Outcome::Excluded => None,
         });
     failed.collect()
 }
 
-/// What the election has to say, the only one that says something when all is well.
-fn told(ready: &Checks) -> Option<String> {
+/// What the check of the leader election says; `None` without an election. Other checks have details, too.
+fn election_details(ready: &Checks) -> Option<String> {
     let report = ready.report(&Query::default());
-    report
-        .entries()
-        .iter()
-        .find_map(|entry| match &entry.outcome {
-            Outcome::Told(text) => Some(text.clone()),
-            _ => None,
-        })
+    let entries = report.entries().iter();
+    let mut election = entries.filter(|entry| entry.name == ELECTION_CHECK);
+    match &election.next()?.outcome {
+        Outcome::OkWithDetails(text) | Outcome::Failed(text) => Some(text.clone()),
+        Outcome::Ok | Outcome::Excluded => None,
+    }
 }
 
 impl InformerReport {
@@ -148,12 +146,12 @@ impl InformerReport {
             synced: status.synced,
             objects: status.objects,
             silent_seconds: status.silent_for.map(|silent| silent.as_secs()),
-            trouble: status.is_troubled().then(|| status.to_string()),
+            problem: status.is_unhealthy().then(|| status.to_string()),
         }
     }
 }
 
-impl QuarantinedReport {
+impl UndecodableReport {
     fn of(undecodable: &Undecodable) -> Self {
         Self {
             resource: undecodable.resource.qualified_plural(),
@@ -161,5 +159,19 @@ impl QuarantinedReport {
             resource_version: undecodable.resource_version.clone(),
             reason: undecodable.reason.clone(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_leader_is_what_the_check_of_the_election_says_and_no_other_check() {
+        let ready = Checks::new("readyz");
+        ready.add_with_details("controller-website", || Ok(Some("working".into())));
+        assert_eq!(election_details(&ready), None);
+        ready.add_with_details(ELECTION_CHECK, || Ok(Some("b leads".into())));
+        assert_eq!(election_details(&ready).as_deref(), Some("b leads"));
     }
 }

@@ -16,22 +16,22 @@ use crate::{
 };
 
 const PAGE: &str = include_str!("page.html");
-/// The page brings all it needs, and talks to nobody but its operator.
+/// The page contains everything it needs and sends requests only to its operator.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
                       connect-src 'self'; img-src data:; base-uri 'none'; frame-ancestors 'none'";
 
-/// Looks at an operator for its page.
+/// Collects the state of an operator and serves the page.
 #[derive(Clone)]
-pub(in crate::operator) struct Debug {
-    /// Known once every reconciler is built.
+pub(in crate::operator) struct DebugPage {
+    /// Set when all reconcilers are built.
     readiness: Arc<OnceLock<Readiness>>,
     ready: Checks,
     started: Instant,
-    /// Names by which the page may be asked for, beside those of the machine.
+    /// Additional host names for which the page is served.
     hosts: Arc<[String]>,
 }
 
-impl Debug {
+impl DebugPage {
     pub(in crate::operator) fn new(ready: &Checks, started: Instant, hosts: &[String]) -> Self {
         Self {
             readiness: Arc::default(),
@@ -41,8 +41,8 @@ impl Debug {
         }
     }
 
-    /// Every reconciler is built.
-    pub(in crate::operator) fn shows(&self, readiness: Readiness) {
+    /// Sets the state to show, when all reconcilers are built.
+    pub(in crate::operator) fn set_readiness(&self, readiness: Readiness) {
         self.readiness.set(readiness).ok();
     }
 
@@ -55,7 +55,7 @@ impl Debug {
         ))
     }
 
-    /// Adds the page and what it shows, as JSON, of a server that is bound to that address.
+    /// Adds the page and its data as JSON to `routes`, for a server that is bound to `bound`.
     pub(in crate::operator) fn serve(self, routes: Routes, bound: SocketAddr) -> Routes {
         let hosts = Hosts::new(bound).names(&*self.hosts);
         let page = |_: &_| reply("text/html; charset=utf-8", PAGE.into());

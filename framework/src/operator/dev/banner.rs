@@ -2,12 +2,14 @@ use std::{fmt, net::SocketAddr, path::PathBuf};
 
 use crate::{crd::CustomResourceDefinition, operator::Serving};
 
-/// What `dev` says once everything runs: where things are and what to try.
+/// The text that `dev` prints when everything runs: addresses, and commands to try.
 #[derive(Debug)]
 pub(in crate::operator) struct Banner {
     pub(in crate::operator) operator: String,
     pub(in crate::operator) api_server: SocketAddr,
     pub(in crate::operator) kubeconfig: PathBuf,
+    /// The usual path of the kubeconfig, if another process uses it.
+    pub(in crate::operator) taken_kubeconfig: Option<PathBuf>,
     pub(in crate::operator) http: Option<SocketAddr>,
     pub(in crate::operator) serving: Serving,
     pub(in crate::operator) example: Option<String>,
@@ -20,6 +22,13 @@ impl fmt::Display for Banner {
         writeln!(f, "\n{} is running.\n", self.operator)?;
         writeln!(f, "  API server  https://{}", self.api_server)?;
         writeln!(f, "  kubeconfig  {kubeconfig}")?;
+        if let Some(taken) = &self.taken_kubeconfig {
+            let (operator, taken) = (&self.operator, taken.display());
+            writeln!(
+                f,
+                "              (another `{operator} dev` runs and uses {taken})"
+            )?;
+        }
         if let Some(http) = self.http {
             let serving = &self.serving;
             writeln!(f, "  metrics     {serving}://{http}/metrics")?;
@@ -36,11 +45,11 @@ impl fmt::Display for Banner {
             writeln!(f, "  kubectl explain {singular}.spec")?;
             writeln!(f, "  kubectl get {} --watch", names.plural)?;
         }
-        writeln!(f, "\nCtrl-C stops it, and everything in it is gone then.\n")
+        writeln!(f, "\nCtrl-C stops it and deletes everything in it.\n")
     }
 }
 
-/// As a shell takes it for one word.
+/// Quotes a text so that a shell reads it as one word.
 fn quoted(word: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+:@".contains(letter);
     if !word.is_empty() && word.chars().all(plain) {
@@ -55,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn metrics_and_health_are_where_they_are_served_and_as_they_are() {
+    fn the_banner_shows_the_urls_of_metrics_and_health() {
         for (serving, expected) in [
             (Serving::http(), "http"),
             (Serving::self_signed(), "https"),
@@ -64,13 +73,17 @@ mod tests {
             let banner = Banner {
                 operator: "website".into(),
                 api_server: ([127, 0, 0, 1], 1).into(),
-                kubeconfig: "/k".into(),
+                kubeconfig: "/k-2".into(),
+                taken_kubeconfig: Some("/k".into()),
                 http: Some(([127, 0, 0, 1], 2).into()),
                 serving,
                 example: None,
                 definitions: Vec::new(),
             };
             let text = banner.to_string();
+            let kubeconfig =
+                "kubeconfig  /k-2\n              (another `website dev` runs and uses /k)\n";
+            assert!(text.contains(kubeconfig), "{text}");
             for path in ["metrics", "readyz?verbose"] {
                 let url = format!(" {expected}://127.0.0.1:2/{path}\n");
                 assert!(text.contains(&url), "{text}");
@@ -79,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_one_word_of_a_shell() {
+    fn a_quoted_path_is_one_word_of_a_shell() {
         assert_eq!(quoted("/home/me/.cache/k"), "/home/me/.cache/k");
         assert_eq!(quoted("/my home/it's"), r"'/my home/it'\''s'");
     }

@@ -1,24 +1,25 @@
 use std::{
     env, io,
     net::{Ipv4Addr, SocketAddr},
-    path::{Path, PathBuf},
+    path::Path,
     time::Duration,
 };
 
 use pilothouse_sandbox::{HttpsServer, Sandbox};
 
-use super::kubeconfig;
+use super::kubeconfig::{self, Kubeconfig};
 use crate::{client::Config, operator::OperatorError};
 
-/// How long the server may take to end. What it holds goes with the process anyway.
+/// The time limit for the end of the server. Its content is lost with the process anyway.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// The API server in this process, reached over HTTPS on loopback as any other is.
+/// The API server in this process. Clients reach it over HTTPS on loopback.
 pub(in crate::operator) struct DevCluster {
     sandbox: Sandbox,
-    /// It listens as long as it is held.
+    /// The server listens as long as this exists.
     server: HttpsServer,
-    kubeconfig: PathBuf,
+    /// No other process replaces the file as long as this exists.
+    kubeconfig: Kubeconfig,
     config: Config,
 }
 
@@ -32,11 +33,11 @@ impl DevCluster {
         Self::start_in(&cache, operator, port).await
     }
 
-    /// As [`start`](Self::start), with the kubeconfig below that folder.
+    /// As [`start`](Self::start), with the kubeconfig in a folder below `cache`.
     async fn start_in(cache: &Path, operator: &str, port: u16) -> Result<Self, OperatorError> {
         let failed = |reason| OperatorError::Sandbox { port, reason };
-        // The operator and the kubeconfig's user are administrators. Whom `kubectl --as` names may do what roles
-        // allow.
+        // The operator and the kubeconfig's user are administrators. A user of `kubectl --as` has only the permissions
+        // that roles give.
         let sandbox = Sandbox::builder()
             .simulator(true)
             .rbac(true)
@@ -56,26 +57,33 @@ impl DevCluster {
         })
     }
 
-    /// Where it listens.
+    /// The address of the server.
     pub(in crate::operator) fn address(&self) -> SocketAddr {
         self.server.addr()
     }
 
-    /// Where its kubeconfig stands.
+    /// The path of its kubeconfig.
     pub(in crate::operator) fn kubeconfig(&self) -> &Path {
-        &self.kubeconfig
+        &self.kubeconfig.path
     }
 
-    /// How it is reached.
+    /// The usual path of the kubeconfig, if another running process uses it.
+    pub(in crate::operator) fn taken_kubeconfig(&self) -> Option<&Path> {
+        self.kubeconfig.taken.as_deref()
+    }
+
+    /// The client configuration for the server.
     pub(in crate::operator) fn config(&self) -> Config {
         self.config.clone()
     }
 
-    /// Ends it and all that it holds, within 2 s.
+    /// Stops the server within 2 s. Its content is lost.
     pub(in crate::operator) async fn stop(self) {
         let shutdown = self.sandbox.shutdown();
         if tokio::time::timeout(GRACE, shutdown).await.is_err() {
-            tracing::warn!("the API server has not ended within {GRACE:?}: it is left");
+            tracing::warn!(
+                "the API server did not end within {GRACE:?}: continuing without waiting"
+            );
         }
     }
 }
@@ -83,7 +91,7 @@ impl DevCluster {
 fn reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::AddrInUse => {
-            "the port is taken: choose another with --port, or 0 for a free one".into()
+            "the port is in use: choose another with --port, or 0 for a free one".into()
         }
         _ => error.to_string(),
     }
@@ -101,7 +109,7 @@ mod tests {
     use super::*;
     use crate::client::{Api, Client, Impersonation, ListParams, PostParams};
 
-    /// Whether its user may list ConfigMaps: as the list says, and as `kubectl auth can-i` asks.
+    /// Whether the user of `config` may list ConfigMaps: by the list itself, and by the review of `kubectl auth can-i`.
     async fn may_list(config: Config) -> (bool, bool) {
         let client = Client::new(config).unwrap();
         let maps = Api::<ConfigMap>::all(&client);
@@ -129,7 +137,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_kubeconfigs_user_may_do_everything_and_another_user_nothing() {
+    async fn the_kubeconfigs_user_has_all_permissions_and_another_user_none() {
         let cache = tempfile::tempdir().unwrap();
         let cluster = DevCluster::start_in(cache.path(), "website", 0);
         let cluster = cluster.await.unwrap();

@@ -1,6 +1,6 @@
 use std::{
     ffi::OsString,
-    fs::{self, OpenOptions},
+    fs::{self, File, OpenOptions, TryLockError},
     io::{self, Write},
     path::{Path, PathBuf},
 };
@@ -8,17 +8,17 @@ use std::{
 use crate::operator::OperatorError;
 
 #[cfg(unix)]
-use super::private;
+use super::private_folder;
 
-/// The variables that say where the kubeconfig's folder is, the first that is set to an absolute path.
+/// The variables for the kubeconfig's folder. The first one that is an absolute path counts.
 const CACHE_HOME: &str = "XDG_CACHE_HOME";
 const HOME: &str = "HOME";
 
-/// The folder of a user's caches, where the kubeconfig of an operator's embedded server stands.
+/// The user's cache folder, which holds the kubeconfigs of embedded servers.
 ///
 /// # Errors
-/// The environment does not say where the user's folders are. A folder that several users share, such as that of
-/// temporary files, is not taken instead: another user could own the file's path first.
+/// [`OperatorError::NoHome`] if neither variable is set to an absolute path. A shared folder such as the one for
+/// temporary files is not used instead, because another user could create the file there first.
 pub(super) fn cache(variable: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, OperatorError> {
     let folder = |name| {
         let path = variable(name).map(PathBuf::from);
@@ -29,37 +29,102 @@ pub(super) fn cache(variable: impl Fn(&str) -> Option<OsString>) -> Result<PathB
         .ok_or(OperatorError::NoHome)
 }
 
-/// Writes the kubeconfig of an operator, and gives its path: it is the same each time, so that a shell set up for it
-/// stays set up. Only its owner can read it. It is written in one step: a kubectl that reads it meanwhile sees the
-/// old one or the new one.
-///
-/// # Errors
-/// It cannot be written, or another user could write to its folder.
-pub(super) fn write(cache: &Path, operator: &str, text: &str) -> Result<PathBuf, OperatorError> {
-    let folder = cache.join("pilothouse").join(operator);
-    let path = folder.join("kubeconfig");
-    match put(cache, &folder, &path, text) {
-        Ok(()) => Ok(path),
-        Err(source) => Err(OperatorError::Kubeconfig { path, source }),
-    }
+/// A written kubeconfig. As long as this exists, no other process writes to its path.
+#[derive(Debug)]
+pub(super) struct Kubeconfig {
+    pub(super) path: PathBuf,
+    /// The kubeconfig with the usual name, if another process uses that one.
+    pub(super) taken: Option<PathBuf>,
+    /// The system releases the lock when the process ends, however it ends.
+    _lock: Option<File>,
 }
 
-fn put(cache: &Path, folder: &Path, path: &Path, text: &str) -> io::Result<()> {
+/// At most this many processes of one operator have a kubeconfig of their own.
+const MOST: usize = 100;
+
+/// Writes the kubeconfig of an operator. The path is always the same, so that a shell with this kubeconfig keeps working;
+/// only while another `dev` of the operator runs, a number is added to the name. Only the owner can read the file. It is
+/// replaced in one step, so that a kubectl that reads it sees either the old or the new content.
+///
+/// # Errors
+/// [`OperatorError::Kubeconfig`] if the file cannot be written, or another user could write to its folder.
+pub(super) fn write(cache: &Path, operator: &str, text: &str) -> Result<Kubeconfig, OperatorError> {
+    let folder = cache.join("pilothouse").join(operator);
+    let usual = folder.join("kubeconfig");
+    let failed = |path: &Path, source| OperatorError::Kubeconfig {
+        path: path.to_owned(),
+        source,
+    };
+    create(cache, &folder).map_err(|error| failed(&usual, error))?;
+    for number in 1..=MOST {
+        let path = match number {
+            1 => usual.clone(),
+            _ => folder.join(format!("kubeconfig-{number}")),
+        };
+        let lock = match lock(&path).map_err(|error| failed(&path, error))? {
+            LockOutcome::Locked(lock) => Some(lock),
+            LockOutcome::InUse => continue,
+            // The last process wins.
+            LockOutcome::Unsupported => None,
+        };
+        put(&path, text).map_err(|error| failed(&path, error))?;
+        return Ok(Kubeconfig {
+            path,
+            taken: (number > 1).then_some(usual),
+            _lock: lock,
+        });
+    }
+    let error = format!("{MOST} other processes of {operator} run: end one of them");
+    Err(failed(&usual, io::Error::other(error)))
+}
+
+fn create(cache: &Path, folder: &Path) -> io::Result<()> {
     #[cfg(unix)]
-    private::make(cache, folder)?;
+    private_folder::create(cache, folder)?;
     #[cfg(not(unix))]
     fs::create_dir_all(folder).map(|()| drop(cache))?;
-    let draft = path.with_extension(format!("new-{}", std::process::id()));
+    Ok(())
+}
+
+enum LockOutcome {
+    Locked(File),
+    /// Another process has the lock.
+    InUse,
+    /// Some network file systems have no locks.
+    Unsupported,
+}
+
+/// Locks a path for this process. The lock is on a file beside it, because the kubeconfig itself is replaced. That file
+/// stays, because a process that removed it could remove the lock of another one.
+fn lock(path: &Path) -> io::Result<LockOutcome> {
+    let mut options = private();
+    let options = options.create(true).truncate(false);
+    let file = options.open(path.with_added_extension("lock"))?;
+    Ok(match file.try_lock() {
+        Ok(()) => LockOutcome::Locked(file),
+        Err(TryLockError::WouldBlock) => LockOutcome::InUse,
+        Err(TryLockError::Error(_)) => LockOutcome::Unsupported,
+    })
+}
+
+/// Options to write to a file that only its owner can read.
+fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
+    options.write(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let written = options
+    options
+}
+
+fn put(path: &Path, text: &str) -> io::Result<()> {
+    let draft = path.with_extension(format!("new-{}", std::process::id()));
+    let written = private()
+        .create_new(true)
         .open(&draft)
         .and_then(|mut file| file.write_all(text.as_bytes()))
         .and_then(|()| fs::rename(&draft, path));
     if written.is_err() {
-        // The first error is the one to tell.
+        // Report the first error.
         let _ = fs::remove_file(&draft);
     }
     written
@@ -70,10 +135,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_replaces_what_was_there_and_is_for_its_owner_only() {
+    fn the_kubeconfig_is_replaced_and_only_its_owner_can_read_it() {
         let cache = tempfile::tempdir().unwrap();
         for text in ["one", "two"] {
-            let path = write(cache.path(), "website", text).unwrap();
+            let path = write(cache.path(), "website", text).unwrap().path;
             assert_eq!(path, cache.path().join("pilothouse/website/kubeconfig"));
             assert_eq!(fs::read_to_string(&path).unwrap(), text);
             #[cfg(unix)]
@@ -81,14 +146,39 @@ mod tests {
                 use std::os::unix::fs::PermissionsExt;
                 let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
                 assert_eq!(mode(&path), 0o600);
+                assert_eq!(mode(&path.with_added_extension("lock")), 0o600);
                 assert_eq!(mode(path.parent().unwrap()), 0o700);
             }
-            assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+            let files = fs::read_dir(path.parent().unwrap()).unwrap();
+            assert_eq!(files.count(), 2, "it and its lock");
         }
     }
 
     #[test]
-    fn a_place_that_cannot_be_written_is_named() {
+    fn a_kubeconfig_that_is_in_use_is_not_replaced() {
+        let cache = tempfile::tempdir().unwrap();
+        let start = |text| write(cache.path(), "website", text).unwrap();
+        let read = |kubeconfig: &Kubeconfig| {
+            let name = kubeconfig.path.file_name().unwrap();
+            let name = name.to_str().unwrap().to_owned();
+            (name, fs::read_to_string(&kubeconfig.path).unwrap())
+        };
+        let first = start("one");
+        let (second, third) = (start("two"), start("three"));
+        assert_eq!(read(&first), ("kubeconfig".into(), "one".into()));
+        assert_eq!(read(&second), ("kubeconfig-2".into(), "two".into()));
+        assert_eq!(read(&third), ("kubeconfig-3".into(), "three".into()));
+        let taken = [&first, &second, &third].map(|one| one.taken.as_ref());
+        assert_eq!(taken, [None, Some(&first.path), Some(&first.path)]);
+        // Another operator has a folder of its own, and the first free name is used again.
+        assert_eq!(write(cache.path(), "other", "x").unwrap().taken, None);
+        drop((first, second));
+        assert_eq!(read(&start("four")), ("kubeconfig".into(), "four".into()));
+        assert_eq!(read(&third), ("kubeconfig-3".into(), "three".into()));
+    }
+
+    #[test]
+    fn the_error_names_a_path_that_cannot_be_written() {
         let cache = tempfile::tempdir().unwrap();
         fs::write(cache.path().join("pilothouse"), "a file").unwrap();
         let path = cache.path().join("pilothouse/website/kubeconfig");

@@ -7,36 +7,36 @@ use tracing_subscriber::{Registry, filter::Targets, reload};
 
 use super::{Filter, parse_filter};
 
-/// Changes what is logged while the program runs.
+/// Changes the log filter while the program runs.
 ///
-/// It is [`Operator::log`](crate::operator::Operator::log)'s and [`Setup::log`](crate::operator::Setup::log)'s, and
-/// works as soon as the command line has set up the log. Clones change the same log.
+/// [`Operator::log`](crate::operator::Operator::log) and [`Setup::log`](crate::operator::Setup::log) return it. It
+/// works after the command line has set up the log. Clones change the same log.
 ///
 /// ```no_run
 /// # fn look_closer(setup: &pilothouse::operator::Setup) -> Result<(), pilothouse::operator::LogError> {
 /// let before = setup.log().filter()?;
 /// setup.log().set("info,pilothouse::client=debug")?;
-/// // … what is to be seen in detail …
+/// // … work with detailed logs …
 /// setup.log().set(&before)
 /// # }
 /// ```
 #[derive(Clone, Default)]
 pub struct LogHandle(Arc<OnceLock<reload::Handle<Targets, Registry>>>);
 
-/// Why the log's filter stays as it is.
+/// Why the log filter was not changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogError {
-    /// The text is no filter.
+    /// The text is not a valid filter.
     #[error("log filter '{text}': {reason}")]
     #[non_exhaustive]
     Filter {
         /// The text.
         text: String,
-        /// What is wrong and what to write.
+        /// The problem, and what to write.
         reason: String,
     },
-    /// The log is not the framework's: the program has its own, or its command line has not been read.
+    /// The framework has not set up the log: the program did, or its command line has not been parsed yet.
     #[error(
         "the log is not set up by `Operator::main`: change the filter where the program sets it up"
     )]
@@ -44,10 +44,11 @@ pub enum LogError {
 }
 
 impl LogHandle {
-    /// Logs by this filter from now on: a level, or levels by module, as of `--log`.
+    /// Sets the filter: a level, or levels by module, as for `--log`.
     ///
     /// # Errors
-    /// It is no filter, or the log is the program's own; then nothing changes.
+    /// [`LogError::Filter`] if the text is not a valid filter, [`LogError::NotOurs`] if the framework has not set up the
+    /// log. Then nothing changes.
     pub fn set(&self, filter: &str) -> Result<(), LogError> {
         let parsed = parse_filter(filter).map_err(|reason| LogError::Filter {
             text: filter.to_owned(),
@@ -56,10 +57,10 @@ impl LogHandle {
         self.apply(parsed)
     }
 
-    /// The filter that counts now, in a form that [`set`](Self::set) takes.
+    /// The current filter, in the format of [`set`](Self::set).
     ///
     /// # Errors
-    /// The log is the program's own.
+    /// [`LogError::NotOurs`] if the framework has not set up the log.
     pub fn filter(&self) -> Result<String, LogError> {
         let current = self.0.get().and_then(reload::Handle::clone_current);
         current
@@ -72,8 +73,8 @@ impl LogHandle {
         handle.reload(filter.0).map_err(|_| LogError::NotOurs)
     }
 
-    /// From now on it changes this one. A process has one log: the first counts.
-    pub(super) fn changes(&self, handle: reload::Handle<Targets, Registry>) {
+    /// Connects the handle with the process's log. A process has one log, so only the first call counts.
+    pub(super) fn connect(&self, handle: reload::Handle<Targets, Registry>) {
         let _ = self.0.set(handle);
     }
 }
@@ -88,30 +89,31 @@ impl fmt::Debug for LogHandle {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
+    use std::sync::Arc;
 
+    use parking_lot::Mutex;
     use tracing::subscriber::with_default;
     use tracing_subscriber::{Layer, layer::Context, prelude::*};
 
     use super::*;
 
-    /// The messages that pass.
+    /// The levels of the messages that pass.
     #[derive(Clone, Default)]
     struct Passed(Arc<Mutex<Vec<tracing::Level>>>);
 
     impl<S: tracing::Subscriber> Layer<S> for Passed {
         fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
-            self.0.lock().unwrap().push(*event.metadata().level());
+            self.0.lock().push(*event.metadata().level());
         }
     }
 
     #[test]
-    fn a_filter_counts_as_soon_as_it_is_set_and_a_wrong_one_changes_nothing() {
+    fn a_filter_applies_at_once_and_an_invalid_one_changes_nothing() {
         let handle = LogHandle::default();
         assert_eq!(handle.set("debug"), Err(LogError::NotOurs));
         let passed = Passed::default();
         let (filter, reload) = reload::Layer::new("info".parse::<Targets>().unwrap());
-        handle.changes(reload);
+        handle.connect(reload);
         let log = tracing_subscriber::registry().with(passed.clone().with_filter(filter));
         with_default(log, || {
             tracing::debug!("before");
@@ -123,6 +125,6 @@ mod tests {
             handle.set("warn").unwrap();
             tracing::info!("after");
         });
-        assert_eq!(*passed.0.lock().unwrap(), [tracing::Level::DEBUG]);
+        assert_eq!(*passed.0.lock(), [tracing::Level::DEBUG]);
     }
 }

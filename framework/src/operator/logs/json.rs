@@ -8,14 +8,14 @@ use tracing::{
 };
 use tracing_subscriber::{Layer, fmt::MakeWriter, layer::Context, registry::LookupSpan};
 
-/// What every line has; a field of the same name is written with an underscore behind it.
+/// The fields of every line. A field of an event with one of these names gets an underscore at its end.
 const OWN: [&str; 3] = ["timestamp", "level", "target"];
 
-/// Writes each event as one JSON object on a line: `timestamp` (RFC 3339 in UTC), `level`, `target`, `message`, the
-/// event's fields, and beside them those of the spans that it happened in. Of two fields with one name the inner counts.
+/// Writes each event as one line of JSON: `timestamp` (RFC 3339 in UTC), `level`, `target`, `message`, the event's
+/// fields, and the fields of the surrounding spans. If several have the same field, the innermost counts.
 ///
-/// (The JSON lines of tracing-subscriber put a span's fields next to the span's own `name`, which hides the name of
-/// the reconciled object.)
+/// tracing-subscriber's JSON format is not used: it puts a span's fields next to the span's own `name`, which hides
+/// the name of the reconciled object.
 pub(super) struct JsonLines<W> {
     writer: W,
 }
@@ -57,7 +57,7 @@ where
         let now = format!("{:.6}", jiff::Timestamp::now());
         let level = metadata.level().as_str();
         let line = fields.line([&now, level, metadata.target()]);
-        // There is nobody to tell when standard error is closed.
+        // If standard error is closed, the line cannot be written.
         let _ = self
             .writer
             .make_writer_for(metadata)
@@ -65,7 +65,7 @@ where
     }
 }
 
-/// Fields in the order of their coming, each name once.
+/// Fields in the order of their arrival. Each name appears once.
 #[derive(Default)]
 struct Fields(Vec<(&'static str, Value)>);
 
@@ -78,7 +78,7 @@ impl Fields {
         }
     }
 
-    /// What is not said further in.
+    /// Adds the fields of an outer span whose names are not present yet.
     fn add(&mut self, outer: &Self) {
         for (name, value) in &outer.0 {
             if self.0.iter().all(|(known, _)| known != name) {
@@ -87,7 +87,7 @@ impl Fields {
         }
     }
 
-    /// The message first, after what every line has.
+    /// Formats the line: first the fields of every line, then the message, then the rest.
     fn line(mut self, own: [&str; 3]) -> String {
         self.0.sort_by_key(|(name, _)| *name != "message");
         let mut line = String::from("{");
@@ -135,7 +135,7 @@ impl Visit for Fields {
     }
 
     fn record_f64(&mut self, field: &Field, value: f64) {
-        // Neither infinity nor NaN is JSON.
+        // JSON has neither infinity nor NaN.
         let number = Number::from_f64(value).map(Value::Number);
         self.set(field, number.unwrap_or_else(|| value.to_string().into()));
     }
@@ -143,24 +143,22 @@ impl Visit for Fields {
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        io,
-        sync::{Arc, Mutex},
-    };
+    use std::{io, sync::Arc};
 
+    use parking_lot::Mutex;
     use serde_json::json;
     use tracing::{field::Empty, subscriber::with_default};
     use tracing_subscriber::prelude::*;
 
     use super::*;
 
-    /// What is logged by `work`, a JSON object for each line.
+    /// The lines that `work` logs, parsed as JSON objects.
     fn logged(work: impl FnOnce()) -> Vec<Value> {
         #[derive(Clone, Default)]
         struct Shared(Arc<Mutex<Vec<u8>>>);
         impl Write for Shared {
             fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-                self.0.lock().unwrap().extend(bytes);
+                self.0.lock().extend(bytes);
                 Ok(bytes.len())
             }
             fn flush(&mut self) -> io::Result<()> {
@@ -171,13 +169,13 @@ mod tests {
         let writer = shared.clone();
         let lines = JsonLines::new(move || writer.clone());
         with_default(tracing_subscriber::registry().with(lines), work);
-        let text = String::from_utf8(shared.0.lock().unwrap().clone()).unwrap();
+        let text = String::from_utf8(shared.0.lock().clone()).unwrap();
         let lines = text.lines().map(serde_json::from_str);
         lines.collect::<Result<_, _>>().unwrap()
     }
 
     #[test]
-    fn the_fields_of_the_reconcile_stand_beside_the_message() {
+    fn the_line_of_an_event_has_the_fields_of_its_spans() {
         let mut lines = logged(|| {
             let reconcile = tracing::error_span!(
                 "reconcile",

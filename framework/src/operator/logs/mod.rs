@@ -1,32 +1,43 @@
-//! The process's log: on standard error, for people or as JSON, with a filter that changes while it runs.
+//! The process's log: on standard error, as text or as JSON, with a filter that can change at run time.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `filter.rs` | [`Filter`] |
+//! | `handle.rs` | [`LogHandle`]: changes the filter |
+//! | `watch.rs` | applies changes of the settings file |
+//! | `json.rs` | the JSON format |
 
 mod filter;
-mod follow;
 mod handle;
 mod json;
+#[cfg(test)]
+mod panics_test;
+mod watch;
 
 use std::io::{self, IsTerminal};
 
 use tracing_subscriber::{Layer, Registry, fmt, prelude::*, reload};
 
 pub(super) use filter::{DEFAULT_FILTER, Filter, parse_filter};
-pub(super) use follow::Followed;
 pub use handle::{LogError, LogHandle};
 use json::JsonLines;
+pub(super) use watch::WatchedSettings;
 
 use super::traces::TraceLayer;
+use crate::health::report_panics;
 
-/// How a log line is written.
+/// The format of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LogFormat {
-    /// For people.
+    /// Text for people.
     Text,
-    /// One JSON object per line, for collectors.
+    /// One JSON object for each line, for log collectors.
     Json,
 }
 
-/// Sends the process's log to standard error; `handle` changes its filter from now on. A program that has set up its
-/// own log keeps it, and the handle says so. `traces` get all spans, whatever the filter lets pass.
+/// Sets up the process's log on standard error and connects `handle` with it. If the program has set up its own log,
+/// that stays, and `handle` returns [`LogError::NotOurs`]; the panic hook stays, too. Otherwise panics are logged like other
+/// errors, and the default panic hook prints nothing any more. `traces` receives all spans, independent of the filter.
 pub(super) fn init(
     filter: Filter,
     format: LogFormat,
@@ -47,6 +58,7 @@ pub(super) fn init(
         .collect();
     let log = tracing_subscriber::registry().with(layers);
     if log.try_init().is_ok() {
-        handle.changes(reload);
+        handle.connect(reload);
+        report_panics();
     }
 }

@@ -3,16 +3,16 @@ use std::{fmt, time::Duration};
 use clap::{Arg, error::Error};
 use jiff::SignedDuration;
 
-use super::{Defaults, Settings, grammar::switch, setting::error};
+use super::{Defaults, Settings, defaults::switch, setting::error};
 use crate::{
-    election::{ElectionSettings, Part},
+    election::{ElectionSetting, ElectionSettings},
     resource::dns,
 };
 
-/// Heading of the help.
+/// A heading in the help.
 const ELECTION: &str = "Leader election";
 
-/// The election that the command line asks for.
+/// The leader election of a command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::operator) struct ElectionFlags {
     pub(in crate::operator) name: String,
@@ -22,7 +22,7 @@ pub(in crate::operator) struct ElectionFlags {
     pub(in crate::operator) retry_period: Duration,
 }
 
-/// The flags of an operator of that name, which elects or does not unless somebody says otherwise.
+/// The flags for the election of an operator. `elects` is the default of `--leader-elect`.
 pub(super) fn args(operator: &str, defaults: &Defaults, elects: bool) -> [Arg; 6] {
     let program = settings(operator, defaults);
     let arg = |name: &'static str, value: &'static str| {
@@ -31,45 +31,45 @@ pub(super) fn args(operator: &str, defaults: &Defaults, elects: bool) -> [Arg; 6
             .value_name(value)
             .help_heading(ELECTION)
     };
-    let time = |part: Part, time: Duration| {
-        arg(flag(part), "TIME")
+    let time = |setting: ElectionSetting, time: Duration| {
+        arg(flag(setting), "TIME")
             .value_parser(parse_duration)
             .default_value(format!("{time:?}"))
     };
-    let name = arg(flag(Part::Name), "NAME").value_parser(parse_name);
-    // A name that is none is told of where it is needed, and only there.
+    let name = arg(flag(ElectionSetting::Name), "NAME").value_parser(parse_name);
+    // If the operator's name is not valid as the name of a Lease, the error is reported only where it is needed.
     let name = match parse_name(&program.name) {
         Ok(program) => name.default_value(program),
         Err(_) => name,
     };
-    let namespace = arg(flag(Part::Namespace), "NAME").value_parser(parse_namespace);
+    let namespace = arg(flag(ElectionSetting::Namespace), "NAME").value_parser(parse_namespace);
     let namespace = match program.namespace {
         Some(program) => namespace
             .default_value(program)
             .help("Namespace of the Lease"),
         None => namespace.help(
-            "Namespace of the Lease [default: that of the pod, or of the kubeconfig's context]",
+            "Namespace of the Lease [default: the pod's namespace, or that of the kubeconfig's context]",
         ),
     };
     [
         switch("leader-elect", elects, ELECTION)
-            .help("Of several processes one works, the others stand by"),
-        name.help("Name of the Lease that decides which one"),
+            .help("Elect a leader: one process works, the others stand by"),
+        name.help("Name of the Lease"),
         namespace,
-        time(Part::LeaseDuration, program.lease_duration)
-            .help("Others take over when they saw no renewal for so long"),
-        time(Part::RenewDeadline, program.renew_deadline)
-            .help("Who has not renewed for so long does not lead any more, and ends"),
-        time(Part::RetryPeriod, program.retry_period)
-            .help("Time between renewals, and between attempts to lead"),
+        time(ElectionSetting::LeaseDuration, program.lease_duration)
+            .help("Other processes take over after this time without a renewal"),
+        time(ElectionSetting::RenewDeadline, program.renew_deadline)
+            .help("A leader that has not renewed for this time stops and exits"),
+        time(ElectionSetting::RetryPeriod, program.retry_period)
+            .help("Time between renewals, and between attempts to become leader"),
     ]
 }
 
 impl ElectionFlags {
-    /// What the settings say; `None` when nobody is elected.
+    /// The election of the settings. `None` if no leader is elected.
     ///
     /// # Errors
-    /// They are wrong together; the text says which of them, with where each stands.
+    /// An error that names the settings that contradict each other, and the origin of each.
     pub(in crate::operator) fn read(
         operator: &str,
         defaults: &Defaults,
@@ -80,30 +80,30 @@ impl ElectionFlags {
             return Ok(None);
         }
         let program = settings(operator, defaults);
-        let text = |part| matches.get_one::<String>(flag(part)).cloned();
-        let time = |part, default| {
-            let given = matches.get_one::<Duration>(flag(part));
+        let text = |setting| matches.get_one::<String>(flag(setting)).cloned();
+        let time = |setting, default| {
+            let given = matches.get_one::<Duration>(flag(setting));
             given.copied().unwrap_or(default)
         };
         let flags = Self {
-            name: text(Part::Name).unwrap_or(program.name),
-            namespace: text(Part::Namespace).or(program.namespace),
-            lease_duration: time(Part::LeaseDuration, program.lease_duration),
-            renew_deadline: time(Part::RenewDeadline, program.renew_deadline),
-            retry_period: time(Part::RetryPeriod, program.retry_period),
+            name: text(ElectionSetting::Name).unwrap_or(program.name),
+            namespace: text(ElectionSetting::Namespace).or(program.namespace),
+            lease_duration: time(ElectionSetting::LeaseDuration, program.lease_duration),
+            renew_deadline: time(ElectionSetting::RenewDeadline, program.renew_deadline),
+            retry_period: time(ElectionSetting::RetryPeriod, program.retry_period),
         };
-        let called = |part: Part, value: &str| {
-            let flag = flag(part);
+        let name_of = |setting: ElectionSetting, value: &str| {
+            let flag = flag(setting);
             format!("--{flag} ({value}: {})", given.origin(flag))
         };
         let settings = flags.clone().onto(None);
-        match settings.check_as(called) {
+        match settings.check_as(name_of) {
             Ok(()) => Ok(Some(flags)),
-            Err(wrong) => Err(error(wrong)),
+            Err(problem) => Err(error(problem)),
         }
     }
 
-    /// Together with what only the program says of its election.
+    /// Combines the flags with the options that only the program sets.
     pub(in crate::operator) fn onto(self, program: Option<ElectionSettings>) -> ElectionSettings {
         let mut settings = program.unwrap_or_else(|| ElectionSettings::new(""));
         settings.name = self.name;
@@ -112,43 +112,43 @@ impl ElectionFlags {
     }
 }
 
-/// What the program says, or would.
+/// The program's settings, or the default ones.
 fn settings(operator: &str, defaults: &Defaults) -> ElectionSettings {
     let program = defaults.election.clone();
     program.unwrap_or_else(|| ElectionSettings::new(operator))
 }
 
-fn flag(part: Part) -> &'static str {
-    match part {
-        Part::Name => "lease-name",
-        Part::Namespace => "lease-namespace",
-        Part::LeaseDuration => "lease-duration",
-        Part::RenewDeadline => "renew-deadline",
-        Part::RetryPeriod => "retry-period",
+fn flag(setting: ElectionSetting) -> &'static str {
+    match setting {
+        ElectionSetting::Name => "lease-name",
+        ElectionSetting::Namespace => "lease-namespace",
+        ElectionSetting::LeaseDuration => "lease-duration",
+        ElectionSetting::RenewDeadline => "renew-deadline",
+        ElectionSetting::RetryPeriod => "retry-period",
     }
 }
 
 fn parse_name(text: &str) -> Result<String, String> {
-    named(text, "the name of a Lease", dns::check_subdomain)
+    checked(text, "the name of a Lease", dns::check_subdomain)
 }
 
-fn parse_namespace(text: &str) -> Result<String, String> {
-    named(text, "the name of a namespace", dns::check_label)
+pub(super) fn parse_namespace(text: &str) -> Result<String, String> {
+    checked(text, "the name of a namespace", dns::check_label)
 }
 
-fn named(
+fn checked(
     text: &str,
     what: impl fmt::Display,
     check: impl Fn(&str) -> Result<(), &'static str>,
 ) -> Result<String, String> {
     match check(text) {
         Ok(()) => Ok(text.to_owned()),
-        Err(has_to) => Err(format!("{what} {has_to}")),
+        Err(rule) => Err(format!("{what} {rule}")),
     }
 }
 
 fn parse_duration(text: &str) -> Result<Duration, String> {
     let parsed = text.parse::<SignedDuration>().ok();
     let parsed = parsed.and_then(|parsed| Duration::try_from(parsed).ok());
-    parsed.ok_or_else(|| format!("`{text}` is no time: write `15s`, `500ms` or `1m30s`"))
+    parsed.ok_or_else(|| format!("`{text}` is not a time: write `15s`, `500ms` or `1m30s`"))
 }

@@ -7,17 +7,17 @@ use std::{
 use super::Origin;
 use crate::resource::yaml::{self, Content, Node, Problem};
 
-/// Settings are a page of text; what is longer is another file.
+/// Settings are about one page of text. A larger file is probably another file.
 const LARGEST: u64 = 1 << 20;
 
-/// What a file of settings says: YAML, the names those of the flags, each with one value or a list of them.
+/// A parsed settings file: YAML whose names are those of the flags, each with one value or a list of values.
 #[derive(Clone, PartialEq, Eq)]
 pub(in crate::operator) struct SettingsFile {
     pub(in crate::operator) path: PathBuf,
     pub(in crate::operator) entries: Vec<Entry>,
 }
 
-/// One name of the file with its values; `None` where nothing stands behind it.
+/// One name in the file with its values. `None` means that no value follows the name.
 #[derive(Clone, PartialEq, Eq)]
 pub(in crate::operator) struct Entry {
     pub(in crate::operator) name: String,
@@ -26,25 +26,31 @@ pub(in crate::operator) struct Entry {
 }
 
 impl SettingsFile {
-    /// Reads the file.
+    /// Reads and parses the file.
     ///
     /// # Errors
-    /// One line that names the file, the line where there is one, and what is wrong; no value of it.
+    /// One line with the file, the line number if it is known, and the problem. It never contains a value of the file.
     pub(in crate::operator) fn read(path: &Path) -> Result<Self, String> {
         Self::parse(path, &Self::text(path)?)
     }
 
-    /// What stands in the file.
+    /// Reads the text of the file.
     ///
     /// # Errors
-    /// As of [`read`](Self::read).
+    /// As [`read`](Self::read).
     pub(in crate::operator) fn text(path: &Path) -> Result<String, String> {
         let failed = |error: io::Error| match error.kind() {
             io::ErrorKind::NotFound => {
-                format!("settings {} do not exist: check --config", path.display())
+                format!(
+                    "the settings file {} does not exist: check --config",
+                    path.display()
+                )
             }
-            io::ErrorKind::InvalidData => format!("{}: not UTF-8", path.display()),
-            _ => format!("settings {} cannot be read: {error}", path.display()),
+            io::ErrorKind::InvalidData => format!("{}: the file is not UTF-8", path.display()),
+            _ => format!(
+                "reading the settings file {} failed: {error}",
+                path.display()
+            ),
         };
         let mut text = String::new();
         let file = File::open(path).map_err(failed)?;
@@ -52,44 +58,51 @@ impl SettingsFile {
             .read_to_string(&mut text)
             .map_err(failed)?;
         if text.len() as u64 > LARGEST {
-            return Err(format!("{}: larger than 1 MiB", path.display()));
+            return Err(format!("{}: the file is larger than 1 MiB", path.display()));
         }
         Ok(text)
     }
 
-    /// The same of a text that was read.
+    /// Parses the text of a file.
     ///
     /// # Errors
-    /// As of [`read`](Self::read).
+    /// As [`read`](Self::read).
     pub(in crate::operator) fn parse(path: &Path, text: &str) -> Result<Self, String> {
         let at = |line: usize, what: &str| format!("{}:{line}: {what}", path.display());
-        const NO_SETTINGS: &str = "not YAML with settings: write one `name: value` on each line";
+        const NO_SETTINGS: &str =
+            "not a YAML mapping of settings: write one `name: value` on each line";
         let root = yaml::read(text, true).map_err(|error| {
             let what = match error.problem {
-                Problem::Duplicate => "the setting is there twice",
+                Problem::Duplicate => "the setting appears twice",
                 _ => NO_SETTINGS,
             };
             at(error.place().line, what)
         })?;
         let named = match root.content {
-            _ if root.is_nothing() => Vec::new(),
+            _ if root.is_null() => Vec::new(),
             Content::Map(named) => named,
             _ => return Err(at(root.place.line, NO_SETTINGS)),
         };
         let mut entries = Vec::new();
         for setting in named {
             let line = setting.place.line;
-            let values = match setting.value.content {
-                _ if setting.value.is_nothing() => None,
-                Content::Scalar(scalar) => Some(vec![scalar.text]),
-                Content::List(items) => {
-                    let items: Option<Vec<String>> = items.into_iter().map(text_of).collect();
-                    Some(items.ok_or_else(|| at(line, "the list holds what is no value"))?)
-                }
-                Content::Map(_) => {
-                    return Err(at(line, "a mapping: write one value, or a list of values"));
-                }
-            };
+            let values =
+                match setting.value.content {
+                    _ if setting.value.is_null() => None,
+                    Content::Scalar(scalar) => Some(vec![scalar.text]),
+                    Content::List(items) => {
+                        let items: Option<Vec<String>> = items.into_iter().map(text_of).collect();
+                        Some(items.ok_or_else(|| {
+                            at(line, "the list holds an item that is not a value")
+                        })?)
+                    }
+                    Content::Map(_) => {
+                        return Err(at(
+                            line,
+                            "the setting is a mapping: write one value, or a list of values",
+                        ));
+                    }
+                };
             entries.push(Entry {
                 name: setting.key,
                 line: line as u64,
@@ -102,13 +115,13 @@ impl SettingsFile {
         })
     }
 
-    /// The values of a setting and where they stand.
+    /// The values of a setting, and their origin.
     pub(in crate::operator) fn get(&self, name: &str) -> Option<(&[String], Origin)> {
         let entry = self.entries.iter().find(|entry| entry.name == name)?;
         Some((entry.values.as_deref()?, self.origin(entry)))
     }
 
-    /// The names whose values are not the same in another file.
+    /// The names whose values differ in another file.
     pub(in crate::operator) fn differences<'a>(&'a self, other: &'a Self) -> Vec<&'a str> {
         let names = self.entries.iter().chain(&other.entries);
         let mut names: Vec<&str> = names.map(|entry| &*entry.name).collect();
@@ -127,10 +140,10 @@ impl SettingsFile {
     }
 }
 
-/// As it is written: of `0.10` and `010` the digits count.
+/// The text of an item as it is written, so that `0.10` and `010` keep their digits.
 fn text_of(item: Node) -> Option<String> {
     match item.content {
-        _ if item.is_nothing() => None,
+        _ if item.is_null() => None,
         Content::Scalar(scalar) => Some(scalar.text),
         _ => None,
     }
@@ -194,31 +207,31 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_settings_is_told_with_its_line_and_without_a_value() {
+    fn an_invalid_file_is_reported_with_the_line_and_without_a_value() {
         let table = [
             (
                 "log: debug\nlog: info",
-                "site.yaml:2: the setting is there twice",
+                "site.yaml:2: the setting appears twice",
             ),
             (
                 "a: 1\nlog:\n  level: hunter2",
-                "site.yaml:2: a mapping: write one value, or a list of values",
+                "site.yaml:2: the setting is a mapping: write one value, or a list of values",
             ),
             (
                 "log:\n- a\n-\n",
-                "site.yaml:1: the list holds what is no value",
+                "site.yaml:1: the list holds an item that is not a value",
             ),
             (
                 "log: [[hunter2]]",
-                "site.yaml:1: the list holds what is no value",
+                "site.yaml:1: the list holds an item that is not a value",
             ),
             (
                 "- hunter2",
-                "site.yaml:1: not YAML with settings: write one `name: value` on each line",
+                "site.yaml:1: not a YAML mapping of settings: write one `name: value` on each line",
             ),
             (
                 "log: debug\ntoken: [hunter2",
-                "site.yaml:2: not YAML with settings: write one `name: value` on each line",
+                "site.yaml:2: not a YAML mapping of settings: write one `name: value` on each line",
             ),
         ];
         for (text, expected) in table {

@@ -1,13 +1,24 @@
-//! Where a setting's value comes from.
+//! Finds the value of each setting.
 //!
-//! Every flag of `run` and `dev`, the user's own included, is a setting of the same name. Its value is that of the
-//! flag; else that of its environment variable; else that of the file given by `--config`; else the program's own
-//! default; else the framework's. What the environment and the file say reaches clap as if it stood on the command
-//! line, so that required flags, groups and value parsers of any `clap::Args` work with them unchanged.
+//! Every flag of `run` and `dev`, including the user's own flags, is a setting with the same name. Its value is
+//! taken from the first of these that has one: the flag, its environment variable, the file of `--config`, the
+//! program's default, the framework's default. Values from the environment and the file are passed to clap as if
+//! they were on the command line. So required flags, groups and value parsers of any `clap::Args` work unchanged.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `command.rs` | the clap definition of the command line |
+//! | `defaults.rs` | [`Defaults`]: the program's own options |
+//! | `election.rs`, `serving.rs` | the flags for the election, and for metrics and health |
+//! | `resolve.rs` | [`Settings`]: combines flags, environment and file |
+//! | `setting.rs` | one setting: its arguments, and whether it is a secret |
+//! | `variables.rs`, `file.rs` | the environment variables, and [`SettingsFile`] |
+//! | `origin.rs`, `print.rs` | [`Origin`] of a value, and `--print-settings` |
 
+mod command;
+mod defaults;
 mod election;
 mod file;
-mod grammar;
 mod origin;
 mod print;
 mod resolve;
@@ -18,11 +29,12 @@ mod variables;
 #[cfg(test)]
 mod tests;
 
+pub(super) use command::command;
+pub(super) use defaults::Defaults;
 pub(super) use election::ElectionFlags;
 pub(super) use file::SettingsFile;
-pub(super) use grammar::{Defaults, MetricsAddress, command};
 pub(super) use origin::Origin;
 pub(super) use print::print;
 pub(super) use resolve::Settings;
-pub(super) use serving::ServingFlags;
+pub(super) use serving::{MetricsAddress, ServingFlags};
 pub(super) use variables::Environment;

@@ -1,15 +1,15 @@
 use std::{fmt, path::PathBuf};
 
-/// Where a value stands.
+/// The origin of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::operator) enum Origin {
-    /// On the command line.
+    /// The command line.
     Flag,
-    /// In the environment variable of that name.
+    /// The environment variable with this name.
     Variable(String),
-    /// In the file of settings, on that line.
+    /// This line of the settings file.
     File { path: PathBuf, line: u64 },
-    /// Nowhere: it is the default.
+    /// The default, because nothing sets a value.
     Default,
 }
 
@@ -18,8 +18,8 @@ impl Origin {
         *self == Self::Default
     }
 
-    /// Whether a value there counts though there is one at `other`, too.
-    pub(in crate::operator) fn comes_before(&self, other: &Self) -> bool {
+    /// Whether a value of this origin has priority over a value of `other`.
+    pub(in crate::operator) fn overrides(&self, other: &Self) -> bool {
         self.rank() < other.rank()
     }
 

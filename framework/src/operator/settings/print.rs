@@ -6,30 +6,30 @@ use super::{Origin, setting::Setting};
 
 /// A setting as `--print-settings` shows it.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::operator) struct Shown {
+pub(in crate::operator) struct ResolvedSetting {
     pub(in crate::operator) name: String,
     pub(in crate::operator) value: Value,
     pub(in crate::operator) origin: Origin,
 }
 
-/// What is shown of a value.
+/// The part of a value that may be shown.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::operator) enum Value {
-    /// There is none.
+    /// The setting has no value.
     Unset,
-    /// There is one that nobody is to see.
+    /// The setting has a value that must not be shown.
     Secret,
-    /// The value, or several.
-    Shown(Vec<String>),
+    /// One value or several.
+    Plain(Vec<String>),
 }
 
-impl Shown {
+impl ResolvedSetting {
     pub(super) fn new(setting: &Setting<'_>, origin: Origin, matches: &ArgMatches) -> Self {
         let raw = matches.get_raw(setting.arg.get_id().as_str());
         let value = match raw {
             None => Value::Unset,
             Some(_) if setting.is_secret() => Value::Secret,
-            Some(raw) => Value::Shown(
+            Some(raw) => Value::Plain(
                 raw.map(|value| value.to_string_lossy().into_owned())
                     .collect(),
             ),
@@ -42,10 +42,10 @@ impl Shown {
     }
 }
 
-/// All settings as a file of settings, each with where it comes from. What has no value, or a secret one, is a comment.
-pub(in crate::operator) fn print(settings: &[Shown]) -> String {
+/// Prints all settings as a settings file, each with its origin. Settings without a value and secrets are comments.
+pub(in crate::operator) fn print(settings: &[ResolvedSetting]) -> String {
     let mut text = String::new();
-    for Shown {
+    for ResolvedSetting {
         name,
         value,
         origin,
@@ -53,9 +53,9 @@ pub(in crate::operator) fn print(settings: &[Shown]) -> String {
     {
         // Writing to a string does not fail.
         let _ = match value {
-            Value::Unset => writeln!(text, "# {name}: is not set"),
-            Value::Secret => writeln!(text, "# {name}: is not shown # {origin}"),
-            Value::Shown(values) => match &values[..] {
+            Value::Unset => writeln!(text, "# {name}: not set"),
+            Value::Secret => writeln!(text, "# {name}: a secret, not shown # {origin}"),
+            Value::Plain(values) => match &values[..] {
                 [value] => writeln!(text, "{name}: {} # {origin}", scalar(value)),
                 values => {
                     let values: Vec<String> = values.iter().map(|value| scalar(value)).collect();
@@ -67,7 +67,7 @@ pub(in crate::operator) fn print(settings: &[Shown]) -> String {
     text
 }
 
-/// A YAML scalar on one line: quoted as JSON unless it is plain in every context.
+/// A YAML scalar on one line. It is quoted as JSON unless it is plain in every context.
 fn scalar(text: &str) -> String {
     let word = |letter: char| letter.is_ascii_alphanumeric() || "/._-".contains(letter);
     let plain = text.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '/')

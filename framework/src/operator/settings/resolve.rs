@@ -12,28 +12,29 @@ use clap::{
 
 use super::{
     Environment, Origin, SettingsFile,
-    print::Shown,
+    print::ResolvedSetting,
     setting::{Setting, error},
     variables::Variables,
 };
 
-/// A command line with what the environment and the file of settings add to it.
+/// A command line combined with the environment and the settings file.
 pub(in crate::operator) struct Settings {
-    /// Everything together, of the innermost subcommand.
+    /// The combined matches of the innermost subcommand.
     pub(in crate::operator) matches: ArgMatches,
-    /// The subcommand; `None` without one.
+    /// The subcommand, if one was given.
     pub(in crate::operator) subcommand: Option<String>,
-    /// Each setting with its value and where that stands.
-    pub(in crate::operator) shown: Vec<Shown>,
-    /// The file they were read from.
+    /// Each setting with its value and origin.
+    pub(in crate::operator) resolved: Vec<ResolvedSetting>,
+    /// The settings file, if one was given.
     pub(in crate::operator) file: Option<SettingsFile>,
 }
 
 impl Settings {
-    /// Puts together what `line`, the program's name first, the environment and the file say.
+    /// Combines `line`, which starts with the program's name, with the environment and the file.
     ///
     /// # Errors
-    /// It asks for help, or for what there is not, or a value is wrong; the text says which, and where it stands.
+    /// clap's error if the line is invalid or asks for help, or if a value is invalid. The text names the origin of an
+    /// invalid value.
     pub(in crate::operator) fn resolve(
         operator: &str,
         command: Command,
@@ -44,16 +45,20 @@ impl Settings {
         let mut built = command.clone();
         built.build();
         let given = match command.clone().try_get_matches_from(&line) {
-            // What is missing may stand elsewhere.
+            // Required flags that are missing here may be set elsewhere.
             Err(error) if error.kind() == ErrorKind::MissingRequiredArgument => {
                 let lenient = command.clone().ignore_errors(true);
                 lenient.try_get_matches_from(&line)?
             }
             Err(error) if error.kind() == ErrorKind::DisplayHelp => {
-                let help = variables.shown(command).try_get_matches_from(&line);
+                let help = variables
+                    .with_names_in_help(command)
+                    .try_get_matches_from(&line);
                 return Err(help.err().unwrap_or(error));
             }
-            given => given.map_err(|error| hide_secrets(&built, error))?,
+            given => given.map_err(|error| {
+                place_of_flags(operator, &built, &error).unwrap_or(hide_secrets(&built, error))
+            })?,
         };
         let (subcommand, given) = innermost(given);
         let target = match &subcommand {
@@ -64,7 +69,7 @@ impl Settings {
             return Ok(Self {
                 matches: given,
                 subcommand,
-                shown: Vec::new(),
+                resolved: Vec::new(),
                 file: None,
             });
         }
@@ -94,7 +99,7 @@ impl Settings {
             origins.push((setting, origin));
         }
         let mut line = line;
-        // What follows `--` are no flags.
+        // Arguments after `--` are not flags.
         let end = line.iter().position(|argument| argument == "--");
         let end = end.unwrap_or(line.len());
         line.splice(end..end, more);
@@ -102,28 +107,28 @@ impl Settings {
             .try_get_matches_from(line)
             .map_err(|error| hide_secrets(&built, error))?;
         let (_, matches) = innermost(matches);
-        let shown = origins
+        let resolved = origins
             .into_iter()
-            .map(|(setting, origin)| Shown::new(&setting, origin, &matches))
+            .map(|(setting, origin)| ResolvedSetting::new(&setting, origin, &matches))
             .collect();
         Ok(Self {
             matches,
             subcommand,
-            shown,
+            resolved,
             file,
         })
     }
 }
 
 impl Settings {
-    /// Where the value of a setting stands.
+    /// The origin of a setting's value.
     pub(in crate::operator) fn origin(&self, name: &str) -> Origin {
-        let shown = self.shown.iter().find(|shown| shown.name == name);
-        shown.map_or(Origin::Default, |shown| shown.origin.clone())
+        let resolved = self.resolved.iter().find(|resolved| resolved.name == name);
+        resolved.map_or(Origin::Default, |resolved| resolved.origin.clone())
     }
 }
 
-/// Without values: one of them may be a secret.
+/// Leaves the values out, because one of them may be a secret.
 impl fmt::Debug for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Settings")
@@ -132,7 +137,7 @@ impl fmt::Debug for Settings {
     }
 }
 
-/// Whether a command has settings, or only prints something.
+/// Whether a command has settings. The other commands only print something.
 fn takes_settings(command: &Command) -> bool {
     command.get_arguments().any(|arg| arg.get_id() == "config")
 }
@@ -159,7 +164,8 @@ fn config(
     })
 }
 
-/// Reads the file and checks all that it says, also for the subcommands that do not run now: one file serves all.
+/// Reads the file and checks all its settings, including those of other subcommands, because all subcommands share
+/// one file.
 fn read(path: &Path, command: &Command) -> Result<SettingsFile, Error> {
     let file = SettingsFile::read(path).map_err(error)?;
     let commands = || [command].into_iter().chain(command.get_subcommands());
@@ -180,7 +186,7 @@ fn read(path: &Path, command: &Command) -> Result<SettingsFile, Error> {
     Ok(file)
 }
 
-/// What is said of a name that is none.
+/// The error text for an unknown name.
 fn unknown(name: &str, origin: &Origin, command: &Command) -> String {
     let commands = [command].into_iter().chain(command.get_subcommands());
     let settings = commands
@@ -200,12 +206,12 @@ fn unknown(name: &str, origin: &Origin, command: &Command) -> String {
     });
     let similar = similar.map_or(String::new(), |name| format!("did you mean {name}? "));
     format!(
-        "{origin}: there is no setting {name}: {similar}The settings are {}",
+        "{origin}: unknown setting {name}: {similar}The settings are {}",
         names.join(", ")
     )
 }
 
-/// `metricsAddress` and `metrics_address` as `metrics-address`.
+/// Writes `metricsAddress` and `metrics_address` as `metrics-address`.
 fn kebab(name: &str) -> String {
     let mut kebab = String::new();
     for letter in name.chars() {
@@ -218,6 +224,38 @@ fn kebab(name: &str) -> String {
         });
     }
     kebab
+}
+
+/// A flag of `run` or `dev` stands before the subcommand: the error that says where to write it. clap's own error only
+/// says that both cannot be used together.
+fn place_of_flags(operator: &str, command: &Command, wrong: &Error) -> Option<Error> {
+    let (ErrorKind::ArgumentConflict, Some(ContextValue::String(name))) =
+        (wrong.kind(), wrong.get(ContextKind::InvalidSubcommand))
+    else {
+        return None;
+    };
+    let shown = match wrong.get(ContextKind::PriorArg)? {
+        ContextValue::String(flag) => vec![flag.as_str()],
+        ContextValue::Strings(flags) => flags.iter().map(String::as_str).collect(),
+        _ => return None,
+    };
+    let subcommand = command.find_subcommand(name)?;
+    let flags: Vec<&str> = shown
+        .iter()
+        .filter_map(|flag| flag.split([' ', '=', '[']).next())
+        .collect();
+    let known = |flag: &&str| {
+        let mut args = subcommand.get_arguments();
+        let long = flag.strip_prefix("--");
+        long.is_some() && args.any(|arg| arg.get_long() == long)
+    };
+    (!flags.is_empty() && flags.iter().all(known)).then(|| {
+        error(format!(
+            "write {} after the subcommand: `{operator} {name} {} …`",
+            flags.join(", "),
+            flags.join(" … "),
+        ))
+    })
 }
 
 fn hide_secrets(command: &Command, error: Error) -> Error {

@@ -2,14 +2,13 @@ use std::path::PathBuf;
 
 use clap::{Arg, error::Error, value_parser};
 
-use super::{
-    Defaults, Settings,
-    grammar::{ENDPOINTS, MetricsAddress, switch},
-    setting::error,
-};
-use crate::operator::Serving;
+use super::{Defaults, Settings, defaults::switch, setting::error};
+use crate::{operator::Serving, server::Address};
 
-/// How the command line asks for metrics, health and the debug page to be served.
+/// A heading in the help.
+pub(super) const ENDPOINTS: &str = "Metrics and health";
+
+/// How metrics, health and the debug page are served, by the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::operator) struct ServingFlags {
     pub(in crate::operator) serving: Serving,
@@ -37,31 +36,37 @@ pub(super) fn args(defaults: &Defaults) -> [Arg; 7] {
     let serving = &defaults.serving;
     [
         switch(SECURE, serving.is_secure(), ENDPOINTS)
-            .help("Serve over HTTPS, by a certificate that nobody can verify unless one is named"),
+            .help("Serve HTTPS; with a self-signed certificate unless one is given"),
         file(CERT_PATH, "FOLDER")
-            .help("Where the certificate and its key are, as in a mounted Secret"),
+            .help("Folder with the certificate and its key, such as a mounted Secret"),
         file(CERT_NAME, "FILE").help("The certificate's file in that folder [default: tls.crt]"),
         file(CERT_KEY, "FILE").help("The key's file in that folder [default: tls.key]"),
-        switch(AUTH, serving.is_authorized(), ENDPOINTS).help(
-            "Show metrics and the debug page to those only whom the API server lets read them",
+        switch(AUTH, serving.is_authorized(), ENDPOINTS)
+            .help("Serve metrics and the debug page only to users that the API server authorizes"),
+        switch(DEBUG_PAGE, defaults.debug_page, ENDPOINTS).help(
+            "Also serve /debug: a page that shows the operator's current work for each object",
         ),
-        switch(DEBUG_PAGE, defaults.debug_page, ENDPOINTS)
-            .help("Serve /debug there: a page of what the operator does, object by object"),
         Arg::new(DEBUG_HOST)
             .long(DEBUG_HOST)
             .value_name("NAME")
             .value_delimiter(',')
-            .default_values(&defaults.debug_hosts)
+            .value_parser(parse_debug_host)
+            .default_values(
+                defaults
+                    .debug_hosts
+                    .iter()
+                    .filter(|name| !name.trim().is_empty()),
+            )
             .help_heading(ENDPOINTS)
-            .help("Answer requests for /debug by this host name, too, or by these: one,other"),
+            .help("Serve /debug also for this host name, or for several: one,other"),
     ]
 }
 
 impl ServingFlags {
-    /// What the settings say.
+    /// Reads the flags from the settings.
     ///
     /// # Errors
-    /// One of them says nothing because of another; the text says which, with where each stands.
+    /// An error if a setting has no effect because of another one. It names both and their origin.
     pub(in crate::operator) fn read(defaults: &Defaults, given: &Settings) -> Result<Self, Error> {
         let matches = &given.matches;
         let is_on = |name| matches.get_one(name).copied().unwrap_or(false);
@@ -70,7 +75,7 @@ impl ServingFlags {
         let program = &defaults.serving;
         let address = matches.get_one::<MetricsAddress>(ADDRESS);
         if address.is_some_and(|address| address.0.is_none()) {
-            let why = format!("as --{ADDRESS} is 0 ({})", given.origin(ADDRESS));
+            let why = format!("because --{ADDRESS} is 0 ({})", given.origin(ADDRESS));
             let switches = [
                 (SECURE, program.is_secure()),
                 (AUTH, program.is_authorized()),
@@ -78,12 +83,12 @@ impl ServingFlags {
             ];
             for (said, program) in switches {
                 if is_on(said) && !program {
-                    because(given, said, ADDRESS, &why)?;
+                    check_has_effect(given, said, ADDRESS, &why)?;
                 }
             }
         }
         if !is_on(DEBUG_PAGE) {
-            because(
+            check_has_effect(
                 given,
                 DEBUG_HOST,
                 DEBUG_PAGE,
@@ -92,13 +97,13 @@ impl ServingFlags {
         }
         if !is_on(SECURE) {
             for said in [CERT_PATH, CERT_NAME, CERT_KEY] {
-                because(given, said, SECURE, &format!("without --{SECURE}"))?;
+                check_has_effect(given, said, SECURE, &format!("without --{SECURE}"))?;
             }
         }
         let folder = path(CERT_PATH);
         if folder.is_none() {
             for said in [CERT_NAME, CERT_KEY] {
-                because(given, said, CERT_PATH, &format!("without --{CERT_PATH}"))?;
+                check_has_effect(given, said, CERT_PATH, &format!("without --{CERT_PATH}"))?;
             }
         }
         let serving = match folder {
@@ -118,11 +123,32 @@ impl ServingFlags {
     }
 }
 
-/// That `said` says nothing because of another setting, unless that one comes before it: who says so overrules.
-fn because(given: &Settings, said: &str, other: &str, why: &str) -> Result<(), Error> {
+/// Parses one item of the list of host names.
+fn parse_debug_host(item: &str) -> Result<String, String> {
+    match item.trim() {
+        "" => Err("the name is empty: write a host name such as `debug.example.com`".into()),
+        name => Ok(name.to_owned()),
+    }
+}
+
+/// An address; `None` turns the endpoints off.
+#[derive(Clone)]
+pub(in crate::operator) struct MetricsAddress(pub(in crate::operator) Option<Address>);
+
+pub(super) fn parse_metrics_address(text: &str) -> Result<MetricsAddress, String> {
+    if text == "0" {
+        return Ok(MetricsAddress(None));
+    }
+    let address = text.parse::<Address>().map_err(|error| error.to_string())?;
+    Ok(MetricsAddress(Some(address)))
+}
+
+/// Checks that the setting `said` has an effect although `other` turns its feature off. It is an error unless `other`
+/// has priority over it: then the user has overridden it on purpose.
+fn check_has_effect(given: &Settings, said: &str, other: &str, why: &str) -> Result<(), Error> {
     let origin = given.origin(said);
-    match origin.is_default() || given.origin(other).comes_before(&origin) {
+    match origin.is_default() || given.origin(other).overrides(&origin) {
         true => Ok(()),
-        false => Err(error(format!("--{said} ({origin}) says nothing {why}"))),
+        false => Err(error(format!("--{said} ({origin}) has no effect {why}"))),
     }
 }

@@ -7,10 +7,10 @@ use clap::{
 
 use super::Origin;
 
-/// Flags that only the command line has.
+/// Flags that can only be given on the command line.
 const NO_SETTINGS: [&str; 4] = ["config", "print-settings", "help", "version"];
 
-/// The last word of a flag's name by which its value is a secret, whether it is marked as such or not.
+/// If the name of a flag ends with one of these words, its value is a secret, even if the flag is not marked.
 const SECRETS: [&str; 8] = [
     "password",
     "passphrase",
@@ -22,10 +22,10 @@ const SECRETS: [&str; 8] = [
     "secrets",
 ];
 
-/// What is called so and names a file.
+/// Flags whose name ends so but whose value is a path.
 const NO_SECRETS: [&str; 1] = ["metrics-cert-key"];
 
-/// A flag as a setting that the environment and the file may give, too.
+/// A flag as a setting, which the environment and the file may set too.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setting<'a> {
     pub(super) arg: &'a Arg,
@@ -33,7 +33,7 @@ pub(super) struct Setting<'a> {
 }
 
 impl<'a> Setting<'a> {
-    /// The settings of a command.
+    /// All settings of a command.
     pub(super) fn all(command: &'a Command) -> impl Iterator<Item = Self> {
         command.get_arguments().filter_map(|arg| {
             let name = arg.get_long()?;
@@ -42,17 +42,17 @@ impl<'a> Setting<'a> {
         })
     }
 
-    /// Whether its value is never shown.
+    /// Whether its value must never be shown.
     pub(super) fn is_secret(&self) -> bool {
         let last = self.name.rsplit('-').next().unwrap_or_default();
         let is_called_so = SECRETS.contains(&last) && !NO_SECRETS.contains(&self.name);
         self.arg.is_hide_env_values_set() || is_called_so
     }
 
-    /// The arguments that say the same on the command line.
+    /// The command line arguments that set these values.
     ///
     /// # Errors
-    /// The flag does not take those values; the text says where they stand.
+    /// An error with the origin of the values if the flag does not accept them.
     pub(super) fn arguments(
         &self,
         values: &[OsString],
@@ -102,7 +102,7 @@ impl<'a> Setting<'a> {
         }
     }
 
-    /// Each value by itself, before clap sees all of them: by then it is not known where they stood.
+    /// Checks each value separately before clap sees all of them, because clap's error would not know the origin.
     fn check(&self, values: &[OsString], origin: &Origin) -> Result<(), Error> {
         let probe = Arg::new("value")
             .long("value")
@@ -132,7 +132,7 @@ impl<'a> Setting<'a> {
                     "{origin}: invalid value{value} for {}{}",
                     self.name,
                     match self.is_secret() {
-                        true => " (it is not shown)".to_owned(),
+                        true => " (a secret, not shown)".to_owned(),
                         false => reason(&wrong),
                     }
                 )))
@@ -140,7 +140,7 @@ impl<'a> Setting<'a> {
         }
     }
 
-    /// Clap's error of a value on the command line, without the value when it is a secret.
+    /// clap's error for a value on the command line, without the value if it is a secret.
     pub(super) fn without_secret(command: &Command, wrong: Error) -> Error {
         let invalid = matches!(
             wrong.kind(),
@@ -151,7 +151,7 @@ impl<'a> Setting<'a> {
         let of = flag.strip_prefix("--").unwrap_or_default();
         let secret = Setting::all(command).any(|setting| setting.name == of && setting.is_secret());
         match invalid && secret {
-            true => error(format!("invalid value for {flag} (it is not shown)")),
+            true => error(format!("invalid value for {flag} (a secret, not shown)")),
             false => wrong,
         }
     }
@@ -161,7 +161,7 @@ fn is(value: &OsStr, expected: &str) -> bool {
     value.to_str() == Some(expected)
 }
 
-/// An error of a setting, in one line.
+/// An error about a setting, in one line.
 pub(super) fn error(text: String) -> Error {
     Error::raw(ErrorKind::ValueValidation, text + "\n")
 }
@@ -174,7 +174,7 @@ fn text(error: &Error, kind: ContextKind) -> Option<String> {
     }
 }
 
-/// Why clap does not take it.
+/// The reason why clap refuses the value.
 fn reason(error: &Error) -> String {
     if let Some(source) = std::error::Error::source(error) {
         return format!(": {source}");

@@ -8,7 +8,7 @@ use crate::operator::command_line::{CommandAction, CommandLine};
 mod election;
 mod serving;
 
-/// Flags of a user: one of each sort.
+/// The user's flags: one of each kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Own {
     image: String,
@@ -81,10 +81,10 @@ impl Args for Own {
     }
 }
 
-/// Names and values.
+/// Names and values of variables.
 type Variables<'a> = &'a [(&'a str, &'a str)];
 
-/// One start of the operator `web-site`: its line, its environment, the text of its file.
+/// One start of the operator `web-site`: its command line, its environment and the text of its file.
 struct Start<'a> {
     line: &'a str,
     environment: Variables<'a>,
@@ -102,7 +102,7 @@ impl<'a> Start<'a> {
         }
     }
 
-    /// With the file's folder as `~` in errors.
+    /// Parses the start. In errors the folder of the file is replaced by `~`.
     fn parse(&self) -> Result<CommandLine, String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("site.yaml");
@@ -126,7 +126,7 @@ impl<'a> Start<'a> {
         .map_err(|error| error.to_string().replace(folder, "~"))
     }
 
-    /// What `--print-settings` says of one setting.
+    /// The line that `--print-settings` prints for a setting.
     fn printed(&self, name: &str) -> String {
         let start = Start {
             line: &format!("{} --print-settings", self.line),
@@ -149,14 +149,14 @@ impl<'a> Start<'a> {
     }
 }
 
-/// The first line of what is said of a wrong start.
-fn told(line: &str, environment: &[(&str, &str)], file: &str) -> String {
+/// The first line of the error of an invalid start.
+fn error_of(line: &str, environment: &[(&str, &str)], file: &str) -> String {
     let error = Start::of(line, environment, file).parse().unwrap_err();
     error.lines().next().unwrap_or_default().to_owned()
 }
 
 #[test]
-fn a_flag_comes_before_the_environment_that_before_the_file_and_that_before_the_programs_default() {
+fn flag_then_environment_then_file_then_program_default_have_priority() {
     let mut start = Start::of(
         "--image nginx --metrics-address :1",
         &[("WEB_SITE_METRICS_ADDRESS", ":2")],
@@ -183,7 +183,7 @@ fn a_flag_comes_before_the_environment_that_before_the_file_and_that_before_the_
 }
 
 #[test]
-fn flags_of_the_users_take_part_without_knowing() {
+fn the_users_flags_are_settings_too() {
     let own = |line, environment, file| Start::of(line, environment, file).own();
     let expected = Own {
         image: "nginx".into(),
@@ -215,7 +215,7 @@ fn flags_of_the_users_take_part_without_knowing() {
             ..expected.clone()
         }
     );
-    // Lists do not add up, and what the line says of a switch is not said twice.
+    // Lists are not combined, and a switch that the command line sets is not set again.
     let of_line = own(
         "--mirror x --mirror y --verbose --strict",
         &environment,
@@ -226,7 +226,7 @@ fn flags_of_the_users_take_part_without_knowing() {
 }
 
 #[test]
-fn a_variable_that_says_no_leaves_a_switch_off_that_the_file_turns_on() {
+fn a_false_variable_turns_off_a_switch_that_the_file_turns_on() {
     let start = Start::of(
         "--image nginx",
         &[("WEB_SITE_VERBOSE", "false")],
@@ -236,7 +236,7 @@ fn a_variable_that_says_no_leaves_a_switch_off_that_the_file_turns_on() {
 }
 
 #[test]
-fn namespaces_come_from_wherever_settings_do() {
+fn namespaces_come_from_every_source_of_settings() {
     let mut start = Start::of(
         "--image x -n a,b",
         &[("WEB_SITE_NAMESPACE", "c,d")],
@@ -244,12 +244,14 @@ fn namespaces_come_from_wherever_settings_do() {
     );
     start.defaults.namespaces = ["g".into()].into();
     let namespaces = |start: &Start<'_>| match start.parse().unwrap().action {
-        CommandAction::Run { shared, .. } => Vec::from_iter(shared.namespaces).join(","),
+        CommandAction::Run { options, .. } => Vec::from_iter(options.namespaces).join(","),
         other => panic!("{other:?}"),
     };
     assert_eq!(namespaces(&start), "a,b");
     start.line = "--image x";
     assert_eq!(namespaces(&start), "c,d");
+    start.environment = &[("WEB_SITE_NAMESPACE", "c, d ")];
+    assert_eq!(namespaces(&start), "c,d", "spaces do not count");
     start.environment = &[];
     assert_eq!(namespaces(&start), "e,f");
     start.file = None;
@@ -257,7 +259,7 @@ fn namespaces_come_from_wherever_settings_do() {
 }
 
 #[test]
-fn the_log_filter_is_also_that_of_rust_log() {
+fn the_log_filter_can_also_be_set_by_rust_log() {
     let log = |line, environment, file| Start::of(line, environment, file).printed("log");
     let both = [("WEB_SITE_LOG", "debug"), ("RUST_LOG", "trace")];
     assert_eq!(log("--image x", &both, ""), "log: debug # WEB_SITE_LOG");
@@ -278,7 +280,7 @@ fn one_file_serves_all_subcommands() {
         (port("dev"), port("run"), port("")),
         (Some(6443), None, None)
     );
-    // Printing definitions takes no settings: neither the file nor what is required is looked at.
+    // Printing definitions needs no settings: neither the file nor required flags are checked.
     assert_eq!(
         Start::of("crd", &[], "a: [").parse().unwrap().action,
         CommandAction::Crd
@@ -286,7 +288,7 @@ fn one_file_serves_all_subcommands() {
 }
 
 #[test]
-fn a_wrong_value_names_where_it_stands() {
+fn the_error_of_an_invalid_value_names_its_origin() {
     let table: &[(&str, Variables<'_>, &str, &str)] = &[
         (
             "--image x --log-format xml",
@@ -304,15 +306,15 @@ fn a_wrong_value_names_where_it_stands() {
             "--image x",
             &[("RUST_LOG", "web=loud")],
             "",
-            "error: RUST_LOG: invalid value 'web=loud' for log: error parsing level filter: expected one of \"off\", \"error\", \"warn\", \"info\", \"debug\", \"trace\", or a number 0-5: write a level such as `debug`, or `info,pilothouse=debug`",
+            "error: RUST_LOG: invalid value 'web=loud' for log: unknown level `loud`: write a level such as `debug`, or `info,pilothouse=debug`; the levels are off, error, warn, info, debug and trace",
         ),
         (
             "--image x",
             &[],
             "image: y\nmetrics-address: 8080",
-            "error: ~/site.yaml:2: invalid value '8080' for metrics-address: `8080` is no address: write `:8080`, `127.0.0.1:8080` or `[::1]:8080`",
+            "error: ~/site.yaml:2: invalid value '8080' for metrics-address: `8080` is not an address to listen on: write `:8080`, `127.0.0.1:8080` or `[::1]:8080`",
         ),
-        // Also where another subcommand is asked for, or a flag comes before it.
+        // The file is checked even if another subcommand runs or a flag overrides the value.
         (
             "run --image x",
             &[],
@@ -323,7 +325,43 @@ fn a_wrong_value_names_where_it_stands() {
             "--image x --log info",
             &[],
             "log: loud=loud",
-            "error: ~/site.yaml:1: invalid value 'loud=loud' for log: error parsing level filter: expected one of \"off\", \"error\", \"warn\", \"info\", \"debug\", \"trace\", or a number 0-5: write a level such as `debug`, or `info,pilothouse=debug`",
+            "error: ~/site.yaml:1: invalid value 'loud=loud' for log: unknown level `loud`: write a level such as `debug`, or `info,pilothouse=debug`; the levels are off, error, warn, info, debug and trace",
+        ),
+        (
+            "--image x",
+            &[("WEB_SITE_LOG", "infoo")],
+            "",
+            "error: WEB_SITE_LOG: invalid value 'infoo' for log: unknown level `infoo`: write a level such as `debug`",
+        ),
+        (
+            "--image x --log=",
+            &[],
+            "",
+            "error: invalid value '' for '--log <FILTER>': a level is missing: write a level such as `debug`",
+        ),
+        (
+            "--image x -n a,,b",
+            &[],
+            "",
+            "error: invalid value '' for '--namespace <NAME>': the name is empty: name each namespace, or leave the setting out to work in all",
+        ),
+        (
+            "--image x",
+            &[("WEB_SITE_NAMESPACE", "Bad_Name")],
+            "",
+            "error: WEB_SITE_NAMESPACE: invalid value 'Bad_Name' for namespace: the name of a namespace has to be a DNS label: ",
+        ),
+        (
+            "--image x",
+            &[],
+            "namespace: [a, '']",
+            "error: ~/site.yaml:1: invalid value '' for namespace: the name is empty: ",
+        ),
+        (
+            "--image x --debug-page --debug-host a,,b",
+            &[],
+            "",
+            "error: invalid value '' for '--debug-host <NAME>': the name is empty: ",
         ),
         (
             "",
@@ -339,17 +377,17 @@ fn a_wrong_value_names_where_it_stands() {
         ),
     ];
     for (line, environment, file, expected) in table {
-        let told = told(line, environment, file);
-        assert!(told.starts_with(expected), "{told}");
+        let error = error_of(line, environment, file);
+        assert!(error.starts_with(expected), "{error}");
     }
     assert_eq!(
-        told("--config ~/none.yaml", &[], ""),
-        "error: settings ~/none.yaml do not exist: check --config"
+        error_of("--config ~/none.yaml", &[], ""),
+        "error: the settings file ~/none.yaml does not exist: check --config"
     );
 }
 
 #[test]
-fn what_is_missing_everywhere_is_told_as_ever() {
+fn a_required_flag_that_is_set_nowhere_gives_claps_error() {
     let text = Start::of("run", &[], "log: info").parse().unwrap_err();
     assert!(
         text.starts_with(
@@ -357,7 +395,7 @@ fn what_is_missing_everywhere_is_told_as_ever() {
         ),
         "{text}"
     );
-    // A requirement between flags holds wherever they stand.
+    // A requirement between flags holds for values of every origin.
     let text = Start::of("--image x", &[("WEB_SITE_API_TOKEN", "t-1")], "");
     let text = text.parse().unwrap_err();
     assert!(text.contains("--region"), "{text}");
@@ -370,7 +408,7 @@ fn what_is_missing_everywhere_is_told_as_ever() {
 }
 
 #[test]
-fn a_name_that_is_none_is_told_with_the_one_that_was_meant_and_with_all() {
+fn an_unknown_name_is_reported_with_a_suggestion_and_all_names() {
     let all = "The settings are api-token, context, debug-host, debug-page, image, kubeconfig, leader-elect, lease-duration, lease-name, lease-namespace, log, log-format, metrics-address, metrics-auth, metrics-cert-key, metrics-cert-name, metrics-cert-path, metrics-secure, mirror, namespace, port, region, renew-deadline, retry-period, strict, verbose";
     let table = [
         ("metricsAddress", "did you mean metrics-address? "),
@@ -381,17 +419,17 @@ fn a_name_that_is_none_is_told_with_the_one_that_was_meant_and_with_all() {
         ("print-settings", ""),
         ("zzz", ""),
     ];
-    for (name, meant) in table {
-        let told = told("", &[], &format!("log: info\n{name}: hunter2"));
+    for (name, suggestion) in table {
+        let error = error_of("", &[], &format!("log: info\n{name}: hunter2"));
         assert_eq!(
-            told,
-            format!("error: ~/site.yaml:2: there is no setting {name}: {meant}{all}")
+            error,
+            format!("error: ~/site.yaml:2: unknown setting {name}: {suggestion}{all}")
         );
     }
 }
 
 #[test]
-fn a_secret_is_shown_nowhere() {
+fn a_secret_is_never_shown() {
     let secret = "hunter2";
     let in_file = format!("api-token: {secret}\nimage: x\nregion: eu");
     let table: &[(&str, Variables<'_>, &str)] = &[
@@ -417,7 +455,7 @@ fn a_secret_is_shown_nowhere() {
     );
     assert_eq!(
         start.printed("api-token"),
-        "# api-token: is not shown # WEB_SITE_API_TOKEN"
+        "# api-token: a secret, not shown # WEB_SITE_API_TOKEN"
     );
     let parsed = start.parse().unwrap();
     assert!(!format!("{parsed:?}").contains(secret));
@@ -431,7 +469,7 @@ fn a_secret_is_shown_nowhere() {
 }
 
 #[test]
-fn what_kubernetes_says_of_services_is_no_setting() {
+fn a_service_variable_of_kubernetes_is_not_a_setting() {
     let link = "tcp://10.0.0.1:80";
     let links = [
         ("WEB_SITE_SERVICE_HOST", "10.0.0.1"),
@@ -439,9 +477,9 @@ fn what_kubernetes_says_of_services_is_no_setting() {
     ];
     let start = Start::of("dev --image x", &links, "");
     assert_eq!(start.printed("port"), "port: 0 # default");
-    // Without such a Service it is meant as a setting.
+    // Without such a Service the variable is a setting.
     assert_eq!(
-        told("dev --image x", &links[1..], ""),
+        error_of("dev --image x", &links[1..], ""),
         format!(
             "error: WEB_SITE_PORT: invalid value '{link}' for port: invalid digit found in string"
         )
@@ -449,7 +487,7 @@ fn what_kubernetes_says_of_services_is_no_setting() {
 }
 
 #[test]
-fn what_is_printed_is_a_file_that_says_the_same() {
+fn printed_settings_are_a_file_with_the_same_effect() {
     let file = "image: 'a: b'\nmirror: [x, \"y, z\", 'null']\nverbose: true\nlog: warn\nnamespace: [a, b]\nregion: eu";
     let start = Start::of("--print-settings", &[], file);
     let CommandAction::Print(printed) = start.parse().unwrap().action else {
@@ -464,13 +502,13 @@ fn what_is_printed_is_a_file_that_says_the_same() {
 }
 
 #[test]
-fn what_follows_two_dashes_is_left_alone() {
+fn arguments_after_two_dashes_are_not_changed() {
     let text = Start::of("--image x --", &[], "log: info");
     assert!(text.parse().is_ok());
 }
 
 #[test]
-fn help_names_defaults_and_variables() {
+fn help_shows_defaults_and_variables() {
     for (name, line) in [("help", "--help"), ("help_dev", "dev --help")] {
         insta::assert_snapshot!(name, Start::of(line, &[], "").parse().unwrap_err());
     }

@@ -4,37 +4,37 @@ use clap::{Arg, Command, Id};
 
 use super::Origin;
 
-/// How an environment variable is read.
+/// A function that reads an environment variable.
 pub(in crate::operator) type Environment<'a> = dyn Fn(&str) -> Option<OsString> + 'a;
 
-/// The environment variables that belong to the flags of a command line.
+/// The environment variables of a command line's flags.
 #[derive(Debug)]
 pub(super) struct Variables {
     prefix: String,
-    /// Names that the user's flags say themselves, by flag.
+    /// The names that the user's flags set themselves, by flag.
     own: HashMap<Id, String>,
 }
 
 impl Variables {
-    /// Takes the names that flags have from `command`, which reads no variable any more: their values pass through
-    /// [`read`](Self::read).
+    /// Removes the variables' names from the flags of `command`, so that clap reads no variable.
+    /// [`read`](Self::read) reads them instead.
     pub(super) fn take(operator: &str, command: Command) -> (Self, Command) {
         let mut own = HashMap::new();
         let command = without(command, &mut own);
-        let prefix = shouted(operator);
+        let prefix = screaming_case(operator);
         (Self { prefix, own }, command)
     }
 
-    /// The name of a flag's variable: `WEBSITE_METRICS_ADDRESS` of the operator `website`.
+    /// The name of a flag's variable, such as `WEBSITE_METRICS_ADDRESS` for the operator `website`.
     pub(super) fn name(&self, arg: &Arg) -> String {
         let own = self.own.get(arg.get_id());
         own.cloned().unwrap_or_else(|| {
             let long = arg.get_long().unwrap_or_default();
-            format!("{}_{}", self.prefix, shouted(long))
+            format!("{}_{}", self.prefix, screaming_case(long))
         })
     }
 
-    /// What the environment says of a flag. An empty variable says nothing: a template that leaves it empty means that.
+    /// The value of a flag's variable. An empty variable counts as not set, because a template may leave it empty.
     pub(super) fn read(
         &self,
         arg: &Arg,
@@ -50,7 +50,7 @@ impl Variables {
     }
 
     /// The command with the variables' names in its help.
-    pub(super) fn shown(&self, command: Command) -> Command {
+    pub(super) fn with_names_in_help(&self, command: Command) -> Command {
         let command = command.mut_args(|arg| {
             if arg.get_long().is_none() || arg.get_id() == "print-settings" {
                 return arg;
@@ -61,7 +61,7 @@ impl Variables {
         command.mut_subcommands(|command| {
             let takes_settings = command.get_arguments().any(|arg| arg.get_id() == "config");
             match takes_settings {
-                true => self.shown(command),
+                true => self.with_names_in_help(command),
                 false => command,
             }
         })
@@ -78,16 +78,16 @@ fn without(command: Command, own: &mut HashMap<Id, String>) -> Command {
     command.mut_subcommands(|command| without(command, own))
 }
 
-fn shouted(name: &str) -> String {
-    let shout = |letter: char| match letter.is_ascii_alphanumeric() {
+fn screaming_case(name: &str) -> String {
+    let upper = |letter: char| match letter.is_ascii_alphanumeric() {
         true => letter.to_ascii_uppercase(),
         false => '_',
     };
-    name.chars().map(shout).collect()
+    name.chars().map(upper).collect()
 }
 
-/// Whether it is not a setting but one of the variables by which Kubernetes tells a container of Services: that of
-/// a Service `website` has `WEBSITE_PORT=tcp://10.0.0.1:80` beside `WEBSITE_SERVICE_HOST`.
+/// Whether this is not a setting but a variable that Kubernetes sets for a Service. For a Service `website`, a
+/// container has `WEBSITE_PORT=tcp://10.0.0.1:80` and `WEBSITE_SERVICE_HOST`.
 fn is_service_link(name: &str, value: &OsString, environment: &Environment<'_>) -> bool {
     let service = name.strip_suffix("_PORT");
     let link = value.to_str().is_some_and(|value| value.contains("://"));

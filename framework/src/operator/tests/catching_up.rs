@@ -1,4 +1,4 @@
-//! R5: before the first reconcile the caches reach a consistent list, and what did not change is not listed for that.
+//! R5: before the first reconcile the caches reach a consistent list. Kinds that have not changed are not listed again for that.
 
 use std::{sync::Arc, time::Duration};
 
@@ -27,7 +27,7 @@ impl Reconciler for Reader {
     }
 }
 
-/// Waits until `standby` leads and a reconcile has begun; the time between.
+/// Waits until `standby` leads and a reconcile has started. Returns the time between the two.
 async fn works_after(standby: &Running, scribe: &Scribe) -> Duration {
     while standby.election().unwrap().phase() != Phase::Leading {
         sleep(Duration::from_millis(1)).await;
@@ -40,7 +40,7 @@ async fn works_after(standby: &Running, scribe: &Scribe) -> Duration {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_leader_works_at_once_on_kinds_that_do_not_change_and_each_is_asked_about_once() {
+async fn a_new_leader_works_at_once_on_unchanged_kinds_after_one_request_for_each() {
     let sandbox = sandbox();
     let (a, b) = (Process::of(&sandbox, "a"), Process::of(&sandbox, "b"));
     for number in 0..20 {
@@ -88,7 +88,7 @@ async fn without_an_election_a_first_list_of_the_newest_state_is_enough() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_leader_whose_watch_lags_waits_for_it_and_does_not_list_anew() {
+async fn a_new_leader_waits_for_a_lagging_watch_and_does_not_list_again() {
     use pilothouse_sandbox::RequestMatcher;
     let sandbox = sandbox();
     let (a, b) = (Process::of(&sandbox, "a"), Process::of(&sandbox, "b"));
@@ -140,7 +140,7 @@ async fn a_new_leader_of_several_namespaces_works_at_once_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_leader_works_on_nothing_while_the_api_server_does_not_say_what_is_newest() {
+async fn a_new_leader_starts_no_reconcile_while_the_consistent_list_fails() {
     use pilothouse_sandbox::{Answer, RequestMatcher};
     let sandbox = sandbox();
     let (a, b) = (Process::of(&sandbox, "a"), Process::of(&sandbox, "b"));

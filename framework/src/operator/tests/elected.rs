@@ -1,4 +1,4 @@
-//! R11: of several processes one works, and R5: after a takeover on what the others wrote.
+//! R11: one of several processes works. R5: after a takeover it works on what the others wrote.
 
 use std::{
     sync::{
@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use pilothouse_sandbox::{Answer, RequestMatcher};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -20,7 +21,7 @@ use crate::{
 };
 
 #[tokio::test(start_paused = true)]
-async fn a_standby_with_full_caches_is_ready_says_who_leads_and_reconciles_nothing() {
+async fn a_standby_with_full_caches_is_ready_and_names_the_leader_and_reconciles_nothing() {
     let sandbox = sandbox();
     let (a, b) = (Process::of(&sandbox, "a"), Process::of(&sandbox, "b"));
     a.create("one").await;
@@ -75,9 +76,9 @@ async fn a_leader_that_stops_hands_over_at_once_and_its_last_request_is_the_rele
         ("update", "leases")
     );
     assert_eq!(b.holder().await, "");
-    // What it has to say about it came before.
+    // The Event about the end of the leadership is sent before the release.
     assert!(last.iter().any(|one| one.resource == "events"), "{last:?}");
-    // At most 4.4 s until it looks at the lease.
+    // The standby tries again after at most 4.4 s.
     sleep(seconds(5)).await;
     assert_eq!(b.holder().await, "b");
     assert!(count(&scribe.done) > 0);
@@ -99,18 +100,16 @@ async fn when_leadership_is_lost_reconciles_are_cancelled_and_the_operator_ends(
     let quick = Scribe::quick();
     let standby = b.start(b.operator(&quick)).await;
     sleep(seconds(5)).await;
-    a.sky.outage(true);
+    a.network.outage(true);
     let away = Instant::now();
     let ended = running.await.unwrap().unwrap_err();
     // 10 s after the last renewal, not 25 s later.
     assert!(away.elapsed() <= seconds(11), "{:?}", away.elapsed());
     assert!(matches!(ended, OperatorError::LeadershipLost { .. }));
-    assert_eq!(
-        ended.to_string(),
-        "leadership was lost: Lease default/scribe could not be renewed in time"
-    );
+    let begin = "leadership was lost: the Lease default/scribe was not renewed in time: the last renewal failed: ";
+    assert!(ended.to_string().starts_with(begin), "{ended}");
     assert_eq!((count(&slow.running), count(&slow.done)), (0, 0));
-    a.sky.outage(false);
+    a.network.outage(false);
     sleep(seconds(20)).await;
     assert!(count(&quick.done) >= 20);
     let writes = writes(&sandbox);
@@ -125,7 +124,7 @@ async fn when_leadership_is_lost_reconciles_are_cancelled_and_the_operator_ends(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lost_leader_names_who_took_the_lease_and_sends_nothing_but_the_event_that_it_stopped() {
+async fn a_former_leader_names_the_new_holder_and_sends_only_the_event_that_it_stopped() {
     let sandbox = sandbox();
     let (a, thief) = (Process::of(&sandbox, "a"), Process::of(&sandbox, "thief"));
     a.create("one").await;
@@ -144,7 +143,7 @@ async fn a_lost_leader_names_who_took_the_lease_and_sends_nothing_but_the_event_
     let ended = timeout(seconds(3), running).await.unwrap().unwrap();
     assert_eq!(
         ended.unwrap_err().to_string(),
-        "leadership was lost: thief holds Lease default/scribe now"
+        "leadership was lost: thief now holds the Lease default/scribe"
     );
     let mut after = sandbox.requests()[before..].to_vec();
     after.retain(|one| one.method != "GET" && one.resource != "leases");
@@ -180,6 +179,7 @@ async fn a_change_of_the_leader_is_an_event_of_the_lease() {
     let sandbox = sandbox();
     let a = Process::of(&sandbox, "a");
     let settings = crate::election::ElectionSettings::new("scribe")
+        .on_tokio_clock()
         .identity("a")
         .label("team", "web");
     let leader = a
@@ -193,7 +193,7 @@ async fn a_change_of_the_leader_is_an_event_of_the_lease() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_two_operators_only_one_writes_when_the_lease_is_deleted() {
+async fn only_one_of_two_operators_writes_when_the_lease_is_deleted() {
     use crate::client::{Api, DeleteParams};
     use k8s_openapi::api::coordination::v1::Lease;
     for round in 0..10_u64 {
@@ -225,8 +225,7 @@ async fn of_two_operators_only_one_writes_when_the_lease_is_deleted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_cannot_take_part_is_not_ready_and_one_kind_that_is_forbidden_does_not_matter() {
-    use pilothouse_sandbox::{Answer, RequestMatcher};
+async fn a_candidate_that_cannot_take_part_is_not_ready_even_if_a_kind_is_forbidden() {
     let sandbox = sandbox();
     let a = Process::of(&sandbox, "a");
     let forbidden = || Answer::status(403, "Forbidden");
@@ -239,7 +238,7 @@ async fn who_cannot_take_part_is_not_ready_and_one_kind_that_is_forbidden_does_n
     sleep(seconds(5)).await;
     let line = ready(&running, "leader-election");
     assert!(
-        line.starts_with("[-]leader-election failed: cannot take part: "),
+        line.starts_with("[-]leader-election failed: cannot take part in the election: "),
         "{line}"
     );
     running.stop().await;
@@ -255,6 +254,68 @@ async fn who_cannot_take_part_is_not_ready_and_one_kind_that_is_forbidden_does_n
     running.stop().await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn the_error_of_a_lease_that_was_lost_names_the_refused_renewal_and_the_rule() {
+    let sandbox = sandbox();
+    let a = Process::of(&sandbox, "a");
+    let running = a.start(a.operator(&Scribe::quick())).await;
+    sleep(seconds(20)).await;
+    let leases = RequestMatcher::any().resource("leases");
+    let forbidden = Answer::status(403, "Forbidden");
+    sandbox.faults().answer(leases, forbidden, usize::MAX);
+    let ended = running.run_until(CancellationToken::new()).await;
+    let text = ended.unwrap_err().to_string();
+    assert!(
+        text.contains("the last renewal failed: ")
+            && text.ends_with(
+                "bind this identity to a Role in default with apiGroups: [\"coordination.k8s.io\"], \
+                 resources: [\"leases\"], verbs: [\"get\", \"create\", \"update\"]"
+            ),
+        "{text}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_standby_that_loses_its_permission_for_the_lease_is_not_ready() {
+    let sandbox = sandbox();
+    let (a, b) = (Process::of(&sandbox, "a"), Process::of(&sandbox, "b"));
+    let leader = a.start(a.operator(&Scribe::quick())).await;
+    let standby = b.start(b.operator(&Scribe::quick())).await;
+    sleep(seconds(20)).await;
+    let line = ready(&standby, "leader-election");
+    assert_eq!(line, "[+]leader-election ok: standing by; a leads");
+    let leases = RequestMatcher::any().resource("leases");
+    let forbidden = Answer::status(403, "Forbidden");
+    sandbox.faults().answer(leases, forbidden, usize::MAX);
+    sleep(seconds(5)).await;
+    let line = ready(&standby, "leader-election");
+    assert!(
+        line.starts_with("[-]leader-election failed: cannot take part in the election: "),
+        "{line}"
+    );
+    sandbox.faults().clear();
+    sleep(seconds(60)).await;
+    let line = ready(&standby, "leader-election");
+    assert!(line.starts_with("[+]leader-election ok"), "{line}");
+    standby.stop().await;
+    leader.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_candidate_that_waits_for_a_forbidden_kind_and_a_slow_one_takes_part() {
+    let sandbox = sandbox();
+    let a = Process::of(&sandbox, "a");
+    let secrets = RequestMatcher::any().resource("secrets");
+    let forbidden = Answer::status(403, "Forbidden");
+    sandbox.faults().answer(secrets, forbidden, usize::MAX);
+    a.network.hangs("/configmaps");
+    let operator = a.operator(&Scribe::quick());
+    let running = operator.start(a.client.clone()).await.unwrap();
+    sleep(seconds(20)).await;
+    assert_eq!(running.election().unwrap().phase(), Phase::Leading);
+    running.stop().await;
+}
+
 struct Frees(Arc<AtomicBool>);
 
 impl Drop for Frees {
@@ -263,7 +324,7 @@ impl Drop for Frees {
     }
 }
 
-/// On the real clock: what blocks its thread would hold up a paused one.
+/// On the real clock, because a task that blocks its thread would stop a paused one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn liveness_fails_while_work_outlives_leadership_and_only_then() {
     let sandbox = sandbox();
@@ -273,9 +334,11 @@ async fn liveness_fails_while_work_outlives_leadership_and_only_then() {
         Arc::new(AtomicBool::new(false)),
     );
     let stone = (blocks.clone(), free.clone());
-    // Also when the test fails: its runtime waits for the thread.
+    // Unblocks the thread even if the test fails, because the runtime waits for it.
     let free = Frees(free);
-    let settings = ElectionSettings::new("scribe").identity("a");
+    let settings = ElectionSettings::new("scribe")
+        .on_tokio_clock()
+        .identity("a");
     let operator = Operator::new("scribe")
         .election(settings.times(seconds(120), seconds(2), seconds(1)))
         .leader_runnable("stone", |_, _| async move {
@@ -297,11 +360,11 @@ async fn liveness_fails_while_work_outlives_leadership_and_only_then() {
     };
     until(&|| blocks.load(Ordering::SeqCst)).await;
     assert!(report().healthy());
-    a.sky.outage(true);
+    a.network.outage(true);
     let running = tokio::spawn(running.run_until(CancellationToken::new()));
     until(&|| !report().healthy()).await;
     let text = report().to_string();
-    let line = "[-]leader-election failed: leadership was lost, and work still runs";
+    let line = "[-]leader-election failed: leadership was lost, but work still runs";
     assert!(text.contains(line), "{text}");
     drop(free);
     let ended = running.await.unwrap().unwrap_err();
@@ -310,7 +373,7 @@ async fn liveness_fails_while_work_outlives_leadership_and_only_then() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_operator_that_is_dropped_gives_the_lease_back_when_its_work_has_ended() {
+async fn a_dropped_operator_releases_the_lease_after_its_work_has_ended() {
     let sandbox = sandbox();
     let a = Process::of(&sandbox, "a");
     a.create("one").await;
@@ -324,7 +387,7 @@ async fn an_operator_that_is_dropped_gives_the_lease_back_when_its_work_has_ende
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_election_needs_is_declared_and_wrong_settings_are_refused() {
+async fn the_permissions_of_the_election_are_declared_and_invalid_settings_are_refused() {
     use k8s_openapi::api::coordination::v1::Lease;
     let sandbox = sandbox();
     let a = Process::of(&sandbox, "a");
@@ -334,15 +397,19 @@ async fn what_the_election_needs_is_declared_and_wrong_settings_are_refused() {
     assert_eq!(with.clone().and(leases), with);
     running.stop().await;
 
-    let settings =
-        crate::election::ElectionSettings::new("scribe").times(seconds(5), seconds(5), seconds(1));
+    let settings = crate::election::ElectionSettings::new("scribe")
+        .on_tokio_clock()
+        .times(seconds(5), seconds(5), seconds(1));
     let operator = a.unelected(&Scribe::quick()).election(settings);
     let refused = operator.start(a.client.clone()).await.unwrap_err();
-    assert!(refused.to_string().contains("two could lead"), "{refused}");
+    assert!(
+        refused.to_string().contains("two processes could lead"),
+        "{refused}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_a_takeover_no_reconcile_begins_on_what_an_old_cache_holds() {
+async fn after_a_takeover_no_reconcile_starts_with_an_old_cache() {
     use crate::client::{Api, Patch, PatchParams};
     use k8s_openapi::api::core::v1::ConfigMap;
     use pilothouse_sandbox::RequestMatcher;
@@ -360,13 +427,13 @@ async fn after_a_takeover_no_reconcile_begins_on_what_an_old_cache_holds() {
     sleep(seconds(5)).await;
     let scribe = Scribe::quick();
     let standby = b.start(b.operator(&scribe)).await;
-    // The standby hears nothing of what the leader sees to in its last days.
+    // The standby's watch receives nothing of the leader's last writes.
     let maps = RequestMatcher::any().verb("watch").resource("configmaps");
     sandbox.faults().hold_watches(maps);
     write("new").await;
     leader.stop().await;
     sleep(seconds(60)).await;
-    let saw = scribe.saw.lock().unwrap().clone();
+    let saw = scribe.saw.lock().clone();
     assert_eq!(saw.first().map(String::as_str), Some("new"), "{saw:?}");
     assert!(saw.iter().all(|value| value == "new"), "{saw:?}");
     standby.stop().await;

@@ -1,4 +1,4 @@
-//! What an operator does when a part of it fails, and that of its neighbour does not.
+//! An operator with a failing part stops, and other operators in the process go on.
 
 use std::sync::{
     Arc,
@@ -16,7 +16,7 @@ use crate::{
 };
 
 #[tokio::test(start_paused = true)]
-async fn a_runnable_that_fails_or_panics_ends_the_operator_and_is_named() {
+async fn a_runnable_that_fails_or_panics_stops_the_operator_and_is_named() {
     let sandbox = sandbox();
     let a = Process::of(&sandbox, "a");
     let failing = a
@@ -37,13 +37,33 @@ async fn a_runnable_that_fails_or_panics_ends_the_operator_and_is_named() {
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the operator cannot go on: runnable mirror panicked: broken"
+        "the operator stops because a task failed: runnable mirror panicked: broken"
     );
     assert_eq!(a.holder().await, "");
 }
 
 #[tokio::test(start_paused = true)]
-async fn several_operators_live_in_one_process_and_one_ends_without_the_others() {
+async fn an_operator_with_an_invalid_namespace_does_not_start_and_does_not_work_in_all() {
+    let sandbox = sandbox();
+    let a = Process::of(&sandbox, "a");
+    let before = sandbox.requests().len();
+    for name in ["", " b", "Bad_Name"] {
+        let operator = a.operator(&Scribe::quick()).namespaces(["default", name]);
+        let error = operator
+            .start(a.client.clone())
+            .await
+            .unwrap_err()
+            .to_string();
+        let expected = format!(
+            "the operator works in the namespace `{name}`, but the name of a namespace has to be a DNS label: "
+        );
+        assert!(error.starts_with(&expected), "{error}");
+    }
+    assert_eq!(sandbox.requests().len(), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn several_operators_run_in_one_process_and_one_ends_without_the_others() {
     let sandbox = sandbox();
     let (a, b) = (Process::of(&sandbox, "a"), Process::of(&sandbox, "b"));
     a.create("one").await;
@@ -65,7 +85,7 @@ async fn several_operators_live_in_one_process_and_one_ends_without_the_others()
     assert!(!cancel.is_cancelled() && is_ready(&second));
     b.create("two").await;
     sleep(seconds(1)).await;
-    // Two controllers of one kind, each of its own name.
+    // Two controllers of the same kind have different names.
     assert_eq!(yours.map(|calls| count(&calls)), [2, 2]);
     let text = second.metrics().encode();
     assert!(!text.contains("\"configmap\""), "the other's metrics");

@@ -7,9 +7,9 @@ mod runnables;
 mod stopping;
 mod world;
 
-/// A program with a runtime of its own spawns it.
+/// A program with its own runtime can spawn the operator: its future is `Send`.
 #[allow(dead_code)]
-fn an_operator_runs_in_a_task_of_its_own(
+fn an_operator_can_be_spawned_as_a_task(
     operator: crate::operator::Operator,
     client: crate::client::Client,
 ) {

@@ -1,4 +1,4 @@
-//! R10: a background task that panics is noticed at once, and the operator stops in order with exit code 1.
+//! R10: a panic of a background task is noticed at once, and the operator stops in order with exit code 1.
 
 use std::fs;
 
@@ -13,30 +13,30 @@ use crate::{
     server::Address,
 };
 
-/// Runs an elected operator until it ends by itself.
+/// Runs an operator with an election until it ends by itself.
 async fn ends(process: &Process, on: &'static str) -> (OperatorError, Metrics) {
     process.create("one").await;
     let operator = process.operator(&Scribe::quick());
     let metrics = operator.metrics().clone();
     let running = operator.run(process.client.clone(), CancellationToken::new());
     let running = tokio::spawn(running);
-    process.sky.panics(on);
+    process.network.panics(on);
     let ended = timeout(seconds(60), running).await;
     (ended.expect(on).unwrap().unwrap_err(), metrics)
 }
 
-/// That it ended for this panic of this task, with exit code 1.
+/// Checks that the operator ended because of this panic of this task, with exit code 1.
 fn is_of(error: &OperatorError, metrics: &Metrics, task: &str, reason: &str) {
     assert_eq!(
         error.to_string(),
-        format!("the operator cannot go on: {reason} panicked: on purpose")
+        format!("the operator stops because a task failed: {reason} panicked: on purpose")
     );
     assert_eq!(error.code(), 1);
     let line = format!("operator_task_panics_total{{task=\"{task}\"}} 1\n");
     assert!(metrics.encode().contains(&line), "{line}");
 }
 
-/// An elected operator that runs while a line with that text makes the log panic, until it ends by itself.
+/// Runs an operator with an election until it ends by itself, while a log line with that text makes the log panic.
 async fn ends_of_a_line(
     process: &Process,
     operator: Operator,
@@ -49,7 +49,7 @@ async fn ends_of_a_line(
     (ended.expect(text).unwrap_err(), metrics)
 }
 
-/// A log that panics of a line with that text, in the task that writes it.
+/// A log that panics at a line with that text, in the task that writes the line.
 struct Fragile(&'static str);
 
 impl tracing::field::Visit for Fragile {
@@ -77,7 +77,7 @@ impl tracing::Subscriber for Fragile {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_background_task_that_panics_ends_the_operator_in_order() {
+async fn a_panic_of_a_background_task_stops_the_operator_in_order() {
     let table = [
         ("/events", "events", "events"),
         ("/leases", "leader-election", "leader election"),
@@ -88,13 +88,13 @@ async fn a_background_task_that_panics_ends_the_operator_in_order() {
         let (error, metrics) = ends(&a, path).await;
         is_of(&error, &metrics, task, reason);
         if task != "leader-election" {
-            assert_eq!(a.holder().await, "", "{task}: the lease is given back");
+            assert_eq!(a.holder().await, "", "{task}: the Lease is released");
         }
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_renewal_that_panics_is_noticed_at_once_and_the_operator_stops_in_order() {
+async fn a_panic_of_the_renewal_stops_the_operator_in_order_at_once() {
     let sandbox = sandbox();
     let a = Process::of(&sandbox, "a");
     a.create("one").await;
@@ -107,7 +107,7 @@ async fn a_renewal_that_panics_is_noticed_at_once_and_the_operator_stops_in_orde
         sleep(seconds(1)).await;
     }
     let begun = Instant::now();
-    a.sky.panics("/leases");
+    a.network.panics("/leases");
     let ended = timeout(seconds(60), running).await.unwrap().unwrap();
     is_of(
         &ended.unwrap_err(),
@@ -115,25 +115,25 @@ async fn a_renewal_that_panics_is_noticed_at_once_and_the_operator_stops_in_orde
         "leader-election",
         "lease renewal",
     );
-    // The reconcile that ran was left to its end, and the term did not have to run out for it.
+    // The running reconcile completed, and the operator did not wait for the end of the term.
     assert_eq!(count(&scribe.done), 1);
     assert!(begun.elapsed() < seconds(9), "{:?}", begun.elapsed());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_panic_of_an_informer_ends_the_operator_in_order() {
+async fn a_panic_of_an_informer_stops_the_operator_in_order() {
     let sandbox = sandbox();
     let a = Process::of(&sandbox, "a");
     a.create("one").await;
-    // That of reading is the reflector's own; what it says of it is not.
-    a.sky.panics("/secrets");
+    // The reflector catches a panic while it reads, but not a panic while it logs.
+    a.network.panics("/secrets");
     let operator = a.operator(&Scribe::quick());
-    let (error, metrics) = ends_of_a_line(&a, operator, "decoding what came panicked").await;
+    let (error, metrics) = ends_of_a_line(&a, operator, "decoding the answer panicked").await;
     is_of(&error, &metrics, "informer", "informer secrets/v1");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_panic_of_who_tells_of_readiness_ends_the_operator_in_order() {
+async fn a_panic_of_the_readiness_task_stops_the_operator_in_order() {
     let sandbox = sandbox();
     let a = Process::of(&sandbox, "a");
     a.create("one").await;
@@ -141,13 +141,13 @@ async fn a_panic_of_who_tells_of_readiness_ends_the_operator_in_order() {
     let gone = Answer::status(404, "NotFound");
     sandbox.faults().answer(secrets, gone, usize::MAX);
     let operator = a.operator(&Scribe::quick());
-    let (error, metrics) = ends_of_a_line(&a, operator, "install what brings it").await;
+    let (error, metrics) = ends_of_a_line(&a, operator, "or remove it from `wire`").await;
     is_of(&error, &metrics, "readiness", "readiness");
-    assert_eq!(a.holder().await, "", "the lease is given back");
+    assert_eq!(a.holder().await, "", "the Lease is released");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_panic_of_the_listener_ends_the_operator_in_order() {
+async fn a_panic_of_the_listener_stops_the_operator_in_order() {
     let sandbox = sandbox();
     let a = Process::of(&sandbox, "a");
     a.create("one").await;
@@ -167,8 +167,8 @@ async fn a_panic_of_the_listener_ends_the_operator_in_order() {
         sleep(seconds(15)).await;
         certificate();
     };
-    let ended = ends_of_a_line(&a, operator, "a new certificate is shown");
+    let ended = ends_of_a_line(&a, operator, "a new certificate is in use");
     let ((error, metrics), ()) = tokio::join!(ended, renewed);
     is_of(&error, &metrics, "listener", "listener");
-    assert_eq!(a.holder().await, "", "the lease is given back");
+    assert_eq!(a.holder().await, "", "the Lease is released");
 }

@@ -1,8 +1,9 @@
-//! What `/readyz?verbose` tells of caches, and who is shown the debug page.
+//! What `/readyz?verbose` shows of the caches, and for which hosts the debug page is served.
 
 use std::net::SocketAddr;
 
-use pilothouse_sandbox::RequestMatcher;
+use k8s_openapi::api::core::v1::ConfigMap;
+use pilothouse_sandbox::{Answer, RequestMatcher};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -10,9 +11,9 @@ use tokio::{
 };
 
 use super::world::*;
-use crate::server::Address;
+use crate::{cache::InformerScope, server::Address};
 
-/// For how long the line says that something fails.
+/// The time in the line since when something fails.
 fn age(line: &str) -> u64 {
     let (_, age) = line.rsplit_once("failing for ").unwrap_or_default();
     let age = age.strip_suffix(" s)").and_then(|age| age.parse().ok());
@@ -20,14 +21,14 @@ fn age(line: &str) -> u64 {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failing_watch_is_told_with_its_age_from_the_first_second() {
+async fn readiness_shows_a_failing_watch_and_its_age_from_the_first_second() {
     let sandbox = sandbox();
     let a = Process::of(&sandbox, "a");
     let running = a.start(a.unelected(&Scribe::quick())).await;
     let line = || ready(&running, "informer-configmaps");
     assert_eq!(line(), "[+]informer-configmaps ok");
 
-    a.sky.outage(true);
+    a.network.outage(true);
     sandbox.faults().drop_watches(&RequestMatcher::any());
     sleep(seconds(2)).await;
     let begin = "[+]informer-configmaps ok: cannot watch configmaps in all namespaces: ";
@@ -35,7 +36,7 @@ async fn a_failing_watch_is_told_with_its_age_from_the_first_second() {
     assert!((1..=2).contains(&age(&line())), "{}", line());
     assert!(is_ready(&running), "the cache may still be used");
 
-    // Nothing that failed in between begins the time anew.
+    // Other failures in between do not restart the age.
     sleep(seconds(150)).await;
     assert!(
         line().starts_with("[-]informer-configmaps failed: "),
@@ -44,9 +45,72 @@ async fn a_failing_watch_is_told_with_its_age_from_the_first_second() {
     );
     assert!(age(&line()) >= 151, "{}", line());
 
-    a.sky.outage(false);
+    a.network.outage(false);
     sleep(seconds(60)).await;
     assert_eq!(line(), "[+]informer-configmaps ok");
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn readiness_shows_a_failing_cache_behind_a_healthy_one_of_the_same_kind() {
+    let sandbox = sandbox();
+    let a = Process::of(&sandbox, "a");
+    let running = a.start(a.unelected(&Scribe::quick())).await;
+    let team = RequestMatcher::any().namespace("team");
+    let forbidden = Answer::status(403, "Forbidden");
+    sandbox.faults().answer(team, forbidden, usize::MAX);
+    let scope = InformerScope::all().namespace("team");
+    running.informers.informer::<ConfigMap>(scope);
+    sleep(seconds(5)).await;
+    let line = ready(&running, "informer-configmaps");
+    assert!(
+        line.starts_with("[-]informer-configmaps failed: "),
+        "{line}"
+    );
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn readiness_names_every_kind_and_namespace_that_is_forbidden_from_the_start() {
+    let sandbox = sandbox();
+    let a = Process::of(&sandbox, "a");
+    for resource in ["configmaps", "secrets"] {
+        let reads = RequestMatcher::any().resource(resource);
+        let forbidden = Answer::status(403, "Forbidden");
+        sandbox.faults().answer(reads, forbidden, usize::MAX);
+    }
+    let operator = a
+        .unelected(&Scribe::quick())
+        .namespaces(["v7", "v8", "nope"]);
+    let running = operator.start(a.client.clone()).await.unwrap();
+    sleep(seconds(1)).await;
+    for kind in ["configmaps", "secrets"] {
+        let line = ready(&running, &format!("informer-{kind}"));
+        for namespace in ["v7", "v8", "nope"] {
+            let rule = format!(
+                "bind this identity to a Role in {namespace} with apiGroups: [\"\"], resources: [\"{kind}\"]"
+            );
+            assert!(line.contains(&rule), "{namespace} is missing in {line}");
+        }
+    }
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_forbidden_watch_makes_the_operator_unready_at_once() {
+    let sandbox = sandbox();
+    let a = Process::of(&sandbox, "a");
+    let running = a.start(a.unelected(&Scribe::quick())).await;
+    let watch = RequestMatcher::any().resource("configmaps").verb("watch");
+    let forbidden = Answer::status(403, "Forbidden");
+    sandbox.faults().answer(watch, forbidden, usize::MAX);
+    sandbox.faults().drop_watches(&RequestMatcher::any());
+    sleep(seconds(1)).await;
+    let line = ready(&running, "informer-configmaps");
+    assert!(
+        line.starts_with("[-]informer-configmaps failed: cannot watch"),
+        "{line}"
+    );
     running.stop().await;
 }
 
@@ -54,7 +118,7 @@ async fn a_failing_watch_is_told_with_its_age_from_the_first_second() {
 async fn controllers_are_not_ready_before_their_caches_have_synced() {
     let sandbox = sandbox();
     let a = Process::of(&sandbox, "a");
-    a.sky.outage(true);
+    a.network.outage(true);
     let operator = a.unelected(&Scribe::quick());
     let running = operator.start(a.client.clone()).await.unwrap();
     let line = || ready(&running, "controllers");
@@ -69,14 +133,46 @@ async fn controllers_are_not_ready_before_their_caches_have_synced() {
     assert!(line().starts_with(begin), "{}", line());
     assert!((2..=3).contains(&age(&line())), "{}", line());
 
-    a.sky.outage(false);
+    a.network.outage(false);
     running.synced().await;
     assert_eq!(line(), "[+]controllers ok");
     running.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_metrics_tell_what_the_operator_is_and_was_built_with() {
+async fn a_controller_that_may_not_list_is_not_ready_although_its_caches_have_synced() {
+    let sandbox = sandbox();
+    let a = Process::of(&sandbox, "a");
+    // The watch brings the first list; a plain list is forbidden.
+    let list = RequestMatcher::any().resource("configmaps").verb("list");
+    let forbidden = Answer::status(403, "Forbidden");
+    sandbox.faults().answer(list, forbidden, usize::MAX);
+    let operator = a.operator(&Scribe::quick());
+    let running = operator.start(a.client.clone()).await.unwrap();
+    sleep(seconds(30)).await;
+    assert_eq!(
+        ready(&running, "informer-configmaps"),
+        "[+]informer-configmaps ok"
+    );
+    let line = ready(&running, "controllers");
+    assert!(
+        line.starts_with("[-]controllers failed: configmap no reconcile starts"),
+        "{line}"
+    );
+    assert!(
+        line.contains("list configmaps in all namespaces: "),
+        "{line}"
+    );
+    assert!(line.contains("a ClusterRole with "), "{line}");
+
+    sandbox.faults().clear();
+    sleep(seconds(5)).await;
+    assert_eq!(ready(&running, "controllers"), "[+]controllers ok");
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_metrics_contain_the_operators_versions() {
     let sandbox = sandbox();
     let a = Process::of(&sandbox, "a");
     let operator = a.unelected(&Scribe::quick()).version("1.2.3");
@@ -99,7 +195,7 @@ async fn the_metrics_tell_what_the_operator_is_and_was_built_with() {
     running.stop().await;
 }
 
-/// Status and text of an answer to a request for that host.
+/// Status and text of the response to a request for that host.
 async fn get(address: SocketAddr, path: &str, host: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let head = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
@@ -112,7 +208,7 @@ async fn get(address: SocketAddr, path: &str, host: &str) -> (u16, String) {
 }
 
 #[tokio::test]
-async fn the_debug_page_is_shown_for_hosts_of_its_own_only() {
+async fn the_debug_page_is_served_only_for_its_own_hosts() {
     let sandbox = sandbox();
     let a = Process::of(&sandbox, "a");
     let operator = a
@@ -133,10 +229,10 @@ async fn the_debug_page_is_shown_for_hosts_of_its_own_only() {
         }
         let (status, text) = get(address, path, &format!("evil.example:{port}")).await;
         assert_eq!(status, 421, "{path}");
-        let expected = format!("the host \"evil.example:{port}\" is not one of this page's: ");
+        let expected = format!("the host \"evil.example:{port}\" is not allowed for this page: ");
         assert!(text.starts_with(&expected), "{text}");
     }
-    // A kubelet and a Prometheus name whatever host they are told to.
+    // A kubelet or a Prometheus may use any host name.
     for path in ["/metrics", "/livez", "/readyz"] {
         assert_eq!(get(address, path, "pods.example").await.0, 200, "{path}");
     }

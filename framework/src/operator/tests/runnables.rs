@@ -1,32 +1,33 @@
-//! Work of the user's own beside the controllers.
+//! The user's runnables beside the controllers.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::ConfigMap;
+use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::world::*;
 use crate::{
-    client::{Api, Error},
+    client::{Api, ErrorKind},
     controller::Failure,
     operator::{Operator, Setup},
 };
 
-/// What happened, in order.
+/// Records what happened, in order.
 #[derive(Clone, Default)]
 struct Story(Arc<Mutex<Vec<&'static str>>>);
 
 impl Story {
-    fn tell(&self, what: &'static str) {
-        self.0.lock().unwrap().push(what);
+    fn record(&self, what: &'static str) {
+        self.0.lock().push(what);
     }
 
-    fn told(&self) -> Vec<&'static str> {
-        self.0.lock().unwrap().clone()
+    fn recorded(&self) -> Vec<&'static str> {
+        self.0.lock().clone()
     }
 
-    /// A runnable that lasts until it is told to stop.
+    /// A runnable that runs until it is told to stop.
     fn lasting(
         &self,
         begin: &'static str,
@@ -40,9 +41,9 @@ impl Story {
         let story = self.clone();
         move |_, stop| {
             Box::pin(async move {
-                story.tell(begin);
+                story.record(begin);
                 stop.cancelled().await;
-                story.tell(end);
+                story.record(end);
                 Ok(())
             })
         }
@@ -56,7 +57,7 @@ fn with(operator: Operator, story: &Story) -> Operator {
 }
 
 #[tokio::test(start_paused = true)]
-async fn they_run_always_or_while_the_process_leads_and_end_with_the_controllers() {
+async fn runnables_run_always_or_only_while_leading_and_end_with_the_controllers() {
     let sandbox = sandbox();
     let (a, b) = (Process::of(&sandbox, "a"), Process::of(&sandbox, "b"));
     let (mine, yours) = (Story::default(), Story::default());
@@ -64,38 +65,38 @@ async fn they_run_always_or_while_the_process_leads_and_end_with_the_controllers
     sleep(seconds(5)).await;
     let standby = b.start(with(b.operator(&Scribe::quick()), &yours)).await;
     sleep(seconds(30)).await;
-    assert_eq!(mine.told(), ["always", "leads"]);
-    assert_eq!(yours.told(), ["always"]);
+    assert_eq!(mine.recorded(), ["always", "leads"]);
+    assert_eq!(yours.recorded(), ["always"]);
     let stop = Instant::now();
     leader.stop().await;
     assert!(stop.elapsed() < seconds(1));
     assert_eq!(
-        mine.told(),
+        mine.recorded(),
         ["always", "leads", "always ends", "leader ends"]
     );
     sleep(seconds(5)).await;
-    assert_eq!(yours.told(), ["always", "leads"]);
+    assert_eq!(yours.recorded(), ["always", "leads"]);
     standby.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn they_begin_when_the_caches_are_full_and_get_the_same_grace_as_reconciles() {
+async fn runnables_start_with_full_caches_and_get_the_same_grace_as_reconciles() {
     let sandbox = sandbox();
     let a = Process::of(&sandbox, "a");
-    a.sky.outage(true);
+    a.network.outage(true);
     let story = Story::default();
     let begun = story.clone();
     let operator = a
         .unelected(&Scribe::quick())
         .runnable("endless", move |_, _| async move {
-            begun.tell("begun");
+            begun.record("begun");
             std::future::pending().await
         });
     let running = operator.start(a.client.clone()).await.unwrap();
-    a.sky.outage(false);
+    a.network.outage(false);
     running.synced().await;
     sleep(seconds(1)).await;
-    assert_eq!(story.told(), ["begun"]);
+    assert_eq!(story.recorded(), ["begun"]);
     let stop = Instant::now();
     running.stop().await;
     let took = stop.elapsed();
@@ -103,14 +104,14 @@ async fn they_begin_when_the_caches_are_full_and_get_the_same_grace_as_reconcile
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leaders_client_is_fenced_and_that_of_the_others_is_not() {
+async fn the_client_of_a_leader_runnable_is_fenced_and_the_others_are_not() {
     let sandbox = sandbox();
     let a = Process::of(&sandbox, "a");
     let clients = Arc::new(Mutex::new(Vec::new()));
     let keep = |name| {
         let clients = clients.clone();
         move |setup: Setup, stop: CancellationToken| async move {
-            clients.lock().unwrap().push((name, setup.client().clone()));
+            clients.lock().push((name, setup.client().clone()));
             stop.cancelled().await;
             Ok(())
         }
@@ -121,16 +122,19 @@ async fn a_leaders_client_is_fenced_and_that_of_the_others_is_not() {
         .leader_runnable("leader", keep("leader"));
     let running = tokio::spawn(operator.run(a.client.clone(), CancellationToken::new()));
     sleep(seconds(20)).await;
-    a.sky.outage(true);
+    a.network.outage(true);
     running.await.unwrap().unwrap_err();
-    a.sky.outage(false);
-    let clients = clients.lock().unwrap().clone();
+    a.network.outage(false);
+    let clients = clients.lock().clone();
     for (name, client) in clients {
         let api: Api<ConfigMap> = Api::namespaced(&client, "default");
         let answer = api.get_opt("none").await;
         match name {
             "always" => assert!(answer.unwrap().is_none()),
-            _ => assert!(matches!(answer, Err(Error::Fenced { .. })), "{answer:?}"),
+            _ => assert!(
+                matches!(&answer, Err(error) if matches!(error.kind(), ErrorKind::Fenced(_))),
+                "{answer:?}"
+            ),
         }
     }
 }

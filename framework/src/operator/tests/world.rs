@@ -1,8 +1,8 @@
-//! Operators as if each were a process of its own, and the API server's sandbox between them.
+//! Operators that behave like separate processes, with the sandbox's API server between them.
 
 use std::{
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
@@ -13,6 +13,7 @@ use k8s_openapi::api::{
     coordination::v1::Lease,
     core::v1::{ConfigMap, Secret},
 };
+use parking_lot::Mutex;
 use pilothouse_sandbox::{RecordedRequest, Sandbox};
 use tokio::time::sleep;
 
@@ -29,25 +30,31 @@ pub(super) fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// What becomes of the requests of one process.
+/// The state of the network between one process and the server.
 #[derive(Clone, Default)]
-pub(super) struct Sky(Arc<Mutex<Weather>>);
+pub(super) struct Network(Arc<Mutex<NetworkState>>);
 
 #[derive(Default)]
-struct Weather {
+struct NetworkState {
     outage: bool,
     panics: Option<&'static str>,
+    hangs: Option<&'static str>,
 }
 
-impl Sky {
-    /// The server cannot be reached.
+impl Network {
+    /// Starts or ends an outage of the server.
     pub(super) fn outage(&self, outage: bool) {
-        self.0.lock().unwrap().outage = outage;
+        self.0.lock().outage = outage;
     }
 
-    /// A layer of the user's panics when a request's path holds this.
+    /// Makes a user's layer panic when the path of a request contains this.
     pub(super) fn panics(&self, on: &'static str) {
-        self.0.lock().unwrap().panics = Some(on);
+        self.0.lock().panics = Some(on);
+    }
+
+    /// Leaves requests unanswered whose path contains this.
+    pub(super) fn hangs(&self, on: &'static str) {
+        self.0.lock().hangs = Some(on);
     }
 
     fn over(
@@ -62,18 +69,25 @@ impl Sky {
     + Send
     + Sync
     + use<> {
-        let sky = self.clone();
+        let network = self.clone();
         tower::service_fn(move |request: http::Request<Body>| {
-            let (sky, inner) = (sky.clone(), inner.clone());
+            let (network, inner) = (network.clone(), inner.clone());
             Box::pin(async move {
-                let (outage, panics) = {
-                    let weather = sky.0.lock().unwrap();
-                    (weather.outage, weather.panics)
+                let (outage, panics, hangs) = {
+                    let network_state = network.0.lock();
+                    (
+                        network_state.outage,
+                        network_state.panics,
+                        network_state.hangs,
+                    )
                 };
                 let path = request.uri().path();
                 assert!(!panics.is_some_and(|on| path.contains(on)), "on purpose");
                 if outage {
-                    return Err("the server is away".into());
+                    return Err("the server cannot be reached".into());
+                }
+                if hangs.is_some_and(|on| path.contains(on)) {
+                    std::future::pending::<()>().await;
                 }
                 tower::ServiceExt::oneshot(inner, request).await
             }) as BoxFuture<'static, _>
@@ -81,30 +95,37 @@ impl Sky {
     }
 }
 
-/// One process of an operator; its name is its identity and its user agent.
+/// One process of an operator. Its name is its identity and its user agent.
 pub(super) struct Process {
     pub(super) name: &'static str,
     pub(super) client: Client,
-    pub(super) sky: Sky,
+    pub(super) network: Network,
 }
 
 impl Process {
     pub(super) fn of(sandbox: &Sandbox, name: &'static str) -> Self {
-        let (pipes, sky) = (sandbox.clone(), Sky::default());
-        let over = sky.clone();
+        let (pipes, network) = (sandbox.clone(), Network::default());
+        let over = network.clone();
         let client = Client::builder(Config::new(http::Uri::from_static("http://sandbox")))
             .connector(Arc::new(move || Ok(pipes.connect())))
             .user_agent(name)
             .layer(tower::layer::layer_fn(move |inner| over.over(inner)))
             .build()
             .unwrap();
-        Self { name, client, sky }
+        Self {
+            name,
+            client,
+            network,
+        }
     }
 
-    /// An operator with one controller that takes part in the election.
+    /// An operator with one controller and an election.
     pub(super) fn operator(&self, scribe: &Scribe) -> Operator {
-        self.unelected(scribe)
-            .election(ElectionSettings::new("scribe").identity(self.name))
+        self.unelected(scribe).election(
+            ElectionSettings::new("scribe")
+                .on_tokio_clock()
+                .identity(self.name),
+        )
     }
 
     pub(super) fn unelected(&self, scribe: &Scribe) -> Operator {
@@ -131,14 +152,14 @@ impl Process {
         leases.get("scribe").await.unwrap()
     }
 
-    /// Who holds the lease.
+    /// The holder of the Lease.
     pub(super) async fn holder(&self) -> String {
         let spec = self.lease().await.spec.unwrap();
         spec.holder_identity.unwrap_or_default()
     }
 }
 
-/// Writes its name into a Secret for each ConfigMap, after a while.
+/// A reconciler that writes its name into a Secret for each ConfigMap, after a while.
 #[derive(Clone)]
 pub(super) struct Scribe {
     pub(super) name: &'static str,
@@ -146,7 +167,7 @@ pub(super) struct Scribe {
     pub(super) begun: Arc<AtomicUsize>,
     pub(super) running: Arc<AtomicUsize>,
     pub(super) done: Arc<AtomicUsize>,
-    /// What the objects held, call by call.
+    /// The values of the objects, call by call.
     pub(super) saw: Arc<Mutex<Vec<String>>>,
 }
 
@@ -189,7 +210,7 @@ impl Reconciler for Scribe {
     async fn reconcile(&self, object: Arc<ConfigMap>, cx: &Context<ConfigMap>) -> Result<Action> {
         self.begun.fetch_add(1, Ordering::SeqCst);
         let held = object.data.iter().flat_map(|data| data.values());
-        self.saw.lock().unwrap().extend(held.cloned());
+        self.saw.lock().extend(held.cloned());
         self.running.fetch_add(1, Ordering::SeqCst);
         let _runs = Runs(self.running.clone());
         sleep(self.takes).await;
@@ -210,20 +231,20 @@ pub(super) fn sandbox() -> Sandbox {
         .unwrap()
 }
 
-/// Which process sent it.
+/// The process that sent the request.
 pub(super) fn sender(request: &RecordedRequest) -> &str {
     let agent = request.user_agent.split([' ', '/']).next();
     agent.unwrap_or_default()
 }
 
-/// Requests that change something.
+/// The requests that change something.
 pub(super) fn writes(sandbox: &Sandbox) -> Vec<RecordedRequest> {
     let mut requests = sandbox.requests();
     requests.retain(|request| request.method != "GET");
     requests
 }
 
-/// What `/readyz?verbose` says of one check.
+/// The line of one check in `/readyz?verbose`.
 pub(super) fn ready(running: &Running, check: &str) -> String {
     let report = running.ready().report(&Query::parse(Some("verbose")));
     let text = report.to_string();

@@ -21,26 +21,26 @@ use rustls_pki_types::ServerName;
 use tokio::{net::TcpStream, runtime::Handle};
 use tokio_rustls::TlsConnector;
 
-/// How long one batch may take; OpenTelemetry's own default.
+/// The time limit for sending one batch; OpenTelemetry's default.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A collector answers with a few bytes.
+/// The largest response. A collector sends a few bytes.
 const LARGEST_ANSWER: usize = 64 << 10;
 
-/// Sends batches of spans, each over a connection of its own: there is one every few seconds. (The exporter brings
-/// reqwest unless it is given a client.)
+/// An HTTP client that sends batches of spans, each over a new connection, because there is one batch every few
+/// seconds. Without it the exporter would need reqwest.
 #[derive(Debug)]
 pub(super) struct Client {
-    /// The exporter's thread is none of the runtime's.
+    /// The exporter's thread does not belong to the runtime, so requests are spawned here.
     runtime: Handle,
     endpoint: String,
     timeout: Duration,
-    /// The last batch was not taken.
+    /// Whether sending the last batch failed.
     failing: Arc<AtomicBool>,
 }
 
 impl Client {
-    /// To be called within the runtime that is to carry the connections.
+    /// Must be called within the runtime that will run the connections.
     pub(super) fn new(endpoint: String) -> Self {
         let names = [
             "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT",
@@ -68,24 +68,27 @@ impl HttpClient for Client {
     {
         Box::pin(async move {
             let limit = self.timeout;
-            // Within the runtime: the timer and the connection need it.
+            // On the runtime, because the timer and the connection need it.
             let sent = self.runtime.spawn(async move {
                 let sent = tokio::time::timeout(limit, send(request)).await;
                 sent.unwrap_or_else(|_| {
-                    let late = "no answer in time";
+                    let late = "no response in time";
                     Err(io::Error::new(io::ErrorKind::TimedOut, late).into())
                 })
             });
             let sent = sent.await.unwrap_or_else(|error| Err(error.into()));
             let refused = match &sent {
                 Ok(response) if response.status().is_success() => None,
-                Ok(response) => Some(format!("it answers {}", response.status())),
+                Ok(response) => Some(format!(
+                    "the collector responded with {}",
+                    response.status()
+                )),
                 Err(error) => Some(error.to_string()),
             };
             let failed = self.failing.swap(refused.is_some(), Ordering::Relaxed);
             if let Some(reason) = refused.filter(|_| !failed) {
                 tracing::warn!(
-                    "cannot send traces to {}: {reason}: check OTEL_EXPORTER_OTLP_ENDPOINT; spans are dropped meanwhile",
+                    "sending traces to {} failed: {reason}: check OTEL_EXPORTER_OTLP_ENDPOINT; spans are dropped until it works",
                     without_user(&self.endpoint)
                 );
             }
@@ -94,7 +97,7 @@ impl HttpClient for Client {
     }
 }
 
-/// A URL without the name and password that may stand in it.
+/// The URL without the user name and password that it may contain.
 fn without_user(url: &str) -> String {
     match url.split_once("://") {
         Some((scheme, rest)) => {
@@ -102,13 +105,13 @@ fn without_user(url: &str) -> String {
             let host = authority.rsplit('@').next().unwrap_or_default();
             format!("{scheme}://{host}{path}")
         }
-        None => "what is no URL".to_owned(),
+        None => "an invalid URL".to_owned(),
     }
 }
 
 async fn send(request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
     let (mut parts, body) = request.into_parts();
-    let invalid = || io::Error::new(io::ErrorKind::InvalidInput, "the endpoint is no URL");
+    let invalid = || io::Error::new(io::ErrorKind::InvalidInput, "the endpoint is not a URL");
     let authority = parts.uri.authority().ok_or_else(invalid)?.clone();
     let secure = parts.uri.scheme_str() == Some("https");
     let host = authority.host().trim_matches(['[', ']']).to_owned();
@@ -134,7 +137,7 @@ async fn send(request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
     }
 }
 
-/// The system's roots, or those of `SSL_CERT_FILE`.
+/// Trusts the system's root certificates, or those of `SSL_CERT_FILE`.
 fn tls() -> Result<Arc<ClientConfig>, Box<dyn Error + Send + Sync>> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -156,7 +159,7 @@ async fn exchange<T: Read + Write + Unpin + Send + 'static>(
         let body = Limited::new(body, LARGEST_ANSWER).collect().await?;
         Ok(Response::from_parts(parts, body.to_bytes()))
     };
-    // The sender ends with the answer, and the connection with the sender.
+    // The sender ends with the response, and the connection ends with the sender.
     let (answer, _) = tokio::join!(answer, connection);
     answer
 }

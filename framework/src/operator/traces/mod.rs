@@ -1,8 +1,8 @@
 //! OpenTelemetry traces: the spans of reconciles and of their requests, sent to a collector over OTLP.
 //!
-//! They are sent where the standard variables say, in protobuf over HTTP, and not at all unless
-//! `OTEL_EXPORTER_OTLP_ENDPOINT` or `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` is set: an operator without a collector is not
-//! to look for one. Without the feature `otel` there are none.
+//! Spans are sent to the collector of the standard variables, as protobuf over HTTP. Nothing is sent unless
+//! `OTEL_EXPORTER_OTLP_ENDPOINT` or `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` is set, because an operator without a
+//! collector must not try to reach one. A build without the feature `otel` sends no spans (`none.rs`).
 
 #[cfg(feature = "otel")]
 mod client;
@@ -18,5 +18,5 @@ pub(super) use none::Traces;
 #[cfg(feature = "otel")]
 pub(super) use otlp::Traces;
 
-/// What makes spans of tracing's.
+/// The layer that turns spans of `tracing` into spans of OpenTelemetry.
 pub(super) type TraceLayer = Box<dyn Layer<Registry> + Send + Sync>;

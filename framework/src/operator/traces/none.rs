@@ -1,15 +1,15 @@
 use super::TraceLayer;
 
-/// There are none in this build.
+/// The traces of a build without the feature `otel`: there are none.
 pub(in crate::operator) enum Traces {}
 
 impl Traces {
-    /// Nothing is sent.
+    /// Starts nothing.
     pub(in crate::operator) fn start(_: &str) -> Result<Option<(Self, TraceLayer)>, String> {
         Ok(None)
     }
 
-    /// Nothing is left.
+    /// Is never called.
     pub(in crate::operator) async fn end(self) {
         match self {}
     }

@@ -8,26 +8,27 @@ use tracing_subscriber::{Layer, filter::Targets};
 
 use super::{TraceLayer, client::Client};
 
-/// How long spans that are unsent may take when the operator has stopped.
+/// The time limit for unsent spans after the operator has stopped.
 const LAST_SPANS: Duration = Duration::from_secs(1);
 
-/// What sends spans. [`end`](Self::end) sends those that are left.
+/// Sends spans. [`end`](Self::end) sends the last ones.
 pub(in crate::operator) struct Traces {
     provider: SdkTracerProvider,
 }
 
 impl Traces {
-    /// Sends spans from now on, if the environment says where to. Called within the runtime that carries them.
+    /// Starts sending spans if the environment names a collector. Must be called within the runtime that will run the
+    /// connections.
     ///
     /// # Errors
-    /// The environment's settings are wrong.
+    /// The problem with the settings in the environment.
     pub(in crate::operator) fn start(operator: &str) -> Result<Option<(Self, TraceLayer)>, String> {
-        let said = |name| env::var(name).ok().filter(|value| !value.is_empty());
-        let endpoint = said("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
-            .or_else(|| said("OTEL_EXPORTER_OTLP_ENDPOINT"));
-        let disabled = said("OTEL_SDK_DISABLED")
-            .is_some_and(|said| said.eq_ignore_ascii_case("true"))
-            || said("OTEL_TRACES_EXPORTER").is_some_and(|said| said == "none");
+        let variable = |name| env::var(name).ok().filter(|value| !value.is_empty());
+        let endpoint = variable("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+            .or_else(|| variable("OTEL_EXPORTER_OTLP_ENDPOINT"));
+        let disabled = variable("OTEL_SDK_DISABLED")
+            .is_some_and(|value| value.eq_ignore_ascii_case("true"))
+            || variable("OTEL_TRACES_EXPORTER").is_some_and(|value| value == "none");
         let Some(endpoint) = endpoint.filter(|_| !disabled) else {
             return Ok(None);
         };
@@ -37,7 +38,7 @@ impl Traces {
             .build()
             .map_err(|error| error.to_string())?;
         let resource = Resource::builder();
-        let resource = match said("OTEL_SERVICE_NAME") {
+        let resource = match variable("OTEL_SERVICE_NAME") {
             Some(_) => resource,
             None => resource.with_service_name(operator.to_owned()),
         };
@@ -57,14 +58,14 @@ impl Traces {
         Ok(Some((Self { provider }, layer)))
     }
 
-    /// Sends what is left, for a second at most.
+    /// Sends the last spans, for at most one second.
     pub(in crate::operator) async fn end(self) {
         let last = move || self.provider.shutdown_with_timeout(LAST_SPANS);
         match tokio::task::spawn_blocking(last).await {
             Ok(Ok(())) => {}
-            // The client has told what is wrong with the collector.
-            Ok(Err(error)) => tracing::debug!("the last spans were not sent: {error}"),
-            Err(error) => tracing::error!("the last spans were not sent: {error}"),
+            // The client has already logged the problem with the collector.
+            Ok(Err(error)) => tracing::debug!("sending the last spans failed: {error}"),
+            Err(error) => tracing::error!("sending the last spans failed: {error}"),
         }
     }
 }

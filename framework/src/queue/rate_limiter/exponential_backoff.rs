@@ -1,17 +1,15 @@
 use std::time::Duration;
 
-use super::RateLimiter;
-use crate::queue::Jitter;
+use super::{FailedKey, RateLimiter};
+use crate::backoff::{Growth, Jitter};
 
-/// Doubles the delay with every failure: `min(base · 2ⁿ⁻¹, max)`, times a random factor from 1 to
-/// `1 + spread`, so that keys that failed together do not come back together.
+/// Doubles the delay with every failure: `min(base · 2ⁿ⁻¹, max)`, times a random factor from 1 to `1 + spread`, so
+/// that keys that failed together do not come back together.
 ///
-/// By default 5 ms, 300 s and a factor of up to 1.1.
+/// The defaults are 5 ms, 300 s, and a factor of up to 1.1.
 #[derive(Clone, Debug)]
 pub struct ExponentialBackoff {
-    base: Duration,
-    max: Duration,
-    spread: f64,
+    growth: Growth,
     jitter: Jitter,
 }
 
@@ -19,21 +17,19 @@ impl ExponentialBackoff {
     /// From `base` to `max`, with a factor of up to 1.1.
     pub fn new(base: Duration, max: Duration) -> Self {
         Self {
-            base,
-            max,
-            spread: 0.1,
+            growth: Growth::doubling(base, max).jitter(0.1),
             jitter: Jitter::random(),
         }
     }
 
-    /// The largest addition, as a part of the delay: 0 for none.
+    /// Sets the largest addition, as a fraction of the delay, from 0 (no jitter) to 1.
     #[must_use]
     pub fn spread(mut self, spread: f64) -> Self {
-        self.spread = spread.clamp(0.0, 1.0);
+        self.growth.jitter = spread.clamp(0.0, 1.0);
         self
     }
 
-    /// Draws the factors from `jitter`, for results that can be repeated.
+    /// Uses `jitter` for the factors, so that a test can repeat them.
     #[must_use]
     pub fn jitter(mut self, jitter: Jitter) -> Self {
         self.jitter = jitter;
@@ -48,12 +44,9 @@ impl Default for ExponentialBackoff {
 }
 
 impl RateLimiter for ExponentialBackoff {
-    fn delay(&mut self, failures: u32, _now: Duration) -> Duration {
-        // 2⁶³ of anything is beyond every maximum.
-        let factor = 1_u64 << failures.saturating_sub(1).min(63);
-        let nanos = self.base.as_nanos().saturating_mul(factor.into());
-        let delay = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)).min(self.max);
-        self.jitter.stretched(delay, self.spread)
+    fn delay(&mut self, failed: FailedKey) -> Duration {
+        let earlier = failed.failures.saturating_sub(1);
+        self.growth.pause(earlier, &mut self.jitter)
     }
 }
 
@@ -66,10 +59,15 @@ mod tests {
     #[test]
     fn the_delay_doubles_from_5_ms_to_300_s() {
         let mut backoff = ExponentialBackoff::default().spread(0.0);
-        let delays: Vec<_> = (1..=4).map(|n| backoff.delay(n, NOW).as_millis()).collect();
+        let delays: Vec<_> = (1..=4)
+            .map(|n| backoff.delay(FailedKey::after(n, NOW)).as_millis())
+            .collect();
         assert_eq!(delays, [5, 10, 20, 40]);
         for failures in [17, 64, 65, u32::MAX] {
-            assert_eq!(backoff.delay(failures, NOW), Duration::from_secs(300));
+            assert_eq!(
+                backoff.delay(FailedKey::after(failures, NOW)),
+                Duration::from_secs(300)
+            );
         }
     }
 
@@ -77,7 +75,7 @@ mod tests {
     fn the_factor_lies_between_1_and_1_1_and_varies() {
         let delays = || {
             let mut backoff = ExponentialBackoff::default().jitter(Jitter::seeded(7));
-            (0..200).map(move |_| backoff.delay(1, NOW))
+            (0..200).map(move |_| backoff.delay(FailedKey::after(1, NOW)))
         };
         assert!(delays().eq(delays()), "the same seed, the same delays");
         let delays: Vec<_> = delays().collect();

@@ -1,9 +1,9 @@
 use std::time::Duration;
 
-use super::RateLimiter;
+use super::{FailedKey, RateLimiter};
 
-/// The same short delay for the first failures in a row of a key, and the same long one for all
-/// further ones: for what mends itself at once or not soon.
+/// One short delay for the first failures in a row of a key, and one long delay for all further ones. It suits
+/// failures that go away either at once or not soon. Like client-go's `ItemFastSlowRateLimiter`.
 #[derive(Clone, Debug)]
 pub struct FastSlow {
     fast: Duration,
@@ -23,8 +23,8 @@ impl FastSlow {
 }
 
 impl RateLimiter for FastSlow {
-    fn delay(&mut self, failures: u32, _now: Duration) -> Duration {
-        match failures <= self.attempts {
+    fn delay(&mut self, failed: FailedKey) -> Duration {
+        match failed.failures <= self.attempts {
             true => self.fast,
             false => self.slow,
         }
@@ -40,7 +40,7 @@ mod tests {
         let (fast, slow) = (Duration::from_millis(5), Duration::from_secs(10));
         let mut limiter = FastSlow::new(fast, slow, 3);
         let delays: Vec<_> = (1..=5)
-            .map(|failures| limiter.delay(failures, Duration::ZERO))
+            .map(|failures| limiter.delay(FailedKey::after(failures, Duration::ZERO)))
             .collect();
         assert_eq!(delays, [fast, fast, fast, slow, slow]);
     }

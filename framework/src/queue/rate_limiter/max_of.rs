@@ -1,27 +1,27 @@
 use std::time::Duration;
 
-use super::RateLimiter;
+use super::{FailedKey, RateLimiter};
 
-/// The longer of two delays.
+/// The longer delay of two limiters.
 ///
-/// `MaxOf<ExponentialBackoff, TokenBucket>` with its defaults is how controllers delay failures: each key by its own
-/// backoff, and all keys together by one bucket, as client-go's `DefaultTypedControllerRateLimiter` does.
+/// `MaxOf<ExponentialBackoff, TokenBucket>` with its defaults is what controllers use for failures: each key has its
+/// own backoff, and all keys share one bucket. client-go's `DefaultTypedControllerRateLimiter` does the same.
 #[derive(Clone, Debug, Default)]
 pub struct MaxOf<A, B>(
-    /// One limiter.
+    /// The first limiter.
     pub A,
-    /// The other.
+    /// The second limiter.
     pub B,
 );
 
 impl<A: RateLimiter, B: RateLimiter> RateLimiter for MaxOf<A, B> {
-    fn delay(&mut self, failures: u32, now: Duration) -> Duration {
-        self.0.delay(failures, now).max(self.1.delay(failures, now))
+    fn delay(&mut self, failed: FailedKey) -> Duration {
+        self.0.delay(failed).max(self.1.delay(failed))
     }
 
-    fn unused(&mut self, delays: u32) {
-        self.0.unused(delays);
-        self.1.unused(delays);
+    fn unused(&mut self, group: u64) {
+        self.0.unused(group);
+        self.1.unused(group);
     }
 }
 
@@ -36,7 +36,10 @@ mod tests {
     fn the_longer_of_two_delays_counts() {
         let backoff = || ExponentialBackoff::default().spread(0.0);
         let mut both = MaxOf(backoff(), TokenBucket::new(1.0, 1));
-        assert_eq!(both.delay(1, NOW), Duration::from_millis(5));
-        assert_eq!(both.delay(1, NOW), Duration::from_secs(1));
+        assert_eq!(
+            both.delay(FailedKey::after(1, NOW)),
+            Duration::from_millis(5)
+        );
+        assert_eq!(both.delay(FailedKey::after(1, NOW)), Duration::from_secs(1));
     }
 }

@@ -1,8 +1,8 @@
 use std::time::Duration;
 
-use super::RateLimiter;
+use super::{FailedKey, RateLimiter};
 
-/// The delay of another limiter, but never more than a maximum.
+/// The delay of another limiter, but at most a maximum.
 #[derive(Clone, Debug)]
 pub struct MaxWait<L> {
     limiter: L,
@@ -10,19 +10,19 @@ pub struct MaxWait<L> {
 }
 
 impl<L: RateLimiter> MaxWait<L> {
-    /// What `limiter` wants, at most `max`.
+    /// The delay of `limiter`, but at most `max`.
     pub fn new(limiter: L, max: Duration) -> Self {
         Self { limiter, max }
     }
 }
 
 impl<L: RateLimiter> RateLimiter for MaxWait<L> {
-    fn delay(&mut self, failures: u32, now: Duration) -> Duration {
-        self.limiter.delay(failures, now).min(self.max)
+    fn delay(&mut self, failed: FailedKey) -> Duration {
+        self.limiter.delay(failed).min(self.max)
     }
 
-    fn unused(&mut self, delays: u32) {
-        self.limiter.unused(delays);
+    fn unused(&mut self, group: u64) {
+        self.limiter.unused(group);
     }
 }
 
@@ -35,7 +35,13 @@ mod tests {
     fn no_delay_is_longer_than_the_maximum() {
         let seconds = Duration::from_secs;
         let mut limiter = MaxWait::new(FastSlow::new(seconds(1), seconds(9), 1), seconds(4));
-        assert_eq!(limiter.delay(1, Duration::ZERO), seconds(1));
-        assert_eq!(limiter.delay(2, Duration::ZERO), seconds(4));
+        assert_eq!(
+            limiter.delay(FailedKey::after(1, Duration::ZERO)),
+            seconds(1)
+        );
+        assert_eq!(
+            limiter.delay(FailedKey::after(2, Duration::ZERO)),
+            seconds(4)
+        );
     }
 }

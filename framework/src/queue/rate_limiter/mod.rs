@@ -1,9 +1,15 @@
-//! How long a key that failed waits: limiters as values, to be put together.
+//! How long a key that failed waits: rate limiters as values that can be combined.
 //!
-//! * [`ExponentialBackoff`]: longer with each failure of the key. The default of a queue.
-//! * [`FastSlow`]: short for the first failures, then long.
-//! * [`TokenBucket`]: so many per second over all keys.
-//! * [`MaxOf`], [`MaxWait`], [`Jittered`]: of others. Controllers use a backoff and a bucket by default.
+//! | file | what it contains |
+//! | --- | --- |
+//! | `rate_limiter.rs` | the trait [`RateLimiter`], and [`FailedKey`], which it decides about |
+//! | `exponential_backoff.rs` | [`ExponentialBackoff`]: longer with each failure of the key; the default of a queue |
+//! | `fast_slow.rs` | [`FastSlow`]: short for the first failures, then long |
+//! | `token_bucket.rs` | [`TokenBucket`]: a rate over all keys, which groups of keys share |
+//! | `reservations.rs` | the retries that a token bucket has promised, by group |
+//! | `max_of.rs` | [`MaxOf`]: the longer delay of two limiters; controllers combine a backoff and a bucket by default |
+//! | `max_wait.rs` | [`MaxWait`]: limits the delay of another limiter |
+//! | `jittered.rs` | [`Jittered`]: adds jitter to another limiter |
 
 mod exponential_backoff;
 mod fast_slow;
@@ -11,6 +17,7 @@ mod jittered;
 mod max_of;
 mod max_wait;
 mod rate_limiter;
+mod reservations;
 mod token_bucket;
 
 pub use exponential_backoff::ExponentialBackoff;
@@ -18,5 +25,5 @@ pub use fast_slow::FastSlow;
 pub use jittered::Jittered;
 pub use max_of::MaxOf;
 pub use max_wait::MaxWait;
-pub use rate_limiter::RateLimiter;
+pub use rate_limiter::{FailedKey, RateLimiter};
 pub use token_bucket::TokenBucket;

@@ -8,11 +8,12 @@ use k8s_openapi::api::rbac::v1::PolicyRule;
 
 use super::{AccessRule, AccessScope, Permission};
 
-/// What a part of a program needs to be allowed to do: a set of [`Permission`]s.
+/// The access that a part of a program needs: a set of [`Permission`]s.
 ///
-/// Every layer says what it needs, the sum is what the program needs, and RBAC is written from it. What
-/// another permission covers is not kept, so that two sets that allow the same in the same words are
-/// equal, whatever order they were put together in.
+/// Each layer declares what it needs. Their sum is what the program needs, and the RBAC roles are written from it.
+///
+/// A set drops each permission that another one in it covers. So the order in which permissions are added makes no
+/// difference: the same permissions give equal sets.
 ///
 /// ```
 /// use pilothouse::{k8s::api::core::v1::ConfigMap, resource::{Access, AccessRule}};
@@ -28,12 +29,12 @@ pub struct Access {
 }
 
 impl Access {
-    /// Nothing.
+    /// An empty set.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// This and more.
+    /// Adds `more` to the set.
     #[must_use]
     pub fn and(mut self, more: impl Into<Self>) -> Self {
         self.add_all(more.into());
@@ -56,32 +57,35 @@ impl Access {
         self.extend(more.permissions);
     }
 
-    /// Whether whoever has this may do all that `other` says.
+    /// Whether this set allows everything that `other` allows.
     pub fn covers(&self, other: &Self) -> bool {
         other.iter().all(|permission| self.permits(permission))
     }
 
-    /// Whether whoever has this may do that.
+    /// Whether this set allows `permission`.
     pub fn permits(&self, permission: &Permission) -> bool {
         self.iter().any(|mine| mine.covers(permission))
     }
 
-    /// Whether it is nothing.
+    /// Whether the set has no permission.
     pub fn is_empty(&self) -> bool {
         self.permissions.is_empty()
     }
 
-    /// The permissions, in the order of scope, group, resource, name and verb.
+    /// The permissions, sorted by scope, group, resource, name and verb.
     pub fn iter(&self) -> impl Iterator<Item = &Permission> {
         self.permissions.iter()
     }
 
-    /// As the rules of one role: those permissions for which `wanted` says yes of their scope. What fits in
-    /// one rule is in one: verbs of the same resource, resources of one group with the same verbs.
-    pub fn policy_rules(&self, wanted: impl Fn(&AccessScope) -> bool) -> Vec<PolicyRule> {
-        // Group, verbs, names to resources; each step merges what the one before left alike.
+    /// The rules of one role, for the permissions whose scope `is_in_role` accepts.
+    ///
+    /// There are as few rules as possible: one rule has all verbs of a resource, and all resources of a group that have
+    /// the same verbs.
+    pub fn policy_rules(&self, is_in_role: impl Fn(&AccessScope) -> bool) -> Vec<PolicyRule> {
+        // Three maps, from fine to coarse. Each merges the entries of the one before that differ in one respect only:
+        // the verb, the object's name, the resource.
         let mut verbs: BTreeMap<(&str, &str, Option<&str>), BTreeSet<&str>> = BTreeMap::new();
-        for one in self.iter().filter(|one| wanted(&one.scope)) {
+        for one in self.iter().filter(|one| is_in_role(&one.scope)) {
             let place = (&*one.group, &*one.resource, one.name.as_deref());
             verbs.entry(place).or_default().insert(&one.verb);
         }
@@ -118,7 +122,7 @@ impl Access {
     }
 }
 
-/// What is covered is left out.
+/// Drops what another permission covers.
 impl Extend<Permission> for Access {
     fn extend<I: IntoIterator<Item = Permission>>(&mut self, permissions: I) {
         permissions
@@ -141,14 +145,14 @@ impl From<AccessRule> for Access {
     }
 }
 
-/// All of them together.
+/// The union of all sets.
 impl Sum for Access {
     fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
         all.fold(Self::none(), Self::and)
     }
 }
 
-/// One resource after the other: `configmaps: get, list; deployments.apps: delete`.
+/// Verbs by resource: `configmaps: get, list; deployments.apps: delete`.
 impl fmt::Display for Access {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut last = None;

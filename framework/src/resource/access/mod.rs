@@ -1,14 +1,17 @@
-//! What a part of a program needs to be allowed to do.
+//! The access that a part of a program needs, from which RBAC roles are written.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `access.rs` | [`Access`]: a set of permissions, and the rules of a role made from it |
+//! | `permission.rs` | [`Permission`]: one verb on one resource; [`AccessScope`]: where |
+//! | `rule.rs` | [`AccessRule`]: a builder of permissions |
 
-#[allow(clippy::module_inception)]
 mod access;
 mod permission;
 mod rule;
-mod scope;
 #[cfg(test)]
 mod tests;
 
 pub use access::Access;
-pub use permission::Permission;
+pub use permission::{AccessScope, Permission};
 pub use rule::AccessRule;
-pub use scope::AccessScope;

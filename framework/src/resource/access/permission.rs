@@ -1,29 +1,25 @@
 use std::fmt;
 
-use super::AccessScope;
-
-/// One verb on one resource, in one scope, for one object or all: what [`Access`](super::Access) is
-/// made of.
+/// One verb on one resource, in one scope, for one object or for all. An [`Access`](super::Access) is a set of these.
 ///
-/// `*` stands for every group, resource or verb, as in RBAC; so does `*/status` for that subresource
-/// of every resource.
+/// As in RBAC, `*` stands for every group, resource or verb, and `*/status` for that subresource of every resource.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct Permission {
-    /// Where.
+    /// Where the verb is allowed.
     pub scope: AccessScope,
     /// API group; `""` is the core group.
     pub group: String,
-    /// Plural of the kind, with `/` and the subresource if it is about one: `deployments/scale`.
+    /// Plural of the kind, followed by `/` and the subresource if the permission is for one: `deployments/scale`.
     pub resource: String,
-    /// Only the object of this name.
+    /// Name of the only object that the permission is for; `None` for all objects.
     pub name: Option<String>,
     /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`, …
     pub verb: String,
 }
 
 impl Permission {
-    /// Whether whoever has this may do what `other` says.
+    /// Whether this permission allows everything that `other` allows.
     pub fn covers(&self, other: &Self) -> bool {
         self.scope.covers(&other.scope)
             && self.names_action(
@@ -34,7 +30,7 @@ impl Permission {
             )
     }
 
-    /// Whether it is about this action, wherever that takes place.
+    /// Whether the permission is for this action. The scope is not compared.
     pub(crate) fn names_action(
         &self,
         verb: &str,
@@ -82,5 +78,23 @@ impl fmt::Display for Permission {
             AccessScope::Namespace(namespace) => write!(f, " in {namespace}"),
             _ => Ok(()),
         }
+    }
+}
+
+/// Where a [`Permission`] is allowed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum AccessScope {
+    /// In all namespaces and for cluster-scoped objects.
+    Cluster,
+    /// In the namespaces that the operator works in. These may be all namespaces.
+    Operator,
+    /// In one namespace.
+    Namespace(String),
+}
+
+impl AccessScope {
+    /// Whether this scope includes `other`, whatever the operator's namespaces are.
+    fn covers(&self, other: &Self) -> bool {
+        *self == Self::Cluster || self == other
     }
 }

@@ -1,7 +1,7 @@
 use super::{AccessScope, Permission};
 use crate::resource::{ApiResource, Resource};
 
-/// Verbs on a resource, as one line of code asks for them.
+/// Verbs on a resource, for one line of code: it becomes a [`Permission`] for each verb and name.
 ///
 /// ```
 /// use pilothouse::{k8s::api::{apps::v1::Deployment, core::v1::Secret}, resource::AccessRule};
@@ -22,12 +22,12 @@ pub struct AccessRule {
 }
 
 impl AccessRule {
-    /// `verbs` on a kind: in the operator's namespaces, or everywhere if the kind is cluster-scoped.
+    /// A rule for `verbs` on the kind `K`: in the operator's namespaces, or everywhere if the kind is cluster-scoped.
     pub fn of<K: Resource>(verbs: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self::of_resource(&ApiResource::of::<K>(), verbs)
     }
 
-    /// As [`of`](Self::of), for a kind that is a value.
+    /// As [`of`](Self::of), for a kind known only at run time.
     pub fn of_resource(
         resource: &ApiResource,
         verbs: impl IntoIterator<Item = impl Into<String>>,
@@ -40,7 +40,7 @@ impl AccessRule {
         }
     }
 
-    /// `verbs` on a resource, named by its group (`""` is the core group) and plural, in the operator's
+    /// A rule for `verbs` on a resource, named by its group (`""` is the core group) and its plural, in the operator's
     /// namespaces.
     pub fn new(
         group: impl Into<String>,
@@ -56,33 +56,34 @@ impl AccessRule {
         }
     }
 
-    /// On this subresource instead of the objects themselves.
+    /// Makes the rule one for this subresource instead of the objects.
     pub fn subresource(mut self, subresource: &str) -> Self {
         let plural = self.resource.split('/').next().unwrap_or_default();
         self.resource = format!("{plural}/{subresource}");
         self
     }
 
-    /// Only on the object of this name, and others so added. `create` cannot be limited so: the API
-    /// server does not know the name yet when it decides.
+    /// Limits the rule to the object of this name. Each further call adds a name.
+    ///
+    /// RBAC cannot limit `create` in this way: the API server does not know the name yet when it decides.
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.names.push(name.into());
         self
     }
 
-    /// In all namespaces and for cluster-scoped objects, even of an operator that works in one namespace only.
+    /// Extends the rule to all namespaces and to cluster-scoped objects, also if the operator works in one namespace only.
     pub fn everywhere(mut self) -> Self {
         self.scope = AccessScope::Cluster;
         self
     }
 
-    /// In this namespace only.
+    /// Limits the rule to one namespace.
     pub fn in_namespace(mut self, namespace: impl Into<String>) -> Self {
         self.scope = AccessScope::Namespace(namespace.into());
         self
     }
 
-    /// What it comes to.
+    /// One permission for each verb and each name.
     pub fn permissions(&self) -> impl Iterator<Item = Permission> {
         let names: Vec<Option<String>> = if self.names.is_empty() {
             vec![None]

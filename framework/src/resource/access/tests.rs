@@ -33,14 +33,14 @@ fn permissions() -> impl Strategy<Value = Vec<Permission>> {
 
 proptest! {
     #[test]
-    fn a_set_allows_what_its_parts_allow_and_nothing_else(all in permissions(), asked in permission()) {
+    fn a_set_allows_exactly_what_one_of_its_permissions_allows(all in permissions(), asked in permission()) {
         let access: Access = all.iter().cloned().collect();
         let expected = all.iter().any(|one| one.covers(&asked));
         prop_assert_eq!(access.permits(&asked), expected);
     }
 
     #[test]
-    fn neither_order_nor_repetition_makes_a_difference(one in permissions(), other in permissions()) {
+    fn order_and_repetition_make_no_difference(one in permissions(), other in permissions()) {
         let collected = |parts: &[&Vec<Permission>]| -> Access {
             parts.iter().copied().flatten().cloned().collect()
         };
@@ -51,7 +51,7 @@ proptest! {
     }
 
     #[test]
-    fn the_rules_of_a_role_say_neither_more_nor_less(all in permissions()) {
+    fn the_rules_of_a_role_allow_exactly_what_the_set_allows(all in permissions()) {
         let access: Access = all.into_iter().collect();
         let wanted = |scope: &AccessScope| *scope == AccessScope::Cluster;
         let rules = access.policy_rules(wanted);
@@ -74,7 +74,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_alike_is_one_rule_and_the_order_is_stable() {
+fn similar_permissions_become_one_rule_and_the_order_is_stable() {
     let access: Access = [
         AccessRule::of::<Secret>(["watch", "get", "list"]),
         AccessRule::of::<Deployment>(["get"]).subresource("scale"),
@@ -102,7 +102,7 @@ fn what_is_alike_is_one_rule_and_the_order_is_stable() {
 }
 
 #[test]
-fn a_cluster_scoped_kind_is_asked_for_everywhere() {
+fn a_rule_for_a_cluster_scoped_kind_has_cluster_scope() {
     let access = Access::from(AccessRule::of::<Node>(["get"]));
     assert!(access.iter().all(|one| one.scope == AccessScope::Cluster));
     assert_eq!(access.policy_rules(|one| *one == AccessScope::Operator), []);

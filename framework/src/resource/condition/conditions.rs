@@ -1,12 +1,13 @@
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use serde_json::Value;
 
 use super::{ConditionError, NewCondition};
 
-/// What is done with the conditions of a status, a `Vec` of `metav1.Condition`.
+/// Reads and changes the conditions of a status: a `Vec` of `metav1.Condition`.
 ///
-/// As apimachinery's `meta.SetStatusCondition`: there is one condition of each type, the order is kept, and
-/// `lastTransitionTime` changes when the status does and not otherwise.
+/// It follows apimachinery's `meta.SetStatusCondition`: each type occurs once, the order is kept, and
+/// `lastTransitionTime` changes only when the condition's status changes.
 ///
 /// ```
 /// use pilothouse::{k8s::apimachinery::pkg::apis::meta::v1::Condition, resource::{Conditions, NewCondition}};
@@ -18,24 +19,25 @@ use super::{ConditionError, NewCondition};
 /// # Ok(()) }
 /// ```
 pub trait Conditions {
-    /// Makes the condition of that type be as it says, and tells whether anything changed.
+    /// Sets the condition of this type, and returns whether anything changed.
     ///
     /// # Errors
-    /// Type, reason or message are not what the API takes; nothing was changed then.
+    ///
+    /// Returns a [`ConditionError`] and changes nothing if the API server would refuse the type, the reason or the message.
     fn set(&mut self, condition: NewCondition) -> Result<bool, ConditionError>;
 
-    /// Removes the condition of that type, and tells whether there was one.
+    /// Removes the condition of this type, and returns whether there was one.
     fn unset(&mut self, kind: &str) -> bool;
 
-    /// The condition of that type.
+    /// Returns the condition of this type, or `None` if the list does not have it.
     fn of_type(&self, kind: &str) -> Option<&Condition>;
 
-    /// Whether the condition of that type is there and true.
+    /// Whether the condition of this type exists with the status `True`.
     fn is_true(&self, kind: &str) -> bool {
         self.of_type(kind).is_some_and(|one| one.status == "True")
     }
 
-    /// Whether the condition of that type is there and false: not when it is unknown.
+    /// Whether the condition of this type exists with the status `False`. Returns `false` for `Unknown`.
     fn is_false(&self, kind: &str) -> bool {
         self.of_type(kind).is_some_and(|one| one.status == "False")
     }
@@ -81,8 +83,31 @@ impl Conditions for Vec<Condition> {
     }
 }
 
-/// In whole seconds, as the API keeps times.
+/// `at`, or the present, in whole seconds: the API server stores times so.
 fn now(at: Option<Timestamp>) -> Time {
     let at = at.unwrap_or_else(Timestamp::now);
     Time(Timestamp::from_second(at.as_second()).unwrap_or(at))
+}
+
+/// Copies the transition times of `present` into each condition of `status` that has the same type and status there.
+///
+/// After that, a status that the user's code built anew with the same conditions is equal to the present one.
+pub(crate) fn keep_transitions(status: &mut Value, present: &Value) {
+    const TIME: &str = "lastTransitionTime";
+    let Some(present) = present.get("conditions").and_then(Value::as_array) else {
+        return;
+    };
+    let conditions = status.get_mut("conditions").and_then(Value::as_array_mut);
+    for condition in conditions.into_iter().flatten() {
+        let same = present.iter().find(|one| {
+            one.get("type").is_some()
+                && one.get("type") == condition.get("type")
+                && one.get("status") == condition.get("status")
+        });
+        if let (Some(time), Some(place)) =
+            (same.and_then(|one| one.get(TIME)), condition.get_mut(TIME))
+        {
+            *place = time.clone();
+        }
+    }
 }

@@ -1,13 +1,15 @@
-//! Status conditions: what an object has come to, one word for each aspect.
+//! Status conditions: the state of an object, one `True`, `False` or `Unknown` for each aspect.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `conditions.rs` | [`Conditions`]: sets, removes and reads the conditions of a status |
+//! | `new_condition.rs` | [`NewCondition`]: one condition to set; [`ConditionError`]: why it was refused |
 
 mod conditions;
-mod error;
 mod new_condition;
 #[cfg(test)]
 mod tests;
-mod transitions;
 
 pub use conditions::Conditions;
-pub use error::ConditionError;
-pub use new_condition::NewCondition;
-pub(crate) use transitions::keep_transitions;
+pub(crate) use conditions::keep_transitions;
+pub use new_condition::{ConditionError, NewCondition};

@@ -1,9 +1,8 @@
 use jiff::Timestamp;
 
-use super::ConditionError;
 use crate::resource::Object;
 
-/// A condition as it is to be from now on; see [`Conditions::set`](super::Conditions::set).
+/// A condition to set with [`Conditions::set`](super::Conditions::set).
 ///
 /// ```
 /// use pilothouse::resource::NewCondition;
@@ -22,18 +21,18 @@ pub struct NewCondition {
 }
 
 impl NewCondition {
-    /// It is so. `kind` is the condition's type, such as `Ready`; `reason` says why, in one word in upper
-    /// camel case made for programs.
+    /// A condition with the status `True`. `kind` is the condition's type, such as `Ready`. `reason` says why, for
+    /// programs: one word in UpperCamelCase.
     pub fn is_true(kind: impl Into<String>, reason: impl Into<String>) -> Self {
         Self::new(kind, "True", reason)
     }
 
-    /// It is not so.
+    /// A condition with the status `False`. See [`is_true`](Self::is_true) for the parameters.
     pub fn is_false(kind: impl Into<String>, reason: impl Into<String>) -> Self {
         Self::new(kind, "False", reason)
     }
 
-    /// Nobody can say.
+    /// A condition with the status `Unknown`. See [`is_true`](Self::is_true) for the parameters.
     pub fn is_unknown(kind: impl Into<String>, reason: impl Into<String>) -> Self {
         Self::new(kind, "Unknown", reason)
     }
@@ -49,25 +48,25 @@ impl NewCondition {
         }
     }
 
-    /// The same for people, in a sentence.
+    /// Explains the condition to people, in a sentence. It is empty by default.
     pub fn message(mut self, message: impl Into<String>) -> Self {
         self.message = message.into();
         self
     }
 
-    /// What it is said of: `object` in the generation it has here.
+    /// Sets `observedGeneration` to the generation of `object`.
     pub fn observed<K: Object>(mut self, object: &K) -> Self {
         self.observed_generation = object.metadata().generation;
         self
     }
 
-    /// Since when, if that is not now.
+    /// Sets the transition time, for the case that the status changes. The default is the present.
     pub fn since(mut self, at: Timestamp) -> Self {
         self.at = Some(at);
         self
     }
 
-    /// The rules of the API for `metav1.Condition`.
+    /// Checks the API server's rules for `metav1.Condition`.
     pub(super) fn check(&self) -> Result<(), ConditionError> {
         let kind = || self.kind.clone();
         if !is_type(&self.kind) {
@@ -87,11 +86,41 @@ impl NewCondition {
     }
 }
 
+/// Why a condition was not set. The API server would refuse the whole status because of it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConditionError {
+    /// The type is not a qualified name.
+    #[error(
+        "condition {kind:?}: the type must have at most 316 letters, digits, `-`, `_` and `.`, such as `Ready` or `example.com/Ready`"
+    )]
+    Type {
+        /// The type.
+        kind: String,
+    },
+    /// The reason is not a single word.
+    #[error(
+        "condition {kind}: the reason {reason:?} must be one word, such as `PodsReady`: a letter, then letters, digits, `_`, `,` and `:`; write sentences into the message"
+    )]
+    Reason {
+        /// The condition's type.
+        kind: String,
+        /// The reason.
+        reason: String,
+    },
+    /// The message is too long.
+    #[error("condition {kind}: the message is longer than 32768 characters: shorten it")]
+    Message {
+        /// The condition's type.
+        kind: String,
+    },
+}
+
 const LONGEST_TYPE: usize = 316;
 const LONGEST_REASON: usize = 1024;
 const LONGEST_MESSAGE: usize = 32_768;
 
-/// A qualified name: a word, with or without a DNS subdomain and `/` before it.
+/// Whether `text` is a qualified name: a name, optionally after a DNS subdomain and `/`.
 fn is_type(text: &str) -> bool {
     let (domain, word) = match text.split_once('/') {
         Some((domain, word)) => (Some(domain), word),

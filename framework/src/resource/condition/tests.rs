@@ -14,7 +14,7 @@ fn since(conditions: &[Condition], place: usize) -> i64 {
 }
 
 #[test]
-fn the_transition_time_changes_with_the_status_and_only_then() {
+fn the_transition_time_changes_only_when_the_status_changes() {
     let mut conditions = Vec::new();
     let ready = NewCondition::is_false("Ready", "Starting");
     assert_eq!(conditions.set(ready.clone().since(at(10))), Ok(true));
@@ -35,7 +35,7 @@ fn the_transition_time_changes_with_the_status_and_only_then() {
 }
 
 #[test]
-fn there_is_one_of_each_type_and_the_order_is_kept() {
+fn each_type_occurs_once_and_the_order_is_kept() {
     let mut conditions = Vec::new();
     for kind in ["B", "A", "C", "A", "B"] {
         conditions
@@ -52,7 +52,7 @@ fn there_is_one_of_each_type_and_the_order_is_kept() {
 }
 
 #[test]
-fn what_the_api_would_refuse_is_refused_here_and_changes_nothing() {
+fn a_condition_that_the_api_server_would_refuse_is_an_error_and_changes_nothing() {
     let mut conditions = Vec::new();
     let mut refusal = |kind: &str, reason: &str| {
         let refusal = conditions.set(NewCondition::is_true(kind, reason)).err();
@@ -76,7 +76,7 @@ fn what_the_api_would_refuse_is_refused_here_and_changes_nothing() {
     }
     assert_eq!(
         refusal("Ready", "all is well").unwrap().to_string(),
-        "condition Ready: the reason \"all is well\" must be one word, such as `PodsReady`: a letter, then letters, digits, `_`, `,` and `:`; sentences belong in the message"
+        "condition Ready: the reason \"all is well\" must be one word, such as `PodsReady`: a letter, then letters, digits, `_`, `,` and `:`; write sentences into the message"
     );
     for (kind, reason) in [("example.com/Ready_2.x", "A:b,c_"), ("r", "R")] {
         conditions.set(NewCondition::is_true(kind, reason)).unwrap();
@@ -84,7 +84,7 @@ fn what_the_api_would_refuse_is_refused_here_and_changes_nothing() {
 }
 
 #[test]
-fn a_status_that_was_put_together_anew_keeps_its_transition_times() {
+fn a_status_that_was_built_anew_keeps_its_transition_times() {
     let one = |kind: &str, status: &str, time: &str| json!({"type": kind, "status": status, "lastTransitionTime": time});
     let present = json!({"conditions": [one("A", "True", "then"), one("B", "True", "then")]});
     let mut status = json!({"conditions": [one("A", "True", "now"), one("B", "False", "now"), one("C", "True", "now")]});

@@ -1,29 +1,29 @@
 use serde::de::{DeserializeSeed, IgnoredAny};
 use serde_json::Value;
 
-use super::unique::Unique;
+use super::duplicate_keys::DuplicateKeys;
 use crate::resource::{
-    Step,
+    PathStep,
     yaml::{self, Node},
 };
 
-/// The text of one document, and the line of the whole text that it begins at.
+/// The text of one document, and the line of the whole text on which it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Document<'a> {
     pub(super) text: &'a str,
     pub(super) line: usize,
 }
 
-/// What is wrong with a document as a whole.
+/// Why a document is neither YAML nor JSON.
 pub(super) struct Malformed {
-    /// Counted from 1 within the document.
+    /// Counted from 1 in the document.
     pub(super) line: Option<usize>,
-    pub(super) path: Vec<Step>,
+    pub(super) path: Vec<PathStep>,
     pub(super) reason: String,
 }
 
 impl<'a> Document<'a> {
-    /// The documents of a text. What holds nothing but comments is none.
+    /// The documents of a text, without those that hold nothing but comments.
     pub(super) fn split(text: &'a str) -> Vec<Self> {
         let text = text.trim_start_matches('\u{feff}');
         let mut documents = Vec::new();
@@ -34,9 +34,9 @@ impl<'a> Document<'a> {
             let is_end = part.trim_end() == "...";
             if is_separator(part) || is_end {
                 if has_content {
-                    documents.extend(Self::within(text.get(start..before), line));
+                    documents.extend(Self::split_json(text.get(start..before), line));
                 }
-                // What stands behind a separator belongs to the document.
+                // Text behind a separator, on the same line, belongs to the document.
                 has_content = !is_end && is_content(part);
                 (start, line) = match has_content {
                     true => (before, here),
@@ -47,13 +47,13 @@ impl<'a> Document<'a> {
             at = after;
         }
         if has_content {
-            documents.extend(Self::within(text.get(start..), line));
+            documents.extend(Self::split_json(text.get(start..), line));
         }
         documents
     }
 
-    /// JSON objects may stand one after the other without anything between them.
-    fn within(text: Option<&'a str>, line: usize) -> Vec<Self> {
+    /// Splits a text of JSON objects, which need no separator. A text that is not JSON is one document.
+    fn split_json(text: Option<&'a str>, line: usize) -> Vec<Self> {
         let whole = Self {
             text: text.unwrap_or_default(),
             line,
@@ -71,7 +71,7 @@ impl<'a> Document<'a> {
                 Some(Err(_)) => whole.text.len(),
                 None => break,
             };
-            documents.push(whole.part(start, end));
+            documents.push(whole.slice(start, end));
             start = end;
             if start == whole.text.len() {
                 break;
@@ -80,8 +80,8 @@ impl<'a> Document<'a> {
         documents
     }
 
-    /// From the first letter after `start` to `end`.
-    fn part(&self, start: usize, end: usize) -> Self {
+    /// The text from the first character after `start` that is no white space, to `end`.
+    fn slice(&self, start: usize, end: usize) -> Self {
         let text = self.text.get(start..end).unwrap_or_default();
         let blank = text.len() - text.trim_start().len();
         let before = self.text.get(..start + blank).unwrap_or_default();
@@ -91,7 +91,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// The first line with something in it, counted from 1 within the document.
+    /// The first line with content, counted from 1 in the document.
     pub(super) fn first_line(&self) -> usize {
         let mut lines = self.text.lines();
         lines.position(is_content).map_or(1, |line| line + 1)
@@ -101,8 +101,7 @@ impl<'a> Document<'a> {
         self.text.trim_start().starts_with('{')
     }
 
-    /// The document as JSON. Of a key that is there twice the last counts, if `strict` does not
-    /// make it an error.
+    /// The document as JSON. If `strict`, a duplicate key is an error; otherwise its last value counts.
     pub(super) fn parse(&self, strict: bool) -> Result<Value, Malformed> {
         if !self.is_json() {
             return self.yaml(strict);
@@ -112,19 +111,19 @@ impl<'a> Document<'a> {
                 Some(path) => Err(Malformed {
                     line: None,
                     path,
-                    reason: "the key is there twice".into(),
+                    reason: "duplicate key: remove all but one".into(),
                 }),
                 None => Ok(value),
             },
-            // `{a: b}` is YAML; if it is not, it was meant to be JSON.
+            // `{a: b}` may be YAML. If it is not, the error about JSON helps more.
             Err(malformed) => self.yaml(strict).map_err(|_| malformed),
         }
     }
 
-    fn json(&self) -> Result<(Value, Vec<Vec<Step>>), Malformed> {
+    fn json(&self) -> Result<(Value, Vec<Vec<PathStep>>), Malformed> {
         let mut inner = serde_json::Deserializer::from_str(self.text.trim_end());
         let mut duplicates = Vec::new();
-        let value = Unique::new(&mut duplicates).deserialize(&mut inner);
+        let value = DuplicateKeys::new(&mut duplicates).deserialize(&mut inner);
         match value.and_then(|value| inner.end().map(|()| value)) {
             Ok(value) => Ok((value, duplicates)),
             Err(error) => Err(Malformed {
@@ -132,7 +131,7 @@ impl<'a> Document<'a> {
                 path: Vec::new(),
                 reason: match error.is_eof() {
                     true => "the JSON ends too early".to_owned(),
-                    // The text is serde_json's own and quotes nothing.
+                    // A syntax error of serde_json quotes nothing of the text.
                     false => format!("not JSON: {error}"),
                 },
             }),
@@ -148,19 +147,19 @@ impl<'a> Document<'a> {
         })
     }
 
-    /// The document once more, for the lines of what is in it. JSON is YAML.
+    /// The document as YAML nodes, which know their lines. JSON is YAML, too.
     pub(super) fn node(&self) -> Node {
-        yaml::read(self.text, false).unwrap_or(Node::NOTHING)
+        yaml::read(self.text, false).unwrap_or(Node::NULL)
     }
 }
 
-/// `---`, alone or with something behind it.
+/// Whether the line begins with the separator `---`.
 fn is_separator(line: &str) -> bool {
     let rest = line.strip_prefix("---");
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
 }
 
-/// Neither blank nor a comment, a directive or a mere separator.
+/// Whether the line is neither blank nor only a comment, a directive or a separator.
 fn is_content(line: &str) -> bool {
     let line = match is_separator(line) {
         true => line.get(3..).unwrap_or_default(),

@@ -7,16 +7,16 @@ use crate::resource::{Object, ObjectKey, ObjectMeta, TypeMeta};
 
 /// An object read from a manifest.
 pub struct Manifest {
-    /// Which document it stands in, counted from 1.
+    /// Number of the document that holds it, counted from 1.
     pub document: usize,
-    /// The line it begins at, counted from 1.
+    /// Line on which it begins, counted from 1.
     pub line: usize,
-    /// `apiVersion` and `kind` as they were written.
+    /// `apiVersion` and `kind` as they are written in the document.
     pub types: TypeMeta,
     pub(super) object: Box<dyn AnyObject>,
 }
 
-/// An object whose type is not known here.
+/// An object of a type that only the caller knows.
 pub(super) trait AnyObject: Any + Send + Sync {
     fn metadata(&self) -> &ObjectMeta;
     fn json(&self) -> Result<Value, serde_json::Error>;
@@ -38,28 +38,29 @@ impl Manifest {
         self.object.metadata()
     }
 
-    /// Its name, and its namespace if it has one.
+    /// The object's name, and its namespace if it has one.
     pub fn key(&self) -> ObjectKey {
         let metadata = self.metadata();
         let namespace = metadata.namespace.as_deref();
         ObjectKey::new(namespace, metadata.name.as_deref().unwrap_or_default())
     }
 
-    /// The object, if it is one of `K`. Kinds that the scheme was not given the type of are
-    /// [`DynamicObject`](crate::resource::DynamicObject)s.
+    /// The object, if it is of type `K`. Otherwise returns `None`.
+    ///
+    /// Objects of kinds whose type the scheme does not have are [`DynamicObject`](crate::resource::DynamicObject)s.
     pub fn get<K: Object>(&self) -> Option<&K> {
         let object: &dyn Any = &*self.object;
         object.downcast_ref()
     }
 
-    /// The object itself, if it is one of `K`; see [`get`](Self::get).
+    /// As [`get`](Self::get), but takes the object out of the manifest.
     pub fn downcast<K: Object>(self) -> Option<K> {
         let object: Box<dyn Any> = self.object;
         object.downcast().ok().map(|object| *object)
     }
 }
 
-/// As the object is written.
+/// Writes the object.
 impl Serialize for Manifest {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let json = self.object.json().map_err(serde::ser::Error::custom)?;
@@ -67,10 +68,38 @@ impl Serialize for Manifest {
     }
 }
 
-/// Shows what it is, not what is in it.
+/// Shows kind and key. It leaves out the content, which may be a Secret's.
 impl fmt::Debug for Manifest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let TypeMeta { api_version, kind } = &self.types;
         write!(f, "Manifest({kind} {} in {api_version})", self.key())
     }
 }
+
+/// What is wrong in a manifest, and where: `document 2, line 10: spec.replicas: expected i32, found a string`.
+///
+/// It names the path and the expected type, never a value, because a manifest may hold a Secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ManifestError {
+    /// Number of the document, counted from 1. Empty documents are not counted.
+    pub document: usize,
+    /// Line in the whole text, counted from 1.
+    pub line: usize,
+    /// Path in the document, such as `items[1].spec.replicas`; empty for the whole document.
+    pub path: String,
+    /// What is wrong, and what to do.
+    pub reason: String,
+}
+
+impl fmt::Display for ManifestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "document {}, line {}: ", self.document, self.line)?;
+        if !self.path.is_empty() {
+            write!(f, "{}: ", self.path)?;
+        }
+        f.write_str(&self.reason)
+    }
+}
+
+impl std::error::Error for ManifestError {}

@@ -1,12 +1,13 @@
-//! Manifests: from YAML and JSON to typed objects, and back.
+//! Manifests: reads YAML and JSON into typed objects, and writes them.
 //!
-//! A [`Scheme`] knows kinds by their `apiVersion` and `kind`. It reads what people keep in files: several
-//! documents with `---` between them, or JSON objects one after the other, or both mixed; lists are taken
-//! apart, documents with nothing in them are left out. Each object is a [`Manifest`], or a
-//! [`ManifestError`] that names document, line and path; one of them does not spoil the others.
+//! A [`Scheme`] maps `apiVersion` and `kind` to Rust types. It reads the files that people write: documents with `---`
+//! between them, JSON objects one after the other, or a mixture. It splits lists into their items and skips empty
+//! documents. Each object becomes a [`Manifest`], or a [`ManifestError`] that names document, line and path. An error does
+//! not affect the other objects.
 //!
-//! YAML is read as kubectl reads it: into JSON first, and by YAML 1.1. So `data: {port: 80}` in a ConfigMap is an error,
-//! because 80 is a number, and `data: {log: on}`, because that is `true`. Aliases and merge keys (`<<`) are resolved.
+//! YAML means what it means to kubectl, which converts it to JSON by the rules of YAML 1.1. So in a ConfigMap both
+//! `data: {port: 80}` and `data: {log: on}` are errors, because `80` is a number and `on` is `true`. Aliases and merge
+//! keys (`<<`) are resolved.
 //!
 //! ```
 //! use pilothouse::k8s::api::{apps::v1::Deployment, core::v1::ConfigMap};
@@ -33,18 +34,25 @@
 //! );
 //! ```
 //!
-//! Source: kubectl's reading of files, apimachinery's `Scheme` and `YAMLOrJSONDecoder`.
+//! It follows kubectl's reading of files, and apimachinery's `Scheme` and `YAMLOrJSONDecoder`.
+//!
+//! # Map for contributors
+//! | file | holds |
+//! | --- | --- |
+//! | `scheme.rs` | [`Scheme`]: finds the type of each object and reads it |
+//! | `document.rs` | splits a text into documents, and parses one into JSON |
+//! | `duplicate_keys.rs` | reads JSON and notes duplicate keys |
+//! | `manifest.rs` | [`Manifest`] and [`ManifestError`] |
+//! | `to_yaml.rs` | [`to_yaml`]: writes objects as YAML |
 
 mod document;
-mod error;
+mod duplicate_keys;
 mod manifest;
 mod scheme;
 #[cfg(test)]
 mod tests;
-mod unique;
-mod write;
+mod to_yaml;
 
-pub use error::ManifestError;
-pub use manifest::Manifest;
+pub use manifest::{Manifest, ManifestError};
 pub use scheme::Scheme;
-pub use write::to_yaml;
+pub use to_yaml::to_yaml;

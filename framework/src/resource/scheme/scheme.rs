@@ -5,24 +5,25 @@ use serde_json::Value;
 
 use super::{Manifest, ManifestError, document::Document, manifest::AnyObject};
 use crate::resource::{
-    ApiResource, DynamicObject, Object, Resource, Step, TypeMeta, misfit, show, yaml::Node,
+    ApiResource, DynamicObject, Object, PathStep, Resource, TypeMeta, decode_reason, format_path,
+    yaml::Node,
 };
 
-/// Which kinds manifests may hold, and how they are read; see [the module](super).
+/// Maps kinds to Rust types, and reads manifests of these kinds. See [the module](super).
 #[derive(Clone, Default)]
 pub struct Scheme {
     kinds: Arc<BTreeMap<(String, String), Read>>,
-    /// How other kinds are read, if they are.
-    others: Option<Read>,
+    /// Reads objects of all other kinds; `None` if they are errors.
+    other_kinds: Option<Read>,
     strict: bool,
 }
 
-/// Reads an object, and notes the fields that its type does not have.
-type Read = fn(&Value, &mut Vec<Vec<Step>>) -> Result<Box<dyn AnyObject>, Misfit>;
+/// Reads an object, and adds the paths of the fields that its type does not have to the list.
+type Read = fn(&Value, &mut Vec<Vec<PathStep>>) -> Result<Box<dyn AnyObject>, DecodeFailure>;
 
-/// Where a value does not fit its type, and why.
-struct Misfit {
-    path: Vec<Step>,
+/// Where and why a value does not fit its type.
+struct DecodeFailure {
+    path: Vec<PathStep>,
     reason: String,
 }
 
@@ -36,12 +37,12 @@ impl fmt::Debug for Scheme {
 }
 
 impl Scheme {
-    /// A scheme that knows no kinds.
+    /// A scheme without kinds.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Reads objects of kind `K` as such.
+    /// Adds the kind `K`: its objects are read into this type.
     #[must_use]
     pub fn with<K: Resource + Serialize + DeserializeOwned>(mut self) -> Self {
         let resource = ApiResource::of::<K>();
@@ -50,28 +51,30 @@ impl Scheme {
         self
     }
 
-    /// Reads objects of all other kinds as [`DynamicObject`]s; without it they are errors.
-    // Most programs never do: it is built in those that do.
+    /// Reads objects of all other kinds into [`DynamicObject`]s. Without this call they are errors.
+    // Few programs call it, so only these build it.
     #[inline]
     #[must_use]
-    pub fn with_others(mut self) -> Self {
-        self.others = Some(read::<DynamicObject>);
+    pub fn with_other_kinds(mut self) -> Self {
+        self.other_kinds = Some(read::<DynamicObject>);
         self
     }
 
-    /// Takes a field that the type does not have, and a key that is there twice, for an error, as
-    /// `kubectl apply --validate=strict` does. Without it they count for nothing, but for the last of
-    /// several equal keys.
+    /// Makes unknown fields and duplicate keys errors, as `kubectl apply --validate=strict` does.
+    ///
+    /// Without this call unknown fields are ignored, and the last value of a duplicate key counts.
     #[must_use]
     pub fn strict(mut self) -> Self {
         self.strict = true;
         self
     }
 
-    /// The objects in `text`, which is YAML, JSON or both, in their order.
+    /// Reads the objects in `text`, which is YAML, JSON or both, in their order.
     ///
-    /// An object that cannot be read is an error in its place. Of an object with several unknown
-    /// fields each is one.
+    /// # Errors
+    ///
+    /// An object that cannot be read gives a [`ManifestError`] at its position in the result. In a [`strict`](Self::strict)
+    /// scheme, an object with several unknown fields gives one for each of them.
     pub fn decode(&self, text: &str) -> Vec<Result<Manifest, ManifestError>> {
         let mut found = Vec::new();
         let mut number = 0;
@@ -80,7 +83,7 @@ impl Scheme {
             match document.parse(self.strict) {
                 Ok(Value::Null) => number -= 1,
                 Ok(value) => {
-                    let place = Place {
+                    let place = ObjectPlace {
                         document,
                         number,
                         node: &OnceCell::new(),
@@ -94,7 +97,7 @@ impl Scheme {
                     found.push(Err(ManifestError {
                         document: number,
                         line: document.line + line - 1,
-                        path: show(&malformed.path),
+                        path: format_path(&malformed.path),
                         reason: malformed.reason,
                     }));
                 }
@@ -103,12 +106,12 @@ impl Scheme {
         found
     }
 
-    /// The object at `path` or, if it is a list, those in it.
+    /// Reads the object at `path` or, if it is a list, its items.
     fn objects(
         &self,
-        place: Place<'_>,
+        place: ObjectPlace<'_>,
         value: &Value,
-        path: &mut Vec<Step>,
+        path: &mut Vec<PathStep>,
         found: &mut Vec<Result<Manifest, ManifestError>>,
     ) {
         let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
@@ -117,8 +120,8 @@ impl Scheme {
         let items = value.get("items").and_then(Value::as_array);
         if let (None, Some(of), Some(items)) = (known, kind.strip_suffix("List"), items) {
             for (index, item) in items.iter().enumerate() {
-                path.extend([Step::Key("items".into()), Step::Index(index)]);
-                // An API server leaves out what the list's kind says.
+                path.extend([PathStep::Key("items".into()), PathStep::Index(index)]);
+                // An API server leaves `kind` and `apiVersion` out of the items of a list.
                 match item.get("kind") {
                     None if !of.is_empty() && item.is_object() => {
                         let mut item = item.clone();
@@ -133,14 +136,14 @@ impl Scheme {
             return;
         }
         let is_named = !api_version.is_empty() && !kind.is_empty();
-        let others = self.others.filter(|_| is_named);
+        let others = self.other_kinds.filter(|_| is_named);
         let Some(read) = known.copied().or(others) else {
             let reason = self.unknown(value, api_version, kind);
             return found.push(Err(place.error(path, &[], reason)));
         };
         let mut unknown = Vec::new();
         match read(value, &mut unknown) {
-            Err(misfit) => found.push(Err(place.error(path, &misfit.path, misfit.reason))),
+            Err(failure) => found.push(Err(place.error(path, &failure.path, failure.reason))),
             Ok(_) if self.strict && !unknown.is_empty() => {
                 let errors = unknown.iter().map(|field| {
                     let reason = "the type has no such field".to_owned();
@@ -160,38 +163,38 @@ impl Scheme {
         }
     }
 
-    /// Why an object is of no known kind.
+    /// Why the scheme has no type for an object.
     fn unknown(&self, value: &Value, api_version: &str, kind: &str) -> String {
         if !value.is_object() {
-            return "it is no object: `apiVersion`, `kind` and `metadata` are missing".into();
+            return "not an object: `apiVersion`, `kind` and `metadata` are missing".into();
         }
         for (key, text) in [("apiVersion", api_version), ("kind", kind)] {
             if text.is_empty() {
-                return format!("it has no `{key}`: every object needs one");
+                return format!("`{key}` is missing: every object needs it");
             }
         }
         let other = self.kinds.keys().find(|(_, known)| known == kind);
         let other = other.map_or_else(String::new, |(version, _)| {
-            format!(", which knows it in {version}")
+            format!(", which has it in {version}")
         });
         format!(
-            "the kind {kind} in {api_version} is not in the scheme{other}: add its type by `Scheme::with`, or take all kinds by `Scheme::with_others`"
+            "the kind {kind} in {api_version} is not in the scheme{other}: add its type with `Scheme::with`, or read all kinds with `Scheme::with_other_kinds`"
         )
     }
 }
 
-/// Where an object stands.
+/// The document that holds an object.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct ObjectPlace<'a> {
     document: Document<'a>,
     number: usize,
-    /// Read when a line is asked for, once for all of them.
+    /// Parsed once, when the first line number is needed.
     node: &'a OnceCell<Node>,
 }
 
-impl Place<'_> {
-    fn line(&self, path: &[Step]) -> usize {
-        // The usual case need not be looked for.
+impl ObjectPlace<'_> {
+    fn line(&self, path: &[PathStep]) -> usize {
+        // An object that is the whole document needs no search.
         let line = match path.is_empty() {
             true => self.document.first_line(),
             false => {
@@ -202,12 +205,12 @@ impl Place<'_> {
         self.document.line + line - 1
     }
 
-    fn error(&self, object: &[Step], within: &[Step], reason: String) -> ManifestError {
+    fn error(&self, object: &[PathStep], within: &[PathStep], reason: String) -> ManifestError {
         let path = [object, within].concat();
         ManifestError {
             document: self.number,
             line: self.line(&path),
-            path: show(&path),
+            path: format_path(&path),
             reason,
         }
     }
@@ -215,38 +218,38 @@ impl Place<'_> {
 
 fn read<K: Object + Serialize + DeserializeOwned>(
     value: &Value,
-    unknown: &mut Vec<Vec<Step>>,
-) -> Result<Box<dyn AnyObject>, Misfit> {
+    unknown: &mut Vec<Vec<PathStep>>,
+) -> Result<Box<dyn AnyObject>, DecodeFailure> {
     let mut note = |path: serde_ignored::Path<'_>| unknown.push(steps(&path));
     let mut track = serde_path_to_error::Track::new();
     let inner = serde_ignored::Deserializer::new(value, &mut note);
     let object = K::deserialize(serde_path_to_error::Deserializer::new(inner, &mut track));
     match object {
         Ok(object) => Ok(Box::new(object)),
-        Err(error) => Err(Misfit {
+        Err(error) => Err(DecodeFailure {
             path: tracked(&track.path()),
-            reason: misfit(&error.to_string()),
+            reason: decode_reason(&error.to_string()),
         }),
     }
 }
 
-fn tracked(path: &serde_path_to_error::Path) -> Vec<Step> {
+fn tracked(path: &serde_path_to_error::Path) -> Vec<PathStep> {
     use serde_path_to_error::Segment;
     let step = |segment: &Segment| match segment {
-        Segment::Seq { index } => Some(Step::Index(*index)),
-        Segment::Map { key } => Some(Step::Key(key.clone())),
-        Segment::Enum { variant } => Some(Step::Key(variant.clone())),
+        Segment::Seq { index } => Some(PathStep::Index(*index)),
+        Segment::Map { key } => Some(PathStep::Key(key.clone())),
+        Segment::Enum { variant } => Some(PathStep::Key(variant.clone())),
         Segment::Unknown => None,
     };
     path.iter().filter_map(step).collect()
 }
 
-fn steps(path: &serde_ignored::Path<'_>) -> Vec<Step> {
+fn steps(path: &serde_ignored::Path<'_>) -> Vec<PathStep> {
     use serde_ignored::Path;
     let (parent, step) = match path {
         Path::Root => return Vec::new(),
-        Path::Seq { parent, index } => (parent, Some(Step::Index(*index))),
-        Path::Map { parent, key } => (parent, Some(Step::Key(key.clone()))),
+        Path::Seq { parent, index } => (parent, Some(PathStep::Index(*index))),
+        Path::Map { parent, key } => (parent, Some(PathStep::Key(key.clone()))),
         Path::Some { parent }
         | Path::NewtypeStruct { parent }
         | Path::NewtypeVariant { parent } => (parent, None),

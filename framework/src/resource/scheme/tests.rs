@@ -55,7 +55,7 @@ items:
 ";
 
 #[test]
-fn documents_of_all_forms_are_read_in_their_order() {
+fn documents_of_every_form_are_read_in_order() {
     let found = scheme().decode(MIXED);
     assert_eq!(
         shown(&found),
@@ -76,7 +76,7 @@ fn documents_of_all_forms_are_read_in_their_order() {
 }
 
 #[test]
-fn an_error_names_document_line_and_path_and_spoils_only_its_object() {
+fn an_error_names_document_line_and_path_and_affects_only_its_object() {
     let text = "
 apiVersion: v1
 kind: ConfigMap
@@ -122,13 +122,13 @@ a: b: c
             "document 1, line 7: data.port: expected a string, found an integer",
             "2:12 Manifest(ConfigMap good in v1)",
             "document 2, line 22: items[1].spec.template.spec.containers[0].ports[0].containerPort: expected i32, found a string",
-            "document 2, line 23: items[2]: it is no object: `apiVersion`, `kind` and `metadata` are missing",
-            "document 3, line 25: it has no `apiVersion`: every object needs one",
-            "document 4, line 27: it has no `kind`: every object needs one",
-            "document 5, line 30: the kind Deployment in extensions/v1beta1 is not in the scheme, which knows it in apps/v1: add its type by `Scheme::with`, or take all kinds by `Scheme::with_others`",
+            "document 2, line 23: items[2]: not an object: `apiVersion`, `kind` and `metadata` are missing",
+            "document 3, line 25: `apiVersion` is missing: every object needs it",
+            "document 4, line 27: `kind` is missing: every object needs it",
+            "document 5, line 30: the kind Deployment in extensions/v1beta1 is not in the scheme, which has it in apps/v1: add its type with `Scheme::with`, or read all kinds with `Scheme::with_other_kinds`",
             "document 6, line 33: not YAML: check indentation, quotes and brackets",
             "document 7, line 36: the JSON ends too early",
-            "document 8, line 38: it is no object: `apiVersion`, `kind` and `metadata` are missing",
+            "document 8, line 38: not an object: `apiVersion`, `kind` and `metadata` are missing",
         ]
     );
 }
@@ -154,7 +154,7 @@ data:
 ";
 
 #[test]
-fn unknown_and_repeated_fields_count_for_nothing_or_are_errors() {
+fn unknown_and_duplicate_fields_are_errors_only_if_strict() {
     let found = scheme().decode(SLOPPY);
     let data = |at: usize| {
         let map = found[at].as_ref().unwrap().get::<ConfigMap>().unwrap();
@@ -166,26 +166,26 @@ fn unknown_and_repeated_fields_count_for_nothing_or_are_errors() {
         [
             "document 1, line 5: metadata.colour: the type has no such field",
             "document 1, line 7: status: the type has no such field",
-            "document 2, line 11: data.a: the key is there twice",
-            "document 3, line 18: the key is there twice",
+            "document 2, line 11: data.a: duplicate key: remove all but one",
+            "document 3, line 18: duplicate key: remove all but one",
         ]
     );
 }
 
 #[test]
-fn other_kinds_are_dynamic_objects_when_asked_for() {
+fn other_kinds_become_dynamic_objects_if_the_scheme_allows_it() {
     let text = "apiVersion: demo.dev/v1\nkind: Site\nmetadata: {name: a}\nspec: {pages: 3}\n";
-    let found = scheme().with_others().strict().decode(text);
+    let found = scheme().with_other_kinds().strict().decode(text);
     let site = found[0].as_ref().unwrap().get::<DynamicObject>().unwrap();
     assert_eq!((site.name(), &site.data["spec"]["pages"]), ("a", &3.into()));
-    let found = scheme().with_others().decode("kind: Site");
+    let found = scheme().with_other_kinds().decode("kind: Site");
     assert_eq!(
         shown(&found),
-        ["document 1, line 1: it has no `apiVersion`: every object needs one"]
+        ["document 1, line 1: `apiVersion` is missing: every object needs it"]
     );
 }
 
-/// YAML 1.1 counts more words as truth values than YAML 1.2; kubectl goes by the former.
+/// kubectl follows YAML 1.1, in which more words are booleans than in YAML 1.2.
 #[test]
 fn scalars_mean_what_they_mean_to_kubectl() {
     let read = |value: &str| {
@@ -215,7 +215,7 @@ fn scalars_mean_what_they_mean_to_kubectl() {
 }
 
 #[test]
-fn what_is_written_is_read_again() {
+fn written_objects_are_read_back_unchanged() {
     let found = scheme().decode(MIXED);
     let all: Vec<_> = found.into_iter().map(Result::unwrap).collect();
     let text = to_yaml(&all).unwrap();
@@ -244,15 +244,15 @@ fn hostile_texts_are_errors() {
         "{\"a\":".repeat(100_000),
         "- ".repeat(100_000),
     ] {
-        let found = scheme().with_others().decode(&text);
+        let found = scheme().with_other_kinds().decode(&text);
         assert!(found.iter().all(Result::is_err), "{}", &text[..20]);
     }
 }
 
 proptest! {
     #[test]
-    fn no_text_is_too_odd(text in "(---|\\.\\.\\.|kind: |List|items:|apiVersion: v1|[-\n :{}\\[\\],\"'&*!#|>a1é]){0,60}") {
-        for found in scheme().with_others().strict().decode(&text) {
+    fn any_text_gives_objects_or_errors_with_a_valid_line(text in "(---|\\.\\.\\.|kind: |List|items:|apiVersion: v1|[-\n :{}\\[\\],\"'&*!#|>a1é]){0,60}") {
+        for found in scheme().with_other_kinds().strict().decode(&text) {
             if let Err(error) = found {
                 let lines = text.lines().count().max(1);
                 prop_assert!((1..=lines + 1).contains(&error.line), "{error} of {text:?}");

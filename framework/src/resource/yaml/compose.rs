@@ -4,16 +4,18 @@ use granit_parser::{ErrorKind, Event, Options, Parser, Span};
 
 use super::{Content, Entry, Node, Place, Problem, Scalar, YamlError};
 
-/// serde_json reads no deeper.
+/// The most levels of nesting: serde_json's limit.
 const DEEPEST: usize = 128;
 
-/// What anchors and aliases may repeat, in bytes of memory.
+/// The most bytes of memory for the copies that anchors and aliases make.
 const MOST_REPEATED: usize = 64 << 20;
 
-/// The document of a text; nothing, if it has none. If `strict`, a key that its mapping has already is an error.
+/// Parses the only document of a text. Returns [`Node::NULL`] if the text has none. If `strict`, a duplicate key is an
+/// error.
 ///
 /// # Errors
-/// It is no YAML, has several documents, or makes no sense. Numbers that JSON has not are none here.
+///
+/// Returns a [`YamlError`] with each [`Problem`] but `Number` and `Misfit`, which later steps report.
 pub(crate) fn read(text: &str, strict: bool) -> Result<Node, YamlError> {
     let mut composer = Composer {
         strict,
@@ -23,7 +25,7 @@ pub(crate) fn read(text: &str, strict: bool) -> Result<Node, YamlError> {
         root: None,
     };
     let mut options = Options::default();
-    // Whoever has the parser's feature on for comments does not change what is read here.
+    // Another crate may switch on the parser's feature for comments. It must not change what is read here.
     options.set_emit_comments(false);
     for event in Parser::new_from_str_with_options(text, options) {
         let (event, span) = event.map_err(|error| {
@@ -35,17 +37,17 @@ pub(crate) fn read(text: &str, strict: bool) -> Result<Node, YamlError> {
         })?;
         composer.take(event, span)?;
     }
-    Ok(composer.root.unwrap_or(Node::NOTHING))
+    Ok(composer.root.unwrap_or(Node::NULL))
 }
 
-/// Makes a node of the events of a parser.
+/// Makes a node from the parser's events.
 struct Composer {
     strict: bool,
-    /// The lists and mappings that have not ended, from the outermost.
+    /// The lists and mappings that have not ended, the outermost first.
     open: Vec<Open>,
-    /// What has an anchor and has ended.
+    /// The complete values with an anchor.
     anchors: HashMap<usize, Node>,
-    /// How many bytes were kept for anchors and repeated by aliases.
+    /// Bytes of the copies that anchors and aliases made.
     repeated: usize,
     root: Option<Node>,
 }
@@ -61,9 +63,9 @@ enum OpenContent {
     List(Vec<Node>),
     Map {
         entries: Vec<Entry>,
-        /// What the next value is of.
+        /// The key of the next value.
         key: Option<Key>,
-        /// The keys that stand there; only if none may be there twice.
+        /// The keys so far; empty unless the composer is strict.
         known: HashSet<String>,
         has_merged: bool,
     },
@@ -134,7 +136,7 @@ impl Composer {
         Ok(())
     }
 
-    /// A node is complete: a key, a value, an item, or the document.
+    /// Stores a complete node: as a key, a value, an item, or the document.
     fn ended(&mut self, node: Node, anchor: usize) -> Result<(), YamlError> {
         if anchor != 0 {
             repeat(&mut self.repeated, &node, node.place)?;
@@ -185,7 +187,7 @@ impl Key {
     }
 }
 
-/// A copy of it is kept.
+/// Counts a copy of `node`, and refuses it past [`MOST_REPEATED`].
 fn repeat(repeated: &mut usize, node: &Node, place: Place) -> Result<(), YamlError> {
     *repeated += node.size();
     match *repeated > MOST_REPEATED {
@@ -194,7 +196,8 @@ fn repeat(repeated: &mut usize, node: &Node, place: Place) -> Result<(), YamlErr
     }
 }
 
-/// Adds what a mapping, or each of a list of them, holds; of a list the first counts most, and so comes last.
+/// Adds the entries of a mapping, or of each mapping in a list. The first mapping of a list takes precedence, so its
+/// entries are added last.
 fn merge(entries: &mut Vec<Entry>, node: Node) -> Result<(), YamlError> {
     let mappings = match node.content {
         Content::List(items) => items,
@@ -227,7 +230,7 @@ impl OpenContent {
     }
 }
 
-/// Of what has the same key the last counts, whether it stands there or is merged in.
+/// Keeps only the last entry of each key, whether it was written or merged.
 fn keep_last(entries: &mut Vec<Entry>) {
     let mut known = HashSet::new();
     entries.reverse();

@@ -1,23 +1,31 @@
 use serde::{
     de::{
-        DeserializeOwned, DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, SeqAccess,
-        Visitor,
+        DeserializeOwned, Deserializer, IntoDeserializer, Visitor,
+        value::{MapDeserializer, SeqDeserializer},
     },
     forward_to_deserialize_any,
 };
 
-use super::{Content, Entry, Meaning, Node, Problem, YamlError, read};
+use super::{Content, Meaning, Node, Problem, YamlError, read};
 
-/// Reads a text into a type. Where the type wants text, a number or truth value is taken as it is written.
+/// Reads a text into a type. If the type expects a string, a number or boolean is read as the text that is written.
 ///
 /// # Errors
-/// It is no YAML, a key is there twice, or a value does not fit: each with its place.
+///
+/// Returns an error with its place if the text is not YAML, if a key is duplicate, or if a value does not fit the type.
 pub(crate) fn from_str<T: DeserializeOwned>(text: &str) -> Result<T, YamlError> {
-    let node = read(text, true)?;
-    let place = node.place;
-    T::deserialize(node).map_err(|error| error.at(place))
+    T::deserialize(read(text, true)?)
 }
 
+impl IntoDeserializer<'_, YamlError> for Node {
+    type Deserializer = Self;
+
+    fn into_deserializer(self) -> Self {
+        self
+    }
+}
+
+/// Each error gets the place of the innermost node.
 impl<'de> Deserializer<'de> for Node {
     type Error = YamlError;
 
@@ -32,12 +40,13 @@ impl<'de> Deserializer<'de> for Node {
                 Meaning::NotFinite => Err(self.place.error(Problem::Number)),
                 Meaning::Text => visitor.visit_string(scalar.text),
             },
-            Content::List(items) => visitor.visit_seq(Items(items.into_iter())),
-            Content::Map(entries) => visitor.visit_map(Entries {
-                entries: entries.into_iter(),
-                value: None,
-            }),
+            Content::List(items) => visitor.visit_seq(SeqDeserializer::new(items.into_iter())),
+            Content::Map(entries) => {
+                let entries = entries.into_iter().map(|entry| (entry.key, entry.value));
+                visitor.visit_map(MapDeserializer::new(entries))
+            }
         }
+        .map_err(|error| error.at(self.place))
     }
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, YamlError> {
@@ -46,21 +55,21 @@ impl<'de> Deserializer<'de> for Node {
 
     fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, YamlError> {
         match self.content {
-            Content::Scalar(scalar) if scalar.meaning() != Meaning::Null => {
-                visitor.visit_string(scalar.text)
-            }
+            Content::Scalar(scalar) if scalar.meaning() != Meaning::Null => visitor
+                .visit_string(scalar.text)
+                .map_err(|error: YamlError| error.at(self.place)),
             _ => self.deserialize_any(visitor),
         }
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, YamlError> {
-        match self.is_nothing() {
+        match self.is_null() {
             true => visitor.visit_none(),
             false => visitor.visit_some(self),
         }
     }
 
-    /// A list is none: it would fill the fields in their order.
+    /// Refuses a list, which serde would otherwise read into the fields in their order.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _: &'static str,
@@ -68,65 +77,15 @@ impl<'de> Deserializer<'de> for Node {
         visitor: V,
     ) -> Result<V::Value, YamlError> {
         match self.content {
-            Content::Map(entries) => visitor.visit_map(Entries {
-                entries: entries.into_iter(),
-                value: None,
-            }),
-            _ => {
-                let text = "expected an object".to_owned();
-                Err(self.place.error(Problem::Misfit(text)))
-            }
+            Content::Map(_) => self.deserialize_any(visitor),
+            _ => Err(self
+                .place
+                .error(Problem::Misfit("expected an object".to_owned()))),
         }
     }
 
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char bytes byte_buf unit unit_struct newtype_struct seq
         tuple tuple_struct map enum identifier ignored_any
-    }
-}
-
-struct Items(std::vec::IntoIter<Node>);
-
-impl<'de> SeqAccess<'de> for Items {
-    type Error = YamlError;
-
-    fn next_element_seed<T: DeserializeSeed<'de>>(
-        &mut self,
-        seed: T,
-    ) -> Result<Option<T::Value>, YamlError> {
-        let Some(item) = self.0.next() else {
-            return Ok(None);
-        };
-        let place = item.place;
-        let value = seed.deserialize(item).map_err(|error| error.at(place))?;
-        Ok(Some(value))
-    }
-}
-
-struct Entries {
-    entries: std::vec::IntoIter<Entry>,
-    value: Option<Node>,
-}
-
-impl<'de> MapAccess<'de> for Entries {
-    type Error = YamlError;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(
-        &mut self,
-        seed: K,
-    ) -> Result<Option<K::Value>, YamlError> {
-        let Some(entry) = self.entries.next() else {
-            return Ok(None);
-        };
-        self.value = Some(entry.value);
-        let key = seed.deserialize(entry.key.into_deserializer());
-        key.map(Some)
-            .map_err(|error: YamlError| error.at(entry.place))
-    }
-
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, YamlError> {
-        let value = self.value.take().unwrap_or(Node::NOTHING);
-        let place = value.place;
-        seed.deserialize(value).map_err(|error| error.at(place))
     }
 }

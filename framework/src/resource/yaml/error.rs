@@ -1,36 +1,35 @@
 use std::fmt;
 
-use super::Place;
-use crate::resource::misfit;
+use crate::resource::decode_reason;
 
-/// Where a text is no YAML, or not that of what it should hold. It quotes nothing of the text.
+/// Why a text is not YAML, or does not fit a type, and where. It never quotes the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct YamlError {
-    /// Nowhere, until who knows the place has seen it.
+    /// `None` until the error reaches a caller that knows the place.
     pub(super) place: Option<Place>,
     pub(crate) problem: Problem,
 }
 
-/// What is wrong there.
+/// What is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Problem {
-    /// It is no YAML, or there is more than one document.
+    /// The text is not YAML, or has more than one document.
     Syntax,
-    /// A key that its mapping has already.
+    /// The mapping has the key already.
     Duplicate,
-    /// It nests deeper than what reads it could follow.
+    /// The text nests deeper than 128 levels.
     Depth,
-    /// An alias without an anchor before it, within what it stands for, or of too much.
+    /// An alias has no anchor before it, is part of its own anchor, or repeats too much.
     Alias,
-    /// A key that is a list, a mapping or nothing.
+    /// A key is a list, a mapping, null, or a number that JSON does not have.
     Key,
-    /// `<<` with something else than mappings.
+    /// The value of `<<` is neither a mapping nor a list of mappings.
     Merge,
-    /// A tag that does not fit its value.
+    /// A tag does not fit its value.
     Tag,
-    /// Not finite, or not a number: JSON has no such.
+    /// The number is infinite or NaN, which JSON does not have.
     Number,
-    /// It is not what the type expects, of which this tells.
+    /// The value does not fit the type. The text says what was expected.
     Misfit(String),
 }
 
@@ -39,7 +38,7 @@ impl YamlError {
         self.place.unwrap_or(Place::START)
     }
 
-    /// It was found there, if not more precisely before.
+    /// Sets the place, unless a more precise one is set already.
     pub(super) fn at(self, place: Place) -> Self {
         Self {
             place: self.place.or(Some(place)),
@@ -52,13 +51,15 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Syntax => "not YAML: check indentation, quotes and brackets",
-            Self::Duplicate => "the key is there twice",
-            Self::Depth => "it nests deeper than 128 levels",
-            Self::Alias => "the alias has no anchor before it, is part of it, or repeats too much",
-            Self::Key => "the key is no text",
-            Self::Merge => "what `<<` merges is no mapping",
+            Self::Duplicate => "duplicate key: remove all but one",
+            Self::Depth => "nested deeper than 128 levels",
+            Self::Alias => {
+                "the alias has no anchor before it, is part of its own anchor, or repeats too much"
+            }
+            Self::Key => "the key must be text",
+            Self::Merge => "the value of `<<` must be a mapping or a list of mappings",
             Self::Tag => "the tag does not fit the value",
-            Self::Number => "JSON has no such number",
+            Self::Number => "JSON does not have this number",
             Self::Misfit(text) => text,
         })
     }
@@ -77,7 +78,34 @@ impl serde::de::Error for YamlError {
     fn custom<T: fmt::Display>(text: T) -> Self {
         Self {
             place: None,
-            problem: Problem::Misfit(misfit(&text.to_string())),
+            problem: Problem::Misfit(decode_reason(&text.to_string())),
+        }
+    }
+}
+
+/// A place in a text: line and column, counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) line: usize,
+    pub(crate) column: usize,
+}
+
+impl Place {
+    /// The beginning of a text.
+    pub(super) const START: Self = Self { line: 1, column: 1 };
+
+    pub(super) fn of(marker: &granit_parser::Marker) -> Self {
+        Self {
+            line: marker.line(),
+            column: marker.col() + 1,
+        }
+    }
+
+    /// An error at this place.
+    pub(super) fn error(self, problem: Problem) -> YamlError {
+        YamlError {
+            place: Some(self),
+            problem,
         }
     }
 }

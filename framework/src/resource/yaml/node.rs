@@ -1,9 +1,9 @@
 use serde_json::{Map, Number, Value};
 
 use super::{Meaning, Place, Problem, Scalar, YamlError};
-use crate::resource::Step;
+use crate::resource::PathStep;
 
-/// A value and where it stands.
+/// A value and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Node {
     pub(crate) place: Place,
@@ -14,11 +14,11 @@ pub(crate) struct Node {
 pub(crate) enum Content {
     Scalar(Scalar),
     List(Vec<Node>),
-    /// In their order, with what was merged in at its place.
+    /// The entries in their order. Merged entries are at the place of their merge key.
     Map(Vec<Entry>),
 }
 
-/// What a mapping holds, with the place of its key.
+/// An entry of a mapping. Its place is that of the key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) place: Place,
@@ -27,21 +27,22 @@ pub(crate) struct Entry {
 }
 
 impl Node {
-    /// What a text without a document holds.
-    pub(crate) const NOTHING: Self = Self {
+    /// The value of a text without a document: null.
+    pub(crate) const NULL: Self = Self {
         place: Place::START,
-        content: Content::Scalar(Scalar::NOTHING),
+        content: Content::Scalar(Scalar::NULL),
     };
 
-    /// Whether nothing stands there: `~`, `null`, or no text without quotes.
-    pub(crate) fn is_nothing(&self) -> bool {
+    /// Whether the value is null: `~`, `null`, or an empty text without quotes.
+    pub(crate) fn is_null(&self) -> bool {
         matches!(&self.content, Content::Scalar(scalar) if scalar.meaning() == Meaning::Null)
     }
 
-    /// As JSON. Of a key that is there twice the last counts.
+    /// Converts the value to JSON. The last value of a duplicate key counts.
     ///
     /// # Errors
-    /// A number that JSON has not.
+    ///
+    /// Returns [`Problem::Number`] for a number that is infinite or NaN.
     pub(crate) fn to_json(&self) -> Result<Value, YamlError> {
         Ok(match &self.content {
             Content::Scalar(scalar) => match scalar.meaning() {
@@ -64,16 +65,16 @@ impl Node {
         })
     }
 
-    /// The line of what is at `path`; of what is not there, that of what it should be in.
-    pub(crate) fn line_of(&self, path: &[Step]) -> usize {
+    /// The line of the value at `path`. If that value does not exist, this is the line of the innermost existing value on the path.
+    pub(crate) fn line_of(&self, path: &[PathStep]) -> usize {
         let (mut place, mut node) = (self.place, self);
         for step in path {
             let next = match (&node.content, step) {
-                (Content::Map(entries), Step::Key(key)) => {
+                (Content::Map(entries), PathStep::Key(key)) => {
                     let entry = entries.iter().rfind(|entry| entry.key == *key);
                     entry.map(|entry| (entry.place, &entry.value))
                 }
-                (Content::List(items), Step::Index(index)) => {
+                (Content::List(items), PathStep::Index(index)) => {
                     items.get(*index).map(|item| (item.place, item))
                 }
                 _ => None,
@@ -84,7 +85,7 @@ impl Node {
         place.line
     }
 
-    /// How many lists and mappings stand within each other.
+    /// The number of nested lists and mappings.
     pub(super) fn depth(&self) -> usize {
         let within = match &self.content {
             Content::Scalar(_) => return 0,
@@ -94,7 +95,7 @@ impl Node {
         1 + within.unwrap_or(0)
     }
 
-    /// About how many bytes a copy of it takes.
+    /// About how many bytes a copy of the value takes.
     pub(super) fn size(&self) -> usize {
         let within = match &self.content {
             Content::Scalar(scalar) => scalar.text.len(),

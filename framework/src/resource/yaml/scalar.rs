@@ -3,38 +3,39 @@ use std::borrow::Cow;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use granit_parser::{ScalarStyle, Tag};
 
-/// What is neither a list nor a mapping.
+/// A value that is neither a list nor a mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Scalar {
-    /// As it is written, without quotes.
+    /// The text, without quotes.
     pub(crate) text: String,
-    /// Whether it may mean something else than its text.
+    /// Whether the text may mean a number, a boolean or null. A text in quotes never does.
     is_plain: bool,
 }
 
-/// What a scalar means.
+/// The meaning of a scalar.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Meaning {
     Null,
     Bool(bool),
     Int(i64),
-    /// What no `i64` holds.
+    /// A whole number that does not fit into an `i64`.
     Uint(u64),
-    /// Finite, and not whole or too large for it to show.
+    /// A finite number with a fraction, or a whole one that does not fit into a `u64`.
     Float(f64),
-    /// JSON has no such number.
+    /// Infinite or NaN, which JSON does not have.
     NotFinite,
     Text,
 }
 
 impl Scalar {
-    pub(super) const NOTHING: Self = Self {
+    pub(super) const NULL: Self = Self {
         text: String::new(),
         is_plain: true,
     };
 
-    /// By how it is written, and by its tag, of which nobody knows more than those of JSON's types and `!!binary`.
-    /// None, if it does not fit its tag.
+    /// Makes a scalar of its text, its style and its tag. Returns `None` if the text does not fit the tag.
+    ///
+    /// The tags of JSON's types and `!!binary` are known. With any other tag the scalar is text, as in kubectl.
     pub(super) fn new(text: Cow<'_, str>, style: ScalarStyle, tag: Option<&Tag>) -> Option<Self> {
         let plain = |text: Cow<'_, str>, is_plain| Self {
             text: text.into_owned(),
@@ -71,12 +72,13 @@ impl Scalar {
         }
     }
 
-    /// Whether it has a mapping take what others hold.
+    /// Whether it is the merge key.
     pub(super) fn is_merge(&self) -> bool {
         self.is_plain && self.text == "<<"
     }
 
-    /// As the key of a mapping. A number with a fraction keeps its digits, of which kubectl keeps seven.
+    /// The scalar as the key of a mapping; `None` if it cannot be one. A number with a fraction keeps all its digits;
+    /// kubectl keeps seven.
     pub(super) fn into_key(self) -> Option<String> {
         Some(match self.meaning() {
             Meaning::Null | Meaning::NotFinite | Meaning::Uint(_) => return None,
@@ -88,7 +90,8 @@ impl Scalar {
     }
 }
 
-/// Goes by YAML 1.1 as kubectl's reader does, which is not that of the specification in all: `y` is true, `1:30` is text.
+/// The meaning of a text without quotes, by kubectl's form of YAML 1.1. It differs from the specification: `y` is true,
+/// and `1:30` is text.
 fn meaning(text: &str) -> Meaning {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => Meaning::Null,
@@ -109,7 +112,7 @@ fn meaning(text: &str) -> Meaning {
     }
 }
 
-/// An underscore may come first if a sign stands before it.
+/// Whether a number may begin so. An underscore may be the first character after a sign.
 fn begins_number(digits: &str, has_sign: bool) -> bool {
     digits.starts_with(|first: char| {
         first == '.' || first.is_ascii_digit() || first == '_' && has_sign
@@ -117,7 +120,7 @@ fn begins_number(digits: &str, has_sign: bool) -> bool {
 }
 
 fn number(text: &str) -> Option<Meaning> {
-    // Underscores part digits, but for a number that begins with its point.
+    // Underscores may separate digits, except in a number that begins with the point.
     let text = match text.starts_with('.') {
         true => text.to_owned(),
         false => text.replace('_', ""),
@@ -129,7 +132,7 @@ fn number(text: &str) -> Option<Meaning> {
         }
     }
     let float: f64 = text.parse().ok().filter(|_| is_decimal(&text))?;
-    // JSON writes `1.0` as `1`, and so does kubectl, with all digits up to 10²¹.
+    // kubectl converts `1.0` to the JSON number `1`, and writes all digits of a number below 10²¹.
     if float.fract() == 0.0 && float.abs() < 1e21 {
         let digits = float.to_string();
         let int = digits.parse().map(Meaning::Int);
@@ -139,7 +142,7 @@ fn number(text: &str) -> Option<Meaning> {
     float.is_finite().then_some(Meaning::Float(float))
 }
 
-/// Binary, octal, also with a mere `0` before it, decimal or hexadecimal.
+/// A whole number: binary, octal (with the prefix `0o` or `0`), decimal or hexadecimal.
 fn whole(text: &str) -> Option<i128> {
     let (is_negative, digits) = match text.strip_prefix(['+', '-']) {
         Some(digits) => (text.starts_with('-'), digits),
@@ -152,7 +155,7 @@ fn whole(text: &str) -> Option<i128> {
         [b'0', _, ..] => (digits, 8),
         _ => (digits, 10),
     };
-    // `from_str_radix` takes a sign.
+    // `from_str_radix` accepts a sign, which must not follow the prefix.
     let is_number = digits.chars().all(|digit| digit.is_digit(radix));
     let number = i128::from_str_radix(digits, radix)
         .ok()
@@ -160,7 +163,7 @@ fn whole(text: &str) -> Option<i128> {
     Some(if is_negative { -number } else { number })
 }
 
-/// Digits with a point among them or not, and an exponent or none.
+/// Whether the text can be a decimal number: digits, with an optional point and an optional exponent.
 fn is_decimal(text: &str) -> bool {
     let text = text.strip_prefix(['+', '-']).unwrap_or(text);
     text.starts_with(|first: char| first == '.' || first.is_ascii_digit())
@@ -174,7 +177,7 @@ fn is_decimal(text: &str) -> bool {
 mod tests {
     use super::{Meaning::*, *};
 
-    /// What `kubectl` makes of each, by `kubectl label --local -o json`; of 2⁶³ and more it keeps fewer digits.
+    /// The table was made with `kubectl label --local -o json`, which keeps fewer digits of numbers from 2⁶³ on.
     #[test]
     fn words_and_numbers_mean_what_they_mean_to_kubectl() {
         let table = [

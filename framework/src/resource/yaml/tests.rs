@@ -5,13 +5,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Problem, YamlError, from_str, read};
-use crate::resource::{Step, to_yaml};
+use crate::resource::{PathStep, to_yaml};
 
 fn json_of(text: &str) -> Result<Value, YamlError> {
     read(text, false)?.to_json()
 }
 
-/// Where something is wrong, and what.
+/// Line, column and problem of the error that reading `text` gives.
 fn wrong(text: &str) -> (usize, usize, Problem) {
     let error = read(text, true)
         .and_then(|node| node.to_json())
@@ -19,7 +19,7 @@ fn wrong(text: &str) -> (usize, usize, Problem) {
     (error.place().line, error.place().column, error.problem)
 }
 
-/// Each as `kubectl label --local -o json` shows it.
+/// The table was made with `kubectl label --local -o json`.
 #[test]
 fn structure_is_read_as_kubectl_reads_it() {
     let table = [
@@ -74,7 +74,7 @@ fn structure_is_read_as_kubectl_reads_it() {
 }
 
 #[test]
-fn what_makes_no_sense_is_an_error_at_its_place() {
+fn each_problem_is_reported_at_its_place() {
     let table = [
         ("a: b: c", (1, 5, Problem::Syntax)),
         ("a: [1", (1, 4, Problem::Syntax)),
@@ -99,7 +99,7 @@ fn what_makes_no_sense_is_an_error_at_its_place() {
 }
 
 #[test]
-fn a_text_can_neither_nest_nor_repeat_itself_without_end() {
+fn nesting_and_repetition_are_limited() {
     let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
     assert!(read(&nested(128), true).is_ok());
     assert_eq!(wrong(&nested(129)).2, Problem::Depth);
@@ -122,7 +122,7 @@ fn a_text_can_neither_nest_nor_repeat_itself_without_end() {
 
 #[test]
 fn the_deepest_document_needs_no_large_stack() {
-    // As the threads of a runtime have it.
+    // The stack of a tokio worker thread.
     let small = std::thread::Builder::new().stack_size(2 << 20);
     let checked = small.spawn(|| {
         for (open, close) in [("[", "]"), ("{a: ", "}"), ("[{a: ", "}]"), ("&x [", "]")] {
@@ -139,11 +139,11 @@ fn the_deepest_document_needs_no_large_stack() {
 }
 
 #[test]
-fn a_path_leads_to_its_line() {
+fn the_line_of_a_path_is_found() {
     let text = "a:\n  b:\n  - c\n  -\n    d: 1\n    d: 2\nx: &x\n  w: 1\nz: *x\n";
     let root = read(text, false).unwrap();
-    let line = |path: &[Step]| root.line_of(path);
-    let (key, index) = (|key: &str| Step::Key(key.into()), Step::Index);
+    let line = |path: &[PathStep]| root.line_of(path);
+    let (key, index) = (|key: &str| PathStep::Key(key.into()), PathStep::Index);
     assert_eq!(line(&[]), 1);
     assert_eq!(line(&[key("a"), key("b")]), 2);
     assert_eq!(line(&[key("a"), key("b"), index(0)]), 3);
@@ -169,7 +169,7 @@ struct Typed {
 }
 
 #[test]
-fn a_type_gets_text_as_it_is_written() {
+fn a_string_field_reads_a_number_as_the_text_that_is_written() {
     let text = "text: 0.10\nmaybe: yes\nflag: yes\nnumber: 0x1f\nlist: [on, '', 1_0]\nmap: {1: 2, a: }\nunknown: [{}]\n";
     let expected = Typed {
         text: "0.10".into(),
@@ -184,7 +184,7 @@ fn a_type_gets_text_as_it_is_written() {
 }
 
 #[test]
-fn what_does_not_fit_a_type_is_told_without_its_value() {
+fn an_error_about_a_value_that_does_not_fit_never_shows_the_value() {
     let table = [
         (
             "text: [hunter2]",
@@ -206,11 +206,11 @@ fn what_does_not_fit_a_type_is_told_without_its_value() {
         ("- hunter2", "line 1, column 1: expected an object"),
         (
             "map: {a: .inf}",
-            "line 1, column 10: JSON has no such number",
+            "line 1, column 10: JSON does not have this number",
         ),
         (
             "text: a\ntext: b",
-            "line 2, column 1: the key is there twice",
+            "line 2, column 1: duplicate key: remove all but one",
         ),
     ];
     for (text, expected) in table {
@@ -240,14 +240,14 @@ fn any_json() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn what_is_written_means_the_same(value in any_json()) {
+    fn written_yaml_reads_back_as_the_same_json(value in any_json()) {
         let text = to_yaml([&value]).unwrap();
         let read = read(&text, true).and_then(|node| node.to_json());
         prop_assert_eq!(read, Ok(value), "{}", text);
     }
 
     #[test]
-    fn no_text_is_too_odd(text in "([-\n :{}\\[\\],\"'&*!|#%a1~<é\u{feff}]|<<: |&a |[*]a |!!int |---|\\.\\.\\.|\n  ){0,40}") {
+    fn any_text_gives_a_node_or_an_error_with_a_valid_line(text in "([-\n :{}\\[\\],\"'&*!|#%a1~<é\u{feff}]|<<: |&a |[*]a |!!int |---|\\.\\.\\.|\n  ){0,40}") {
         for strict in [true, false] {
             if let Err(error) = read(&text, strict) {
                 let lines = text.lines().count();

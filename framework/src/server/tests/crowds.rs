@@ -23,21 +23,21 @@ use crate::{
     server::{Address, Routes, Server, Tls},
 };
 
-/// A server on loopback, and the connections that others hold to it.
+/// A server on loopback, and the connections that attackers hold open.
 struct Besieged {
     address: SocketAddr,
-    /// The certificate that it shows.
+    /// The certificate of the server.
     certificate: Option<String>,
     held: Vec<Box<dyn Send>>,
     stop: CancellationToken,
     task: JoinHandle<()>,
 }
 
-/// The machine where the probes come from.
+/// The machine that sends the probes.
 const KUBELET: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const PREFACE: &str = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// How long a probe may take; a kubelet gives it 1 s unless it is told otherwise.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// The time limit of a probe; a kubelet's default is 1 s.
+const REVIEW_TIMEOUT: Duration = Duration::from_secs(5);
 
 fn routes() -> Routes {
     Routes::new()
@@ -66,20 +66,20 @@ impl Besieged {
     async fn connect(&self, from: IpAddr) -> TcpStream {
         let socket = TcpSocket::new_v4().unwrap();
         socket.bind((from, 0).into()).unwrap();
-        // The answers that nobody reads have to fill it.
+        // Responses that the client does not read must fill the buffers.
         socket.set_recv_buffer_size(4096).unwrap();
         socket.connect(self.address).await.unwrap()
     }
 
-    /// Holds a connection on which these bytes are sent, and nothing is read.
+    /// Holds a connection open that has sent these bytes and reads nothing.
     async fn hold(&mut self, from: IpAddr, sent: &[u8]) {
         let mut stream = self.connect(from).await;
-        // The server may have closed it already, for another one.
+        // The server may have closed it already for another connection.
         let _ = stream.write_all(sent).await;
         self.held.push(Box::new(stream));
     }
 
-    /// Holds a connection of HTTP/2 with open streams whose answers are not taken.
+    /// Holds an HTTP/2 connection open whose streams do not read their responses.
     async fn hold_streams(&mut self, from: IpAddr, path: &str) {
         let stream = self.connect(from).await;
         let mut builder = Builder::new();
@@ -96,7 +96,7 @@ impl Besieged {
         self.held.push(Box::new((requests, answers)));
     }
 
-    /// What a probe on a new connection is answered.
+    /// The response to a probe on a new connection.
     async fn probe(&self) -> String {
         let asked = async {
             let stream = self.connect(KUBELET).await;
@@ -105,7 +105,7 @@ impl Besieged {
                 None => ask(stream).await,
             }
         };
-        timeout(PATIENCE, asked).await.unwrap_or_default()
+        timeout(REVIEW_TIMEOUT, asked).await.unwrap_or_default()
     }
 
     async fn is_live(&self) -> bool {
@@ -132,7 +132,7 @@ async fn ask(mut stream: impl AsyncRead + AsyncWrite + Unpin) -> String {
     }
 }
 
-/// Where attackers are: on the kubelet's machine and elsewhere.
+/// The addresses of the attackers: the kubelet's machine and others.
 fn attacker(number: usize) -> IpAddr {
     let last = [1, 2, 2, 3, 4, 5, 6, 7];
     Ipv4Addr::new(127, 0, 0, last[number % last.len()]).into()
@@ -140,7 +140,7 @@ fn attacker(number: usize) -> IpAddr {
 
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
-async fn health_is_answered_whatever_hundreds_of_connections_do() {
+async fn health_responds_despite_hundreds_of_hostile_connections() {
     let get = |path| format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n");
     let begun = [
         String::new(),
@@ -172,11 +172,11 @@ async fn health_is_answered_whatever_hundreds_of_connections_do() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
-async fn health_is_answered_over_https_whatever_hundreds_of_handshakes_do() {
+async fn health_responds_over_https_despite_hundreds_of_unfinished_handshakes() {
     let (certificate, tls) = tls::served().await;
     let mut server = Besieged::new(Some(tls), Some(certificate)).await;
     assert!(server.is_live().await);
-    // The beginning of a handshake's first record.
+    // The start of the first record of a handshake.
     let begun: [&[u8]; 3] = [
         b"",
         b"\x16",
@@ -193,7 +193,7 @@ async fn health_is_answered_over_https_whatever_hundreds_of_handshakes_do() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_peer_is_given_so_many_answers_at_once_and_health_beside_them() {
+async fn one_peer_gets_a_limited_number_of_responses_at_once_beside_health() {
     let (client, served) = connected(routes(), None, 64 * 1024);
     let (mut requests, connection) = Builder::new().handshake::<_, Bytes>(client).await.unwrap();
     let connection = tokio::spawn(connection);
@@ -206,13 +206,13 @@ async fn one_peer_is_given_so_many_answers_at_once_and_health_beside_them() {
     assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(refused.headers()["retry-after"], "1");
     assert_eq!(ask("/livez").await.unwrap().status(), StatusCode::OK);
-    // What takes no room is answered as ever.
+    // A response outside of the limit is not affected.
     assert_eq!(ask("/none").await.unwrap().status(), StatusCode::NOT_FOUND);
     drop(never);
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(ask("/small").await.unwrap().status(), StatusCode::OK);
     drop(requests);
-    // Both sides close at once: this one may find the other one gone.
+    // Both sides close at the same time, so this side may find the connection closed.
     let _ = connection.await.unwrap();
     served.await.unwrap();
 }

@@ -19,7 +19,7 @@ use super::{bytes, connected};
 use crate::server::Routes;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// A frame of settings without any.
+/// An HTTP/2 SETTINGS frame without settings.
 const SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
 
 fn small() -> Routes {
@@ -31,10 +31,10 @@ fn about(seconds: u64) -> std::ops::Range<Duration> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_sends_no_whole_head_is_gone_after_ten_seconds() {
+async fn a_connection_without_a_complete_head_is_closed_after_ten_seconds() {
     let beginnings: [&[u8]; 5] = [
         b"",
-        // It may become HTTP/2's preface.
+        // These bytes may become the preface of HTTP/2.
         b"P",
         b"GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ",
         PREFACE,
@@ -50,7 +50,7 @@ async fn who_sends_no_whole_head_is_gone_after_ten_seconds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_next_head_is_waited_for_as_long() {
+async fn the_next_head_has_the_same_time_limit() {
     let (mut client, served) = connected(small(), None, 1024);
     client
         .write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\nGET / HT")
@@ -73,9 +73,9 @@ async fn a_huge_head_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_does_not_read_the_answer_is_gone() {
+async fn a_peer_that_does_not_read_the_response_is_disconnected() {
     let large = Routes::new().get("/", |_| bytes(1024 * 1024));
-    // The second answer fits into what is kept for a connection, and is over for the one who gave it.
+    // The second response fits into the connection's buffer, so for its handler it has ended.
     for (routes, head) in [
         (large, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"),
         (
@@ -91,7 +91,7 @@ async fn who_does_not_read_the_answer_is_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_reads_the_answer_too_slowly_is_gone() {
+async fn a_peer_that_reads_the_response_too_slowly_is_disconnected() {
     let routes = Routes::new().get("/", |_| bytes(1024 * 1024));
     let (mut client, served) = connected(routes, None, 512);
     client
@@ -110,7 +110,7 @@ async fn who_reads_the_answer_too_slowly_is_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_that_does_not_answer_is_dropped() {
+async fn a_handler_that_does_not_respond_is_dropped() {
     let routes = Routes::new().get_async("/", |_| pending());
     let (mut client, served) = connected(routes, None, 1024);
     client
@@ -121,14 +121,14 @@ async fn a_handler_that_does_not_answer_is_dropped() {
     assert!(about(30).contains(&took), "{took:?}");
 }
 
-/// A client of HTTP/2, whose connection is driven.
+/// An HTTP/2 client with a running connection.
 async fn http2(
     stream: DuplexStream,
     window: u32,
 ) -> (SendRequest<Bytes>, JoinHandle<Result<(), h2::Error>>) {
     let mut builder = Builder::new();
     builder.initial_window_size(window);
-    // What is reset is forgotten at once: the limits of a good client are not in the way.
+    // Streams that were reset are forgotten at once, so that the limits of a good client do not interfere.
     builder.max_concurrent_reset_streams(0);
     let (requests, connection) = builder.handshake(stream).await.unwrap();
     (requests, tokio::spawn(connection))
@@ -166,7 +166,7 @@ async fn http2_on_which_nothing_is_asked_is_closed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_so_many_requests_of_one_connection_are_answered_at_once() {
+async fn one_connection_runs_a_limited_number_of_requests_at_once() {
     let open = Arc::new(AtomicUsize::new(0));
     let begun = open.clone();
     let routes = Routes::new().get_async("/", move |_| {
@@ -175,7 +175,7 @@ async fn only_so_many_requests_of_one_connection_are_answered_at_once() {
     });
     let (client, served) = connected(routes, None, 64 * 1024);
     let mut builder = Builder::new();
-    // More than the server allows, until it has said so.
+    // More than the server allows, as long as it has not announced its limit.
     builder.initial_max_send_streams(1000);
     let (mut requests, connection) = builder.handshake::<_, Bytes>(client).await.unwrap();
     let mut answers = Vec::new();
@@ -189,7 +189,7 @@ async fn only_so_many_requests_of_one_connection_are_answered_at_once() {
     let _ = connection.await.unwrap();
 }
 
-/// Asks and takes it back, again and again; gives how many the server began to answer.
+/// Sends and cancels requests again and again. Returns the number of requests that the server started.
 async fn flood(in_batches: bool) -> usize {
     let begun = Arc::new(AtomicUsize::new(0));
     let counted = begun.clone();
@@ -213,7 +213,7 @@ async fn flood(in_batches: bool) -> usize {
             break;
         }
     }
-    // With a goodbye or without.
+    // The server may or may not send a GOAWAY frame.
     let _ = connection.await.unwrap();
     let took = served.await.unwrap();
     assert!(took < Duration::from_secs(10), "{took:?}");
@@ -221,7 +221,7 @@ async fn flood(in_batches: bool) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_flood_of_requests_that_are_taken_back_ends_the_connection() {
+async fn a_flood_of_cancelled_requests_closes_the_connection() {
     for in_batches in [false, true] {
         let begun = flood(in_batches).await;
         assert!(begun < 500, "in batches: {in_batches}: {begun}");
@@ -229,7 +229,7 @@ async fn a_flood_of_requests_that_are_taken_back_ends_the_connection() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whole_answers_are_no_flood() {
+async fn many_complete_requests_do_not_close_the_connection() {
     let (client, served) = connected(small(), None, 64 * 1024);
     let (requests, connection) = http2(client, 65_535).await;
     let mut requests = requests.ready().await.unwrap();

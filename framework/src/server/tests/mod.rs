@@ -1,4 +1,4 @@
-//! The server on connections in memory, so that time is tokio's, and on real ones where time does not matter.
+//! The server on in-memory connections, so that time is tokio's, and on real sockets where time does not matter.
 
 mod crowds;
 mod limits;
@@ -13,9 +13,9 @@ use tokio::{io::DuplexStream, task::JoinHandle, time::Instant};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{Reply, Routes, connection::Tasks, listener::secured, slots::Slots};
+use super::{Reply, Routes, connection::Tasks, server::secured, slots::Slots};
 
-/// One end of a connection that the server serves at its other end; the task ends with the connection.
+/// One end of a connection whose other end the server serves. The task ends with the connection.
 fn connected(
     routes: Routes,
     acceptor: Option<TlsAcceptor>,
@@ -32,7 +32,7 @@ fn connected(
         let stop = CancellationToken::new();
         let slot = Slots::new().take(Ipv4Addr::LOCALHOST.into()).await;
         secured(theirs, slot, acceptor, Arc::new(routes), tasks, stop).await;
-        // Nothing of a connection outlives it.
+        // No task of a connection may outlive it.
         tracker.close();
         tracker.wait().await;
         began.elapsed()
@@ -40,7 +40,7 @@ fn connected(
     (ours, tokio::spawn(served))
 }
 
-/// An answer of so many bytes.
+/// A response of `count` bytes.
 fn bytes(count: usize) -> Reply {
     let mut reply = Response::new(Full::new(vec![b'x'; count].into()));
     *reply.status_mut() = StatusCode::OK;

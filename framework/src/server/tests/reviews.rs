@@ -1,23 +1,28 @@
 use std::{
-    sync::{Arc, Mutex},
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
-use http::{Method, Request, header::AUTHORIZATION};
+use http::{Method, Request, Response, header::AUTHORIZATION};
 use http_body_util::BodyExt;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, RoleRef, Subject};
+use parking_lot::Mutex;
 use pilothouse_sandbox::{Answer, RequestMatcher, Sandbox};
 use tokio::time::Instant;
 
 use super::bytes;
 use crate::{
-    client::{Api, Client, Config, DeleteParams, PostParams},
+    client::{Api, Body, BoxError, Client, Config, DeleteParams, PostParams},
     health::Checks,
     resource::Object,
     server::{Reviewer, Routes},
 };
 
-/// A server that knows its users by RBAC, and routes that it is asked about.
+/// A sandbox with users and RBAC, and protected routes.
 struct Guarded {
     sandbox: Sandbox,
     client: Client,
@@ -26,7 +31,7 @@ struct Guarded {
 }
 
 impl Guarded {
-    /// Who shows `prom` may read `/metrics`; who shows `ann` is known.
+    /// The token `prom` may read `/metrics`; the token `ann` is valid but has no permission.
     async fn new() -> Self {
         let none = [""; 0];
         let sandbox = Sandbox::builder()
@@ -113,7 +118,7 @@ impl Guarded {
         self.ask(Method::GET, "/metrics", Some(&bearer)).await.0
     }
 
-    /// How many reviews the server was asked for: of tokens, and of access.
+    /// The number of reviews that the API server received: TokenReviews and SubjectAccessReviews.
     fn reviews(&self) -> (usize, usize) {
         let requests = self.sandbox.requests();
         let of = |resource: &str| {
@@ -137,7 +142,7 @@ async fn after(seconds: u64) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_who_is_known_and_allowed_passes_and_health_is_open() {
+async fn only_authenticated_and_authorized_users_pass_and_health_is_open() {
     let guarded = Guarded::new().await;
     let get = Method::GET;
     let unauthorized = (401, "Unauthorized\n".to_owned());
@@ -188,7 +193,7 @@ async fn only_who_is_known_and_allowed_passes_and_health_is_open() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_counts_for_its_time_and_no_longer() {
+async fn a_review_is_remembered_for_its_lifetime_and_no_longer() {
     let guarded = Guarded::new().await;
     assert_eq!(guarded.read("prom").await, 200);
     after(59).await;
@@ -215,7 +220,7 @@ async fn an_answer_counts_for_its_time_and_no_longer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_that_becomes_known_is_taken_after_ten_seconds() {
+async fn a_token_that_becomes_valid_is_accepted_after_ten_seconds() {
     let guarded = Guarded::new().await;
     assert_eq!(guarded.read("later").await, 401);
     assert_eq!(guarded.read("later").await, 401);
@@ -226,7 +231,7 @@ async fn a_token_that_becomes_known_is_taken_after_ten_seconds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_asks_at_the_same_time_asks_once() {
+async fn equal_requests_at_the_same_time_cause_one_review() {
     let guarded = Guarded::new().await;
     let asked = (0..50).map(|_| guarded.read("prom"));
     let answers = futures_util::future::join_all(asked).await;
@@ -235,12 +240,12 @@ async fn who_asks_at_the_same_time_asks_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_goes_away_while_he_waits_leaves_the_question_to_the_next() {
+async fn a_cancelled_request_leaves_its_review_to_the_next_one() {
     let guarded = Guarded::new().await;
     {
         let asked = guarded.read("prom");
         tokio::pin!(asked);
-        // It is asked for, and nothing more.
+        // The review is sent, and nothing more happens.
         let first = futures_util::future::poll_immediate(&mut asked).await;
         assert_eq!(first, None);
     }
@@ -248,7 +253,7 @@ async fn who_goes_away_while_he_waits_leaves_the_question_to_the_next() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_passes_while_the_api_server_cannot_be_asked() {
+async fn no_request_passes_while_reviews_fail() {
     let guarded = Guarded::new().await;
     let away = || Answer::status(500, "InternalError");
     for resource in ["tokenreviews", "subjectaccessreviews"] {
@@ -256,16 +261,123 @@ async fn nobody_passes_while_the_api_server_cannot_be_asked() {
         guarded.sandbox.faults().answer(reviews, away(), 1);
         assert_eq!(guarded.read("prom").await, 500, "{resource}");
     }
-    // What failed is not remembered.
+    // A failure is not remembered.
     assert_eq!(guarded.read("prom").await, 200);
 }
 
+/// What is logged.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What this thread logs until the second value is dropped.
+fn logged() -> (Lines, impl Sized) {
+    let lines = Lines::default();
+    let writer = lines.clone();
+    let log = tracing_subscriber::fmt()
+        .with_ansi(false)
+        .with_max_level(tracing::Level::INFO)
+        .with_writer(move || writer.clone())
+        .finish();
+    let guard = tracing::subscriber::set_default(log);
+    // With a single subscriber, tracing caches the decision of the first thread, which may disable a line for all threads.
+    let second = tracing::Dispatch::new(tracing_subscriber::registry());
+    tracing::callsite::rebuild_interest_cache();
+    (lines, (guard, second))
+}
+
 #[tokio::test(start_paused = true)]
-async fn an_api_server_that_does_not_answer_is_waited_for_ten_seconds() {
+async fn a_refused_review_names_the_missing_rule_and_the_cluster_role() {
+    let (lines, _log) = logged();
+    let message = "tokenreviews.authentication.k8s.io is forbidden: User \"op\" cannot create resource \"tokenreviews\" \
+                   in API group \"authentication.k8s.io\" at the cluster scope";
+    let refusing = tower::service_fn(move |_: Request<Body>| async move {
+        let status = serde_json::json!({"code": 403, "reason": "Forbidden", "message": message});
+        Ok::<_, BoxError>(Response::builder().status(403).body(status.to_string())?)
+    });
+    let reviewer = Reviewer::new(Client::from_service(refusing));
+    let routes = Routes::new().protected(&reviewer, Routes::new().get("/", |_| bytes(2)));
+    let request = Request::get("/").header(AUTHORIZATION, "Bearer token-of-a-scraper");
+    let (head, ()) = request.body(()).unwrap().into_parts();
+    assert_eq!(routes.answer(head, || true).await.status(), 500);
+    let said = String::from_utf8(lines.0.lock().clone()).unwrap();
+    let advice = "bind op to a ClusterRole with apiGroups: [\"authentication.k8s.io\"], resources: [\"tokenreviews\"], \
+                  verbs: [\"create\"]; the ClusterRole system:auth-delegator allows all reviews";
+    assert!(said.contains(advice), "{said}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failing_review_is_one_line_per_minute_without_the_token() {
+    let (lines, _log) = logged();
+    let repeating = tower::service_fn(|request: Request<Body>| async {
+        let review = request.into_body().collect().await?.to_bytes();
+        let review: serde_json::Value = serde_json::from_slice(&review)?;
+        let token = review["spec"]["token"].as_str().unwrap_or_default();
+        let status = serde_json::json!({"code": 400, "message": format!("no such token: {token}")});
+        let answer = Response::builder().status(400);
+        Ok::<_, BoxError>(answer.body(status.to_string())?)
+    });
+    let reviewer = Reviewer::new(Client::from_service(repeating));
+    let routes = Routes::new().protected(&reviewer, Routes::new().get("/", |_| bytes(2)));
+    let ask = async |number: usize| {
+        let token = format!("Bearer token-of-a-scraper-{number}");
+        let request = Request::get("/").header(AUTHORIZATION, token);
+        let (head, ()) = request.body(()).unwrap().into_parts();
+        assert_eq!(routes.answer(head, || true).await.status(), 500);
+    };
+    for number in 0..50 {
+        ask(number).await;
+    }
+    after(60).await;
+    ask(50).await;
+    let said = String::from_utf8(lines.0.lock().clone()).unwrap();
+    assert_eq!(said.lines().count(), 2, "{said}");
+    assert!(said.contains(": 50 requests were refused since"), "{said}");
+    assert_eq!(
+        said.matches("no such token: <redacted>").count(),
+        2,
+        "{said}"
+    );
+    assert!(!said.contains("token-of-a-scraper"), "{said}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn at_most_eight_reviews_run_at_once() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counter = asked.clone();
+    let silent = tower::service_fn(move |_: Request<Body>| {
+        counter.fetch_add(1, Ordering::Relaxed);
+        std::future::pending::<Result<Response<String>, BoxError>>()
+    });
+    let reviewer = Reviewer::new(Client::from_service(silent));
+    let routes = Routes::new().protected(&reviewer, Routes::new().get("/", |_| bytes(2)));
+    let requests = (0..20).map(|number| {
+        let request = Request::get("/").header(AUTHORIZATION, format!("Bearer guess-{number}"));
+        let (head, ()) = request.body(()).unwrap().into_parts();
+        routes.answer(head, || true)
+    });
+    let answers = futures_util::future::join_all(requests);
+    let answered = tokio::time::timeout(Duration::from_secs(1), answers).await;
+    assert!(answered.is_err());
+    assert_eq!(asked.load(Ordering::Relaxed), 8);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_review_without_a_response_fails_after_ten_seconds() {
     let unserved = Mutex::new(Vec::new());
     let connector = move || {
         let (ours, theirs) = tokio::io::duplex(4096);
-        unserved.lock().unwrap().push(theirs);
+        unserved.lock().push(theirs);
         Ok(ours)
     };
     let config = Config::new("http://sandbox".parse().unwrap());
@@ -280,7 +392,7 @@ async fn an_api_server_that_does_not_answer_is_waited_for_ten_seconds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_remembered_is_bounded() {
+async fn the_number_of_remembered_reviews_is_bounded() {
     let guarded = Guarded::new().await;
     for number in 0..1500 {
         assert_eq!(guarded.read(&format!("guess-{number}")).await, 401);
@@ -290,7 +402,7 @@ async fn what_is_remembered_is_bounded() {
 }
 
 #[test]
-fn a_reviewer_says_what_it_needs() {
+fn a_reviewer_states_the_permissions_that_it_needs() {
     let access = Reviewer::access();
     let needed: Vec<_> = access
         .iter()

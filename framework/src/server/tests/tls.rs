@@ -17,7 +17,7 @@ use crate::{
     server::{Routes, Tls, TlsError},
 };
 
-/// A folder as Kubernetes mounts a Secret: the files are links through a link that is moved.
+/// A folder like a mounted Secret in Kubernetes: the files are links through a link that is replaced.
 struct Mount {
     folder: TempDir,
     versions: usize,
@@ -51,7 +51,7 @@ impl Mount {
 
     async fn tls(&self, metrics: &Metrics) -> Result<Tls, TlsError> {
         let file = |name| self.folder.path().join(name);
-        Tls::from_files(file("tls.crt"), file("tls.key"), metrics.certificate()).await
+        Tls::from_files(file("tls.crt"), file("tls.key"), metrics).await
     }
 }
 
@@ -63,7 +63,7 @@ fn made() -> (String, String) {
     (certificate.pem(), key.serialize_pem())
 }
 
-/// A server's side of TLS, and the certificate that it shows.
+/// The TLS settings of a server, and its certificate.
 pub(super) async fn served() -> (String, Tls) {
     let (certificate, key) = made();
     let mount = Mount::new(&certificate, &key);
@@ -71,7 +71,7 @@ pub(super) async fn served() -> (String, Tls) {
     (certificate, tls)
 }
 
-/// A connection of a client that trusts this certificate alone.
+/// A client connection that trusts only this certificate.
 pub(super) async fn trusted<S>(stream: S, certificate: &str) -> std::io::Result<TlsStream<S>>
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -83,7 +83,7 @@ fn routes() -> Routes {
     Routes::new().get("/", |_| bytes(2))
 }
 
-/// A connection whose server's certificate is `trusted` or nothing comes of it.
+/// Connects, and fails unless the server's certificate is `trusted`.
 async fn handshake<S: AsyncRead + AsyncWrite + Unpin>(
     stream: S,
     trusted: &str,
@@ -116,12 +116,12 @@ async fn trusting<S: AsyncRead + AsyncWrite + Unpin>(
         .await
 }
 
-/// Whether the server shows that certificate.
+/// Whether the server uses that certificate.
 async fn shows(tls: &tokio_rustls::TlsAcceptor, certificate: &str) -> bool {
     let (client, served) = connected(routes(), Some(tls.clone()), 4096);
-    let shown = handshake(client, certificate, rustls::ALL_VERSIONS, &[]).await;
-    let is_shown = shown.is_ok();
-    drop(shown);
+    let current = handshake(client, certificate, rustls::ALL_VERSIONS, &[]).await;
+    let is_shown = current.is_ok();
+    drop(current);
     served.await.unwrap();
     is_shown
 }
@@ -132,7 +132,7 @@ fn reads(metrics: &Metrics) -> (u64, u64) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn https_is_spoken_in_both_versions_of_tls_and_http() {
+async fn https_works_with_both_versions_of_tls_and_http() {
     let (certificate, key) = made();
     let tls = Mount::new(&certificate, &key)
         .tls(&Metrics::new())
@@ -177,7 +177,7 @@ async fn https_is_spoken_in_both_versions_of_tls_and_http() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_replaced_certificate_is_shown_within_ten_seconds() {
+async fn a_replaced_certificate_is_used_within_ten_seconds() {
     let (first, key) = made();
     let (second, second_key) = made();
     let mut mount = Mount::new(&first, &key);
@@ -185,7 +185,7 @@ async fn a_replaced_certificate_is_shown_within_ten_seconds() {
     let tls = mount.tls(&metrics).await.unwrap();
     let acceptor = tls.acceptor();
     let stop = CancellationToken::new();
-    let follows = tokio::spawn(tls.follow(stop.clone()));
+    let follows = tokio::spawn(tls.keep_current(stop.clone()));
     tokio::time::sleep(Duration::from_secs(11)).await;
     assert!(shows(&acceptor, &first).await);
     assert_eq!(reads(&metrics), (2, 0));
@@ -205,7 +205,7 @@ async fn a_renewed_intermediate_alone_is_noticed() {
     let tls = mount.tls(&Metrics::new()).await.unwrap();
     let acceptor = tls.acceptor();
     let stop = CancellationToken::new();
-    let follows = tokio::spawn(tls.follow(stop.clone()));
+    let follows = tokio::spawn(tls.keep_current(stop.clone()));
     mount.replace(&format!("{leaf}{intermediate}"), &key);
     tokio::time::sleep(Duration::from_secs(11)).await;
     let (client, _served) = connected(routes(), Some(acceptor), 4096);
@@ -221,7 +221,7 @@ async fn a_renewed_intermediate_alone_is_noticed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_broken_pair_is_counted_and_the_old_one_kept() {
+async fn a_broken_pair_is_counted_and_the_old_one_stays_in_use() {
     let (first, key) = made();
     let (second, second_key) = made();
     let mut mount = Mount::new(&first, &key);
@@ -229,9 +229,9 @@ async fn a_broken_pair_is_counted_and_the_old_one_kept() {
     let tls = mount.tls(&metrics).await.unwrap();
     let acceptor = tls.acceptor();
     let stop = CancellationToken::new();
-    let follows = tokio::spawn(tls.follow(stop.clone()));
+    let follows = tokio::spawn(tls.keep_current(stop.clone()));
     let mut errors = 0;
-    // From here on it is looked at between two looks of ours.
+    // From here on the server's checks fall between the steps of this test.
     tokio::time::sleep(Duration::from_secs(1)).await;
     for (certificate, key) in [
         (&*second, &*key),
@@ -262,24 +262,24 @@ async fn a_broken_pair_is_counted_and_the_old_one_kept() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_used_at_the_start_says_which_file_and_nothing_of_it() {
+async fn an_unusable_file_at_the_start_is_named_without_its_content() {
     let (certificate, key) = made();
     let (_, other) = made();
     for (certificate, key, expected) in [
         (
             "nothing",
             &*key,
-            "tls.crt holds no certificate: it must be PEM, beginning with -----BEGIN CERTIFICATE-----",
+            "tls.crt holds no certificate: write it as PEM, starting with -----BEGIN CERTIFICATE-----",
         ),
         (
             &*certificate,
             "s3cret",
-            "tls.key holds no private key: it must be PEM, beginning with -----BEGIN PRIVATE KEY-----",
+            "tls.key holds no private key: write it as PEM, starting with -----BEGIN PRIVATE KEY-----",
         ),
         (
             &*certificate,
             &*other,
-            "tls.key cannot be used: keys may not be consistent: KeyMismatch",
+            "tls.key failed: keys may not be consistent: KeyMismatch",
         ),
     ] {
         let metrics = Metrics::new();
@@ -292,7 +292,7 @@ async fn what_cannot_be_used_at_the_start_says_which_file_and_nothing_of_it() {
         assert_eq!(reads(&metrics), (1, 1));
     }
     let metrics = Metrics::new();
-    let absent = Tls::from_files("/none/tls.crt", "/none/tls.key", metrics.certificate()).await;
+    let absent = Tls::from_files("/none/tls.crt", "/none/tls.key", &metrics).await;
     let error = absent.unwrap_err().to_string();
     assert!(
         error.starts_with("cannot read /none/tls.crt: No such file"),
@@ -301,7 +301,7 @@ async fn what_cannot_be_used_at_the_start_says_which_file_and_nothing_of_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handshake_that_is_not_finished_ends_after_ten_seconds() {
+async fn an_unfinished_handshake_is_ended_after_ten_seconds() {
     let (certificate, key) = made();
     let tls = Mount::new(&certificate, &key)
         .tls(&Metrics::new())
@@ -312,7 +312,7 @@ async fn a_handshake_that_is_not_finished_ends_after_ten_seconds() {
         client.write_all(beginning).await.unwrap();
         assert_eq!(served.await.unwrap().as_secs(), 10);
     }
-    // Nor is plain HTTP answered.
+    // A plain HTTP request gets no response either.
     let (mut client, served) = connected(routes(), Some(tls.acceptor()), 4096);
     client
         .write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -326,17 +326,17 @@ async fn a_handshake_that_is_not_finished_ends_after_ten_seconds() {
 
 #[cfg(feature = "self-signed")]
 #[tokio::test(start_paused = true)]
-async fn a_self_signed_certificate_is_for_the_names_it_is_asked_for() {
+async fn a_self_signed_certificate_has_the_requested_names() {
     let tls = Tls::self_signed(["web.test", "127.0.0.1"]).unwrap();
     let (client, served) = connected(routes(), Some(tls.acceptor()), 4096);
-    // What it is called has to be seen before it can be trusted.
-    let shown = tls.shown().cert[0].clone();
-    let stream = trusting(client, shown, rustls::ALL_VERSIONS, &[]).await;
+    // The certificate must be read before a client can trust it.
+    let current = tls.current().cert[0].clone();
+    let stream = trusting(client, current, rustls::ALL_VERSIONS, &[]).await;
     drop(stream.unwrap());
     served.await.unwrap();
     let error = Tls::self_signed(["ü\u{0}"]).unwrap_err().to_string();
     assert!(
-        error.starts_with("a certificate cannot be made for ü"),
+        error.starts_with("creating a self-signed certificate for ü"),
         "{error}"
     );
 }

@@ -5,7 +5,9 @@ use std::cmp::Ordering;
 use cel::common::types::LIST_TYPE;
 use cel::{Env, ExecutionError, Value};
 
-use super::functions::{Answer, Args, Declared, answer, declare, fail, list, no_overload, values};
+use super::functions::{
+    Args, Declared, FunctionResult, declare, fail, list, no_overload, to_result, values,
+};
 
 pub(super) const METHODS: [&str; 6] = ["isSorted", "sum", "min", "max", "indexOf", "lastIndexOf"];
 pub(super) const FUNCTIONS: [&str; 3] = ["sets.contains", "sets.equivalent", "sets.intersects"];
@@ -46,28 +48,28 @@ fn order(function: &str, a: &Value, b: &Value) -> Result<Ordering, ExecutionErro
         .ok_or_else(|| no_overload(function, &[a.clone(), b.clone()]))
 }
 
-fn is_sorted<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
+fn is_sorted<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     let values = values(args)?;
     for pair in list("isSorted", &values, 0)?.windows(2) {
         if let [a, b] = pair
             && order("isSorted", a, b)?.is_gt()
         {
-            return answer("isSorted", false);
+            return to_result("isSorted", false);
         }
     }
-    answer("isSorted", true)
+    to_result("isSorted", true)
 }
 
-fn sum<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
+fn sum<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     let values = values(args)?;
     let mut items = list("sum", &values, 0)?.iter().cloned();
-    // What the sum of nothing is depends on the declared type, which is not known here.
+    // The sum of an empty list depends on the declared type, which is not known here.
     let first = items.next().unwrap_or(Value::Int(0));
     let total = items.try_fold(first, |total, item| total + item)?;
-    answer("sum", total)
+    to_result("sum", total)
 }
 
-fn extreme<'b, 'v>(function: &str, wanted: Ordering, args: Args<'b, 'v>) -> Answer<'b, 'v> {
+fn extreme<'b, 'v>(function: &str, wanted: Ordering, args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     let values = values(args)?;
     let (first, rest) = list(function, &values, 0)?
         .split_first()
@@ -78,14 +80,14 @@ fn extreme<'b, 'v>(function: &str, wanted: Ordering, args: Args<'b, 'v>) -> Answ
             best = item;
         }
     }
-    answer(function, best.clone())
+    to_result(function, best.clone())
 }
 
-fn min<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
+fn min<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     extreme("min", Ordering::Less, args)
 }
 
-fn max<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
+fn max<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     extreme("max", Ordering::Greater, args)
 }
 
@@ -93,44 +95,44 @@ fn place(place: Option<usize>) -> i64 {
     place.and_then(|p| i64::try_from(p).ok()).unwrap_or(-1)
 }
 
-fn index_of<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
+fn index_of<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     let values = values(args)?;
     let items = list("indexOf", &values, 0)?;
     let found = items.iter().position(|item| Some(item) == values.get(1));
-    answer("indexOf", place(found))
+    to_result("indexOf", place(found))
 }
 
-fn last_index_of<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
+fn last_index_of<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     let values = values(args)?;
     let items = list("lastIndexOf", &values, 0)?;
     let found = items.iter().rposition(|item| Some(item) == values.get(1));
-    answer("lastIndexOf", place(found))
+    to_result("lastIndexOf", place(found))
 }
 
-fn sets_contains<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
+fn sets_contains<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     let values = values(args)?;
     let (all, some) = (
         list("sets.contains", &values, 0)?,
         list("sets.contains", &values, 1)?,
     );
-    answer("sets.contains", some.iter().all(|item| all.contains(item)))
+    to_result("sets.contains", some.iter().all(|item| all.contains(item)))
 }
 
-fn sets_equivalent<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
+fn sets_equivalent<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     let values = values(args)?;
     let (a, b) = (
         list("sets.equivalent", &values, 0)?,
         list("sets.equivalent", &values, 1)?,
     );
     let same = a.iter().all(|item| b.contains(item)) && b.iter().all(|item| a.contains(item));
-    answer("sets.equivalent", same)
+    to_result("sets.equivalent", same)
 }
 
-fn sets_intersects<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
+fn sets_intersects<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     let values = values(args)?;
     let (a, b) = (
         list("sets.intersects", &values, 0)?,
         list("sets.intersects", &values, 1)?,
     );
-    answer("sets.intersects", a.iter().any(|item| b.contains(item)))
+    to_result("sets.intersects", a.iter().any(|item| b.contains(item)))
 }

@@ -1,4 +1,4 @@
-//! What the function modules share.
+//! Helpers of the modules that define functions.
 
 use cel::common::functions::Function;
 use cel::common::types::{DYN_TYPE, Type};
@@ -6,24 +6,24 @@ use cel::common::value::{CowVal, Val};
 use cel::{Env, ExecutionError, Value};
 
 pub(super) type Args<'b, 'v> = Vec<CowVal<'b, 'v>>;
-pub(super) type Answer<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
+pub(super) type FunctionResult<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
 
-/// A function or method, as it is declared.
+/// The declaration of a function or method.
 pub(super) struct Declared {
     pub(super) name: &'static str,
     pub(super) id: &'static str,
-    /// The type it is a method of, if it is one.
+    /// The type of a method's receiver; `None` for a function.
     pub(super) on: Option<Type>,
     pub(super) args: usize,
     pub(super) run: Function,
 }
 
-/// Declares functions whose arguments may have any type; they check them themselves.
+/// Declares functions whose arguments may have any type. The functions check their arguments themselves.
 pub(super) fn declare(env: &mut Env, functions: Vec<Declared>) {
     for function in functions {
         let args = (0..function.args).map(|_| DYN_TYPE).collect();
         let Declared { name, id, run, .. } = function;
-        // What a duplicate declaration would leave out is caught by the tests of the library.
+        // A duplicate declaration is ignored here. The tests of the library find it.
         let _ = match function.on {
             Some(on) => env.add_member_overload(name, id, on, args, run),
             None => env.add_overload(name, id, args, run),
@@ -37,11 +37,11 @@ pub(super) fn values(args: Args<'_, '_>) -> Result<Vec<Value>, ExecutionError> {
 }
 
 /// A value as the result of a function.
-pub(super) fn answer<'b, 'v>(function: &str, value: impl Into<Value>) -> Answer<'b, 'v> {
+pub(super) fn to_result<'b, 'v>(function: &str, value: impl Into<Value>) -> FunctionResult<'b, 'v> {
     let value: Box<dyn Val> = value
         .into()
         .try_into()
-        .map_err(|_| fail(function, "the result is no value"))?;
+        .map_err(|_| fail(function, "the result is not a value"))?;
     Ok(CowVal::Owned(value))
 }
 
@@ -49,7 +49,7 @@ pub(super) fn fail(function: &str, text: impl ToString) -> ExecutionError {
     ExecutionError::function_error(function, text)
 }
 
-/// The text at that place of the arguments.
+/// The string argument at this position.
 pub(super) fn text(
     function: &str,
     values: &[Value],
@@ -61,7 +61,7 @@ pub(super) fn text(
     }
 }
 
-/// The list at that place of the arguments.
+/// The list argument at this position.
 pub(super) fn list<'a>(
     function: &str,
     values: &'a [Value],

@@ -1,5 +1,5 @@
-//! The functions of Kubernetes' CEL environment: the standard ones, the extensions that `cel` has, and those of the
-//! API server that stand in the modules beside this one.
+//! The functions of Kubernetes' CEL environment: the standard ones, the extensions of the `cel` crate, and the API
+//! server's own, which are in the modules beside this one.
 
 use std::sync::{Arc, LazyLock};
 
@@ -8,7 +8,7 @@ use cel::{Context, Env, Program, Value, extensions};
 
 use super::{collections, network, quantity, regexes, urls};
 
-/// Names that stand for types and namespaces.
+/// Names of types and namespaces.
 pub(super) const TYPES: [&str; 16] = [
     "bool",
     "bytes",
@@ -86,7 +86,7 @@ const METHODS: [&str; 35] = [
     "value",
 ];
 
-/// Whether a function of that name exists.
+/// Whether a function of this name exists.
 pub(super) fn has_function(name: &str) -> bool {
     let known = [
         &FUNCTIONS[..],
@@ -98,7 +98,7 @@ pub(super) fn has_function(name: &str) -> bool {
     is_operator(name) || known.iter().any(|names| names.contains(&name))
 }
 
-/// Whether a method of that name exists on some type.
+/// Whether a method of this name exists on any type.
 pub(super) fn has_method(name: &str) -> bool {
     let known = [
         &METHODS[..],
@@ -111,15 +111,15 @@ pub(super) fn has_method(name: &str) -> bool {
     is_operator(name) || known.iter().any(|names| names.contains(&name))
 }
 
-/// The parser spells operators with signs, and names what only macros may call with an `@`.
+/// The parser names operators by their signs, and functions that only macros may call with an `@`.
 fn is_operator(name: &str) -> bool {
     !name.starts_with(|c: char| c.is_ascii_alphabetic()) || name.contains('@')
 }
 
-/// The environment rules run in.
+/// The environment in which rules run.
 pub(super) fn env() -> Env {
     let mut env = Env::stdlib();
-    // What a duplicate declaration would leave out is caught by the tests of this module.
+    // A duplicate declaration is ignored here. The tests of this module find it.
     let _ = env.add_extension(extensions::strings);
     let _ = env.add_extension(extensions::lists);
     collections::register(&mut env);
@@ -130,28 +130,28 @@ pub(super) fn env() -> Env {
     env
 }
 
-/// The text as a CEL timestamp, if it is one.
-pub(super) fn timestamp(text: &str) -> Option<Value> {
+/// The text as a CEL timestamp. Returns `None` if it is not one.
+pub(in crate::schema) fn timestamp(text: &str) -> Option<Value> {
     static PARSE: LazyLock<Option<Program>> =
         LazyLock::new(|| Program::compile("timestamp(text)").ok());
     parse(PARSE.as_ref()?, text)
 }
 
-/// The text as a CEL duration, if it is one.
-pub(super) fn duration(text: &str) -> Option<Value> {
+/// The text as a CEL duration. Returns `None` if it is not one.
+pub(in crate::schema) fn duration(text: &str) -> Option<Value> {
     static PARSE: LazyLock<Option<Program>> =
         LazyLock::new(|| Program::compile("duration(text)").ok());
     parse(PARSE.as_ref()?, text)
 }
 
 fn parse(program: &Program, text: &str) -> Option<Value> {
-    let mut context = Context::with_env(super::env().clone());
+    let mut context = Context::with_env(super::compile::env().clone());
     context.add_variable_from_value("text", text.to_owned());
     program.execute(&context).ok()
 }
 
 /// `optional.of(value)`, or `optional.none()`.
-pub(super) fn optional(value: Option<Value>) -> Value {
+pub(in crate::schema) fn optional(value: Option<Value>) -> Value {
     let optional = match value {
         Some(value) => OptionalValue::of(value),
         None => OptionalValue::none(),

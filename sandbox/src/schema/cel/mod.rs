@@ -1,8 +1,18 @@
-//! CEL rules: `x-kubernetes-validations`.
+//! The Common Expression Language of `x-kubernetes-validations`: what a rule may call, and how the server compiles it.
+//!
+//! `schema/rule_evaluation.rs` evaluates the compiled rules over an object.
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `compile.rs` | the compiler, with its limits |
+//! | `names.rs` | the check that every variable and function exists |
+//! | `result.rs` | the check that a rule returns a boolean |
+//! | `library.rs` | all functions together, and the functions that the `cel` crate brings |
+//! | `functions.rs` | helpers to declare a function |
+//! | `collections.rs`, `network.rs`, `quantity.rs`, `regexes.rs`, `urls.rs` | Kubernetes' extension functions |
 
 mod collections;
-mod evaluate;
-mod fields;
+mod compile;
 mod functions;
 mod library;
 mod names;
@@ -13,51 +23,8 @@ mod result;
 #[cfg(test)]
 mod tests;
 mod urls;
-mod value;
 
-use std::sync::{Arc, LazyLock};
-
-use cel::Env;
-
-use crate::stack;
-
-pub(crate) use cel::Program;
-pub(super) use evaluate::{validate, validate_part};
-pub(super) use fields::check_fields;
-
-/// The functions a rule may use.
-fn env() -> &'static Arc<Env> {
-    static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(library::env()));
-    &ENV
-}
-
-/// The longest source that is compiled, in bytes. A chain of operators is a tree as deep as it is long.
-const LONGEST: usize = 32 * 1024;
-
-/// Compiles an expression over `self` and `oldSelf`.
-///
-/// Unknown variables and functions are refused here, by name: at evaluation it would be too late, and a rule that is
-/// never evaluated would look as if it held. Everything that walks an expression is recursive, so that deep ones are refused too.
-/// That they are deep shows when they have been parsed, which takes a large stack however short they are: in a debug build
-/// a pair of parentheses takes 170 KB.
-pub(super) fn compile(source: &str) -> Result<Program, String> {
-    if source.len() > LONGEST {
-        return Err(format!(
-            "compilation failed: expression of {} bytes is longer than {LONGEST}",
-            source.len()
-        ));
-    }
-    stack::large(|| compile_here(source))
-}
-
-fn compile_here(source: &str) -> Result<Program, String> {
-    let program = env()
-        .compile(source)
-        .map_err(|e| format!("compilation failed: {}", one_line(&e.to_string())))?;
-    names::check(program.expression()).map_err(|e| format!("compilation failed: {e}"))?;
-    Ok(program)
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
+pub(super) use cel::Program;
+pub(super) use compile::{compile, env};
+pub(super) use library::{duration, optional, timestamp};
+pub(super) use result::is_boolean;

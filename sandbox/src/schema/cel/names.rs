@@ -4,9 +4,9 @@ use cel::common::ast::{EntryExpr, Expr};
 use super::library;
 
 /// The deepest expression that is evaluated.
-const DEEPEST: usize = 128;
+const MAX_DEPTH: usize = 128;
 
-/// Refuses variables and functions that do not exist, and expressions too deep to be evaluated.
+/// Refuses unknown variables and functions, and expressions that are too deep to be evaluated.
 pub(super) fn check(expression: &IdedExpr) -> Result<(), String> {
     let mut names = Names {
         bound: Vec::new(),
@@ -16,16 +16,18 @@ pub(super) fn check(expression: &IdedExpr) -> Result<(), String> {
 }
 
 struct Names<'a> {
-    /// The variables of the macros around.
+    /// The variables of the surrounding macros.
     bound: Vec<&'a str>,
-    /// How many expressions are around.
+    /// The number of surrounding expressions.
     depth: usize,
 }
 
 impl<'a> Names<'a> {
     fn expression(&mut self, expression: &'a IdedExpr) -> Result<(), String> {
-        if self.depth == DEEPEST {
-            return Err(format!("expression is nested deeper than {DEEPEST} levels"));
+        if self.depth == MAX_DEPTH {
+            return Err(format!(
+                "expression is nested deeper than {MAX_DEPTH} levels"
+            ));
         }
         self.depth += 1;
         let checked = self.inner(expression);
@@ -101,7 +103,7 @@ fn undeclared(name: &str) -> String {
     format!("undeclared reference to '{name}' (in container '')")
 }
 
-/// `a.b` as text, if the expression is only names.
+/// `a.b` as text, if the expression consists of names only.
 fn qualified(expression: &IdedExpr) -> Option<String> {
     match &expression.expr {
         Expr::Ident(name) => Some(name.clone()),

@@ -1,4 +1,4 @@
-//! `ip`, `cidr` and what they can do.
+//! `ip` and `cidr` with their methods.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -7,7 +7,9 @@ use cel::common::types::Type;
 use cel::objects::Opaque;
 use cel::{Env, ExecutionError, Value};
 
-use super::functions::{Answer, Args, Declared, answer, declare, fail, no_overload, text, values};
+use super::functions::{
+    Args, Declared, FunctionResult, declare, fail, no_overload, text, to_result, values,
+};
 
 pub(super) const FUNCTIONS: [&str; 5] = ["ip", "isIP", "ip.isCanonical", "cidr", "isCIDR"];
 pub(super) const METHODS: [&str; 11] = [
@@ -52,7 +54,7 @@ fn width(address: IpAddr) -> u8 {
     if address.is_ipv4() { 32 } else { 128 }
 }
 
-/// The address as a number, its first bit on top.
+/// The address as a number, with its first bit on top.
 fn number(address: IpAddr) -> u128 {
     match address {
         IpAddr::V4(a) => u128::from(a.to_bits()) << 96,
@@ -93,7 +95,7 @@ impl Cidr {
     }
 }
 
-/// Neither zones nor IPv4 in IPv6 are addresses here.
+/// Parses an address. Zones and IPv4 in IPv6 are not allowed.
 fn parse_ip(text: &str) -> Option<IpAddr> {
     let address: IpAddr = text.parse().ok()?;
     match address {
@@ -177,7 +179,7 @@ fn this_cidr(function: &str, values: &[Value]) -> Result<Cidr, ExecutionError> {
     find_cidr(values.first()).ok_or_else(|| no_overload(function, values))
 }
 
-fn ip<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
+fn ip<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     let values = values(args)?;
     let text = text("ip", &values, 0)?;
     let ip = parse_ip(&text);
@@ -187,21 +189,21 @@ fn ip<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
             format!("IP Address {text:?} parse error during conversion from string"),
         )
     })?;
-    answer("ip", Value::Opaque(Arc::new(Ip(ip))))
+    to_result("ip", Value::Opaque(Arc::new(Ip(ip))))
 }
 
-fn is_ip<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
+fn is_ip<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     let text = text("isIP", &values(args)?, 0)?;
-    answer("isIP", parse_ip(&text).is_some())
+    to_result("isIP", parse_ip(&text).is_some())
 }
 
-fn is_canonical<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
+fn is_canonical<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     let text = text("ip.isCanonical", &values(args)?, 0)?;
     let ip = parse_ip(&text).ok_or_else(|| fail("ip.isCanonical", "not an IP address"))?;
-    answer("ip.isCanonical", ip.to_string() == text)
+    to_result("ip.isCanonical", ip.to_string() == text)
 }
 
-fn cidr<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
+fn cidr<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     let text = text("cidr", &values(args)?, 0)?;
     let cidr = Cidr::parse(&text);
     let cidr = cidr.ok_or_else(|| {
@@ -210,28 +212,28 @@ fn cidr<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
             "network address parse error during conversion from string",
         )
     })?;
-    answer("cidr", Value::Opaque(Arc::new(cidr)))
+    to_result("cidr", Value::Opaque(Arc::new(cidr)))
 }
 
-fn is_cidr<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
+fn is_cidr<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     let text = text("isCIDR", &values(args)?, 0)?;
-    answer("isCIDR", Cidr::parse(&text).is_some())
+    to_result("isCIDR", Cidr::parse(&text).is_some())
 }
 
-fn family<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
+fn family<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     let ip = this_ip("family", args)?;
-    answer("family", if ip.is_ipv4() { 4_i64 } else { 6 })
+    to_result("family", if ip.is_ipv4() { 4_i64 } else { 6 })
 }
 
-fn is_unspecified<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
-    answer(
+fn is_unspecified<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
+    to_result(
         "isUnspecified",
         this_ip("isUnspecified", args)?.is_unspecified(),
     )
 }
 
-fn is_loopback<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
-    answer("isLoopback", this_ip("isLoopback", args)?.is_loopback())
+fn is_loopback<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
+    to_result("isLoopback", this_ip("isLoopback", args)?.is_loopback())
 }
 
 fn link_local_multicast(ip: IpAddr) -> bool {
@@ -248,17 +250,17 @@ fn link_local_unicast(ip: IpAddr) -> bool {
     }
 }
 
-fn is_link_local_multicast<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
+fn is_link_local_multicast<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     let ip = this_ip("isLinkLocalMulticast", args)?;
-    answer("isLinkLocalMulticast", link_local_multicast(ip))
+    to_result("isLinkLocalMulticast", link_local_multicast(ip))
 }
 
-fn is_link_local_unicast<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
+fn is_link_local_unicast<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     let ip = this_ip("isLinkLocalUnicast", args)?;
-    answer("isLinkLocalUnicast", link_local_unicast(ip))
+    to_result("isLinkLocalUnicast", link_local_unicast(ip))
 }
 
-fn is_global_unicast<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
+fn is_global_unicast<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     let ip = this_ip("isGlobalUnicast", args)?;
     let broadcast = matches!(ip, IpAddr::V4(a) if a.is_broadcast());
     let special = broadcast
@@ -266,35 +268,35 @@ fn is_global_unicast<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
         || ip.is_loopback()
         || ip.is_multicast()
         || link_local_unicast(ip);
-    answer("isGlobalUnicast", !special)
+    to_result("isGlobalUnicast", !special)
 }
 
-fn contains_ip<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
+fn contains_ip<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     let values = values(args)?;
     let cidr = this_cidr("containsIP", &values)?;
     let ip = find_ip(values.get(1)).ok_or_else(|| no_overload("containsIP", &values))?;
-    answer("containsIP", cidr.contains(ip))
+    to_result("containsIP", cidr.contains(ip))
 }
 
-fn contains_cidr<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
+fn contains_cidr<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     let values = values(args)?;
     let cidr = this_cidr("containsCIDR", &values)?;
     let other = find_cidr(values.get(1)).ok_or_else(|| no_overload("containsCIDR", &values))?;
     let inside = cidr.contains(other.address) && cidr.bits <= other.bits;
-    answer("containsCIDR", inside)
+    to_result("containsCIDR", inside)
 }
 
-fn cidr_ip<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
+fn cidr_ip<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     let cidr = this_cidr("ip", &values(args)?)?;
-    answer("ip", Value::Opaque(Arc::new(Ip(cidr.address))))
+    to_result("ip", Value::Opaque(Arc::new(Ip(cidr.address))))
 }
 
-fn cidr_masked<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
+fn cidr_masked<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     let cidr = this_cidr("masked", &values(args)?)?;
-    answer("masked", Value::Opaque(Arc::new(cidr.masked())))
+    to_result("masked", Value::Opaque(Arc::new(cidr.masked())))
 }
 
-fn prefix_length<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
+fn prefix_length<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     let cidr = this_cidr("prefixLength", &values(args)?)?;
-    answer("prefixLength", i64::from(cidr.bits))
+    to_result("prefixLength", i64::from(cidr.bits))
 }

@@ -7,7 +7,9 @@ use cel::common::types::Type;
 use cel::objects::Opaque;
 use cel::{Env, ExecutionError, Value};
 
-use super::functions::{Answer, Args, Declared, answer, declare, fail, no_overload, text, values};
+use super::functions::{
+    Args, Declared, FunctionResult, declare, fail, no_overload, text, to_result, values,
+};
 
 pub(super) const FUNCTIONS: [&str; 2] = ["quantity", "isQuantity"];
 pub(super) const METHODS: [&str; 9] = [
@@ -24,7 +26,7 @@ pub(super) const METHODS: [&str; 9] = [
 
 const TYPE: &str = "kubernetes.Quantity";
 
-/// A quantity in billionths, which is as fine as the API server keeps them.
+/// A quantity in billionths, which is the precision of the API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Quantity(i128);
 
@@ -114,7 +116,7 @@ fn parse(text: &str) -> Option<Quantity> {
         scale -= 1;
     }
     while scale < 0 {
-        // What is finer than a billionth is rounded up.
+        // Parts smaller than a billionth are rounded up.
         value = value / 10 + i128::from(value % 10 != 0);
         scale += 1;
     }
@@ -133,7 +135,7 @@ fn get(function: &str, values: &[Value], place: usize) -> Result<Quantity, Execu
     .ok_or_else(|| no_overload(function, values))
 }
 
-fn quantity<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
+fn quantity<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     let values = values(args)?;
     let text = text("quantity", &values, 0)?;
     let quantity = parse(&text).ok_or_else(|| {
@@ -143,18 +145,18 @@ fn quantity<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
             format!("quantities must match the regular expression '{pattern}'"),
         )
     })?;
-    answer("quantity", of(quantity))
+    to_result("quantity", of(quantity))
 }
 
-fn is_quantity<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
+fn is_quantity<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     let values = values(args)?;
     let text = text("isQuantity", &values, 0)?;
-    answer("isQuantity", parse(&text).is_some())
+    to_result("isQuantity", parse(&text).is_some())
 }
 
-fn sign<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
+fn sign<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     let sign = get("sign", &values(args)?, 0)?.0.signum();
-    answer("sign", i64::try_from(sign).unwrap_or_default())
+    to_result("sign", i64::try_from(sign).unwrap_or_default())
 }
 
 fn whole(quantity: Quantity) -> Option<i64> {
@@ -162,21 +164,21 @@ fn whole(quantity: Quantity) -> Option<i64> {
     is_whole.then(|| i64::try_from(quantity.0 / UNIT).ok())?
 }
 
-fn is_integer<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
+fn is_integer<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     let quantity = get("isInteger", &values(args)?, 0)?;
-    answer("isInteger", whole(quantity).is_some())
+    to_result("isInteger", whole(quantity).is_some())
 }
 
-fn as_integer<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
+fn as_integer<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     let quantity = get("asInteger", &values(args)?, 0)?;
     let whole = whole(quantity);
     let whole = whole.ok_or_else(|| fail("asInteger", "cannot convert value to integer"))?;
-    answer("asInteger", whole)
+    to_result("asInteger", whole)
 }
 
-fn as_float<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
+fn as_float<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     let quantity = get("asApproximateFloat", &values(args)?, 0)?;
-    answer("asApproximateFloat", quantity.0 as f64 / UNIT as f64)
+    to_result("asApproximateFloat", quantity.0 as f64 / UNIT as f64)
 }
 
 fn order(function: &str, args: Args<'_, '_>) -> Result<Ordering, ExecutionError> {
@@ -186,22 +188,22 @@ fn order(function: &str, args: Args<'_, '_>) -> Result<Ordering, ExecutionError>
         .cmp(&get(function, &values, 1)?.0))
 }
 
-fn compare_to<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
+fn compare_to<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     let order = order("compareTo", args)?;
-    answer("compareTo", order as i64)
+    to_result("compareTo", order as i64)
 }
 
-fn is_greater<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
+fn is_greater<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     let order = order("isGreaterThan", args)?;
-    answer("isGreaterThan", order.is_gt())
+    to_result("isGreaterThan", order.is_gt())
 }
 
-fn is_less<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
+fn is_less<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     let order = order("isLessThan", args)?;
-    answer("isLessThan", order.is_lt())
+    to_result("isLessThan", order.is_lt())
 }
 
-fn combine<'b, 'v>(function: &str, sign: i128, args: Args<'b, 'v>) -> Answer<'b, 'v> {
+fn combine<'b, 'v>(function: &str, sign: i128, args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     let values = values(args)?;
     let left = get(function, &values, 0)?;
     let right = match values.get(1) {
@@ -210,13 +212,13 @@ fn combine<'b, 'v>(function: &str, sign: i128, args: Args<'b, 'v>) -> Answer<'b,
     };
     let total = left.0.checked_add(sign * right.0);
     let total = total.ok_or_else(|| fail(function, "quantity overflow"))?;
-    answer(function, of(Quantity(total)))
+    to_result(function, of(Quantity(total)))
 }
 
-fn add<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
+fn add<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     combine("add", 1, args)
 }
 
-fn sub<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
+fn sub<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     combine("sub", -1, args)
 }

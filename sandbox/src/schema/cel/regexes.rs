@@ -6,8 +6,8 @@ use cel::common::types::STRING_TYPE;
 use cel::{Env, ExecutionError, Value};
 use regex::Regex;
 
-use super::functions::{Answer, Args, Declared, answer, declare, fail, text, values};
-use crate::schema::format::go_pattern;
+use super::functions::{Args, Declared, FunctionResult, declare, fail, text, to_result, values};
+use crate::schema::pattern::go_pattern;
 
 pub(super) const METHODS: [&str; 2] = ["find", "findAll"];
 
@@ -34,15 +34,15 @@ fn compile(function: &str, pattern: &str) -> Result<Regex, ExecutionError> {
         .map_err(|_| fail(function, format!("illegal regex: {pattern}")))
 }
 
-fn find<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
+fn find<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     let values = values(args)?;
     let (all, pattern) = (text("find", &values, 0)?, text("find", &values, 1)?);
     let found = compile("find", &pattern)?.find(&all);
     let found = found.map(|m| m.as_str().to_owned());
-    answer("find", found.unwrap_or_default())
+    to_result("find", found.unwrap_or_default())
 }
 
-fn find_all<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
+fn find_all<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     let values = values(args)?;
     let (all, pattern) = (text("findAll", &values, 0)?, text("findAll", &values, 1)?);
     let limit = match values.get(2) {
@@ -52,5 +52,5 @@ fn find_all<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
     let regex = compile("findAll", &pattern)?;
     let found = regex.find_iter(&all).take(limit);
     let found = found.map(|m| Value::String(Arc::new(m.as_str().to_owned())));
-    answer("findAll", Value::List(Arc::new(found.collect())))
+    to_result("findAll", Value::List(Arc::new(found.collect())))
 }

@@ -2,7 +2,7 @@ use cel::IdedExpr;
 use cel::common::ast::{Expr, LiteralValue};
 use serde_json::{Map, Value};
 
-/// Functions whose result is something else than a boolean.
+/// Functions whose result is not a boolean.
 const OTHERS: [&str; 30] = [
     "_+_",
     "_-_",
@@ -36,8 +36,11 @@ const OTHERS: [&str; 30] = [
     "charAt",
 ];
 
-/// Whether an expression over a value of the schema gives a boolean, where its form tells.
-pub(super) fn is_boolean(expression: &IdedExpr, schema: &Map<String, Value>) -> Option<bool> {
+/// Whether an expression over a value of the schema returns a boolean. Returns `None` if its form does not tell.
+pub(in crate::schema) fn is_boolean(
+    expression: &IdedExpr,
+    schema: &Map<String, Value>,
+) -> Option<bool> {
     match &expression.expr {
         Expr::Literal(literal) => Some(matches!(literal, LiteralValue::Boolean(_))),
         Expr::List(_) | Expr::Map(_) => Some(false),
@@ -51,7 +54,7 @@ pub(super) fn is_boolean(expression: &IdedExpr, schema: &Map<String, Value>) -> 
     }
 }
 
-/// The schema of the place that a path over `self` names.
+/// The schema at a path over `self`.
 fn place<'a>(
     expression: &IdedExpr,
     schema: &'a Map<String, Value>,

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::schema::Schema;
 
-/// Evaluates an expression on a free value.
+/// Evaluates an expression on a value without a schema.
 fn holds(expression: &str) -> Result<bool, String> {
     let schema = json!({"type": "object", "properties": {"spec": {"type": "object",
         "properties": {"a": {"type": "string"}},
@@ -20,7 +20,7 @@ fn holds(expression: &str) -> Result<bool, String> {
 }
 
 #[test]
-fn the_functions_of_the_server_are_there() {
+fn every_function_of_the_server_exists() {
     let table = [
         "self.a == 'x' && has(self.a)",
         "size('abc') == 3 && [1, 2].size() == 2 && size({'a': 1}) == 1",
@@ -55,7 +55,7 @@ fn the_functions_of_the_server_are_there() {
 }
 
 #[test]
-fn what_does_not_exist_is_refused_when_the_crd_is_created() {
+fn unknown_names_in_rules_are_refused_when_the_crd_is_created() {
     let table = [
         (
             "authorizer.group('x')",
@@ -125,7 +125,7 @@ fn texts(new: Value, old: Option<Value>) -> Vec<String> {
 }
 
 #[test]
-fn rules_are_evaluated_where_they_stand() {
+fn rules_are_evaluated_on_the_value_of_their_schema() {
     let table: &[(Value, Option<Value>, &[&str])] = &[
         (json!({"min": 1, "max": 2}), None, &[]),
         (
@@ -145,7 +145,7 @@ fn rules_are_evaluated_where_they_stand() {
             Some(json!({"min": 1, "max": 2, "pinned": "a"})),
             &["spec: Forbidden: pinned may not go"],
         ),
-        // Whole numbers are doubles where the schema says number.
+        // Integers are doubles where the schema says number.
         (json!({"min": 1, "max": 2, "share": 1}), None, &[]),
         (
             json!({"min": 1, "max": 2, "share": 2}),
@@ -218,7 +218,7 @@ fn rules_at_the_root_see_the_name() {
 }
 
 #[test]
-fn rules_wait_for_values_to_be_in_order() {
+fn rules_are_evaluated_only_on_valid_values() {
     let errors = texts(json!({"min": "x", "max": 0}), None);
     assert_eq!(errors.len(), 2);
     assert!(errors[0].contains("must be of type integer"), "{errors:?}");
@@ -226,7 +226,7 @@ fn rules_wait_for_values_to_be_in_order() {
 }
 
 #[test]
-fn old_values_are_only_used_where_they_can_be_told_apart() {
+fn old_values_are_used_only_where_they_can_be_matched() {
     let schema = json!({"type": "object", "properties": {"spec": {"type": "array", "items": {
         "type": "string", "x-kubernetes-validations": [{"rule": "self == oldSelf"}]
     }}}});
@@ -261,7 +261,7 @@ fn a_rule_of_any_depth_is_compiled_and_evaluated_on_a_small_stack() {
         format!("{}true", "false ? false : ".repeat(2_000)),
         format!("{}true", "!-".repeat(16_000)),
     ];
-    // As the threads of a runtime have it.
+    // The stack size of a runtime's threads.
     let small = std::thread::Builder::new().stack_size(2 << 20);
     let checked = small.spawn(move || {
         for rule in held {

@@ -8,7 +8,9 @@ use cel::objects::Opaque;
 use cel::{Env, ExecutionError, Value};
 use percent_encoding::percent_decode_str;
 
-use super::functions::{Answer, Args, Declared, answer, declare, fail, no_overload, text, values};
+use super::functions::{
+    Args, Declared, FunctionResult, declare, fail, no_overload, text, to_result, values,
+};
 
 pub(super) const FUNCTIONS: [&str; 2] = ["url", "isURL"];
 pub(super) const METHODS: [&str; 6] = [
@@ -37,7 +39,7 @@ impl Opaque for Url {
 }
 
 impl Url {
-    /// An absolute URI or a rooted path, as Go's `ParseRequestURI` takes them.
+    /// Parses an absolute URI or a rooted path, as Go's `ParseRequestURI` does.
     fn parse(text: &str) -> Option<Self> {
         if text.is_empty() || text.chars().any(|c| c.is_control() || c == ' ') {
             return None;
@@ -112,7 +114,7 @@ fn get(function: &str, args: Args<'_, '_>) -> Result<Url, ExecutionError> {
     .ok_or_else(|| no_overload(function, &values))
 }
 
-fn url<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
+fn url<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     let values = values(args)?;
     let text = text("url", &values, 0)?;
     let url = Url::parse(&text);
@@ -122,43 +124,43 @@ fn url<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
             format!("URL parse error during conversion from string: {text:?}"),
         )
     })?;
-    answer("url", Value::Opaque(Arc::new(url)))
+    to_result("url", Value::Opaque(Arc::new(url)))
 }
 
-fn is_url<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
+fn is_url<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     let values = values(args)?;
     let text = text("isURL", &values, 0)?;
-    answer("isURL", Url::parse(&text).is_some())
+    to_result("isURL", Url::parse(&text).is_some())
 }
 
-fn get_scheme<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
-    answer("getScheme", get("getScheme", args)?.scheme)
+fn get_scheme<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
+    to_result("getScheme", get("getScheme", args)?.scheme)
 }
 
-fn get_host<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
-    answer("getHost", get("getHost", args)?.host)
+fn get_host<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
+    to_result("getHost", get("getHost", args)?.host)
 }
 
-fn get_hostname<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
+fn get_hostname<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     let host = get("getHostname", args)?.host;
     let port = port_of(&host);
     let name = match port.len() {
         0 => host.trim_end_matches(':'),
         n => host.get(..host.len() - n - 1).unwrap_or_default(),
     };
-    answer("getHostname", name.trim_matches(['[', ']']).to_owned())
+    to_result("getHostname", name.trim_matches(['[', ']']).to_owned())
 }
 
-fn get_port<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
+fn get_port<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     let host = get("getPort", args)?.host;
-    answer("getPort", port_of(&host).to_owned())
+    to_result("getPort", port_of(&host).to_owned())
 }
 
-fn get_escaped_path<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
-    answer("getEscapedPath", get("getEscapedPath", args)?.path)
+fn get_escaped_path<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
+    to_result("getEscapedPath", get("getEscapedPath", args)?.path)
 }
 
-fn get_query<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
+fn get_query<'b, 'v>(args: Args<'b, 'v>) -> FunctionResult<'b, 'v> {
     let query = get("getQuery", args)?.query;
     let decode = |text: &str| {
         let text = text.replace('+', " ");
@@ -174,5 +176,5 @@ fn get_query<'b, 'v>(args: Args<'b, 'v>) -> Answer<'b, 'v> {
         .into_iter()
         .map(|(name, values)| (name, Value::List(Arc::new(values))))
         .collect();
-    answer("getQuery", all)
+    to_result("getQuery", all)
 }

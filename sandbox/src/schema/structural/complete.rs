@@ -1,15 +1,15 @@
 use serde_json::{Map, Value};
 
-use super::{fields, list, object};
+use super::json::{fields, list, object};
 use crate::schema::error::FieldError;
 use crate::schema::path::FieldPath;
 
 type Json = Map<String, Value>;
 
-/// Whatever a junctor judges must be specified outside of it.
+/// Checks that everything that a junctor (`allOf`, `anyOf`, `oneOf`, `not`) validates is specified outside it.
 ///
-/// `outer` is the place of the specifying schema, `inner` that of the judging one. As in the API server, junctors are
-/// looked at from the root only: one that stands beside a property is not checked.
+/// `outer` is the path of the specifying schema, `inner` the path of the validating one. As in the API server, only
+/// junctors that are reached from the root are checked: one beside a property is not.
 pub(super) fn check(
     map: &Json,
     outer: &FieldPath<'_>,

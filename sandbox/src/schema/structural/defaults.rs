@@ -1,9 +1,9 @@
 use crate::schema::error::FieldError;
 use crate::schema::node::Schema;
 use crate::schema::path::FieldPath;
-use crate::schema::{cel, list_type, prune, validate};
+use crate::schema::{list_type, prune, rule_evaluation, validate};
 
-/// Every default must be what the schema it stands in would let through.
+/// Checks that every default is valid in the schema that contains it.
 pub(super) fn check(schema: &Schema, at: &FieldPath<'_>, errors: &mut Vec<FieldError>) {
     let node = schema.node();
     if let Some(default) = &node.default {
@@ -15,13 +15,13 @@ pub(super) fn check(schema: &Schema, at: &FieldPath<'_>, errors: &mut Vec<FieldE
             errors.push(FieldError::invalid(at, default.clone(), detail));
         }
         let before = errors.len();
-        // The root of a value's path is where the default stands.
+        // The root of a value's path is the position of the default.
         let base = at.to_string();
         let base = FieldPath::Base(&base);
         let mut wrong = Vec::new();
         validate::validate(schema, default, &FieldPath::Root, &mut wrong);
         errors.extend(wrong.into_iter().map(|mut error| {
-            // Their texts name the field within the default alone.
+            // Their texts name the field only within the default.
             error.field = match error.field.as_str() {
                 "<nil>" => base.to_string(),
                 inner => format!("{base}.{inner}"),
@@ -30,7 +30,7 @@ pub(super) fn check(schema: &Schema, at: &FieldPath<'_>, errors: &mut Vec<FieldE
         }));
         list_type::validate(schema, default, &base, errors);
         if errors.len() == before {
-            cel::validate_part(schema, default, &base, errors);
+            rule_evaluation::validate_part(schema, default, &base, errors);
         }
     }
     if let Some(items) = &node.items {

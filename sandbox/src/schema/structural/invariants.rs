@@ -1,6 +1,6 @@
 use serde_json::{Map, Value, json};
 
-use super::{fields, is_true, list, object, text};
+use super::json::{fields, is_true, list, object, text};
 use crate::schema::error::FieldError;
 use crate::schema::path::FieldPath;
 
@@ -13,7 +13,7 @@ enum Level {
     Field,
 }
 
-/// The invariants of a structural schema.
+/// Checks the invariants of a structural schema.
 pub(super) fn check(map: &Json, at: &FieldPath<'_>, errors: &mut Vec<FieldError>) {
     node(map, Level::Root, at, errors);
 }
@@ -124,7 +124,7 @@ fn types(map: &Json, level: Level, at: &FieldPath<'_>, errors: &mut Vec<FieldErr
     }
 }
 
-/// Whether only names are restricted; a description says nothing.
+/// Whether the schema of `metadata` restricts only names. A description does not count.
 fn is_plain_metadata(metadata: &Json) -> bool {
     metadata.iter().all(|(key, value)| match key.as_str() {
         "type" | "default" => true,
@@ -156,7 +156,7 @@ fn is_int_or_string(any_of: Option<&Value>) -> bool {
     any_of == Some(&json!([{"type": "integer"}, {"type": "string"}]))
 }
 
-/// The forms in which an int-or-string may say its types.
+/// The forms in which an int-or-string may state its types.
 #[derive(Clone, Copy, Default)]
 struct Skip {
     any_of: bool,
@@ -181,7 +181,7 @@ fn validations(map: &Json, skip: Skip, at: &FieldPath<'_>, errors: &mut Vec<Fiel
         nested(inner, Skip::default(), &at.child("not"), errors);
     }
     let pattern = text(map, "pattern");
-    if let Err(error) = regex::Regex::new(&crate::schema::format::go_pattern(pattern)) {
+    if let Err(error) = regex::Regex::new(&crate::schema::pattern::go_pattern(pattern)) {
         let reason = error.to_string();
         let reason = reason.lines().last().unwrap_or_default().to_owned();
         let detail = format!("must be a valid regular expression, but isn't: {reason}");
@@ -189,7 +189,7 @@ fn validations(map: &Json, skip: Skip, at: &FieldPath<'_>, errors: &mut Vec<Fiel
     }
 }
 
-/// Inside a junctor only values may be judged, nothing may be specified.
+/// Inside a junctor a schema may only validate values and may not specify fields.
 fn nested(map: &Json, skip: Skip, at: &FieldPath<'_>, errors: &mut Vec<FieldError>) {
     validations(map, skip, at, errors);
     if let Some(items) = object(map, "items") {

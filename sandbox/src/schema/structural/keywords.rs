@@ -1,6 +1,7 @@
 use serde_json::{Map, Value};
 
-use super::{fields, is_true, list, lists, object, text};
+use super::json::{fields, is_true, list, object, text};
+use super::lists;
 use crate::schema::error::FieldError;
 use crate::schema::path::FieldPath;
 
@@ -8,22 +9,22 @@ type Json = Map<String, Value>;
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 
-/// Where in the schema defaults are not allowed, and why.
+/// Whether defaults are allowed at this place of the schema, and the reason if not.
 #[derive(Clone, Copy, Default)]
-struct Place<'a> {
+struct Position<'a> {
     no_defaults: Option<&'a str>,
     in_metadata: bool,
 }
 
-/// What keywords may be used, and together with what.
+/// Checks which keywords are used, and in which combinations.
 pub(super) fn check(map: &Json, at: &FieldPath<'_>, errors: &mut Vec<FieldError>) {
-    node(map, true, Place::default(), at, errors);
+    node(map, true, Position::default(), at, errors);
 }
 
 fn node(
     map: &Json,
     is_root: bool,
-    place: Place<'_>,
+    place: Position<'_>,
     at: &FieldPath<'_>,
     errors: &mut Vec<FieldError>,
 ) {
@@ -86,7 +87,7 @@ fn node(
     }
 }
 
-fn unsupported(map: &Json, place: Place<'_>, at: &FieldPath<'_>, errors: &mut Vec<FieldError>) {
+fn unsupported(map: &Json, place: Position<'_>, at: &FieldPath<'_>, errors: &mut Vec<FieldError>) {
     let kind = text(map, "type");
     if kind == "null" {
         let detail = "type cannot be set to null, use nullable as an alternative";
@@ -176,14 +177,14 @@ fn rule_members(map: &Json, rule: &Json, at: &FieldPath<'_>, errors: &mut Vec<Fi
         ));
     }
     let field = text(rule, "fieldPath");
-    if !field.is_empty() && !leads_somewhere(map, field.trim()) {
+    if !field.is_empty() && !names_a_field(map, field.trim()) {
         let detail = "must be a valid path";
         errors.push(FieldError::invalid(at.child("fieldPath"), field, detail));
     }
 }
 
 /// Whether a `fieldPath` such as `.a.b['c']` names a field.
-fn leads_somewhere(map: &Json, path: &str) -> bool {
+fn names_a_field(map: &Json, path: &str) -> bool {
     let mut here = map;
     let mut rest = path;
     if rest.is_empty() {

@@ -1,12 +1,12 @@
 use serde_json::{Map, Value};
 
-use super::{is_true, object, text};
+use super::json::{is_true, object, text};
 use crate::schema::error::FieldError;
 use crate::schema::path::FieldPath;
 
 type Json = Map<String, Value>;
 
-/// `x-kubernetes-map-type`, `x-kubernetes-list-type` and `x-kubernetes-list-map-keys`.
+/// Checks `x-kubernetes-map-type`, `x-kubernetes-list-type` and `x-kubernetes-list-map-keys`.
 pub(super) fn check(map: &Json, at: &FieldPath<'_>, errors: &mut Vec<FieldError>) {
     let kind = text(map, "type");
     let mut must_be = |wanted: &str, keyword: &str| {

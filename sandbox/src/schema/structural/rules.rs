@@ -1,15 +1,14 @@
 use serde_json::{Map, Value, json};
 
-use super::{fields, is_true, object, text};
-use crate::schema::cel;
+use super::json::{fields, is_true, object, text};
 use crate::schema::error::FieldError;
 use crate::schema::path::FieldPath;
-use crate::schema::rules::Rule;
+use crate::schema::rule::Rule;
+use crate::schema::rule_fields;
 
 type Json = Map<String, Value>;
 
-/// Compiles every rule. `uncorrelated` is the list or map within which old and new values cannot be told to belong
-/// together.
+/// Compiles every rule. `uncorrelated` is the list or map in which old and new values cannot be matched.
 pub(super) fn check(
     map: &Json,
     at: &FieldPath<'_>,
@@ -24,7 +23,7 @@ pub(super) fn check(
         let at = at.child("x-kubernetes-validations");
         let at = at.index(i);
         let checked = Rule::read(json).and_then(|rule| {
-            cel::check_fields(map, is_root, &rule)?;
+            rule_fields::check_fields(map, is_root, &rule)?;
             Ok(rule)
         });
         match checked {
@@ -83,7 +82,7 @@ fn old_self(
     }
 }
 
-/// A rule as errors show it: by the names that the server's own type has.
+/// A rule as errors show it: with the names of the server's internal type.
 fn shown(json: &Value) -> Value {
     let text = |name: &str| json.get(name).and_then(Value::as_str).unwrap_or_default();
     json!({

@@ -1,15 +1,18 @@
 use serde_json::Value;
 
-use super::Asked;
-use crate::api::ApiError;
+use super::PodRequest;
+use crate::error::ApiError;
 use crate::registry::GroupResource;
 use crate::store::Key;
 
 /// The node whose containers are simulated.
-const SIMULATED: &str = "sandbox";
+const SIMULATED_NODE: &str = "sandbox";
 
-impl Asked<'_> {
-    /// The container that is meant.
+impl PodRequest<'_> {
+    /// The container of the request.
+    ///
+    /// # Errors
+    /// 400 if the Pod has no such container, or has several and the request names none.
     pub(super) fn container(&self) -> Result<String, ApiError> {
         let names = |field: &str| {
             let list = self.pod["spec"][field].as_array();
@@ -40,7 +43,10 @@ impl Asked<'_> {
         }
     }
 
-    /// Whether the Pod has a node; an error if that is not the simulated one.
+    /// Whether the Pod has a node.
+    ///
+    /// # Errors
+    /// 404 if the node does not exist, 501 if it is not the simulated one.
     pub(super) fn has_node(&self) -> Result<bool, ApiError> {
         let node = self.pod["spec"]["nodeName"].as_str().unwrap_or_default();
         if node.is_empty() {
@@ -50,7 +56,7 @@ impl Asked<'_> {
         if self.core.store.get(&nodes, &Key::new(None, node)).is_none() {
             return Err(ApiError::not_found(&nodes, node));
         }
-        if node != SIMULATED {
+        if node != SIMULATED_NODE {
             return Err(ApiError::not_implemented(format_args!(
                 "logs and processes of Pods on nodes that it does not simulate, such as {node}"
             )));
@@ -59,7 +65,7 @@ impl Asked<'_> {
     }
 
     /// # Errors
-    /// 400 for a Pod without a node.
+    /// 400 if the Pod has no node.
     pub(super) fn must_have_node(&self) -> Result<(), ApiError> {
         if self.has_node()? {
             return Ok(());
@@ -68,7 +74,7 @@ impl Asked<'_> {
         Err(ApiError::bad_request(text))
     }
 
-    /// The state of a container, as the Pod's status tells it.
+    /// The state of a container in the Pod's status.
     pub(super) fn state(&self, container: &str) -> &Value {
         let statuses = self.pod["status"]["containerStatuses"].as_array();
         let mut statuses = statuses.into_iter().flatten();

@@ -18,33 +18,33 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-use crate::api::ApiError;
+use crate::error::ApiError;
 use crate::server::respond::{self, Body};
 
-/// How long the other side may take to say goodbye.
-const LAST_WORD: Duration = Duration::from_secs(2);
+/// How long the client may take to close the WebSocket.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(super) type Socket = WebSocketStream<TokioIo<Upgraded>>;
 
-/// Ends a WebSocket in order, and hears the other side out: a connection that is closed over unread bytes is reset, and
-/// what was sent last is lost.
-pub(super) async fn goodbye(
+/// Closes a WebSocket, and reads the client's remaining messages: if a connection is closed while bytes are unread, it
+/// is reset, and the last message to the client is lost.
+pub(super) async fn close(
     mut sink: SplitSink<Socket, Message>,
     mut stream: SplitStream<Socket>,
 ) -> Result<(), Error> {
-    // kubectl takes an end without a code for an error.
+    // kubectl takes a close frame without a code for an error.
     let normal = CloseFrame {
         code: CloseCode::Normal,
         reason: "".into(),
     };
     sink.send(Message::Close(Some(normal))).await?;
     let rest = async { while let Some(Ok(_)) = stream.next().await {} };
-    // Whoever does not answer is gone.
-    let _ = tokio::time::timeout(LAST_WORD, rest).await;
+    // A client that does not reply in time has disconnected.
+    let _ = tokio::time::timeout(CLOSE_TIMEOUT, rest).await;
     Ok(())
 }
 
-/// What a request says that asks to leave HTTP.
+/// The parts of a request that asks to upgrade the connection.
 pub(in crate::server) struct Upgrade {
     on: Option<OnUpgrade>,
     to: String,
@@ -74,22 +74,22 @@ impl Upgrade {
         })
     }
 
-    /// The first protocol asked for that is among `known`.
+    /// The first requested protocol that is in `known`.
     ///
     /// # Errors
-    /// 501 for SPDY, 400 for anything that is no WebSocket handshake.
+    /// 501 for SPDY, 400 if the request is not a WebSocket handshake.
     pub(super) fn agree(&self, known: &[&'static str]) -> Result<&'static str, ApiError> {
         if self.to.to_ascii_uppercase().starts_with("SPDY/") {
             return Err(ApiError::not_implemented(
-                "SPDY, which kubectl speaks before 1.31, and for port-forward still",
+                "SPDY, which kubectl uses before 1.31 and still uses for port-forward",
             ));
         }
         let is_websocket = self.to.eq_ignore_ascii_case("websocket");
         if !is_websocket || self.version != "13" || self.key.is_empty() || self.on.is_none() {
             return Err(ApiError::bad_request("bad WebSocket handshake"));
         }
-        let mut asked = self.protocols.iter();
-        let agreed = asked.find_map(|asked| known.iter().find(|known| *known == asked));
+        let mut request = self.protocols.iter();
+        let agreed = request.find_map(|request| known.iter().find(|known| *known == request));
         agreed.copied().ok_or_else(|| {
             ApiError::not_implemented(format_args!(
                 "the WebSocket protocols [{}], only {}",
@@ -99,7 +99,7 @@ impl Upgrade {
         })
     }
 
-    /// The answer that leads out of HTTP, and the WebSocket that follows it.
+    /// The response that upgrades the connection, and the WebSocket that follows it.
     pub(super) fn accept(
         self,
         protocol: &'static str,
@@ -113,7 +113,7 @@ impl Upgrade {
         headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
         headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
         headers.insert(SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(protocol));
-        // Base64 always fits a header.
+        // Base64 is always a valid header value.
         if let Ok(proof) = HeaderValue::from_str(&proof) {
             headers.insert(SEC_WEBSOCKET_ACCEPT, proof);
         }

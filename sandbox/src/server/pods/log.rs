@@ -10,14 +10,15 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use tokio::sync::watch;
 
-use super::Asked;
-use crate::api::{ApiError, Cause, meta};
-use crate::pods::{ContainerLog, Entry};
+use super::PodRequest;
+use crate::error::{ApiError, Cause};
+use crate::meta;
+use crate::pods::{ContainerLog, LogLine};
 use crate::server::query::Query;
 use crate::server::respond::{self, Body};
 
-/// What of a log is wanted.
-struct Wanted {
+/// The options of a log request.
+struct LogOptions {
     follow: bool,
     timestamps: bool,
     since: Option<Timestamp>,
@@ -25,18 +26,18 @@ struct Wanted {
     limit: Option<usize>,
 }
 
-pub(super) fn answer(asked: &Asked<'_>) -> Result<Response<Body>, ApiError> {
-    let wanted = Wanted::read(&asked.name, &asked.query, asked.core.clock.now())?;
-    let container = asked.container()?;
-    if !asked.has_node()? {
+pub(super) fn handle(request: &PodRequest<'_>) -> Result<Response<Body>, ApiError> {
+    let options = LogOptions::read(&request.name, &request.query, request.core.clock.now())?;
+    let container = request.container()?;
+    if !request.has_node()? {
         return Ok(text(futures_util::stream::empty()));
     }
-    let name = &asked.name;
-    if asked.query.flag("previous") {
+    let name = &request.name;
+    if request.query.flag("previous") {
         let text = format!("previous terminated container {container:?} in pod {name:?} not found");
         return Err(ApiError::bad_request(text));
     }
-    let state = asked.state(&container);
+    let state = request.state(&container);
     if let Some(reason) = state["waiting"]["reason"].as_str() {
         let why = match reason {
             "ErrImagePull" => "image can't be pulled",
@@ -50,8 +51,11 @@ pub(super) fn answer(asked: &Asked<'_>) -> Result<Response<Body>, ApiError> {
         let text = format!("container {container:?} in pod {name:?} is not available");
         return Err(ApiError::bad_request(text));
     }
-    let (log, _) = asked.core.containers.log(meta::uid(&asked.pod), &container);
-    Ok(text(lines(log, wanted)))
+    let (log, _) = request
+        .core
+        .containers
+        .log(meta::uid(&request.pod), &container);
+    Ok(text(lines(log, options)))
 }
 
 fn text(chunks: impl Stream<Item = io::Result<Bytes>> + Send + 'static) -> Response<Body> {
@@ -61,7 +65,7 @@ fn text(chunks: impl Stream<Item = io::Result<Bytes>> + Send + 'static) -> Respo
     response
 }
 
-impl Wanted {
+impl LogOptions {
     fn read(pod: &str, query: &Query, now: Timestamp) -> Result<Self, ApiError> {
         let mut causes = Vec::new();
         let tail: Option<i64> = query.number("tailLines")?;
@@ -95,7 +99,7 @@ impl Wanted {
             let detail = "must be greater than 0";
             at_least(&mut causes, "sinceSeconds", ago, 1, detail);
         }
-        // One of the streams alone needs a feature gate that is off (PodLogsQuerySplitStreams).
+        // A single stream needs a feature gate that is off by default (PodLogsQuerySplitStreams).
         if query.find("stream").is_some() {
             causes.push(Cause::forbidden("stream", "may not be specified"));
         }
@@ -106,7 +110,7 @@ impl Wanted {
             Some(ago) => now.checked_sub(SignedDuration::from_secs(ago)).ok(),
             None if time.is_empty() => None,
             None => Some(time.parse().map_err(|error| {
-                ApiError::bad_request(format!("sinceTime is no time: {error}"))
+                ApiError::bad_request(format!("sinceTime is not a time: {error}"))
             })?),
         };
         let size = |number: i64| usize::try_from(number).unwrap_or(usize::MAX);
@@ -122,26 +126,29 @@ impl Wanted {
 
 struct Reading {
     log: Arc<ContainerLog>,
-    wanted: Wanted,
+    options: LogOptions,
     changes: watch::Receiver<u64>,
     next: u64,
-    read: VecDeque<Entry>,
+    read: VecDeque<LogLine>,
     ended: bool,
 }
 
-/// The lines of a log as the client has room for them.
-fn lines(log: Arc<ContainerLog>, wanted: Wanted) -> impl Stream<Item = io::Result<Bytes>> + Send {
+/// The lines of a log, as fast as the client reads them.
+fn lines(
+    log: Arc<ContainerLog>,
+    options: LogOptions,
+) -> impl Stream<Item = io::Result<Bytes>> + Send {
     let changes = log.changes();
     let (entries, next, ended) = log.from(0);
-    let recent = |entry: &Entry| wanted.since.is_none_or(|since| entry.time >= since);
+    let recent = |entry: &LogLine| options.since.is_none_or(|since| entry.time >= since);
     let mut read: VecDeque<_> = entries.into_iter().filter(recent).collect();
-    if let Some(tail) = wanted.tail {
+    if let Some(tail) = options.tail {
         read.drain(..read.len().saturating_sub(tail));
     }
     let reading = Reading {
-        ended: ended || !wanted.follow,
+        ended: ended || !options.follow,
         log,
-        wanted,
+        options,
         changes,
         next,
         read,
@@ -165,12 +172,12 @@ impl Reading {
             (self.next, self.ended) = (next, ended);
         }
         let entry = self.read.pop_front()?;
-        let text = match self.wanted.timestamps {
+        let text = match self.options.timestamps {
             true => format!("{:.9} {}", entry.time, entry.text),
             false => entry.text,
         };
         let mut line = Bytes::from(text);
-        if let Some(limit) = &mut self.wanted.limit {
+        if let Some(limit) = &mut self.options.limit {
             line.truncate(*limit);
             *limit -= line.len();
             if *limit == 0 {

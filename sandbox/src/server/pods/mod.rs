@@ -1,7 +1,15 @@
 //! The subresources of Pods that a kubelet answers: log, exec, attach and port-forward, for Pods on the simulated node.
 //!
-//! Answers and errors are those of kube-apiserver and a kubelet together. Streams go over WebSocket in the channel protocols
-//! `v5.channel.k8s.io` and `v4.channel.k8s.io`; SPDY, bare or packed into WebSocket, is answered 501.
+//! Responses and errors are those of kube-apiserver and a kubelet together. Streams use WebSocket in the channel
+//! protocols `v5.channel.k8s.io` and `v4.channel.k8s.io`. SPDY, also inside WebSocket, is answered 501.
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `container.rs` | finds the container of a request |
+//! | `log.rs` | `log` |
+//! | `handshake.rs` | upgrades a connection to WebSocket, and closes it |
+//! | `process.rs` | `exec` and `attach` |
+//! | `port_forward.rs` | `portforward` |
 
 mod container;
 mod handshake;
@@ -21,8 +29,9 @@ pub(super) use handshake::Upgrade;
 use super::query::Query;
 use super::respond::Body;
 use super::route::ResourceRoute;
-use crate::api::{self, ApiError, Target};
+use crate::api::{self, Target};
 use crate::core::Core;
+use crate::error::ApiError;
 use crate::registry::ServedKind;
 
 /// Whether a request is for one of these subresources.
@@ -32,8 +41,8 @@ pub(super) fn serves(kind: &ServedKind, route: &ResourceRoute) -> bool {
     is_pod && !route.rest && matches!(subresource, "log" | "exec" | "attach" | "portforward")
 }
 
-/// A request for one of them, the Pod found.
-struct Asked<'a> {
+/// A request for one of these subresources of an existing Pod.
+struct PodRequest<'a> {
     core: &'a Arc<Core>,
     pod: Value,
     name: String,
@@ -42,7 +51,7 @@ struct Asked<'a> {
     upgrade: Option<Upgrade>,
 }
 
-pub(super) async fn answer(
+pub(super) async fn handle(
     core: &Arc<Core>,
     target: Target,
     route: ResourceRoute,
@@ -55,7 +64,7 @@ pub(super) async fn answer(
         ("log", "get") | (_, "get" | "create") => {}
         _ => return Err(ApiError::method_not_allowed()),
     }
-    let asked = Asked {
+    let request = PodRequest {
         core,
         pod: api::get(core, &target, &name, "").await?,
         name,
@@ -64,9 +73,9 @@ pub(super) async fn answer(
         upgrade,
     };
     match subresource.as_str() {
-        "log" => log::answer(&asked),
-        "portforward" => port_forward::answer(asked),
-        "exec" => process::answer(asked, process::What::Exec),
-        _ => process::answer(asked, process::What::Attach),
+        "log" => log::handle(&request),
+        "portforward" => port_forward::handle(request),
+        "exec" => process::handle(request, process::ProcessKind::Exec),
+        _ => process::handle(request, process::ProcessKind::Attach),
     }
 }

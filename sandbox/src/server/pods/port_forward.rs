@@ -6,44 +6,45 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf};
 use tokio::sync::Mutex;
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-use super::Asked;
-use super::handshake::{Socket, goodbye};
-use crate::api::{ApiError, meta};
+use super::PodRequest;
+use super::handshake::{Socket, close};
+use crate::error::ApiError;
+use crate::meta;
 use crate::server::respond::Body;
 
-/// Bytes in flight of a connection, in each direction.
-const PIPE: usize = 64 * 1024;
-/// What one message carries at most.
-const PIECE: usize = 32 * 1024;
-/// A message begins with the channel, and that is one byte: 2 for each port.
-const MOST_PORTS: usize = 127;
+/// The buffer of a connection, in bytes, in each direction.
+const BUFFER: usize = 64 * 1024;
+/// The most bytes in one message.
+const MAX_MESSAGE: usize = 32 * 1024;
+/// A message begins with the channel in one byte, and each port has two channels.
+const MAX_PORTS: usize = 127;
 
-pub(super) fn answer(mut asked: Asked<'_>) -> Result<Response<Body>, ApiError> {
-    asked.must_have_node()?;
-    let Some(upgrade) = asked.upgrade.take() else {
+pub(super) fn handle(mut request: PodRequest<'_>) -> Result<Response<Body>, ApiError> {
+    request.must_have_node()?;
+    let Some(upgrade) = request.upgrade.take() else {
         return Err(ApiError::bad_request("Upgrade request required"));
     };
     let protocol = upgrade.agree(&["v4.channel.k8s.io"])?;
-    let ports = ports(asked.query.all("ports"))?;
-    if asked.pod["status"]["phase"] != "Running" {
-        let text = format!("pod not found (\"{}_{}\")", asked.name, asked.namespace);
+    let ports = ports(request.query.all("ports"))?;
+    if request.pod["status"]["phase"] != "Running" {
+        let text = format!("pod not found (\"{}_{}\")", request.name, request.namespace);
         return Err(ApiError::internal(text));
     }
     let (mut ends, mut servers) = (Vec::new(), Vec::new());
     for &port in &ports {
-        let (near, far) = tokio::io::duplex(PIPE);
+        let (near, far) = tokio::io::duplex(BUFFER);
         ends.push(near);
-        servers.push(match asked.core.containers.port(port) {
+        servers.push(match request.core.containers.port(port) {
             Some(server) => Ok(server(far)),
             None => Err(format!(
                 "error forwarding port {port} to pod {}, uid {}: failed to connect to localhost:{port}: connection refused",
-                asked.name,
-                meta::uid(&asked.pod)
+                request.name,
+                meta::uid(&request.pod)
             )),
         });
     }
     let (response, socket) = upgrade.accept(protocol);
-    asked.core.spawn(async move {
+    request.core.spawn(async move {
         let Some(socket) = socket.await else { return };
         if let Err(error) = serve(socket, &ports, ends, servers).await {
             tracing::debug!(%error, "a forwarded port of the sandbox ended");
@@ -67,7 +68,7 @@ fn ports<'a>(values: impl Iterator<Item = &'a str>) -> Result<Vec<u16>, ApiError
         0 => Err(ApiError::bad_request(
             "query parameter \"ports\" is required",
         )),
-        number if number > MOST_PORTS => Err(ApiError::bad_request("too many ports")),
+        number if number > MAX_PORTS => Err(ApiError::bad_request("too many ports")),
         _ => Ok(ports),
     }
 }
@@ -85,7 +86,7 @@ async fn send(sink: &Sink, channel: usize, bytes: &[u8]) -> Result<(), Error> {
         .await
 }
 
-/// Two channels for each port, data and errors; both begin with the port. It ends with the last connection.
+/// Serves two channels for each port: data and errors. Both begin with the port. Ends with the last connection.
 async fn serve(
     socket: Socket,
     ports: &[u16],
@@ -111,14 +112,14 @@ async fn serve(
     };
     tokio::select! {
         ended = all => ended?,
-        // The caller is gone.
+        // The client has disconnected.
         () = read(&mut stream, writers) => return Ok(()),
     }
     drop(connections);
-    goodbye(sink.into_inner(), stream).await
+    close(sink.into_inner(), stream).await
 }
 
-/// One connection: what its server writes is sent, or why there is none.
+/// Serves one connection. It sends what the connection's function writes. Without a function it sends the reason.
 async fn connection(
     sink: &Sink,
     place: usize,
@@ -129,9 +130,9 @@ async fn connection(
         Ok(server) => Some(server),
         Err(refused) => return send(sink, 2 * place + 1, refused.as_bytes()).await,
     };
-    let mut piece = vec![0; PIECE];
+    let mut piece = vec![0; MAX_MESSAGE];
     loop {
-        // A read takes nothing before it is done; a server that has ended is not polled again.
+        // A cancelled read takes no bytes, and a function that has ended is not polled again.
         let length = tokio::select! {
             () = async { match &mut server { Some(server) => server.await, None => std::future::pending().await } } => {
                 server = None;
@@ -161,7 +162,7 @@ async fn read(stream: &mut SplitStream<Socket>, mut writers: Vec<WriteHalf<Duple
         if channel % 2 == 0
             && let Some(writer) = writers.get_mut(channel / 2)
         {
-            // One that has ended hears nothing more.
+            // A connection that has ended gets no more bytes.
             let _ = writer.write_all(&message).await;
         }
     }

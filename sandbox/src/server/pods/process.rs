@@ -6,10 +6,11 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-use super::Asked;
-use super::handshake::{Socket, goodbye};
-use crate::api::{ApiError, meta};
-use crate::pods::{self, ContainerLog, Ends, Invocation, Source};
+use super::PodRequest;
+use super::handshake::{Socket, close};
+use crate::error::ApiError;
+use crate::meta;
+use crate::pods::{self, ClientEnds, ContainerLog, Invocation, LogStream};
 use crate::server::respond::Body;
 
 const STDIN: u8 = 0;
@@ -17,23 +18,23 @@ const STDOUT: u8 = 1;
 const STDERR: u8 = 2;
 const ERROR: u8 = 3;
 const RESIZE: u8 = 4;
-/// Of `v5.channel.k8s.io`: the channel in the next byte ends.
+/// In `v5.channel.k8s.io`: closes the channel in the next byte.
 const CLOSE: u8 = 255;
-/// What one message carries at most, as a kubelet copies.
-const PIECE: usize = 32 * 1024;
+/// The most bytes in one message: the size of a kubelet's copies.
+const MAX_MESSAGE: usize = 32 * 1024;
 
 const V5: &str = "v5.channel.k8s.io";
 const V4: &str = "v4.channel.k8s.io";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum ProcessKind {
     Exec,
     Attach,
 }
 
-/// The streams that the caller asked for.
+/// The streams that the client asked for.
 #[derive(Clone, Copy)]
-struct Wanted {
+struct Streams {
     stdin: bool,
     stdout: bool,
     stderr: bool,
@@ -41,30 +42,33 @@ struct Wanted {
     ends_input: bool,
 }
 
-pub(super) fn answer(mut asked: Asked<'_>, what: What) -> Result<Response<Body>, ApiError> {
-    let container = asked.container()?;
-    asked.must_have_node()?;
-    let Some(upgrade) = asked.upgrade.take() else {
+pub(super) fn handle(
+    mut request: PodRequest<'_>,
+    what: ProcessKind,
+) -> Result<Response<Body>, ApiError> {
+    let container = request.container()?;
+    request.must_have_node()?;
+    let Some(upgrade) = request.upgrade.take() else {
         return Err(ApiError::bad_request("Upgrade request required"));
     };
-    let tty = asked.query.flag("tty");
-    let wanted = |ends_input| Wanted {
-        stdin: asked.query.flag("stdin"),
-        stdout: asked.query.flag("stdout"),
-        stderr: asked.query.flag("stderr") && !tty,
+    let tty = request.query.flag("tty");
+    let streams = |ends_input| Streams {
+        stdin: request.query.flag("stdin"),
+        stdout: request.query.flag("stdout"),
+        stderr: request.query.flag("stderr") && !tty,
         tty,
         ends_input,
     };
-    // Where both are offered kube-apiserver takes the one that it translates.
+    // If the client offers both, kube-apiserver takes the one that it translates.
     let first = upgrade.agree(&[V5]);
     let protocol = first.or_else(|_| upgrade.agree(&[V5, V4]))?;
-    let wanted = wanted(protocol == V5);
-    if !(wanted.stdin || wanted.stdout || wanted.stderr) {
+    let streams = streams(protocol == V5);
+    if !(streams.stdin || streams.stdout || streams.stderr) {
         let text = "you must specify at least 1 of stdin, stdout, stderr";
         return Err(ApiError::bad_request(text));
     }
-    let run = if asked.is_running(&container) {
-        asked.run(what, &container, tty)
+    let run = if request.is_running(&container) {
+        request.run(what, &container, tty)
     } else {
         let text = format!("container not found ({container:?})");
         if protocol == V4 {
@@ -73,32 +77,37 @@ pub(super) fn answer(mut asked: Asked<'_>, what: What) -> Result<Response<Body>,
         Err(failed(&format!("unable to upgrade connection: {text}")))
     };
     let (response, socket) = upgrade.accept(protocol);
-    asked.core.spawn(async move {
+    request.core.spawn(async move {
         let Some(socket) = socket.await else { return };
-        if let Err(error) = serve(socket, wanted, run).await {
+        if let Err(error) = serve(socket, streams, run).await {
             tracing::debug!(%error, "a stream of the sandbox ended");
         }
     });
     Ok(response)
 }
 
-type Running = (futures_util::future::BoxFuture<'static, i32>, Ends);
+type Running = (futures_util::future::BoxFuture<'static, i32>, ClientEnds);
 
-impl Asked<'_> {
-    /// What runs, or the `Status` that says why nothing does.
-    fn run(&self, what: What, container: &str, tty: bool) -> Result<Running, Value> {
+impl PodRequest<'_> {
+    /// Starts the program.
+    ///
+    /// # Errors
+    /// The `Status` with the reason why nothing runs.
+    fn run(&self, what: ProcessKind, container: &str, tty: bool) -> Result<Running, Value> {
         let containers = &self.core.containers;
         let command: Vec<String> = match what {
-            What::Exec => self.query.all("command").map(String::from).collect(),
-            What::Attach => Vec::new(),
+            ProcessKind::Exec => self.query.all("command").map(String::from).collect(),
+            ProcessKind::Attach => Vec::new(),
         };
         let program = match (what, command.first()) {
-            (What::Attach, _) => containers.main(),
-            (What::Exec, Some(name)) => match containers.program(name) {
+            (ProcessKind::Attach, _) => containers.main(),
+            (ProcessKind::Exec, Some(name)) => match containers.program(name) {
                 Some(program) => Some(program),
                 None => return Err(no_such_program(name)),
             },
-            (What::Exec, None) => return Err(failed("you must specify at least one command")),
+            (ProcessKind::Exec, None) => {
+                return Err(failed("you must specify at least one command"));
+            }
         };
         let (called, ends) = pods::start(&self.namespace, &self.name, container, command, tty);
         let running = match program {
@@ -113,7 +122,7 @@ impl Asked<'_> {
     }
 }
 
-/// In the words of containerd and runc, and who could have it.
+/// The error of containerd and runc for a missing program, with a hint how a test registers it.
 fn no_such_program(name: &str) -> Value {
     let what = match name.contains('/') {
         true => format!("stat {name}: no such file or directory"),
@@ -121,7 +130,7 @@ fn no_such_program(name: &str) -> Value {
     };
     failed(&format!(
         "error executing command in container: failed to exec in container: OCI runtime exec failed: exec failed: unable to \
-         start container process: exec: {name:?}: {what} (in a sandbox there are only the programs given to `Sandbox::pods`)"
+         start container process: exec: {name:?}: {what} (a sandbox has only the programs that a test registers with `Sandbox::pods`)"
     ))
 }
 
@@ -129,11 +138,11 @@ fn failed(why: &str) -> Value {
     ApiError::internal(why).to_status()
 }
 
-/// Who attaches sees what is written from now on.
+/// A client that attaches sees what is written from now on.
 async fn show(log: &ContainerLog, mut next: u64, mut called: Invocation) -> std::io::Result<i32> {
     let mut changes = log.changes();
     let input = async {
-        // Nobody reads it; its end says nothing.
+        // The input is discarded, so its end means nothing.
         let _ = tokio::io::copy(&mut called.stdin, &mut tokio::io::sink()).await;
         std::future::pending::<()>().await;
     };
@@ -143,8 +152,8 @@ async fn show(log: &ContainerLog, mut next: u64, mut called: Invocation) -> std:
             next = then;
             for entry in entries {
                 let to = match entry.source {
-                    Source::Stdout => &mut called.stdout,
-                    Source::Stderr => &mut called.stderr,
+                    LogStream::Stdout => &mut called.stdout,
+                    LogStream::Stderr => &mut called.stderr,
                 };
                 to.write_all(entry.text.as_bytes()).await?;
             }
@@ -160,35 +169,35 @@ async fn show(log: &ContainerLog, mut next: u64, mut called: Invocation) -> std:
     }
 }
 
-async fn serve(socket: Socket, wanted: Wanted, run: Result<Running, Value>) -> Result<(), Error> {
+async fn serve(socket: Socket, streams: Streams, run: Result<Running, Value>) -> Result<(), Error> {
     let (mut sink, mut stream) = socket.split();
-    let lowest = match (wanted.stdout, wanted.stderr) {
+    let lowest = match (streams.stdout, streams.stderr) {
         (true, _) => STDOUT,
         (_, true) => STDERR,
         _ => ERROR,
     };
-    // As a kubelet tells that the streams are there.
+    // With this message a kubelet says that the streams are open.
     send(&mut sink, lowest, &[]).await?;
     let status = match run {
         Err(status) => status,
         Ok((running, ends)) => {
-            let Ends {
+            let ClientEnds {
                 stdin,
                 stdout,
                 stderr,
                 sizes,
             } = ends;
-            let stdin = wanted.stdin.then_some(stdin);
-            let read = read(&mut stream, wanted, stdin, sizes);
+            let stdin = streams.stdin.then_some(stdin);
+            let read = read(&mut stream, streams, stdin, sizes);
             tokio::select! {
-                code = write(&mut sink, wanted, running, stdout, stderr) => status(code?),
-                // The caller is gone, and the program with it.
+                code = write(&mut sink, streams, running, stdout, stderr) => status(code?),
+                // The client has disconnected, and the program ends with it.
                 () = read => return Ok(()),
             }
         }
     };
     send(&mut sink, ERROR, status.to_string().as_bytes()).await?;
-    goodbye(sink, stream).await
+    close(sink, stream).await
 }
 
 fn status(code: i32) -> Value {
@@ -213,24 +222,24 @@ async fn send(sink: &mut Sink, channel: u8, bytes: &[u8]) -> Result<(), Error> {
     sink.send(Message::Binary(message.freeze())).await
 }
 
-/// Sends what a program writes; gives its exit code when it has ended and everything is sent.
+/// Sends what a program writes. Returns its exit code when it has ended and everything is sent.
 async fn write(
     sink: &mut Sink,
-    wanted: Wanted,
+    streams: Streams,
     mut running: futures_util::future::BoxFuture<'static, i32>,
     mut stdout: DuplexStream,
     mut stderr: DuplexStream,
 ) -> Result<i32, Error> {
     let mut code = None;
-    let (mut out, mut err) = (vec![0; PIECE], vec![0; PIECE]);
+    let (mut out, mut err) = (vec![0; MAX_MESSAGE], vec![0; MAX_MESSAGE]);
     let (mut out_open, mut err_open) = (true, true);
-    // On a terminal there is one output.
-    let (stderr_to, stderr_shown) = match wanted.tty {
-        true => (STDOUT, wanted.stdout),
-        false => (STDERR, wanted.stderr),
+    // A terminal has one output.
+    let (stderr_to, stderr_shown) = match streams.tty {
+        true => (STDOUT, streams.stdout),
+        false => (STDERR, streams.stderr),
     };
     loop {
-        // Reads take nothing before they are done, and a future of a program is polled on.
+        // A cancelled read takes no bytes, and the future of the program is polled again.
         let (channel, shown, piece) = tokio::select! {
             ended = &mut running, if code.is_none() => {
                 code = Some(ended);
@@ -239,7 +248,7 @@ async fn write(
             length = stdout.read(&mut out), if out_open => {
                 let length = length.unwrap_or(0);
                 out_open = length > 0;
-                (STDOUT, wanted.stdout, out.get(..length))
+                (STDOUT, streams.stdout, out.get(..length))
             }
             length = stderr.read(&mut err), if err_open => {
                 let length = length.unwrap_or(0);
@@ -255,10 +264,10 @@ async fn write(
     }
 }
 
-/// Gives a program what the caller sends, until the caller is gone.
+/// Gives a program what the client sends, until the client disconnects.
 async fn read(
     stream: &mut SplitStream<Socket>,
-    wanted: Wanted,
+    streams: Streams,
     mut stdin: Option<DuplexStream>,
     sizes: tokio::sync::mpsc::Sender<(u16, u16)>,
 ) {
@@ -275,17 +284,17 @@ async fn read(
         let channel = message.split_to(1);
         match channel.first().copied().unwrap_or_default() {
             STDIN => {
-                // A program that closed its input hears nothing more.
+                // A program that closed its input gets no more bytes.
                 if let Some(to) = &mut stdin
                     && to.write_all(&message).await.is_err()
                 {
                     stdin = None;
                 }
             }
-            CLOSE if wanted.ends_input && *message == [STDIN] => stdin = None,
+            CLOSE if streams.ends_input && *message == [STDIN] => stdin = None,
             RESIZE => {
                 if let Some(size) = size(&message) {
-                    // A program that does not look misses the sizes in between.
+                    // A program that does not read the sizes misses some.
                     let _ = sizes.try_send(size);
                 }
             }

@@ -34,7 +34,7 @@ async fn message(sandbox: &Sandbox, path: &str) -> String {
     status["message"].as_str().unwrap().to_owned()
 }
 
-/// The answer to a WebSocket in one of these protocols.
+/// The response to a WebSocket handshake that offers these protocols.
 async fn open(sandbox: &Sandbox, path: &str, protocols: &str) -> Response<Incoming> {
     let request = Request::get(format!("{PODS}/{path}"))
         .header("connection", "Upgrade")
@@ -86,7 +86,7 @@ async fn sandbox() -> Sandbox {
         let created = send(&sandbox, request.unwrap()).await;
         assert_eq!(created.status(), StatusCode::CREATED);
     }
-    // On the paused clock: when nothing is left to do.
+    // On the paused clock this returns when no task has anything left to do.
     tokio::time::sleep(std::time::Duration::from_secs(5)).await;
     sandbox.pods().program("cat", |mut called| async move {
         let copied = tokio::io::copy(&mut called.stdin, &mut called.stdout).await;
@@ -100,7 +100,7 @@ async fn sandbox() -> Sandbox {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_protocol_that_is_known_is_spoken_and_the_newest_before_all() {
+async fn the_newest_protocol_is_chosen_first_then_the_first_known_one() {
     let sandbox = sandbox().await;
     let path = "web/exec?command=head&stdin=1&stdout=1";
     let (chosen, _) = socket(&sandbox, path, "v4.channel.k8s.io, v5.channel.k8s.io").await;
@@ -124,7 +124,7 @@ async fn the_first_protocol_that_is_known_is_spoken_and_the_newest_before_all() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_end_of_the_input_is_heard_in_v5_alone() {
+async fn only_v5_can_close_the_input() {
     let sandbox = sandbox().await;
     let path = "web/exec?command=cat&stdin=1&stdout=1";
     let end = || Message::Binary(Bytes::from_static(&[255, 0]));
@@ -142,7 +142,7 @@ async fn the_end_of_the_input_is_heard_in_v5_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_does_not_run_is_told_as_a_kubelet_tells_it() {
+async fn a_program_that_cannot_run_has_the_error_of_a_kubelet() {
     let sandbox = sandbox().await;
     let waits = "container \"main\" in pod \"stuck\" is waiting to start: image can't be pulled";
     assert_eq!(message(&sandbox, "stuck/log").await, waits);
@@ -176,7 +176,7 @@ async fn what_does_not_run_is_told_as_a_kubelet_tells_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_log_has_times_and_is_read_from_a_time_on_until_its_pod_is_gone() {
+async fn a_log_has_timestamps_and_can_be_followed_from_a_time_until_its_pod_is_gone() {
     let sandbox = sandbox().await;
     let (_, all) = get(&sandbox, "web/log?timestamps=true").await;
     let begin = "2026-01-01T00:00:00.500000000Z simulated: container main of image nginx started\n";

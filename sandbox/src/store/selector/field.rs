@@ -18,17 +18,17 @@ struct Term {
 }
 
 impl FieldSelector {
-    /// A selector over the fields of `resource` in `group`.
+    /// Reads a selector over the fields of `resource` in `group`.
     ///
     /// # Errors
-    /// What is wrong with the text or that a field cannot be selected by, as the API server words it.
+    /// The text of the API server if the selector is malformed or a field cannot be selected.
     pub(crate) fn parse(text: &str, group: &str, resource: &str) -> Result<Self, String> {
         let mut terms = Vec::new();
         for part in split(text).into_iter().filter(|part| !part.is_empty()) {
             let wrong = || format!("invalid selector: '{text}'; can't understand '{part}'");
             let (field, equal, value) = operator(part).ok_or_else(wrong)?;
             let field = match (group, field.strip_prefix("regarding.")) {
-                // Events are stored in their core form, which names the object otherwise.
+                // Events are stored in their core form, which has another name for the object.
                 ("events.k8s.io", Some(rest)) => {
                     known(&format!("involvedObject.{rest}"), "", "events")?.to_owned()
                 }
@@ -59,7 +59,7 @@ impl FieldSelector {
     }
 }
 
-/// Parts between commas that are not escaped.
+/// The parts between commas that are not escaped.
 fn split(text: &str) -> Vec<&str> {
     let mut escaped = false;
     text.split(|letter| {
@@ -119,7 +119,7 @@ const EVENT: &[&str] = &[
     "type",
 ];
 
-/// The field to read in the stored object for a field of a selector.
+/// The field of the stored object for a field of a selector.
 fn known<'a>(field: &'a str, group: &str, resource: &str) -> Result<&'a str, String> {
     if field == "metadata.name" || field == "metadata.namespace" {
         return Ok(field);
@@ -147,10 +147,10 @@ fn known<'a>(field: &'a str, group: &str, resource: &str) -> Result<&'a str, Str
     }
 }
 
-/// The field's value as text; empty where it is missing.
+/// The value of the field as text; empty if it is missing.
 fn text<'a>(object: &'a Value, field: &str) -> Cow<'a, str> {
     if field == "source" {
-        // Events name their source by component, and newer ones by the reporting controller.
+        // Older Events name their source by component, newer ones by the reporting controller.
         let component = text(object, "source.component");
         return if component.is_empty() {
             text(object, "reportingComponent")
@@ -165,7 +165,7 @@ fn text<'a>(object: &'a Value, field: &str) -> Cow<'a, str> {
         Some(Value::String(text)) => Cow::Borrowed(text),
         Some(Value::Bool(flag)) => Cow::Owned(flag.to_string()),
         Some(Value::Number(number)) => Cow::Owned(number.to_string()),
-        // Flags and counts that are not set read as their zero value.
+        // Booleans and counts that are not set read as their zero value.
         _ => match field {
             "spec.hostNetwork" | "spec.unschedulable" => Cow::Borrowed("false"),
             "status.successful" | "status.replicas" => Cow::Borrowed("0"),

@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::lexer::{Token, tokens};
-use crate::api::names;
+use crate::names;
 
 /// A label selector: every requirement must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,7 +20,7 @@ struct Requirement {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Test {
     In(BTreeSet<String>),
-    /// Holds too where the label is missing.
+    /// Also holds if the label is missing.
     NotIn(BTreeSet<String>),
     Exists,
     Missing,
@@ -33,8 +33,10 @@ struct Parser {
 }
 
 impl LabelSelector {
+    /// Reads a selector.
+    ///
     /// # Errors
-    /// What is wrong with the text, as the API server words it.
+    /// The text of the API server if the selector is malformed.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let mut parser = Parser {
             tokens: tokens(text).into_iter(),
@@ -122,7 +124,7 @@ impl Parser {
         self.tokens.next().unwrap_or(Token::End)
     }
 
-    /// A word, where `in` and `notin` are words like any other.
+    /// A word; `in` and `notin` are words here, too.
     fn word(&mut self) -> Result<String, Token> {
         match self.next() {
             Token::Word(word) => Ok(word),
@@ -169,7 +171,7 @@ impl Parser {
         Ok(Requirement { key, test })
     }
 
-    /// The value after `=`; nothing at all is the empty string.
+    /// The value after `=`. No value is the empty string.
     fn value(&mut self, key: &str) -> Result<String, String> {
         if *self.peek() == Token::End || self.peek().is(",") {
             return Ok(String::new());
@@ -263,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_selectors_are_refused_in_the_servers_words() {
+    fn wrong_selectors_are_refused_with_the_texts_of_the_server() {
         for (selector, expected) in [
             (
                 ",",

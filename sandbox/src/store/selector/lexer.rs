@@ -1,10 +1,10 @@
-/// One piece of a label selector with its text.
+/// One token of a label selector with its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Token {
     Word(String),
     In,
     NotIn,
-    /// One of `= == != < > ! ( ) ,` as written; anything else built of these letters is an error of the parser.
+    /// One of `= == != < > ! ( ) ,`. The parser refuses other combinations of these characters.
     Symbol(String),
     End,
 }

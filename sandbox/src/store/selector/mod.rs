@@ -1,4 +1,10 @@
-//! Label and field selectors, as `labelSelector` and `fieldSelector` of a request write them.
+//! Label and field selectors, as the `labelSelector` and `fieldSelector` of a request write them.
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `label.rs`, `lexer.rs` | label selectors, and their tokens |
+//! | `field.rs` | field selectors |
+//! | `selection.rs` | both together |
 
 mod field;
 mod label;

@@ -2,7 +2,7 @@ use serde_json::Value;
 
 use super::{FieldSelector, LabelSelector};
 
-/// What a list or watch asks for: labels and fields together.
+/// The selectors of a list or watch.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Selection {
     pub(crate) labels: LabelSelector,

@@ -1,7 +1,7 @@
 //! Server-side apply: a sequence of writes by several managers.
 
 use jiff::Timestamp;
-use pilothouse_sandbox::apply::{ApplyOptions, Managers, apply, update};
+use pilothouse_sandbox::internals::apply::{ApplyOptions, Managers, apply, update};
 use serde_json::{Value, json};
 
 use super::patch::schemas;
@@ -57,7 +57,8 @@ pub(crate) fn run(data: &[u8]) {
     }
 }
 
-/// Whether a list or map below the root is empty, or a value null: who owns those follows no law, in the API server neither.
+/// Whether a list or map below the root is empty or a value is null. Their ownership follows no consistent rule,
+/// neither in the API server.
 fn has_empty(value: &Value) -> bool {
     let is_empty = |value: &Value| match value {
         Value::Null => true,
@@ -77,7 +78,7 @@ fn has_empty(value: &Value) -> bool {
     }
 }
 
-/// What stands in `managedFields` is read and written as it was.
+/// Checks that `managedFields` are read and written back unchanged.
 fn managers(object: &Value) {
     let Some(written) = object.pointer("/metadata/managedFields") else {
         return;

@@ -1,4 +1,4 @@
-//! The CBOR reader reads what `cbor4ii` reads, as the JSON that Kubernetes shows of it, and what the writer writes.
+//! Checks that the CBOR reader reads what `cbor4ii` reads, in the JSON form of Kubernetes, and reads back what the writer writes.
 
 use cbor4ii::core::{Value as Item, dec::Reference};
 use pilothouse::{
@@ -21,7 +21,7 @@ pub(crate) fn run(data: &[u8]) {
     let Some(ours) = ours else {
         return;
     };
-    // A type reads the same from CBOR and from the JSON of it.
+    // A type gets the same value from CBOR and from its JSON.
     let text = ours.to_string();
     if let Ok(expected) = serde_json::from_str::<Pod>(&text)
         && input::Unique::is(text.as_bytes())
@@ -36,11 +36,11 @@ pub(crate) fn run(data: &[u8]) {
     let back = now(api.create_subresource::<Value, Value>("a", "b", &params, &ours));
     assert_eq!(back.ok().as_ref(), Some(&ours), "what was written");
     let sent = sent.lock().expect("nobody panics with it").clone();
-    assert_eq!(
-        reference(&sent),
-        Some(ours),
-        "cbor4ii reads what was written"
-    );
+    // The byte of `undefined` may also be a part of a number or of a text.
+    if !untagged(&sent).contains(&UNDEFINED) {
+        let theirs = reference(&sent);
+        assert_eq!(theirs, Some(ours), "cbor4ii reads what was written");
+    }
 }
 
 fn api(answer: Answer) -> Api<DynamicObject> {
@@ -48,16 +48,22 @@ fn api(answer: Answer) -> Api<DynamicObject> {
     Api::of(&client(answer), pods, Some("n")).with_managed_fields()
 }
 
-/// What our reader makes of CBOR.
+/// Reads CBOR with our reader.
 pub(crate) fn value(data: &[u8]) -> Option<Value> {
     now(api(Answer::cbor(data)).get_subresource("a", "b")).ok()
 }
 
-/// What `cbor4ii` makes of it, shown as Kubernetes shows it in JSON; `None` if that cannot be told.
+const UNDEFINED: u8 = 0xf7;
+
+/// The data without the tag that says that it is CBOR.
+fn untagged(data: &[u8]) -> &[u8] {
+    data.strip_prefix(&[0xd9, 0xd9, 0xf7]).unwrap_or(data)
+}
+
+/// Reads CBOR with `cbor4ii` and returns it in the JSON form of Kubernetes, or `None` if that form is not defined.
 fn reference(data: &[u8]) -> Option<Value> {
-    // It takes `undefined` for null, which API servers refuse.
-    let bare = data.strip_prefix(&[0xd9, 0xd9, 0xf7]).unwrap_or(data);
-    if bare.contains(&0xf7) {
+    // `cbor4ii` reads `undefined` as null, which API servers refuse.
+    if untagged(data).contains(&UNDEFINED) {
         return None;
     }
     let mut reader = cbor4ii::core::utils::SliceReader::new(data);
@@ -93,7 +99,7 @@ fn show(item: &Item, later: Option<u64>, depth: usize) -> Option<Value> {
                 let Value::String(key) = show(key, None, depth + 1)? else {
                     return None;
                 };
-                // What a key means that is there twice is up to the reader.
+                // Readers differ in what a duplicate key means.
                 if map.insert(key, show(value, None, depth + 1)?).is_some() {
                     return None;
                 }

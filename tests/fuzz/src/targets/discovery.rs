@@ -1,4 +1,4 @@
-//! Discovery documents, aggregated and one for each version, give the kinds that are in them.
+//! Checks that discovery finds exactly the kinds of its documents, both aggregated and one per version.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use crate::{
     input,
 };
 
-/// The paths that the parts of an input are the documents of.
+/// The paths whose documents are the parts of an input.
 const PATHS: [&str; 6] = [
     "/api",
     "/apis",
@@ -30,7 +30,7 @@ pub(crate) fn run(data: &[u8]) {
         .map(|(path, body)| ((*path).to_owned(), Answer::json(body)))
         .collect();
     let client = client_of_paths(documents);
-    // The deadlines of its requests need one.
+    // The deadlines of the requests need a runtime.
     let _guard = runtime().enter();
     let mapper = RestMapper::new(&client);
     if let Ok(found) = now(client.discover()) {
@@ -72,7 +72,7 @@ pub(crate) fn run(data: &[u8]) {
     let _ = now(mapper.find("deploy"));
 }
 
-/// An aggregated document has as many kinds as it has resources with a kind.
+/// Checks that an aggregated document gives as many kinds as it has resources with a kind.
 fn aggregated(body: &[u8], found: &pilothouse::client::Discovery) {
     let Ok(document) = serde_json::from_slice::<Value>(body) else {
         return;
@@ -90,7 +90,7 @@ fn aggregated(body: &[u8], found: &pilothouse::client::Discovery) {
     let versions = groups.iter().flat_map(|group| list(group, "versions"));
     let resources = versions.flat_map(|version| list(&version, "resources"));
     let expected = resources.filter(has_kind).count();
-    // Those of the core group are in another document.
+    // The kinds of the core group are in another document.
     let groups = found.groups().iter().rev().take(groups.len());
     let kinds = groups
         .flat_map(|group| group.versions())
@@ -98,7 +98,7 @@ fn aggregated(body: &[u8], found: &pilothouse::client::Discovery) {
     assert_eq!(kinds.sum::<usize>(), expected);
 }
 
-/// The document of one version has as many kinds as it has resources that are no subresources.
+/// Checks that the document of a version gives as many kinds as it has resources without subresources.
 fn listed(body: &[u8], found: usize) {
     let Ok(document) = serde_json::from_slice::<Value>(body) else {
         return;

@@ -1,4 +1,4 @@
-//! The frames of a WebSocket of `exec`: whatever comes, the process has its output and an end, or there is an error.
+//! Checks the WebSocket frames of `exec`: for every input, the process gets its output and an end, or the call returns an error.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
 use crate::input;
 
-/// No process waits longer than this.
+/// The longest wait for the process.
 const LONGEST: std::time::Duration = std::time::Duration::from_secs(10);
 
 pub(crate) fn run(data: &[u8]) {
@@ -55,7 +55,7 @@ pub(crate) fn run(data: &[u8]) {
     });
 }
 
-/// Messages, each of a byte that is its length and so many bytes, as frames; and what the outputs have.
+/// Reads messages, each a length byte and that many bytes, and returns them as frames, with the expected outputs.
 fn messages(mut rest: &[u8]) -> (Vec<u8>, [Vec<u8>; 2]) {
     let (mut bytes, mut outputs) = (Vec::new(), [Vec::new(), Vec::new()]);
     while let Some((length, after)) = rest.split_first() {
@@ -96,6 +96,6 @@ async fn serve(mut stream: DuplexStream, bytes: &[u8]) {
     _ = stream.write_all(answer.as_bytes()).await;
     _ = stream.write_all(bytes).await;
     _ = stream.shutdown().await;
-    // What the client sends is read, as a server does.
+    // Read what the client sends, as a server does.
     _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
 }

@@ -1,4 +1,4 @@
-//! The JSON reader and `serde_json` read the same values from the same texts, into the same types.
+//! Checks that the JSON reader and `serde_json` read the same values from the same texts into the same types.
 
 use std::{collections::BTreeMap, fmt::Debug};
 
@@ -44,7 +44,7 @@ fn same<T: DeserializeOwned + PartialEq + Debug>(text: &[u8]) {
         .body(Body::empty())
         .expect("a request");
     let ours = now(client(Answer::json(text)).request::<T>(request));
-    // `serde_json` does not look into strings that the type ignores.
+    // `serde_json` does not check strings that the type ignores.
     if str::from_utf8(text).is_err() {
         assert!(ours.is_err(), "not UTF-8: {ours:?}");
         return;
@@ -59,7 +59,7 @@ fn same<T: DeserializeOwned + PartialEq + Debug>(text: &[u8]) {
     }
 }
 
-/// Every form that serde knows.
+/// Every form of data that serde supports.
 #[derive(Debug, Deserialize, PartialEq)]
 #[serde(rename_all = "camelCase")]
 struct Forms {
@@ -99,7 +99,8 @@ enum Untagged {
     Other(Value),
 }
 
-// No form with a content beside the tag: `serde_json` takes a list for it, and ours takes no list for a struct.
+// An adjacently tagged enum is missing on purpose: `serde_json` accepts a list for it, and our reader accepts no list
+// for a struct.
 #[derive(Debug, Deserialize, PartialEq)]
 #[serde(tag = "type", rename_all = "UPPERCASE")]
 enum Tagged {

@@ -1,10 +1,10 @@
-//! A kubeconfig of any text gives a configuration or an error, and neither shows a secret.
+//! Checks that a kubeconfig with any text gives a configuration or an error, and that neither shows a secret.
 
 use pilothouse::client::{Client, Config};
 
 use crate::answers::runtime;
 
-/// What the seeds have for tokens and passwords.
+/// The value of tokens and passwords in the seeds.
 const SECRET: &str = "hunter2";
 
 pub(crate) fn run(data: &[u8]) {

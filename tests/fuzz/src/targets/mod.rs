@@ -17,7 +17,7 @@ mod values;
 mod watch;
 mod yaml;
 
-/// A target: its name, and what it does with an input. It panics when a property does not hold.
+/// A target: its name, and its function, which panics if a property does not hold for the input.
 pub(crate) type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
@@ -43,7 +43,7 @@ pub(crate) const ALL: &[Target] = &[
 #[cfg(pilothouse_fuzz)]
 static CHOSEN: std::sync::OnceLock<fn(&[u8])> = std::sync::OnceLock::new();
 
-/// Notes the target that the environment names.
+/// Chooses the target that the environment names.
 #[cfg(pilothouse_fuzz)]
 pub(crate) fn choose() {
     let wanted = std::env::var("PILOTHOUSE_FUZZ_TARGET").unwrap_or_default();

@@ -1,8 +1,8 @@
-//! Patches: against the crate `json-patch` where it follows the same rules, and by what they promise where it does not.
+//! Checks patches against the crate `json-patch` where it follows the same rules, and against their own guarantees elsewhere.
 
 use std::sync::OnceLock;
 
-use pilothouse_sandbox::{
+use pilothouse_sandbox::internals::{
     builtin,
     patch::{json_patch, merge_patch, strategic_merge_patch},
     schema::Schema,
@@ -30,7 +30,8 @@ pub(crate) fn run(data: &[u8]) {
     }
 }
 
-/// Each patch that the crate can apply has the same result here. Some further patches can be applied, as API servers do.
+/// Checks that each patch that the crate can apply gives the same result. Like API servers, the sandbox also applies
+/// some other patches.
 fn json(object: &Value, patch: &Value) {
     let mut ours = object.clone();
     let outcome = json_patch(&mut ours, patch);
@@ -40,7 +41,7 @@ fn json(object: &Value, patch: &Value) {
     let Ok(operations) = serde_json::from_value::<json_patch::Patch>(patch.clone()) else {
         return;
     };
-    // The library of API servers cannot address the whole document but to test or replace it.
+    // The library of API servers can only test or replace the whole document.
     let is_whole = |value: Option<&Value>| value.is_some_and(|it| it == "");
     let all = patch.as_array().into_iter().flatten();
     if all
@@ -68,7 +69,7 @@ fn merge(object: &Value, patch: &Value) {
         merge_patch(&mut ours, patch).expect("a patch that was applied");
         assert_eq!(ours, once, "a second time");
     }
-    // The difference of two documents makes the second of the first.
+    // The difference of two documents turns the first into the second.
     if let (Some(before), Some(after)) = (object.as_object(), patch.as_object())
         && !has_null(patch)
     {
@@ -113,14 +114,14 @@ fn strategic(kind: usize, object: &Value, patch: &Value) {
     }
     if !patch.to_string().contains('$') {
         let once = patched.clone();
-        // An item without the key of its list can only be added to a list that is not there.
+        // An item without the key of its list can only be added to a list that does not exist.
         if strategic_merge_patch(schema, &mut patched, patch).is_ok() {
             assert_eq!(patched, once, "a second time");
         }
     }
 }
 
-/// Those of some kinds with lists of many sorts.
+/// Returns the schemas of some kinds that have lists of many types.
 pub(crate) fn schemas() -> &'static [Schema] {
     static SCHEMAS: OnceLock<Vec<Schema>> = OnceLock::new();
     SCHEMAS.get_or_init(|| {

@@ -1,4 +1,5 @@
-//! Requests of any method, path, query and form to the sandbox: each has an answer, and what was created is there.
+//! Sends requests with any method, path, query and format to the sandbox. Checks that each gets an answer, and that
+//! created objects exist.
 
 use std::time::Duration;
 
@@ -12,10 +13,10 @@ use serde_json::Value;
 
 use crate::input;
 
-/// More requests of one input would not find more.
+/// The number of requests per input. More requests would not find more.
 const MOST: usize = 8;
 
-/// What is not there after this time is a watch that goes on.
+/// An answer that is not complete after this time is a watch.
 const WATCH: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(data: &[u8]) {
@@ -36,7 +37,7 @@ pub(crate) fn run(data: &[u8]) {
     });
 }
 
-/// The first byte is the method; then come path, `Accept`, `Content-Type` and the body, each on a line.
+/// Parses a request. The first byte is the method; then follow path, `Accept`, `Content-Type` and the body, each on a line.
 fn request(part: &[u8]) -> Option<Request<Full<Bytes>>> {
     let (method, rest) = input::choice(part);
     let method = match method % 8 {
@@ -84,7 +85,7 @@ async fn one(sandbox: &Sandbox, request: Request<Full<Bytes>>) {
         .query()
         .is_some_and(|query| query.to_ascii_lowercase().contains("dry"));
     let path = uri.path();
-    // Reviews and subresources are no objects.
+    // Reviews and subresources are not stored objects.
     let is_plain = path.matches('/').count() <= 6 && !path.contains("review");
     let name = value.pointer("/metadata/name").and_then(Value::as_str);
     let version = value
@@ -112,7 +113,7 @@ async fn one(sandbox: &Sandbox, request: Request<Full<Bytes>>) {
     }
 }
 
-/// The code and the body of an answer; a watch has no whole body.
+/// Returns the code and the body of an answer. A watch has no complete body.
 async fn answer(sandbox: &Sandbox, request: Request<Full<Bytes>>) -> (StatusCode, Option<Bytes>) {
     let (mut sender, connection) = http1::handshake(TokioIo::new(sandbox.connect()))
         .await

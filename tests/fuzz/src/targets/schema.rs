@@ -1,6 +1,7 @@
-//! Schemas of CustomResourceDefinitions with their CEL rules: nothing that is accepted breaks, and what is done twice is done once.
+//! Checks schemas of CustomResourceDefinitions with CEL rules: an accepted schema never fails later, and a second
+//! pruning or defaulting changes nothing.
 
-use pilothouse_sandbox::schema::Schema;
+use pilothouse_sandbox::internals::schema::Schema;
 use serde_json::Value;
 
 use crate::input;

@@ -1,4 +1,4 @@
-//! What a selector is written as is read as the same selector, and it means the same.
+//! Checks that a written selector is read back as the same selector with the same meaning.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ pub(crate) fn run(data: &[u8]) {
         let again: FieldSelector = written.parse().unwrap_or_else(|e| panic!("{written}: {e}"));
         assert_eq!(again, selector, "{written}");
     }
-    // One that is put together is read as itself, or refused.
+    // A selector that is built from parts is read back unchanged, or refused.
     let mut together = Selector::default();
     let mut fields = FieldSelector::default();
     for (key, value) in &labels {
@@ -41,7 +41,7 @@ pub(crate) fn run(data: &[u8]) {
             "{together}"
         ),
     }
-    // A field's name is written as it is, so that only those that are names can be read again.
+    // A field name is written unchanged, so only valid names can be read back.
     let is_name =
         |name: &str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '.');
     if is_name(text) && labels.keys().all(|key| is_name(key)) {

@@ -1,7 +1,7 @@
-//! Small values that stand in texts: quantities, JSON paths, sets of fields, the times of certificates, queries of health checks.
+//! Checks small text values: quantities, JSON paths, sets of fields, certificate times, health check queries.
 
 use pilothouse::health::Query;
-use pilothouse_sandbox::{
+use pilothouse_sandbox::internals::{
     apply::{FieldSet, PathElement},
     builtin::canonical_quantity,
     table::{JsonPath, human_duration},
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::input;
 
-/// The file that is shipped: it is no part of the public interface.
+/// The shipped file, which is not part of the public interface.
 #[path = "../../../../framework/src/client/stack/exec/validity.rs"]
 mod validity;
 
@@ -28,7 +28,7 @@ pub(crate) fn run(data: &[u8]) {
     }
 }
 
-/// The form that a server gives back is the form of itself, and the same for both signs.
+/// Checks that the canonical form of a canonical form is itself, and that both signs give the same form.
 fn quantity(text: &str) {
     let Some(canonical) = canonical_quantity(text) else {
         return;
@@ -47,7 +47,7 @@ fn quantity(text: &str) {
     }
 }
 
-/// A path finds nothing but what is in the document.
+/// Checks that a path finds only values of the document.
 fn json_path(text: &str) {
     let [path, document] = match text.split_once('\n') {
         Some((path, document)) => [path, document],
@@ -67,7 +67,7 @@ fn json_path(text: &str) {
     }
 }
 
-/// A set of fields is written as what it is read from, and sets follow the laws of sets.
+/// Checks that a set of fields is written as it was read, and that sets follow the laws of sets.
 fn field_set(text: &str) {
     if let Some(element) = PathElement::decode(text) {
         let again = PathElement::decode(&element.encode());
@@ -95,7 +95,7 @@ fn field_set(text: &str) {
     assert!(one.difference(&one).is_empty());
 }
 
-/// The times of any bytes can be told or not.
+/// Checks that reading the times of any bytes does not panic.
 fn certificate(der: &[u8]) {
     if let Some(validity) = validity::Validity::of(der) {
         assert_eq!(validity::Validity::of(der), Some(validity));

@@ -1,4 +1,4 @@
-//! A watch brings the same events wherever the transport cuts it, and they are those that are in its lines.
+//! Checks that a watch gives the same events however the transport cuts it, and that these are the events of its lines.
 
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -43,7 +43,7 @@ fn events(media_type: &'static str, pieces: Vec<Bytes>) -> Vec<Found> {
     now(stream.map(text).collect())
 }
 
-/// The body, cut at places that a generator gives which begins with `cuts`.
+/// Cuts the body at positions from a generator that `cuts` seeds.
 fn pieces(body: &[u8], cuts: &[u8]) -> Vec<Bytes> {
     let seed = cuts
         .iter()
@@ -53,7 +53,7 @@ fn pieces(body: &[u8], cuts: &[u8]) -> Vec<Bytes> {
         state = state
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1);
-        // Short pieces are the difficult ones.
+        // Prefer short pieces, which are the difficult ones.
         let most = [1, 2, 7, 40, 300][(state >> 60) as usize % 5];
         let length = 1 + (state >> 33) as usize % most;
         let (piece, after) = rest.split_at(length.min(rest.len()));
@@ -63,7 +63,7 @@ fn pieces(body: &[u8], cuts: &[u8]) -> Vec<Bytes> {
     pieces
 }
 
-/// The events are those of the lines, up to the first that is an error.
+/// Checks that the events match the lines, up to the first error.
 fn lines(events: &[Found], body: &[u8]) {
     let lines = body.split(|byte| *byte == b'\n');
     let mut lines = lines.filter(|line| !line.trim_ascii().is_empty());
@@ -103,7 +103,7 @@ fn lines(events: &[Found], body: &[u8]) {
                 assert_eq!(kind, named);
                 assert!(
                     fits.is_err(),
-                    "an object that fits is told not to: {object}"
+                    "an object that fits is reported as undecodable: {object}"
                 );
             }
             (

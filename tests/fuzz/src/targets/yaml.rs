@@ -1,4 +1,4 @@
-//! YAML: JSON that is read as YAML is the same, and what is written is read again as it was.
+//! Checks that JSON read as YAML gives the same value, and that written YAML is read back unchanged.
 
 use pilothouse::resource::{ManifestError, Scheme, to_yaml};
 use serde_json::{Map, Value};
@@ -9,7 +9,7 @@ pub(crate) fn run(data: &[u8]) {
     let Ok(text) = str::from_utf8(data) else {
         return;
     };
-    let scheme = Scheme::new().with_others();
+    let scheme = Scheme::new().with_other_kinds();
     // A carriage return ends a line of YAML, too.
     let lines = text.split(['\n', '\r']).count();
     for read in scheme.decode(text) {
@@ -37,9 +37,9 @@ pub(crate) fn run(data: &[u8]) {
     as_json(&scheme, text);
 }
 
-/// A JSON text that the YAML parser reads.
+/// Checks a JSON text that the YAML parser reads.
 fn as_json(scheme: &Scheme, text: &str) {
-    // YAML has no surrogate pairs, takes tabs for no space at some places, and keys for no longer than 1024 letters.
+    // YAML has no surrogate pairs, does not allow tabs as spaces in some places, and limits keys to 1024 characters.
     let is_plain = !text.contains("\\u") && !text.contains(['\t', '\u{7f}']) && text.len() < 1000;
     let is_plain = is_plain && input::depth(text.as_bytes()) < 60 && text.is_ascii();
     if !is_plain || !text.starts_with('{') || !input::Unique::is(text.as_bytes()) {
@@ -67,12 +67,12 @@ fn only(
     }
 }
 
-/// The same value, in which each number is a float: YAML does not tell `1.0` from `1`.
+/// Returns the value with every number as a float, because YAML does not distinguish `1.0` from `1`.
 fn floats(value: Value) -> Value {
     match value {
         Value::Number(number) => {
             let float = number.as_f64().expect("a number");
-            // There is one zero.
+            // Turns -0.0 into 0.0.
             Value::from(float + 0.0)
         }
         Value::Array(items) => items.into_iter().map(floats).collect(),

@@ -1,4 +1,4 @@
-//! The indexes of a store, as they are shipped.
+//! The indexes of a store, as shipped.
 
 #[path = "../../../../framework/src/cache/index/by_value.rs"]
 mod by_value;
@@ -12,15 +12,16 @@ mod handle;
 mod index;
 #[path = "../../../../framework/src/cache/index/inverted.rs"]
 mod inverted;
-#[path = "../../../../framework/src/cache/index/keys.rs"]
-mod keys;
+#[path = "../../../../framework/src/cache/index/owners.rs"]
+mod owners;
 #[path = "../../../../framework/src/cache/index/values.rs"]
 mod values;
 
-pub(super) use by_value::ByValue;
-pub(super) use definition::Definition;
-pub(super) use filled::{AnyIndex, Filled};
+use by_value::KeysByValue;
+use definition::Definition;
+pub(super) use filled::{AnyIndex, FilledIndex};
 pub(crate) use handle::IndexHandle;
 pub(crate) use index::Index;
-use inverted::Inverted;
-pub(super) use values::Values;
+use inverted::InvertedIndex;
+pub(super) use owners::{OwnerIndex, OwnerUids};
+use values::ValueList;

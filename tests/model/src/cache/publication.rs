@@ -15,7 +15,7 @@ fn named(name: &str, version: u64) -> ConfigMap {
     made
 }
 
-/// What the writer does for one batch: everything or nothing of it is seen.
+/// One batch of the writer: a reader sees all of it or nothing.
 fn rename(store: &mut Store<ConfigMap>, from: &str, to: &str, version: u64) {
     store.remove(&named(from, version).key());
     let new = named(to, version);
@@ -33,7 +33,7 @@ fn names(snapshot: &Snapshot<ConfigMap>) -> BTreeSet<&str> {
     snapshot.iter().map(|(key, _)| key.name()).collect()
 }
 
-/// By its only value the index finds whatever is there.
+/// The index finds every object by its only value.
 fn all(snapshot: &Snapshot<ConfigMap>, index: &IndexHandle<ConfigMap, u8>) -> BTreeSet<String> {
     let entries = snapshot.by(index, &1);
     entries.map(|(key, _)| key.name().to_owned()).collect()
@@ -70,7 +70,7 @@ fn a_reader_sees_whole_batches_only_and_never_an_older_one_again() {
 }
 
 #[test]
-fn an_index_that_is_added_while_the_writer_publishes_is_taken_in_and_right_all_the_while() {
+fn an_index_that_is_added_while_the_writer_publishes_is_built_and_always_gives_the_right_answer() {
     check(3, || {
         let mut store = Store::new();
         rename(&mut store, "nothing", "a", 1);
@@ -93,7 +93,7 @@ fn an_index_that_is_added_while_the_writer_publishes_is_taken_in_and_right_all_t
             .into_iter()
             .map(|adder| adder.join().unwrap())
             .collect();
-        // What came too late for that is taken in the next time.
+        // An index that came too late for the first call is built by the next one.
         store.take_in_indexes();
         let snapshot = store.lister().snapshot();
         assert_eq!(snapshot.index_sizes(), [(1, 1, 0), (1, 1, 0)]);

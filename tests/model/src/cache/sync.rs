@@ -1,9 +1,9 @@
-//! loom's locks, and on them what the shipped files take from other crates, with what those promise:
-//! a value that is swapped as a whole, and one that is told to everyone who waits.
+//! loom's locks, and on top of them the types that the shipped files take from other crates, with the same guarantees: a
+//! value that is swapped as a whole, and a value whose changes every waiting task receives.
 
 use std::sync::Arc;
 
-pub(super) use loom::sync::{Mutex, MutexGuard};
+pub(super) use crate::lock::Mutex;
 
 pub(super) struct ArcSwap<T>(Mutex<Arc<T>>);
 
@@ -24,12 +24,12 @@ impl<T> ArcSwap<T> {
     }
 
     pub(super) fn load_full(&self) -> Arc<T> {
-        self.0.lock().unwrap().clone()
+        self.0.lock().clone()
     }
 
     pub(super) fn store(&self, new: Arc<T>) {
-        // What was there goes when nobody else can be kept waiting by it.
-        let old = std::mem::replace(&mut *self.0.lock().unwrap(), new);
+        // The old value is dropped outside of the lock.
+        let old = std::mem::replace(&mut *self.0.lock(), new);
         drop(old);
     }
 }
@@ -41,11 +41,11 @@ impl<T: Default> Default for ArcSwap<T> {
 }
 
 pub(super) mod watch {
-    //! As tokio's: a receiver sees the newest value, and each that waits is woken by a new one.
+    //! Like tokio's: a receiver sees the newest value, and a new value wakes each receiver that waits.
 
     use std::{future::poll_fn, sync::Arc, task::Poll, task::Waker};
 
-    use loom::sync::{Mutex, MutexGuard};
+    use crate::lock::{Mutex, MutexGuard};
 
     struct Shared<T> {
         value: T,
@@ -77,7 +77,7 @@ pub(super) mod watch {
         }
 
         fn change(&self, change: impl FnOnce(&mut Shared<T>)) {
-            let mut shared = self.0.lock().unwrap();
+            let mut shared = self.0.lock();
             change(&mut shared);
             let waiting = std::mem::take(&mut shared.waiting);
             drop(shared);
@@ -99,7 +99,7 @@ pub(super) mod watch {
 
     impl<T> Receiver<T> {
         pub(in crate::cache) fn borrow(&self) -> Ref<'_, T> {
-            Ref(self.0.lock().unwrap())
+            Ref(self.0.lock())
         }
 
         pub(in crate::cache) async fn wait_for(
@@ -108,7 +108,7 @@ pub(super) mod watch {
         ) -> Result<Ref<'_, T>, ()> {
             let shared = &self.0;
             poll_fn(|cx| {
-                let mut shared = shared.lock().unwrap();
+                let mut shared = shared.lock();
                 if is_it(&shared.value) {
                     return Poll::Ready(Ok(Ref(shared)));
                 }

@@ -1,21 +1,21 @@
-//! Many wait for what several bring.
+//! Several tasks wait for several components.
 
 use std::sync::Arc;
 
 use loom::{future::block_on, thread};
 use pilothouse::{k8s::api::core::v1::ConfigMap, resource::Object};
 
-use super::{Readiness, Store, readiness::Ready, sync::watch};
+use super::{Readiness, Store, readiness::ReadyState, sync::watch};
 use crate::check;
 
-fn part(name: &str) -> (watch::Sender<Ready>, Readiness) {
-    let sender = watch::Sender::new(Ready::NotYet);
+fn part(name: &str) -> (watch::Sender<ReadyState>, Readiness) {
+    let sender = watch::Sender::new(ReadyState::Pending);
     let readiness = Readiness::of(name, sender.subscribe());
     (sender, readiness)
 }
 
 #[test]
-fn everyone_who_waits_is_woken_whichever_comes_last() {
+fn every_waiting_task_is_woken_whichever_component_comes_last() {
     check(2, || {
         let ((first, one), (second, other)) = (part("one"), part("other"));
         let all = Readiness::all([one, other]);
@@ -24,10 +24,10 @@ fn everyone_who_waits_is_woken_whichever_comes_last() {
             thread::spawn(move || assert!(block_on(all.wait())))
         };
         let brings = thread::spawn(move || {
-            first.send_replace(Ready::Yes);
+            first.send_replace(ReadyState::Ready);
             first
         });
-        second.send_replace(Ready::Yes);
+        second.send_replace(ReadyState::Ready);
         assert!(block_on(all.wait()) && all.is_ready());
         also_waits.join().unwrap();
         brings.join().unwrap();
@@ -35,7 +35,7 @@ fn everyone_who_waits_is_woken_whichever_comes_last() {
 }
 
 #[test]
-fn whoever_is_told_that_all_are_ready_finds_what_they_published() {
+fn a_task_that_sees_all_components_ready_finds_what_they_published() {
     check(3, || {
         let parts = [part("one"), part("other")];
         let all = Readiness::all(parts.iter().map(|(_, readiness)| readiness.clone()));
@@ -48,7 +48,7 @@ fn whoever_is_told_that_all_are_ready_finds_what_they_published() {
                     let object = Arc::new(ConfigMap::default());
                     store.insert(object.key(), object);
                     store.publish();
-                    sender.send_replace(Ready::Yes);
+                    sender.send_replace(ReadyState::Ready);
                 });
                 (lister, bring)
             })
@@ -62,7 +62,7 @@ fn whoever_is_told_that_all_are_ready_finds_what_they_published() {
 }
 
 #[test]
-fn everyone_learns_that_one_of_them_will_not_come() {
+fn every_waiting_task_learns_that_a_component_cannot_become_ready() {
     check(3, || {
         let ((first, one), (second, other)) = (part("one"), part("other"));
         let all = Readiness::all([one, other]);
@@ -71,12 +71,12 @@ fn everyone_learns_that_one_of_them_will_not_come() {
             thread::spawn(move || assert!(!block_on(all.wait())))
         };
         let told = thread::spawn(move || {
-            first.send_replace(Ready::Never);
+            first.send_replace(ReadyState::Never);
             first
         });
         assert!(!block_on(all.wait()) && !all.is_ready());
         waits.join().unwrap();
-        // Its other part still could.
+        // The other component could still become ready.
         drop((told.join().unwrap(), second));
     });
 }

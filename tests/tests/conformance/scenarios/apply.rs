@@ -1,4 +1,4 @@
-//! Server-side apply: who owns which field, and what follows from it.
+//! Server-side apply: the owners of fields, and the consequences.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Objects come, change and go.
+//! Create, update and delete objects.
 
 use serde_json::{Value, json};
 
@@ -58,6 +58,11 @@ pub(crate) async fn objects(run: &mut Run) {
             json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "a"}, "spec": {"replicas": 0, "serviceName": "a", "selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "a", "image": "a"}]}}}}),
         ),
         (
+            "stateful set with a claim template",
+            run.path("apps/v1/statefulsets"),
+            json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "a"}, "spec": {"replicas": 0, "serviceName": "a", "selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "a", "image": "a", "volumeMounts": [{"name": "www", "mountPath": "/www"}]}]}}, "volumeClaimTemplates": [{"metadata": {"name": "www"}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}]}}),
+        ),
+        (
             "daemon set",
             run.path("apps/v1/daemonsets"),
             json!({"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "a"}, "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "a", "image": "a:latest"}]}}}}),
@@ -89,15 +94,15 @@ pub(crate) async fn objects(run: &mut Run) {
             Ask::put(&one, read.body.clone()),
         )
         .await;
-        let unchanged = run.quietly(Ask::get(&one)).await;
+        let unchanged = run.send_unrecorded(Ask::get(&one)).await;
         let same = unchanged.body["metadata"]["resourceVersion"]
             == read.body["metadata"]["resourceVersion"];
-        run.note(format!("{kind}: nothing changed"), same.into());
+        run.record(format!("{kind}: nothing changed"), same.into());
         let again = run
-            .quietly(Ask::put(&one, unchanged.body.clone()))
+            .send_unrecorded(Ask::put(&one, unchanged.body.clone()))
             .await
             .body;
-        run.note(
+        run.record(
             format!("{kind}: still nothing changed"),
             (again["metadata"]["resourceVersion"] == unchanged.body["metadata"]["resourceVersion"])
                 .into(),
@@ -128,13 +133,13 @@ pub(crate) async fn objects(run: &mut Run) {
         run.step(format!("{kind}: get again"), Ask::get(&one)).await;
     }
     let made = run
-        .quietly(Ask::post(
+        .send_unrecorded(Ask::post(
             run.path("v1/configmaps"),
             json!({"metadata": {"generateName": "gen-"}}),
         ))
         .await;
     let name = made.body["metadata"]["name"].as_str().unwrap_or_default();
-    run.note(
+    run.record(
         "generated name",
         json!([
             made.code,
@@ -222,7 +227,7 @@ pub(crate) async fn preconditions(run: &mut Run) {
         ("gadget", run.path(GADGETS), gadget("a", json!({}))),
     ] {
         let one = format!("{path}/a");
-        run.quietly(Ask::post(&path, object.clone())).await;
+        run.send_unrecorded(Ask::post(&path, object.clone())).await;
         let delete = |options: Value| {
             let mut body = json!({"apiVersion": "v1", "kind": "DeleteOptions"});
             for (key, value) in options.as_object().unwrap() {
@@ -328,7 +333,7 @@ pub(crate) async fn preconditions(run: &mut Run) {
             delete(json!({"propagationPolicy": "Foreground", "dryRun": ["All"]})),
         )
         .await;
-        let live = run.quietly(Ask::get(&one)).await.body;
+        let live = run.send_unrecorded(Ask::get(&one)).await.body;
         let both = json!({"uid": live["metadata"]["uid"], "resourceVersion": live["metadata"]["resourceVersion"]});
         run.step(
             format!("{kind}: both hold"),
@@ -342,7 +347,7 @@ pub(crate) async fn garbage(run: &mut Run) {
     let path = run.path("v1/configmaps");
     for (policy, left) in [("Background", 404), ("Foreground", 404), ("Orphan", 200)] {
         let name = policy.to_lowercase();
-        let owner = run.quietly(Ask::post(&path, map(&name))).await.body;
+        let owner = run.send_unrecorded(Ask::post(&path, map(&name))).await.body;
         let mut child = map(&format!("{name}-child"));
         child["metadata"]["ownerReferences"] = json!([{
             "apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": owner["metadata"]["uid"],
@@ -365,19 +370,19 @@ pub(crate) async fn garbage(run: &mut Run) {
         });
         let mut after = after.await;
         after.body["metadata"]["managedFields"] = Value::Null;
-        run.note(format!("{policy}: child afterwards"), after.body);
+        run.record(format!("{policy}: child afterwards"), after.body);
     }
     let mut child = map("lost");
     child["metadata"]["ownerReferences"] = json!([{
         "apiVersion": "v1", "kind": "ConfigMap", "name": "none", "uid": "6c84fb90-12c4-11e1-840d-7b25c5ee775a",
     }]);
-    run.quietly(Ask::post(&path, child)).await;
+    run.send_unrecorded(Ask::post(&path, child)).await;
     let gone = run
         .until(Ask::get(format!("{path}/lost")), |answer| {
             answer.code == 404
         })
         .await;
-    run.note("a child of nobody", gone.body);
+    run.record("a child of nobody", gone.body);
 }
 
 pub(crate) async fn namespaces(run: &mut Run) {
@@ -391,10 +396,10 @@ pub(crate) async fn namespaces(run: &mut Run) {
     let maps = format!("{one}/configmaps");
     let mut held = map("held");
     held["metadata"]["finalizers"] = json!(["pilothouse.dev/held"]);
-    run.quietly(Ask::post(&maps, held)).await;
-    run.quietly(Ask::post(&maps, map("free"))).await;
-    let deleted = run.quietly(Ask::delete(&one)).await;
-    run.note(
+    run.send_unrecorded(Ask::post(&maps, held)).await;
+    run.send_unrecorded(Ask::post(&maps, map("free"))).await;
+    let deleted = run.send_unrecorded(Ask::delete(&one)).await;
+    run.record(
         "delete",
         json!([
             deleted.code,
@@ -413,14 +418,14 @@ pub(crate) async fn namespaces(run: &mut Run) {
         answer.body["metadata"]["deletionTimestamp"].is_string()
     })
     .await;
-    // A real server tells in conditions what is left; the sandbox has the phase only.
-    let waiting = run.quietly(Ask::get(&one)).await;
-    run.note("waiting", waiting.body["status"]["phase"].clone());
-    run.quietly(Ask::merge(
+    // A real server lists the remaining content in conditions; the sandbox only sets the phase.
+    let waiting = run.send_unrecorded(Ask::get(&one)).await;
+    run.record("waiting", waiting.body["status"]["phase"].clone());
+    run.send_unrecorded(Ask::merge(
         format!("{maps}/held"),
         json!({"metadata": {"finalizers": null}}),
     ))
     .await;
     let gone = run.until(Ask::get(&one), |answer| answer.code == 404).await;
-    run.note("gone", gone.body);
+    run.record("gone", gone.body);
 }

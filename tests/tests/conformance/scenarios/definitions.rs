@@ -1,4 +1,4 @@
-//! Definitions of kinds: those that the derives make, and those that a server refuses.
+//! Definitions of kinds: those that the derives generate, and those that a server refuses.
 
 use pilothouse::crd::{CustomResource, to_json};
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ pub(crate) async fn accepted(run: &mut Run) {
         let answer = run.until(Ask::get(&path), settled).await;
         let mut body = answer.body;
         body["metadata"]["managedFields"] = Value::Null;
-        run.note(format!("{kind}, established"), body);
+        run.record(format!("{kind}, established"), body);
         run.step(
             format!("create {kind} again"),
             Ask::post(DEFINITIONS, definition),

@@ -1,4 +1,4 @@
-//! What a server says about itself: groups, kinds and schemas.
+//! Discovery: groups, kinds and schemas.
 
 use serde_json::{Value, json};
 
@@ -17,8 +17,8 @@ pub(crate) async fn documents(run: &mut Run) {
     run.step("no such version", Ask::get(format!("{group}/v2")))
         .await;
     run.step("core versions", Ask::get("/api")).await;
-    let groups = run.quietly(Ask::get("/apis")).await.body;
-    run.note(
+    let groups = run.send_unrecorded(Ask::get("/apis")).await.body;
+    run.record(
         "entry of the group",
         pick(&groups["groups"], "name", "conformance.pilothouse.dev"),
     );
@@ -30,7 +30,7 @@ pub(crate) async fn documents(run: &mut Run) {
         "apiextensions.k8s.io",
         "events.k8s.io",
     ] {
-        run.note(
+        run.record(
             format!("entry of {name}"),
             pick(&groups["groups"], "name", name),
         );
@@ -44,12 +44,12 @@ pub(crate) async fn documents(run: &mut Run) {
         })
     });
     let aggregated = ready.await;
-    run.note("aggregated: media type", aggregated.content_type.into());
+    run.record("aggregated: media type", aggregated.content_type.into());
     let mut entry = aggregated.body["items"].clone();
     if let Some(items) = entry.as_array_mut() {
         items.retain(|item| item["metadata"]["name"] == "conformance.pilothouse.dev");
     }
-    run.note("aggregated: entry", entry);
+    run.record("aggregated: entry", entry);
     for (path, kinds) in [
         (
             "/api/v1",
@@ -109,9 +109,9 @@ pub(crate) async fn documents(run: &mut Run) {
         ),
         ("/apis/events.k8s.io/v1", vec!["events"]),
     ] {
-        let answer = run.quietly(Ask::get(path)).await.body;
+        let answer = run.send_unrecorded(Ask::get(path)).await.body;
         for kind in kinds {
-            run.note(
+            run.record(
                 format!("{path} {kind}"),
                 pick(&answer["resources"], "name", kind),
             );
@@ -123,43 +123,43 @@ pub(crate) async fn documents(run: &mut Run) {
         .await
         .body;
     for part in ["openapi", "info"] {
-        run.note(format!("openapi: {part}"), document[part].clone());
+        run.record(format!("openapi: {part}"), document[part].clone());
     }
     let paths = document["paths"].as_object().cloned().unwrap_or_default();
-    run.note(
+    run.record(
         "openapi: paths",
         paths.keys().cloned().collect::<Vec<_>>().into(),
     );
     for (path, methods) in &paths {
-        run.note(format!("openapi: {path}"), methods.clone());
+        run.record(format!("openapi: {path}"), methods.clone());
     }
     let schemas = document["components"]["schemas"]
         .as_object()
         .cloned()
         .unwrap_or_default();
-    run.note(
+    run.record(
         "openapi: schemas",
         schemas.keys().cloned().collect::<Vec<_>>().into(),
     );
     for (name, schema) in &schemas {
         if name.starts_with("dev.pilothouse") {
-            run.note(format!("openapi: {name}"), schema.clone());
+            run.record(format!("openapi: {name}"), schema.clone());
         }
     }
-    let index = run.quietly(Ask::get("/openapi/v3")).await.body;
+    let index = run.send_unrecorded(Ask::get("/openapi/v3")).await.body;
     let url = index["paths"]["apis/conformance.pilothouse.dev/v1"]["serverRelativeURL"]
         .as_str()
         .unwrap_or_default();
-    run.note(
+    run.record(
         "openapi: index",
         json!([url.split('=').next(), url.split('=').nth(1).map(str::len)]),
     );
-    let version = run.quietly(Ask::get("/version")).await.body;
+    let version = run.send_unrecorded(Ask::get("/version")).await.body;
     let keys: Vec<String> = version
         .as_object()
         .map(|object| object.keys().cloned().collect())
         .unwrap_or_default();
-    run.note("version", keys.into());
+    run.record("version", keys.into());
     for path in ["/healthz", "/livez", "/readyz"] {
         run.step(path, Ask::get(path)).await;
     }

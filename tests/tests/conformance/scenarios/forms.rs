@@ -1,4 +1,4 @@
-//! Watches, lists and objects in the forms they can be asked for: whole, tables, metadata only.
+//! Watches, lists and objects in the forms that a client can request: whole, as tables, metadata only.
 
 use serde_json::json;
 
@@ -79,8 +79,8 @@ pub(crate) async fn of_answers(run: &mut Run) {
                 "{path}?watch=true&fieldSelector=metadata.name%3Do4"
             ))
             .await;
-        run.quietly(Ask::delete(format!("{path}/o4"))).await;
+        run.send_unrecorded(Ask::delete(format!("{path}/o4"))).await;
         let events = watch.events(2).await;
-        run.note(format!("{kind}: deleted"), events);
+        run.record(format!("{kind}: deleted"), events);
     }
 }

@@ -1,14 +1,14 @@
-//! A kind whose schema uses all that a schema can say.
+//! A kind whose schema uses every feature of schemas.
 
 use serde_json::{Value, json};
 
 use crate::run::{Ask, Run};
 
-/// Its objects' path below a namespace.
+/// The path of its objects below a namespace.
 pub(crate) const GADGETS: &str = "conformance.pilothouse.dev/v1/gadgets";
 pub(crate) const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// Installs the kind where it is not there yet, and waits until it is served.
+/// Installs the kind if it does not exist yet, and waits until it is served.
 pub(crate) async fn install(run: &mut Run) {
     install_definition(run, definition()).await;
 }
@@ -16,7 +16,7 @@ pub(crate) async fn install(run: &mut Run) {
 pub(crate) async fn install_definition(run: &mut Run, definition: Value) {
     let name = definition["metadata"]["name"].as_str().unwrap().to_owned();
     let made = run
-        .quietly(Ask::post(DEFINITIONS, definition.clone()))
+        .send_unrecorded(Ask::post(DEFINITIONS, definition.clone()))
         .await;
     assert!(matches!(made.code, 201 | 409), "{made:?}");
     run.until(Ask::get(format!("{DEFINITIONS}/{name}")), |answer| {
@@ -34,7 +34,7 @@ pub(crate) async fn install_definition(run: &mut Run, definition: Value) {
     run.until(Ask::get(path), |answer| answer.code == 200).await;
 }
 
-/// A gadget named `name` with `spec`, to which a mode is added where it has none.
+/// Returns a gadget named `name` with `spec`. Adds a mode if `spec` has none.
 pub(crate) fn gadget(name: &str, spec: Value) -> Value {
     let mut object = json!({
         "apiVersion": "conformance.pilothouse.dev/v1", "kind": "Gadget",

@@ -16,11 +16,14 @@ pub(super) async fn fill(run: &mut Run) -> [(&'static str, String); 2] {
         let name = format!("o{index}");
         let labels = json!({"index": index.to_string(), "odd": (index % 2 == 1).to_string()});
         let map = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "labels": labels}});
-        assert_eq!(run.quietly(Ask::post(&maps, map)).await.code, 201);
+        assert_eq!(run.send_unrecorded(Ask::post(&maps, map)).await.code, 201);
         let mode = if index < 2 { "slow" } else { "fast" };
         let mut gadget = gadget(&name, json!({"mode": mode}));
         gadget["metadata"]["labels"] = labels;
-        assert_eq!(run.quietly(Ask::post(&gadgets, gadget)).await.code, 201);
+        assert_eq!(
+            run.send_unrecorded(Ask::post(&gadgets, gadget)).await.code,
+            201
+        );
     }
     [("secrets", maps), ("gadgets", gadgets)]
 }
@@ -45,7 +48,7 @@ pub(crate) async fn pages(run: &mut Run) {
             .await;
         let version =
             [&first, &second].map(|page| page.body["metadata"]["resourceVersion"].clone());
-        run.note(
+        run.record(
             format!("{kind}: one version"),
             (version[0] == version[1]).into(),
         );
@@ -101,9 +104,10 @@ pub(crate) async fn pages(run: &mut Run) {
             )
             .await;
         }
-        let newest = run.quietly(Ask::get(&path)).await.body["metadata"]["resourceVersion"].clone();
+        let newest =
+            run.send_unrecorded(Ask::get(&path)).await.body["metadata"]["resourceVersion"].clone();
         let newest = newest.as_str().unwrap_or_default().to_owned();
-        run.quietly(Ask::delete(format!("{path}/o0"))).await;
+        run.send_unrecorded(Ask::delete(format!("{path}/o0"))).await;
         run.step(
             format!("{kind}: the past"),
             Ask::get(format!(
@@ -154,7 +158,9 @@ pub(crate) async fn selectors(run: &mut Run) {
             "fieldSelector=nonsense",
             "fieldSelector=metadata.namespace%3Dnone",
         ] {
-            let answer = run.quietly(Ask::get(format!("{path}?{query}"))).await;
+            let answer = run
+                .send_unrecorded(Ask::get(format!("{path}?{query}")))
+                .await;
             let found = match answer.body["items"].as_array() {
                 Some(items) => items
                     .iter()
@@ -162,26 +168,26 @@ pub(crate) async fn selectors(run: &mut Run) {
                     .collect(),
                 None => answer.body,
             };
-            run.note(format!("{kind}: {query}"), json!([answer.code, found]));
+            run.record(format!("{kind}: {query}"), json!([answer.code, found]));
         }
     }
 }
 
 pub(crate) async fn watches(run: &mut Run) {
     for (kind, path) in fill(run).await {
-        let list = run.quietly(Ask::get(&path)).await.body;
+        let list = run.send_unrecorded(Ask::get(&path)).await.body;
         let version = list["metadata"]["resourceVersion"]
             .as_str()
             .unwrap_or_default()
             .to_owned();
         let mut initial = run.watch(format!("{path}?watch=true")).await;
         let events = initial.events(5).await;
-        run.note(format!("{kind}: from nowhere"), events);
+        run.record(format!("{kind}: from nowhere"), events);
         let mut any = run
             .watch(format!("{path}?watch=true&resourceVersion=0"))
             .await;
         let events = any.events(5).await;
-        run.note(format!("{kind}: from any"), events);
+        run.record(format!("{kind}: from any"), events);
         let mut odd = run
             .watch(format!(
                 "{path}?watch=true&resourceVersion={version}&labelSelector=odd%3Dtrue"
@@ -190,36 +196,36 @@ pub(crate) async fn watches(run: &mut Run) {
         let mut from = run
             .watch(format!("{path}?watch=true&resourceVersion={version}"))
             .await;
-        run.quietly(Ask::merge(
+        run.send_unrecorded(Ask::merge(
             format!("{path}/o2"),
             json!({"metadata": {"labels": {"odd": "true"}}}),
         ))
         .await;
-        run.quietly(Ask::merge(
+        run.send_unrecorded(Ask::merge(
             format!("{path}/o1"),
             json!({"metadata": {"labels": {"odd": "false"}}}),
         ))
         .await;
-        run.quietly(Ask::merge(
+        run.send_unrecorded(Ask::merge(
             format!("{path}/o2"),
             json!({"metadata": {"labels": {"odd": "true"}}}),
         ))
         .await;
-        run.quietly(Ask::delete(format!("{path}/o3"))).await;
+        run.send_unrecorded(Ask::delete(format!("{path}/o3"))).await;
         let events = odd.events(3).await;
-        run.note(format!("{kind}: selected"), events);
+        run.record(format!("{kind}: selected"), events);
         let events = from.events(3).await;
-        run.note(format!("{kind}: from the list"), events);
+        run.record(format!("{kind}: from the list"), events);
         let mut initial = run.watch(format!("{path}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true")).await;
         let events = initial.events(5).await;
-        run.note(format!("{kind}: initial events"), events);
+        run.record(format!("{kind}: initial events"), events);
         let mut table = run
             .watch(format!(
                 "{path}?watch=true&fieldSelector=metadata.name%3Do4"
             ))
             .await;
         let events = table.events(1).await;
-        run.note(format!("{kind}: one by name"), events);
+        run.record(format!("{kind}: one by name"), events);
         for (step, query) in [
             ("initial without match", "sendInitialEvents=true"),
             (
@@ -250,7 +256,7 @@ pub(crate) async fn watches(run: &mut Run) {
         while old.next().await.is_some() {
             count += 1;
         }
-        run.note(format!("{kind}: again"), json!([old.code, count]));
+        run.record(format!("{kind}: again"), json!([old.code, count]));
     }
 }
 
@@ -296,19 +302,17 @@ pub(crate) async fn tables(run: &mut Run) {
         }),
     );
     let gadgets = run.path(GADGETS);
-    run.quietly(Ask::post(&gadgets, full)).await;
+    run.send_unrecorded(Ask::post(&gadgets, full)).await;
     let status =
         json!({"status": {"done": true, "conditions": [{"type": "Ready", "status": "True"}]}});
-    run.quietly(Ask::merge(format!("{gadgets}/full/status"), status))
+    run.send_unrecorded(Ask::merge(format!("{gadgets}/full/status"), status))
         .await;
     let row = run
-        .quietly(Ask::get(format!("{gadgets}/full")).table())
+        .send_unrecorded(Ask::get(format!("{gadgets}/full")).table())
         .await;
     let mut cells = row.body["rows"][0]["cells"].clone();
     cells[8] = Value::Null;
-    run.note("gadget with everything", cells);
-    let pod = json!({"apiVersion": "v1", "kind": "PodTemplate", "metadata": {"name": "a"}});
-    let _ = pod;
+    run.record("gadget with everything", json!({ "cells": cells }));
     for (kind, object) in [
         ("apps/v1/deployments", workload("a")),
         ("apps/v1/replicasets", {
@@ -363,23 +367,23 @@ pub(crate) async fn tables(run: &mut Run) {
         ),
     ] {
         let path = run.path(kind);
-        let made = run.quietly(Ask::post(&path, object)).await;
+        let made = run.send_unrecorded(Ask::post(&path, object)).await;
         assert_eq!(made.code, 201, "{kind}: {:?}", made.body);
         let mut table = run
-            .quietly(Ask::get(format!("{path}/a")).table())
+            .send_unrecorded(Ask::get(format!("{path}/a")).table())
             .await
             .body;
         table["rows"][0]["object"]["metadata"] = Value::Null;
-        run.note(kind, table);
+        run.record(kind, table);
     }
     let mut table = run
-        .quietly(Ask::get(format!("/api/v1/namespaces/{}", run.namespace)).table())
+        .send_unrecorded(Ask::get(format!("/api/v1/namespaces/{}", run.namespace)).table())
         .await
         .body;
     table["rows"][0]["object"] = Value::Null;
-    run.note("namespace", table);
-    let mut table = run.quietly(Ask::get("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/gadgets.conformance.pilothouse.dev").table()).await.body;
+    run.record("namespace", table);
+    let mut table = run.send_unrecorded(Ask::get("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/gadgets.conformance.pilothouse.dev").table()).await.body;
     table["rows"][0]["object"] = Value::Null;
     table["rows"][0]["cells"][1] = Value::Null;
-    run.note("definition", table);
+    run.record("definition", table);
 }

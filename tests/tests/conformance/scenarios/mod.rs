@@ -1,4 +1,4 @@
-//! What both servers are asked.
+//! The scenarios that both servers run.
 
 mod apply;
 mod crud;
@@ -19,12 +19,12 @@ use std::{future::Future, pin::Pin};
 
 use crate::run::Run;
 
-/// Goes through its steps with a run in a fresh namespace.
+/// A function that runs its steps in a new namespace.
 pub(crate) type Scenario = fn(Run) -> Pin<Box<dyn Future<Output = Run>>>;
 
 macro_rules! scenarios {
     ($($name:literal => $module:ident::$function:ident,)*) => {
-        /// Every scenario with its name, in their order.
+        /// Returns all scenarios with their names, in order.
         pub(crate) fn all() -> Vec<(&'static str, Scenario)> {
             vec![$(($name, |mut run| Box::pin(async move {
                 $module::$function(&mut run).await;

@@ -1,11 +1,11 @@
-//! The three kinds of patches that say what to change.
+//! JSON patches, merge patches and strategic merge patches.
 
 use serde_json::{Value, json};
 
 use super::gadget::{GADGETS, gadget, install};
 use crate::run::{Ask, Run};
 
-/// A Deployment named `name`.
+/// Returns a Deployment named `name`.
 pub(crate) fn workload(name: &str) -> Value {
     json!({
         "apiVersion": "apps/v1", "kind": "Deployment",
@@ -259,13 +259,13 @@ pub(crate) async fn deployment(run: &mut Run) {
         "spec": {"ports": [{"name": "http", "port": 80}, {"name": "dns-u", "port": 53, "protocol": "UDP"}], "selector": {"app": "a"}},
     });
     let services = run.path("v1/services");
-    let made = run.quietly(Ask::post(&services, service)).await;
-    run.note("service: ports", made.body["spec"]["ports"].clone());
+    let made = run.send_unrecorded(Ask::post(&services, service)).await;
+    run.record("service: ports", made.body["spec"]["ports"].clone());
     let patch = json!({"spec": {"ports": [{"port": 53, "targetPort": 5353, "protocol": "UDP"}, {"name": "new", "port": 8080}]}});
     let patched = run
-        .quietly(Ask::strategic(format!("{services}/s"), patch))
+        .send_unrecorded(Ask::strategic(format!("{services}/s"), patch))
         .await;
-    run.note(
+    run.record(
         "service: patched ports",
         patched.body["spec"]["ports"].clone(),
     );

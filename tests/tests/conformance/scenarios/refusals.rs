@@ -1,4 +1,4 @@
-//! What is refused, and with which words.
+//! Refused requests and their error texts.
 
 use serde_json::{Value, json};
 
@@ -284,7 +284,8 @@ pub(crate) async fn of_requests(run: &mut Run) {
         )
         .await;
     }
-    run.quietly(Ask::post(&deployments, workload("a"))).await;
+    run.send_unrecorded(Ask::post(&deployments, workload("a")))
+        .await;
     let mut other = workload("a");
     other["spec"]["selector"]["matchLabels"] = json!({"app": "a", "x": "y"});
     other["spec"]["template"]["metadata"]["labels"]["x"] = "y".into();
@@ -295,7 +296,7 @@ pub(crate) async fn of_requests(run: &mut Run) {
     .await;
     let mut fixed = map("fixed");
     fixed["immutable"] = true.into();
-    run.quietly(Ask::post(&maps, fixed)).await;
+    run.send_unrecorded(Ask::post(&maps, fixed)).await;
     run.step(
         "immutable map",
         Ask::merge(format!("{maps}/fixed"), json!({"data": {"a": "2"}})),
@@ -323,7 +324,7 @@ pub(crate) async fn of_requests(run: &mut Run) {
         ),
     )
     .await;
-    run.quietly(Ask::post(&secrets, json!({"metadata": {"name": "t"}})))
+    run.send_unrecorded(Ask::post(&secrets, json!({"metadata": {"name": "t"}})))
         .await;
     run.step(
         "secret: type changes",

@@ -1,4 +1,4 @@
-//! Reviews: whose a token is, and who may do what.
+//! Token reviews and access reviews.
 
 use serde_json::{Value, json};
 
@@ -43,7 +43,7 @@ pub(crate) async fn of_tokens(run: &mut Run) {
     run.step("get", Ask::get(format!("{}/a", path(kind)))).await;
 
     let accounts = run.path("v1/serviceaccounts");
-    run.quietly(Ask::post(&accounts, json!({"metadata": {"name": "robot"}})))
+    run.send_unrecorded(Ask::post(&accounts, json!({"metadata": {"name": "robot"}})))
         .await;
     let usual = token(run, json!({})).await;
     of_token(run, "an account's", &usual, json!({"token": usual.clone()})).await;
@@ -57,32 +57,34 @@ pub(crate) async fn of_tokens(run: &mut Run) {
     of_token(run, "for some of them", &mine, all).await;
 }
 
-/// A token of the account.
+/// Returns a token of the service account.
 async fn token(run: &mut Run, spec: Value) -> String {
     let path = run.path("v1/serviceaccounts/robot/token");
-    let answer = run.quietly(Ask::post(path, json!({"spec": spec}))).await;
+    let answer = run
+        .send_unrecorded(Ask::post(path, json!({"spec": spec})))
+        .await;
     let token = answer.body["status"]["token"].as_str();
     token.unwrap_or_default().to_owned()
 }
 
-/// Who issues tokens, here and there; the longer name first.
+/// The issuers of tokens on both servers, the longer name first.
 const ISSUERS: [&str; 2] = [
     "https://kubernetes.default.svc.cluster.local",
     "https://kubernetes.default.svc",
 ];
 
-/// Writes down what is said of a token, without the token and its issuer: no two servers have the same.
+/// Records the review of a token without the token and its issuer, which differ between servers.
 async fn of_token(run: &mut Run, step: &str, token: &str, spec: Value) {
-    let Answer { code, body, .. } = run.quietly(review("TokenReview", spec)).await;
+    let Answer { code, body, .. } = run.send_unrecorded(review("TokenReview", spec)).await;
     let text = body.to_string().replace(token, "(token)");
     let text = ISSUERS
         .iter()
         .fold(text, |text, issuer| text.replace(issuer, "(issuer)"));
     let body: Value = serde_json::from_str(&text).unwrap();
-    run.note(step, json!({"code": code, "body": body}));
+    run.record(step, json!({"code": code, "body": body}));
 }
 
-/// What is asked about: the same of oneself as of others.
+/// Returns the questions, which are the same for the caller itself and for others.
 fn questions() -> Vec<(&'static str, Value)> {
     let resource = json!({"verb": "get", "resource": "pods", "namespace": "default"});
     let url = json!({"verb": "get", "path": "/metrics"});

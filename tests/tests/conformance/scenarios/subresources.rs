@@ -1,4 +1,4 @@
-//! Subresources that are requests: eviction, binding, tokens; and the parts of a Pod that have a path of their own.
+//! Subresources that are requests (eviction, binding, tokens), and the parts of a Pod that have their own path.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ fn pod(name: &str) -> Value {
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {"name": name, "labels": {"app": name}},
         "spec": {
-            // What a real server's admission adds, which is not part of the sandbox.
+            // The admission of a real server adds these fields; the sandbox has no such admission.
             "automountServiceAccountToken": false, "serviceAccountName": "default",
             "priority": 0, "preemptionPolicy": "PreemptLowerPriority",
             "tolerations": (["not-ready", "unreachable"].map(|taint| json!({"key": format!("node.kubernetes.io/{taint}"), "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}))),
@@ -277,11 +277,11 @@ pub(crate) async fn tokens(run: &mut Run) {
     .await;
     run.step("token: get", Ask::get(&path)).await;
     let answer = run
-        .quietly(ask(json!({"audiences": ["me"], "expirationSeconds": 700})))
+        .send_unrecorded(ask(json!({"audiences": ["me"], "expirationSeconds": 700})))
         .await;
     let mut told = answer.body.clone();
     let token = told["status"]["token"].take();
-    run.note(
+    run.record(
         "token",
         json!({
             "code": answer.code, "body": told,

@@ -1,17 +1,17 @@
-//! Watches that begin with the state: watch-lists.
+//! Watches that start with the present state (watch-lists).
 
 use serde_json::{Value, json};
 
 use super::lists::fill;
 use crate::run::{Ask, Run};
 
-/// What a watch-list asks for.
+/// The query of a watch-list.
 pub(super) const INITIAL: &str =
     "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
 
 pub(crate) async fn beginnings(run: &mut Run) {
     for (kind, path) in fill(run).await {
-        let list = run.quietly(Ask::get(&path)).await.body;
+        let list = run.send_unrecorded(Ask::get(&path)).await.body;
         let newest = text(&list["metadata"]["resourceVersion"]);
         let oldest = text(&list["items"][0]["metadata"]["resourceVersion"]);
         let mut steps = Vec::new();
@@ -32,8 +32,8 @@ pub(crate) async fn beginnings(run: &mut Run) {
             "&fieldSelector=spec.none%3Do3".into(),
             "&shardSelector=x".into(),
         ] {
-            // A server looks about once a second which watches are due for a bookmark: one that
-            // lives for a single second may end before the mark of the state.
+            // A server checks about once a second which watches are due for a bookmark. A watch that
+            // lives for a single second may end before the bookmark that ends the initial state.
             let ask = Ask::get(format!(
                 "{path}?watch=true&timeoutSeconds=2&{INITIAL}{query}"
             ));
@@ -86,14 +86,15 @@ pub(crate) async fn beginnings(run: &mut Run) {
         let end = watch.events(1).await;
         let version = |value: &Value| text(value).parse::<u64>().unwrap();
         let reached = version(&end[0]["object"]["metadata"]["resourceVersion"]);
-        run.note(
+        run.record(
             format!("{kind}: as new as a list"),
             (reached >= version(&list["metadata"]["resourceVersion"])).into(),
         );
         let labels = json!({"metadata": {"labels": {"more": "yes"}}});
-        run.quietly(Ask::merge(format!("{path}/o2"), labels)).await;
+        run.send_unrecorded(Ask::merge(format!("{path}/o2"), labels))
+            .await;
         let events = watch.events(1).await;
-        run.note(format!("{kind}: after the initial events"), events);
+        run.record(format!("{kind}: after the initial events"), events);
     }
 }
 
@@ -101,7 +102,7 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().into()
 }
 
-/// A query without what another server says otherwise.
+/// Returns a query without the values that differ between servers.
 fn known(query: &str, values: &[&str]) -> String {
     let names = ["newest", "oldest", "between", "token"];
     let mut query = query.to_owned();

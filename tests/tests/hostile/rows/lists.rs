@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     program::Widget,
-    row::{Gives, Row, Says},
+    row::{CallOutcome, Health, Row},
     server::{
         Asked, Server,
         act::{Act, Step, bytes, pause},
@@ -14,7 +14,7 @@ use crate::{
     },
 };
 
-/// A row in which streamed lists are not served, and lists of widgets are answered by what is given.
+/// Returns a row without streamed lists in which `answer` answers lists of widgets.
 fn lists(answer: impl Fn(&Server, &Asked) -> Act + Send + Sync + 'static) -> Row {
     lists_of(Row::from_the_start(), answer)
 }
@@ -39,7 +39,7 @@ fn page(server: &Server, items: &[Value], next: &str) -> Act {
     Act::json(200, &list_of("widgets", items, &server.version(), next))
 }
 
-/// A page of one object that nobody has.
+/// Returns a page with one object that does not exist.
 fn phantom(number: usize) -> Value {
     json!({
         "apiVersion": "test.pilothouse.dev/v1", "kind": "Widget", "spec": {"size": 1},
@@ -60,7 +60,7 @@ async fn pages(client: Client) -> Result<String, Error> {
     Ok(format!("{all} widgets"))
 }
 
-/// The body of a list, cut at a place that depends on the number of the request.
+/// Returns the body of a list, cut at a position that depends on the number of the request.
 fn cut(server: &Server, number: usize) -> Vec<u8> {
     let body = list_of("widgets", &objects(server), &server.version(), "").to_string();
     let at = (number * 37) % body.len();
@@ -69,107 +69,107 @@ fn cut(server: &Server, number: usize) -> Vec<u8> {
 
 rows! {
     a_continue_token_that_repeats =>
-        lists(|server, _| page(server, &objects(server), "again")).says(Says::NotReady("widgets"));
+        lists(|server, _| page(server, &objects(server), "again")).reports(Health::NotReady("widgets"));
     a_continue_token_that_repeats_every_second_page =>
         lists(|server, asked| page(server, &objects(server), ["odd", "even"][asked.number % 2]))
-            .says(Says::NotReady("widgets"));
-    a_continue_token_that_changes_and_brings_the_same_objects =>
+            .reports(Health::NotReady("widgets"));
+    new_continue_tokens_with_the_same_objects =>
         lists(|server, asked| page(server, &objects(server), &format!("t-{}", asked.number)))
-            // A hundred pages without a new object are one list.
-            .requests(1000).says(Says::NotReady("widgets"));
-    pages_without_objects_and_without_end =>
+            // The client ends a list after a hundred pages without a new object.
+            .requests(1000).reports(Health::NotReady("widgets"));
+    endless_pages_without_objects =>
         lists(|server, asked| page(server, &[], &format!("t-{}", asked.number)))
-            // A hundred pages without a new object are one list.
-            .requests(1000).says(Says::NotReady("widgets"));
-    a_call_of_list_all_with_a_continue_token_that_repeats =>
+            // The client ends a list after a hundred pages without a new object.
+            .requests(1000).reports(Health::NotReady("widgets"));
+    list_all_with_a_continue_token_that_repeats =>
         lists(|server, _| page(server, &objects(server), "again"))
-            .call(Gives::Error("continue"), list_all);
-    a_call_of_list_all_with_pages_that_bring_the_same_objects =>
+            .call(CallOutcome::Error("continue"), list_all);
+    list_all_with_pages_of_the_same_objects =>
         lists(|server, asked| page(server, &objects(server), &format!("t-{}", asked.number)))
-            .requests(110).call(Gives::Error("list"), list_all);
-    a_call_of_list_all_with_pages_without_objects =>
+            .requests(110).call(CallOutcome::Error("list"), list_all);
+    list_all_with_pages_without_objects =>
         lists(|server, asked| page(server, &[], &format!("t-{}", asked.number)))
-            .requests(110).call(Gives::Error("list"), list_all);
-    a_stream_of_pages_with_a_continue_token_that_repeats =>
+            .requests(110).call(CallOutcome::Error("list"), list_all);
+    pages_with_a_continue_token_that_repeats =>
         lists(|server, _| page(server, &objects(server), "again"))
-            .call(Gives::Error("continue"), pages);
-    pages_that_have_expired_but_for_the_first =>
+            .call(CallOutcome::Error("continue"), pages);
+    every_page_except_the_first_has_expired =>
         lists(|server, asked| match asked.next() {
             "" => page(server, &[phantom(1)], "next"),
             _ => Act::status(410, "Expired"),
         })
-        .says(Says::NotReady("widgets"));
-    lists_that_have_expired =>
-        lists(|_, _| Act::status(410, "Expired")).says(Says::NotReady("widgets"));
+        .reports(Health::NotReady("widgets"));
+    every_list_has_expired =>
+        lists(|_, _| Act::status(410, "Expired")).reports(Health::NotReady("widgets"));
     lists_that_fail_after_a_hundred_pages =>
         lists(|server, asked| match asked.number % 100 {
             0 => Act::status(500, "InternalError"),
             number => page(server, &[phantom(number)], &format!("t-{number}")),
         })
-        .requests(800).says(Says::NotReady("widgets"));
+        .requests(800).reports(Health::NotReady("widgets"));
     an_empty_answer_to_a_list =>
-        lists(|_, _| Act::text(200, "application/json", "")).says(Says::NotReady("widgets"));
+        lists(|_, _| Act::text(200, "application/json", "")).reports(Health::NotReady("widgets"));
     an_html_page_for_a_list =>
         lists(|_, _| Act::text(200, "text/html", "<html>Sign in to the network</html>"))
-            .says(Says::NotReady("text/html"));
+            .reports(Health::NotReady("text/html"));
     a_status_for_a_list =>
-        lists(|_, _| Act::status(200, "InternalError")).says(Says::NotReady("widgets"));
+        lists(|_, _| Act::status(200, "InternalError")).reports(Health::NotReady("widgets"));
     a_list_without_a_content_type =>
-        lists(|server, _| page(server, &objects(server), "").header("content-type", "")).says(Says::Fresh);
-    a_list_that_is_said_to_be_protobuf =>
+        lists(|server, _| page(server, &objects(server), "").header("content-type", "")).reports(Health::Fresh);
+    a_list_with_the_content_type_protobuf =>
         lists(|server, _| page(server, &objects(server), "").header("content-type", "application/vnd.kubernetes.protobuf"))
-            .says(Says::NotReady("protobuf"));
-    a_list_that_is_said_to_be_an_image =>
+            .reports(Health::NotReady("protobuf"));
+    a_list_with_the_content_type_of_an_image =>
         lists(|server, _| page(server, &objects(server), "").header("content-type", "image/png"))
-            .says(Says::NotReady("image/png"));
+            .reports(Health::NotReady("image/png"));
     a_list_of_another_kind =>
         lists(|server, _| {
             let secret = json!({"metadata": {"name": "a", "namespace": "default"}, "data": {"password": "aHVudGVyMg=="}});
             Act::json(200, &list_of("configmaps", &[secret], &server.version(), ""))
         })
-        .forgets().says(Says::Anything);
+        .forgets().reports(Health::Anything);
     a_list_cut_off_at_many_positions =>
         lists(|server, asked| Act::text(200, "application/json", cut(server, asked.number)))
-            .lines(20).says(Says::NotReady("widgets"));
+            .lines(20).reports(Health::NotReady("widgets"));
     a_list_without_items =>
         lists(|_, _| Act::json(200, &json!({"metadata": {"resourceVersion": "3"}})))
-            .says(Says::NotReady("items"));
+            .reports(Health::NotReady("items"));
     a_list_that_is_an_array =>
-        lists(|server, _| Act::json(200, &json!(objects(server)))).says(Says::NotReady("widgets"));
+        lists(|server, _| Act::json(200, &json!(objects(server)))).reports(Health::NotReady("widgets"));
     a_list_that_is_null =>
-        lists(|_, _| Act::json(200, &Value::Null)).says(Says::NotReady("widgets"));
-    a_list_of_things_that_are_no_objects =>
+        lists(|_, _| Act::json(200, &Value::Null)).reports(Health::NotReady("widgets"));
+    a_list_of_items_that_are_not_objects =>
         lists(|server, _| Act::json(200, &json!({
             "kind": "WidgetList", "metadata": {"resourceVersion": server.version()},
             "items": [1, "two", null, [], {}, true, {"metadata": null}, {"metadata": []}, {"metadata": {"name": 5}}],
         })))
-        .forgets().lines(24).says(Says::Anything);
+        .forgets().lines(24).reports(Health::Anything);
     a_list_without_a_version =>
         lists(|server, _| Act::json(200, &json!({"kind": "WidgetList", "metadata": {}, "items": objects(server)})))
-            .says(Says::Anything);
+            .reports(Health::Anything);
     a_list_that_comes_byte_by_byte =>
         lists(|server, _| {
             let body = list_of("widgets", &objects(server), &server.version(), "").to_string();
             Act::steps(crate::server::act::trickled(body))
         })
-        .says(Says::Fresh);
+        .reports(Health::Fresh);
     a_list_that_stalls_within_its_body =>
         lists(|_, _| Act::steps(vec![bytes(r#"{"kind":"WidgetList","items":[{"#), Step::Forever]))
-            .says(Says::NotReady("nothing more came")).recovers(100);
+            .reports(Health::NotReady("nothing more came")).recovers(100);
     a_list_that_is_aborted_within_its_body =>
         lists(|_, _| Act::steps(vec![bytes(r#"{"kind":"WidgetList","items":[{"#), pause(50), Step::Abort]))
-            .says(Says::NotReady("widgets"));
-    a_list_that_comes_a_byte_each_twenty_seconds =>
+            .reports(Health::NotReady("widgets"));
+    a_list_with_one_byte_per_twenty_seconds =>
         lists(|_, _| Act::steps(crate::server::act::repeat(vec![], 20_000, |_| Some(bytes(" ")))))
-            .says(Says::NotReady("not synced yet")).recovers(240);
+            .reports(Health::NotReady("not synced yet")).recovers(240);
     a_relist_that_is_empty =>
         lists_of(Row::after_sync(), |server, _| page(server, &[], ""))
-            .says(Says::Anything).forgets();
+            .reports(Health::Anything).forgets();
     a_list_after_sync_that_never_succeeds =>
         Row::after_sync()
             .server(|_, asked| match asked.is_any_list() {
                 true => Some(Act::status(500, "InternalError")),
                 false => asked.is_plain_watch().then(|| Act::status(410, "Expired")),
             })
-            .says(Says::Trouble("InternalError"));
+            .reports(Health::Trouble("InternalError"));
 }

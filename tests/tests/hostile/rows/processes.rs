@@ -1,4 +1,4 @@
-//! Rows that need sockets, or that are about resident memory or the processor's time: each in a process of its own.
+//! Rows that need sockets, or that limit resident memory or processor time. Each runs in a separate process.
 
 use std::{
     future::Future,
@@ -17,7 +17,7 @@ use tokio::{
 
 use crate::{
     program::Widget,
-    row::{Row, Says},
+    row::{Health, Row},
     run::run,
     server::{
         Protocol,
@@ -25,18 +25,18 @@ use crate::{
     },
 };
 
-/// Names the process that a row runs in.
+/// The variable that names the row in the child process.
 const CHILD: &str = "PILOTHOUSE_HOSTILE_CHILD";
 
-/// What a process may use.
+/// The limits of a process.
 struct Most {
-    /// Resident memory, in MB, more than at the start.
+    /// The growth of the resident memory since the start in MB.
     resident: u64,
-    /// The processor's time.
+    /// The processor time.
     processor: Duration,
 }
 
-/// A test that runs `row` in a process of its own.
+/// Defines a test that runs `row` in a separate process.
 macro_rules! child {
     ($name:ident, $most:expr, $row:expr) => {
         #[test]
@@ -77,7 +77,7 @@ fn child(name: &str, most: Most, row: impl FnOnce()) {
     );
 }
 
-/// The most resident memory so far, in MB.
+/// Returns the peak of the resident memory in MB.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status
@@ -92,7 +92,7 @@ fn peak() -> u64 {
         / 1024
 }
 
-/// The processor's time so far.
+/// Returns the processor time so far.
 fn processor() -> Duration {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
     let (_, fields) = stat.rsplit_once(')').unwrap();
@@ -101,7 +101,7 @@ fn processor() -> Duration {
     Duration::from_millis(ticks * 10)
 }
 
-/// A row in memory, on the paused clock.
+/// Runs a row in memory on the paused clock.
 fn in_memory(protocol: Protocol, row: Row) {
     runtime(true).block_on(run(protocol, row));
 }
@@ -111,7 +111,7 @@ fn runtime(paused: bool) -> tokio::runtime::Runtime {
     builder.enable_all().start_paused(paused).build().unwrap()
 }
 
-/// A list over a socket, whose server does `serve` with each connection. It has to fail with `words` within 20 s.
+/// Lists over a socket; the server handles each connection with `serve`. The list must fail with `words` within 20 s.
 fn over_a_socket<F>(
     scheme: &'static str,
     words: &'static str,
@@ -128,7 +128,7 @@ fn over_a_socket<F>(
             }
         });
         let deadlines = Deadlines::default()
-            .answer(Duration::from_secs(3))
+            .response(Duration::from_secs(3))
             .idle(Duration::from_secs(3));
         let config = Config::new(format!("{scheme}://{address}").parse().unwrap());
         let client = Client::new(config.with_deadlines(deadlines).with_compression(true)).unwrap();
@@ -165,7 +165,7 @@ async fn answer_gzip(mut io: impl AsyncRead + AsyncWrite + Unpin, body: Vec<u8>)
         "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-encoding: gzip\r\ncontent-length: {}\r\n\r\n",
         body.len()
     );
-    // The client may be gone.
+    // The client may have closed the connection.
     let _ = io.write_all(&[text.into_bytes(), body].concat()).await;
     let _ = io.read_u8().await;
 }
@@ -176,11 +176,11 @@ fn gzip(plain: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Seconds of the processor's time for a row whose length is set by the paused clock.
+/// The limit of processor time for a row on the paused clock.
 const LITTLE: Duration = Duration::from_secs(20);
 
 child!(
-    an_answer_in_gzip_that_swells_a_thousandfold,
+    a_gzip_answer_that_expands_a_thousandfold,
     Most {
         resident: 300,
         processor: LITTLE
@@ -194,7 +194,7 @@ child!(
 );
 
 child!(
-    an_answer_in_gzip_that_is_garbage_or_cut_off,
+    a_gzip_answer_that_is_garbage_or_cut_off,
     Most {
         resident: 60,
         processor: LITTLE
@@ -212,7 +212,7 @@ child!(
 );
 
 child!(
-    a_server_that_speaks_http_where_the_client_speaks_tls,
+    an_http_server_for_a_tls_client,
     Most {
         resident: 60,
         processor: LITTLE
@@ -226,13 +226,13 @@ child!(
 );
 
 child!(
-    a_server_that_speaks_tls_where_the_client_speaks_http,
+    a_tls_server_for_an_http_client,
     Most {
         resident: 60,
         processor: LITTLE
     },
     over_a_socket("http", "HTTPS server", |mut stream| async move {
-        // What Go's TLS server says to somebody who speaks plain HTTP.
+        // The answer of Go's TLS server to plain HTTP.
         let _ = stream
             .write_all(b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n")
             .await;
@@ -241,8 +241,8 @@ child!(
 );
 
 child!(
-    interim_answers_as_fast_as_they_can_be_written,
-    // The deadline of an answer is 3 s here, and a read is not sent again after it.
+    interim_answers_at_full_speed,
+    // The deadline of an answer is 3 s here, and the client does not send the read again after it.
     Most {
         resident: 60,
         processor: Duration::from_secs(8)
@@ -278,12 +278,12 @@ child!(
                 })
             })
             .megabytes(120)
-            .says(Says::Fresh)
+            .reports(Health::Fresh)
     )
 );
 
 child!(
-    a_line_of_a_watch_without_end,
+    an_endless_watch_line,
     Most {
         resident: 150,
         processor: Duration::from_secs(60)
@@ -298,12 +298,12 @@ child!(
                 }))
             }))
             .megabytes(200)
-            .says(Says::Anything)
+            .reports(Health::Anything)
     )
 );
 
 child!(
-    events_as_fast_as_they_are_taken,
+    watch_events_at_full_speed,
     Most { resident: 100, processor: Duration::from_secs(60) },
     in_memory(
         Protocol::Http2,
@@ -323,12 +323,12 @@ child!(
             }))
             .megabytes(80)
             .forgets()
-            .says(Says::Anything)
+            .reports(Health::Anything)
     )
 );
 
 child!(
-    a_page_of_an_error_without_end,
+    an_endless_error_page,
     Most {
         resident: 100,
         processor: Duration::from_secs(60)
@@ -342,6 +342,6 @@ child!(
                 Some(Act::steps(steps).code(500))
             })
             .megabytes(100)
-            .says(Says::NotReady("500"))
+            .reports(Health::NotReady("500"))
     )
 );

@@ -1,11 +1,11 @@
-//! Servers that ask to wait.
+//! Servers that tell the client to wait.
 
 use std::time::Duration;
 
 use serde_json::json;
 
 use crate::{
-    row::{Row, Says},
+    row::{Health, Row},
     server::act::{Act, status},
 };
 
@@ -19,7 +19,7 @@ fn refuses(code: u16, retry_after: &'static str) -> Row {
     })
 }
 
-/// The caches are in sync, and watches cannot be opened any more.
+/// Returns a row in which the caches are in sync and the server refuses all watches.
 fn refuses_watches(code: u16, retry_after: &'static str) -> Row {
     Row::after_sync().server(move |_, asked| {
         let act = || Act::status(code, "Busy").header("retry-after", retry_after);
@@ -42,25 +42,25 @@ rows! {
                 let still = server.hostile_for() < Duration::from_secs(30);
                 still.then(|| Act::status(503, "ServiceUnavailable"))
             });
-    too_many_requests_without_a_time => refuses(429, "").says(Says::NotReady("Busy"));
-    too_many_requests_for_no_seconds => refuses(429, "0").requests(240).says(Says::NotReady("Busy"));
-    too_many_requests_for_a_second => refuses(429, "1").requests(90).says(Says::NotReady("widgets")).recovers(80);
-    too_many_requests_for_a_day => refuses(429, "86400").says(Says::NotReady("Busy")).recovers(130);
-    unavailable_for_a_day => refuses(503, "86400").says(Says::NotReady("Busy")).recovers(130);
-    unavailable_for_longer_than_any_clock_holds => refuses(503, "18446744073709551615").says(Says::NotReady("Busy")).recovers(130);
-    unavailable_for_more_seconds_than_any_integer => refuses(503, "99999999999999999999999").says(Says::NotReady("Busy"));
-    unavailable_for_less_than_nothing => refuses(503, "-5").says(Says::NotReady("Busy"));
-    unavailable_for_a_fraction => refuses(503, "0.5").says(Says::NotReady("Busy"));
-    unavailable_for_a_word => refuses(503, "soon").says(Says::NotReady("Busy"));
-    unavailable_until_a_date => refuses(503, "Fri, 31 Dec 9999 23:59:59 GMT").says(Says::NotReady("Busy")).recovers(130);
-    unavailable_until_a_date_of_before => refuses(503, "Thu, 01 Jan 1970 00:00:00 GMT").says(Says::NotReady("Busy"));
-    details_that_ask_to_wait_for_a_day => asks_in_details(json!(86400)).says(Says::NotReady("ServiceUnavailable")).recovers(130);
-    details_that_ask_to_wait_for_less_than_nothing => asks_in_details(json!(-5)).says(Says::NotReady("ServiceUnavailable"));
-    details_that_ask_to_wait_for_a_fraction => asks_in_details(json!(1.5)).says(Says::NotReady("ServiceUnavailable"));
-    details_that_ask_to_wait_for_a_word => asks_in_details(json!("soon")).says(Says::NotReady("ServiceUnavailable"));
-    details_that_ask_to_wait_for_more_than_any_integer =>
-        asks_in_details(serde_json::from_str("1e30").unwrap()).says(Says::NotReady("ServiceUnavailable")).recovers(130);
-    watches_that_are_unavailable_for_a_day => refuses_watches(503, "86400").says(Says::Trouble("Busy")).recovers(130);
-    watches_that_are_too_many_for_a_day => refuses_watches(429, "86400").says(Says::Trouble("Busy")).recovers(130);
-    watches_that_are_too_many_for_no_seconds => refuses_watches(429, "0").requests(240).says(Says::Trouble("Busy"));
+    too_many_requests_without_retry_after => refuses(429, "").reports(Health::NotReady("Busy"));
+    too_many_requests_with_retry_after_zero => refuses(429, "0").requests(240).reports(Health::NotReady("Busy"));
+    too_many_requests_for_a_second => refuses(429, "1").requests(90).reports(Health::NotReady("widgets")).recovers(80);
+    too_many_requests_for_a_day => refuses(429, "86400").reports(Health::NotReady("Busy")).recovers(130);
+    unavailable_for_a_day => refuses(503, "86400").reports(Health::NotReady("Busy")).recovers(130);
+    unavailable_for_longer_than_the_clock_can_represent => refuses(503, "18446744073709551615").reports(Health::NotReady("Busy")).recovers(130);
+    unavailable_for_a_number_of_seconds_that_overflows => refuses(503, "99999999999999999999999").reports(Health::NotReady("Busy"));
+    unavailable_with_a_negative_retry_after => refuses(503, "-5").reports(Health::NotReady("Busy"));
+    unavailable_with_a_fractional_retry_after => refuses(503, "0.5").reports(Health::NotReady("Busy"));
+    unavailable_with_a_word_as_retry_after => refuses(503, "soon").reports(Health::NotReady("Busy"));
+    unavailable_with_a_date_as_retry_after => refuses(503, "Fri, 31 Dec 9999 23:59:59 GMT").reports(Health::NotReady("Busy")).recovers(130);
+    unavailable_with_a_past_date_as_retry_after => refuses(503, "Thu, 01 Jan 1970 00:00:00 GMT").reports(Health::NotReady("Busy"));
+    retry_after_seconds_of_a_day => asks_in_details(json!(86400)).reports(Health::NotReady("ServiceUnavailable")).recovers(130);
+    negative_retry_after_seconds => asks_in_details(json!(-5)).reports(Health::NotReady("ServiceUnavailable"));
+    fractional_retry_after_seconds => asks_in_details(json!(1.5)).reports(Health::NotReady("ServiceUnavailable"));
+    retry_after_seconds_that_are_a_word => asks_in_details(json!("soon")).reports(Health::NotReady("ServiceUnavailable"));
+    retry_after_seconds_that_overflow =>
+        asks_in_details(serde_json::from_str("1e30").unwrap()).reports(Health::NotReady("ServiceUnavailable")).recovers(130);
+    watches_with_503_and_retry_after_of_a_day => refuses_watches(503, "86400").reports(Health::Trouble("Busy")).recovers(130);
+    watches_with_429_and_retry_after_of_a_day => refuses_watches(429, "86400").reports(Health::Trouble("Busy")).recovers(130);
+    watches_with_429_and_retry_after_zero => refuses_watches(429, "0").requests(240).reports(Health::Trouble("Busy"));
 }

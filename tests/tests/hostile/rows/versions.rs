@@ -1,9 +1,9 @@
-//! Games with versions and UIDs.
+//! Wrong versions and UIDs.
 
 use serde_json::{Value, json};
 
 use crate::{
-    row::{Row, Says},
+    row::{Health, Row},
     server::{
         Asked, Server,
         act::{Act, Step, event, repeat},
@@ -17,7 +17,7 @@ fn watches(answer: impl Fn(&Server, &Asked) -> Act + Send + Sync + 'static) -> R
     })
 }
 
-/// An object that the server has, with another UID, name, version and size.
+/// Returns an object of the server with changed fields, such as UID, name, version or size.
 fn like(server: &Server, change: impl Fn(&mut Value)) -> Value {
     let same = server.read(|world| world.get("widgets", ("default", "same")).cloned());
     let mut same = same.unwrap();
@@ -25,7 +25,7 @@ fn like(server: &Server, change: impl Fn(&mut Value)) -> Value {
     same
 }
 
-/// A watch of events that are made of the object `same`, one each 50 ms.
+/// Returns a watch with an event every 50 ms, each a changed copy of the object `same`.
 fn stream(server: &Server, change: impl Fn(u64, &mut Value) + Send + 'static) -> Act {
     let server = server.clone();
     Act::steps(repeat(vec![], 50, move |number| {
@@ -59,48 +59,48 @@ rows! {
             let old = like(server, |object| object["metadata"]["resourceVersion"] = json!("1"));
             Act::steps(vec![event("MODIFIED", &old)])
         });
-    versions_that_are_empty_in_a_watch =>
+    empty_versions_in_a_watch =>
         watches(|server, _| stream(server, |number, object| {
             object["metadata"]["resourceVersion"] = json!("");
             object["spec"]["size"] = json!(number);
         }))
-        .megabytes(4).says(Says::Anything).forgets();
-    versions_that_are_missing_in_a_watch =>
+        .megabytes(4).reports(Health::Anything).forgets();
+    missing_versions_in_a_watch =>
         watches(|server, _| stream(server, |number, object| {
             object["metadata"]["resourceVersion"] = Value::Null;
             object["spec"]["size"] = json!(number);
         }))
-        .megabytes(4).says(Says::Anything).forgets();
-    versions_that_are_no_numbers_in_a_watch =>
+        .megabytes(4).reports(Health::Anything).forgets();
+    versions_that_are_not_numbers_in_a_watch =>
         watches(|server, _| stream(server, |number, object| {
             object["metadata"]["resourceVersion"] = json!(format!("v-{number:x}"));
         }))
-        .megabytes(4).says(Says::Anything).forgets();
+        .megabytes(4).reports(Health::Anything).forgets();
     versions_that_repeat_with_other_content =>
         watches(|server, _| stream(server, |number, object| object["spec"]["size"] = json!(number)))
-            .megabytes(4).says(Says::Anything).forgets();
+            .megabytes(4).reports(Health::Anything).forgets();
     versions_larger_than_any_integer_in_a_watch =>
         watches(|server, _| stream(server, |number, object| {
             object["metadata"]["resourceVersion"] = json!(format!("{number}{}", "9".repeat(40)));
         }))
-        .megabytes(4).says(Says::Anything).forgets();
-    versions_that_are_negative_in_a_watch =>
+        .megabytes(4).reports(Health::Anything).forgets();
+    negative_versions_in_a_watch =>
         watches(|server, _| stream(server, |number, object| {
             object["metadata"]["resourceVersion"] = json!(format!("-{number}"));
         }))
-        .megabytes(4).says(Says::Anything).forgets();
+        .megabytes(4).reports(Health::Anything).forgets();
     versions_of_a_hundred_thousand_digits_in_a_watch =>
         watches(|server, _| {
             let long = like(server, |object| object["metadata"]["resourceVersion"] = json!("9".repeat(100_000)));
             Act::steps(vec![event("MODIFIED", &long), Step::Forever])
         })
-        .megabytes(60).says(Says::Anything).forgets().recovers(160);
-    a_list_whose_version_is_empty => lists_at("").says(Says::Anything);
-    a_list_whose_version_is_zero => lists_at("0").says(Says::Anything);
-    a_list_whose_version_is_no_number => lists_at("latest").says(Says::Truth);
-    a_list_whose_version_is_larger_than_any_integer => lists_at("99999999999999999999999999999999").says(Says::Truth);
-    a_list_whose_version_is_in_the_future => lists_at("9999999999").says(Says::Anything).recovers(130);
-    a_list_whose_version_breaks_the_url => lists_at("1&watch=false#\r\n x").says(Says::Truth);
+        .megabytes(60).reports(Health::Anything).forgets().recovers(160);
+    a_list_whose_version_is_empty => lists_at("").reports(Health::Anything);
+    a_list_whose_version_is_zero => lists_at("0").reports(Health::Anything);
+    a_list_whose_version_is_not_a_number => lists_at("latest").reports(Health::Truth);
+    a_list_whose_version_is_larger_than_any_integer => lists_at("99999999999999999999999999999999").reports(Health::Truth);
+    a_list_whose_version_is_in_the_future => lists_at("9999999999").reports(Health::Anything).recovers(130);
+    a_list_whose_version_breaks_the_url => lists_at("1&watch=false#\r\n x").reports(Health::Truth);
     lists_whose_versions_go_backwards =>
         Row::after_sync()
             .server(|server, asked| {
@@ -122,7 +122,7 @@ rows! {
                 object["metadata"]["resourceVersion"] = json!((version + number).to_string());
             })
         })
-        .megabytes(4).says(Says::Anything).forgets();
+        .megabytes(4).reports(Health::Anything).forgets();
     a_uid_that_moves_from_name_to_name =>
         watches(|server, _| {
             let version = server.read(|world| world.version());
@@ -131,7 +131,7 @@ rows! {
                 object["metadata"]["resourceVersion"] = json!((version + number).to_string());
             })
         })
-        .megabytes(4).says(Says::Anything).forgets();
+        .megabytes(4).reports(Health::Anything).forgets();
     a_uid_that_is_empty_or_missing =>
         watches(|server, _| {
             let version = server.read(|world| world.version());
@@ -140,8 +140,8 @@ rows! {
                 object["metadata"]["resourceVersion"] = json!((version + number).to_string());
             })
         })
-        .megabytes(4).says(Says::Anything).forgets();
-    a_list_that_names_an_object_twice =>
+        .megabytes(4).reports(Health::Anything).forgets();
+    a_list_that_contains_an_object_twice =>
         Row::from_the_start().server(|server, asked| {
             if !asked.is_of_widgets() || !asked.is_any_list() {
                 return None;
@@ -154,5 +154,5 @@ rows! {
                 false => Act::status(422, "Invalid"),
             })
         })
-        .says(Says::Fresh);
+        .reports(Health::Fresh);
 }

@@ -1,4 +1,4 @@
-//! What the server does about a request.
+//! The reaction of the server to a request.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures_util::stream::{self, BoxStream, StreamExt};
 use serde_json::{Value, json};
 
-/// What the server does about a request.
+/// The reaction of the server to a request.
 pub(crate) enum Act {
     /// It answers.
     Answer(Answer),
@@ -16,19 +16,19 @@ pub(crate) enum Act {
     Silence,
 }
 
-/// Pieces of an answer, and what happens between them.
+/// The pieces of an answer, and the pauses between them.
 pub(crate) type Steps = BoxStream<'static, Step>;
 
-/// One of them.
+/// A piece of an answer, or what happens between two pieces.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     /// Bytes are sent.
     Bytes(Bytes),
-    /// Nothing happens for so long.
+    /// Nothing happens for this time.
     Pause(Duration),
     /// Trailers end the answer.
     Trailers(Vec<(&'static str, String)>),
-    /// The stream is reset, and the connection closed where it has only one.
+    /// The stream is reset. A connection with only one stream is closed.
     Abort,
     /// Nothing happens any more.
     Forever,
@@ -43,14 +43,14 @@ pub(crate) struct Answer {
 
 /// The body of an answer.
 pub(crate) enum Body {
-    /// All of it, with its length.
+    /// The whole body, with its length.
     Whole(Bytes),
-    /// Piece by piece, without a length unless the headers have one.
+    /// A body piece by piece, without a length unless the headers have one.
     Steps(Steps),
 }
 
 impl Act {
-    /// An answer of a code and a JSON document.
+    /// Returns an answer with a code and a JSON document.
     pub(crate) fn json(code: u16, body: &Value) -> Self {
         Self::text(code, "application/json", body.to_string())
     }
@@ -63,7 +63,7 @@ impl Act {
         })
     }
 
-    /// An answer whose body comes piece by piece.
+    /// Returns an answer whose body comes piece by piece.
     pub(crate) fn steps(steps: impl Into<Pieces>) -> Self {
         Self::Answer(Answer {
             code: 200,
@@ -72,12 +72,12 @@ impl Act {
         })
     }
 
-    /// These bytes, instead of an answer.
+    /// Returns these bytes instead of an answer.
     pub(crate) fn raw(steps: impl Into<Pieces>) -> Self {
         Self::Raw(steps.into().0)
     }
 
-    /// The same with another code.
+    /// Returns the same answer with another code.
     pub(crate) fn code(mut self, code: u16) -> Self {
         if let Self::Answer(answer) = &mut self {
             answer.code = code;
@@ -85,7 +85,7 @@ impl Act {
         self
     }
 
-    /// A `Status`, as API servers answer errors.
+    /// Returns an answer with a `Status`, as API servers report errors.
     pub(crate) fn status(code: u16, reason: &str) -> Self {
         Self::json(code, &status(code, reason))
     }
@@ -101,7 +101,7 @@ impl Act {
     }
 }
 
-/// A `Status` document.
+/// Returns a `Status` document.
 pub(crate) fn status(code: u16, reason: &str) -> Value {
     json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
@@ -109,24 +109,24 @@ pub(crate) fn status(code: u16, reason: &str) -> Value {
     })
 }
 
-/// One event of a watch, as a line.
+/// Returns the line of a watch event.
 pub(crate) fn event(kind: &str, object: &Value) -> Step {
     line(json!({"type": kind, "object": object}).to_string())
 }
 
-/// A line of a watch.
+/// Returns a line of a watch.
 pub(crate) fn line(text: impl Into<Vec<u8>>) -> Step {
     let mut text = text.into();
     text.push(b'\n');
     Step::Bytes(text.into())
 }
 
-/// A bookmark.
+/// Returns a bookmark.
 pub(crate) fn bookmark(version: &str) -> Step {
     event("BOOKMARK", &mark(version))
 }
 
-/// The bookmark that ends the state with which a watch begins.
+/// Returns the bookmark that ends the initial state of a watch.
 pub(crate) fn end_of_state(version: &str) -> Step {
     let mut object = mark(version);
     object["metadata"]["annotations"] = json!({"k8s.io/initial-events-end": "true"});
@@ -145,7 +145,7 @@ pub(crate) fn pause(milliseconds: u64) -> Step {
     Step::Pause(Duration::from_millis(milliseconds))
 }
 
-/// What can be made steps of: a list of them, or a stream.
+/// A list or a stream of steps.
 pub(crate) struct Pieces(pub(crate) Steps);
 
 impl From<Vec<Step>> for Pieces {
@@ -160,8 +160,8 @@ impl From<Steps> for Pieces {
     }
 }
 
-/// These steps, and what `next` gives for 0, 1, 2 and so on, with a pause of so many milliseconds before each, until it
-/// gives `None`.
+/// Returns these steps, followed by the steps that `next` returns for 0, 1, 2 and so on until it returns `None`, with a
+/// pause of this many milliseconds before each.
 pub(crate) fn repeat(
     first: Vec<Step>,
     milliseconds: u64,
@@ -174,7 +174,7 @@ pub(crate) fn repeat(
     stream::iter(first).chain(rest).boxed()
 }
 
-/// `text` byte by byte, one each millisecond.
+/// Returns `text` byte by byte, one per millisecond.
 pub(crate) fn trickled(text: impl AsRef<[u8]>) -> Vec<Step> {
     let single = |byte: &u8| [bytes([*byte]), pause(1)];
     text.as_ref().iter().flat_map(single).collect()

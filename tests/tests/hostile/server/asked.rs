@@ -1,10 +1,10 @@
-//! What the client asked for.
+//! The requests of the client.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// A request, taken apart as the API has it.
+/// A request, split into its API parts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Asked {
     pub(crate) method: String,
@@ -15,7 +15,7 @@ pub(crate) struct Asked {
     pub(crate) name: Option<String>,
     pub(crate) subresource: Option<String>,
     pub(crate) body: Value,
-    /// Which request it is since the server turned hostile, from 1.
+    /// The number of the request since the server turned hostile, from 1.
     pub(crate) number: usize,
 }
 
@@ -59,58 +59,58 @@ impl Asked {
         self.query.get(name).map_or("", String::as_str)
     }
 
-    /// Whether it is about the kind that the tests' operator watches.
+    /// Whether the request is for the kind that the operator watches.
     pub(crate) fn is_of_widgets(&self) -> bool {
         self.plural == "widgets"
     }
 
-    /// A watch, whether it begins with the present state or not.
+    /// Whether it is a watch, with or without the initial state.
     pub(crate) fn is_watch(&self) -> bool {
         matches!(self.query("watch"), "1" | "true")
     }
 
-    /// A watch that begins with the present state.
+    /// Whether it is a watch that starts with the present state.
     pub(crate) fn is_streamed_list(&self) -> bool {
         self.is_watch() && self.query("sendInitialEvents") == "true"
     }
 
-    /// A watch from a version.
+    /// Whether it is a watch from a version.
     pub(crate) fn is_plain_watch(&self) -> bool {
         self.is_watch() && !self.is_streamed_list()
     }
 
-    /// A list in pages.
+    /// Whether it is a paged list.
     pub(crate) fn is_list(&self) -> bool {
         self.method == "GET" && self.name.is_none() && !self.is_watch() && !self.plural.is_empty()
     }
 
-    /// A list, paged or streamed.
+    /// Whether it is a list, paged or streamed.
     pub(crate) fn is_any_list(&self) -> bool {
         self.is_list() || self.is_streamed_list()
     }
 
-    /// Something that changes an object.
+    /// Whether it changes an object.
     pub(crate) fn is_write(&self) -> bool {
         self.method != "GET"
     }
 
-    /// The version that is asked for; 0 if none is.
+    /// Returns the requested version, or 0 if the request names no version.
     pub(crate) fn version(&self) -> u64 {
         self.query("resourceVersion").parse().unwrap_or_default()
     }
 
-    /// Whether the version that is asked for is one that this server could have given out.
+    /// Whether this server could have returned the requested version.
     pub(crate) fn has_version(&self) -> bool {
         let version = self.query("resourceVersion");
         version.is_empty() || version.parse::<u64>().is_ok()
     }
 
-    /// The token of the page that is asked for.
+    /// Returns the continue token of the request.
     pub(crate) fn next(&self) -> &str {
         self.query("continue")
     }
 
-    /// After how many seconds a watch is to end.
+    /// Returns the requested timeout of a watch in seconds.
     pub(crate) fn seconds(&self) -> u64 {
         self.query("timeoutSeconds").parse().unwrap_or(300)
     }

@@ -1,4 +1,4 @@
-//! Frames of HTTP/2 on their way from an honest server to the client, and what is done to them.
+//! Manipulates HTTP/2 frames on their way from an honest server to the client.
 
 use std::{io, time::Duration};
 
@@ -33,13 +33,13 @@ pub(crate) struct Frame {
     pub(crate) payload: Vec<u8>,
 }
 
-/// What goes to the client in place of a frame.
+/// What the client gets instead of a frame.
 pub(crate) enum Wire {
-    /// A frame.
+    /// One frame.
     Frame(Frame),
-    /// The same frame again and again, one each such time, for as long as the server is hostile.
+    /// The same frame repeatedly at this interval, for as long as the server is hostile.
     Flood(Frame, Duration),
-    /// Nothing more for so long.
+    /// Nothing for this time.
     Pause(Duration),
     /// Nothing more.
     Stall,
@@ -47,8 +47,8 @@ pub(crate) enum Wire {
     Close,
 }
 
-/// What happens to a frame. It is asked about each that an honest server sends while it is hostile; the number is that of
-/// frames of this kind on this connection, from 1.
+/// Replaces a frame. Called for each frame of the honest server while the server is hostile. The number counts the frames of
+/// this kind on this connection, from 1.
 pub(crate) type Tamper = fn(usize, Frame) -> Vec<Wire>;
 
 impl Frame {
@@ -77,7 +77,7 @@ impl Frame {
         Self::new(SETTINGS, 0, 0, bytes.collect::<Vec<u8>>())
     }
 
-    /// Whether it is the server's own settings, not its word that it took those of the client.
+    /// Whether it contains the server's own settings and is not an acknowledgement of the client's.
     pub(crate) fn is_settings(&self) -> bool {
         self.kind == SETTINGS && self.flags & ACK == 0
     }
@@ -106,7 +106,7 @@ impl Frame {
     }
 }
 
-/// Passes on what goes between a client and an honest server, until one of them is gone.
+/// Forwards all bytes between a client and an honest server until one of them closes.
 pub(crate) async fn between(
     server: Server,
     tamper: Tamper,
@@ -121,7 +121,7 @@ pub(crate) async fn between(
     }
 }
 
-/// The honest server never hears of what it did not send itself.
+/// Forwards frames to the honest server, except answers to frames that it did not send.
 async fn up(
     mut client: impl AsyncRead + Unpin,
     mut server: impl AsyncWrite + Unpin,

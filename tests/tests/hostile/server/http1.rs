@@ -1,4 +1,4 @@
-//! HTTP/1.1, written by hand.
+//! A minimal HTTP/1.1 server.
 
 use std::io;
 
@@ -14,7 +14,7 @@ use super::{
 
 /// Serves one connection until it ends.
 pub(crate) async fn serve(server: Server, io: impl AsyncRead + AsyncWrite + Unpin) {
-    // The client has closed the connection, or breaks it.
+    // Errors mean that the client has closed or broken the connection.
     let _: io::Result<()> = serve_all(&server, io).await;
 }
 
@@ -67,7 +67,7 @@ async fn raw(io: &mut (impl AsyncWrite + Unpin), mut steps: Steps) -> io::Result
     Ok(())
 }
 
-/// Whether the connection can be used for another request.
+/// Writes an answer and returns whether the connection can be used for another request.
 async fn write(io: &mut (impl AsyncWrite + Unpin), answer: Answer) -> io::Result<bool> {
     let mut head = format!("HTTP/1.1 {} whatever\r\n", answer.code).into_bytes();
     for (name, value) in &answer.headers {

@@ -1,4 +1,4 @@
-//! HTTP/2 by the `h2` crate. What that crate does not send is put between it and the client; see `frames`.
+//! HTTP/2 with the `h2` crate. `frames` adds the frames that the crate does not send.
 
 use bytes::{Buf, Bytes};
 use futures_util::StreamExt;
@@ -36,14 +36,14 @@ async fn answer(server: Server, request: Request<RecvStream>, mut respond: SendR
         .path_and_query()
         .map_or("", |target| target.as_str());
     let asked = Asked::new(head.method.as_str(), target, &body);
-    // Gone as soon as the client has taken the request back.
+    // Stop as soon as the client has cancelled the request.
     let act = tokio::select! {
         act = server.act(asked) => act,
         _ = std::future::poll_fn(|cx| respond.poll_reset(cx)) => return,
     };
     let answer = match act {
         Act::Answer(answer) => answer,
-        Act::Raw(_) | Act::Silence => panic!("raw bytes are for HTTP/1.1"),
+        Act::Raw(_) | Act::Silence => panic!("raw bytes are only for HTTP/1.1"),
     };
     let mut response = Response::new(());
     *response.status_mut() = answer.code.try_into().unwrap();
@@ -100,7 +100,7 @@ async fn answer(server: Server, request: Request<RecvStream>, mut respond: SendR
     finish(&mut stream);
 }
 
-/// Sends as fast as the client takes it; `None` when the stream has ended.
+/// Sends as fast as the client reads. Returns `None` when the stream has ended.
 async fn send(stream: &mut SendStream<Bytes>, mut bytes: Bytes) -> Option<()> {
     while !bytes.is_empty() {
         stream.reserve_capacity(bytes.len());
@@ -114,6 +114,6 @@ async fn send(stream: &mut SendStream<Bytes>, mut bytes: Bytes) -> Option<()> {
 }
 
 fn finish(stream: &mut SendStream<Bytes>) {
-    // The client may have reset it.
+    // The client may have reset the stream.
     let _: Result<(), h2::Error> = stream.send_data(Bytes::new(), true);
 }

@@ -1,5 +1,5 @@
-//! A small API server in memory that misbehaves as a row of the table says. It shares nothing with the sandbox, so that
-//! one wrong assumption cannot hide in both.
+//! A small API server in memory that misbehaves as a row of the table says. It shares no code with the sandbox, so that
+//! the same wrong assumption cannot be in both.
 
 pub(crate) mod act;
 mod asked;
@@ -12,7 +12,7 @@ use std::{
     io,
     pin::Pin,
     sync::{
-        Arc, Mutex, MutexGuard,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     task::{Context, Poll},
@@ -23,6 +23,7 @@ use futures_util::{
     future::BoxFuture,
     stream::{self, StreamExt},
 };
+use parking_lot::Mutex;
 use pilothouse::client::{Client, Config, Connector, Io};
 use serde_json::{Value, json};
 use tokio::{
@@ -40,10 +41,10 @@ use world::World;
 #[derive(Clone)]
 pub(crate) struct Server(Arc<Inner>);
 
-/// What the server does about a request while it is hostile; `None` is the honest answer.
+/// Returns the reaction to a request while the server is hostile, or `None` for the honest answer.
 pub(crate) type Misbehave = Arc<dyn Fn(&Server, &Asked) -> Option<Act> + Send + Sync>;
 
-/// How a server takes a connection while it is hostile.
+/// How the server handles a connection while it is hostile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Connects {
     /// It serves it.
@@ -52,13 +53,13 @@ pub(crate) enum Connects {
     Refuses,
     /// It accepts it and closes it.
     Closes,
-    /// It accepts it and says nothing.
+    /// It accepts it and sends nothing.
     Silent,
-    /// It says this at once and closes it.
-    Says(&'static str),
+    /// It sends this at once and closes it.
+    Sends(&'static str),
 }
 
-/// Which protocol the client speaks.
+/// The protocol of the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Protocol {
     Http1,
@@ -70,7 +71,7 @@ struct Inner {
     misbehave: Misbehave,
     tamper: Option<Tamper>,
     connects: Connects,
-    /// It answers no more than so many requests while it is hostile, so that a loop does not hold up the test.
+    /// The number of requests that it answers while it is hostile, so that a loop does not block the test.
     most: usize,
     state: Mutex<State>,
     changed: watch::Sender<()>,
@@ -81,15 +82,15 @@ struct Inner {
 struct State {
     world: World,
     hostile_since: Option<Instant>,
-    /// How often watches were ended all at once.
+    /// How often all watches were ended at once.
     ended: usize,
-    /// The next watch finds its version expired.
+    /// Whether the next watch gets an expired version.
     forgets: bool,
     asked: Vec<String>,
     connections: usize,
 }
 
-/// How long the way to the server and back takes. A clock that stands still would hide loops.
+/// The latency of the connection. Without it the paused clock would not advance, and loops would stay hidden.
 const LATENCY: Duration = Duration::from_millis(1);
 
 impl Server {
@@ -112,37 +113,33 @@ impl Server {
         }))
     }
 
-    /// A client of it.
+    /// Returns a client of this server.
     pub(crate) fn client(&self) -> Client {
         let config = Config::new("http://hostile".parse().unwrap());
         let client = Client::builder(config).connector(Arc::new(Pipes(self.clone())));
         client.build().unwrap()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap()
-    }
-
-    /// Changes what the server has.
+    /// Changes the objects of the server.
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut World) -> T) -> T {
-        let outcome = change(&mut self.state().world);
+        let outcome = change(&mut self.0.state.lock().world);
         self.0.changed.send_replace(());
         outcome
     }
 
-    /// Reads what the server has.
+    /// Reads the objects of the server.
     pub(crate) fn read<T>(&self, read: impl FnOnce(&World) -> T) -> T {
-        read(&self.state().world)
+        read(&self.0.state.lock().world)
     }
 
-    /// The version of the newest change, as text.
+    /// Returns the version of the newest change as text.
     pub(crate) fn version(&self) -> String {
         self.read(World::version).to_string()
     }
 
-    /// From now on it misbehaves. Watches that are open end, and counting begins anew.
+    /// Makes the server misbehave. Open watches end, and the counts are reset.
     pub(crate) fn turn_hostile(&self) {
-        let mut state = self.state();
+        let mut state = self.0.state.lock();
         state.hostile_since = Some(Instant::now());
         state.ended += 1;
         state.asked.clear();
@@ -152,9 +149,9 @@ impl Server {
         self.0.changed.send_replace(());
     }
 
-    /// From now on it is honest. If it `forgets`, the next watch finds its version expired.
+    /// Makes the server honest. If it `forgets`, the next watch gets an expired version.
     pub(crate) fn turn_honest(&self, forgets: bool) {
-        let mut state = self.state();
+        let mut state = self.0.state.lock();
         state.hostile_since = None;
         state.forgets = forgets;
         state.ended += usize::from(forgets);
@@ -163,37 +160,39 @@ impl Server {
     }
 
     pub(crate) fn is_hostile(&self) -> bool {
-        self.state().hostile_since.is_some()
+        self.0.state.lock().hostile_since.is_some()
     }
 
-    /// For how long it has been hostile.
+    /// Returns how long it has been hostile.
     pub(crate) fn hostile_for(&self) -> Duration {
-        self.state()
+        self.0
+            .state
+            .lock()
             .hostile_since
             .map(|since| since.elapsed())
             .unwrap_or_default()
     }
 
-    /// The requests since it turned hostile.
+    /// Returns the requests since it turned hostile.
     pub(crate) fn asked(&self) -> Vec<String> {
-        self.state().asked.clone()
+        self.0.state.lock().asked.clone()
     }
 
-    /// The connections since it turned hostile.
+    /// Returns the number of connections since it turned hostile.
     pub(crate) fn connections(&self) -> usize {
-        self.state().connections
+        self.0.state.lock().connections
     }
 
-    /// How many bytes the client took since the server turned hostile.
+    /// Returns the number of bytes that the client read since the server turned hostile.
     pub(crate) fn taken(&self) -> u64 {
         self.0.taken.load(Ordering::Relaxed)
     }
 
-    /// What it does about a request.
+    /// Returns the reaction to a request.
     async fn act(&self, mut asked: Asked) -> Act {
         sleep(LATENCY).await;
         let (is_hostile, forgets) = {
-            let mut state = self.state();
+            let mut state = self.0.state.lock();
             let is_hostile = state.hostile_since.is_some();
             state
                 .asked
@@ -217,7 +216,7 @@ impl Server {
         }
     }
 
-    /// What an honest server answers.
+    /// Returns the honest answer.
     pub(crate) fn honest(&self, asked: &Asked) -> Act {
         if !asked.has_version() {
             return Act::status(400, "BadRequest");
@@ -289,7 +288,7 @@ impl Server {
         }
         let changes = self.0.changed.subscribe();
         let end = Instant::now() + Duration::from_secs(asked.seconds());
-        let ended = self.state().ended;
+        let ended = self.0.state.lock().ended;
         let following = (self.clone(), changes, version);
         let rest = stream::unfold(following, move |(server, mut changes, version)| {
             let (plural, namespace) = (plural.clone(), namespace.clone());
@@ -303,7 +302,7 @@ impl Server {
                         let version = change.version;
                         return Some((step, (server, changes, version)));
                     }
-                    if server.state().ended != ended || Instant::now() >= end {
+                    if server.0.state.lock().ended != ended || Instant::now() >= end {
                         return None;
                     }
                     let minute = Duration::from_secs(60).min(end - Instant::now());
@@ -333,7 +332,7 @@ fn merge(object: &mut Value, patch: &Value) {
     }
 }
 
-/// The way to the server.
+/// The connector to the server.
 struct Pipes(Server);
 
 impl Connector for Pipes {
@@ -349,7 +348,7 @@ impl Connector for Pipes {
 impl Pipes {
     fn open(&self) -> io::Result<Counted> {
         let server = &self.0;
-        server.state().connections += 1;
+        server.0.state.lock().connections += 1;
         let (near, mut far) = tokio::io::duplex(64 * 1024);
         let connects = match server.is_hostile() {
             true => server.0.connects,
@@ -364,7 +363,7 @@ impl Pipes {
                     std::future::pending::<()>().await;
                 });
             }
-            (Connects::Says(text), ..) => {
+            (Connects::Sends(text), ..) => {
                 tokio::spawn(async move {
                     tokio::io::AsyncWriteExt::write_all(&mut far, text.as_bytes()).await
                 });
@@ -388,7 +387,7 @@ impl Pipes {
     }
 }
 
-/// The client's end of a pipe, which counts what is taken out of it.
+/// The client's end of a pipe, which counts the bytes that the client reads.
 struct Counted {
     io: DuplexStream,
     server: Server,

@@ -1,10 +1,10 @@
-//! The objects that the server has, and what an honest server answers about them.
+//! The objects of the server, and the honest answers about them.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-/// The objects, and every change that was made to them.
+/// The objects and all their changes.
 #[derive(Default)]
 pub(crate) struct World {
     version: u64,
@@ -16,7 +16,7 @@ pub(crate) struct World {
 /// Namespace and name.
 type Key = (String, String);
 
-/// One change, as a watch tells it.
+/// One change in the form of a watch event.
 #[derive(Clone)]
 pub(crate) struct Change {
     pub(crate) version: u64,
@@ -26,7 +26,7 @@ pub(crate) struct Change {
     pub(crate) object: Value,
 }
 
-/// The API version and the kind of the objects of a collection.
+/// Returns the API version and the kind of a collection.
 fn types(plural: &str) -> (&'static str, &'static str) {
     match plural {
         "widgets" => ("test.pilothouse.dev/v1", "Widget"),
@@ -38,12 +38,12 @@ fn types(plural: &str) -> (&'static str, &'static str) {
 }
 
 impl World {
-    /// The version of the newest change.
+    /// Returns the version of the newest change.
     pub(crate) fn version(&self) -> u64 {
         self.version
     }
 
-    /// Creates or replaces an object. It gets a new version if that changes anything; its UID stays as it is.
+    /// Creates or replaces an object. It gets a new version if anything changes, and keeps its UID.
     pub(crate) fn put(&mut self, plural: &str, key: (&str, &str), mut object: Value) -> Value {
         let key = (key.0.to_owned(), key.1.to_owned());
         let before = self
@@ -102,13 +102,13 @@ impl World {
         });
     }
 
-    /// The object, if it is there.
+    /// Returns the object if it exists.
     pub(crate) fn get(&self, plural: &str, key: (&str, &str)) -> Option<&Value> {
         let key = (key.0.to_owned(), key.1.to_owned());
         self.objects.get(plural)?.get(&key)
     }
 
-    /// The objects of a collection, in all namespaces or in one.
+    /// Returns the objects of a collection, in all namespaces or in one.
     pub(crate) fn list(&self, plural: &str, namespace: Option<&str>) -> Vec<Value> {
         let all = self.objects.get(plural).into_iter().flatten();
         all.filter(|((its, _), _)| namespace.is_none_or(|namespace| namespace == its))
@@ -116,7 +116,7 @@ impl World {
             .collect()
     }
 
-    /// The changes of a collection that are newer than `version`.
+    /// Returns the changes of a collection that are newer than `version`.
     pub(crate) fn since(&self, plural: &str, namespace: Option<&str>, version: u64) -> Vec<Change> {
         let newer = self.log.iter().filter(|change| change.version > version);
         newer
@@ -126,7 +126,7 @@ impl World {
             .collect()
     }
 
-    /// The body of a list.
+    /// Returns the body of a list.
     pub(crate) fn list_body(&self, plural: &str, namespace: Option<&str>) -> Value {
         list_of(
             plural,
@@ -137,7 +137,7 @@ impl World {
     }
 }
 
-/// A list of these objects.
+/// Returns a list of these objects.
 pub(crate) fn list_of(plural: &str, items: &[Value], version: &str, next: &str) -> Value {
     let (api_version, kind) = types(plural);
     let mut metadata = Map::new();

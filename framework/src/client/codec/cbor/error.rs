@@ -1,15 +1,15 @@
 use std::fmt;
 
-use crate::resource::misfit;
+use crate::resource::decode_reason;
 
-/// Why CBOR could not be read into a type, or a value not written.
+/// Why CBOR could not be decoded into a type, or a value could not be encoded.
 #[derive(Debug)]
 pub(super) enum CborError {
-    /// It breaks off.
+    /// The input ends too early.
     End,
-    /// It is no CBOR, or none that Kubernetes allows.
+    /// The input is not CBOR, or not in the form that Kubernetes allows.
     Malformed(&'static str),
-    /// A value does not fit the type. The text is serde's and may quote the value.
+    /// A value does not fit the type. The text is from serde and may quote the value.
     Misfit(Box<str>),
 }
 
@@ -19,7 +19,7 @@ impl CborError {
         match self {
             Self::End => "the CBOR ends too early".to_owned(),
             Self::Malformed(what) => format!("not CBOR: {what}"),
-            Self::Misfit(text) => misfit(text),
+            Self::Misfit(text) => decode_reason(text),
         }
     }
 }
@@ -56,7 +56,7 @@ impl From<minicbor::decode::Error> for CborError {
     }
 }
 
-/// Writing goes to memory.
+/// Writing to memory does not fail.
 impl From<minicbor::encode::Error<std::convert::Infallible>> for CborError {
     fn from(_: minicbor::encode::Error<std::convert::Infallible>) -> Self {
         Self::Malformed("an item cannot be written")

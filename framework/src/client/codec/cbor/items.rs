@@ -3,23 +3,23 @@ use minicbor::{Decoder, data::Type};
 use super::CborError;
 use crate::client::BoxError;
 
-/// Finds the end of the first item of a sequence (RFC 8742) while it comes in.
+/// Finds the end of the first item of a sequence (RFC 8742) while its bytes come.
 ///
-/// It keeps its place, so that an item that comes in a thousand pieces is looked at once. The item may be nested to any
+/// It remembers its position, so an item that comes in a thousand pieces is scanned once. The item may be nested to any
 /// depth; each level takes four bytes of memory.
 #[derive(Default)]
 pub(crate) struct Items {
-    /// Up to here the item has been looked at; no header begins before.
+    /// The bytes scanned so far. No header begins before this position.
     seen: usize,
-    /// How many items are missing in each open array and map, or [`INDEFINITE`].
+    /// The number of missing items in each open array and map, or [`INDEFINITE`].
     open: Vec<u32>,
 }
 
-/// A break ends the array or map.
+/// A break ends this array or map.
 const INDEFINITE: u32 = u32::MAX;
 
 impl Items {
-    /// Where the item ends, or `None` when its end is not there yet.
+    /// The end of the item. `None` if it has not come yet.
     pub(crate) fn cut(&mut self, buffer: &[u8]) -> Result<Option<usize>, BoxError> {
         match self.look(buffer) {
             Ok(()) => {
@@ -36,7 +36,7 @@ impl Items {
             let mut decoder = Decoder::new(buffer);
             decoder.set_position(self.seen);
             let is_whole = match decoder.datatype()? {
-                // What it is about follows.
+                // The tagged item follows.
                 Type::Tag => {
                     decoder.tag()?;
                     self.seen = decoder.position();
@@ -81,11 +81,11 @@ impl Items {
         }
     }
 
-    /// Opens an array or a map; tells whether it is whole, being empty.
+    /// Opens an array or a map. Returns whether it is complete, because it is empty.
     fn begin(&mut self, items: Option<u64>) -> Result<bool, CborError> {
         let missing = match items {
             Some(0) => return Ok(true),
-            // No frame is so long that it holds them.
+            // No frame is long enough for so many items.
             Some(items) => u32::try_from(items)
                 .ok()
                 .filter(|items| *items != INDEFINITE)
@@ -98,7 +98,7 @@ impl Items {
         Ok(false)
     }
 
-    /// Counts an item off; tells whether it was the last of all.
+    /// Counts one item. Returns whether it was the last of all.
     fn is_last(&mut self) -> bool {
         while let Some(last) = self.open.last_mut() {
             match *last {
@@ -114,10 +114,10 @@ impl Items {
     }
 }
 
-/// Where the string of definite length at `start` ends, which may be past the buffer.
+/// The end of the string of definite length at `start`. It may be past the buffer.
 fn string_end(buffer: &[u8], start: usize) -> Result<usize, CborError> {
     let header = buffer.get(start..).unwrap_or_default();
-    // The argument of a string is written as an unsigned number is.
+    // The length of a string is encoded as an unsigned number is.
     let mut number = [0; 9];
     let taken = header.len().min(number.len());
     for (to, from) in number.iter_mut().zip(header) {

@@ -11,7 +11,7 @@ use serde::{
 
 use super::CborError;
 
-/// A key of a map: a text, which may stand for a number or a truth value as in JSON.
+/// Decodes a key of a map: a text, which may stand for a number or a boolean as in JSON.
 pub(super) struct KeyReader<'de> {
     pub(super) key: Cow<'de, str>,
 }

@@ -5,13 +5,13 @@ use serde::{
 
 use super::{CborError, writer::Writer};
 
-/// Writes a key of a map, which is a text; numbers and truth values become one, as in JSON.
+/// Encodes a key of a map as a text; numbers and booleans become text, as in JSON.
 pub(super) struct KeyWriter<'a> {
     pub(super) writer: &'a mut Writer,
 }
 
 fn no_key<T>() -> Result<T, CborError> {
-    Err(CborError::custom("a key that is no text"))
+    Err(CborError::custom("a key that is not a text"))
 }
 
 type No = Impossible<(), CborError>;

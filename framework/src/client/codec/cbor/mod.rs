@@ -1,18 +1,18 @@
-//! CBOR (RFC 8949) in the form that Kubernetes gives it (KEP-4222).
+//! CBOR (RFC 8949) in the form that Kubernetes uses (KEP-4222).
 //!
-//! * A text is a text or a byte string, both UTF-8; written are byte strings, as Go's side does.
-//! * A byte string within tag 21, 22 or 23 is bytes that JSON would show in base64url, base64 or
-//!   base16; the type sees that text.
-//! * The tag 55799 ("this is CBOR") stands before a document and is stepped over wherever it is.
-//!   Other tags say nothing; big numbers, NaN and infinity are errors, as they have no JSON.
-//! * Arrays and maps may have an indefinite length; written ones have a definite one.
-//! * Items are stepped over at any depth of nesting, and read in the outermost 127 levels of a document. Go's side writes
-//!   up to 10 000 levels.
+//! * A text is a text or a byte string, both in UTF-8. This code writes byte strings, as the Go code of Kubernetes
+//!   does.
+//! * A byte string within tag 21, 22 or 23 holds bytes that JSON would show in base64url, base64 or base16. The type
+//!   gets that text.
+//! * The tag 55799 ("this is CBOR") stands before a document, and is skipped wherever it stands. Other tags have no
+//!   meaning. Big numbers, NaN and infinity are errors, because JSON does not have them.
+//! * Arrays and maps may have an indefinite length. This code writes definite lengths.
+//! * Items are skipped at any depth of nesting, and decoded in the outermost 127 levels of a document. The Go code
+//!   writes up to 10 000 levels.
 //!
-//! So whatever a type reads from and writes to JSON it reads from and writes to CBOR.
+//! So a type reads and writes in CBOR whatever it reads and writes in JSON.
 //!
-//! The crate minicbor does the wire format; what is here is serde on top of it with the rules above,
-//! which no crate has.
+//! The crate minicbor reads and writes single items. This module adds serde with the rules above, which no crate has.
 
 mod error;
 mod items;
@@ -32,9 +32,9 @@ pub(crate) use items::Items;
 use reader::Reader;
 use writer::Writer;
 
-/// The tag 55799, which says: this is CBOR.
+/// The tag 55799, which says that CBOR follows.
 const SELF_DESCRIBED: [u8; 3] = [0xd9, 0xd9, 0xf7];
-/// The name under which a part of a document is asked for as its bytes.
+/// The name by which a type asks for the bytes of a part of a document.
 const RAW: &str = "$pilothouse::cbor::Raw";
 
 /// CBOR as Kubernetes writes it.
@@ -81,7 +81,7 @@ impl Codec for Cbor {
         let mut reader = Reader::new(bytes);
         let value = seed.deserialize(&mut reader);
         let whole = value.and_then(|value| reader.end().map(|()| value));
-        whole.map_err(|error| reader.into_trail().lead_to(error.reason()))
+        whole.map_err(|error| reader.into_error_path().describe(error.reason()))
     }
 
     fn write<T: Serialize + ?Sized>(self, value: &T) -> Result<Vec<u8>, Unwritable> {

@@ -12,20 +12,20 @@ use serde::{
 };
 
 use super::{
-    super::{stack_bound::StackBound, trail::Trail},
+    super::{error_path::ErrorPath, stack_bound::StackBound},
     CborError, RAW,
     key_reader::KeyReader,
     variant::Variant,
 };
 use crate::resource::{DEEPEST, TOO_DEEP, TOO_DEEP_FOR_THE_STACK};
 
-/// Reads CBOR into whatever reads JSON.
+/// Decodes CBOR into any type that reads JSON.
 pub(super) struct Reader<'de> {
     inner: Decoder<'de>,
     /// How many arrays and maps may still begin within the present one.
     levels: usize,
     stack: StackBound,
-    trail: Trail,
+    error_path: ErrorPath,
 }
 
 impl<'de> Reader<'de> {
@@ -34,16 +34,16 @@ impl<'de> Reader<'de> {
             inner: Decoder::new(bytes),
             levels: DEEPEST,
             stack: StackBound::new(),
-            trail: Trail::default(),
+            error_path: ErrorPath::default(),
         }
     }
 
-    /// The way to what is wrong.
-    pub(super) fn into_trail(self) -> Trail {
-        self.trail
+    /// The path to the error.
+    pub(super) fn into_error_path(self) -> ErrorPath {
+        self.error_path
     }
 
-    /// Reads a key, or its value; `key` is where the key begins.
+    /// Decodes a key, or its value. `key` is the position of the key.
     pub(super) fn entry<T>(
         &mut self,
         key: usize,
@@ -61,7 +61,7 @@ impl<'de> Reader<'de> {
         let next = self.inner.position();
         self.inner.set_position(key);
         if let Ok(Some(key)) = self.text() {
-            self.trail.key(key.into_owned());
+            self.error_path.key(key.into_owned());
         }
         self.inner.set_position(next);
     }
@@ -70,7 +70,7 @@ impl<'de> Reader<'de> {
         self.inner.position()
     }
 
-    /// An error when anything follows.
+    /// Fails if anything follows.
     pub(super) fn end(&self) -> Result<(), CborError> {
         match self.left() {
             0 => Ok(()),
@@ -84,16 +84,16 @@ impl<'de> Reader<'de> {
     }
 
     /// The type of the next item, and the tag before it that says how JSON shows its bytes.
-    fn next_type(&mut self) -> Result<(Type, Option<Later>), CborError> {
+    fn next_type(&mut self) -> Result<(Type, Option<ByteForm>), CborError> {
         let mut later = None;
         loop {
             match self.inner.datatype()? {
                 Type::Tag => match self.inner.tag()?.as_u64() {
                     2 | 3 => return Err(CborError::Malformed("a number beyond 64 bits")),
-                    21 => later = Some(Later::Base64Url),
-                    22 => later = Some(Later::Base64),
-                    23 => later = Some(Later::Base16),
-                    // Among them the one that says: this is CBOR.
+                    21 => later = Some(ByteForm::Base64Url),
+                    22 => later = Some(ByteForm::Base64),
+                    23 => later = Some(ByteForm::Base16),
+                    // One of them is the tag that says that CBOR follows.
                     _ => {}
                 },
                 other => return Ok((other, later)),
@@ -101,7 +101,7 @@ impl<'de> Reader<'de> {
         }
     }
 
-    /// The text of the next item; `None`, and nothing read, if it is none.
+    /// The text of the next item. `None` if it is not a text; then nothing is read.
     pub(super) fn text(&mut self) -> Result<Option<Cow<'de, str>>, CborError> {
         let (next, later) = self.next_type()?;
         self.text_of(next, later)
@@ -110,7 +110,7 @@ impl<'de> Reader<'de> {
     fn text_of(
         &mut self,
         next: Type,
-        later: Option<Later>,
+        later: Option<ByteForm>,
     ) -> Result<Option<Cow<'de, str>>, CborError> {
         let bytes = match next {
             Type::Bytes => Cow::Borrowed(self.inner.bytes()?),
@@ -142,7 +142,7 @@ impl<'de> Reader<'de> {
         }))
     }
 
-    /// The content of an array or a map, one level down.
+    /// Decodes the content of an array or a map, one level down.
     pub(super) fn within<T>(
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T, CborError>,
@@ -159,7 +159,7 @@ impl<'de> Reader<'de> {
         Ok(value)
     }
 
-    /// The end of an array or a map, whose items must all have been read.
+    /// Decodes the end of an array or a map. All its items must have been read.
     pub(super) fn close(&mut self, left: Option<u64>) -> Result<(), CborError> {
         match left {
             Some(0) => Ok(()),
@@ -276,13 +276,13 @@ fn half(bits: u16) -> f64 {
 
 /// How JSON shows bytes (RFC 8949, 3.4.5.2).
 #[derive(Clone, Copy)]
-enum Later {
+enum ByteForm {
     Base64Url,
     Base64,
     Base16,
 }
 
-impl Later {
+impl ByteForm {
     fn show(self, bytes: &[u8]) -> String {
         use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
         match self {
@@ -352,7 +352,7 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
         }
     }
 
-    /// A list of its fields in their order is none, as in JSON.
+    /// A list of the fields in their order is not accepted, as in JSON.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _: &'static str,
@@ -380,13 +380,13 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
 
 const NOT_A_VARIANT: &str = "invalid type: something else, expected a string or a map of one entry";
 
-/// What an array or a map holds; `None` when a break ends it.
+/// The items of an array or a map. `None` if a break ends it.
 struct Contents<'a, 'de> {
     reader: &'a mut Reader<'de>,
     left: Option<u64>,
-    /// The number of the next item.
+    /// The index of the next item.
     index: usize,
-    /// Where the last key begins.
+    /// The position of the last key.
     key: usize,
 }
 
@@ -411,7 +411,7 @@ impl<'a, 'de> Contents<'a, 'de> {
         }
     }
 
-    /// Never more than there are bytes.
+    /// At most the number of remaining bytes.
     fn size(&self) -> Option<usize> {
         let left = usize::try_from(self.left?).unwrap_or(usize::MAX);
         Some(left.min(self.reader.left()))
@@ -430,7 +430,7 @@ impl<'de> SeqAccess<'de> for Contents<'_, 'de> {
         }
         let item = seed.deserialize(&mut *self.reader);
         if item.is_err() {
-            self.reader.trail.index(self.index);
+            self.reader.error_path.index(self.index);
         }
         self.index += 1;
         item.map(Some)

@@ -20,7 +20,7 @@ fn read(text: &str) -> Result<Value, String> {
     Cbor.read_owned(&hex(text))
 }
 
-/// Appendix A of RFC 8949, as far as JSON has it.
+/// Appendix A of RFC 8949, as far as JSON has the values.
 #[test]
 fn the_examples_of_the_standard_are_read() {
     for (bytes, expected) in [
@@ -63,7 +63,7 @@ fn the_examples_of_the_standard_are_read() {
 }
 
 #[test]
-fn what_json_does_not_have_is_an_error() {
+fn values_without_a_form_in_json_are_errors() {
     for (bytes, reason) in [
         ("", "the CBOR ends too early"),
         ("43 0102", "the CBOR ends too early"),
@@ -91,7 +91,7 @@ fn what_json_does_not_have_is_an_error() {
 }
 
 #[test]
-fn all_forms_that_a_type_has_in_json_it_has_in_cbor() {
+fn a_type_has_the_same_forms_in_cbor_as_in_json() {
     #[derive(Debug, Default, PartialEq, serde::Serialize, Deserialize)]
     struct Forms {
         choice: Vec<Choice>,
@@ -136,7 +136,7 @@ fn all_forms_that_a_type_has_in_json_it_has_in_cbor() {
 }
 
 #[test]
-fn a_list_is_no_struct_as_in_json() {
+fn a_list_is_not_accepted_as_a_struct() {
     #[derive(Debug, PartialEq, Deserialize)]
     struct Pair {
         a: u8,
@@ -151,7 +151,7 @@ fn a_list_is_no_struct_as_in_json() {
 }
 
 #[test]
-fn a_type_that_says_another_length_than_it_writes_is_refused() {
+fn a_type_that_writes_another_length_than_it_announced_is_refused() {
     struct Liar;
     impl Serialize for Liar {
         fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -164,7 +164,7 @@ fn a_type_that_says_another_length_than_it_writes_is_refused() {
     assert_eq!(Cbor.write(&Liar), Err(Unwritable));
 }
 
-/// A document as another library has it.
+/// A document as another library decodes it.
 #[derive(Debug, PartialEq)]
 enum Item {
     Bytes(Vec<u8>),
@@ -214,7 +214,7 @@ fn config_map() -> ConfigMap {
     map
 }
 
-/// The document that another library reads, without what says: this is CBOR.
+/// The document that another library decodes, without the tag that says that CBOR follows.
 fn of_other(bytes: &[u8]) -> Vec<(Item, Item)> {
     match Item::decode(&mut SliceReader::new(bytes)).unwrap() {
         Item::Tag(55799, document) => match *document {
@@ -226,7 +226,7 @@ fn of_other(bytes: &[u8]) -> Vec<(Item, Item)> {
 }
 
 #[test]
-fn another_library_reads_what_is_written() {
+fn another_library_reads_our_output() {
     assert_eq!(
         of_other(&Encoding::Cbor.write(&config_map()).unwrap()),
         [
@@ -241,9 +241,9 @@ fn another_library_reads_what_is_written() {
     );
 }
 
-/// Bytes stand in tag 22, and the object has the tag of CBOR, as Go's side writes them.
+/// Bytes are within tag 22, and the object has the tag of CBOR, as the Go code writes them.
 #[test]
-fn what_another_library_writes_is_read() {
+fn the_output_of_another_library_is_read() {
     let bytes = Item::Tag(22, Box::new(Item::Bytes(vec![0, 255])));
     let secret = Item::Map(vec![
         (text("metadata"), Item::Map(vec![(text("name"), text("a"))])),

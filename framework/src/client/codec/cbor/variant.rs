@@ -5,10 +5,10 @@ use serde::{
 
 use super::{CborError, key_reader::KeyReader, reader::Reader};
 
-/// A variant of an enum: its name and its content, the one pair of a map.
+/// A variant of an enum: its name and its content, the only pair of a map.
 pub(super) struct Variant<'a, 'de> {
     pub(super) reader: &'a mut Reader<'de>,
-    /// Where its name begins.
+    /// The position of its name.
     pub(super) name: usize,
 }
 

@@ -9,7 +9,7 @@ use serde::{
 
 use super::{CborError, SELF_DESCRIBED, key_writer::KeyWriter};
 
-/// Writes CBOR of whatever writes JSON.
+/// Encodes CBOR from any type that writes JSON.
 pub(super) struct Writer {
     inner: Encoder<Vec<u8>>,
 }
@@ -32,7 +32,7 @@ impl Writer {
 
     fn open(&mut self, form: Form, items: Option<usize>) -> Result<Open<'_>, CborError> {
         let start = self.inner.writer().len();
-        // Room for the number, which is known at the end.
+        // Room for the number of items, which is known at the end.
         let number = items.map_or(u64::from(u32::MAX), |items| items as u64);
         match form {
             Form::List => self.inner.array(number)?,
@@ -46,7 +46,7 @@ impl Writer {
         })
     }
 
-    /// `{"<variant>": …}`, whose content follows.
+    /// `{"<variant>": …}`. The content follows.
     fn variant(&mut self, variant: &str) -> Result<(), CborError> {
         self.inner.map(1)?;
         self.text(variant)
@@ -58,11 +58,11 @@ enum Form {
     Map,
 }
 
-/// A list or map being written.
+/// A list or map that is being written.
 pub(super) struct Open<'a> {
     writer: &'a mut Writer,
     announced: Option<usize>,
-    /// Where its header begins.
+    /// The position of its header.
     start: usize,
     count: usize,
 }
@@ -89,7 +89,9 @@ impl Open<'_> {
     fn close(self) -> Result<(), CborError> {
         match self.announced {
             Some(announced) if announced == self.count => Ok(()),
-            Some(_) => Err(CborError::custom("it has more or fewer parts than it said")),
+            Some(_) => Err(CborError::custom(
+                "the type wrote more or fewer items than it announced",
+            )),
             None => {
                 let count = u32::try_from(self.count)
                     .map_err(|_| CborError::custom("it has more than 2^32 parts"))?;
@@ -144,7 +146,7 @@ impl<'a> Serializer for &'a mut Writer {
         self.serialize_u64(value.map_err(|_| CborError::custom("a number beyond 64 bits"))?)
     }
 
-    /// By its decimal form, as in JSON: 0.1 is 0.1 and not 0.10000000149.
+    /// Encodes the decimal form, as JSON does: 0.1 stays 0.1 and does not become 0.10000000149.
     fn serialize_f32(self, value: f32) -> Result<(), CborError> {
         let decimal = value.to_string().parse();
         self.serialize_f64(decimal.unwrap_or_else(|_| value.into()))

@@ -1,8 +1,8 @@
-//! Reads a JSON text along its outline.
+//! Reads a JSON text with its index.
 //!
-//! What is known beforehand is used: lists are made as large as they will be, strings are taken without looking at their
-//! bytes again, and what nobody wants is stepped over at once. Single values that are rare or wrong go to `serde_json`,
-//! so that both read the same; lists, maps and enums never do, so that a type is compiled for this reader alone.
+//! The index makes reading fast: lists get their final capacity, strings are taken without a second scan, and values
+//! that the type does not want are skipped at once. Rare or wrong values go to `serde_json`, so that both read the
+//! same. Lists, maps and enums never do, so that a type is compiled for this reader alone.
 
 use std::{borrow::Cow, convert::Infallible, fmt};
 
@@ -18,13 +18,13 @@ use serde::{
 use serde_json::{Error, Number, de::StrRead};
 
 use super::{
-    super::{stack_bound::StackBound, trail::Trail},
-    outline::{self, ESCAPED, Mark, is_number},
+    super::{error_path::ErrorPath, stack_bound::StackBound},
+    json_index::{self, ESCAPED, Mark, is_number},
 };
 use crate::resource::{TOO_DEEP, TOO_DEEP_FOR_THE_STACK};
 
-/// By this name `serde_json` asks for the text of a value.
-const RAW: &str = "$serde_json::private::RawValue";
+/// The name by which `serde_json` asks for the text of a value. It is no public interface: see the page of this module.
+pub(super) const RAW: &str = "$serde_json::private::RawValue";
 
 type Inner<'de> = serde_json::Deserializer<StrRead<'de>>;
 
@@ -34,32 +34,32 @@ pub(super) struct Reader<'de, 'a> {
     marks: &'a [Mark],
     next: usize,
     stack: StackBound,
-    trail: Trail,
+    error_path: ErrorPath,
 }
 
 impl<'de, 'a> Reader<'de, 'a> {
-    /// `marks` are the outline of `text`.
+    /// `marks` are the index of `text`.
     pub(super) fn new(text: &'de str, marks: &'a [Mark]) -> Self {
         Self {
             text,
             marks,
             next: 0,
             stack: StackBound::new(),
-            trail: Trail::default(),
+            error_path: ErrorPath::default(),
         }
     }
 
-    /// The way to what is wrong.
-    pub(super) fn into_trail(self) -> Trail {
-        self.trail
+    /// The path to the error.
+    pub(super) fn into_error_path(self) -> ErrorPath {
+        self.error_path
     }
 
-    /// An error came from the key with that mark, or from its value.
+    /// Records that an error came from the key with that mark, or from its value.
     #[cold]
     fn note_key(&mut self, mark: usize) {
         let next = std::mem::replace(&mut self.next, mark);
         if let Ok(key) = self.text() {
-            self.trail.key(key.into_owned());
+            self.error_path.key(key.into_owned());
         }
         self.next = next;
     }
@@ -81,7 +81,7 @@ impl<'de, 'a> Reader<'de, 'a> {
         mark.copied().ok_or_else(confused)
     }
 
-    /// The text of the next value, which is stepped over.
+    /// Skips the next value and returns its text.
     fn raw(&mut self) -> Result<&'de str, Error> {
         let (mark, first) = self.peek()?;
         let (next, end) = match first {
@@ -93,8 +93,8 @@ impl<'de, 'a> Reader<'de, 'a> {
         self.slice(mark.at, end)
     }
 
-    /// The next value, which is a string, without its quotes if what is in them fits. With them it is told of as a string
-    /// in the place of something else.
+    /// The next value, which is a string, without its quotes if `is_fit` accepts the content. Otherwise the value is
+    /// reported as a string in place of another type.
     fn unquoted(&mut self, is_fit: fn(&[u8]) -> bool) -> Result<&'de str, Error> {
         let quoted = self.raw()?;
         let text = quoted
@@ -104,7 +104,7 @@ impl<'de, 'a> Reader<'de, 'a> {
         Ok(fitting.unwrap_or(quoted))
     }
 
-    /// The next value by `serde_json`.
+    /// Reads the next value with `serde_json`.
     fn rare<T>(
         &mut self,
         read: impl FnOnce(&mut Inner<'de>) -> Result<T, Error>,
@@ -144,7 +144,7 @@ impl<'de, 'a> Reader<'de, 'a> {
         }
     }
 
-    /// The next value is not what was expected.
+    /// The error for a next value of the wrong type.
     #[cold]
     fn unfit(&mut self, expected: &dyn Expected) -> Error {
         match self.rare(|inner| inner.deserialize_any(Unfit(expected))) {
@@ -177,7 +177,7 @@ impl<'de, 'a> Reader<'de, 'a> {
         visit: impl FnOnce(&mut Elements<'_, 'de, 'a>) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let count = self.extent()?.at;
-        if count == outline::TOO_DEEP {
+        if count == json_index::TOO_DEEP {
             return Err(too_deep(TOO_DEEP));
         }
         if self.stack.is_reached() {
@@ -198,19 +198,19 @@ impl<'de, 'a> Reader<'de, 'a> {
     }
 }
 
-/// The content of the list or map cannot be read.
+/// The content of this list or map cannot be read.
 #[cold]
 fn too_deep(reason: &str) -> Error {
     Error::custom(reason)
 }
 
-/// The outline does not fit the text, which cannot be.
+/// The index does not belong to the text. This cannot happen.
 #[cold]
 fn confused() -> Error {
-    Error::custom("the outline does not fit the text")
+    Error::custom("the index does not fit the text")
 }
 
-/// A number of at most 18 digits, which is written as JSON wants it.
+/// A number of at most 18 digits, in the form of JSON.
 fn small(text: &str) -> Option<u64> {
     let digits = text.as_bytes();
     let has_zeros = digits.len() > 1 && digits.starts_with(b"0");
@@ -223,21 +223,21 @@ fn small(text: &str) -> Option<u64> {
     })
 }
 
-/// Reads `text` to its end with `serde_json`.
+/// Reads all of `text` with `serde_json`.
 fn whole<'de, T>(
     text: &'de str,
     read: impl FnOnce(&mut Inner<'de>) -> Result<T, Error>,
 ) -> Result<T, Error> {
     let mut inner = Inner::from_str(text);
     let value = read(&mut inner)?;
-    // Only a wide integer takes less than the value, what stands before the point.
+    // Only a wide integer takes less than the whole value: the digits before the point.
     let float = Unexpected::Other("floating point number");
     let rest = inner.end();
     rest.map_err(|_| Error::invalid_type(float, &"an integer"))?;
     Ok(value)
 }
 
-/// Fits nothing, and tells what was found instead of what was expected.
+/// Matches no type. Reports what was found instead of what was expected.
 struct Unfit<'a>(&'a dyn Expected);
 
 impl Visitor<'_> for Unfit<'_> {
@@ -248,7 +248,7 @@ impl Visitor<'_> for Unfit<'_> {
     }
 }
 
-/// What a value of that kind begins with; anything else does not fit.
+/// How a value of that kind begins. Any other value does not fit.
 macro_rules! usual {
     ($($method:ident($($name:ident: $type:ty),*): $first:pat => $read:ident;)*) => {$(
         fn $method<V: Visitor<'de>>(self, $($name: $type,)* visitor: V) -> Result<V::Value, Error> {
@@ -260,7 +260,7 @@ macro_rules! usual {
     )*};
 }
 
-/// What `serde_json` does.
+/// Methods that go to `serde_json`.
 macro_rules! rare {
     ($($method:ident)*) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
@@ -274,7 +274,7 @@ impl<'de> Deserializer<'de> for &mut Reader<'de, '_> {
 
     usual! {
         deserialize_map(): b'{' => map;
-        // A list of its fields in their order is none: no API writes it so.
+        // A list of the fields in their order is not accepted, because no API writes structs in this form.
         deserialize_struct(_name: &'static str, _fields: &'static [&'static str]): b'{' => map;
         deserialize_seq(): b'[' => list;
         deserialize_tuple(_len: usize): b'[' => list;
@@ -361,7 +361,7 @@ impl<'de> Deserializer<'de> for &mut Reader<'de, '_> {
 
 const A_VARIANT: &str = "a string or a map of one entry";
 
-/// What is left of a list or of a map.
+/// The rest of a list or of a map.
 struct Elements<'r, 'de, 'a> {
     count: u32,
     left: u32,
@@ -389,7 +389,7 @@ impl<'de> SeqAccess<'de> for &mut Elements<'_, 'de, '_> {
         let element = seed.deserialize(&mut *self.reader);
         if element.is_err() {
             self.reader
-                .trail
+                .error_path
                 .index((self.count - self.left - 1) as usize);
         }
         element.map(Some)
@@ -427,7 +427,7 @@ impl<'de> MapAccess<'de> for &mut Elements<'_, 'de, '_> {
     }
 }
 
-/// The only entry of a map, which is a variant of an enum and its content.
+/// The only entry of a map: a variant of an enum and its content.
 struct Variant<'r, 'de, 'a>(&'r mut Reader<'de, 'a>);
 
 impl<'de> EnumAccess<'de> for Variant<'_, 'de, '_> {
@@ -464,10 +464,10 @@ impl<'de> VariantAccess<'de> for Variant<'_, 'de, '_> {
     }
 }
 
-/// A key is a string whatever is read from it.
+/// A key, which is a string whatever type is read from it.
 struct Key<'r, 'de, 'a>(&'r mut Reader<'de, 'a>);
 
-/// A key of another type, which is written in quotes.
+/// A key of another type, written in quotes.
 macro_rules! quoted {
     ($is_fit:expr => $($method:ident)*) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {

@@ -13,7 +13,7 @@ use serde::{
 };
 use serde_json::{Error, Value, error::Category, value::RawValue};
 
-use super::{Json, Outline, Reader, at};
+use super::{Json, JsonIndex, Reader, at};
 use crate::{client::codec::Codec, resource::TOO_DEEP};
 
 /// Each way in which a type may ask for a value.
@@ -72,7 +72,7 @@ enum Untagged {
 }
 
 #[derive(Deserialize)]
-struct Kept<'a> {
+struct EncodedObject<'a> {
     #[serde(borrow)]
     a: &'a RawValue,
     b: Box<RawValue>,
@@ -80,7 +80,7 @@ struct Kept<'a> {
     c: BTreeMap<String, Box<RawValue>>,
 }
 
-/// Why a text cannot be read: what kind of fault it is, and its text without a position, which our reader counts from the
+/// Why a text cannot be read: the kind of the error, and its text without a position, which our reader counts from the
 /// beginning of a part.
 #[derive(Debug, PartialEq)]
 struct Wrong(Category, String);
@@ -95,22 +95,27 @@ impl From<Error> for Wrong {
     }
 }
 
-/// A text without an outline is not JSON, which our reader leaves alone: then `serde_json` tells of the syntax, even if a
-/// value before it does not fit the type, of which it would tell when it reads the type.
+/// A text without an index is not JSON, and our reader does not read it. `serde_json` then reports the syntax error,
+/// even if a value before it does not fit the type.
 fn own<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Option<(Wrong, String)>> {
-    let mut outline = Outline::default();
-    outline.make(text.as_bytes());
-    let marks = outline.marks().ok_or(None)?;
+    let mut json_index = JsonIndex::default();
+    json_index.make(text.as_bytes());
+    let marks = json_index.marks().ok_or(None)?;
     let mut reader = Reader::new(text, marks);
     let value = T::deserialize(&mut reader);
-    value.map_err(|error| Some((error.into(), reader.into_trail().lead_to(String::new()))))
+    value.map_err(|error| {
+        Some((
+            error.into(),
+            reader.into_error_path().describe(String::new()),
+        ))
+    })
 }
 
 fn theirs<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, (Wrong, String)> {
     let mut inner = serde_json::Deserializer::from_str(text);
     let value = serde_path_to_error::deserialize(&mut inner);
     let value = value.map_err(|error| {
-        // The crate writes the root as a point.
+        // The crate writes the root as a dot.
         let is_root = error.path().iter().next().is_none();
         let path = error.path().to_string();
         let path = if is_root { "" } else { &path };
@@ -134,12 +139,12 @@ fn same<'de, T: Deserialize<'de> + PartialEq + Debug>(text: &'de str) -> Result<
     Ok(())
 }
 
-/// Where ours tells more than `serde_json`, which takes for a fault of the syntax:
+/// Cases in which our reader reports more than `serde_json`, which calls them syntax errors:
 ///
-/// * a key that is to be a number or a boolean, and is not; or it reads the number that the key begins with, or quotes a
-///   part of the key or what stands behind it. Ours tells of it as of any string in the place of something else;
-/// * a number with a point where an integer of 128 bits is to be;
-/// * a tuple with more elements than it has, an enum of no variant, of two or of none of its forms.
+/// * a key that should be a number or a boolean, but is not. `serde_json` reads the number at the beginning of the key,
+///   or quotes a part of the key or the text after it. Ours reports a string in place of another type;
+/// * a number with a point in place of an integer of 128 bits;
+/// * a tuple with more elements than it has, or an enum with no variant, with two variants, or in neither of its forms.
 fn is_told_otherwise(Wrong(_, own): &Wrong, Wrong(_, theirs): &Wrong) -> bool {
     let is = |text: &str, begin: &str| {
         let is_expected = |kind| text.ends_with(&format!(", expected {kind}"));
@@ -168,8 +173,8 @@ fn is_told_otherwise(Wrong(_, own): &Wrong, Wrong(_, theirs): &Wrong) -> bool {
         || (is_wide && theirs.starts_with("expected `,` or "))
 }
 
-/// `serde_path_to_error` has a question mark for a key that is no string, takes a variant that should have a content for a
-/// step, and sets a point behind an empty key that is the first.
+/// `serde_path_to_error` writes a question mark for a key that is not a string, counts a variant without its content as
+/// a step, and puts a dot after an empty key that is the first.
 fn is_same_way(Wrong(_, own): &Wrong, path: &str, theirs: &str) -> bool {
     let path = path.trim_start_matches('.');
     let begins_so = |begin: &str| path.starts_with(begin.trim_matches('.'));
@@ -183,14 +188,14 @@ fn is_same_way(Wrong(_, own): &Wrong, path: &str, theirs: &str) -> bool {
     }
 }
 
-/// Where a key is to be a boolean and begins with a character that is not ASCII, `serde_json` 1.0.154 takes its first byte
-/// away and reads the rest, which is no text any more: it panics.
+/// If a key should be a boolean and begins with a character that is not ASCII, `serde_json` 1.0.154 removes its first
+/// byte and reads the rest. That is not valid text, so it panics.
 fn breaks_theirs(text: &str) -> bool {
     let is_such = |pair: &[u8]| matches!(pair, [b'"', first] if !first.is_ascii());
     text.contains("\"n\"") && text.as_bytes().windows(2).any(is_such)
 }
 
-/// Half of a surrogate pair, which both notice only when they read the string.
+/// Half of a surrogate pair. Both readers notice it only when they read the string.
 fn is_surrogate(text: &str) -> bool {
     [
         "lone leading surrogate in hex escape",
@@ -219,7 +224,7 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Mostly of a shape that the types take.
+/// Texts that mostly fit the types.
 fn fitting() -> impl Strategy<Value = String> {
     let number = "-?[0-9]{1,20}|-?[0-9]{1,3}[.][0-9]{1,3}|[0-9]e[+-]?[0-9]{1,3}|-0|00";
     let text = "\"[a-c\u{e9}]{0,4}\"|\"(\\\\[nt\"u/b]|\\\\u[0-9a-fD]{4}|[a-z]){0,4}\"";
@@ -253,7 +258,7 @@ fn text() -> impl Strategy<Value = String> {
         1 => value().prop_map(|value| format!("{value:#}")),
         4 => fitting(),
     ];
-    // A few bytes are lost, doubled or others.
+    // A few bytes are lost, doubled or changed.
     let slip = (
         any::<prop::sample::Index>(),
         prop::option::of("[\\]\\[{}:,\"\\\\ a0-9.e\t\u{1}u-]"),
@@ -291,10 +296,10 @@ proptest! {
     }
 
     #[test]
-    fn what_is_kept_as_it_came_is_the_same(a in value(), b in value(), pretty: bool) {
+    fn raw_values_are_the_same(a in value(), b in value(), pretty: bool) {
         let all = serde_json::json!({"a": a, "b": b, "c": {"k": b}});
         let text = if pretty { format!("{all:#} ") } else { all.to_string() };
-        let (own, theirs) = (own::<Kept<'_>>(&text).unwrap(), theirs::<Kept<'_>>(&text).unwrap());
+        let (own, theirs) = (own::<EncodedObject<'_>>(&text).unwrap(), theirs::<EncodedObject<'_>>(&text).unwrap());
         prop_assert_eq!(own.a.get(), theirs.a.get());
         prop_assert_eq!(own.b.get(), theirs.b.get());
         prop_assert_eq!(own.c["k"].get(), theirs.c["k"].get());
@@ -321,7 +326,7 @@ fn text_borrows_where_it_can() {
 }
 
 #[test]
-fn depth_has_the_same_end() {
+fn both_readers_refuse_the_same_depth() {
     for depth in 120..135 {
         let text = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         let read = |text: &str| Json.read_owned::<Value>(text.as_bytes()).is_ok();
@@ -331,7 +336,7 @@ fn depth_has_the_same_end() {
     }
 }
 
-/// Takes one item of a list, however long it is.
+/// Takes one item of a list, whatever its length.
 #[derive(Debug)]
 struct First;
 
@@ -356,17 +361,17 @@ impl<'de> Deserialize<'de> for First {
 }
 
 #[test]
-fn the_reason_tells_what_is_wrong() {
+fn the_reason_names_the_error() {
     fn reason<T: DeserializeOwned + Debug>(text: &str) -> String {
         Json.read_owned::<T>(text.as_bytes()).unwrap_err()
     }
-    // The text is not JSON: `serde_json` says where, whatever the type.
+    // The text is not JSON. `serde_json` says where, whatever the type.
     assert_eq!(
         reason::<Vec<u8>>("[\"\",\n x]"),
         "[1]: not JSON: expected value at line 2 column 2"
     );
     assert_eq!(reason::<Vec<u8>>("[1"), "the JSON ends too early");
-    // It is, and of another type.
+    // The text is JSON of another type.
     assert_eq!(
         reason::<Vec<u8>>("[1, 300]"),
         "[1]: expected u8, found an integer"
@@ -403,7 +408,7 @@ fn the_reason_tells_what_is_wrong() {
     let found = reason::<Value>(&deep);
     let place = format!("a{}…", "[0]".repeat(31));
     assert_eq!(found, at(&place, TOO_DEEP.to_owned()));
-    // Only the string itself was looked at, so its line is not told.
+    // Only the string itself was read, so its line is not reported.
     assert_eq!(
         reason::<Vec<String>>("[\"\",\n \"\\ud800\"]"),
         "[1]: not JSON: unexpected end of hex escape"

@@ -4,16 +4,15 @@ use secrecy::SecretString;
 
 use super::{ExecVersion, InteractiveMode};
 
-/// A credential plugin: a command that prints an `ExecCredential` with a token, a client
-/// certificate, or both.
+/// A credential plugin: a command that prints an `ExecCredential` with a token, a client certificate, or both.
 ///
-/// It runs at the first request, shortly before its credentials expire, and once after the server
-/// has refused them; whoever needs its credentials meanwhile waits for the same run. Its standard
-/// error goes to that of the process; what it prints as credentials appears nowhere. A run that
-/// nobody waits for any more is killed.
+/// The client runs it at the first request, shortly before its credentials expire, and once after the server refused
+/// them. Requests that need credentials meanwhile wait for the same run. The standard error of the plugin goes to the
+/// standard error of the process. Its credentials appear nowhere. The client kills a run for which no request waits any
+/// more.
 ///
-/// The environment is that of the process, with [`env`](Self::env) and `KUBERNETES_EXEC_INFO`
-/// added. `Debug` shows neither arguments nor values.
+/// The environment of the plugin is that of the process, with [`env`](Self::env) and `KUBERNETES_EXEC_INFO` added.
+/// `Debug` shows neither arguments nor values.
 ///
 /// ```
 /// use pilothouse::client::{Config, Credentials, ExecConfig};
@@ -34,13 +33,13 @@ pub struct ExecConfig {
     pub(crate) interactive_mode: InteractiveMode,
     pub(crate) install_hint: Option<String>,
     pub(crate) provide_cluster_info: bool,
-    /// The cluster's own word to the plugin; only sent with the cluster's info.
+    /// The configuration of the plugin in the cluster's entry. Sent only with the cluster's info.
     pub(crate) cluster_config: Option<serde_json::Value>,
     pub(crate) timeout: Duration,
 }
 
 impl ExecConfig {
-    /// The plugin that `command` starts: a path, or a name to be found in `PATH`.
+    /// The plugin with this command: a path, or a name in `PATH`.
     pub fn new(command: impl Into<OsString>) -> Self {
         Self {
             command: command.into(),
@@ -51,19 +50,19 @@ impl ExecConfig {
             install_hint: None,
             provide_cluster_info: false,
             cluster_config: None,
-            // Somebody may have to log in with a browser first.
+            // A person may have to log in with a browser first.
             timeout: Duration::from_secs(120),
         }
     }
 
-    /// Give it these arguments, after those given before.
+    /// Adds arguments of the command.
     #[must_use]
     pub fn args<T: Into<String>>(mut self, args: impl IntoIterator<Item = T>) -> Self {
         self.args.extend(args.into_iter().map(Into::into));
         self
     }
 
-    /// Set an environment variable for it.
+    /// Sets an environment variable of the command.
     #[must_use]
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.env
@@ -71,29 +70,29 @@ impl ExecConfig {
         self
     }
 
-    /// Speak this version with it; default [`ExecVersion::V1`].
+    /// Sets the version that the plugin speaks. The default is [`ExecVersion::V1`].
     #[must_use]
     pub fn version(mut self, version: ExecVersion) -> Self {
         self.version = version;
         self
     }
 
-    /// Whether it may ask the person at the terminal; default [`InteractiveMode::IfAvailable`].
+    /// Sets whether the plugin may ask the person at the terminal. The default is [`InteractiveMode::IfAvailable`].
     #[must_use]
     pub fn interactive_mode(mut self, mode: InteractiveMode) -> Self {
         self.interactive_mode = mode;
         self
     }
 
-    /// What the error says to do when the command is missing.
+    /// Sets what the error tells the user to do if the command is missing.
     #[must_use]
     pub fn install_hint(mut self, hint: impl Into<String>) -> Self {
         self.install_hint = Some(hint.into());
         self
     }
 
-    /// Tell it which cluster the credentials are for: address, authority, and the cluster's own
-    /// `config` for it, if it has one.
+    /// Tells the plugin the cluster of the credentials: address, authority, and `config`, which is the cluster's own
+    /// configuration for the plugin.
     #[must_use]
     pub fn provide_cluster_info(mut self, config: Option<serde_json::Value>) -> Self {
         self.provide_cluster_info = true;
@@ -101,7 +100,7 @@ impl ExecConfig {
         self
     }
 
-    /// Kill it after `timeout`; default 2 min.
+    /// Kills the plugin after `timeout`. The default is 2 min.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;

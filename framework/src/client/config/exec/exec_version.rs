@@ -1,4 +1,4 @@
-/// Which form of `client.authentication.k8s.io` a credential plugin speaks.
+/// The version of `client.authentication.k8s.io` that a credential plugin speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ExecVersion {
@@ -10,7 +10,7 @@ pub enum ExecVersion {
 }
 
 impl ExecVersion {
-    /// As it stands in `apiVersion`.
+    /// The value of `apiVersion`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::V1 => "client.authentication.k8s.io/v1",

@@ -2,12 +2,12 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InteractiveMode {
-    /// Never; it gets no standard input.
+    /// Never. The plugin gets no standard input.
     Never,
-    /// When standard input is a terminal.
+    /// If standard input is a terminal.
     #[default]
     IfAvailable,
-    /// It has to: without a terminal it is not started.
+    /// Always. Without a terminal, the plugin is not started.
     Always,
 }
 

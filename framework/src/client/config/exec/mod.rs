@@ -1,4 +1,4 @@
-//! Credential plugins: commands that print the client's credentials, as kubectl knows them.
+//! Credential plugins of a configuration: commands that print the client's credentials, as for kubectl.
 
 mod exec_config;
 mod exec_version;

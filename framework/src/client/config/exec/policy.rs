@@ -6,8 +6,8 @@ use std::{
 use super::ExecConfig;
 use crate::client::ConfigError;
 
-/// Which credential plugins may be run. A kubeconfig names the command to run, so who takes
-/// kubeconfigs from others has to say which commands these may be.
+/// Which credential plugins the client may run. A kubeconfig names the command, so a program that accepts kubeconfigs
+/// from others must limit the commands.
 ///
 /// ```
 /// use pilothouse::client::{Config, ExecPolicy};
@@ -20,24 +20,24 @@ use crate::client::ConfigError;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ExecPolicy {
-    /// Any, as kubectl by default.
+    /// All commands, as kubectl by default.
     #[default]
     AllowAll,
-    /// None.
+    /// No command.
     DenyAll,
-    /// These commands: an entry allows the command that is written like it, and the one that is the
-    /// same file after both were looked up in `PATH`.
+    /// These commands. An entry allows a command that is written in the same way, or that is the same file after both
+    /// were looked up in `PATH`.
     Allow(Vec<OsString>),
 }
 
 impl ExecPolicy {
-    /// Only `commands` may be run. No command at all is an error when a client is built with it; say
-    /// [`DenyAll`](Self::DenyAll) instead.
+    /// Allows only `commands`. An empty list is an error when the client is built; use [`DenyAll`](Self::DenyAll)
+    /// instead.
     pub fn allow<T: Into<OsString>>(commands: impl IntoIterator<Item = T>) -> Self {
         Self::Allow(commands.into_iter().map(Into::into).collect())
     }
 
-    /// Whether `exec` may be run, `origin` being where it comes from.
+    /// Checks whether `exec` may run. `origin` says where it is configured.
     pub(crate) fn check(&self, exec: &ExecConfig, origin: &str) -> Result<(), ConfigError> {
         let commands = match self {
             Self::AllowAll => return Ok(()),
@@ -76,7 +76,7 @@ impl ExecPolicy {
     }
 }
 
-/// The file that is started for `command`.
+/// The file that `command` starts.
 fn file(command: &OsStr) -> Option<PathBuf> {
     if command.to_string_lossy().contains(is_separator) {
         return std::path::absolute(command).ok();
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_commands_that_are_named_may_be_run() {
+    fn only_listed_commands_may_run() {
         let sh = file(OsStr::new("sh")).unwrap().into_os_string();
         let policy = ExecPolicy::allow([OsString::from("aws"), "sh".into()]);
         let check = |policy: &ExecPolicy, command: OsString| {

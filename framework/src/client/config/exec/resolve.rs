@@ -8,10 +8,10 @@ use crate::client::config::{
     kubeconfig::{Cluster, Entry, Exec, User},
 };
 
-/// What a cluster's extension for credential plugins is named.
+/// The name of the extension with the configuration for a cluster's credential plugin.
 const EXTENSION: &str = "client.authentication.k8s.io/exec";
 
-/// The plugin that a kubeconfig's user names, for `cluster`.
+/// The plugin of a kubeconfig's user, for `cluster`.
 pub(in crate::client::config) fn resolve(
     exec: &Exec,
     user: &Entry<User>,
@@ -35,7 +35,7 @@ pub(in crate::client::config) fn resolve(
     };
     let mode = match given(&exec.interactive_mode) {
         Some(mode) => InteractiveMode::parse(mode),
-        // It came with v1, which asks for it.
+        // Only version v1 requires this field.
         None if version == ExecVersion::V1Beta1 => Some(InteractiveMode::IfAvailable),
         None => {
             return wrong(
@@ -46,7 +46,7 @@ pub(in crate::client::config) fn resolve(
     let Some(mode) = mode else {
         return wrong("exec.interactiveMode must be Never, IfAvailable or Always".to_owned());
     };
-    // A bare name is looked up in PATH; anything else is a path relative to the kubeconfig.
+    // A bare name is looked up in `PATH`. Anything else is a path relative to the kubeconfig.
     let mut plugin = if command.contains(is_separator) && !Path::new(command).is_absolute() {
         ExecConfig::new(user.path(command))
     } else {

@@ -15,12 +15,12 @@ use crate::client::{
 };
 use crate::resource::yaml;
 
-/// Credentials are renewed when this part of their life is left …
-const LAST_PART: i32 = 5;
+/// Credentials are renewed when this fraction of their life is left …
+const LAST_FRACTION: i32 = 5;
 /// … but not earlier than this before their end.
-const MOST_AHEAD: SignedDuration = SignedDuration::from_secs(120);
+const MAX_AHEAD: SignedDuration = SignedDuration::from_secs(120);
 
-/// What a plugin printed.
+/// The credentials that a plugin printed.
 pub(in crate::client::stack) struct Credential {
     pub(in crate::client::stack) header: Option<HeaderValue>,
     pub(super) identity: Option<Arc<CertifiedKey>>,
@@ -28,10 +28,10 @@ pub(in crate::client::stack) struct Credential {
     renewed_from: Option<Timestamp>,
 }
 
-/// The form of `client.authentication.k8s.io`, the same in both versions.
+/// The form of `client.authentication.k8s.io`, which both versions share.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-struct Printed {
+struct ExecCredential {
     api_version: String,
     kind: String,
     status: Option<Status>,
@@ -54,8 +54,8 @@ fn secret<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SecretStr
 }
 
 impl Credential {
-    /// The credentials in `text`, which the plugin that messages call `shown` printed at `now`.
-    /// No message repeats anything of it.
+    /// Reads the credentials in `text`, which a plugin printed at `now`. Messages call the plugin `shown`, and never
+    /// quote `text`.
     pub(super) fn parse(
         text: &[u8],
         version: ExecVersion,
@@ -64,9 +64,9 @@ impl Credential {
     ) -> Result<Self, ConfigError> {
         let wrong = |text: String| ConfigError::new(format!("{shown} {text}"));
         let expected = version.as_str();
-        // Both are kubectl's; JSON is YAML, but read faster and more strictly.
+        // kubectl accepts both. JSON is YAML, but can be read faster and more strictly.
         let yaml = || yaml::from_str(std::str::from_utf8(text).ok()?).ok();
-        let printed = serde_json::from_slice::<Printed>(text)
+        let printed = serde_json::from_slice::<ExecCredential>(text)
             .ok()
             .or_else(yaml)
             .ok_or_else(|| {
@@ -133,7 +133,7 @@ impl Credential {
             identity: identity.as_ref().map(certified).transpose()?,
             expires,
             renewed_from: expires.and_then(|expires| {
-                let ahead = (expires.duration_since(now) / LAST_PART).min(MOST_AHEAD);
+                let ahead = (expires.duration_since(now) / LAST_FRACTION).min(MAX_AHEAD);
                 expires.checked_sub(ahead).ok()
             }),
         })
@@ -147,7 +147,7 @@ impl Credential {
         self.renewed_from.is_some_and(|from| from <= now)
     }
 
-    /// From when until when its client certificate is valid.
+    /// When the client certificate is valid.
     pub(super) fn validity(&self) -> Option<Validity> {
         Validity::of(self.identity.as_ref()?.cert.first()?)
     }
@@ -163,5 +163,4 @@ impl Credential {
 }
 
 #[cfg(test)]
-#[path = "credential_tests.rs"]
 mod tests;

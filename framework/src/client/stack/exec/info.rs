@@ -3,7 +3,7 @@ use serde::Serialize;
 
 use crate::client::config::{Config, ExecConfig, Proxy};
 
-/// What `KUBERNETES_EXEC_INFO` tells a plugin.
+/// The content of `KUBERNETES_EXEC_INFO`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Info<'a> {
@@ -19,7 +19,7 @@ struct Spec<'a> {
     interactive: bool,
 }
 
-/// Which cluster the credentials are for.
+/// The cluster for which the credentials are.
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) struct Cluster {
@@ -30,7 +30,7 @@ pub(super) struct Cluster {
     insecure_skip_tls_verify: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     certificate_authority_data: Option<String>,
-    /// With its password: the plugin has to get through, too.
+    /// With its password, because the plugin must use the proxy, too.
     #[serde(skip_serializing_if = "Option::is_none")]
     proxy_url: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -38,10 +38,10 @@ pub(super) struct Cluster {
 }
 
 impl Cluster {
-    /// What `exec` wants to know of the cluster.
+    /// The cluster information that `exec` asks for.
     pub(super) fn new(config: &Config, exec: &ExecConfig) -> Option<Self> {
         let roots = config.tls.roots.as_ref();
-        // That of the environment is found there by the plugin itself, with its exceptions.
+        // The plugin reads the proxy of the environment itself, with its exceptions.
         let own_proxy = config.proxy.as_ref().and_then(Proxy::own_url);
         exec.provide_cluster_info.then(|| Self {
             server: config.url.to_string().trim_end_matches('/').to_owned(),
@@ -54,7 +54,7 @@ impl Cluster {
     }
 }
 
-/// The variable's value.
+/// The value of the variable.
 pub(super) fn info(
     exec: &ExecConfig,
     cluster: Option<&Cluster>,
@@ -75,12 +75,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plugin_is_told_the_clusters_own_proxy_with_its_password() {
+    fn a_plugin_gets_the_clusters_own_proxy_with_its_password() {
         let exec = ExecConfig::new("plugin").provide_cluster_info(None);
         let proxy: Proxy = "http://me:hunter2@proxy:3128".parse().unwrap();
         let mut around = proxy.clone();
-        // That of the environment comes with exceptions, and is found there.
-        around.of_environment = true;
+        // The plugin reads the proxy of the environment itself, with its exceptions.
+        around.from_environment = true;
         let table = [
             (proxy, r#""proxy-url":"http://me:hunter2@proxy:3128""#, true),
             (around, "proxy-url", false),

@@ -1,7 +1,4 @@
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use futures_core::future::BoxFuture;
 use futures_util::{
@@ -9,11 +6,13 @@ use futures_util::{
     future::{Shared as SharedFuture, WeakShared},
 };
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{Credential, info::Cluster, run::Run};
 use crate::{
+    backoff::Growth,
     client::{
         ConfigError,
         config::{Config, ExecConfig},
@@ -22,24 +21,21 @@ use crate::{
     metrics::ExecMetrics,
 };
 
-/// After a renewal ahead of time, the next one comes no sooner than this.
-/// So does the next one because the server refused the credentials.
+/// After a renewal ahead of time, the next renewal comes no sooner than this. The same holds after a renewal because
+/// the server refused the credentials.
 const PAUSE: Duration = Duration::from_secs(10);
-/// After a run that failed, the next one comes no sooner than this …
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// … which doubles with each failure in a row, up to this.
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// After a failed run, the next run comes no sooner than this.
+const PAUSES: Growth = Growth::doubling(Duration::from_secs(1), Duration::from_secs(30));
 
-/// A credential plugin and what it printed last.
+/// A credential plugin and its last credentials.
 ///
-/// However many requests need credentials, one run serves them all; it goes on as long as one of
-/// them waits. While the credentials are valid nobody waits: they are renewed shortly before their
-/// end by a task that ends with the plugin.
+/// One run serves all requests that need credentials. It continues as long as one of them waits. While the credentials
+/// are valid, no request waits: a task renews them shortly before their end. The task ends with the plugin.
 ///
-/// A run that failed is the answer to every request for a while, so that a broken plugin is not run
-/// for each of them.
+/// After a failed run, every request fails for a while with the same error, so that a broken plugin does not run for
+/// each of them.
 pub(in crate::client::stack) struct Plugin {
-    shared: Arc<Shared>,
+    shared: Arc<PluginInner>,
     renewal: Mutex<Renewal>,
 }
 
@@ -49,33 +45,34 @@ struct Renewal {
     not_before: Option<Instant>,
 }
 
-struct Shared {
+struct PluginInner {
     run: Run,
     tls: Option<Arc<CurrentTls>>,
     metrics: Option<ExecMetrics>,
-    state: Mutex<State>,
+    state: Mutex<PluginState>,
 }
 
 #[derive(Default)]
-struct State {
+struct PluginState {
     known: Option<Arc<Credential>>,
     running: Option<WeakShared<Running>>,
-    failed: Option<Failed>,
-    /// No run because of a refusal before.
+    failed: Option<FailedRun>,
+    /// Until then, a refusal by the server starts no run.
     refused_until: Option<Instant>,
 }
 
-/// The last run.
-struct Failed {
+/// The last run, if it failed.
+struct FailedRun {
     error: ConfigError,
-    pause: Duration,
+    /// The failed runs in a row before this one.
+    earlier: u32,
     until: Instant,
 }
 
 type Running = BoxFuture<'static, Result<Arc<Credential>, ConfigError>>;
 
 impl Plugin {
-    /// The plugin `exec` of `config`; the certificates that it prints are shown by `tls`.
+    /// The plugin `exec` of `config`. `tls` presents the certificates that it prints.
     pub(in crate::client::stack) fn new(
         exec: &ExecConfig,
         config: &Config,
@@ -84,7 +81,7 @@ impl Plugin {
     ) -> Self {
         let cluster = Cluster::new(config, exec);
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(PluginInner {
                 run: Run::new(exec.clone(), cluster, &config.credentials_origin),
                 tls,
                 metrics,
@@ -94,11 +91,14 @@ impl Plugin {
         }
     }
 
-    /// The credentials that are valid now.
+    /// Returns credentials that are valid now.
+    ///
+    /// # Errors
+    /// The plugin fails, or failed a short time ago, and there are no valid credentials.
     pub(in crate::client::stack) async fn current(&self) -> Result<Arc<Credential>, ConfigError> {
         let now = Timestamp::now();
         let running = {
-            let mut state = self.shared.state();
+            let mut state = self.shared.state.lock();
             match &state.known {
                 Some(known) if !known.is_expired(now) => {
                     let known = known.clone();
@@ -116,16 +116,16 @@ impl Plugin {
         running.await
     }
 
-    /// Credentials newer than `refused`, if there are. Those that the server keeps refusing are not
-    /// printed anew for each request.
+    /// Returns credentials that are newer than `refused`, if there are any. If the server refuses one credential after
+    /// another, the plugin does not run for each request.
     pub(in crate::client::stack) async fn newer(
         &self,
         refused: &Arc<Credential>,
     ) -> Result<Option<Arc<Credential>>, ConfigError> {
         let running = {
-            let mut state = self.shared.state();
+            let mut state = self.shared.state.lock();
             match &state.known {
-                // Another request has been refused before, and has seen to it.
+                // Another request was refused before and has renewed the credentials.
                 Some(known) if !Arc::ptr_eq(known, refused) => {
                     std::future::ready(Ok(known.clone())).left_future()
                 }
@@ -146,9 +146,9 @@ impl Plugin {
         Ok((!newer.is_same_as(refused)).then_some(newer))
     }
 
-    fn renew_ahead(&self, state: &mut State) {
+    fn renew_ahead(&self, state: &mut PluginState) {
         let now = Instant::now();
-        let mut renewal = self.renewal.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut renewal = self.renewal.lock();
         if renewal.not_before.is_some_and(|time| now < time) {
             return;
         }
@@ -171,9 +171,9 @@ impl Plugin {
     }
 }
 
-impl Shared {
-    /// The run that is under way, or a new one.
-    fn running(self: &Arc<Self>, state: &mut State) -> SharedFuture<Running> {
+impl PluginInner {
+    /// The current run, or a new one.
+    fn running(self: &Arc<Self>, state: &mut PluginState) -> SharedFuture<Running> {
         state.running().unwrap_or_else(|| {
             let shared = self.clone();
             let running = async move {
@@ -190,7 +190,7 @@ impl Shared {
         &self,
         outcome: Result<Credential, ConfigError>,
     ) -> Result<Arc<Credential>, ConfigError> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.running = None;
         let new = match outcome {
             Ok(new) => Arc::new(new),
@@ -216,17 +216,13 @@ impl Shared {
         Ok(new)
     }
 
-    /// Tells the plugins of one process apart.
+    /// Distinguishes the plugins of one process.
     fn id(&self) -> usize {
         std::ptr::from_ref(self).addr()
     }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
-impl Drop for Shared {
+impl Drop for PluginInner {
     fn drop(&mut self) {
         if let Some(metrics) = &self.metrics {
             metrics.valid_until(self.id(), None);
@@ -234,12 +230,12 @@ impl Drop for Shared {
     }
 }
 
-impl State {
+impl PluginState {
     fn running(&self) -> Option<SharedFuture<Running>> {
         self.running.as_ref().and_then(WeakShared::upgrade)
     }
 
-    /// Why there are no credentials, if the last run failed not long ago and there is no other.
+    /// The error of the last run, if it failed a short time ago and there are no credentials.
     fn recent_failure(&self) -> Option<ConfigError> {
         let failed = self.failed.as_ref();
         let failed = failed.filter(|failed| Instant::now() < failed.until)?;
@@ -247,14 +243,12 @@ impl State {
     }
 
     fn fail(&mut self, error: &ConfigError) {
-        let pause = self
-            .failed
-            .as_ref()
-            .map_or(FIRST_PAUSE, |failed| (failed.pause * 2).min(LONGEST_PAUSE));
-        self.failed = Some(Failed {
+        let before = self.failed.as_ref();
+        let earlier = before.map_or(0, |failed| failed.earlier.saturating_add(1));
+        self.failed = Some(FailedRun {
             error: error.clone(),
-            pause,
-            until: Instant::now() + pause,
+            earlier,
+            until: Instant::now() + PAUSES.least(earlier),
         });
     }
 }
@@ -271,7 +265,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn credentials_are_renewed_ahead_of_their_end_while_nobody_waits() {
+    async fn credentials_are_renewed_before_their_end_and_no_request_waits() {
         let hour = jiff::SignedDuration::from_hours(1);
         let now = Timestamp::now();
         let exec = ExecConfig::new("sh")
@@ -287,7 +281,7 @@ mod tests {
             "",
             now - hour,
         );
-        plugin.shared.state().known = Some(Arc::new(old.unwrap()));
+        plugin.shared.state.lock().known = Some(Arc::new(old.unwrap()));
 
         let token = async || plugin.current().await.unwrap().header.clone().unwrap();
         assert_eq!(token().await, "Bearer old");

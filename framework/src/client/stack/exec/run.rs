@@ -21,14 +21,14 @@ use crate::{
     metrics::{ExecMetrics, ExecOutcome},
 };
 
-/// No credentials are longer than this.
+/// The output may have at most this many bytes.
 const LONGEST: u64 = 1024 * 1024;
 
-/// A plugin's command, ready to be run any number of times.
+/// A plugin's command. It can run any number of times.
 pub(super) struct Run {
     exec: ExecConfig,
     cluster: Option<Cluster>,
-    /// For messages: whose plugin it is, and which.
+    /// The user of the kubeconfig and the command, for messages.
     shown: String,
 }
 
@@ -42,7 +42,7 @@ impl Run {
         }
     }
 
-    /// Runs it once, and counts that. Dropping the future kills it.
+    /// Runs the command once, and counts the run. Dropping the future kills the process.
     pub(super) async fn run(
         &self,
         metrics: Option<&ExecMetrics>,
@@ -80,7 +80,7 @@ impl Run {
         let wrong = match status.code() {
             Some(0) => return Ok(printed),
             Some(code) => format!(
-                "failed with exit code {code}: see standard error for what it said, or run it by hand"
+                "failed with exit code {code}: see its messages on standard error, or run it by hand"
             ),
             None => "was killed by a signal: run it by hand to see why".to_owned(),
         };
@@ -94,7 +94,7 @@ impl Run {
             InteractiveMode::IfAvailable => Ok(terminal),
             InteractiveMode::Always if terminal => Ok(true),
             InteractiveMode::Always => Err(self.wrong(
-                "has to ask somebody (interactiveMode is Always) and standard input is no terminal: use other credentials here, or a plugin that does not ask",
+                "must ask the user (interactiveMode is Always), but standard input is not a terminal: use other credentials here, or a plugin that does not ask",
             )),
         }
     }
@@ -114,7 +114,7 @@ impl Run {
                 Stdio::null()
             })
             .stdout(Stdio::piped())
-            // What goes wrong in it, and what it asks, is between it and the person.
+            // The plugin's errors and questions go to the terminal.
             .stderr(Stdio::inherit())
             .kill_on_drop(true)
             .spawn()
@@ -155,14 +155,14 @@ impl Run {
     }
 }
 
-/// A hint without line breaks and without a terminal's escape sequences.
+/// The hint without line breaks and without escape sequences of a terminal.
 fn one_line(hint: &str) -> String {
     let mut plain = String::new();
     let mut letters = hint.chars().peekable();
     while let Some(letter) = letters.next() {
         match letter {
             '\u{1b}' if letters.next_if_eq(&'[').is_some() => {
-                // The sequence's last letter is the first one past its parameters.
+                // The first letter after the parameters ends the sequence.
                 let _ = letters.by_ref().find(|letter| ('@'..='~').contains(letter));
             }
             letter if letter.is_control() => plain.push(' '),
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plugin_that_has_to_ask_needs_a_terminal() {
+    fn an_interactive_plugin_needs_a_terminal() {
         use InteractiveMode::{Always, IfAvailable, Never};
         let table = [
             (Never, [Some(false), Some(false)]),
@@ -195,12 +195,12 @@ mod tests {
         }
         assert_eq!(
             run(Always).is_interactive(false).unwrap_err().to_string(),
-            "user \"u\" in k: the credential plugin `plugin` has to ask somebody (interactiveMode is Always) and standard input is no terminal: use other credentials here, or a plugin that does not ask"
+            "user \"u\" in k: the credential plugin `plugin` must ask the user (interactiveMode is Always), but standard input is not a terminal: use other credentials here, or a plugin that does not ask"
         );
     }
 
     #[test]
-    fn a_hint_is_one_plain_line() {
+    fn a_hint_becomes_one_plain_line() {
         assert_eq!(
             one_line("\u{1b}[31;1mrun\u{1b}[0m\r\n\tbrew  install\u{7} it\u{1b}"),
             "run brew install it"

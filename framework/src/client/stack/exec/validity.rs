@@ -4,7 +4,7 @@ use jiff::{
     tz::TimeZone,
 };
 
-/// From when until when a certificate is valid.
+/// When a certificate is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Validity {
     pub(super) start: Timestamp,
@@ -17,8 +17,8 @@ const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
 
 impl Validity {
-    /// That of the certificate in `der` (RFC 5280, 4.1): enough of its form to find two times for the
-    /// metrics. Whether the certificate is any good is not decided here.
+    /// Reads the validity of the certificate in `der` (RFC 5280, 4.1). Reads only enough to find the two times for the
+    /// metrics; it does not verify the certificate.
     pub(super) fn of(der: &[u8]) -> Option<Self> {
         let (_, certificate, _) = element(der)?;
         let (_, mut signed, _) = element(certificate)?;
@@ -26,7 +26,7 @@ impl Validity {
         if tag == VERSION {
             signed = after;
         }
-        // Serial number, algorithm, issuer.
+        // Skips serial number, algorithm and issuer.
         for _ in 0..3 {
             (_, _, signed) = element(signed)?;
         }
@@ -41,12 +41,12 @@ impl Validity {
     }
 }
 
-/// The tag and the content of the first element of `der`, and what follows it.
+/// The tag and the content of the first element of `der`, and the bytes after it.
 fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&[tag, first], rest) = der.split_first_chunk()?;
     let (length, rest) = match first {
         0..=0x7f => (first.into(), rest),
-        // The length in as many bytes; no certificate needs more than four.
+        // The length takes as many bytes as the low bits say. No certificate needs more than four.
         0x81..=0x84 => {
             let (bytes, rest) = rest.split_at_checked(usize::from(first - 0x80))?;
             let length = bytes
@@ -107,7 +107,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_are_too_odd(cut in 0_usize..400, at in 0_usize..400, byte: u8) {
+        fn any_bytes_are_parsed_without_a_panic(cut in 0_usize..400, at in 0_usize..400, byte: u8) {
             let mut der = issued(2026, 2027);
             if let Some(place) = der.get_mut(at) {
                 *place = byte;

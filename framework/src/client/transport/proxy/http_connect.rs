@@ -8,11 +8,9 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use secrecy::ExposeSecret;
 
-use super::ProxyProblem;
-use crate::client::{config::ProxyUser, transport::Io};
+use crate::client::{ProxyProblem, config::ProxyUser, transport::Io};
 
-/// The tunnel to `target`, which is `host:port`, that the proxy at the other end of `stream` makes on
-/// `CONNECT` (RFC 9110, 9.3.6).
+/// Asks the HTTP proxy on `stream` for a tunnel to `target` (`host:port`), with `CONNECT` (RFC 9110, 9.3.6).
 pub(super) async fn tunnel(
     stream: Box<dyn Io>,
     target: &str,
@@ -22,18 +20,18 @@ pub(super) async fn tunnel(
     if let Some(user) = user {
         let (name, password) = (user.name.expose_secret(), user.password.expose_secret());
         let encoded = BASE64_STANDARD.encode(format!("{name}:{password}"));
-        // base64 always fits a header.
+        // base64 text is always a valid header value.
         if let Ok(mut value) = HeaderValue::try_from(format!("Basic {encoded}")) {
             value.set_sensitive(true);
             request = request.header(header::PROXY_AUTHORIZATION, value);
         }
     }
-    // A host that is no host in a URI was refused with the configuration.
+    // The configuration has already refused hosts that are not valid in a URI.
     let request = request
         .body(Empty::<Bytes>::new())
         .map_err(|error| ProxyProblem::Io(io::Error::other(error)))?;
     let (mut sender, connection) = http1::Builder::new()
-        // There are proxies that look for the header as others write it.
+        // Some proxies accept the header only in this spelling.
         .title_case_headers(true)
         .handshake(TokioIo::new(stream))
         .await
@@ -44,28 +42,28 @@ pub(super) async fn tunnel(
             return Err(of_status(response.status(), user.is_some()));
         }
         let upgraded = hyper::upgrade::on(response).await.map_err(of_hyper)?;
-        // It begins with what the proxy sent right behind its answer.
+        // The stream begins with the bytes that the proxy sent directly after its response.
         Ok(Box::new(TokioIo::new(upgraded)) as Box<dyn Io>)
     };
     let mut exchange = pin!(exchange);
     tokio::select! {
         outcome = &mut exchange => outcome,
-        // It hands the stream over when it ends; why it ended otherwise, the exchange knows.
+        // It returns the stream when it ends. If it ends otherwise, the exchange knows why.
         _ = connection.with_upgrades() => exchange.await,
     }
 }
 
 fn of_status(status: StatusCode, given: bool) -> ProxyProblem {
-    let answer = status.to_string();
+    let response = status.to_string();
     match status {
         StatusCode::PROXY_AUTHENTICATION_REQUIRED | StatusCode::UNAUTHORIZED => {
             ProxyProblem::Credentials { given }
         }
-        StatusCode::FORBIDDEN => ProxyProblem::Forbidden { answer },
+        StatusCode::FORBIDDEN => ProxyProblem::Forbidden { response },
         StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT => {
-            ProxyProblem::Unreachable { answer }
+            ProxyProblem::Unreachable { response }
         }
-        _ => ProxyProblem::Refused { answer },
+        _ => ProxyProblem::Refused { response },
     }
 }
 

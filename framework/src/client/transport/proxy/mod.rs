@@ -1,17 +1,19 @@
 //! Tunnels through a proxy.
 //!
-//! Everything goes through a tunnel, requests to servers without TLS included, where programs written
-//! in Go would send them to the proxy itself: a proxy is not shown what it need not see, and what
-//! goes over a tunnel may be HTTP/2 or an upgraded connection.
+//! All traffic goes through a tunnel, also to servers without TLS; programs in Go send such requests to the proxy
+//! itself. So the proxy sees no more than it must, and the tunnel can carry HTTP/2 or an upgraded connection.
 //!
-//! `CONNECT` is spoken by hyper. SOCKS5 is our own, for want of a crate that fits: hyper-util's
-//! connectors come with its whole pooling client, look names up blockingly, and hide the proxy's
-//! answer; others cost four crates for a hundred lines.
+//! hyper speaks `CONNECT`. The SOCKS5 code is our own, because no crate fits: hyper-util's connectors come with its
+//! whole pooling client, block on name lookups, and hide the proxy's answer. Others would add four crates for a hundred
+//! lines.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `proxy_tunnel.rs` | [`ProxyTunnel`]: connects to the proxy, and asks it for a tunnel |
+//! | `http_connect.rs`, `socks5.rs` | the two protocols |
 
 mod http_connect;
-mod problem;
+mod proxy_tunnel;
 mod socks5;
-mod via;
 
-pub use problem::ProxyProblem;
-pub(super) use via::Via;
+pub(super) use proxy_tunnel::ProxyTunnel;

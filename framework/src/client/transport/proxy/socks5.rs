@@ -3,14 +3,13 @@ use std::net::IpAddr;
 use secrecy::ExposeSecret;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::ProxyProblem;
-use crate::client::{config::ProxyUser, transport::Io};
+use crate::client::{ProxyProblem, config::ProxyUser, transport::Io};
 
 const VERSION: u8 = 5;
 const WITHOUT_USER: u8 = 0;
 const USER_AND_PASSWORD: u8 = 2;
 const NO_METHOD_FITS: u8 = 0xff;
-/// Of the exchange of user name and password (RFC 1929).
+/// The version of the exchange of user name and password (RFC 1929).
 const USER_VERSION: u8 = 1;
 const CONNECT: u8 = 1;
 const IPV4: u8 = 1;
@@ -19,8 +18,8 @@ const IPV6: u8 = 4;
 
 const NO_SOCKS5: ProxyProblem = ProxyProblem::Protocol { expected: "SOCKS5" };
 
-/// Makes `stream` a tunnel to `host`, without brackets, by asking the SOCKS5 proxy at its other end
-/// (RFC 1928). Names are looked up by the proxy.
+/// Asks the SOCKS5 proxy on `stream` for a tunnel to `host`, which is without brackets (RFC 1928). The proxy looks up
+/// names.
 pub(super) async fn tunnel(
     stream: &mut Box<dyn Io>,
     host: &str,
@@ -70,7 +69,7 @@ pub(super) async fn tunnel(
     if reply != 0 {
         return Err(of_reply(reply));
     }
-    // The address that the proxy connects from says nothing to us, but has to be read.
+    // The address from which the proxy connects is of no use, but must be read.
     let address = match kind {
         IPV4 => 4,
         IPV6 => 16,
@@ -85,7 +84,7 @@ pub(super) async fn tunnel(
     read.map_err(ProxyProblem::of_io).map(drop)
 }
 
-/// Says who the client is (RFC 1929).
+/// Sends user name and password (RFC 1929).
 async fn introduce(stream: &mut Box<dyn Io>, user: &ProxyUser) -> Result<(), ProxyProblem> {
     let mut request = vec![USER_VERSION];
     short(&mut request, user.name.expose_secret(), "the user's name")?;
@@ -98,10 +97,10 @@ async fn introduce(stream: &mut Box<dyn Io>, user: &ProxyUser) -> Result<(), Pro
     }
 }
 
-/// Adds `text`, which messages call `what`, behind its length.
+/// Appends the length of `text`, then `text`. Messages call it `what`.
 fn short(request: &mut Vec<u8>, text: &str, what: &str) -> Result<(), ProxyProblem> {
     let length = u8::try_from(text.len()).map_err(|_| ProxyProblem::Refused {
-        answer: format!("{what} is longer than the 255 bytes that SOCKS5 allows"),
+        response: format!("{what} is longer than the 255 bytes that SOCKS5 allows"),
     })?;
     request.push(length);
     request.extend(text.as_bytes());
@@ -120,26 +119,26 @@ async fn receive<const N: usize>(stream: &mut Box<dyn Io>) -> Result<[u8; N], Pr
 }
 
 fn of_reply(reply: u8) -> ProxyProblem {
-    let unreachable = |answer: &str| ProxyProblem::Unreachable {
-        answer: answer.to_owned(),
+    let unreachable = |response: &str| ProxyProblem::Unreachable {
+        response: response.to_owned(),
     };
     match reply {
         1 => unreachable("general failure"),
         2 => ProxyProblem::Forbidden {
-            answer: "not allowed by its rules".to_owned(),
+            response: "not allowed by its rules".to_owned(),
         },
         3 => unreachable("network unreachable"),
         4 => unreachable("host unreachable"),
         5 => unreachable("connection refused"),
         6 => unreachable("too far away"),
         7 => ProxyProblem::Refused {
-            answer: "it does not know CONNECT".to_owned(),
+            response: "it does not know CONNECT".to_owned(),
         },
         8 => ProxyProblem::Refused {
-            answer: "it does not know this kind of address".to_owned(),
+            response: "it does not know this kind of address".to_owned(),
         },
         other => ProxyProblem::Refused {
-            answer: format!("reply {other}"),
+            response: format!("reply {other}"),
         },
     }
 }

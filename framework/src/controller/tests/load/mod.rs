@@ -1,15 +1,15 @@
-//! Five controllers and thousands of objects over servers that fail, for ten minutes of the paused
-//! clock. The controllers are as a user writes them: each applies a child by its `Context`.
+//! Five controllers and thousands of objects with failing servers, for ten minutes of the paused clock. The controllers are
+//! as a user writes them: each applies a child by its `Context`.
 //!
-//! By default with 500 objects; `PILOTHOUSE_LOAD=10000` says how many (as the shard `load` of `.ci/run long` does), `PILOTHOUSE_SEED` what happens
-//! to them.
+//! `PILOTHOUSE_LOAD` sets the number of objects (500 by default; the shard `load` of `.ci/run long` sets 10000).
+//! `PILOTHOUSE_SEED` sets the random seed.
 
 mod requests;
 pub(super) mod server;
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
-    sync::{Arc, Mutex},
+    sync::Arc,
     time::Duration,
 };
 
@@ -18,6 +18,7 @@ use k8s_openapi::api::{
     batch::v1::Job,
     core::v1::ConfigMap,
 };
+use parking_lot::Mutex;
 
 use tokio::time::Instant;
 
@@ -31,13 +32,13 @@ use server::Server;
 
 const WANTED: &str = "example.com/wanted";
 
-/// Numbers that are the same for the same seed (xorshift).
+/// Random numbers that depend only on the seed (xorshift).
 #[derive(Clone)]
 struct Dice(Arc<Mutex<u64>>);
 
 impl Dice {
     fn below(&self, end: u64) -> u64 {
-        let mut state = self.0.lock().unwrap();
+        let mut state = self.0.lock();
         *state ^= *state << 13;
         *state ^= *state >> 7;
         *state ^= *state << 17;
@@ -49,10 +50,10 @@ impl Dice {
     }
 }
 
-/// So long what was written is waited for.
+/// The longest wait for a write.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Keeps for each object a child that bears what the object wants.
+/// Applies for each object a child with the content that the object asks for.
 struct Keeper<K> {
     children: Server<ConfigMap>,
     dice: Dice,
@@ -66,9 +67,9 @@ struct Log {
     running: HashSet<ObjectKey>,
     overlaps: usize,
     calls: usize,
-    /// By owner, the newest state of its child that a reconcile wrote.
+    /// The newest state of the child that a reconcile wrote, by owner.
     written: HashMap<ObjectKey, Written>,
-    /// Calls that found an older state in the cache than had been written.
+    /// The number of calls that found an older state in the cache than the last write.
     stale: Vec<String>,
 }
 
@@ -82,7 +83,7 @@ struct Entered<'a>(&'a Mutex<Log>, &'a ObjectKey);
 
 impl<'a> Entered<'a> {
     fn new(log: &'a Mutex<Log>, key: &'a ObjectKey) -> Self {
-        let mut entered = log.lock().unwrap();
+        let mut entered = log.lock();
         entered.calls += 1;
         if !entered.running.insert(key.clone()) {
             entered.overlaps += 1;
@@ -93,7 +94,7 @@ impl<'a> Entered<'a> {
 
 impl Drop for Entered<'_> {
     fn drop(&mut self) {
-        self.0.lock().unwrap().running.remove(self.1);
+        self.0.lock().running.remove(self.1);
     }
 }
 
@@ -117,12 +118,12 @@ fn controller_uid(child: &ConfigMap) -> Option<&str> {
 
 impl<K: Resource> Keeper<K> {
     fn luck(&self, chance: u64) -> bool {
-        !*self.healthy.lock().unwrap() && self.dice.percent(chance)
+        !*self.healthy.lock() && self.dice.percent(chance)
     }
 
-    /// Looks whether the cache has what the last reconcile of `owner` wrote.
+    /// Checks whether the cache has what the last reconcile of `owner` wrote.
     fn look_at_ground(&self, owner: &ObjectKey, name: &str, cached: Option<&ConfigMap>) {
-        let mut log = self.log.lock().unwrap();
+        let mut log = self.log.lock();
         let Some(written) = log.written.get(owner) else {
             return;
         };
@@ -132,7 +133,7 @@ impl<K: Resource> Keeper<K> {
         let is_it = |child: &&ConfigMap| child.metadata.uid == written.uid;
         let is_stale = match cached.filter(is_it) {
             Some(child) => version(child) < written.version,
-            // Not there: that is as it should be if it is gone.
+            // Missing is right if the child was deleted.
             None => {
                 let there = self.children.get(&named_key(name));
                 there.as_ref().filter(is_it).is_some()
@@ -149,11 +150,7 @@ impl<K: Resource> Keeper<K> {
             version: version(child),
             at: Instant::now(),
         };
-        self.log
-            .lock()
-            .unwrap()
-            .written
-            .insert(owner.clone(), written);
+        self.log.lock().written.insert(owner.clone(), written);
     }
 }
 
@@ -203,31 +200,31 @@ where
     }
 }
 
-/// One kind with its controller, whatever the kind.
+/// One kind with its controller, without the Rust type.
 trait Part {
-    /// Something happens to an object.
+    /// Makes a random change to an object.
     fn change(&self, dice: &Dice, number: u64);
-    /// An object, if it is there, wants something else.
+    /// Changes what an object asks for, if it exists.
     fn change_mind(&self, dice: &Dice, number: u64);
     fn fault(&self, dice: &Dice);
     fn delete_all(&self);
-    /// UIDs of the objects.
+    /// The UIDs of the objects.
     fn uids(&self, into: &mut BTreeSet<String>);
-    /// What is not as it should be.
+    /// The differences from the wanted state.
     fn wrong(&self) -> Vec<String>;
-    /// Calls, overlaps, and calls on stale ground.
+    /// The numbers of calls, of overlapping calls, and of calls with a stale cache.
     fn log(&self) -> (usize, usize, Vec<String>);
     fn remembered(&self) -> usize;
 }
 
-struct Kept<K> {
+struct EncodedObject<K> {
     server: Server<K>,
     children: Server<ConfigMap>,
     log: Arc<Mutex<Log>>,
     status: ControllerStatus,
 }
 
-impl<K> Part for Kept<K>
+impl<K> Part for EncodedObject<K>
 where
     K: Resource<Scope = Namespaced> + Default,
 {
@@ -291,7 +288,7 @@ where
     }
 
     fn log(&self) -> (usize, usize, Vec<String>) {
-        let log = self.log.lock().unwrap();
+        let log = self.log.lock();
         (log.calls, log.overlaps, log.stale.clone())
     }
 
@@ -330,7 +327,7 @@ impl Load {
             log: log.clone(),
             kind: std::marker::PhantomData,
         });
-        let part = Kept {
+        let part = EncodedObject {
             server,
             children: self.children.clone(),
             log,
@@ -341,7 +338,7 @@ impl Load {
         self.parts.push(Box::new(part));
     }
 
-    /// The garbage collector: children go with their owners.
+    /// Acts as the garbage collector: deletes children whose owners are gone.
     fn collect(&self) {
         let mut uids = BTreeSet::new();
         self.parts.iter().for_each(|part| part.uids(&mut uids));
@@ -366,9 +363,10 @@ fn number(variable: &str, default: u64) -> u64 {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whatever_happens_in_ten_minutes_all_is_as_wanted_and_nothing_is_remembered_of_what_went() {
+async fn after_ten_minutes_of_faults_all_children_are_as_wanted_and_deleted_objects_are_forgotten()
+{
     let seed = number("PILOTHOUSE_SEED", 0x9E37_79B9_7F4A_7C15);
-    // A parent and a child each, of five kinds.
+    // Five pairs of a parent kind and a child kind.
     let each = number("PILOTHOUSE_LOAD", 500) / 10;
     let requests = Requests {
         children: Server::new(),
@@ -398,7 +396,7 @@ async fn whatever_happens_in_ten_minutes_all_is_as_wanted_and_nothing_is_remembe
         for &(part, number) in &changed {
             load.parts[part].change(&dice, number);
         }
-        // Many change their mind while the first reconcile runs.
+        // Many objects change while the first reconcile runs.
         for &(part, number) in &changed {
             pass(dice.below(100 / changed.len() as u64 + 1)).await;
             if dice.percent(50) {
@@ -416,7 +414,7 @@ async fn whatever_happens_in_ten_minutes_all_is_as_wanted_and_nothing_is_remembe
         }
     }
     // Longer than the longest pause after a failure.
-    *load.healthy.lock().unwrap() = true;
+    *load.healthy.lock() = true;
     load.seconds(400).await;
     let wrong: Vec<_> = load.parts.iter().flat_map(|part| part.wrong()).collect();
     assert_eq!(wrong, Vec::<String>::new(), "seed {seed}");

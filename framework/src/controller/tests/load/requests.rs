@@ -1,8 +1,9 @@
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use k8s_openapi::api::core::v1::ConfigMap;
+use parking_lot::Mutex;
 use serde_json::json;
 use tower::{BoxError, service_fn};
 
@@ -12,8 +13,8 @@ use crate::{
     controller::tests::world::{named_key, pass},
 };
 
-/// Answers what the controllers ask of the API server about children: reads and applies of one of them,
-/// late, sometimes not at all, and sometimes without telling.
+/// Answers the requests of the controllers for children: reads and applies of one child. Answers come late or not at all, and
+/// some writes are applied without an answer.
 #[derive(Clone)]
 pub(super) struct Requests {
     pub(super) children: Server<ConfigMap>,
@@ -24,7 +25,7 @@ pub(super) struct Requests {
 type Answer = Result<Response<Body>, BoxError>;
 
 impl Requests {
-    /// A client whose requests come here.
+    /// A client whose requests are answered here.
     pub(super) fn client(&self) -> Client {
         let requests = self.clone();
         let config = Config::new("http://load".parse().unwrap());
@@ -38,7 +39,7 @@ impl Requests {
     async fn answer(self, request: Request<Body>) -> Answer {
         let path = request.uri().path();
         let name = path.strip_prefix("/api/v1/namespaces/default/configmaps/");
-        let key = named_key(name.unwrap_or_else(|| panic!("nobody asks for {path}")));
+        let key = named_key(name.unwrap_or_else(|| panic!("unexpected request for {path}")));
         pass(1 + self.dice.below(100)).await;
         let read = request.method() == Method::GET;
         let refused = match self.luck(8) {
@@ -66,7 +67,7 @@ impl Requests {
     }
 
     fn luck(&self, chance: u64) -> bool {
-        !*self.healthy.lock().unwrap() && self.dice.percent(chance)
+        !*self.healthy.lock() && self.dice.percent(chance)
     }
 }
 

@@ -1,10 +1,11 @@
 use std::{
     collections::{BTreeMap, VecDeque},
-    sync::{Arc, Mutex, MutexGuard},
+    sync::Arc,
     time::Duration,
 };
 
 use futures_util::{StreamExt, stream};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     sync::mpsc,
     time::{Instant, sleep_until},
@@ -17,10 +18,10 @@ use crate::{
     resource::{ApiResource, ObjectKey, Resource, Status},
 };
 
-/// How many changes a server remembers for watches that are opened again.
+/// The number of changes that the server keeps for watches that are opened again.
 const HISTORY: usize = 200;
 
-/// The collection of one kind on a server that fails, forgets and is late when it is told to.
+/// The collection of one kind on a server that fails, forgets and delays on request.
 pub(in crate::controller::tests) struct Server<K> {
     resource: ApiResource,
     state: Arc<Mutex<State<K>>>,
@@ -53,7 +54,7 @@ impl<K: Resource> Server<K> {
         }
     }
 
-    /// Lets the informers of `world` read it.
+    /// Makes the collection readable for the informers of `world`.
     pub(in crate::controller::tests) fn serve(&self, world: &World) {
         let (resource, source) = (self.resource.clone(), self.clone());
         let scope = InformerScope::all();
@@ -62,9 +63,9 @@ impl<K: Resource> Server<K> {
             .of_source::<K, _>(resource, scope, move |_| source.clone());
     }
 
-    /// Creates `object`; `false` if there is one of that name.
+    /// Creates `object`. Returns `false` if an object of that name exists.
     pub(in crate::controller::tests) fn create(&self, mut object: K) -> bool {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.objects.contains_key(&object.key()) {
             return false;
         }
@@ -74,9 +75,9 @@ impl<K: Resource> Server<K> {
         true
     }
 
-    /// Puts `object` in the place of the version that it is; `false` if that is not the newest.
+    /// Replaces an object by `object`. Returns `false` if the version of `object` is not the newest.
     pub(in crate::controller::tests) fn update(&self, object: K) -> bool {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let newest = state.objects.get(&object.key());
         if newest.and_then(K::resource_version) != object.resource_version() {
             return false;
@@ -85,9 +86,9 @@ impl<K: Resource> Server<K> {
         true
     }
 
-    /// Makes the object be as `object` says, which says everything that it bears, and gives what it is then.
+    /// Replaces the object by `object`, or creates it. Returns the stored object.
     pub(in crate::controller::tests) fn apply(&self, mut object: K) -> K {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let Some(before) = state.objects.get(&object.key()).cloned() else {
             drop(state);
             let key = object.key();
@@ -105,7 +106,7 @@ impl<K: Resource> Server<K> {
     }
 
     pub(in crate::controller::tests) fn delete(&self, key: &ObjectKey) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let Some(mut object) = state.objects.remove(key) else {
             return;
         };
@@ -115,16 +116,16 @@ impl<K: Resource> Server<K> {
     }
 
     pub(in crate::controller::tests) fn get(&self, key: &ObjectKey) -> Option<K> {
-        self.state().objects.get(key).cloned()
+        self.state.lock().objects.get(key).cloned()
     }
 
     pub(in crate::controller::tests) fn all(&self) -> Vec<K> {
-        self.state().objects.values().cloned().collect()
+        self.state.lock().objects.values().cloned().collect()
     }
 
-    /// Ends all watches; if it also `forgets`, they cannot go on where they were.
+    /// Ends all watches. With `forgets` they cannot continue from their last version.
     pub(in crate::controller::tests) fn end_watches(&self, forgets: bool) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.watchers.clear();
         if forgets {
             state.version += 1;
@@ -132,18 +133,14 @@ impl<K: Resource> Server<K> {
         }
     }
 
-    /// Lists and watches are answered with 500 for a while.
+    /// Answers lists and watches with 500 for a while.
     pub(in crate::controller::tests) fn fail_for(&self, time: Duration) {
-        self.state().failing_until = Instant::now() + time;
+        self.state.lock().failing_until = Instant::now() + time;
     }
 
-    /// Events of the next while come at its end.
+    /// Delays the events of the next period to its end.
     pub(in crate::controller::tests) fn delay_for(&self, time: Duration) {
-        self.state().late_until = Instant::now() + time;
-    }
-
-    fn state(&self) -> MutexGuard<'_, State<K>> {
-        self.state.lock().unwrap()
+        self.state.lock().late_until = Instant::now() + time;
     }
 
     fn error(&self, verb: &'static str, code: u16, reason: &str) -> Error {
@@ -155,7 +152,7 @@ impl<K: Resource> Server<K> {
     }
 
     fn answering(&self, verb: &'static str) -> Result<MutexGuard<'_, State<K>>, Error> {
-        let state = self.state();
+        let state = self.state.lock();
         match Instant::now() < state.failing_until {
             true => Err(self.error(verb, 500, "InternalError")),
             false => Ok(state),

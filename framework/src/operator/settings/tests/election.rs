@@ -1,8 +1,8 @@
-//! The flags of the election.
+//! The flags of the leader election.
 
 use std::time::Duration;
 
-use super::{Start, Variables, told};
+use super::{Start, Variables, error_of};
 use crate::{
     election::ElectionSettings,
     operator::{
@@ -11,15 +11,15 @@ use crate::{
     },
 };
 
-/// What comes of a start; `None` when nobody is elected.
+/// The election of a start. `None` if no leader is elected.
 fn elected(start: &Start<'_>) -> Option<ElectionFlags> {
     match start.parse().unwrap().action {
-        CommandAction::Run { shared, .. } | CommandAction::Dev { shared, .. } => shared.election,
+        CommandAction::Run { options, .. } | CommandAction::Dev { options, .. } => options.election,
         other => panic!("{other:?}"),
     }
 }
 
-/// Name, namespace and times of an election, in one line.
+/// Name, namespace and durations of an election, in one line.
 fn election(start: &Start<'_>) -> String {
     let Some(flags) = elected(start) else {
         return "none".into();
@@ -36,7 +36,7 @@ fn election(start: &Start<'_>) -> String {
 const USUAL: &str = "web-site - [15s, 10s, 2s]";
 
 #[test]
-fn run_elects_and_dev_does_not_unless_told_otherwise() {
+fn run_elects_by_default_and_dev_does_not() {
     let table: [(&str, Variables<'_>, &str, &str); 9] = [
         ("", &[], "", USUAL),
         ("run", &[], "", USUAL),
@@ -66,7 +66,7 @@ fn run_elects_and_dev_does_not_unless_told_otherwise() {
 }
 
 #[test]
-fn its_settings_come_from_wherever_settings_do() {
+fn election_settings_come_from_every_source_of_settings() {
     let flags = "--image x --lease-name a --lease-namespace ns-a --lease-duration 1m30s --renew-deadline 60s --retry-period 500ms";
     let environment = [
         ("WEB_SITE_LEASE_NAME", "b"),
@@ -109,7 +109,7 @@ fn seconds(seconds: u64) -> Duration {
 }
 
 #[test]
-fn a_program_that_elects_nobody_is_left_alone_and_can_be_overruled() {
+fn a_program_without_election_does_not_elect_unless_a_flag_asks_for_it() {
     let mut start = Start::of("--image x", &[], "");
     start.defaults.elects = Some(false);
     assert_eq!(election(&start), "none");
@@ -121,7 +121,7 @@ fn a_program_that_elects_nobody_is_left_alone_and_can_be_overruled() {
 }
 
 #[test]
-fn what_only_the_program_says_stays() {
+fn options_that_only_the_program_sets_are_kept() {
     let program = ElectionSettings::new("d")
         .identity("me")
         .label("team", "web");
@@ -132,65 +132,65 @@ fn what_only_the_program_says_stays() {
 }
 
 #[test]
-fn what_would_let_two_lead_or_none_names_the_flags_and_where_they_stand() {
+fn contradicting_durations_name_the_flags_and_their_origin() {
     let table: [(&str, Variables<'_>, &str, &str); 8] = [
         (
             "--renew-deadline 15s",
             &[],
             "",
-            "--lease-duration (15s: default) has to be longer than --renew-deadline (15s: command line): otherwise two could lead at once",
+            "--lease-duration (15s: default) must be longer than --renew-deadline (15s: command line): otherwise two processes could lead at once",
         ),
         (
             "",
             &[("WEB_SITE_LEASE_DURATION", "5s")],
             "renew-deadline: 6s",
-            "--lease-duration (5s: WEB_SITE_LEASE_DURATION) has to be longer than --renew-deadline (6s: ~/site.yaml:1): otherwise two could lead at once",
+            "--lease-duration (5s: WEB_SITE_LEASE_DURATION) must be longer than --renew-deadline (6s: ~/site.yaml:1): otherwise two processes could lead at once",
         ),
         (
             "--retry-period 9s",
             &[],
             "",
-            "--renew-deadline (10s: default) has to be longer than 1.2 times --retry-period (9s: command line): otherwise one failed renewal ends leadership",
+            "--renew-deadline (10s: default) must be longer than 1.2 times --retry-period (9s: command line): otherwise one failed renewal ends leadership",
         ),
         (
             "--lease-duration 15500ms",
             &[],
             "",
-            "--lease-duration (15.5s: command line) has to be whole seconds, as the Lease tells it",
+            "--lease-duration (15.5s: command line) must be whole seconds, because the Lease stores whole seconds",
         ),
         (
             "--retry-period 0s",
             &[],
             "",
-            "--retry-period (0ns: command line) has to be longer than nothing",
+            "--retry-period (0ns: command line) must be longer than zero",
         ),
         (
             "--lease-duration 9223372036854775807s",
             &[],
             "",
-            "--lease-duration (9223372036854775807s: command line) is more than the Lease can tell",
+            "--lease-duration (9223372036854775807s: command line) is longer than a Lease can store (2147483647 s)",
         ),
         (
             "",
             &[("WEB_SITE_RETRY_PERIOD", "2")],
             "",
-            "WEB_SITE_RETRY_PERIOD: invalid value '2' for retry-period: `2` is no time: write `15s`, `500ms` or `1m30s`",
+            "WEB_SITE_RETRY_PERIOD: invalid value '2' for retry-period: `2` is not a time: write `15s`, `500ms` or `1m30s`",
         ),
         (
             "",
             &[],
             "retry-period: -2s",
-            "~/site.yaml:1: invalid value '-2s' for retry-period: `-2s` is no time: write `15s`, `500ms` or `1m30s`",
+            "~/site.yaml:1: invalid value '-2s' for retry-period: `-2s` is not a time: write `15s`, `500ms` or `1m30s`",
         ),
     ];
     for (line, environment, file, expected) in table {
         let line = format!("--image x {line}");
         assert_eq!(
-            told(&line, environment, file),
+            error_of(&line, environment, file),
             format!("error: {expected}"),
             "{line}"
         );
-        // Who elects nobody needs no times that fit.
+        // Without an election the durations need not fit.
         if expected.starts_with("--") {
             let line = format!("{line} --leader-elect=false");
             assert!(
@@ -202,13 +202,13 @@ fn what_would_let_two_lead_or_none_names_the_flags_and_where_they_stand() {
 }
 
 #[test]
-fn what_cannot_be_a_lease_or_a_namespace_is_told_and_so_is_an_operators_name() {
+fn an_invalid_name_of_a_lease_a_namespace_or_an_operator_is_refused() {
     assert_eq!(
-        told("--image x --lease-name Web", &[], ""),
+        error_of("--image x --lease-name Web", &[], ""),
         "error: invalid value 'Web' for '--lease-name <NAME>': the name of a Lease has to be a DNS name: at most 253 lower-case letters, digits, `-` and `.`, with a letter or digit at both ends and around each `.`"
     );
     assert_eq!(
-        told("--image x", &[("WEB_SITE_LEASE_NAMESPACE", "a.b")], ""),
+        error_of("--image x", &[("WEB_SITE_LEASE_NAMESPACE", "a.b")], ""),
         "error: WEB_SITE_LEASE_NAMESPACE: invalid value 'a.b' for lease-namespace: the name of a namespace has to be a DNS label: at most 63 lower-case letters, digits and `-`, with a letter or digit at both ends"
     );
     let mut start = Start::of("--image x", &[], "");
@@ -217,7 +217,7 @@ fn what_cannot_be_a_lease_or_a_namespace_is_told_and_so_is_an_operators_name() {
         start.parse().unwrap_err().lines().next().unwrap(),
         "error: --lease-name (`Web Site`: default) has to be a DNS name: at most 253 lower-case letters, digits, `-` and `.`, with a letter or digit at both ends and around each `.`"
     );
-    // Where nobody is elected no Lease needs a name.
+    // Without an election no Lease needs a name.
     for line in ["--image x --leader-elect=false", "dev --image x"] {
         start.line = line;
         assert_eq!(election(&start), "none", "{line}");

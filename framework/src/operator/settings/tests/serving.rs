@@ -1,6 +1,6 @@
 //! The flags of metrics, health and the debug page.
 
-use super::{Start, Variables, told};
+use super::{Start, Variables, error_of};
 use crate::operator::{
     Serving,
     command_line::CommandAction,
@@ -9,13 +9,13 @@ use crate::operator::{
 
 fn served(start: &Start<'_>) -> ServingFlags {
     match start.parse().unwrap().action {
-        CommandAction::Run { shared, .. } | CommandAction::Dev { shared, .. } => shared.serving,
+        CommandAction::Run { options, .. } | CommandAction::Dev { options, .. } => options.serving,
         other => panic!("{other:?}"),
     }
 }
 
 #[test]
-fn metrics_are_served_as_the_settings_say_wherever_they_stand() {
+fn metrics_are_served_by_the_settings_of_every_origin() {
     let certificate = Serving::https("/c/tls.crt", "/c/tls.key");
     let all = [
         ("WEB_SITE_METRICS_SECURE", "true"),
@@ -49,7 +49,7 @@ fn metrics_are_served_as_the_settings_say_wherever_they_stand() {
         ),
         ("", &[], in_file, certificate.clone().authorized()),
         ("--metrics-auth=false", &[], in_file, certificate),
-        // Who turns it off overrules what is said of it further down.
+        // A setting that turns HTTPS off overrides other settings of lower priority.
         (
             "--metrics-secure=false",
             &[],
@@ -73,7 +73,7 @@ fn metrics_are_served_as_the_settings_say_wherever_they_stand() {
 }
 
 #[test]
-fn a_flag_comes_before_what_the_program_says_of_its_serving() {
+fn a_flag_has_priority_over_the_programs_serving() {
     let program = Serving::https("/p/one", "/q/two").authorized();
     let mut start = Start::of("--image x", &[], "");
     start.defaults = Defaults {
@@ -102,13 +102,13 @@ fn a_flag_comes_before_what_the_program_says_of_its_serving() {
     start.line = "--image x --metrics-cert-path /c";
     let other = Serving::https("/c/tls.crt", "/c/tls.key").authorized();
     assert_eq!(both(&start), (other, true));
-    // What the program says is no mistake of who starts it.
+    // The program's own options are never reported as a mistake of the user.
     start.line = "--image x --metrics-address 0";
     assert_eq!(both(&start), (program, true));
 }
 
 #[test]
-fn the_debug_page_is_there_for_who_asks_for_it() {
+fn the_debug_page_is_served_only_on_request() {
     for (line, environment, file, expected) in [
         ("", &[][..], "", false),
         ("--debug-page", &[], "", true),
@@ -123,7 +123,7 @@ fn the_debug_page_is_there_for_who_asks_for_it() {
 }
 
 #[test]
-fn the_debug_page_is_answered_by_the_hosts_that_the_settings_name() {
+fn the_debug_page_is_served_for_the_configured_hosts() {
     let table: [(&str, Variables<'_>, &str, &[&str]); 5] = [
         ("", &[], "", &["of.program"]),
         ("--debug-page --debug-host a.b,c", &[], "", &["a.b", "c"]),
@@ -134,7 +134,7 @@ fn the_debug_page_is_answered_by_the_hosts_that_the_settings_name() {
             &["a.b"],
         ),
         ("", &[], "debug-page: true\ndebug-host: [a, b]", &["a", "b"]),
-        // A setting that turns the page off overrules settings of lower precedence.
+        // A setting that turns the page off overrides settings of lower priority.
         ("--debug-page=false", &[], "debug-host: a", &["a"]),
     ];
     for (line, environment, file, expected) in table {
@@ -146,61 +146,61 @@ fn the_debug_page_is_answered_by_the_hosts_that_the_settings_name() {
 }
 
 #[test]
-fn a_setting_that_says_nothing_because_of_another_is_told_with_where_both_stand() {
+fn a_setting_without_effect_is_reported_with_the_other_setting_and_their_origins() {
     let table: [(&str, Variables<'_>, &str, &str); 10] = [
         (
             "--metrics-cert-path /c",
             &[],
             "",
-            "--metrics-cert-path (command line) says nothing without --metrics-secure",
+            "--metrics-cert-path (command line) has no effect without --metrics-secure",
         ),
         (
             "",
             &[],
             "metrics-secure: false\nmetrics-cert-path: /c",
-            "--metrics-cert-path (~/site.yaml:2) says nothing without --metrics-secure",
+            "--metrics-cert-path (~/site.yaml:2) has no effect without --metrics-secure",
         ),
         (
             "--metrics-cert-path /c",
             &[("WEB_SITE_METRICS_SECURE", "false")],
             "",
-            "--metrics-cert-path (command line) says nothing without --metrics-secure",
+            "--metrics-cert-path (command line) has no effect without --metrics-secure",
         ),
         (
             "",
             &[("WEB_SITE_METRICS_CERT_KEY", "tls.key")],
             "",
-            "--metrics-cert-key (WEB_SITE_METRICS_CERT_KEY) says nothing without --metrics-secure",
+            "--metrics-cert-key (WEB_SITE_METRICS_CERT_KEY) has no effect without --metrics-secure",
         ),
         (
             "--metrics-secure --metrics-cert-name a",
             &[],
             "",
-            "--metrics-cert-name (command line) says nothing without --metrics-cert-path",
+            "--metrics-cert-name (command line) has no effect without --metrics-cert-path",
         ),
         (
             "--metrics-secure --metrics-address 0",
             &[],
             "",
-            "--metrics-secure (command line) says nothing as --metrics-address is 0 (command line)",
+            "--metrics-secure (command line) has no effect because --metrics-address is 0 (command line)",
         ),
         (
             "--metrics-auth",
             &[("WEB_SITE_METRICS_ADDRESS", "0")],
             "",
-            "--metrics-auth (command line) says nothing as --metrics-address is 0 (WEB_SITE_METRICS_ADDRESS)",
+            "--metrics-auth (command line) has no effect because --metrics-address is 0 (WEB_SITE_METRICS_ADDRESS)",
         ),
         (
             "",
             &[],
             "debug-page: true\nmetrics-address: 0",
-            "--debug-page (~/site.yaml:1) says nothing as --metrics-address is 0 (~/site.yaml:2)",
+            "--debug-page (~/site.yaml:1) has no effect because --metrics-address is 0 (~/site.yaml:2)",
         ),
         (
             "--debug-host debug.example.com",
             &[],
             "",
-            "--debug-host (command line) says nothing without --debug-page",
+            "--debug-host (command line) has no effect without --debug-page",
         ),
         (
             "--metrics-secure=yes",
@@ -212,7 +212,7 @@ fn a_setting_that_says_nothing_because_of_another_is_told_with_where_both_stand(
     for (line, environment, file, expected) in table {
         let line = format!("--image x {line}");
         assert_eq!(
-            told(&line, environment, file),
+            error_of(&line, environment, file),
             format!("error: {expected}"),
             "{line} {file}"
         );
@@ -220,7 +220,7 @@ fn a_setting_that_says_nothing_because_of_another_is_told_with_where_both_stand(
 }
 
 #[test]
-fn the_name_of_the_keys_file_is_no_secret() {
+fn the_name_of_the_key_file_is_not_a_secret() {
     let start = Start::of(
         "--image x --metrics-secure --metrics-cert-path /c --metrics-cert-key site.key",
         &[],

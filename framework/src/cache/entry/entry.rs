@@ -1,0 +1,227 @@
+use std::{borrow::Cow, collections::BTreeMap, fmt, sync::Arc};
+
+use super::{NO_LABELS, Packed, incoming::IncomingObject};
+use crate::resource::{Object, ObjectKey, OwnerReference, Selector, Undecodable};
+
+/// A version of an object in a cache, or the place of a version that does not decode ([R8](crate#guarantees)): what a
+/// [`Store`](crate::cache::Store) holds for one key, and what an [`Event`](crate::cache::Event) is about.
+///
+/// It is a handle, and cheap to clone. It does not promise that the object lies there decoded: [`object`](Self::object)
+/// returns the object. The other methods read single fields. For these only a [packed](crate::cache::Packing) object is
+/// decoded, and then only if the packing does not have the field at hand.
+pub struct Entry<K>(EntryContent<K>);
+
+enum EntryContent<K> {
+    Decoded(Arc<K>),
+    Packed(Arc<dyn Packed<K>>),
+    Undecodable {
+        object: Arc<Undecodable>,
+        last: Option<Arc<K>>,
+    },
+}
+
+impl<K> Clone for Entry<K> {
+    fn clone(&self) -> Self {
+        Self(match &self.0 {
+            EntryContent::Decoded(object) => EntryContent::Decoded(object.clone()),
+            EntryContent::Packed(packed) => EntryContent::Packed(packed.clone()),
+            EntryContent::Undecodable { object, last } => EntryContent::Undecodable {
+                object: object.clone(),
+                last: last.clone(),
+            },
+        })
+    }
+}
+
+impl<K: Object> Entry<K> {
+    pub(in crate::cache) fn decoded(object: Arc<K>) -> Self {
+        Self(EntryContent::Decoded(object))
+    }
+
+    pub(in crate::cache) fn packed(packed: Arc<dyn Packed<K>>) -> Self {
+        Self(EntryContent::Packed(packed))
+    }
+
+    pub(in crate::cache) fn of_undecodable(object: Arc<Undecodable>, last: Option<Arc<K>>) -> Self {
+        Self(EntryContent::Undecodable { object, last })
+    }
+
+    /// Returns the object.
+    ///
+    /// # Errors
+    /// Returns what could be read of the object, with the reason, if the present version does not decode.
+    pub fn object(&self) -> Result<Arc<K>, Arc<Undecodable>> {
+        match &self.0 {
+            EntryContent::Decoded(object) => Ok(object.clone()),
+            EntryContent::Packed(packed) => packed.object(),
+            EntryContent::Undecodable { object, .. } => Err(object.clone()),
+        }
+    }
+
+    /// What could be read of the present version, if it did not decode when it arrived.
+    pub fn undecodable(&self) -> Option<&Arc<Undecodable>> {
+        match &self.0 {
+            EntryContent::Decoded(_) | EntryContent::Packed(_) => None,
+            EntryContent::Undecodable { object, .. } => Some(object),
+        }
+    }
+
+    /// The last version that decoded: the present one if it decodes.
+    pub fn last_object(&self) -> Option<Arc<K>> {
+        match &self.0 {
+            EntryContent::Decoded(object) => Some(object.clone()),
+            EntryContent::Packed(packed) => packed.object().ok(),
+            EntryContent::Undecodable { last, .. } => last.clone(),
+        }
+    }
+
+    /// The last version that decoded, if it lies in memory decoded.
+    pub(crate) fn stored_object(&self) -> Option<&K> {
+        match &self.0 {
+            EntryContent::Decoded(object) => Some(object),
+            EntryContent::Packed(_) => None,
+            EntryContent::Undecodable { last, .. } => last.as_deref(),
+        }
+    }
+
+    /// Calls `function` with the present version, in the form in which it arrived.
+    pub(in crate::cache) fn with_version<T>(
+        &self,
+        function: impl FnOnce(&IncomingObject<'_, K>) -> T,
+    ) -> T {
+        match &self.0 {
+            EntryContent::Decoded(object) => function(&IncomingObject::Object(object)),
+            EntryContent::Packed(packed) => match packed.object() {
+                Ok(object) => function(&IncomingObject::Object(&object)),
+                Err(object) => function(&IncomingObject::Undecodable {
+                    object: &object,
+                    last: None,
+                }),
+            },
+            EntryContent::Undecodable { object, last } => function(&IncomingObject::Undecodable {
+                object,
+                last: last.as_deref(),
+            }),
+        }
+    }
+
+    /// Bytes of the stored object, if it is packed and reports its size.
+    pub(in crate::cache) fn packed_size(&self) -> Option<usize> {
+        match &self.0 {
+            EntryContent::Packed(packed) => packed.size(),
+            EntryContent::Decoded(_) | EntryContent::Undecodable { .. } => None,
+        }
+    }
+
+    /// Namespace and name.
+    pub fn key(&self) -> ObjectKey {
+        match &self.0 {
+            EntryContent::Decoded(object) => object.key(),
+            EntryContent::Packed(packed) => match packed.object() {
+                Ok(object) => object.key(),
+                Err(object) => object.key.clone(),
+            },
+            EntryContent::Undecodable { object, .. } => object.key.clone(),
+        }
+    }
+
+    /// UID of the present version.
+    pub fn uid(&self) -> Option<&str> {
+        match &self.0 {
+            EntryContent::Decoded(object) => object.uid(),
+            EntryContent::Packed(packed) => packed.uid(),
+            EntryContent::Undecodable { object, .. } => object.uid.as_deref(),
+        }
+    }
+
+    /// Resource version of the present version.
+    pub fn resource_version(&self) -> Option<&str> {
+        match &self.0 {
+            EntryContent::Decoded(object) => object.resource_version(),
+            EntryContent::Packed(packed) => packed.resource_version(),
+            EntryContent::Undecodable { object, .. } => object.resource_version.as_deref(),
+        }
+    }
+
+    /// The labels of the present version. Those of an object that does not decode are read leniently.
+    pub fn labels(&self) -> Cow<'_, BTreeMap<String, String>> {
+        self.field(
+            |object| object.labels().unwrap_or(&NO_LABELS),
+            |undecodable| &undecodable.labels,
+        )
+    }
+
+    /// The owner references of the present version. Those of an object that does not decode are read leniently.
+    pub fn owner_references(&self) -> Cow<'_, [OwnerReference]> {
+        self.field(
+            |object| {
+                let references = object.metadata().owner_references.as_deref();
+                references.unwrap_or_default()
+            },
+            |undecodable| &undecodable.owner_references,
+        )
+    }
+
+    /// Whether the deletion of the object has begun, according to the present version.
+    pub fn is_deleting(&self) -> bool {
+        match &self.0 {
+            EntryContent::Decoded(object) => object.is_deleting(),
+            EntryContent::Packed(packed) => match packed.object() {
+                Ok(object) => object.is_deleting(),
+                Err(object) => object.is_deleting,
+            },
+            EntryContent::Undecodable { object, .. } => object.is_deleting,
+        }
+    }
+
+    /// A field of the present version. It is borrowed, unless the object has to be decoded for it.
+    fn field<T: ToOwned + ?Sized>(
+        &self,
+        of_object: impl FnOnce(&K) -> &T,
+        of_undecodable: impl FnOnce(&Undecodable) -> &T,
+    ) -> Cow<'_, T> {
+        match &self.0 {
+            EntryContent::Decoded(object) => Cow::Borrowed(of_object(object)),
+            EntryContent::Packed(packed) => Cow::Owned(match packed.object() {
+                Ok(object) => of_object(&object).to_owned(),
+                Err(object) => of_undecodable(&object).to_owned(),
+            }),
+            EntryContent::Undecodable { object, .. } => Cow::Borrowed(of_undecodable(object)),
+        }
+    }
+
+    /// UID of the present version, or of the last one that decoded if the present one's cannot be read.
+    pub(crate) fn known_uid(&self) -> Option<&str> {
+        self.uid().or_else(|| match &self.0 {
+            EntryContent::Undecodable { last, .. } => last.as_deref()?.uid(),
+            EntryContent::Decoded(_) | EntryContent::Packed(_) => None,
+        })
+    }
+
+    /// Whether the object with the same key and `uid` is another object: both UIDs are known, and they differ.
+    pub(in crate::cache) fn is_replaced_by(&self, uid: Option<&str>) -> bool {
+        matches!((self.known_uid(), uid), (Some(old), Some(new)) if old != new)
+    }
+
+    /// Whether the labels of the present version match `selector`. The labels of an object that does not decode are
+    /// read leniently.
+    pub fn matches(&self, selector: &Selector) -> bool {
+        match &self.0 {
+            EntryContent::Decoded(object) => {
+                selector.matches(object.labels().unwrap_or(&NO_LABELS))
+            }
+            EntryContent::Packed(packed) => packed.matches(selector),
+            EntryContent::Undecodable { object, .. } => selector.matches(&object.labels),
+        }
+    }
+}
+
+/// Shows resource version and error only: objects may hold secrets.
+impl<K: Object> fmt::Debug for Entry<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Entry")
+            .field("resource_version", &self.resource_version())
+            .field("undecodable", &self.undecodable())
+            .finish_non_exhaustive()
+    }
+}

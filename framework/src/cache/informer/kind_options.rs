@@ -1,0 +1,79 @@
+use std::{
+    any::{Any, TypeId},
+    collections::HashMap,
+    sync::Arc,
+    time::Duration,
+};
+
+use super::{object_sizes::MeasureFn, transform::TransformFn};
+use crate::{
+    cache::Packing,
+    client::Decoder,
+    events::Recorder,
+    resource::{ApiResource, Object},
+};
+
+/// Options of the informers of one kind and representation.
+pub(in crate::cache) struct KindOptions<K> {
+    pub(in crate::cache) transform: Option<Arc<TransformFn<K>>>,
+    pub(in crate::cache) packing: Option<Arc<dyn Packing<K>>>,
+    /// The default for listeners that set no period of their own.
+    pub(in crate::cache) resync: Option<Duration>,
+    /// Records an Event about each object that does not decode.
+    pub(in crate::cache) events: Option<Recorder>,
+    /// The size of an object, if it can be measured.
+    pub(in crate::cache) measure: Option<MeasureFn<K>>,
+    /// Where replaced objects are dropped.
+    pub(in crate::cache) decoder: Decoder,
+}
+
+/// The options of all kinds that have some.
+#[derive(Default)]
+pub(in crate::cache) struct AllKindOptions(
+    HashMap<(TypeId, ApiResource), Box<dyn Any + Send + Sync>>,
+);
+
+impl AllKindOptions {
+    pub(in crate::cache) fn of<K: Object>(&self, resource: &ApiResource) -> KindOptions<K> {
+        let options = self.0.get(&(TypeId::of::<K>(), resource.clone()));
+        let options = options.and_then(|options| options.downcast_ref::<KindOptions<K>>());
+        options.cloned().unwrap_or_default()
+    }
+
+    pub(in crate::cache) fn change<K: Object>(
+        &mut self,
+        resource: ApiResource,
+        change: impl FnOnce(&mut KindOptions<K>),
+    ) {
+        let mut options = self.of(&resource);
+        change(&mut options);
+        self.0
+            .insert((TypeId::of::<K>(), resource), Box::new(options));
+    }
+}
+
+impl<K> Clone for KindOptions<K> {
+    fn clone(&self) -> Self {
+        Self {
+            transform: self.transform.clone(),
+            packing: self.packing.clone(),
+            resync: self.resync,
+            events: self.events.clone(),
+            measure: self.measure,
+            decoder: self.decoder.clone(),
+        }
+    }
+}
+
+impl<K> Default for KindOptions<K> {
+    fn default() -> Self {
+        Self {
+            transform: None,
+            packing: None,
+            resync: None,
+            events: None,
+            measure: None,
+            decoder: Decoder::default(),
+        }
+    }
+}

@@ -1,0 +1,136 @@
+use std::{sync::Arc, time::Duration};
+
+use super::Informers;
+use crate::{
+    cache::{
+        ListBudget, Packing,
+        informer::{AllKindOptions, TransformError},
+    },
+    client::Client,
+    events::Recorder,
+    metrics::Metrics,
+    resource::{ApiResource, Object, Resource},
+};
+
+/// Builds [`Informers`] with options for each kind (which part of an object is stored, in which form, and whether it
+/// is delivered again) and for lists.
+///
+/// ```no_run
+/// use pilothouse::cache::Informers;
+/// use pilothouse::client::Client;
+/// use pilothouse::k8s::api::core::v1::Secret;
+/// use pilothouse::metrics::Metrics;
+///
+/// # fn example(client: Client) {
+/// // The program needs the names of the Secrets and not their contents.
+/// let informers = Informers::builder(client, Metrics::new())
+///     .transform::<Secret>(|secret| {
+///         secret.data = None;
+///         Ok(())
+///     })
+///     .build();
+/// # drop(informers);
+/// # }
+/// ```
+#[must_use]
+pub struct InformersBuilder {
+    client: Client,
+    metrics: Metrics,
+    budget: ListBudget,
+    options: AllKindOptions,
+    events: Option<Recorder>,
+}
+
+impl InformersBuilder {
+    pub(in crate::cache) fn new(client: Client, metrics: Metrics) -> Self {
+        Self {
+            client,
+            metrics,
+            budget: ListBudget::default(),
+            options: AllKindOptions::default(),
+            events: None,
+        }
+    }
+
+    /// Sets how many lists run at the same time.
+    pub fn list_budget(mut self, budget: ListBudget) -> Self {
+        self.budget = budget;
+        self
+    }
+
+    /// Calls `function` once with each version of each object of `K` before it is stored and delivered, so that all
+    /// informers of the kind and type hold the same. The final state of a deleted object passes through it too; a
+    /// version that the cache already has does not.
+    ///
+    /// Fields that the function removes are missing for all readers: a program that writes an object back as it read
+    /// it would delete them on the server. If the function fails or panics, or changes the name, namespace, UID or
+    /// resource version, the object counts as one that does not decode, with the error as the reason, and is counted
+    /// as `transform_errors`. The error appears in the log, so it must not contain secrets. `managedFields` need no
+    /// transform: they are not read unless the source [requests them](crate::client::Api::with_managed_fields).
+    pub fn transform<K: Resource>(
+        self,
+        function: impl Fn(&mut K) -> Result<(), TransformError> + Send + Sync + 'static,
+    ) -> Self {
+        self.transform_of(ApiResource::of::<K>(), function)
+    }
+
+    /// Like [`transform`](Self::transform), for objects of `resource` that are read as `K`s, such as dynamic ones.
+    pub fn transform_of<K: Object>(
+        mut self,
+        resource: ApiResource,
+        function: impl Fn(&mut K) -> Result<(), TransformError> + Send + Sync + 'static,
+    ) -> Self {
+        let function = Arc::new(function);
+        self.options
+            .change(resource, |options| options.transform = Some(function));
+        self
+    }
+
+    /// Stores the objects of `K` in the form that `packing` gives them, in all informers of the kind and type. For
+    /// readers nothing changes, except that each read decodes the object.
+    pub fn packing<K: Resource>(self, packing: impl Packing<K>) -> Self {
+        self.packing_of(ApiResource::of::<K>(), packing)
+    }
+
+    /// Like [`packing`](Self::packing), for objects of `resource` that are read as `K`s, such as dynamic ones.
+    pub fn packing_of<K: Object>(
+        mut self,
+        resource: ApiResource,
+        packing: impl Packing<K>,
+    ) -> Self {
+        let packing = Arc::new(packing);
+        self.options
+            .change(resource, |options| options.packing = Some(packing));
+        self
+    }
+
+    /// Delivers each object again once in `period` to the listeners of `K`s that do not [set a
+    /// period](crate::cache::ListenerOptions::resync) of their own. By default nothing is delivered again.
+    pub fn resync<K: Resource>(self, period: Duration) -> Self {
+        self.resync_of::<K>(ApiResource::of::<K>(), period)
+    }
+
+    /// Like [`resync`](Self::resync), for objects of `resource` that are read as `K`s, such as dynamic ones.
+    pub fn resync_of<K: Object>(mut self, resource: ApiResource, period: Duration) -> Self {
+        self.options
+            .change::<K>(resource, |options| options.resync = Some(period));
+        self
+    }
+
+    /// Records an Event about each object that does not decode, in addition to the log.
+    pub fn events(mut self, recorder: Recorder) -> Self {
+        self.events = Some(recorder);
+        self
+    }
+
+    /// No informers yet.
+    pub fn build(self) -> Informers {
+        Informers::with(
+            self.client,
+            self.metrics,
+            self.budget,
+            self.options,
+            self.events,
+        )
+    }
+}

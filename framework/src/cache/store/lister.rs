@@ -1,0 +1,146 @@
+use std::{borrow::Borrow, fmt, hash::Hash, sync::Arc};
+
+use super::{Listing, Snapshot, published::PublishedState};
+use crate::{
+    cache::{Index, IndexHandle},
+    resource::{Object, ObjectKey, Selector, Undecodable},
+};
+
+/// Reads a cache. Cloning it is cheap.
+///
+/// No call waits for the writer, for I/O or for another reader. Two calls may see different states; a caller that
+/// needs consistent values reads them from one [`snapshot`](Self::snapshot). The objects are shared: to change one,
+/// clone it.
+pub struct Lister<K> {
+    published: Arc<PublishedState<K>>,
+    on_undecodable: Option<Arc<OnUndecodable>>,
+}
+
+type OnUndecodable = dyn Fn(&Arc<Undecodable>) + Send + Sync;
+
+impl<K: Object> Lister<K> {
+    pub(super) fn new(published: Arc<PublishedState<K>>) -> Self {
+        Self {
+            published,
+            on_undecodable: None,
+        }
+    }
+
+    /// The same lister, which calls `function` whenever a read meets an object that does not decode. For a whole snapshot
+    /// it calls the function with one such object.
+    pub(crate) fn on_undecodable(
+        self,
+        function: impl Fn(&Arc<Undecodable>) + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            on_undecodable: Some(Arc::new(function)),
+            ..self
+        }
+    }
+
+    /// Returns the object with the name `key`, or `None` if the cache does not have it.
+    ///
+    /// # Errors
+    /// Returns what could be read of the object, with the reason, if the server has it but it does not decode as `K`.
+    pub fn get(&self, key: &ObjectKey) -> Result<Option<Arc<K>>, Arc<Undecodable>> {
+        let object = self.published.snapshot().get(key);
+        object.inspect_err(|object| self.note(Some(object)))
+    }
+
+    /// Whether the cache has an object with the name `key`, decodable or not.
+    pub fn contains(&self, key: &ObjectKey) -> bool {
+        self.published.snapshot().entry(key).is_some()
+    }
+
+    /// All objects.
+    pub fn list(&self) -> Listing<K> {
+        self.noted(self.published.snapshot().iter().collect())
+    }
+
+    /// The objects in `namespace`, by index.
+    pub fn in_namespace(&self, namespace: &str) -> Listing<K> {
+        self.noted(self.published.snapshot().in_namespace(namespace).collect())
+    }
+
+    /// The objects with an owner reference to `uid`, controlling or not, by index.
+    pub fn by_owner(&self, uid: &str) -> Listing<K> {
+        self.noted(self.published.snapshot().by_owner(uid).collect())
+    }
+
+    /// The objects that have `value` in `index`: see [`Snapshot::by`].
+    pub fn by<V, Q>(&self, index: &IndexHandle<K, V>, value: &Q) -> Listing<K>
+    where
+        V: Borrow<Q> + Hash + Eq + Clone + Send + Sync + 'static,
+        Q: Hash + Eq + ?Sized,
+    {
+        self.noted(self.published.snapshot().by(index, value).collect())
+    }
+
+    /// The objects whose labels match `selector`. Looks at every object.
+    pub fn select(&self, selector: &Selector) -> Listing<K> {
+        self.noted(self.published.snapshot().select(selector).collect())
+    }
+
+    /// The objects in `namespace`, by index, whose labels match `selector`.
+    pub fn select_in(&self, namespace: &str, selector: &Selector) -> Listing<K> {
+        let snapshot = self.published.snapshot();
+        let objects = snapshot.in_namespace(namespace);
+        let selected = objects.filter(|(_, entry)| entry.matches(selector));
+        self.noted(selected.collect())
+    }
+
+    /// The present state, to read without copying. It keeps its objects alive as long as the caller holds it.
+    pub fn snapshot(&self) -> Arc<Snapshot<K>> {
+        let snapshot = self.published.snapshot_arc();
+        if self.on_undecodable.is_some() && snapshot.undecodable() > 0 {
+            let mut entries = snapshot.iter();
+            self.note(entries.find_map(|(_, entry)| entry.undecodable()));
+        }
+        snapshot
+    }
+
+    fn noted(&self, listing: Listing<K>) -> Listing<K> {
+        self.note(&listing.undecodable);
+        listing
+    }
+
+    fn note<'a>(&self, objects: impl IntoIterator<Item = &'a Arc<Undecodable>>) {
+        if let Some(function) = &self.on_undecodable {
+            objects.into_iter().for_each(|object| function(object));
+        }
+    }
+
+    pub(crate) fn add_index<V>(&self, index: Index<K, V>) -> IndexHandle<K, V>
+    where
+        V: Hash + Eq + Clone + Send + Sync + 'static,
+    {
+        self.published.add_index(index)
+    }
+
+    /// The number of objects, decodable or not.
+    pub fn len(&self) -> usize {
+        self.published.snapshot().len()
+    }
+
+    /// Whether there is no object.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl<K> Clone for Lister<K> {
+    fn clone(&self) -> Self {
+        Self {
+            published: self.published.clone(),
+            on_undecodable: self.on_undecodable.clone(),
+        }
+    }
+}
+
+impl<K> fmt::Debug for Lister<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Lister")
+            .field(&self.published.snapshot())
+            .finish()
+    }
+}

@@ -1,0 +1,26 @@
+//! The objects of a cache: one writer changes them, any number of readers read them, and neither waits for the other.
+//!
+//! The writer changes a working copy. Publishing the copy is one atomic swap, so that readers see all changes of a batch
+//! or none. Copies share everything that does not differ.
+//!
+//! | file | what it contains |
+//! | --- | --- |
+//! | `store.rs` | [`Store`]: the writer's side |
+//! | `lister.rs` | [`Lister`]: the reader's side |
+//! | `listing.rs` | [`Listing`]: what a lister returns for several objects |
+//! | `snapshot.rs` | [`Snapshot`]: an immutable state, with its indexes |
+//! | `published.rs` | what the writer and the readers share |
+
+mod lister;
+mod listing;
+mod published;
+mod snapshot;
+mod store;
+
+#[cfg(test)]
+mod store_test;
+
+pub use lister::Lister;
+pub use listing::Listing;
+pub use snapshot::Snapshot;
+pub use store::Store;

@@ -1,0 +1,124 @@
+use std::{hash::Hash, sync::Arc};
+
+use super::{Lister, Snapshot, published::PublishedState};
+use crate::{
+    cache::{Entry, Index, IndexHandle, Packing, entry::IncomingObject},
+    resource::{Object, ObjectKey, Undecodable},
+};
+
+/// The writer's side of a cache. Nothing else changes the cache.
+///
+/// Changes go to a working copy, which shares everything unchanged with the state that readers see.
+/// [`publish`](Self::publish) shows them all at once. The writer and the readers never wait for each other. There is
+/// one writer, by `&mut`, and any number of [`Lister`]s.
+pub struct Store<K> {
+    working: Snapshot<K>,
+    published: Arc<PublishedState<K>>,
+    packing: Option<Box<dyn Packing<K>>>,
+}
+
+impl<K: Object> Store<K> {
+    /// An empty store that keeps objects decoded.
+    pub fn new() -> Self {
+        Self {
+            working: Snapshot::default(),
+            published: Arc::default(),
+            packing: None,
+        }
+    }
+
+    /// An empty store that keeps objects in the form that `packing` gives them.
+    pub fn packed(packing: impl Packing<K>) -> Self {
+        Self {
+            packing: Some(Box::new(packing)),
+            ..Self::new()
+        }
+    }
+
+    /// A reader of the published state.
+    pub fn lister(&self) -> Lister<K> {
+        Lister::new(self.published.clone())
+    }
+
+    /// What the store holds for `key`, unpublished changes included.
+    pub fn get(&self, key: &ObjectKey) -> Option<&Entry<K>> {
+        self.working.entry(key)
+    }
+
+    /// The state with all unpublished changes.
+    pub fn working(&self) -> &Snapshot<K> {
+        &self.working
+    }
+
+    /// Stores `object` under `key`. Returns what the store held there before.
+    pub fn insert(&mut self, key: ObjectKey, object: Arc<K>) -> Option<Entry<K>> {
+        let packed = self.packing.as_ref().and_then(|by| by.pack(&object));
+        let entry = match packed {
+            Some(packed) => Entry::packed(packed),
+            None => Entry::decoded(object.clone()),
+        };
+        self.working
+            .insert(key, &IncomingObject::Object(&object), entry)
+    }
+
+    /// Stores the place of an object that does not decode, with the `last` version that decoded. Returns what the
+    /// store held there before.
+    pub fn insert_undecodable(
+        &mut self,
+        object: Arc<Undecodable>,
+        last: Option<Arc<K>>,
+    ) -> Option<Entry<K>> {
+        let entry = Entry::of_undecodable(object.clone(), last.clone());
+        let version = IncomingObject::Undecodable {
+            object: &object,
+            last: last.as_deref(),
+        };
+        self.working.insert(object.key.clone(), &version, entry)
+    }
+
+    /// Removes what the store holds for `key`, and returns it.
+    pub fn remove(&mut self, key: &ObjectKey) -> Option<Entry<K>> {
+        self.working.remove(key)
+    }
+
+    /// Adds an index. The next [`publish`](Self::publish) builds it.
+    pub fn add_index<V>(&self, index: Index<K, V>) -> IndexHandle<K, V>
+    where
+        V: Hash + Eq + Clone + Send + Sync + 'static,
+    {
+        self.published.add_index(index)
+    }
+
+    /// Sets the resource version of the collection.
+    pub fn set_resource_version(&mut self, resource_version: &str) {
+        self.working.set_resource_version(resource_version);
+    }
+
+    /// Shows readers all changes since the last call, and builds the indexes that were added since.
+    pub fn publish(&mut self) {
+        self.working.drop_indexes();
+        for index in self.published.take_indexes() {
+            self.working.add_index(index);
+        }
+        self.published.publish(self.working.clone());
+    }
+
+    /// How many indexes are not built yet.
+    #[cfg(test)]
+    pub(in crate::cache) fn new_indexes(&self) -> usize {
+        self.published.take_indexes().len()
+    }
+
+    /// Publishes if indexes were added since the last [`publish`](Self::publish).
+    pub(in crate::cache) fn take_in_indexes(&mut self) {
+        if self.published.has_new_indexes() {
+            self.publish();
+        }
+    }
+}
+
+impl<K: Object> Default for Store<K> {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,63 @@
+use std::collections::HashMap;
+
+use parking_lot::Mutex;
+
+use super::Encoding;
+use crate::resource::ApiResource;
+
+/// The encodings that a server accepts, by group of kinds, because an aggregated group has its own server.
+#[derive(Debug, Default)]
+pub(crate) struct NegotiatedEncodings {
+    wanted: Encoding,
+    /// One entry for each group that refused something.
+    refused: Mutex<HashMap<Box<str>, Refused>>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Refused {
+    /// The server refused a body in this encoding (415).
+    bodies: bool,
+    /// The server refused to answer while `Accept` named this encoding (406).
+    answers: bool,
+}
+
+impl NegotiatedEncodings {
+    pub(crate) fn new(wanted: Encoding) -> Self {
+        Self {
+            wanted,
+            refused: Mutex::default(),
+        }
+    }
+
+    /// The encoding for the body of a request.
+    pub(crate) fn for_body(&self, resource: &ApiResource) -> Encoding {
+        self.choose(resource, |refused| refused.bodies)
+    }
+
+    /// The encoding to name in `Accept`.
+    pub(crate) fn for_answer(&self, resource: &ApiResource) -> Encoding {
+        self.choose(resource, |refused| refused.answers)
+    }
+
+    fn choose(&self, resource: &ApiResource, is_refused: fn(Refused) -> bool) -> Encoding {
+        if self.wanted == Encoding::Json {
+            return Encoding::Json;
+        }
+        match self.refused.lock().get(&*resource.group).copied() {
+            Some(refused) if is_refused(refused) => Encoding::Json,
+            _ => self.wanted.for_kind(resource),
+        }
+    }
+
+    /// Records that the server refused a body.
+    pub(crate) fn refuse_body(&self, resource: &ApiResource) {
+        let group = resource.group.as_ref().into();
+        self.refused.lock().entry(group).or_default().bodies = true;
+    }
+
+    /// Records that the server refused a request for its `Accept` header.
+    pub(crate) fn refuse_answer(&self, resource: &ApiResource) {
+        let group = resource.group.as_ref().into();
+        self.refused.lock().entry(group).or_default().answers = true;
+    }
+}

@@ -1,0 +1,124 @@
+use std::sync::{Arc, OnceLock};
+
+use super::{controller::Controller, reconciler::Reconciler};
+use crate::{
+    client::{AccessGuard, Client},
+    controller::{
+        environment::Environment,
+        wired::{READ, Role, Wired},
+    },
+    crd::{CrdError, CustomResourceDefinition},
+    events::Recorder,
+    resource::{Access, AccessRule, Resource},
+};
+
+/// What a controller may do. Its [`Context`](crate::controller::Context) refuses every other request.
+impl<R: Reconciler> Controller<R> {
+    /// The controller also deletes objects of kind `C`. [`owns`](Self::owns) alone does not allow this, because an owned
+    /// object is deleted together with its owner.
+    pub fn deletes<C: Resource>(self) -> Self {
+        self.access(AccessRule::of::<C>(["delete"]))
+    }
+
+    /// The controller creates and changes objects of kind `C` that no reconciled object owns. They are not cached unless
+    /// [`reads`](Self::reads), [`watches`](Self::watches) or [`owns`](Self::owns) declares the kind.
+    pub fn writes<C: Resource>(self) -> Self {
+        self.access(AccessRule::of::<C>(["get", "create", "update", "patch"]))
+    }
+
+    /// The controller also needs this access: for subresources, for kinds without a Rust type, for namespaces that the
+    /// operator does not watch.
+    ///
+    /// ```
+    /// # use pilothouse::{controller::{Controller, Reconciler}, k8s::api::apps::v1::Deployment, resource::AccessRule};
+    /// # fn wire<R: Reconciler>(controller: Controller<R>) -> Controller<R> {
+    /// controller.access(AccessRule::of::<Deployment>(["patch"]).subresource("scale"))
+    /// # }
+    /// ```
+    pub fn access(mut self, more: impl Into<Access>) -> Self {
+        self.more = self.more.and(more);
+        self
+    }
+
+    /// All requests that the controller sends to the API server, its caches included.
+    ///
+    /// | declared by | verbs |
+    /// | --- | --- |
+    /// | the reconciled kind | get, list, watch; patch of `status` if the program defines the kind and it has a status |
+    /// | always | create and patch of Events, see [`Recorder::access`] |
+    /// | [`owns`](Self::owns), [`Owned`](crate::controller::Owned) | get, list, watch, create, patch; update of the owner's `finalizers`, which API servers may require where owner references are set |
+    /// | [`watches`](Self::watches), [`reads`](Self::reads) | get, list, watch |
+    /// | [`Owned::detached`](crate::controller::Owned::detached) | get, list, watch, create, patch, delete |
+    /// | [`prunes`](Self::prunes) | get, list, watch, delete |
+    /// | [`finalizer`](Self::finalizer) | patch of the reconciled kind |
+    /// | [`writes`](Self::writes) | get, create, update, patch |
+    /// | [`deletes`](Self::deletes) | delete |
+    /// | [`access`](Self::access) | the given rules |
+    pub fn needs(&self) -> Access {
+        let wired = self.wired();
+        let mut needs: Access = wired.iter().map(Wired::access).sum();
+        if has_status::<R::Resource>() {
+            needs = needs.and(AccessRule::of::<R::Resource>(["patch"]).subresource("status"));
+        }
+        needs = needs.and(Recorder::access());
+        if wired.iter().any(|wired| wired.role == Role::Owned) {
+            needs = needs.and(AccessRule::of::<R::Resource>(["update"]).subresource("finalizers"));
+        }
+        needs.and_all(&self.more)
+    }
+
+    /// Which of the declared needs were used, now and while the controller [runs](Self::run).
+    pub fn access_use(&self) -> AccessUse {
+        self.access_use.clone()
+    }
+}
+
+/// Whether the program defines the kind with a status. The status of a built-in kind belongs to another controller.
+fn has_status<K: Resource>() -> bool {
+    K::definition().is_some_and(defines_status)
+}
+
+fn defines_status(definition: Result<CustomResourceDefinition, CrdError>) -> bool {
+    let versions = definition.map(|definition| definition.spec.versions);
+    // Installing the kind reports an invalid definition.
+    versions.unwrap_or_default().iter().any(|version| {
+        let subresources = version.subresources.as_ref();
+        subresources.is_some_and(|all| all.status.is_some())
+    })
+}
+
+/// Which of a controller's declared needs were used. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct AccessUse {
+    guard: Arc<OnceLock<Arc<AccessGuard>>>,
+}
+
+impl AccessUse {
+    /// The declared needs that were not used since the controller started. Empty before it started. See
+    /// [`AccessGuard::unused`].
+    pub fn unused(&self) -> Access {
+        self.guard
+            .get()
+            .map(|guard| guard.unused())
+            .unwrap_or_default()
+    }
+
+    /// The client for the contexts of a controller with these `needs`. The informers of the `wired` kinds use their part of
+    /// the needs.
+    pub(crate) fn guard(
+        &self,
+        environment: &Environment,
+        needs: &Access,
+        wired: &[Wired],
+    ) -> (Client, Arc<AccessGuard>) {
+        let namespaces: Vec<_> = environment.namespaces.iter().cloned().collect();
+        let namespaces = Some(namespaces).filter(|some| !some.is_empty());
+        let guard = self
+            .guard
+            .get_or_init(|| Arc::new(AccessGuard::new(needs, namespaces)));
+        for wired in wired {
+            guard.note_use(&AccessRule::of_resource(&wired.resource, READ).into());
+        }
+        (environment.client.guarded(guard.clone()), guard.clone())
+    }
+}

@@ -1,0 +1,20 @@
+//! What a user writes and declares: a [`Reconciler`], and the [`Controller`] that runs it.
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `controller.rs` | [`Controller`]: the declared kinds and the settings |
+//! | `reconciler.rs` | [`Reconciler`]: the user's code |
+//! | `cleanup.rs` | [`Cleanup`]: the user's code before an object is deleted |
+//! | `access.rs` | [`Controller::needs`] and the other methods about permissions, and [`AccessUse`] |
+//!
+//! [`Controller::run`] stands in `worker/start.rs`, because it uses everything else.
+
+mod access;
+mod cleanup;
+mod controller;
+mod reconciler;
+
+pub use access::AccessUse;
+pub use cleanup::Cleanup;
+pub use controller::Controller;
+pub use reconciler::Reconciler;

@@ -1,0 +1,221 @@
+use std::{any::TypeId, collections::BTreeSet, fmt, sync::Arc};
+
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    apply_detached::FirstApplies, cancellation::Cancellation, fingerprints::Fingerprints,
+    last_status::LastStatus, ready_condition::ReadyCondition,
+    requested_children::RequestedChildren, uncached::Uncached, undecodable_reads::UndecodableReads,
+};
+use crate::{
+    cache::Lister,
+    client::Client,
+    controller::{error::Error, sources::Sources, state::ControllerState},
+    events::{Event, Recorder},
+    queue::PerWorkerArc,
+    resource::{ApiResource, ObjectKey, ObjectRef, Resource, Undecodable},
+};
+
+/// What a reconcile works with: the caches of the wired kinds, and writes that know the reconciled object.
+///
+/// Reads come from the caches and never wait. Reading a kind that `wire` does not declare returns an error that names the
+/// line to add; it never starts a watch.
+pub struct Context<K> {
+    pub(super) key: ObjectKey,
+    /// `None` when the object is gone.
+    pub(super) object: Option<Arc<K>>,
+    /// The number of this run, to tell what it applied from what an earlier run applied.
+    pub(crate) run: u64,
+    pub(super) cancellation: Cancellation,
+    pub(super) shared: PerWorkerArc<SharedContext<K>>,
+    /// The next reconcile does not wait for what this context writes.
+    pub(super) uncached: bool,
+    pub(super) requested: RequestedChildren,
+    pub(super) undecodable_reads: UndecodableReads,
+    pub(super) last_status: LastStatus,
+    /// The finalizer that is removed when the cleanup has succeeded.
+    pub(super) finalizer: Option<Arc<str>>,
+}
+
+/// What all contexts of a controller share.
+pub(crate) struct SharedContext<K> {
+    pub(crate) controller: Arc<ControllerState>,
+    /// The cache of the reconciled kind.
+    pub(crate) own: Lister<K>,
+    pub(crate) client: Client,
+    pub(crate) events: Recorder,
+    pub(crate) field_manager: String,
+    pub(crate) fingerprints: Fingerprints,
+    /// The kinds of detached children, with the Rust type that each is read as.
+    pub(crate) detached_kinds: Vec<(TypeId, ApiResource)>,
+    pub(crate) has_finalizers: bool,
+    pub(crate) first_applies: FirstApplies,
+    /// Set if the framework sets the condition `Ready` on the objects.
+    pub(crate) ready: Option<ReadyCondition>,
+    /// Whether failed calls are recorded as Events on the objects.
+    pub(crate) failure_events: bool,
+    /// The watched namespaces; empty means all.
+    pub(crate) namespaces: BTreeSet<String>,
+    pub(crate) sources: Sources<K>,
+    /// Cancelled when the controller begins to stop.
+    pub(crate) stop: CancellationToken,
+}
+
+impl<K: Resource> Context<K> {
+    /// The context of the call with number `run`. `object` is `None` when the object is gone.
+    pub(crate) fn new(
+        shared: &PerWorkerArc<SharedContext<K>>,
+        key: ObjectKey,
+        object: Option<Arc<K>>,
+        run: u64,
+    ) -> Self {
+        Self {
+            key,
+            object,
+            run,
+            cancellation: Cancellation::default(),
+            shared: shared.clone(),
+            uncached: false,
+            requested: RequestedChildren::default(),
+            undecodable_reads: UndecodableReads::default(),
+            last_status: LastStatus::default(),
+            finalizer: None,
+        }
+    }
+
+    /// A context of the same call, with a newer version of the object.
+    pub(crate) fn with_object(&self, object: Arc<K>) -> Self {
+        Self {
+            object: Some(object),
+            finalizer: None,
+            ..self.lend()
+        }
+    }
+
+    /// The same context for a cleanup after which `finalizer` is removed.
+    pub(crate) fn with_finalizer(mut self, finalizer: Arc<str>) -> Self {
+        self.finalizer = Some(finalizer);
+        self
+    }
+
+    /// The same context, but the next reconcile does not wait for what it writes.
+    pub(crate) fn without_read_your_writes(mut self) -> Self {
+        self.uncached = true;
+        self
+    }
+
+    /// A second context of the same call, which ends with this one.
+    fn lend(&self) -> Self {
+        Self {
+            key: self.key.clone(),
+            object: self.object.clone(),
+            run: self.run,
+            cancellation: self.cancellation.lend(&self.shared.stop),
+            shared: self.shared.clone(),
+            uncached: self.uncached,
+            requested: self.requested.clone(),
+            undecodable_reads: self.undecodable_reads.clone(),
+            last_status: self.last_status.clone(),
+            finalizer: self.finalizer.clone(),
+        }
+    }
+
+    /// The key that is reconciled.
+    pub fn key(&self) -> &ObjectKey {
+        &self.key
+    }
+
+    /// The finalizer that is removed when the running [`Cleanup::cleanup`](crate::controller::Cleanup::cleanup) has
+    /// succeeded. Returns `None` outside of a cleanup.
+    pub fn finalizer(&self) -> Option<&str> {
+        self.finalizer.as_deref()
+    }
+
+    /// A token that is cancelled when the controller begins to stop, and when this call ends: done, failed, panicked,
+    /// timed out or outdated.
+    ///
+    /// Use it to end long work early on a stop. Use it also to end tasks that must not outlive the call: such tasks are not
+    /// dropped together with the call.
+    pub fn cancellation(&self) -> &CancellationToken {
+        self.cancellation.token(&self.shared.stop)
+    }
+
+    /// Adds sources to the controller, for good or until they are removed.
+    pub fn sources(&self) -> &Sources<K> {
+        &self.shared.sources
+    }
+
+    /// A client that sends requests to the API server and does not read the caches. It sends only what `wire` declares:
+    /// [`client::ErrorKind::NotDeclared`](crate::client::ErrorKind::NotDeclared) names the missing line.
+    pub fn live(&self) -> &Client {
+        &self.shared.client
+    }
+
+    /// Records `event` on the reconciled object, in the name of `<operator>/<controller>`.
+    ///
+    /// This never waits and never fails; [`events`](crate::events) says what happens with an event. Do a write that matters
+    /// first, and record the event about it afterwards.
+    ///
+    /// ```no_run
+    /// # use pilothouse::{controller::{Context, Result}, events::Event, k8s::api::core::v1::ConfigMap};
+    /// # async fn example(cx: &Context<ConfigMap>, child: ConfigMap) -> Result<()> {
+    /// let child = cx.apply(child).await?;
+    /// cx.event(Event::normal("Applied", "Apply").note("the page is up to date").related(&child));
+    /// # Ok(()) }
+    /// ```
+    pub fn event(&self, event: Event) {
+        let events = &self.shared.events;
+        match &self.object {
+            Some(object) => events.event(&**object, event),
+            None => {
+                let gone = ObjectRef::new(ApiResource::of::<K>(), self.key.clone());
+                events.event_on(&gone, event);
+            }
+        }
+    }
+
+    /// The same context, but the next reconcile of this object does not wait until the caches have what is written
+    /// through it. These writes give up the guarantee ([R5](crate#guarantees)).
+    ///
+    /// Use it for objects that this controller writes and never reads: `cx.uncached().apply(report).await?`. Reads still
+    /// come from the caches; [`live`](Self::live) reads from the API server.
+    pub fn uncached(&self) -> Uncached<'_, K> {
+        Uncached::new(self.lend().without_read_your_writes())
+    }
+
+    /// The reconciled object; `None` when it is gone.
+    pub(crate) fn object(&self) -> Option<&Arc<K>> {
+        self.object.as_ref()
+    }
+
+    pub(crate) fn shared(&self) -> &SharedContext<K> {
+        &self.shared
+    }
+
+    /// The reconciled object. Only an object that exists can own children and have a status.
+    pub(crate) fn owner(&self, verb: &'static str) -> Result<&Arc<K>, Error> {
+        self.object.as_ref().ok_or_else(|| Error::Gone {
+            verb,
+            kind: K::KIND,
+            key: self.key.clone(),
+        })
+    }
+
+    /// Whether this call asked for the child: by an apply, a creation, an update, a patch or a claim.
+    pub(crate) fn has_requested(&self, resource: &ApiResource, child: &ObjectKey) -> bool {
+        self.requested.contains(resource, child)
+    }
+
+    /// An object that this call read, alone or in a list, and that does not decode.
+    pub(crate) fn undecodable_read(&self) -> Option<Arc<Undecodable>> {
+        self.undecodable_reads.first()
+    }
+}
+
+impl<K> fmt::Debug for Context<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context")
+            .field("key", &self.key)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,48 @@
+//! What the user's code works with during one call: cached reads, and writes that know the reconciled object.
+//!
+//! A [`Context`] belongs to one call for one key. All contexts of a controller share one [`SharedContext`]. The methods of
+//! `Context` stand in these files:
+//!
+//! | file | methods |
+//! | --- | --- |
+//! | `context.rs` | `key`, `finalizer`, `cancellation`, `sources`, `live`, `event`, `uncached` |
+//! | `reads.rs` | `get`, `get_in`, `get_of`, `list`, `list_in`, `list_all`, `list_owned`, `lister_of` |
+//! | `apply.rs`, `apply_detached.rs` | `apply` and its variants: skip a request that would change nothing, or send it |
+//! | `adopt.rs` | `claim`, `adopt`, `release` |
+//! | `writes.rs` | `create`, `update`, `patch`, `delete`, `delete_of`, `delete_with` |
+//! | `update_status.rs` | `update_status` |
+//! | `send.rs` | private: the way of every request that writes, with what read-your-writes has to know of it |
+//!
+//! The other files hold what these methods need: `child.rs` ([`Child`]: options of an apply), `apply_body.rs` (the body of an apply), `ready_condition.rs` (the condition
+//! that the framework sets), `fingerprints.rs` (hashes of what was sent), `cancellation.rs`, and the notes of one call in
+//! `requested_children.rs`, `undecodable_reads.rs`, `last_status.rs` and `lazy_shared.rs`.
+
+mod adopt;
+mod apply;
+mod apply_body;
+mod apply_detached;
+mod cancellation;
+mod child;
+mod context;
+mod fingerprints;
+mod last_status;
+mod lazy_shared;
+mod reads;
+mod ready_condition;
+mod requested_children;
+mod send;
+mod uncached;
+mod undecodable_reads;
+mod update_status;
+mod writes;
+
+pub(crate) use apply_detached::FirstApplies;
+pub use child::Child;
+pub use context::Context;
+pub(crate) use context::SharedContext;
+pub(crate) use fingerprints::Fingerprints;
+pub(crate) use ready_condition::{
+    CLEANUP_FAILED, RECONCILE_FAILED, RECONCILED, ReadyCondition, ReadyUpdate, SUCCEEDED, set_ready,
+};
+pub(crate) use send::with_verb;
+pub use uncached::Uncached;

@@ -1,0 +1,139 @@
+use super::context::Context;
+use crate::{
+    cache::Field,
+    client::{self, Deleted},
+    controller::{error::Error, state::ControllerState},
+    resource::{ApiResource, Object, ObjectKey, Resource},
+};
+use serde::Serialize;
+
+/// The way of every request that writes.
+impl<K: Resource> Context<K> {
+    /// Sends a write whose answer is the object: create, update, patch, and the same on subresources. All such writes go
+    /// through here. The result is noted for read-your-writes (R5). Errors name `verb`.
+    ///
+    /// `send` is a request for exactly one object, `key` of `resource`. If the server generates the name, `key` has an empty
+    /// name and the answer has the full key.
+    pub(crate) async fn write<C: Object + Serialize>(
+        &self,
+        verb: &'static str,
+        resource: &ApiResource,
+        key: &ObjectKey,
+        send: impl Future<Output = Result<C, client::Error>>,
+    ) -> Result<C, Error> {
+        let write = self.begin_write(resource, key);
+        let answer = write.ended(send.await);
+        let answer = answer.map_err(|error| with_verb(verb, error))?;
+        if !self.uncached {
+            self.note_write(resource, &answer);
+        }
+        Ok(answer)
+    }
+
+    /// Sends a deletion. All deletions go through here, as all other writes go through [`write`](Self::write).
+    pub(crate) async fn write_deletion<C: Object + Serialize>(
+        &self,
+        verb: &'static str,
+        resource: &ApiResource,
+        key: &ObjectKey,
+        send: impl Future<Output = Result<Deleted<C>, client::Error>>,
+    ) -> Result<Deleted<C>, Error> {
+        let writes = &self.shared.controller.writes;
+        let before = writes.before(resource, key);
+        let write = self.begin_write(resource, key);
+        let answer = write.ended(send.await);
+        let answer = answer.map_err(|error| with_verb(verb, error))?;
+        if self.uncached {
+            return Ok(answer);
+        }
+        let (uid, version) = match &answer {
+            Deleted::Deleting(object) if still_exists(&**object) => {
+                self.note_write(resource, &**object);
+                return Ok(answer);
+            }
+            Deleted::Deleting(object) => (object.uid(), object.resource_version()),
+            Deleted::Done(status) => {
+                let details = status.details.as_ref();
+                let uid = details.map(|details| details.uid.as_str());
+                (uid.filter(|uid| !uid.is_empty()), None)
+            }
+        };
+        writes.deleted(&self.key, resource, key, uid, version, &before);
+        Ok(answer)
+    }
+
+    fn note_write(&self, resource: &ApiResource, answer: &(impl Object + Serialize)) {
+        // Read only if a cache has a field selector, which few have.
+        let written = std::cell::OnceCell::new();
+        let field = |path: &str| {
+            let object = written.get_or_init(|| read(serde_json::to_vec(answer)));
+            Field::at(path, object.as_ref()?)
+        };
+        let writes = &self.shared.controller.writes;
+        writes.wrote(&self.key, resource, answer, field);
+    }
+
+    fn begin_write<'a>(
+        &'a self,
+        resource: &'a ApiResource,
+        object: &'a ObjectKey,
+    ) -> PendingWrite<'a> {
+        let controller = &self.shared.controller;
+        controller.metrics.writes_sent.inc();
+        controller.note_write(&self.key);
+        PendingWrite {
+            controller,
+            key: &self.key,
+            resource,
+            object,
+            note_unknown: !self.uncached && !object.name().is_empty(),
+        }
+    }
+}
+
+/// A write that was sent. If it is dropped without an answer, the server may have applied the write or not.
+struct PendingWrite<'a> {
+    controller: &'a ControllerState,
+    key: &'a ObjectKey,
+    resource: &'a ApiResource,
+    object: &'a ObjectKey,
+    /// Whether to note an unknown result when this is dropped.
+    note_unknown: bool,
+}
+
+impl PendingWrite<'_> {
+    /// The write has ended with `answer`.
+    fn ended<T>(mut self, answer: Result<T, client::Error>) -> Result<T, client::Error> {
+        self.note_unknown &= answer
+            .as_ref()
+            .is_err_and(client::Error::is_outcome_unknown);
+        answer
+    }
+}
+
+impl Drop for PendingWrite<'_> {
+    fn drop(&mut self) {
+        if self.note_unknown {
+            self.controller
+                .writes
+                .unknown(self.key, self.resource, self.object);
+        }
+    }
+}
+
+fn read(json: serde_json::Result<Vec<u8>>) -> Option<serde_json::Value> {
+    serde_json::from_slice(&json.ok()?).ok()
+}
+
+/// Whether an object still exists after its deletion was answered with the object: a finalizer or a grace period keeps it.
+fn still_exists(object: &impl Object) -> bool {
+    let metadata = object.metadata();
+    let finalizers = metadata.finalizers.as_deref().unwrap_or_default();
+    let grace = metadata.deletion_grace_period_seconds.unwrap_or_default();
+    object.is_deleting() && (!finalizers.is_empty() || grace > 0)
+}
+
+/// The same error with the verb of the method that the user called.
+pub(crate) fn with_verb(user_verb: &'static str, error: client::Error) -> Error {
+    Error::Client(error.with_verb(user_verb))
+}

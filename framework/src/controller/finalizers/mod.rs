@@ -1,0 +1,9 @@
+//! Finalizers: an object stays until its cleanup has succeeded.
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `finalizers.rs` | [`Finalizers`]: adds the declared finalizers before the first reconcile, and removes each after its cleanup |
+
+mod finalizers;
+
+pub(crate) use finalizers::{CleanUp, Finalizers, note_called};

@@ -1,0 +1,58 @@
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::{
+    enqueuer::Enqueuer,
+    filter::{passes, priority},
+    kind::{Kind, KindWiring},
+    mapping::Mapping,
+    wiring::Connection,
+};
+use crate::{
+    cache::Event,
+    controller::{
+        cause::Cause,
+        environment::Environment,
+        predicate::{Predicate, Versions},
+        wired::Role,
+    },
+    resource::{Object, Resource},
+};
+
+/// A kind whose objects lead to reconciled objects by a mapping.
+pub(super) struct WatchedKind<C> {
+    pub(super) kind: Kind<C>,
+    pub(super) mapping: Mapping<C>,
+    pub(super) predicate: Option<Predicate<C>>,
+}
+
+impl<C> KindWiring for WatchedKind<C>
+where
+    C: Object + Serialize + DeserializeOwned,
+{
+    type Object = C;
+    const ROLE: Role = Role::Watched;
+
+    fn kind(&self) -> &Kind<C> {
+        &self.kind
+    }
+
+    fn connect<K: Resource>(self, environment: &Environment, enqueuer: &Enqueuer<K>) -> Connection {
+        let queue = enqueuer.clone();
+        let Self {
+            kind,
+            mapping,
+            predicate,
+        } = self;
+        let name = kind.resource.kind.clone();
+        kind.listen(environment, enqueuer, move |event: &Event<C>, origin| {
+            let is_undecodable = event.undecodable().is_some();
+            for change in Versions::of(event).changes() {
+                if is_undecodable || passes(&queue, predicate.as_ref(), &change) {
+                    for key in mapping.keys(&name, &queue, &change) {
+                        queue.enqueue(key, priority(origin), Cause::Watched);
+                    }
+                }
+            }
+        })
+    }
+}

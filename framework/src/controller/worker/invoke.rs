@@ -1,0 +1,209 @@
+use std::{sync::Arc, time::Duration};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    cache::Lister,
+    client::Client,
+    controller::{
+        action::Action,
+        builder::Reconciler,
+        children::{Children, remove_orphans},
+        context::{Context, Fingerprints, FirstApplies, ReadyCondition, SharedContext},
+        environment::Environment,
+        error::{Failure, Result},
+        finalizers::{Finalizers, note_called},
+        sources::Sources,
+        state::ControllerState,
+    },
+    health::catch_panic_of,
+    resource::{Object, ObjectKey},
+};
+
+/// Calls the user's code for one key, with all that belongs to a call: finalizers, pruning, cleanup.
+pub(crate) struct Invoker<R: Reconciler> {
+    pub(crate) reconciler: Arc<R>,
+    pub(crate) finalizers: Finalizers<R::Resource>,
+    children: Children<R::Resource>,
+    pub(crate) shared: Arc<SharedContext<R::Resource>>,
+}
+
+/// The parts of a [`Controller`](crate::controller::Controller) that a call needs.
+pub(crate) struct UserCode<R: Reconciler> {
+    pub(crate) reconciler: Arc<R>,
+    pub(crate) finalizers: Finalizers<R::Resource>,
+    pub(crate) children: Children<R::Resource>,
+    pub(crate) sources: Sources<R::Resource>,
+    pub(crate) failure_events: bool,
+    pub(crate) ready_condition: bool,
+}
+
+/// How a call of the user's code ended.
+pub(crate) enum Outcome {
+    Done(Action),
+    /// The object is gone, and `deleted` succeeded. Nothing is kept of the key.
+    Gone,
+    Failed(Failure),
+    Panicked(Failure),
+    TimedOut(Failure),
+    /// The call was dropped because the object has a newer generation. The key is in the queue again.
+    Outdated,
+}
+
+impl Outcome {
+    /// The same outcome, whose text also tells of another failure.
+    pub(super) fn and_also(self, other: Option<Failure>) -> Self {
+        let Some(other) = other else {
+            return self;
+        };
+        match self {
+            Self::Failed(failure) => Self::Failed(failure.and_also(&other)),
+            Self::Panicked(failure) => Self::Panicked(failure.and_also(&other)),
+            Self::TimedOut(failure) => Self::TimedOut(failure.and_also(&other)),
+            other @ (Self::Done(_) | Self::Gone | Self::Outdated) => other,
+        }
+    }
+}
+
+impl<R: Reconciler> Invoker<R> {
+    /// `own` is the cache of the reconciled kind, `client` sends the requests of the contexts, and `stop` is cancelled when
+    /// the controller begins to stop.
+    pub(crate) fn new(
+        user: UserCode<R>,
+        controller: Arc<ControllerState>,
+        own: Lister<R::Resource>,
+        client: Client,
+        environment: Environment,
+        stop: CancellationToken,
+    ) -> Self {
+        let ready = user
+            .ready_condition
+            .then(|| ReadyCondition::of::<R::Resource>(&environment.field_manager));
+        Self {
+            shared: Arc::new(SharedContext {
+                controller,
+                own,
+                client,
+                events: environment.events,
+                field_manager: environment.field_manager,
+                fingerprints: Fingerprints::new(),
+                detached_kinds: user.children.detached_kinds(),
+                has_finalizers: !user.finalizers.is_empty(),
+                first_applies: FirstApplies::default(),
+                ready: ready.flatten(),
+                failure_events: user.failure_events,
+                namespaces: environment.namespaces,
+                sources: user.sources,
+                stop,
+            }),
+            reconciler: user.reconciler,
+            finalizers: user.finalizers,
+            children: user.children,
+        }
+    }
+
+    /// Whether the caches have detached children of the object, which is gone, that this controller deletes.
+    pub(super) fn has_orphans(&self, key: &ObjectKey) -> bool {
+        self.children.has_orphans(&self.shared.controller, key)
+    }
+
+    /// Calls the user's code. When this returns, the call is over: no code of it runs any more.
+    ///
+    /// The call is dropped after `timeout`, and when `outdated` is cancelled.
+    pub(super) async fn invoke(
+        &self,
+        cx: &Context<R::Resource>,
+        timeout: Option<Duration>,
+        outdated: Option<&CancellationToken>,
+    ) -> Outcome {
+        let call = async {
+            let ended = match cx.object() {
+                Some(object) => {
+                    let ended = self.reconcile(object.clone(), cx).await;
+                    ended.map(Outcome::Done)
+                }
+                None => {
+                    let ended = Box::pin(self.deleted(cx)).await;
+                    ended.map(|()| Outcome::Gone)
+                }
+            };
+            // The text of the error is the user's code too. It is made here, where a panic is caught.
+            ended.unwrap_or_else(|failure| Outcome::Failed(failure.into_text()))
+        };
+        let limited = async {
+            match timeout {
+                Some(limit) => tokio::time::timeout(limit, call)
+                    .await
+                    .unwrap_or_else(|_| Outcome::TimedOut(Failure::timed_out(limit))),
+                None => call.await,
+            }
+        };
+        // The call is dropped inside of `catch_panic_of`, so that a panic of a destructor is caught too.
+        let limited = async {
+            match outdated {
+                Some(outdated) => {
+                    let ended = outdated.run_until_cancelled(limited).await;
+                    ended.unwrap_or(Outcome::Outdated)
+                }
+                None => limited.await,
+            }
+        };
+        let ended = catch_panic_of(limited).await;
+        ended.unwrap_or_else(|panic| Outcome::Panicked(Failure::panicked(&panic)))
+    }
+
+    /// The call for an object that exists: the missing finalizers, the reconcile, and the pruning; or the cleanup.
+    pub(crate) async fn reconcile(
+        &self,
+        object: Arc<R::Resource>,
+        cx: &Context<R::Resource>,
+    ) -> Result {
+        if self.finalizers.is_empty() {
+            // The worker noted the call when the run began.
+            return self.reconcile_and_prune(object, cx).await;
+        }
+        if self.finalizers.cleans_up(&object) {
+            // Boxed because it is rare: otherwise every call would copy its state through the layers around it.
+            return Box::pin(self.finalizers.clean_up(object, &self.children, cx)).await;
+        }
+        let missing = self.finalizers.missing_on(&object);
+        if missing.is_empty() {
+            note_called(cx);
+            return self.reconcile_and_prune(object, cx).await;
+        }
+        match Box::pin(self.finalizers.add_to(object, &missing, cx)).await? {
+            Some(object) => {
+                let cx = cx.with_object(object.clone());
+                note_called(&cx);
+                self.reconcile_and_prune(object, &cx).await
+            }
+            // It is gone or being deleted. The event is still to come.
+            None => Ok(Action::wait()),
+        }
+    }
+
+    async fn reconcile_and_prune(
+        &self,
+        object: Arc<R::Resource>,
+        cx: &Context<R::Resource>,
+    ) -> Result {
+        let deleting = object.is_deleting();
+        // Boxed because the user's future may be large, and a build without optimisation copies it in each call on the way.
+        let action = Box::pin(self.reconciler.reconcile(object, cx)).await?;
+        if deleting {
+            return Ok(action);
+        }
+        self.children.prune(cx, action).await
+    }
+
+    /// The call for an object that is gone. What may have to be retried comes first, because `deleted` succeeds only once.
+    async fn deleted(&self, cx: &Context<R::Resource>) -> Result<()> {
+        remove_orphans(&self.children, cx).await?;
+        // The key may be here only because of its orphans.
+        let key_states = &self.shared.controller.key_states;
+        if key_states.with(cx.key(), |state| state.called) != Some(true) {
+            return Ok(());
+        }
+        Box::pin(self.reconciler.deleted(cx.key(), cx)).await
+    }
+}

@@ -1,0 +1,216 @@
+use std::{collections::BTreeSet, path::PathBuf};
+
+use clap::{
+    Arg, ArgAction, Args, Command,
+    builder::{Resettable, Str},
+    value_parser,
+};
+
+use clap_complete::Shell;
+
+use super::{
+    Defaults, election,
+    serving::{self, ENDPOINTS, parse_metrics_address},
+};
+use crate::operator::logs;
+
+/// The default address of metrics and health.
+const METRICS_ADDRESS: &str = ":8080";
+
+/// The default address in `dev`: a free port, so that several operators run side by side.
+const DEV_METRICS_ADDRESS: &str = "127.0.0.1:0";
+
+/// Headings in the help.
+const CLUSTER: &str = "Cluster";
+const LOG: &str = "Log";
+const SETTINGS: &str = "Settings";
+
+/// The note below the flags in the help.
+const PRECEDENCE: &str = "Priority: the flag, then its environment variable, then the file of --config, then the default.";
+
+/// The clap definition of the command line, including the user's flags `F`.
+pub(in crate::operator) fn command<F: Args>(name: &str, defaults: &Defaults) -> Command {
+    let about = format!("The operator {name}.");
+    let command = Command::new(name.to_owned())
+        // Without a version clap adds no flag.
+        .version(Resettable::from(version::<F>(defaults).map(Str::from)))
+        .args_conflicts_with_subcommands(true)
+        .subcommand_negates_reqs(true)
+        .args(cluster());
+    let run = Command::new("run").args(cluster());
+    let dev = Command::new("dev").arg(
+        Arg::new("port")
+            .long("port")
+            .value_name("PORT")
+            .value_parser(value_parser!(u16))
+            .default_value("0")
+            .help_heading(CLUSTER)
+            .help("Port of the API server on loopback; 0 means a free port"),
+    );
+    let crd = Command::new("crd")
+        .about("Print the CustomResourceDefinitions as YAML, for `kubectl apply -f -`");
+    let completions = Command::new("completions")
+        .about(format!(
+            "Print the completions for a shell. Load them when the shell starts: source <({name} completions bash)"
+        ))
+        .arg(
+            Arg::new("shell")
+                .value_name("SHELL")
+                .required(true)
+                .value_parser(value_parser!(Shell))
+                .help("The shell"),
+        );
+    let finished = |command, metrics_address, elects| {
+        let command = shared(command, name, defaults, metrics_address, elects);
+        with_flags::<F>(command, name)
+    };
+    let elects = defaults.elects.unwrap_or(true);
+    finished(command, METRICS_ADDRESS, elects)
+        .about(about)
+        .subcommand(
+            finished(run, METRICS_ADDRESS, elects).about("Run against a cluster (the default)"),
+        )
+        .subcommand(
+            // No other process works there.
+            finished(dev, DEV_METRICS_ADDRESS, false)
+                .about("Run against an API server in this process, to try things out with kubectl"),
+        )
+        .subcommand(crd)
+        .subcommand(completions)
+}
+
+/// The version that `--version` prints. `None` if the program has none, or if its own flags use the name.
+fn version<F: Args>(defaults: &Defaults) -> Option<String> {
+    let own = F::augment_args(Command::new(""));
+    let is_taken = own.get_arguments().any(|arg| {
+        arg.get_id() == "version"
+            || arg.get_long() == Some("version")
+            || arg.get_short() == Some('V')
+    });
+    defaults.version.clone().filter(|_| !is_taken)
+}
+
+/// Adds the user's flags under their own heading, unless they set one themselves.
+fn with_flags<F: Args>(command: Command, name: &str) -> Command {
+    let heading = Str::from(format!("Options of {name}"));
+    F::augment_args(command.next_help_heading(heading)).after_help(PRECEDENCE)
+}
+
+/// The flags for the connection to a cluster.
+fn cluster() -> [Arg; 2] {
+    [
+        Arg::new("kubeconfig")
+            .long("kubeconfig")
+            .value_name("FILE")
+            .value_parser(value_parser!(PathBuf))
+            .help_heading(CLUSTER)
+            .help(
+                "The kubeconfig [default: $KUBECONFIG, the pod's service account, ~/.kube/config]",
+            ),
+        Arg::new("context")
+            .long("context")
+            .value_name("NAME")
+            .help_heading(CLUSTER)
+            .help("The kubeconfig's context [default: its current one]"),
+    ]
+}
+
+/// Parses one item of the list of namespaces. An empty name would mean all namespaces.
+fn parse_namespaces_item(item: &str) -> Result<String, String> {
+    match item.trim() {
+        "" => Err(
+            "the name is empty: name each namespace, or leave the setting out to work in all"
+                .into(),
+        ),
+        name => election::parse_namespace(name),
+    }
+}
+
+fn are_valid(namespaces: &BTreeSet<String>) -> bool {
+    let mut names = namespaces.iter();
+    names.all(|name| election::parse_namespace(name).is_ok())
+}
+
+/// Adds the flags that `run` and `dev` have in common.
+fn shared(
+    command: Command,
+    name: &str,
+    defaults: &Defaults,
+    metrics_address: &'static str,
+    elects: bool,
+) -> Command {
+    let metrics_address = match &defaults.metrics_address {
+        Some(address) => address.to_string(),
+        None => metrics_address.to_owned(),
+    };
+    let namespace = Arg::new("namespace")
+        .long("namespace")
+        .short('n')
+        .value_name("NAME")
+        .value_delimiter(',')
+        .value_parser(parse_namespaces_item)
+        // If the program's namespaces are not valid, the start reports it.
+        .default_values(
+            defaults
+                .namespaces
+                .iter()
+                .filter(|_| are_valid(&defaults.namespaces)),
+        )
+        .help_heading(CLUSTER);
+    let namespace = match defaults.namespaces.is_empty() {
+        true => {
+            namespace.help("Work only in this namespace, or in several: one,other [default: all]")
+        }
+        false => namespace.help("Work only in this namespace, or in several: one,other"),
+    };
+    command
+        .arg(namespace)
+        .args(election::args(name, defaults, elects))
+        .arg(
+            Arg::new("metrics-address")
+                .long("metrics-address")
+                .value_name("ADDRESS")
+                .value_parser(parse_metrics_address)
+                .default_value(metrics_address)
+                .help_heading(ENDPOINTS)
+                .help(
+                    "Serve /metrics, /healthz, /livez and /readyz at this address; 0 turns it off",
+                ),
+        )
+        .args(serving::args(defaults))
+        .arg(
+            Arg::new("log")
+                .long("log")
+                .value_name("FILTER")
+                .value_parser(logs::parse_filter)
+                .default_value(logs::DEFAULT_FILTER)
+                .help_heading(LOG)
+                .help("Log filter: a level, or levels by module; also RUST_LOG"),
+        )
+        .arg(
+            Arg::new("log-format")
+                .long("log-format")
+                .value_name("FORMAT")
+                .value_parser(["text", "json"])
+                .default_value("text")
+                .help_heading(LOG)
+                .help("Format of the log on standard error"),
+        )
+        .arg(
+            Arg::new("config")
+                .long("config")
+                .value_name("FILE")
+                .value_parser(value_parser!(PathBuf))
+                .help_heading(SETTINGS)
+                .help("YAML file with settings, named as the flags without the dashes"),
+        )
+        .arg(
+            Arg::new("print-settings")
+                .long("print-settings")
+                .action(ArgAction::SetTrue)
+                .help_heading(SETTINGS)
+                .help(
+                    "Print all settings with their origin, in the format of such a file, and exit",
+                ),
+        )
+}

@@ -1,0 +1,300 @@
+//! Authentication: which user sends a request.
+
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderValue};
+use jiff::Timestamp;
+use parking_lot::RwLock;
+use percent_encoding::percent_decode_str;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::error::ApiError;
+
+pub(crate) const AUTHENTICATED: &str = "system:authenticated";
+/// The issuer of tokens, and their audience if the request names none.
+pub(crate) const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
+const UNAUTHENTICATED: &str = "system:unauthenticated";
+
+/// A user: the owner of a bearer token, or an impersonated user.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct User {
+    pub(crate) name: String,
+    pub(crate) uid: String,
+    pub(crate) groups: Vec<String>,
+    pub(crate) extra: BTreeMap<String, Vec<String>>,
+}
+
+/// The reason why a token is refused, with the texts of a real server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum BadToken {
+    Unknown,
+    WrongAudience {
+        audiences: Vec<String>,
+        wanted: Vec<String>,
+    },
+}
+
+impl fmt::Display for BadToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let texts = |texts: &[String]| {
+            let texts: Vec<String> = texts.iter().map(|text| format!("{text:?}")).collect();
+            format!("[{}]", texts.join(" "))
+        };
+        match self {
+            Self::Unknown => f.write_str("invalid bearer token"),
+            Self::WrongAudience { audiences, wanted } => write!(
+                f,
+                "[invalid bearer token, token audiences {} is invalid for the target audiences {}]",
+                texts(audiences),
+                texts(wanted)
+            ),
+        }
+    }
+}
+
+impl User {
+    /// A service account, in the groups that every service account is in.
+    pub(crate) fn service_account(namespace: &str, name: &str, uid: &str) -> Self {
+        Self {
+            name: format!("system:serviceaccount:{namespace}:{name}"),
+            uid: uid.into(),
+            groups: vec![
+                "system:serviceaccounts".into(),
+                format!("system:serviceaccounts:{namespace}"),
+                AUTHENTICATED.into(),
+            ],
+            extra: BTreeMap::new(),
+        }
+    }
+}
+
+/// The bearer tokens that the server accepts.
+pub(crate) struct Tokens {
+    users: BTreeMap<String, User>,
+    admin: User,
+    /// Tokens of service accounts.
+    issued: RwLock<BTreeMap<String, Issued>>,
+}
+
+/// A token of a service account.
+pub(crate) struct Issued {
+    pub(crate) user: User,
+    pub(crate) expires: Timestamp,
+    /// Its audiences.
+    pub(crate) audiences: Vec<String>,
+}
+
+/// How far the server trusts a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trust {
+    /// An in-memory connection: a request without a token is the administrator's.
+    Admin,
+    /// A network connection: every request needs a token.
+    TokenRequired,
+}
+
+impl Tokens {
+    pub(crate) fn new(users: BTreeMap<String, User>) -> Self {
+        let admin = User {
+            name: "kubernetes-admin".into(),
+            groups: vec!["system:masters".into(), AUTHENTICATED.into()],
+            ..User::default()
+        };
+        let issued = RwLock::default();
+        Self {
+            users,
+            admin,
+            issued,
+        }
+    }
+
+    /// The user of a request: its sender, or the user that the sender impersonates.
+    ///
+    /// # Errors
+    /// 401 for a missing or unknown token; 400 if the request impersonates groups without a user; the error of
+    /// `authorize_impersonation`, which gets the sender and the impersonated user.
+    pub(crate) fn authenticate(
+        &self,
+        headers: &HeaderMap,
+        trust: Trust,
+        now: Timestamp,
+        authorize_impersonation: impl FnOnce(&User, &User, &[String]) -> Result<(), ApiError>,
+    ) -> Result<Cow<'_, User>, ApiError> {
+        let sender = self.sender(headers, trust, now)?;
+        let Some(user) = impersonated(headers)? else {
+            return Ok(sender);
+        };
+        let groups = headers.get_all("impersonate-group").iter();
+        let groups: Vec<String> = groups
+            .map(|group| String::from_utf8_lossy(group.as_bytes()).into_owned())
+            .collect();
+        authorize_impersonation(&sender, &user, &groups)?;
+        Ok(Cow::Owned(user))
+    }
+
+    /// Accepts a token from now on.
+    pub(crate) fn issue(&self, token: String, issued: Issued) {
+        let mut all = self.issued.write();
+        all.insert(token, issued);
+    }
+
+    /// The user of a token, and those of the `wanted` audiences that the token is for, in their order. An empty list of
+    /// audiences stands for the API server itself.
+    ///
+    /// # Errors
+    /// [`BadToken`] if the token is unknown or expired, or if it is for other audiences.
+    pub(crate) fn review(
+        &self,
+        token: &str,
+        wanted: &[String],
+        now: Timestamp,
+    ) -> Result<(User, Vec<String>), BadToken> {
+        let itself = [ISSUER.to_owned()];
+        let wanted = if wanted.is_empty() { &itself } else { wanted };
+        let (user, audiences) = match self.users.get(token) {
+            Some(user) => (user.clone(), itself.to_vec()),
+            None => {
+                let issued = self.issued.read();
+                let issued = issued.get(token).filter(|issued| now < issued.expires);
+                let issued = issued.ok_or(BadToken::Unknown)?;
+                (issued.user.clone(), issued.audiences.clone())
+            }
+        };
+        let mut both = wanted.to_vec();
+        both.retain(|audience| audiences.contains(audience));
+        match both.is_empty() {
+            false => Ok((user, both)),
+            true => Err(BadToken::WrongAudience {
+                audiences,
+                wanted: wanted.to_vec(),
+            }),
+        }
+    }
+
+    fn sender(
+        &self,
+        headers: &HeaderMap,
+        trust: Trust,
+        now: Timestamp,
+    ) -> Result<Cow<'_, User>, ApiError> {
+        let Some(header) = headers.get(AUTHORIZATION) else {
+            return match trust {
+                Trust::Admin => Ok(Cow::Borrowed(&self.admin)),
+                Trust::TokenRequired => Err(ApiError::unauthorized()),
+            };
+        };
+        let token = header.to_str().ok().and_then(|text| {
+            let (scheme, token) = text.trim().split_once(' ')?;
+            scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+        });
+        let token = token.ok_or_else(ApiError::unauthorized)?;
+        let known = self.users.get(token).map(Cow::Borrowed);
+        known
+            .or_else(|| {
+                self.review(token, &[], now)
+                    .ok()
+                    .map(|(user, _)| Cow::Owned(user))
+            })
+            .ok_or_else(ApiError::unauthorized)
+    }
+}
+
+/// The user that the `Impersonate-` headers describe.
+fn impersonated(headers: &HeaderMap) -> Result<Option<User>, ApiError> {
+    let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+    let one = |name: &str| headers.get(name).map(text).unwrap_or_default();
+    let mut user = User {
+        name: one("impersonate-user"),
+        uid: one("impersonate-uid"),
+        ..User::default()
+    };
+    let groups = headers.get_all("impersonate-group");
+    user.groups = groups.iter().map(text).collect();
+    for (name, value) in headers {
+        if let Some(key) = name.as_str().strip_prefix("impersonate-extra-") {
+            let key = percent_decode_str(key).decode_utf8_lossy().into_owned();
+            user.extra.entry(key).or_default().push(text(value));
+        }
+    }
+    if user == User::default() {
+        return Ok(None);
+    }
+    if user.name.is_empty() {
+        return Err(ApiError::bad_request(
+            "requested groups, extra or a UID without impersonating a user",
+        ));
+    }
+    let account = user.name.strip_prefix("system:serviceaccount:");
+    if let Some((namespace, _)) = account.and_then(|account| account.split_once(':'))
+        && user.groups.is_empty()
+    {
+        user.groups.push("system:serviceaccounts".into());
+        let in_namespace = format!("system:serviceaccounts:{namespace}");
+        user.groups.push(in_namespace);
+    }
+    let anonymous = user.name == "system:anonymous";
+    let told = |group: &String| group == UNAUTHENTICATED || !anonymous && group == AUTHENTICATED;
+    if !user.groups.iter().any(told) {
+        let group = if anonymous {
+            UNAUTHENTICATED
+        } else {
+            AUTHENTICATED
+        };
+        user.groups.push(group.into());
+    }
+    Ok(Some(user))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(headers: &[(&'static str, &str)]) -> HeaderMap {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(*name, HeaderValue::from_bytes(value.as_bytes()).unwrap());
+        }
+        map
+    }
+
+    fn groups(of: &[(&'static str, &str)]) -> Vec<String> {
+        impersonated(&headers(of)).unwrap().unwrap().groups
+    }
+
+    #[test]
+    fn an_impersonated_user_is_in_the_groups_that_a_real_server_gives_it() {
+        let user = |name| ("impersonate-user", name);
+        let group = |name| ("impersonate-group", name);
+        assert_eq!(groups(&[user("jane")]), [AUTHENTICATED]);
+        assert_eq!(
+            groups(&[user("jane"), group("a"), group("b")]),
+            ["a", "b", AUTHENTICATED]
+        );
+        assert_eq!(
+            groups(&[user("jane"), group(UNAUTHENTICATED)]),
+            [UNAUTHENTICATED]
+        );
+        assert_eq!(groups(&[user("system:anonymous")]), [UNAUTHENTICATED]);
+        let account = user("system:serviceaccount:shop:till");
+        let own = [
+            "system:serviceaccounts",
+            "system:serviceaccounts:shop",
+            AUTHENTICATED,
+        ];
+        assert_eq!(groups(&[account]), own);
+        assert_eq!(groups(&[account, group("a")]), ["a", AUTHENTICATED]);
+    }
+
+    #[test]
+    fn impersonation_without_a_user_is_refused() {
+        assert_eq!(impersonated(&headers(&[])).unwrap(), None);
+        for half in [
+            "impersonate-group",
+            "impersonate-uid",
+            "impersonate-extra-a",
+        ] {
+            assert!(impersonated(&headers(&[(half, "x")])).is_err(), "{half}");
+        }
+    }
+}

@@ -1,0 +1,485 @@
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value, json};
+
+use super::fields::{each, ensure, fill, object};
+use super::pod::{canonicalize, default_pod_spec, default_resources, request_limits};
+use crate::builtin::written::{drop_unset, fill_written};
+use crate::registry::ServedKind;
+
+const RBAC: &str = "rbac.authorization.k8s.io";
+
+/// Fills in the defaults that a real server sets before it stores an object of a built-in kind.
+///
+/// The caller calls it on create and on every update, before validation; it is idempotent. It also drops fields whose
+/// value the Go types of a real server cannot tell from an absent field, and adds fields that these types always write.
+/// Objects of other kinds stay as they are.
+pub(crate) fn default_object(kind: &ServedKind, value: &mut Value) {
+    if kind.is_custom() {
+        return;
+    }
+    // A CustomResourceDefinition and a ControllerRevision contain JSON of the user, in which null has a meaning.
+    if !matches!(
+        kind.kind.as_str(),
+        "CustomResourceDefinition" | "ControllerRevision"
+    ) {
+        drop_unset(kind, value);
+    }
+    if let Value::Object(fields) = value {
+        default_fields(kind, fields);
+    }
+    fill_written(kind, value);
+}
+
+/// Adds what a real server computes for a new object, or for a change of `old`. No manager owns these fields.
+///
+/// A Job's selector is made from `metadata.uid`, which must be set before. The address of a Service depends on its
+/// namespace and name.
+pub(crate) fn complete_object(kind: &ServedKind, value: &mut Value, old: Option<&Value>) {
+    let Value::Object(fields) = value else { return };
+    match (kind.group.as_str(), kind.kind.as_str(), old) {
+        ("", "Service", None) => addresses(fields),
+        ("", "Service", Some(old)) => keep_addresses(fields, old),
+        ("batch", "Job", None) => job_selector(fields),
+        ("apps", "DaemonSet", Some(old)) => count_templates(fields, old),
+        _ => {}
+    }
+}
+
+/// Adds what a read shows in addition to the stored object: a Job without labels shows the labels of its Pods.
+pub(crate) fn shown_object(kind: &ServedKind, value: &mut Value) {
+    if (kind.group.as_str(), kind.kind.as_str()) != ("batch", "Job") {
+        return;
+    }
+    let labels = value.pointer("/spec/template/metadata/labels").cloned();
+    let metadata = value.get_mut("metadata").and_then(Value::as_object_mut);
+    if let (Some(labels), Some(metadata)) = (labels, metadata) {
+        fill(metadata, "labels", labels);
+    }
+}
+
+fn default_fields(kind: &ServedKind, fields: &mut Map<String, Value>) {
+    match (kind.group.as_str(), kind.kind.as_str()) {
+        ("", "Namespace") => namespace(fields),
+        ("", "Pod") => pod(fields),
+        ("", "Service") => service(fields),
+        ("", "Secret") => secret(fields),
+        ("", "PersistentVolumeClaim") => claim(fields),
+        ("", "Node") => node(fields),
+        ("", "ReplicationController") => replication_controller(fields),
+        ("policy", "PodDisruptionBudget") => disruption_budget(fields),
+        ("apps", name) => app(name, fields),
+        ("batch", "Job") => job(fields),
+        ("batch", "CronJob") => cron_job(fields),
+        (RBAC, "RoleBinding" | "ClusterRoleBinding") => binding(fields),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => definition(fields),
+        _ => {}
+    }
+}
+
+fn namespace(fields: &mut Map<String, Value>) {
+    if let Some(metadata) = object(fields, "metadata")
+        && let Some(name) = metadata.get("name").cloned()
+        && let Some(labels) = ensure(metadata, "labels")
+    {
+        fill(labels, "kubernetes.io/metadata.name", name);
+    }
+    let leaving = fields
+        .get("metadata")
+        .is_some_and(|metadata| metadata.get("deletionTimestamp").is_some());
+    if !leaving && let Some(status) = ensure(fields, "status") {
+        fill(status, "phase", "Active");
+    }
+}
+
+fn pod(fields: &mut Map<String, Value>) {
+    if let Some(spec) = object(fields, "spec") {
+        default_pod_spec(spec);
+        fill(spec, "enableServiceLinks", true);
+        request_limits(spec);
+    }
+    let class = fields.get("spec").map_or("BestEffort", qos_class);
+    if let Some(status) = ensure(fields, "status") {
+        fill(status, "phase", "Pending");
+        fill(status, "qosClass", class);
+    }
+}
+
+/// Returns `Guaranteed` if every container limits cpu and memory to what it requests, `BestEffort` if no container has
+/// a request or a limit.
+pub(crate) fn qos_class(spec: &Value) -> &'static str {
+    let lists = ["containers", "initContainers"];
+    let containers = lists
+        .iter()
+        .filter_map(|list| spec.get(list)?.as_array())
+        .flatten();
+    let (mut any, mut guaranteed) = (false, true);
+    for container in containers {
+        for name in ["cpu", "memory"] {
+            let request = container.pointer(&format!("/resources/requests/{name}"));
+            let limit = container.pointer(&format!("/resources/limits/{name}"));
+            any |= request.is_some() || limit.is_some();
+            guaranteed &= limit.is_some() && request == limit;
+        }
+    }
+    match (any, guaranteed) {
+        (false, _) => "BestEffort",
+        (true, true) => "Guaranteed",
+        (true, false) => "Burstable",
+    }
+}
+
+fn service(fields: &mut Map<String, Value>) {
+    let Some(spec) = ensure(fields, "spec") else {
+        return;
+    };
+    fill(spec, "type", "ClusterIP");
+    fill(spec, "sessionAffinity", "None");
+    if spec.get("sessionAffinity").and_then(Value::as_str) == Some("ClientIP") {
+        fill(
+            spec,
+            "sessionAffinityConfig",
+            json!({"clientIP": {"timeoutSeconds": 10800}}),
+        );
+    }
+    each(spec, "ports", |port| {
+        fill(port, "protocol", "TCP");
+        if let Some(number) = port.get("port").cloned() {
+            fill(port, "targetPort", number);
+        }
+    });
+    let kind = spec.get("type").and_then(Value::as_str).unwrap_or_default();
+    let (exposed, balanced) = (
+        matches!(kind, "NodePort" | "LoadBalancer"),
+        kind == "LoadBalancer",
+    );
+    if kind != "ExternalName" {
+        fill(spec, "internalTrafficPolicy", "Cluster");
+    }
+    if exposed {
+        fill(spec, "externalTrafficPolicy", "Cluster");
+    }
+    if balanced {
+        fill(spec, "allocateLoadBalancerNodePorts", true);
+    }
+    if let Some(status) = ensure(fields, "status") {
+        fill(status, "loadBalancer", json!({}));
+    }
+}
+
+/// Sets the addresses of a Service that has an address in the cluster.
+fn addresses(fields: &mut Map<String, Value>) {
+    let address = cluster_ip(fields);
+    let Some(spec) = ensure(fields, "spec") else {
+        return;
+    };
+    if spec.get("type").and_then(Value::as_str) == Some("ExternalName") {
+        return;
+    }
+    fill(spec, "clusterIP", address);
+    let addresses = json!([spec.get("clusterIP").cloned().unwrap_or_default()]);
+    fill(spec, "clusterIPs", addresses);
+    fill(spec, "ipFamilies", json!(["IPv4"]));
+    fill(spec, "ipFamilyPolicy", "SingleStack");
+}
+
+/// Keeps the addresses if a change does not mention them.
+fn keep_addresses(fields: &mut Map<String, Value>, old: &Value) {
+    let kept = old.get("spec").and_then(Value::as_object);
+    if let (Some(kept), Some(spec)) = (kept, ensure(fields, "spec"))
+        && spec.get("type").and_then(Value::as_str) != Some("ExternalName")
+    {
+        for field in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
+            if let Some(value) = kept.get(field) {
+                fill(spec, field, value.clone());
+            }
+        }
+    }
+    addresses(fields);
+}
+
+/// An address in 10.96.0.0/12 that depends only on the Service's namespace and name.
+fn cluster_ip(fields: &Map<String, Value>) -> String {
+    let metadata = fields.get("metadata");
+    let text = |key: &str| metadata.and_then(|m| m.get(key)?.as_str()).unwrap_or("");
+    let mut hash: u32 = 0x811c_9dc5;
+    for byte in text("namespace")
+        .bytes()
+        .chain([b'/'])
+        .chain(text("name").bytes())
+    {
+        hash = (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+    }
+    let [high, middle, low, fold] = hash.to_be_bytes();
+    format!(
+        "10.{}.{middle}.{}",
+        96 + (high & 15),
+        (low ^ fold).clamp(1, 254)
+    )
+}
+
+fn secret(fields: &mut Map<String, Value>) {
+    fill(fields, "type", "Opaque");
+    // `stringData` is write-only: it is merged into `data`.
+    if let Some(Value::Object(plain)) = fields.remove("stringData")
+        && let Some(data) = ensure(fields, "data")
+    {
+        for (key, value) in plain {
+            let encoded = STANDARD.encode(value.as_str().unwrap_or_default());
+            data.insert(key, Value::String(encoded));
+        }
+    }
+}
+
+fn claim(fields: &mut Map<String, Value>) {
+    if let Some(spec) = object(fields, "spec") {
+        fill(spec, "volumeMode", "Filesystem");
+        if let Some(resources) = object(spec, "resources") {
+            default_resources(resources);
+        }
+    }
+    if let Some(status) = ensure(fields, "status") {
+        fill(status, "phase", "Pending");
+    }
+}
+
+fn node(fields: &mut Map<String, Value>) {
+    if let Some(status) = object(fields, "status") {
+        for list in ["capacity", "allocatable"] {
+            if let Some(quantities) = object(status, list) {
+                canonicalize(quantities);
+            }
+        }
+    }
+}
+
+fn template(spec: &mut Map<String, Value>) {
+    if let Some(template) = ensure(spec, "template")
+        && let Some(pod) = ensure(template, "spec")
+    {
+        default_pod_spec(pod);
+    }
+}
+
+fn replication_controller(fields: &mut Map<String, Value>) {
+    let Some(spec) = object(fields, "spec") else {
+        return;
+    };
+    template(spec);
+    fill(spec, "replicas", 1);
+    let labels = spec
+        .get("template")
+        .and_then(|template| template.pointer("/metadata/labels"));
+    if let Some(labels) = labels.cloned() {
+        fill(spec, "selector", labels.clone());
+        if let Some(metadata) = ensure(fields, "metadata") {
+            fill(metadata, "labels", labels);
+        }
+    }
+    if let Some(status) = ensure(fields, "status") {
+        fill(status, "replicas", 0);
+    }
+}
+
+/// Its counters are always present.
+fn disruption_budget(fields: &mut Map<String, Value>) {
+    if let Some(status) = ensure(fields, "status") {
+        for number in [
+            "currentHealthy",
+            "desiredHealthy",
+            "disruptionsAllowed",
+            "expectedPods",
+        ] {
+            fill(status, number, 0);
+        }
+    }
+}
+
+fn app(kind: &str, fields: &mut Map<String, Value>) {
+    if kind == "DaemonSet" {
+        first_template(fields);
+    }
+    if kind == "ControllerRevision" {
+        return;
+    }
+    let Some(spec) = ensure(fields, "spec") else {
+        return;
+    };
+    template(spec);
+    match kind {
+        "Deployment" => {
+            fill(spec, "replicas", 1);
+            fill(spec, "revisionHistoryLimit", 10);
+            fill(spec, "progressDeadlineSeconds", 600);
+            rolling(spec, "strategy", |update| {
+                fill(update, "maxSurge", "25%");
+                fill(update, "maxUnavailable", "25%");
+            });
+        }
+        "ReplicaSet" => fill(spec, "replicas", 1),
+        "StatefulSet" => {
+            fill(spec, "replicas", 1);
+            fill(spec, "revisionHistoryLimit", 10);
+            fill(spec, "podManagementPolicy", "OrderedReady");
+            fill(
+                spec,
+                "persistentVolumeClaimRetentionPolicy",
+                json!({"whenDeleted": "Retain", "whenScaled": "Retain"}),
+            );
+            rolling(spec, "updateStrategy", |update| {
+                fill(update, "partition", 0)
+            });
+            each(spec, "volumeClaimTemplates", |template| {
+                fill(template, "apiVersion", "v1");
+                fill(template, "kind", "PersistentVolumeClaim");
+                claim(template);
+            });
+        }
+        "DaemonSet" => {
+            fill(spec, "revisionHistoryLimit", 10);
+            rolling(spec, "updateStrategy", |update| {
+                fill(update, "maxSurge", 0);
+                fill(update, "maxUnavailable", 1);
+            });
+        }
+        _ => {}
+    }
+}
+
+const TEMPLATES: &str = "deprecated.daemonset.template.generation";
+
+/// The first template of a DaemonSet.
+fn first_template(fields: &mut Map<String, Value>) {
+    if let Some(metadata) = ensure(fields, "metadata")
+        && let Some(annotations) = ensure(metadata, "annotations")
+    {
+        fill(annotations, TEMPLATES, "1");
+    }
+}
+
+/// Counts the templates of a DaemonSet in an annotation.
+fn count_templates(fields: &mut Map<String, Value>, old: &Value) {
+    let count = old
+        .pointer("/metadata/annotations")
+        .and_then(|all| all.get(TEMPLATES));
+    let mut count: u64 = count
+        .and_then(|count| count.as_str()?.parse().ok())
+        .unwrap_or(1);
+    let template = fields.get("spec").and_then(|spec| spec.get("template"));
+    if template != old.pointer("/spec/template") {
+        count += 1;
+    }
+    if let Some(metadata) = ensure(fields, "metadata")
+        && let Some(annotations) = ensure(metadata, "annotations")
+    {
+        annotations.insert(TEMPLATES.into(), count.to_string().into());
+    }
+}
+
+fn rolling(
+    spec: &mut Map<String, Value>,
+    key: &str,
+    defaults: impl FnOnce(&mut Map<String, Value>),
+) {
+    let Some(strategy) = ensure(spec, key) else {
+        return;
+    };
+    fill(strategy, "type", "RollingUpdate");
+    if strategy.get("type").and_then(Value::as_str) == Some("RollingUpdate")
+        && let Some(update) = ensure(strategy, "rollingUpdate")
+    {
+        defaults(update);
+    }
+}
+
+fn job(fields: &mut Map<String, Value>) {
+    let Some(spec) = object(fields, "spec") else {
+        return;
+    };
+    template(spec);
+    // Without both, one Pod must succeed; with only `parallelism`, the Job is a work queue.
+    if !spec.contains_key("completions") && !spec.contains_key("parallelism") {
+        fill(spec, "completions", 1);
+    }
+    fill(spec, "parallelism", 1);
+    fill(spec, "backoffLimit", 6);
+    fill(spec, "completionMode", "NonIndexed");
+    fill(spec, "suspend", false);
+    fill(spec, "manualSelector", false);
+    let replacement = if spec.contains_key("podFailurePolicy") {
+        "Failed"
+    } else {
+        "TerminatingOrFailed"
+    };
+    fill(spec, "podReplacementPolicy", replacement);
+}
+
+/// The selector of a Job, and the labels of its Pods that it selects.
+fn job_selector(fields: &mut Map<String, Value>) {
+    let metadata = fields.get("metadata");
+    let text = |key: &str| Some(metadata?.get(key)?.as_str()?.to_owned());
+    let (uid, name) = (text("uid"), text("name"));
+    let Some(spec) = object(fields, "spec") else {
+        return;
+    };
+    let manual = spec.get("manualSelector") == Some(&Value::Bool(true));
+    if manual || spec.contains_key("selector") {
+        return;
+    }
+    let (Some(uid), Some(name)) = (uid, name) else {
+        return;
+    };
+    fill(
+        spec,
+        "selector",
+        json!({"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}),
+    );
+    if let Some(template) = ensure(spec, "template")
+        && let Some(metadata) = ensure(template, "metadata")
+        && let Some(labels) = ensure(metadata, "labels")
+    {
+        for prefix in ["batch.kubernetes.io/", ""] {
+            fill(labels, &format!("{prefix}controller-uid"), uid.as_str());
+            fill(labels, &format!("{prefix}job-name"), name.as_str());
+        }
+    }
+}
+
+fn cron_job(fields: &mut Map<String, Value>) {
+    let Some(spec) = object(fields, "spec") else {
+        return;
+    };
+    fill(spec, "concurrencyPolicy", "Allow");
+    fill(spec, "suspend", false);
+    fill(spec, "successfulJobsHistoryLimit", 3);
+    fill(spec, "failedJobsHistoryLimit", 1);
+    if let Some(job) = ensure(spec, "jobTemplate")
+        && let Some(spec) = ensure(job, "spec")
+    {
+        template(spec);
+    }
+}
+
+fn binding(fields: &mut Map<String, Value>) {
+    if let Some(role) = object(fields, "roleRef") {
+        fill(role, "apiGroup", RBAC);
+    }
+    each(fields, "subjects", |subject| {
+        if let Some("User" | "Group") = subject.get("kind").and_then(Value::as_str) {
+            fill(subject, "apiGroup", RBAC);
+        }
+    });
+}
+
+fn definition(fields: &mut Map<String, Value>) {
+    let Some(spec) = object(fields, "spec") else {
+        return;
+    };
+    fill(spec, "conversion", json!({"strategy": "None"}));
+    if let Some(names) = object(spec, "names")
+        && let Some(kind) = names.get("kind").and_then(Value::as_str).map(str::to_owned)
+    {
+        fill(names, "singular", kind.to_lowercase());
+        fill(names, "listKind", format!("{kind}List"));
+    }
+}

@@ -1,0 +1,260 @@
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use super::event::event;
+use super::fields::{at, immutable, list, map, port_number, protocol, text};
+use super::pod::{ephemeral_update, pod_spec, pod_update, resize};
+use super::workload;
+use crate::names;
+use crate::registry::ServedKind;
+use crate::schema::FieldError;
+
+/// Validates an object of a built-in kind that is created or replaces `old`, as a real server does in code.
+///
+/// The caller calls it after defaulting, for the main resource. It covers what users of the API meet: selectors and
+/// templates, names and images of containers, ports, keys of ConfigMaps and Secrets, immutable fields. The schema
+/// validates types and required fields; `api` validates the metadata of every kind.
+pub(crate) fn validate_object(
+    kind: &ServedKind,
+    subresource: &str,
+    object: &Value,
+    old: Option<&Value>,
+) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    if kind.is_custom() {
+        return errors;
+    }
+    let found = &mut errors;
+    match (kind.group.as_str(), kind.kind.as_str()) {
+        ("", "Pod") => {
+            pod_spec(object.get("spec"), "spec", found);
+            if let Some(old) = old {
+                match subresource {
+                    "ephemeralcontainers" => ephemeral_update(object, old, found),
+                    "resize" => resize(object, old, found),
+                    _ => pod_update(object, old, found),
+                }
+            }
+        }
+        ("", "Service") => service(object, old, found),
+        ("", "ConfigMap") => config_map(object, old, found),
+        ("", "Secret") => secret(object, old, found),
+        ("apps", "Deployment") => workload::deployment(object, old, found),
+        ("apps", "ReplicaSet") => workload::replica_set(object, old, found),
+        ("apps", "StatefulSet") => workload::stateful_set(object, old, found),
+        ("apps", "DaemonSet") => workload::daemon_set(object, old, found),
+        ("batch", "Job") => workload::job(object, old, found),
+        ("batch", "CronJob") => workload::cron_job(object, found),
+        ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => {
+            binding(object, old, found);
+        }
+        ("", "Event") => event(object, false, old, found),
+        ("events.k8s.io", "Event") => event(object, true, old, found),
+        ("policy", "PodDisruptionBudget") => budget(object, found),
+        ("coordination.k8s.io", "Lease") => lease(object, found),
+        _ => {}
+    }
+    errors
+}
+
+fn budget(object: &Value, found: &mut Vec<FieldError>) {
+    let set = |field: &str| !at(object, &format!("/spec/{field}")).is_null();
+    if set("minAvailable") && set("maxUnavailable") {
+        let detail = "minAvailable and maxUnavailable cannot be both set";
+        found.push(FieldError::invalid(
+            "spec",
+            at(object, "/spec").clone(),
+            detail,
+        ));
+    }
+}
+
+fn service(object: &Value, old: Option<&Value>, found: &mut Vec<FieldError>) {
+    const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
+    let kind = text(object, "/spec/type");
+    if !TYPES.contains(&kind) {
+        found.push(FieldError::not_supported("spec.type", kind, TYPES));
+    }
+    let ports = list(object, "/spec/ports");
+    let headless = text(object, "/spec/clusterIP") == "None";
+    if ports.is_empty() && kind != "ExternalName" && !headless {
+        found.push(FieldError::required("spec.ports", ""));
+    }
+    if kind == "ExternalName" && text(object, "/spec/externalName").is_empty() {
+        found.push(FieldError::required("spec.externalName", ""));
+    }
+    let (mut known_names, mut known_ports) = (BTreeSet::new(), BTreeSet::new());
+    for (index, port) in ports.iter().enumerate() {
+        let field = format!("spec.ports[{index}]");
+        match text(port, "/name") {
+            "" if ports.len() > 1 => {
+                found.push(FieldError::required(format!("{field}.name"), ""));
+            }
+            "" => {}
+            name => {
+                let field = format!("{field}.name");
+                for wrong in names::dns_label(name) {
+                    found.push(FieldError::invalid(&field, name, wrong));
+                }
+                if !known_names.insert(name) {
+                    found.push(FieldError::duplicate(&field, name.into()));
+                }
+            }
+        }
+        let number = at(port, "/port");
+        port_number(number, &format!("{field}.port"), found);
+        protocol(port, &field, found);
+        if at(port, "/targetPort").is_number() {
+            let field = format!("{field}.targetPort");
+            port_number(at(port, "/targetPort"), &field, found);
+        }
+        if !known_ports.insert((number.as_i64(), text(port, "/protocol"))) {
+            found.push(FieldError::duplicate(&field, port.clone()));
+        }
+    }
+    let was = old.map_or("", |old| text(old, "/spec/clusterIP"));
+    let stays = old.is_some_and(|old| text(old, "/spec/type") != "ExternalName");
+    if let Some(old) = old
+        && stays
+        && kind != "ExternalName"
+        && !was.is_empty()
+        && was != text(object, "/spec/clusterIP")
+    {
+        immutable(object, old, "/spec/clusterIP", found);
+    }
+}
+
+const KEY: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  \
+                   or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
+
+/// The errors in a key of a ConfigMap or Secret.
+fn key_errors(key: &str) -> Vec<String> {
+    let mut errors = Vec::new();
+    if key.len() > 253 {
+        errors.push("must be no more than 253 characters".to_owned());
+    }
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if key.is_empty() || !key.chars().all(allowed) {
+        errors.push(KEY.to_owned());
+    }
+    if key == "." || key == ".." {
+        errors.push(format!("must not be '{key}'"));
+    } else if key.starts_with("..") {
+        errors.push("must not start with '..'".to_owned());
+    }
+    errors
+}
+
+/// A ConfigMap or Secret holds at most one MiB.
+const DATA_LIMIT: usize = 1024 * 1024;
+
+fn config_map(object: &Value, old: Option<&Value>, found: &mut Vec<FieldError>) {
+    let mut size = 0;
+    for list in ["data", "binaryData"] {
+        for (key, value) in map(object, &format!("/{list}")) {
+            let field = format!("{list}[{key}]");
+            for wrong in key_errors(key) {
+                found.push(FieldError::invalid(&field, key.as_str(), wrong));
+            }
+            if list == "binaryData" && at(object, "/data").get(key).is_some() {
+                let detail = "duplicate of key present in data";
+                found.push(FieldError::invalid(&field, key.as_str(), detail));
+            }
+            size += value.as_str().map_or(0, str::len);
+        }
+    }
+    if size > DATA_LIMIT {
+        let limit = u64::try_from(DATA_LIMIT).unwrap_or(u64::MAX);
+        found.push(FieldError::too_long("data", limit));
+    }
+    frozen(object, old, &["data", "binaryData"], found);
+}
+
+fn secret(object: &Value, old: Option<&Value>, found: &mut Vec<FieldError>) {
+    for (key, _) in map(object, "/data") {
+        for wrong in key_errors(key) {
+            found.push(FieldError::invalid(
+                format!("data[{key}]"),
+                key.as_str(),
+                wrong,
+            ));
+        }
+    }
+    let needed: &[&str] = match text(object, "/type") {
+        "kubernetes.io/dockerconfigjson" => &[".dockerconfigjson"],
+        "kubernetes.io/dockercfg" => &[".dockercfg"],
+        "kubernetes.io/ssh-auth" => &["ssh-privatekey"],
+        "kubernetes.io/tls" => &["tls.crt", "tls.key"],
+        _ => &[],
+    };
+    for key in needed {
+        if at(object, "/data").get(key).is_none() {
+            found.push(FieldError::required(format!("data[{key}]"), ""));
+        }
+    }
+    if let Some(old) = old {
+        immutable(object, old, "/type", found);
+    }
+    frozen(object, old, &["data"], found);
+}
+
+/// Refuses changes of a ConfigMap or Secret that was made immutable.
+fn frozen(object: &Value, old: Option<&Value>, fields: &[&str], found: &mut Vec<FieldError>) {
+    let Some(old) = old.filter(|old| at(old, "/immutable") == true) else {
+        return;
+    };
+    let detail = "field is immutable when `immutable` is set";
+    if at(object, "/immutable") != true {
+        found.push(FieldError::forbidden("immutable", detail));
+    }
+    for field in fields {
+        let empty = Value::Object(Map::new());
+        let of = |object: &Value| object.get(field).cloned().unwrap_or_else(|| empty.clone());
+        if of(object) != of(old) {
+            found.push(FieldError::forbidden(*field, detail));
+        }
+    }
+}
+
+fn binding(object: &Value, old: Option<&Value>, found: &mut Vec<FieldError>) {
+    const ROLES: [&str; 2] = ["ClusterRole", "Role"];
+    let kind = text(object, "/roleRef/kind");
+    if !ROLES.contains(&kind) {
+        found.push(FieldError::not_supported("roleRef.kind", kind, ROLES));
+    }
+    if text(object, "/roleRef/name").is_empty() {
+        found.push(FieldError::required("roleRef.name", ""));
+    }
+    if let Some(old) = old
+        && at(object, "/roleRef") != at(old, "/roleRef")
+    {
+        let value = at(object, "/roleRef").clone();
+        found.push(FieldError::invalid(
+            "roleRef",
+            value,
+            "cannot change roleRef",
+        ));
+    }
+}
+
+fn lease(object: &Value, found: &mut Vec<FieldError>) {
+    let seconds = at(object, "/spec/leaseDurationSeconds");
+    if seconds.as_i64().is_some_and(|seconds| seconds <= 0) {
+        let field = "spec.leaseDurationSeconds";
+        found.push(FieldError::invalid(
+            field,
+            seconds.clone(),
+            "must be greater than 0",
+        ));
+    }
+    let transitions = at(object, "/spec/leaseTransitions");
+    if transitions.as_i64().is_some_and(|count| count < 0) {
+        let field = "spec.leaseTransitions";
+        found.push(FieldError::invalid(
+            field,
+            transitions.clone(),
+            "must be greater than or equal to 0",
+        ));
+    }
+}

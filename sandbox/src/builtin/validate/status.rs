@@ -1,0 +1,148 @@
+use serde_json::Value;
+
+use super::fields::not_negative;
+use crate::registry::ServedKind;
+use crate::schema::FieldError;
+
+/// The counters of a status, in the order in which the server checks them.
+struct Counts {
+    kind: &'static str,
+    all: &'static [&'static str],
+    /// Counters that must not exceed `replicas`.
+    parts: &'static [&'static str],
+    /// The name of the counter that `availableReplicas` must not exceed.
+    ready: &'static str,
+}
+
+const COUNTS: [Counts; 4] = [
+    Counts {
+        kind: "Deployment",
+        all: &[
+            "observedGeneration",
+            "replicas",
+            "updatedReplicas",
+            "readyReplicas",
+            "availableReplicas",
+            "unavailableReplicas",
+            "terminatingReplicas",
+            "collisionCount",
+        ],
+        parts: &["updatedReplicas", "readyReplicas", "availableReplicas"],
+        ready: "readyReplicas",
+    },
+    Counts {
+        kind: "ReplicaSet",
+        all: &[
+            "replicas",
+            "fullyLabeledReplicas",
+            "readyReplicas",
+            "availableReplicas",
+            "observedGeneration",
+            "terminatingReplicas",
+        ],
+        parts: &["fullyLabeledReplicas", "readyReplicas", "availableReplicas"],
+        ready: "readyReplicas",
+    },
+    Counts {
+        kind: "StatefulSet",
+        all: &[
+            "replicas",
+            "readyReplicas",
+            "currentReplicas",
+            "updatedReplicas",
+            "availableReplicas",
+            "observedGeneration",
+            "collisionCount",
+        ],
+        parts: &[
+            "readyReplicas",
+            "currentReplicas",
+            "updatedReplicas",
+            "availableReplicas",
+        ],
+        ready: "status.readyReplicas",
+    },
+    Counts {
+        kind: "DaemonSet",
+        all: &[
+            "currentNumberScheduled",
+            "numberMisscheduled",
+            "desiredNumberScheduled",
+            "numberReady",
+            "observedGeneration",
+            "updatedNumberScheduled",
+            "numberAvailable",
+            "numberUnavailable",
+            "collisionCount",
+        ],
+        parts: &[],
+        ready: "",
+    },
+];
+
+/// Validates the counters in the status of a workload, as a real server does in code.
+pub(crate) fn validate_status(kind: &ServedKind, object: &Value) -> Vec<FieldError> {
+    let mut found = Vec::new();
+    let counts = COUNTS.iter().find(|counts| counts.kind == kind.kind);
+    let Some(counts) = counts.filter(|_| kind.group == "apps") else {
+        return found;
+    };
+    for field in counts.all {
+        not_negative(object, &format!("/status/{field}"), &mut found);
+    }
+    let number = |field: &str| {
+        let number = object.pointer(&format!("/status/{field}"));
+        number.and_then(Value::as_i64).unwrap_or(0)
+    };
+    let mut at_most = |field: &str, limit: i64, detail: &str| {
+        if number(field) > limit {
+            let path = format!("status.{field}");
+            found.push(FieldError::invalid(path, number(field), detail));
+        }
+    };
+    for field in counts.parts {
+        let detail = "cannot be greater than status.replicas";
+        at_most(field, number("replicas"), detail);
+    }
+    if !counts.parts.is_empty() {
+        let detail = format!("cannot be greater than {}", counts.ready);
+        at_most("availableReplicas", number("readyReplicas"), &detail);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn counters_of_a_status_must_be_consistent() {
+        let kinds = crate::builtin::kinds();
+        let errors = |kind: &str, status: Value| -> Vec<String> {
+            let kind = kinds.iter().find(|known| known.kind == kind).unwrap();
+            let errors = validate_status(kind, &json!({"status": status}));
+            errors.iter().map(ToString::to_string).collect()
+        };
+        assert!(errors("Deployment", json!({"replicas": 3, "readyReplicas": 3})).is_empty());
+        assert_eq!(
+            errors("Deployment", json!({"replicas": 1, "readyReplicas": 5})),
+            ["status.readyReplicas: Invalid value: 5: cannot be greater than status.replicas"]
+        );
+        assert_eq!(
+            errors(
+                "StatefulSet",
+                json!({"replicas": 2, "availableReplicas": 1})
+            ),
+            [
+                "status.availableReplicas: Invalid value: 1: cannot be greater than status.readyReplicas"
+            ]
+        );
+        assert_eq!(
+            errors("DaemonSet", json!({"numberReady": -1})),
+            ["status.numberReady: Invalid value: -1: must be greater than or equal to 0"]
+        );
+        assert!(errors("ConfigMap", json!({"replicas": -1})).is_empty());
+    }
+}

@@ -1,0 +1,20 @@
+//! The controllers that belong to the API itself, and the optional simulator of workloads.
+//!
+//! Each one is a task of the sandbox. It reads and writes through [`Handle`](crate::api::Handle), as a client does, and it works only when
+//! something changed, so a test on a paused clock sees the same order every time.
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `definitions.rs` | serves the kinds of CustomResourceDefinitions, and deletes their objects with them |
+//! | `namespaces.rs` | deletes the content of a namespace before the namespace |
+//! | `garbage/` | deletes objects whose owners are gone |
+//! | `simulator/` | lets Deployments, ReplicaSets and Pods run as if there were nodes |
+//! | `feed.rs` | the changes of several kinds as one stream, for `garbage` and `simulator` |
+
+pub(crate) mod definitions;
+#[cfg(test)]
+mod definitions_test;
+mod feed;
+pub(crate) mod garbage;
+pub(crate) mod namespaces;
+pub(crate) mod simulator;

@@ -1,0 +1,265 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::object::{
+    REVISION, controller_reference, deployments, is_controlled_by, number, pods, replica_sets,
+    revision,
+};
+use super::rollout::{Share, Strategy, bound, step};
+use super::status;
+use crate::api::{DeleteOptions, Handle};
+use crate::meta;
+
+const HASH: &str = "pod-template-hash";
+/// Letters of a hash: no vowels, so that no words appear.
+const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+
+/// Moves a Deployment one step forward and reports its status. Returns the time until the next one.
+pub(super) fn reconcile(handle: &Handle, deployment: &Value) -> Option<Duration> {
+    let mut old = replica_sets_of(handle, deployment);
+    let mut new = newest(deployment, &old).map(|at| old.remove(at));
+    if meta::is_deleting(deployment) {
+        return status::report(handle, deployment, new.as_deref(), &old);
+    }
+    let paused = deployment.pointer("/spec/paused") == Some(&Value::Bool(true));
+    if paused {
+        scale_paused(handle, deployment, new.as_deref(), &old);
+    } else {
+        if new.is_none() {
+            new = create(handle, deployment, &old);
+        }
+        if let Some(new) = &new {
+            mark(handle, new, &old);
+            roll(handle, deployment, new, &old);
+        }
+        clean_up(handle, deployment, &old);
+    }
+    // The state after the writes above.
+    let mut old = replica_sets_of(handle, deployment);
+    let new = newest(deployment, &old).map(|at| old.remove(at));
+    status::report(handle, deployment, new.as_deref(), &old)
+}
+
+/// The ReplicaSets of a Deployment, by revision.
+fn replica_sets_of(handle: &Handle, deployment: &Value) -> Vec<Arc<Value>> {
+    let namespace = meta::text(deployment, "namespace");
+    let mut sets: Vec<Arc<Value>> = handle
+        .list(&replica_sets(), Some(namespace))
+        .into_iter()
+        .filter(|set| is_controlled_by(set, deployment))
+        .collect();
+    sets.sort_by_key(|set| revision(set));
+    sets
+}
+
+/// The index of the ReplicaSet with the template of the Deployment.
+fn newest(deployment: &Value, sets: &[Arc<Value>]) -> Option<usize> {
+    let template = deployment.pointer("/spec/template");
+    sets.iter().position(|set| {
+        let mut own = set.pointer("/spec/template").cloned().unwrap_or_default();
+        let labels = own
+            .pointer_mut("/metadata/labels")
+            .and_then(Value::as_object_mut);
+        if let Some(labels) = labels {
+            labels.remove(HASH);
+        }
+        Some(&own) == template
+    })
+}
+
+/// A hash of a template. Another value of `collisions` gives another hash.
+fn hash(template: &Value, collisions: i64) -> String {
+    let text = format!(
+        "{template}{}",
+        if collisions > 0 {
+            collisions.to_string()
+        } else {
+            String::new()
+        }
+    );
+    let mut hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    let mut name = String::new();
+    for _ in 0..10 {
+        let at = usize::try_from(hash % 27).unwrap_or_default();
+        name.extend(LETTERS.get(at).copied().map(char::from));
+        hash /= 27;
+    }
+    name
+}
+
+fn create(handle: &Handle, deployment: &Value, old: &[Arc<Value>]) -> Option<Arc<Value>> {
+    let template = deployment.pointer("/spec/template")?;
+    let hash = hash(template, number(deployment, "/status/collisionCount"));
+    let (namespace, name) = (meta::text(deployment, "namespace"), meta::name(deployment));
+    let mut template = template.clone();
+    template["metadata"]["labels"][HASH] = json!(hash);
+    let mut selector = deployment["spec"]["selector"].clone();
+    selector["matchLabels"][HASH] = json!(hash);
+    let mut spec = json!({"replicas": 0, "selector": selector, "template": template});
+    let ready = number(deployment, "/spec/minReadySeconds");
+    if ready > 0 {
+        spec["minReadySeconds"] = json!(ready);
+    }
+    let revision = old
+        .iter()
+        .map(|set| revision(set))
+        .max()
+        .unwrap_or_default()
+        + 1;
+    let full = format!("{name}-{hash}");
+    let set = json!({
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {
+            "name": full,
+            "namespace": namespace,
+            "labels": template["metadata"]["labels"],
+            "annotations": {REVISION: revision.to_string()},
+            "ownerReferences": [controller_reference(deployment)],
+        },
+        "spec": spec,
+    });
+    match handle.create(&replica_sets(), set) {
+        Ok(set) => Some(Arc::new(set)),
+        Err(error) if error.code == 409 => {
+            // Another ReplicaSet has that name. This write causes the next reconcile, which uses another hash.
+            let _ = handle.update(
+                &deployments(),
+                Some(namespace),
+                name,
+                "status",
+                |deployment| {
+                    let count = number(deployment, "/status/collisionCount") + 1;
+                    deployment["status"]["collisionCount"] = json!(count);
+                },
+            );
+            None
+        }
+        Err(error) => {
+            tracing::debug!(%namespace, %name, %error, "the simulator cannot create the ReplicaSet");
+            None
+        }
+    }
+}
+
+/// Gives a ReplicaSet that is used again (a roll-back) the latest revision.
+fn mark(handle: &Handle, new: &Value, old: &[Arc<Value>]) {
+    let latest = old
+        .iter()
+        .map(|set| revision(set))
+        .max()
+        .unwrap_or_default();
+    if revision(new) > latest {
+        return;
+    }
+    update(handle, new, |set| {
+        set["metadata"]["annotations"][REVISION] = json!((latest + 1).to_string());
+    });
+}
+
+fn roll(handle: &Handle, deployment: &Value, new: &Value, old: &[Arc<Value>]) {
+    let desired = number(deployment, "/spec/replicas");
+    let update = &deployment["spec"]["strategy"]["rollingUpdate"];
+    let strategy = if deployment["spec"]["strategy"]["type"] == "Recreate" {
+        Strategy::Recreate
+    } else {
+        let surge = bound(&update["maxSurge"], desired, true);
+        let unavailable = bound(&update["maxUnavailable"], desired, false).min(desired);
+        Strategy::Rolling {
+            surge,
+            // With both at zero no step would be possible.
+            unavailable: if surge == 0 {
+                unavailable.max(1)
+            } else {
+                unavailable
+            },
+        }
+    };
+    let share = |set: &Value| Share {
+        desired_replicas: number(set, "/spec/replicas"),
+        existing: existing(handle, set),
+        available: number(set, "/status/availableReplicas"),
+    };
+    let shares: Vec<Share> = old.iter().map(|set| share(set)).collect();
+    let (grown, rest) = step(strategy, desired, &share(new), &shares);
+    scale(handle, new, grown);
+    for (set, replicas) in old.iter().zip(rest) {
+        scale(handle, set, replicas);
+    }
+}
+
+/// The number of Pods of a ReplicaSet, including those that are being deleted.
+fn existing(handle: &Handle, set: &Value) -> i64 {
+    let namespace = meta::text(set, "namespace");
+    let pods = handle.list(&pods(), Some(namespace));
+    let count = pods.iter().filter(|pod| is_controlled_by(pod, set)).count();
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// Scales a paused Deployment without a roll-out: only the latest ReplicaSet with Pods grows or shrinks.
+fn scale_paused(handle: &Handle, deployment: &Value, new: Option<&Value>, old: &[Arc<Value>]) {
+    let desired = number(deployment, "/spec/replicas");
+    let mut all: Vec<&Value> = old.iter().map(AsRef::as_ref).collect();
+    all.extend(new);
+    all.sort_by_key(|set| revision(set));
+    let active = all
+        .iter()
+        .rev()
+        .find(|set| number(set, "/spec/replicas") > 0);
+    let Some(active) = active.or(all.last()) else {
+        return;
+    };
+    let others: i64 = all
+        .iter()
+        .filter(|set| meta::uid(set) != meta::uid(active))
+        .map(|set| number(set, "/spec/replicas"))
+        .sum();
+    scale(handle, active, (desired - others).max(0));
+}
+
+fn scale(handle: &Handle, set: &Value, replicas: i64) {
+    if number(set, "/spec/replicas") != replicas {
+        update(handle, set, |set| set["spec"]["replicas"] = json!(replicas));
+    }
+}
+
+fn update(handle: &Handle, set: &Value, mut change: impl FnMut(&mut Value)) {
+    let (namespace, name) = (meta::text(set, "namespace"), meta::name(set));
+    let uid = meta::uid(set);
+    let updated = handle.update(&replica_sets(), Some(namespace), name, "", |set| {
+        if meta::uid(set) == uid {
+            change(set);
+        }
+    });
+    if let Err(error) = updated {
+        tracing::debug!(%namespace, %name, %error, "the simulator cannot change the ReplicaSet");
+    }
+}
+
+/// Deletes the oldest ReplicaSets without Pods beyond the history limit.
+fn clean_up(handle: &Handle, deployment: &Value, old: &[Arc<Value>]) {
+    let limit = usize::try_from(number(deployment, "/spec/revisionHistoryLimit"));
+    let Some(surplus) = old.len().checked_sub(limit.unwrap_or_default()) else {
+        return;
+    };
+    let idle = |set: &&Arc<Value>| {
+        number(set, "/spec/replicas") == 0
+            && number(set, "/status/replicas") == 0
+            && !meta::is_deleting(set)
+    };
+    for set in old.iter().take(surplus).filter(idle) {
+        let options = DeleteOptions {
+            uid: Some(meta::uid(set).to_owned()),
+            ..DeleteOptions::default()
+        };
+        let namespace = meta::text(set, "namespace");
+        let deleted = handle.delete(&replica_sets(), Some(namespace), meta::name(set), &options);
+        if let Err(error) = deleted {
+            tracing::debug!(set = meta::name(set), %error, "the simulator cannot delete the ReplicaSet");
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! A JSON reader with the behaviour of Go's decoder: it reports duplicate names, and its syntax errors have Go's texts.
+//!
+//! `syntax.rs` finds the position and text of a syntax error.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+
+use syntax::Scanner;
+
+use crate::depth;
+
+mod syntax;
+
+/// A parsed text.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Document {
+    pub(crate) value: Value,
+    /// The paths of names that occur more than once in their object. The last value counts.
+    pub(crate) duplicates: Vec<String>,
+}
+
+/// Reads a text.
+///
+/// # Errors
+/// The syntax error, with the text of Go's decoder.
+pub(crate) fn read(text: &[u8]) -> Result<Document, String> {
+    if depth::of_text(text) > depth::LIMIT {
+        return Err(Scanner::new(text).syntax_error().unwrap_or_default());
+    }
+    let mut duplicates = Vec::new();
+    let mut reader = serde_json::Deserializer::from_slice(text);
+    reader.disable_recursion_limit();
+    let seed = Seed {
+        path: &Path::Root,
+        duplicates: &mut duplicates,
+    };
+    let value = seed.deserialize(&mut reader);
+    match value.and_then(|value| reader.end().map(|()| value)) {
+        Ok(value) => Ok(Document { value, duplicates }),
+        Err(error) => Err(Scanner::new(text)
+            .syntax_error()
+            .unwrap_or_else(|| error.to_string())),
+    }
+}
+
+struct Seed<'a> {
+    path: &'a Path<'a>,
+    duplicates: &'a mut Vec<String>,
+}
+
+/// The path of a value.
+enum Path<'a> {
+    Root,
+    Field(&'a Path<'a>, &'a str),
+    Item(&'a Path<'a>, usize),
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Root => Ok(()),
+            Self::Field(Self::Root, name) => out.write_str(name),
+            Self::Field(parent, name) => write!(out, "{parent}.{name}"),
+            Self::Item(parent, index) => write!(out, "{parent}[{index}]"),
+        }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Seed<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Seed<'_> {
+    type Value = Value;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut values = Vec::new();
+        loop {
+            let seed = Seed {
+                path: &Path::Item(self.path, values.len()),
+                duplicates: &mut *self.duplicates,
+            };
+            match items.next_element_seed(seed)? {
+                Some(value) => values.push(value),
+                None => return Ok(values.into()),
+            }
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut fields = Map::new();
+        while let Some(name) = entries.next_key::<String>()? {
+            let path = &Path::Field(self.path, &name);
+            if fields.contains_key(&name) {
+                let twice = path.to_string();
+                if !self.duplicates.contains(&twice) {
+                    self.duplicates.push(twice);
+                }
+            }
+            let duplicates = &mut *self.duplicates;
+            let value = entries.next_value_seed(Seed { path, duplicates })?;
+            fields.insert(name, value);
+        }
+        Ok(fields.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn duplicate_names_are_reported_and_the_last_value_counts() {
+        let text = br#"{"a": 1, "b": [{"c": {"d": 1, "d": 2}}], "a": 3, "a": 4}"#;
+        let document = read(text).unwrap();
+        assert_eq!(document.value, json!({"a": 4, "b": [{"c": {"d": 2}}]}));
+        assert_eq!(document.duplicates, ["b[0].c.d", "a"]);
+    }
+
+    #[test]
+    fn syntax_errors_have_the_texts_of_a_real_server() {
+        for (text, syntax_error) in [
+            ("", "unexpected end of JSON input"),
+            ("{\"a\":", "unexpected end of JSON input"),
+            ("x", "invalid character 'x' looking for beginning of value"),
+            (
+                "{a",
+                "invalid character 'a' looking for beginning of object key string",
+            ),
+            ("{\"a\" 1", "invalid character '1' after object key"),
+            (
+                "{\"a\":1 2",
+                "invalid character '2' after object key:value pair",
+            ),
+            ("[1 2", "invalid character '2' after array element"),
+            ("[1]]", "invalid character ']' after top-level value"),
+            (
+                "tru}",
+                "invalid character '}' in literal true (expecting 'e')",
+            ),
+            ("-x", "invalid character 'x' in numeric literal"),
+            (
+                "1.x",
+                "invalid character 'x' after decimal point in numeric literal",
+            ),
+            (
+                "1ex",
+                "invalid character 'x' in exponent of numeric literal",
+            ),
+            ("\"\\q\"", "invalid character 'q' in string escape code"),
+            ("\"\n\"", "invalid character '\\n' in string literal"),
+            (
+                "\u{9e}",
+                "invalid character 'Â' looking for beginning of value",
+            ),
+        ] {
+            assert_eq!(read(text.as_bytes()).unwrap_err(), syntax_error, "{text}");
+        }
+        let deep = "[".repeat(10_001);
+        assert_eq!(
+            read(deep.as_bytes()).unwrap_err(),
+            "invalid character '[' exceeded max depth"
+        );
+        let found = read(&[0x9e]).unwrap_err();
+        assert_eq!(
+            found,
+            r"invalid character '\u009e' looking for beginning of value"
+        );
+    }
+}

@@ -1,0 +1,212 @@
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jiff::Timestamp;
+
+use super::first_objects;
+use super::sandbox::Sandbox;
+use crate::api::Handle;
+use crate::authentication::{AUTHENTICATED, Tokens, User};
+use crate::authorization::Mode;
+use crate::clock::Clock;
+use crate::controllers::garbage::Collector;
+use crate::controllers::{definitions, namespaces};
+use crate::core::Core;
+use crate::error::ApiError;
+use crate::record::RequestLog;
+use crate::registry::Registry;
+
+use crate::controllers::simulator::Simulator;
+use crate::store::Store;
+
+/// Settings of a [`Sandbox`].
+#[derive(Clone, Debug)]
+#[must_use = "nothing runs before `build`"]
+pub struct Builder {
+    seed: Option<u64>,
+    epoch: Option<SystemTime>,
+    tokens: BTreeMap<String, User>,
+    authorization: Mode,
+    simulator: bool,
+    cbor: bool,
+    history: usize,
+    requests: usize,
+}
+
+/// The reason why a sandbox cannot start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// `build` was called outside a tokio runtime.
+    #[error(
+        "cannot start a sandbox outside a tokio runtime: call `build` inside a runtime, for example in `#[tokio::main]`"
+    )]
+    NoRuntime,
+    /// The start time is not representable as a timestamp.
+    #[error("cannot start a sandbox at this epoch: {0}")]
+    Epoch(jiff::Error),
+    /// The system provides no randomness for the administrator's token.
+    #[error(
+        "cannot create the administrator's token: the system provides no randomness; set a seed"
+    )]
+    Randomness,
+    /// The first objects of a cluster could not be created: a bug in the sandbox.
+    #[error("cannot create the first objects of a sandbox (a bug in the sandbox): {0}")]
+    Start(String),
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self {
+            seed: None,
+            epoch: None,
+            tokens: BTreeMap::new(),
+            authorization: Mode::AlwaysAllow,
+            simulator: false,
+            cbor: false,
+            history: 16_384,
+            requests: 16_384,
+        }
+    }
+}
+
+impl Builder {
+    /// Makes names, UIDs, addresses and time repeatable. Everything random comes from this seed, and time starts at the
+    /// beginning of 2026 unless
+    /// [`epoch`](Self::epoch) sets another time. Without a seed, the sandbox uses the system's randomness and time.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// Sets the time at which the sandbox starts. From there it follows tokio's clock.
+    pub fn epoch(mut self, epoch: SystemTime) -> Self {
+        self.epoch = Some(epoch);
+        self
+    }
+
+    /// Accepts a bearer token for the user `name` in `groups`. The user is in the group `system:authenticated` in any
+    /// case.
+    pub fn token(
+        mut self,
+        name: impl Into<String>,
+        token: impl Into<String>,
+        groups: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Self {
+        let mut groups: Vec<String> = groups.into_iter().map(Into::into).collect();
+        if !groups.iter().any(|group| group == AUTHENTICATED) {
+            groups.push(AUTHENTICATED.into());
+        }
+        let user = User {
+            name: name.into(),
+            groups,
+            ..User::default()
+        };
+        self.tokens.insert(token.into(), user);
+        self
+    }
+
+    /// Turns RBAC on or off. Default: off, and every authenticated user may do everything.
+    ///
+    /// With RBAC, a user may do what Roles, ClusterRoles and their bindings allow, and nothing else, and access reviews
+    /// are answered accordingly. The administrator and every member of the group `system:masters` may do everything.
+    pub fn rbac(mut self, on: bool) -> Self {
+        self.authorization = if on { Mode::Rbac } else { Mode::AlwaysAllow };
+        self
+    }
+
+    /// Turns the simulator on or off: Deployments, ReplicaSets and Pods run as if there were a node. Default: off.
+    pub fn simulator(mut self, on: bool) -> Self {
+        self.simulator = on;
+        self
+    }
+
+    /// Turns CBOR for objects on or off (`application/cbor`, `application/apply-patch+cbor`, `application/cbor-seq`),
+    /// like the feature gate `CBORServingAndStorage` of a real server. Default: off, as on a real server.
+    pub fn cbor(mut self, on: bool) -> Self {
+        self.cbor = on;
+        self
+    }
+
+    /// Sets how many changes of each kind the sandbox keeps for watches and lists of the past. Default: 16 384.
+    pub fn history(mut self, limit: usize) -> Self {
+        self.history = limit;
+        self
+    }
+
+    /// Sets how many requests the sandbox keeps for [`Sandbox::requests`]. Default: 16 384.
+    pub fn request_log(mut self, limit: usize) -> Self {
+        self.requests = limit;
+        self
+    }
+
+    /// Starts the sandbox on the current runtime.
+    ///
+    /// # Errors
+    /// - [`BuildError::NoRuntime`] outside a tokio runtime.
+    /// - [`BuildError::Epoch`] if the start time is not representable.
+    /// - [`BuildError::Randomness`] if the system provides no randomness; only without a seed.
+    /// - [`BuildError::Start`] if the first objects cannot be created, which is a bug in the sandbox.
+    pub fn build(self) -> Result<Sandbox, BuildError> {
+        tokio::runtime::Handle::try_current().map_err(|_| BuildError::NoRuntime)?;
+        let epoch = match (self.epoch, self.seed) {
+            (Some(epoch), _) => Timestamp::try_from(epoch).map_err(BuildError::Epoch)?,
+            (None, Some(_)) => Timestamp::from_second(SEEDED_EPOCH).map_err(BuildError::Epoch)?,
+            (None, None) => Timestamp::now(),
+        };
+        let seed = self.seed.unwrap_or_else(|| fastrand::u64(..));
+        let clock = Clock::new(epoch, seed);
+        let admin_token = match self.seed {
+            Some(_) => clock.uid(),
+            None => secret()?,
+        };
+        let mut tokens = self.tokens;
+        tokens.insert(
+            admin_token.clone(),
+            User {
+                name: "kubernetes-admin".into(),
+                groups: vec!["system:masters".into(), "system:authenticated".into()],
+                ..User::default()
+            },
+        );
+        let store = Store::new(self.history);
+        let registry = Registry::new(crate::builtin::kinds());
+        let core = Core::new(
+            clock,
+            store,
+            (Tokens::new(tokens), self.authorization),
+            RequestLog::new(self.requests),
+            self.cbor,
+            registry,
+        );
+        let start = |error: ApiError| BuildError::Start(error.to_string());
+        first_objects::create_namespaces(&core).map_err(start)?;
+        if self.authorization == Mode::Rbac {
+            first_objects::create_roles(&core).map_err(start)?;
+        }
+        core.spawn(namespaces::finalize(core.clone()));
+        core.spawn(definitions::run(core.clone()));
+        let collector = Collector::new(Handle::new(&core, "garbage-collector"));
+        core.spawn(collector.run());
+        if self.simulator {
+            let simulator = Simulator::new(Handle::new(&core, "simulator"));
+            core.spawn(simulator.run());
+        }
+        Ok(Sandbox::start(core, admin_token))
+    }
+}
+
+/// A token that cannot be guessed, not even from other output of the sandbox's generator.
+fn secret() -> Result<String, BuildError> {
+    let mut bytes = [0; 24];
+    let random = rustls::crypto::ring::default_provider().secure_random;
+    random
+        .fill(&mut bytes)
+        .map_err(|_| BuildError::Randomness)?;
+    Ok(URL_SAFE_NO_PAD.encode(bytes))
+}
+
+/// 2026-01-01T00:00:00Z.
+const SEEDED_EPOCH: i64 = 1_767_225_600;

@@ -1,0 +1,14 @@
+//! [`Sandbox`], the handle that tests hold, and the [`Builder`] that starts it.
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `sandbox.rs` | the handle |
+//! | `builder.rs` | the settings, and the start of all tasks |
+//! | `first_objects.rs` | the namespaces, roles and bindings that every new cluster has |
+
+mod builder;
+mod first_objects;
+mod sandbox;
+
+pub use builder::{BuildError, Builder};
+pub use sandbox::Sandbox;

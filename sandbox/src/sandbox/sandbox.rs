@@ -1,0 +1,114 @@
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use tokio::io::DuplexStream;
+use tokio_util::sync::DropGuard;
+
+use super::builder::Builder;
+use crate::authentication::Trust;
+use crate::core::Core;
+use crate::fault::Faults;
+use crate::pods::Pods;
+use crate::record::RecordedRequest;
+use crate::server::{HttpsServer, serve_connection};
+
+/// A running sandbox. A clone is a handle to the same sandbox, which ends after [`shutdown`](Self::shutdown) or when
+/// the last handle is dropped.
+#[derive(Clone)]
+pub struct Sandbox {
+    core: Arc<Core>,
+    admin_token: Arc<str>,
+    // Connections hold the core too. Only handles keep the sandbox running.
+    _running: Arc<DropGuard>,
+}
+
+/// The buffer of an in-memory connection, in bytes, in each direction.
+const BUFFER: usize = 256 * 1024;
+
+impl Sandbox {
+    /// Returns the settings of a new sandbox.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    pub(crate) fn start(core: Arc<Core>, admin_token: String) -> Self {
+        Self {
+            _running: Arc::new(core.cancel.clone().drop_guard()),
+            core,
+            admin_token: admin_token.into(),
+        }
+    }
+
+    /// The shared state, for unit tests.
+    #[cfg(test)]
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+
+    /// Opens a connection in memory, for an HTTP/1.1 or HTTP/2 client on the same runtime. A request without a token is
+    /// the administrator's.
+    pub fn connect(&self) -> DuplexStream {
+        let (client, server) = tokio::io::duplex(BUFFER);
+        let core = self.core.clone();
+        let cancel = core.cancel.clone();
+        self.core
+            .spawn(serve_connection(core, server, Trust::Admin, cancel));
+        client
+    }
+
+    /// Listens for HTTPS on `addr`. Port 0 takes a free port.
+    ///
+    /// # Errors
+    /// The error of the listener, for example if the address is in use, or of the certificate.
+    pub async fn serve_https(&self, addr: SocketAddr) -> io::Result<HttpsServer> {
+        HttpsServer::start(&self.core, addr).await
+    }
+
+    /// A kubeconfig for `server` as YAML, with the certificate authority, the administrator's token and the context
+    /// `sandbox`.
+    pub fn kubeconfig(&self, server: &HttpsServer) -> String {
+        let addr = server.addr();
+        let addr = if addr.ip().is_unspecified() {
+            SocketAddr::from(([127, 0, 0, 1], addr.port()))
+        } else {
+            addr
+        };
+        let ca = STANDARD.encode(server.ca_pem());
+        let token = &self.admin_token;
+        format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: sandbox\nclusters:\n- name: sandbox\n  cluster:\n    server: https://{addr}\n    \
+             certificate-authority-data: {ca}\nusers:\n- name: sandbox\n  user:\n    token: {token}\ncontexts:\n- name: sandbox\n  \
+             context:\n    cluster: sandbox\n    user: sandbox\n    namespace: default\n"
+        )
+    }
+
+    /// The interface to inject faults.
+    pub fn faults(&self) -> &Faults {
+        &self.core.faults
+    }
+
+    /// The interface to define what the containers of simulated Pods do.
+    pub fn pods(&self) -> Pods<'_> {
+        Pods::new(&self.core.clock, &self.core.store, &self.core.containers)
+    }
+
+    /// The last answered requests, oldest first. [`Builder::request_log`] limits their number.
+    pub fn requests(&self) -> Vec<RecordedRequest> {
+        self.core.log.all()
+    }
+
+    /// Removes all recorded requests.
+    pub fn clear_requests(&self) {
+        self.core.log.clear();
+    }
+
+    /// Ends every connection and task, and waits for them.
+    pub async fn shutdown(&self) {
+        self.core.cancel.cancel();
+        self.core.tasks.close();
+        self.core.tasks.wait().await;
+    }
+}

@@ -1,0 +1,107 @@
+use super::query::Query;
+use super::route::Route;
+use crate::authentication::User;
+use crate::authorization::{Action, ActionTarget, Mode};
+use crate::core::Core;
+use crate::error::ApiError;
+use crate::record::RecordedRequest;
+
+/// Checks that the user may send a request.
+///
+/// # Errors
+/// 403 if the user may not. 501 if a user other than an administrator writes roles or bindings: the sandbox does not
+/// check whether a user grants more than the user may do.
+pub(super) fn authorize(
+    core: &Core,
+    user: &User,
+    route: &Route,
+    query: &Query,
+    record: &RecordedRequest,
+) -> Result<(), ApiError> {
+    if core.authorization == Mode::AlwaysAllow {
+        return Ok(());
+    }
+    let target = match route {
+        Route::Other => ActionTarget::Path(record.path.clone()),
+        Route::Resource(route) => ActionTarget::Resource {
+            group: route.group.clone(),
+            resource: route.resource.clone(),
+            subresource: route.subresource.clone().unwrap_or_default(),
+            namespace: route.namespace.clone().unwrap_or_default(),
+            // A list of one object is authorized by the name of that object.
+            name: route.name.clone().unwrap_or_else(|| selected(query)),
+        },
+    };
+    let action = Action {
+        verb: record.verb.clone(),
+        target,
+    };
+    check(core, user, &action)?;
+    let writes = matches!(&*record.verb, "create" | "update" | "patch");
+    let is_master = user.groups.iter().any(|group| group == "system:masters");
+    if writes && record.group == "rbac.authorization.k8s.io" && !is_master {
+        return Err(ApiError::not_implemented(
+            "the check that users grant only permissions that they have themselves (write roles and bindings as the administrator)",
+        ));
+    }
+    Ok(())
+}
+
+/// The name that a field selector selects.
+fn selected(query: &Query) -> String {
+    let terms = query.get("fieldSelector").split(',');
+    let mut names = terms.filter_map(|term| term.trim().strip_prefix("metadata.name="));
+    let name = names.next().unwrap_or_default();
+    name.strip_prefix('=').unwrap_or(name).to_owned()
+}
+
+/// Checks that `sender` may act as `user`, in the `groups` that the request names.
+///
+/// # Errors
+/// 403 if the sender may not.
+pub(super) fn authorize_impersonation(
+    core: &Core,
+    sender: &User,
+    user: &User,
+    groups: &[String],
+) -> Result<(), ApiError> {
+    let act = |group: &str, resource: &str, subresource: &str, namespace: &str, name: &str| {
+        let action = Action {
+            verb: "impersonate".into(),
+            target: ActionTarget::Resource {
+                group: group.into(),
+                resource: resource.into(),
+                subresource: subresource.into(),
+                namespace: namespace.into(),
+                name: name.into(),
+            },
+        };
+        check(core, sender, &action)
+    };
+    let account = user.name.strip_prefix("system:serviceaccount:");
+    match account.and_then(|account| account.split_once(':')) {
+        Some((namespace, name)) => act("", "serviceaccounts", "", namespace, name)?,
+        None => act("", "users", "", "", &user.name)?,
+    }
+    for group in groups {
+        act("", "groups", "", "", group)?;
+    }
+    const GROUP: &str = "authentication.k8s.io";
+    for (key, values) in &user.extra {
+        for value in values {
+            act(GROUP, "userextras", key, "", value)?;
+        }
+    }
+    if !user.uid.is_empty() {
+        act(GROUP, "uids", "", "", &user.uid)?;
+    }
+    Ok(())
+}
+
+fn check(core: &Core, user: &User, action: &Action) -> Result<(), ApiError> {
+    let decision = core.decide(user, action);
+    if decision.allowed {
+        return Ok(());
+    }
+    Err(action.forbidden(user, &decision.reason))
+}

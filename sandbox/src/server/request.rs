@@ -1,0 +1,30 @@
+use bytes::Bytes;
+
+use super::negotiate::Form;
+use super::pods::Upgrade;
+use super::query::Query;
+use crate::api::Target;
+use crate::record::RecordedRequest;
+
+/// A request with its path and query parsed.
+pub(super) struct Incoming<B> {
+    pub(super) query: Query,
+    pub(super) accept: String,
+    pub(super) record: RecordedRequest,
+    pub(super) body: B,
+    pub(super) upgrade: Option<Upgrade>,
+}
+
+/// A request for a resource that is served, with its body read.
+pub(super) struct Request {
+    pub(super) target: Target,
+    pub(super) verb: &'static str,
+    /// Empty for collections.
+    pub(super) name: String,
+    /// Empty for the main resource.
+    pub(super) subresource: String,
+    pub(super) form: Form,
+    pub(super) query: Query,
+    pub(super) body: Bytes,
+    pub(super) record: RecordedRequest,
+}

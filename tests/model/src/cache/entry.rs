@@ -1,0 +1,16 @@
+//! The entries of a store, as shipped.
+
+#[path = "../../../../framework/src/cache/entry/entry.rs"]
+mod entry;
+#[path = "../../../../framework/src/cache/entry/incoming.rs"]
+mod incoming;
+#[path = "../../../../framework/src/cache/entry/packing.rs"]
+mod packing;
+
+use std::collections::BTreeMap;
+
+pub(crate) use entry::Entry;
+pub(super) use incoming::IncomingObject;
+pub(crate) use packing::{Packed, Packing};
+
+static NO_LABELS: BTreeMap<String, String> = BTreeMap::new();

@@ -1,0 +1,24 @@
+//! Whole operators over the real client, on the sandbox in memory or over HTTPS.
+//!
+//! The tests are modules of one program, because each program of tests is built and linked on its own.
+
+mod bad_input;
+mod cache;
+mod children;
+mod client_go;
+mod controller;
+mod crd;
+mod debug;
+mod discovery;
+mod election;
+mod events;
+mod failures;
+mod gallery;
+mod metrics;
+mod probe;
+mod promises;
+mod read_your_writes;
+mod representations;
+mod serving;
+mod signals;
+mod sources;

@@ -1,0 +1,6 @@
+//! Checks of the repository itself: its map, its interface, the order of its layers, and the lists of tests.
+
+mod architecture;
+mod interface;
+mod layers;
+mod parity;
