@@ -487,11 +487,11 @@ async fn a_rival_that_reverts_each_apply_slows_only_its_object() {
     seconds(2).await;
     assert_eq!(child_text(&cluster, "a").await, "newer");
     let told = world.events().await;
-    let told: Vec<_> = told
-        .iter()
-        .map(|(reason, count, _)| (&**reason, *count))
-        .collect();
-    assert_eq!(told, [("WritesRepeat", 1)]);
+    let [(reason, 1, note)] = &told[..] else {
+        panic!("{told:?}");
+    };
+    assert_eq!(reason, "WritesRepeat");
+    assert!(note.contains("apply ConfigMap default/a"), "{note}");
     let pauses = world
         .running
         .metrics()

@@ -8,7 +8,7 @@ use pilothouse::{
     k8s::api::{apps::v1::Deployment, core::v1::ConfigMap},
     operator::Operator,
     resource::{Object, owner_reference},
-    testing::{Cluster, Sandbox},
+    testing::{Answer, Cluster, RequestMatcher, Sandbox},
 };
 use serde_json::json;
 
@@ -67,6 +67,22 @@ async fn managed_fields_that_cannot_be_read_hold_up_no_owner() {
     world.cluster.delete::<Deployment>("web").await.unwrap();
     world.cluster.until_gone::<Deployment>("web").await.unwrap();
     assert_eq!(world.maps().await, ["team-b/forged"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_cannot_be_read_makes_no_child_foreign() {
+    let copies = Copies::default();
+    copies.wants(&["team-b/page"]);
+    let world = World::start(&copies).await;
+    world.create("web").await;
+    assert_eq!(world.maps().await, ["team-b/page"]);
+    // A status instead of the object, as a broken proxy may send it.
+    let reads = RequestMatcher::any().verb("get").resource("configmaps");
+    let faults = world.cluster.faults();
+    faults.answer(reads, Answer::status(200, "Success"), 6);
+    world.cluster.delete::<Deployment>("web").await.unwrap();
+    world.cluster.until_gone::<Deployment>("web").await.unwrap();
+    assert_eq!(world.maps().await, [""; 0]);
 }
 
 #[tokio::test(start_paused = true)]

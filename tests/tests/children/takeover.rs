@@ -46,7 +46,7 @@ impl World {
 }
 
 const REFUSED: &str = "apply ConfigMap default/page: an object of this name exists and does not belong to Deployment \
-                       default/web: delete it, choose another name, or take it over on purpose with `cx.adopt(&object)` or \
+                       default/web: delete it, choose another name, or let the operator's code take it over with `cx.adopt(&object)` or \
                        `Child::new(..).adopting()`";
 
 #[tokio::test(start_paused = true)]
@@ -163,7 +163,7 @@ async fn a_detached_child_takes_over_an_object_only_on_purpose() {
     let foreign = world.foreign("team-a").await;
     world.create("web").await;
     let refused = "apply detached ConfigMap team-a/page: an object of this name exists and does not belong to Deployment \
-                   default/web: delete it, choose another name, or take it over on purpose with \
+                   default/web: delete it, choose another name, or let the operator's code take it over with \
                    `Child::new(..).detached().adopting()`";
     let log = copies.take_log();
     assert!(log.iter().any(|line| line == refused), "{log:?}");

@@ -351,8 +351,9 @@ impl<R: Reconciler> Controller<R> {
     /// object, and the call after the pause sees all changes. So a program that reverts each write of this controller does not
     /// lead to writes without end at full speed. Only calls that write through their
     /// [`Context`](crate::controller::Context) count, whether they succeed or not; writes through
-    /// [`live`](crate::controller::Context::live) do not count. The first pause is one log line and an Event with reason
-    /// `WritesRepeat`. There is another one only if the object did not write for `burst` · `period` in between.
+    /// [`live`](crate::controller::Context::live) do not count. The first write after a pause is one log line and an Event
+    /// with reason `WritesRepeat`, which name the written object. There is another one only if the object did not write for
+    /// `burst` · `period` in between.
     ///
     /// Raise the limit if one object has to be written more than once per second for a long time, for example because all
     /// changes of a cluster are merged into one object.

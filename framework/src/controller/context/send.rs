@@ -3,6 +3,7 @@ use crate::{
     cache::Field,
     client::{self, Deleted},
     controller::{error::Error, state::ControllerState},
+    events::Event,
     resource::{ApiResource, Object, ObjectKey, Resource},
 };
 use serde::Serialize;
@@ -21,7 +22,7 @@ impl<K: Resource> Context<K> {
         key: &ObjectKey,
         send: impl Future<Output = Result<C, client::Error>>,
     ) -> Result<C, Error> {
-        let write = self.begin_write(resource, key);
+        let write = self.begin_write(verb, resource, key);
         let answer = write.ended(send.await);
         let answer = answer.map_err(|error| with_verb(verb, error))?;
         if !self.uncached {
@@ -40,7 +41,7 @@ impl<K: Resource> Context<K> {
     ) -> Result<Deleted<C>, Error> {
         let writes = &self.shared.controller.writes;
         let before = writes.before(resource, key);
-        let write = self.begin_write(resource, key);
+        let write = self.begin_write(verb, resource, key);
         let answer = write.ended(send.await);
         let answer = answer.map_err(|error| with_verb(verb, error))?;
         if self.uncached {
@@ -75,18 +76,35 @@ impl<K: Resource> Context<K> {
 
     fn begin_write<'a>(
         &'a self,
+        verb: &'static str,
         resource: &'a ApiResource,
         object: &'a ObjectKey,
     ) -> PendingWrite<'a> {
         let controller = &self.shared.controller;
         controller.metrics.writes_sent.inc();
-        controller.note_write(&self.key);
+        if controller.note_write(&self.key) {
+            self.report_write_loop(&format!("{verb} {} {object}", resource.kind));
+        }
         PendingWrite {
             controller,
             key: &self.key,
             resource,
             object,
             note_unknown: !self.uncached && !object.name().is_empty(),
+        }
+    }
+
+    /// Tells people that the calls for this object write too often.
+    fn report_write_loop(&self, write: &str) {
+        let text = self.shared.controller.write_loop_text(write);
+        tracing::warn!(
+            controller = self.shared.controller.name,
+            "{} {}: {text}",
+            K::KIND,
+            self.key
+        );
+        if self.shared.failure_events {
+            self.event(Event::warning("WritesRepeat", "Reconcile").note(text));
         }
     }
 }

@@ -109,7 +109,7 @@ pub enum Error {
     /// An object of the child's name exists, and nothing shows that it is a child of the reconciled object. It is not taken
     /// over.
     #[error(
-        "{verb} {kind} {child}: an object of this name exists and does not belong to {owner}: delete it, choose another name, or take it over on purpose with {adopt}"
+        "{verb} {kind} {child}: an object of this name exists and does not belong to {owner}: delete it, choose another name, or let the operator's code take it over with {adopt}"
     )]
     NotAdopted {
         /// The verb of the method that failed.

@@ -16,7 +16,7 @@ use super::{
     paused::PausedObjects,
     resync_period::ResyncPeriod,
     wired_caches::WiredCaches,
-    write_limit::{WriteLimit, WritePause},
+    write_limit::WriteLimit,
 };
 use crate::{
     controller::{
@@ -118,48 +118,43 @@ impl ControllerState {
             .max(failure.minimum_delay())
     }
 
-    /// A call for `key` writes something.
-    pub(crate) fn note_write(&self, key: &ObjectKey) {
+    /// A call for `key` writes something. Returns whether a [report](Self::write_loop_text) has to be made.
+    pub(crate) fn note_write(&self, key: &ObjectKey) -> bool {
         let limit = &self.write_limit;
         self.key_states
-            .with(key, |state| limit.note(&mut state.pace));
+            .with(key, |state| limit.note(&mut state.pace))
+            .unwrap_or(false)
     }
 
     /// Puts the key of `work` back into the queue, for later, if its calls wrote too often. The key takes no worker and
-    /// delays no other key meanwhile, and a change during the pause is covered by the call after it. Returns the pause.
-    pub(crate) fn hold_back(&self, work: &mut Work<ObjectKey, Causes>) -> Option<WritePause> {
+    /// delays no other key meanwhile, and a change during the pause is covered by the call after it. Returns whether it did.
+    pub(crate) fn hold_back(&self, work: &mut Work<ObjectKey, Causes>) -> bool {
         let limit = &self.write_limit;
         if !limit.is_active() {
-            return None;
+            return false;
         }
         let pause = self
             .key_states
             .with(&work.key, |state| limit.pause(&mut state.pace));
-        let pause = pause.flatten()?;
+        let Some(pause) = pause.flatten() else {
+            return false;
+        };
         if pause.is_new {
             self.metrics.write_pauses.inc();
-        }
-        if pause.is_first {
-            tracing::warn!(
-                controller = self.name,
-                "{} {}: {}",
-                self.kind,
-                work.key,
-                self.pause_text()
-            );
         }
         let (key, note) = (work.key.clone(), std::mem::take(&mut work.note));
         self.queue
             .add_after_with(key, pause.remaining, work.priority, note);
-        Some(pause)
+        true
     }
 
-    /// What a [`WritePause`] means, for people.
-    pub(crate) fn pause_text(&self) -> String {
+    /// What people are told about an object whose calls write too often. `write` is the last write.
+    pub(crate) fn write_loop_text(&self, write: &str) -> String {
         let (burst, period) = (self.write_limit.burst(), Rounded(self.write_limit.period()));
         format!(
             "its reconciles write again and again, more than {burst} times within a short time: until that ends, there is one \
-             reconcile per {period}. Usually something else reverts what reconcile writes, such as another controller or a webhook"
+             reconcile per {period}. The last write: {write}. Usually something else reverts what reconcile writes, such as another \
+             controller or a webhook"
         )
     }
 

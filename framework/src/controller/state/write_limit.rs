@@ -28,7 +28,7 @@ pub(crate) struct WritePace {
     is_counted: bool,
     /// Whether the present pause has delayed a call.
     has_delayed: bool,
-    /// Whether a pause was reported since the bucket was full.
+    /// Whether a write after a pause was reported since the bucket was full.
     is_reported: bool,
 }
 
@@ -38,8 +38,6 @@ pub(crate) struct WritePause {
     pub(crate) remaining: Duration,
     /// Whether this pause delayed no call before.
     pub(crate) is_new: bool,
-    /// Whether it has to be reported: it is the first since the bucket was full.
-    pub(crate) is_first: bool,
 }
 
 impl WriteLimit {
@@ -65,15 +63,17 @@ impl WriteLimit {
         Duration::from_millis(self.period.into())
     }
 
-    /// The running call writes. Only its first write counts.
-    pub(crate) fn note(&self, pace: &mut WritePace) {
+    /// The running call writes. Only its first write counts. Returns whether the write has to be reported: it is the first
+    /// after a pause, and no other was reported since the bucket was full.
+    pub(crate) fn note(&self, pace: &mut WritePace) -> bool {
         if std::mem::replace(&mut pace.is_counted, true) || self.period == 0 {
-            return;
+            return false;
         }
         let now = self.now();
         let missing = self.missing(pace, now);
-        pace.is_reported &= missing > 0;
-        pace.has_delayed = false;
+        let was_paused = std::mem::take(&mut pace.has_delayed);
+        pace.is_reported &= was_paused || missing > 0;
+        let report = was_paused && !std::mem::replace(&mut pace.is_reported, true);
         let missing = missing + self.period;
         pace.full_at = (now as u32).wrapping_add(missing);
         let pause = missing.saturating_sub(self.one_token());
@@ -81,6 +81,7 @@ impl WriteLimit {
             let end = now + u64::from(pause);
             self.last_pause.fetch_max(end, Ordering::Relaxed);
         }
+        report
     }
 
     /// Whether a key may have to wait.
@@ -96,7 +97,6 @@ impl WriteLimit {
         (remaining > 0).then(|| WritePause {
             remaining: Duration::from_millis(remaining.into()),
             is_new: !std::mem::replace(&mut pace.has_delayed, true),
-            is_first: !std::mem::replace(&mut pace.is_reported, true),
         })
     }
 
@@ -133,10 +133,10 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    /// One call that writes `times` times.
+    /// One call that writes `times` times, none of which is reported.
     fn call(limit: &WriteLimit, pace: &mut WritePace, times: usize) -> Option<WritePause> {
         pace.begin_call();
-        (0..times).for_each(|_| limit.note(pace));
+        assert!((0..times).all(|_| !limit.note(pace)));
         limit.pause(pace)
     }
 
@@ -150,17 +150,13 @@ mod tests {
         let pace = &mut pace;
         assert_eq!([call(&limit, pace, 5), call(&limit, pace, 1)], [None, None]);
         assert!(!limit.is_active());
-        let pause = |milliseconds, is_new, is_first| {
+        let pause = |milliseconds, is_new| {
             let remaining = MS * milliseconds;
-            Some(WritePause {
-                remaining,
-                is_new,
-                is_first,
-            })
+            Some(WritePause { remaining, is_new })
         };
-        assert_eq!(call(&limit, pace, 1), pause(1000, true, true));
+        assert_eq!(call(&limit, pace, 1), pause(1000, true));
         pass(400).await;
-        assert_eq!(limit.pause(pace), pause(600, false, false));
+        assert_eq!(limit.pause(pace), pause(600, false));
         assert!(limit.is_active());
         pass(600).await;
         assert_eq!((limit.pause(pace), limit.is_active()), (None, false));
@@ -169,14 +165,32 @@ mod tests {
             None,
             "a call that writes nothing is free"
         );
-        assert_eq!(call(&limit, pace, 1), pause(1000, true, false));
+        pace.begin_call();
+        assert!(limit.note(pace), "the first write after a pause");
+        assert_eq!(limit.pause(pace), pause(1000, true));
+    }
 
-        // Once the bucket was full, the next pause is reported again.
-        pass(3000).await;
-        for _ in 0..2 {
-            assert_eq!(call(&limit, pace, 1), None);
+    #[tokio::test(start_paused = true)]
+    async fn writes_after_a_pause_are_reported_once_until_the_bucket_is_full() {
+        for burst in [1, 3] {
+            let limit = WriteLimit::new((burst, 1000 * MS));
+            let pace = &mut WritePace::default();
+            for round in 0..3 {
+                for _ in 0..burst {
+                    assert!(limit.pause(pace).is_none());
+                    pace.begin_call();
+                    assert!(!limit.note(pace), "{burst} {round}");
+                }
+                for reported in [true, false, false] {
+                    let pause = limit.pause(pace).expect("no token is left");
+                    tokio::time::advance(pause.remaining).await;
+                    pace.begin_call();
+                    assert_eq!(limit.note(pace), reported, "{burst} {round}");
+                }
+                // No call was delayed since, so the next write is no loop.
+                pass(1000 * burst).await;
+            }
         }
-        assert_eq!(call(&limit, pace, 1), pause(1000, true, true));
     }
 
     #[tokio::test(start_paused = true)]

@@ -24,7 +24,6 @@ use crate::{
         state::ControllerState,
     },
     election::Permit,
-    events::Event,
     queue::{PerWorkerArc, Work},
     resource::{Object, ObjectKey, Resource},
 };
@@ -198,10 +197,7 @@ impl<R: Reconciler> Worker<R> {
             // The key comes again when the caches have what it wrote.
             return None;
         }
-        if let Some(pause) = controller.hold_back(&mut work) {
-            if pause.is_first && self.shared.failure_events {
-                self.report_pause(&work.key);
-            }
+        if controller.hold_back(&mut work) {
             return None;
         }
         let key = &work.key;
@@ -277,15 +273,6 @@ impl<R: Reconciler> Worker<R> {
             exists: context.object().is_some(),
         };
         span.in_scope(|| finish(&self.shared.controller, &call, outcome, work))
-    }
-
-    /// Records that the object is reconciled less often, because its reconciles write too often.
-    fn report_pause(&self, key: &ObjectKey) {
-        if let Ok(Some(object)) = self.shared.own.get(key) {
-            let event = Event::warning("WritesRepeat", "Reconcile");
-            let event = event.note(self.shared.controller.pause_text());
-            self.shared.events.event(&*object, event);
-        }
     }
 
     /// Whether the object is paused by its annotation.
