@@ -3,9 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use pilothouse::{
-    client::{Body, DeleteParams, Patch},
+    client::{Body, DeleteParams, ListParams, Patch},
     controller::{Action, Context, Controller, OWNER_ANNOTATION, Reconciler, Result},
-    k8s::api::{apps::v1::Deployment, core::v1::ConfigMap},
+    k8s::api::{apps::v1::Deployment, core::v1::ConfigMap, events::v1::Event},
     operator::Operator,
     resource::{Object, owner_reference},
     testing::{Answer, Cluster, RequestMatcher, Sandbox},
@@ -41,6 +41,36 @@ async fn forged_marks_of_a_missing_owner_are_read_once_per_version() {
     there.delete::<ConfigMap>("forged-1").await.unwrap();
     world.cluster.settle().await;
     assert_eq!(reads(&world, "ghost"), 0, "no child can be left");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_copy_is_reported_once_on_the_object_that_it_names() {
+    let world = World::start(&Copies::default()).await;
+    world.create("web").await;
+    let web = world.cluster.get::<Deployment>("web").await.unwrap();
+    let copy = child("copy", "web", web.unwrap().uid().unwrap());
+    let there = world.cluster.in_namespace("team-b");
+    there.create(&copy).await.unwrap();
+    world.cluster.settle().await;
+    for number in 0..3 {
+        let change = json!({"data": {"number": number.to_string()}});
+        there.patch::<ConfigMap>("copy", change).await.unwrap();
+        world.touch("web").await;
+    }
+    let events = world.cluster.api::<Event>();
+    let events = events.list(&ListParams::default()).await.unwrap().items;
+    let notes: Vec<_> = events
+        .iter()
+        .filter_map(|event| event.note.as_deref())
+        .collect();
+    assert_eq!(
+        notes,
+        [
+            "ConfigMap team-b/copy has the label pilothouse.dev/owner-uid, but the field manager \"copies\" did not apply it. The \
+          object is not a child and is not deleted. Remove the label from a copy"
+        ]
+    );
+    assert_eq!(world.maps().await, ["team-b/copy"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -200,6 +200,7 @@ impl World {
         let informers = Informers::new(self.cluster.client().clone(), metrics.clone());
         informers.start(&self.cancel);
         let mut environment = Environment::new(informers, client, metrics, "copies");
+        environment.events.start(&self.cancel);
         environment.namespaces = namespaces.iter().map(|one| (*one).to_owned()).collect();
         let controller = Controller::new(reconciler);
         tokio::spawn(controller.run(environment, self.cancel.clone()));
