@@ -496,11 +496,12 @@ fn a_delay_is_given_back_only_if_something_else_brings_a_failed_key_earlier() {
     // What brings the key earlier has no delay after a failure, which could be taken back once more.
     let mut requested = failed(second);
     requested.add(1, Request::default(), NOW);
+    assert_eq!(requested.take_unused(), [0]);
     let again = run(&mut requested, NOW);
     requested.add_running(&again.token, second, Request::default(), NOW);
     requested.end(again.token, End::KeepFailures, NOW);
     requested.add(1, Request::default(), NOW);
-    assert_eq!(requested.take_unused(), [0]);
+    assert_eq!(requested.take_unused(), [0; 0]);
 
     let mut never_failed = queue::<()>();
     never_failed.add_at(1, second, Request::default(), NOW);

@@ -86,8 +86,10 @@ async fn an_owner_that_the_cache_lacks_keeps_its_children() {
     faults.hold_watches(RequestMatcher::any().verb("watch").resource("deployments"));
     let late = world.cluster.create(&deployment("late")).await.unwrap();
     let there = world.cluster.in_namespace("team-a");
-    let page = child("page", "late", late.uid().unwrap());
-    let page = there.create(&page).await.unwrap();
+    let mut page = child("page", "late", late.uid().unwrap());
+    page.metadata.namespace = Some("team-a".into());
+    world.applied(&page).await;
+    let page = there.get::<ConfigMap>("page").await.unwrap().unwrap();
     world.cluster.settle().await;
     assert_eq!(world.maps().await, ["team-a/page"]);
     faults.release_watches();
@@ -195,8 +197,9 @@ async fn a_forged_mark_leads_to_no_event_and_one_with_an_impossible_name_to_no_r
     assert_eq!(owners.count(), 0, "{sent:?}");
 
     let owner = RequestMatcher::any().verb("get").resource("deployments");
-    let answer = Answer::status(500, "InternalError");
-    cluster.faults().answer(owner, answer, 10);
+    // A failure that is shown at once.
+    let answer = Answer::status(403, "Forbidden");
+    cluster.faults().answer(owner, answer, 3);
     applied(&cluster, &child("d", "ghost", "1")).await;
     tokio::time::sleep(Duration::from_secs(600)).await;
     assert_eq!(cluster.get::<ConfigMap>("d").await.unwrap(), None);
