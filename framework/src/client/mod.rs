@@ -82,7 +82,7 @@
 //! 2. `params/patch_params.rs` and `request/url.rs` write path and query; `codec/` writes the body.
 //! 3. `rest/send.rs` builds the HTTP request and gives it to the stack. If the server refuses the encoding, it sends
 //!    JSON.
-//! 4. `stack/guarded.rs` asks the guards; then come the layers in the order of the table in [`stack`].
+//! 4. `stack/dispatch.rs` asks the guards; then come the layers in the order of the table in [`stack`].
 //! 5. `transport/pool.rs` takes a connection of the request's class, or opens one: `dialer.rs`, `tcp.rs`, `proxy/`,
 //!    `tls.rs`.
 //! 6. `transport/checkout.rs` sends the request on that connection; `fenced_io.rs` is the last code before the socket.

@@ -117,7 +117,7 @@ fn build(
     let mut schema = schema(declaration).map_err(fail)?;
     let Annotations { columns, scale } = annotations::extract(&mut schema).map_err(fail)?;
     if let Some(max) = declaration.max_description {
-        structural::limit_descriptions(&mut schema, max);
+        limit_descriptions(&mut schema, max);
     }
     let schema: JSONSchemaProps = serde_json::from_value(schema).map_err(|error| {
         fail(SchemaProblem {
@@ -214,5 +214,31 @@ fn definition(
             ..CustomResourceDefinitionSpec::default()
         },
         ..CustomResourceDefinition::default()
+    }
+}
+
+/// Cuts every description to `max` characters; 0 removes all descriptions.
+fn limit_descriptions(schema: &mut Value, max: usize) {
+    let Value::Object(map) = schema else { return };
+    match map.get_mut("description") {
+        Some(Value::String(_)) if max == 0 => {
+            map.remove("description");
+        }
+        Some(Value::String(text)) => {
+            if let Some((at, _)) = text.char_indices().nth(max) {
+                text.truncate(at);
+            }
+        }
+        _ => {}
+    }
+    if let Some(Value::Object(properties)) = map.get_mut("properties") {
+        for property in properties.values_mut() {
+            limit_descriptions(property, max);
+        }
+    }
+    for key in ["items", "additionalProperties"] {
+        if let Some(inner) = map.get_mut(key) {
+            limit_descriptions(inner, max);
+        }
     }
 }

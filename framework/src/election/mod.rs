@@ -52,17 +52,16 @@
 //! | `candidate.rs` | the decision what to do with a Lease: no I/O, no clock |
 //! | `lease_record.rs` | the Lease on the API server: reads and writes it |
 //! | `term.rs` | how long one term of leadership holds |
-//! | `watchdog.rs` | the thread that checks a term |
+//! | `watchdog.rs` | the thread that checks a term, and the clock that it waits on |
 //! | `leading.rs` | [`Leading`] and [`Permit`]: the guard, the renewal task, the fence |
 //! | `leadership_gate.rs` | [`LeadershipGate`]: holds back work until this process leads |
 //! | `status.rs` | [`ElectionStatus`] and [`Phase`]: what readiness and the log show |
-//! | `clock.rs`, `election_clock.rs` | a clock that counts suspension, and how the watchdog waits on it |
+//! | `clock.rs` | a clock that counts suspension |
 //! | `error.rs` | [`ElectionError`], [`NotLeading`] |
 
 mod candidate;
 mod clock;
 mod election;
-mod election_clock;
 mod error;
 mod leadership_gate;
 mod leading;

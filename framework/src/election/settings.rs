@@ -4,7 +4,7 @@ use std::{
     time::Duration,
 };
 
-use super::{ElectionError, election_clock::ElectionClock};
+use super::{ElectionError, watchdog::ElectionClock};
 use crate::resource::dns;
 
 /// A random factor of up to 1 + 1.2 stretches a retry period: client-go's `JitterFactor`.

@@ -7,9 +7,8 @@ use tokio::time::Instant;
 use super::{
     ElectionSettings,
     clock::Clock,
-    election_clock::ElectionClock,
     term::{Term, WatchdogStep},
-    watchdog::{CHECK_INTERVAL, OverdueAction, Watchdog},
+    watchdog::{CHECK_INTERVAL, ElectionClock, OverdueAction, Watchdog},
 };
 
 struct TokioClock(Instant);

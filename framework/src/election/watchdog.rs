@@ -5,7 +5,10 @@ use std::{
     time::Duration,
 };
 
-use super::term::{Term, WatchdogStep};
+use super::{
+    clock::{Clock, SystemClock},
+    term::{Term, WatchdogStep},
+};
 
 /// The action for work that still runs although the lease can soon pass to another process.
 #[derive(Clone)]
@@ -65,5 +68,28 @@ impl Drop for Watchdog {
         if let Some(stop) = self.stop.take() {
             stop();
         }
+    }
+}
+
+/// The clock of an election, and how the watchdog of a term waits on it.
+#[derive(Clone)]
+pub(crate) struct ElectionClock {
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) start_watchdog: fn(Arc<Term>, OverdueAction) -> io::Result<Watchdog>,
+}
+
+impl ElectionClock {
+    /// The system's clock, and a thread as watchdog.
+    pub(super) fn system() -> Self {
+        Self {
+            clock: Arc::new(SystemClock),
+            start_watchdog: Watchdog::start,
+        }
+    }
+}
+
+impl fmt::Debug for ElectionClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ElectionClock").finish_non_exhaustive()
     }
 }

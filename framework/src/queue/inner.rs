@@ -13,9 +13,8 @@ use tokio::time::{Instant, sleep_until};
 use super::{
     FailedKey, Note, RateLimiter, Retry,
     core::GroupOf,
-    run::{End, Request, RunToken},
+    run::{End, Request, RunToken, TakenRuns},
     shared_core::{QueueObserver, SharedCore, TakeOutcome, Waiter},
-    taken_runs::TakenRuns,
 };
 use crate::metrics::{QueueSample, SampledQueue, WorkQueueMetrics};
 

@@ -42,12 +42,13 @@
 //! | file | what it contains |
 //! | --- | --- |
 //! | `work_queue.rs`, `builder.rs` | [`WorkQueue`] and [`Builder`]: what users call |
-//! | `work.rs`, `work_batch.rs`, `retry.rs` | what a worker holds: [`Work`], [`WorkBatch`], and [`Retry`] after a failure |
+//! | `work.rs`, `work_batch.rs` | what a worker holds: [`Work`] and [`WorkBatch`] |
 //! | `priority.rs`, `note.rs`, `queued_key.rs` | what belongs to a key: [`Priority`], [`Note`], and [`QueuedKey`] for people who look at the queue |
 //! | `rate_limiter/` | how long a key waits after a failure |
 //! | `inner.rs` | the clock, the rate limiter and the metrics around `shared_core.rs` |
-//! | `shared_core.rs`, `taken_runs.rs` | the lock around the state machine, and the list of waiting workers |
-//! | `core.rs`, `run.rs` | the synchronous state machine |
+//! | `shared_core.rs` | the lock around the state machine, and the list of waiting workers |
+//! | `core.rs` | the synchronous state machine |
+//! | `run.rs` | what a worker takes from it and reports to it: a run, how it ended, and [`Retry`] after a failure |
 //! | `ready_keys.rs`, `groups.rs` | which of the ready keys comes next |
 //! | `timing_wheel.rs` | the deadlines |
 //! | `slab_list.rs` | linked lists for `ready_keys.rs` and `timing_wheel.rs` |
@@ -64,12 +65,10 @@ mod priority;
 mod queued_key;
 mod rate_limiter;
 mod ready_keys;
-mod retry;
 mod run;
 mod shared_core;
 mod slab_list;
 mod sync;
-mod taken_runs;
 mod timing_wheel;
 mod work;
 mod work_batch;
@@ -95,7 +94,7 @@ pub use queued_key::{KeyState, QueuedKey};
 pub use rate_limiter::{
     ExponentialBackoff, FailedKey, FastSlow, Jittered, MaxOf, MaxWait, RateLimiter, TokenBucket,
 };
-pub use retry::Retry;
+pub use run::Retry;
 pub use work::Work;
 pub use work_batch::WorkBatch;
 pub use work_queue::WorkQueue;

@@ -8,9 +8,8 @@ use std::{
 use super::{
     Note,
     core::{Core, GroupOf},
-    run::{End, Next, RunToken},
+    run::{End, Next, RunToken, TakenRuns},
     sync::Mutex,
-    taken_runs::TakenRuns,
 };
 
 /// The state machine behind a lock, with the list of workers that wait for a key.

@@ -10,9 +10,8 @@ use std::{
 };
 
 use super::{
-    run::{End, Run},
+    run::{End, Run, TakenRuns},
     shared_core::{QueueObserver, SharedCore, TakeOutcome, Waiter},
-    taken_runs::TakenRuns,
 };
 
 const NOW: Duration = Duration::ZERO;

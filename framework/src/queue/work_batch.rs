@@ -3,7 +3,7 @@ use std::{fmt, hash::Hash, sync::Arc, time::Duration};
 use super::{
     Note, Work,
     inner::{PerWorkerArc, QueueInner},
-    taken_runs::TakenRuns,
+    run::TakenRuns,
 };
 
 /// Several keys that one worker takes from the queue at once.

@@ -4,8 +4,7 @@ use super::{
     Note, Priority, QueuedKey, RateLimiter, Retry, Work, WorkBatch,
     core::GroupOf,
     inner::{DrainGuard, PerWorkerArc, QueueInner},
-    run::Request,
-    taken_runs::TakenRuns,
+    run::{Request, TakenRuns},
 };
 use crate::metrics::WorkQueueMetrics;
 

@@ -3,7 +3,6 @@ use std::{fmt, future::Future, sync::Arc, time::Duration};
 use pilothouse_sandbox::{BuildError, Builder, Faults, RecordedRequest, Sandbox};
 use tokio::time::Instant;
 
-use super::TimedOut;
 use crate::{
     client::{Api, Client, Config, DeleteParams, Error, Patch, PatchParams, PostParams},
     crd,
@@ -269,6 +268,35 @@ fn connected(sandbox: &Sandbox) -> Client {
 fn shown<K: Object + serde::Serialize>(object: &K) -> String {
     serde_json::to_string(object).unwrap_or_else(|error| error.to_string())
 }
+
+/// A condition did not hold in time.
+#[derive(Clone, PartialEq, Eq)]
+pub struct TimedOut {
+    awaited: String,
+    after: Duration,
+    seen: String,
+}
+
+impl fmt::Display for TimedOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            awaited,
+            after,
+            seen,
+        } = self;
+        let after = after.as_secs_f64();
+        write!(f, "waited {after} s for {awaited}; seen last: {seen}")
+    }
+}
+
+/// The text, because tests unwrap the error.
+impl fmt::Debug for TimedOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for TimedOut {}
 
 #[cfg(test)]
 mod tests {

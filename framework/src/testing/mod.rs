@@ -27,16 +27,13 @@
 //! # Map for contributors
 //! | file | what it holds |
 //! | --- | --- |
-//! | `cluster.rs` | [`Cluster`] |
-//! | `timed_out.rs` | [`TimedOut`]: a condition did not hold in time |
+//! | `cluster.rs` | [`Cluster`], and [`TimedOut`]: a condition did not hold in time |
 //! | `offline` | [`Offline`] and [`Sent`] |
 
 mod cluster;
 mod offline;
-mod timed_out;
 
-pub use cluster::Cluster;
+pub use cluster::{Cluster, TimedOut};
 pub use offline::{Offline, Sent};
-pub use timed_out::TimedOut;
 
 pub use pilothouse_sandbox::{Answer, Builder, Faults, RecordedRequest, RequestMatcher, Sandbox};

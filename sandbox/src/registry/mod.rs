@@ -7,21 +7,16 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `registry.rs` | [`Registry`] |
-//! | `served_kind.rs` | [`ServedKind`] |
+//! | `served_kind.rs` | [`ServedKind`], with the paths of its scale subresource and the columns of its table |
 //! | `schema_source.rs` | the schema of a kind, read when it is first used |
 //! | `group_resource.rs` | [`GroupResource`], the name of a resource |
-//! | `scale.rs`, `column.rs` | the paths of a scale subresource; a column of the table output |
 
-mod column;
 mod group_resource;
 mod registry;
-mod scale;
 mod schema_source;
 mod served_kind;
 
-pub(crate) use column::Column;
 pub(crate) use group_resource::GroupResource;
 pub(crate) use registry::Registry;
-pub(crate) use scale::ScalePaths;
 pub(crate) use schema_source::SchemaSource;
-pub(crate) use served_kind::{Origin, ServedKind};
+pub(crate) use served_kind::{Column, Origin, ScalePaths, ServedKind};

@@ -1,6 +1,5 @@
+use super::{GroupResource, SchemaSource};
 use crate::schema::Schema;
-
-use super::{Column, GroupResource, ScalePaths, SchemaSource};
 
 /// One kind in one version, as it is served.
 #[derive(Clone, Debug)]
@@ -87,4 +86,32 @@ impl ServedKind {
     pub fn allows(&self, verb: &str) -> bool {
         self.verbs.iter().any(|known| known == verb)
     }
+}
+
+/// The simple JSON paths from which the `scale` subresource is made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScalePaths {
+    /// The desired replicas: `.spec.replicas`.
+    pub spec: String,
+    /// The observed replicas: `.status.replicas`.
+    pub status: String,
+    /// The label selector, if the kind has one. A string in custom resources, a LabelSelector in built-in kinds.
+    pub selector: Option<String>,
+}
+
+/// One column of the table output: an entry of `additionalPrinterColumns`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Heading.
+    pub name: String,
+    /// OpenAPI type: `string`, `integer`, `number`, `boolean` or `date`.
+    pub kind: String,
+    /// OpenAPI format, or empty.
+    pub format: String,
+    /// Help text, or empty.
+    pub description: String,
+    /// 0 is always shown, a higher priority only in wide output.
+    pub priority: i32,
+    /// The simple JSON path of the value: `.spec.replicas`.
+    pub json_path: String,
 }

@@ -15,19 +15,18 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `node.rs` | [`Schema`] and its nodes |
+//! | `node.rs` | [`Schema`], its nodes and their value validations |
 //! | `operations.rs` | what a schema does to an object |
 //! | `parse.rs` | reads JSON into nodes |
 //! | `structural/` | the checks of a CRD's schema |
 //! | `set.rs` | [`SchemaSet`] |
 //! | `prune.rs`, `defaults.rs`, `validate.rs`, `embedded.rs`, `list_type.rs` | the operations, one each |
-//! | `check.rs`, `format.rs`, `pattern.rs` | value validations, formats, regular expressions |
+//! | `format.rs`, `pattern.rs` | formats, regular expressions |
 //! | `rule.rs`, `rule_fields.rs`, `rule_values.rs`, `rule_evaluation.rs` | a compiled CEL rule: its fields, its values, its evaluation |
 //! | `cel/` | the CEL compiler and its functions |
 //! | `error.rs`, `path.rs`, `meta.rs` | field errors, their paths, the schema of `metadata` |
 
 mod cel;
-mod check;
 mod defaults;
 mod embedded;
 mod error;

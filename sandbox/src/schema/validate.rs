@@ -2,10 +2,9 @@ use std::cmp::Ordering;
 
 use serde_json::{Number, Value};
 
-use super::check::Checks;
 use super::error::{FieldError, FieldErrorKind, number};
 use super::format;
-use super::node::{Additional, Node, Schema, SchemaType};
+use super::node::{Additional, Checks, Node, Schema, SchemaType};
 use super::path::FieldPath;
 
 /// Validates a value as OpenAPI v3 does, with the messages of the API server.

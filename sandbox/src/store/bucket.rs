@@ -2,9 +2,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 use std::sync::Arc;
 
+use serde_json::Value;
 use tokio::sync::watch;
 
-use super::{Change, Compacted, Entry, Key};
+use super::{Compacted, Entry, Key};
 
 /// The objects of one kind and the changes that led to them.
 pub(super) struct Bucket {
@@ -125,4 +126,18 @@ impl Bucket {
             .map(|(_, entry)| entry.clone())
             .collect()
     }
+}
+
+/// One write: the states before and after it. A creation has no `before`, a deletion no `after`.
+#[derive(Clone, Debug)]
+pub(crate) struct Change {
+    pub(crate) version: u64,
+    pub(crate) key: Key,
+    /// The state before the write.
+    pub(crate) before: Option<Arc<Value>>,
+    /// Resource version of `before`.
+    pub(crate) before_version: u64,
+    pub(crate) after: Option<Arc<Value>>,
+    /// The last state of a deleted object, with the resource version of the deletion.
+    pub(crate) deleted: Option<Arc<Value>>,
 }

@@ -11,13 +11,12 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `store.rs` | [`Store`] and its writes |
-//! | `bucket.rs` | the objects and the ring of one kind |
-//! | `change.rs`, `key.rs` | one change; the key of an object |
+//! | `bucket.rs` | the objects of one kind, and the ring of their changes |
+//! | `key.rs` | the key of an object |
 //! | `subscription.rs` | [`Subscription`] |
 //! | `selector/` | label and field selectors |
 
 mod bucket;
-mod change;
 mod key;
 pub(crate) mod selector;
 mod store;
@@ -25,7 +24,7 @@ mod subscription;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use change::Change;
+pub(crate) use bucket::Change;
 pub(crate) use key::Key;
 pub(crate) use store::{Commit, CommitError, Entry, Store, Write};
 pub(crate) use subscription::{Batch, Subscription};

@@ -6,28 +6,25 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `render.rs` | [`table`] |
-//! | `printer.rs`, `printers.rs` | the columns and cells of a kind; the printer of each kind |
+//! | `render.rs` | [`table`], and the parameter `includeObject` |
+//! | `printer.rs` | the columns and cells of a kind; the printer of each kind |
 //! | `pod.rs`, `workload.rs`, `batch.rs`, `service.rs`, `cluster.rs`, `rbac.rs` | the printers of the built-in kinds |
 //! | `custom.rs`, `json_path.rs` | the cells of custom resources |
-//! | `cells.rs`, `duration.rs`, `include.rs` | cells that several kinds share; ages; the parameter `includeObject` |
+//! | `cells.rs`, `duration.rs` | cells that several kinds share; ages |
 
 mod batch;
 mod cells;
 mod cluster;
 mod custom;
 mod duration;
-mod include;
 mod json_path;
 mod pod;
 mod printer;
-mod printers;
 mod rbac;
 mod render;
 mod service;
 mod workload;
 
 pub use duration::human_duration;
-pub(crate) use include::Include;
 pub use json_path::JsonPath;
-pub(crate) use render::table;
+pub(crate) use render::{Include, table};

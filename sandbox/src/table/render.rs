@@ -2,10 +2,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::cells::{age, text};
-use super::custom;
-use super::printer::Printer;
-use super::printers::printer;
-use super::{Include, JsonPath};
+use super::printer::{Printer, printer};
+use super::{JsonPath, custom};
 use crate::registry::{Column, ServedKind};
 
 /// A table with one row per object.
@@ -139,6 +137,30 @@ fn definition(name: &str, kind: &str, format: &str, description: &str, priority:
         "description": description,
         "priority": priority,
     })
+}
+
+/// The part of an object in a row, beside its cells: the query parameter `includeObject`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Include {
+    /// The metadata: the default.
+    #[default]
+    Metadata,
+    /// The whole object.
+    Object,
+    /// Nothing.
+    None,
+}
+
+impl Include {
+    /// Reads the query parameter. Empty is the default. Returns `None` for an unknown value.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        match text {
+            "" | "Metadata" => Some(Self::Metadata),
+            "Object" => Some(Self::Object),
+            "None" => Some(Self::None),
+            _ => None,
+        }
+    }
 }
 
 #[cfg(test)]

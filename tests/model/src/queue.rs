@@ -18,9 +18,6 @@ mod queued_key;
 #[path = "../../../framework/src/queue/ready_keys.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod ready_keys;
-#[path = "../../../framework/src/queue/retry.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod retry;
 #[path = "../../../framework/src/queue/run.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod run;
@@ -30,9 +27,6 @@ mod shared_core;
 #[path = "../../../framework/src/queue/slab_list.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod slab_list;
-#[path = "../../../framework/src/queue/taken_runs.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod taken_runs;
 #[path = "../../../framework/src/queue/timing_wheel.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod timing_wheel;
@@ -56,10 +50,8 @@ use self::{
     note::Note,
     priority::Priority,
     queued_key::{KeyState, QueuedKey},
-    retry::Retry,
-    run::{End, Run},
+    run::{End, Retry, Run, TakenRuns},
     shared_core::{QueueObserver, SharedCore, TakeOutcome, Waiter},
-    taken_runs::TakenRuns,
 };
 use crate::check;
 

@@ -2,18 +2,16 @@
 //!
 //! | file | what it contains |
 //! | --- | --- |
-//! | `entry.rs` | [`Entry`]: a decoded object, a packed one, or the place of one that does not decode |
-//! | `incoming.rs` | [`IncomingObject`]: a version of an object on its way into the store |
+//! | `entry.rs` | [`Entry`]: a decoded object, a packed one, or the place of one that does not decode; [`IncomingObject`]: a version on its way into the store |
 //! | `packing.rs` | [`Packing`] and [`Packed`]: how objects are stored, if not decoded |
 
 mod entry;
-mod incoming;
 mod packing;
 
 use std::collections::BTreeMap;
 
 pub use entry::Entry;
-pub(super) use incoming::IncomingObject;
+pub(super) use entry::IncomingObject;
 pub use packing::{Packed, Packing};
 
 /// The labels of an object that has none.

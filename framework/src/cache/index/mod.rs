@@ -6,7 +6,7 @@
 //! | `handle.rs` | [`IndexHandle`]: what an index is queried with |
 //! | `definition.rs` | the user's function, and how its failures are counted |
 //! | `filled.rs` | [`FilledIndex`]: an index with its contents, and [`AnyIndex`] for any type of values |
-//! | `inverted.rs`, `by_value.rs`, `values.rs` | the persistent maps from values to keys |
+//! | `inverted.rs`, `by_value.rs` | the persistent maps from values to keys |
 //! | `owners.rs` | [`OwnerIndex`]: the index by owner |
 
 mod by_value;
@@ -16,13 +16,11 @@ mod handle;
 mod index;
 mod inverted;
 mod owners;
-mod values;
 
-use by_value::KeysByValue;
+use by_value::{KeysByValue, ValueList};
 use definition::Definition;
 pub(super) use filled::{AnyIndex, FilledIndex};
 pub use handle::IndexHandle;
 pub use index::Index;
 use inverted::InvertedIndex;
 pub(super) use owners::{OwnerIndex, OwnerUids};
-use values::ValueList;

@@ -134,3 +134,20 @@ impl Encoding {
         with_codec!(self, codec => codec.write(value)).map(Bytes::from)
     }
 }
+
+/// A whole document as it came, with its encoding.
+#[derive(Clone)]
+pub(crate) struct Encoded {
+    pub(crate) encoding: Encoding,
+    pub(crate) bytes: Bytes,
+}
+
+#[cfg(test)]
+impl Encoded {
+    pub(crate) fn json(bytes: impl Into<Bytes>) -> Self {
+        Self {
+            encoding: Encoding::Json,
+            bytes: bytes.into(),
+        }
+    }
+}

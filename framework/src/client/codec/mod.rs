@@ -10,7 +10,7 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `encoding.rs`, `encoded.rs` | [`Encoding`], and a document with its encoding |
+//! | `encoding.rs` | [`Encoding`], and a document with its encoding |
 //! | `codec.rs` | [`Codec`]: the trait |
 //! | `json/`, `cbor/` | the codecs |
 //! | `frames.rs` | [`Frames`]: splits the body of a watch |
@@ -21,7 +21,6 @@
 #[cfg(feature = "cbor")]
 mod cbor;
 mod codec;
-mod encoded;
 mod encoding;
 mod error_path;
 mod frames;
@@ -34,9 +33,8 @@ mod test_codec;
 #[cfg(feature = "cbor")]
 pub(crate) use cbor::Cbor;
 pub(crate) use codec::{Codec, Unwritable};
-pub(crate) use encoded::Encoded;
 pub use encoding::Encoding;
-pub(crate) use encoding::{content_type, with_codec};
+pub(crate) use encoding::{Encoded, content_type, with_codec};
 pub(crate) use frames::Frames;
 pub(crate) use json::{Json, JsonIndex};
 pub(crate) use negotiated_encodings::NegotiatedEncodings;

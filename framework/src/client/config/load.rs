@@ -1,12 +1,26 @@
 use std::{
+    ffi::OsString,
     io::ErrorKind,
     path::{Path, PathBuf},
 };
 
 use super::{
-    Config, ConfigError, Credentials, KubeconfigOptions, Roots, environment::Environment,
-    kubeconfig::Kubeconfig, resolve::resolve,
+    Config, ConfigError, Credentials, Roots, kubeconfig::Kubeconfig,
+    proxy_variables::ProxyVariables, resolve::resolve,
 };
+
+/// Which kubeconfig to load, and which parts of it to use.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KubeconfigOptions {
+    /// The file. If `None`, the files in `KUBECONFIG`, or else `~/.kube/config`.
+    pub path: Option<PathBuf>,
+    /// The context, instead of the file's current one.
+    pub context: Option<String>,
+    /// The cluster, instead of the context's.
+    pub cluster: Option<String>,
+    /// The user, instead of the context's.
+    pub user: Option<String>,
+}
 
 impl Config {
     /// Loads the configuration of this process. Uses the kubeconfig files in `KUBECONFIG`; else, in a pod, its service
@@ -282,6 +296,39 @@ async fn in_cluster(around: &Environment) -> Result<Config, ConfigError> {
         config.default_namespace = namespace.trim().to_owned();
     }
     proxied(config, around)
+}
+
+/// The facts about the API server in a process's environment.
+#[derive(Clone, Debug, Default)]
+struct Environment {
+    /// `KUBECONFIG`.
+    kubeconfig: Option<OsString>,
+    /// The user's home directory.
+    home: Option<PathBuf>,
+    /// `KUBERNETES_SERVICE_HOST`.
+    service_host: Option<String>,
+    /// `KUBERNETES_SERVICE_PORT`.
+    service_port: Option<String>,
+    /// `HTTPS_PROXY` and the other proxy variables.
+    proxies: ProxyVariables,
+    /// The folder of a pod's service account.
+    service_account: PathBuf,
+}
+
+impl Environment {
+    /// The environment of this process.
+    fn of_process() -> Self {
+        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let text = |name: &str| set(name)?.into_string().ok();
+        Self {
+            kubeconfig: set("KUBECONFIG"),
+            home: std::env::home_dir().filter(|home| !home.as_os_str().is_empty()),
+            service_host: text("KUBERNETES_SERVICE_HOST"),
+            service_port: text("KUBERNETES_SERVICE_PORT"),
+            proxies: ProxyVariables::of(text),
+            service_account: "/var/run/secrets/kubernetes.io/serviceaccount".into(),
+        }
+    }
 }
 
 #[cfg(test)]

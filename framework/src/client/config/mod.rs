@@ -3,8 +3,8 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `config.rs` | [`Config`] and its setters |
-//! | `load.rs`, `environment.rs` | loads a configuration: from the environment, a kubeconfig, or a pod |
-//! | `kubeconfig.rs`, `kubeconfig_options.rs`, `resolve.rs` | reads and merges kubeconfigs, and chooses cluster and user |
+//! | `load.rs` | loads a configuration: from the environment, a kubeconfig ([`KubeconfigOptions`]), or a pod |
+//! | `kubeconfig.rs`, `resolve.rs` | reads and merges kubeconfigs, and chooses cluster and user |
 //! | `auth.rs`, `impersonation.rs`, `exec/` | credentials, impersonation, credential plugins |
 //! | `tls.rs`, `file_reloader.rs` | certificates, and files that are read again when they change |
 //! | `proxy.rs`, `proxy_variables.rs`, `no_proxy.rs`, `port.rs` | proxies |
@@ -14,13 +14,11 @@
 mod auth;
 mod config;
 mod deadlines;
-mod environment;
 mod error;
 mod exec;
 mod file_reloader;
 mod impersonation;
 mod kubeconfig;
-mod kubeconfig_options;
 mod load;
 mod no_proxy;
 mod port;
@@ -36,7 +34,7 @@ pub use deadlines::{Deadline, Deadlines};
 pub use error::ConfigError;
 pub use exec::{ExecConfig, ExecPolicy, ExecVersion, InteractiveMode};
 pub use impersonation::Impersonation;
-pub use kubeconfig_options::KubeconfigOptions;
+pub use load::KubeconfigOptions;
 pub use proxy::Proxy;
 
 pub(crate) use file_reloader::{FileReloader, Reading};

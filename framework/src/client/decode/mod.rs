@@ -6,15 +6,13 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `object.rs`, `list.rs`, `event.rs` | decodes one object, a list, a frame of a watch |
+//! | `object.rs`, `list.rs`, `event.rs` | decodes one object (also into an `Arc`), a list, a frame of a watch |
 //! | `lenient.rs` | reads the parts of an object that does not fit its type |
 //! | `skip.rs` | skips `metadata.managedFields` |
 //! | `types.rs` | compares the kind of an answer with the requested one |
-//! | `decoded_arc.rs` | decodes into an `Arc` |
 //! | `decode_thread.rs` | the thread of the informers that decodes |
 
 mod decode_thread;
-mod decoded_arc;
 #[cfg(test)]
 mod depth_test;
 #[cfg(test)]
@@ -29,8 +27,7 @@ mod types;
 #[cfg(test)]
 pub(crate) use decode_thread::end_of_thread;
 pub(crate) use decode_thread::{DecodeThread, Decoder, Offloaded};
-pub(crate) use decoded_arc::DecodedArc;
 pub(crate) use event::{Event, decode_event};
 pub(crate) use list::decode_list;
-pub(crate) use object::{decode_deleted, decode_object, decode_plain, decode_status};
+pub(crate) use object::{DecodedArc, decode_deleted, decode_object, decode_plain, decode_status};
 pub(crate) use types::{Types, shown};

@@ -1,4 +1,4 @@
-use std::marker::PhantomData;
+use std::{marker::PhantomData, sync::Arc};
 
 use serde::{
     Deserialize, Deserializer,
@@ -84,6 +84,15 @@ impl<'de, K: DeserializeOwned> DeserializeSeed<'de> for ItemSeed<K> {
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<K, D::Error> {
         K::deserialize(SkipManagedFields::new(deserializer, self.managed_fields))
+    }
+}
+
+/// Decodes an object directly into an `Arc`, so that it is never copied.
+pub(crate) struct DecodedArc<K>(pub(crate) Arc<K>);
+
+impl<'de, K: Deserialize<'de>> Deserialize<'de> for DecodedArc<K> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self(Arc::new(K::deserialize(deserializer)?)))
     }
 }
 

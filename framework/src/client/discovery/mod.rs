@@ -38,16 +38,14 @@
 //! # Map for contributors
 //! | file | holds |
 //! | --- | --- |
-//! | `discovery.rs`, `api_group.rs`, `api_version.rs`, `served_kind.rs`, `subresource.rs` | the served groups, versions and kinds |
-//! | `failure.rs`, `problem.rs` | what could not be read |
+//! | `discovery.rs`, `served_kind.rs` | the served groups and versions; a served kind and its subresources |
+//! | `failure.rs` | what could not be read |
 //! | `fetch.rs`, `documents.rs` | requests the documents and decodes them |
 //! | `rest_mapper.rs`, `mapping_error.rs` | [`RestMapper`] |
 //! | `query.rs`, `resolve.rs` | parses a name, and finds its kind |
 //! | `memory.rs`, `follow.rs` | what a mapper knows, and when it reads again |
 //! | `open_api.rs`, `server_version.rs` | schemas, and the server's release |
 
-mod api_group;
-mod api_version;
 mod discovery;
 mod documents;
 mod failure;
@@ -57,21 +55,15 @@ mod kind_query;
 mod mapping_error;
 mod memory;
 mod open_api;
-mod problem;
 mod resolve;
 mod rest_mapper;
 mod served_kind;
 mod server_version;
-mod subresource;
 
-pub use api_group::ApiGroup;
-pub use api_version::ApiVersion;
-pub use discovery::Discovery;
-pub use failure::DiscoveryFailure;
+pub use discovery::{ApiGroup, ApiVersion, Discovery};
+pub use failure::{DiscoveryFailure, Problem};
 pub use mapping_error::MappingError;
 pub use open_api::OpenApi;
-pub use problem::Problem;
 pub use rest_mapper::RestMapper;
-pub use served_kind::ServedKind;
+pub use served_kind::{ServedKind, ServedSubresource};
 pub use server_version::ServerVersion;
-pub use subresource::ServedSubresource;

@@ -1,6 +1,5 @@
 use std::fmt;
 
-use super::ServedSubresource;
 use crate::resource::ApiResource;
 
 /// A kind that an API server serves, in one version.
@@ -38,4 +37,18 @@ impl fmt::Display for ServedKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.resource.fmt(f)
     }
+}
+
+/// A subresource of a kind: `status`, `scale`, `eviction`, …
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ServedSubresource {
+    /// Name, as the last part of the path.
+    pub name: String,
+    /// The `apiVersion` of request and answer: `autoscaling/v1` for `scale`.
+    pub api_version: String,
+    /// The kind of request and answer: `Scale` for `scale`.
+    pub kind: String,
+    /// The verbs of the subresource, as RBAC names them.
+    pub verbs: Vec<String>,
 }

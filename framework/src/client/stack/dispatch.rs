@@ -1,9 +1,11 @@
+use std::{future::ready, sync::Arc};
+
 use bytes::Bytes;
 use futures_core::future::BoxFuture;
 use http::{Request, Response};
 use tower::{Service, ServiceExt, util::BoxCloneSyncService};
 
-use crate::client::{Body, BoxError};
+use crate::client::{AccessGuard, Body, BoxError};
 
 /// The whole stack behind one pointer that can be shared.
 pub(crate) trait Dispatch: Send + Sync {
@@ -38,4 +40,33 @@ where
             .map_response(|response: Response<B>| response.map(Body::new))
             .map_err(Into::into),
     )
+}
+
+/// Puts `guards` in front of a stack, outside of everything. Refused requests are not even traced.
+pub(crate) fn guarded(
+    stack: Box<dyn Dispatch>,
+    guards: Arc<[Arc<AccessGuard>]>,
+) -> Box<dyn Dispatch> {
+    if guards.is_empty() {
+        return stack;
+    }
+    Box::new(Guarded { stack, guards })
+}
+
+struct Guarded {
+    stack: Box<dyn Dispatch>,
+    guards: Arc<[Arc<AccessGuard>]>,
+}
+
+impl Dispatch for Guarded {
+    fn dispatch(&self, request: Request<Body>) -> BoxFuture<'_, Result<Response<Body>, BoxError>> {
+        match self
+            .guards
+            .iter()
+            .try_for_each(|guard| guard.check(&request))
+        {
+            Ok(()) => self.stack.dispatch(request),
+            Err(refused) => Box::pin(ready(Err(refused.into()))),
+        }
+    }
 }

@@ -60,27 +60,24 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `steps.rs` | [`Steps`]: all layers, in their order |
-//! | `dispatch.rs`, `guarded.rs` | the whole stack behind one pointer, with guards in front |
+//! | `dispatch.rs` | the whole stack behind one pointer, with guards in front |
 //! | `and_then.rs`, `delayed_call.rs` | futures that the layers share |
-//! | `deadline.rs`, `idle.rs` | the total deadline, and the deadline of each piece of a body |
+//! | `idle.rs` | the deadline of each piece of a body |
 //! | `flow_throttle.rs` | the delayed flows of [`BackPressureLayer`] |
 //! | `token.rs`, `identity_files.rs`, `exec/` | the sources of credentials of [`AuthLayer`] |
 //! | `sent_secrets.rs` | removes the credentials of a request from texts of the server |
-//! | `retry_after.rs`, `failure_kind.rs` | reads `Retry-After`; names a failure in traces |
+//! | `retry_after.rs` | reads `Retry-After` |
 
 mod and_then;
 mod auth;
 mod back_pressure;
 mod base;
 mod counted;
-mod deadline;
 mod delayed_call;
 mod dispatch;
 mod exec;
-mod failure_kind;
 mod fence;
 mod flow_throttle;
-mod guarded;
 mod gzip;
 mod identity_files;
 mod idle;
@@ -122,8 +119,7 @@ pub use super::transport::Pool;
 pub use {http, tower};
 
 pub(crate) use auth::Authenticator;
-pub(crate) use deadline::TotalDeadline;
-pub(crate) use dispatch::{Dispatch, service};
-pub(crate) use guarded::guarded;
+pub(crate) use dispatch::{Dispatch, guarded, service};
 pub(crate) use retry_after::retry_after;
 pub(crate) use sent_secrets::SentSecrets;
+pub(crate) use total::TotalDeadline;

@@ -8,11 +8,10 @@ use tokio::time::Instant;
 use tower::{Layer, Service};
 
 use super::{
-    TotalDeadline,
     and_then::{AndThen, OnOutcome, Outcome},
     response_deadline::ResponseFuture,
 };
-use crate::client::{Body, BoxError};
+use crate::client::{Body, BoxError, Deadline, error::DeadlineExpired};
 
 /// Longer than any process runs. Replaces durations that no clock can hold.
 const FAR: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
@@ -82,5 +81,22 @@ impl OnOutcome for Tell {
             response.extensions_mut().insert(self.0);
         }
         Ok(response)
+    }
+}
+
+/// The total deadline of a request, with the body of its answer. An extension of the answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TotalDeadline {
+    pub(crate) at: Instant,
+    pub(crate) after: Duration,
+}
+
+impl TotalDeadline {
+    /// The error after the deadline expired.
+    pub(crate) fn passed(self) -> DeadlineExpired {
+        DeadlineExpired {
+            deadline: Deadline::Total,
+            after: self.after,
+        }
     }
 }

@@ -14,9 +14,10 @@ use tracing::{
 use super::{
     and_then::{AndThen, OnOutcome, Outcome},
     counted::Attempts,
-    failure_kind::failure_kind,
 };
-use crate::client::{Body, BoxError, request::RequestPath};
+use crate::client::{
+    Body, BoxError, ConfigError, ConnectError, error::DeadlineExpired, request::RequestPath,
+};
 
 /// Creates one span per request, at level debug. Its fields have the names of OpenTelemetry's conventions for HTTP
 /// clients: `http.request.method`, `url.full`, `url.path`, `server.address`, `server.port`,
@@ -148,5 +149,18 @@ impl OnOutcome for Record {
             }
         }
         outcome
+    }
+}
+
+/// The reason for a failure, as one of few words.
+fn failure_kind(error: &BoxError) -> &'static str {
+    if error.is::<DeadlineExpired>() {
+        "timeout"
+    } else if error.is::<ConnectError>() {
+        "connect"
+    } else if error.is::<ConfigError>() {
+        "config"
+    } else {
+        "transport"
     }
 }

@@ -1,11 +1,19 @@
-use std::{any::TypeId, collections::BTreeSet, fmt, sync::Arc};
+use std::{
+    any::TypeId,
+    collections::BTreeSet,
+    fmt,
+    marker::PhantomData,
+    ops::Deref,
+    sync::{Arc, OnceLock},
+};
 
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    apply_detached::FirstApplies, cancellation::Cancellation, fingerprints::Fingerprints,
-    last_status::LastStatus, ready_condition::ReadyCondition,
-    requested_children::RequestedChildren, uncached::Uncached, undecodable_reads::UndecodableReads,
+    apply_detached::FirstApplies,
+    call_notes::{LastStatus, RequestedChildren, UndecodableReads},
+    fingerprints::Fingerprints,
+    ready_condition::ReadyCondition,
 };
 use crate::{
     cache::Lister,
@@ -217,5 +225,68 @@ impl<K> fmt::Debug for Context<K> {
         f.debug_struct("Context")
             .field("key", &self.key)
             .finish_non_exhaustive()
+    }
+}
+
+/// A [`Context`] for whose writes the next reconcile does not wait. See [`Context::uncached`].
+pub struct Uncached<'a, K> {
+    context: Context<K>,
+    /// Keeps it from outliving the reconcile.
+    reconcile: PhantomData<&'a Context<K>>,
+}
+
+impl<K: Resource> Uncached<'_, K> {
+    fn new(context: Context<K>) -> Self {
+        Self {
+            context,
+            reconcile: PhantomData,
+        }
+    }
+}
+
+impl<K> Deref for Uncached<'_, K> {
+    type Target = Context<K>;
+
+    fn deref(&self) -> &Context<K> {
+        &self.context
+    }
+}
+
+impl<K> fmt::Debug for Uncached<'_, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Uncached").field(&self.context).finish()
+    }
+}
+
+/// A token that is cancelled when the call that it belongs to ends.
+#[derive(Debug, Default)]
+pub(super) struct Cancellation {
+    /// Made at the first use: most reconciles never need it.
+    token: OnceLock<CancellationToken>,
+    /// The token belongs to another context of the same call, which cancels it.
+    lent: bool,
+}
+
+impl Cancellation {
+    /// The same token, for another context of the call.
+    pub(super) fn lend(&self, stop: &CancellationToken) -> Self {
+        Self {
+            token: self.token(stop).clone().into(),
+            lent: true,
+        }
+    }
+
+    pub(super) fn token(&self, stop: &CancellationToken) -> &CancellationToken {
+        self.token.get_or_init(|| stop.child_token())
+    }
+}
+
+impl Drop for Cancellation {
+    fn drop(&mut self) {
+        if let Some(token) = self.token.get()
+            && !self.lent
+        {
+            token.cancel();
+        }
     }
 }

@@ -14,35 +14,29 @@
 //! | `send.rs` | private: the way of every request that writes, with what read-your-writes has to know of it |
 //!
 //! The other files hold what these methods need: `child.rs` ([`Child`]: options of an apply), `apply_body.rs` (the body of an apply), `ready_condition.rs` (the condition
-//! that the framework sets), `fingerprints.rs` (hashes of what was sent), `cancellation.rs`, and the notes of one call in
-//! `requested_children.rs`, `undecodable_reads.rs`, `last_status.rs` and `lazy_shared.rs`.
+//! that the framework sets), `fingerprints.rs` (hashes of what was sent), and `call_notes.rs` (what the contexts of one call share:
+//! the children that it asked for, the undecodable objects that it read, the status that it wrote).
 
 mod adopt;
 mod apply;
 mod apply_body;
 mod apply_detached;
-mod cancellation;
+mod call_notes;
 mod child;
 mod context;
 mod fingerprints;
-mod last_status;
-mod lazy_shared;
 mod reads;
 mod ready_condition;
-mod requested_children;
 mod send;
-mod uncached;
-mod undecodable_reads;
 mod update_status;
 mod writes;
 
 pub(crate) use apply_detached::FirstApplies;
 pub use child::Child;
-pub use context::Context;
 pub(crate) use context::SharedContext;
+pub use context::{Context, Uncached};
 pub(crate) use fingerprints::Fingerprints;
 pub(crate) use ready_condition::{
     CLEANUP_FAILED, RECONCILE_FAILED, RECONCILED, ReadyCondition, ReadyUpdate, SUCCEEDED, set_ready,
 };
 pub(crate) use send::with_verb;
-pub use uncached::Uncached;

@@ -3,8 +3,11 @@ use std::marker::PhantomData;
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
-    kind::Kind, mapping::Mapping, owned_kind::OwnedKind, read_kind::ReadKind,
-    watched_kind::WatchedKind, wiring::Wiring,
+    kind::{Kind, ReadKind},
+    mapping::Mapping,
+    owned_kind::OwnedKind,
+    watched_kind::WatchedKind,
+    wiring::Wiring,
 };
 use crate::{
     controller::{

@@ -19,9 +19,9 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `wiring.rs` | [`Wiring`]: a source before it starts; [`Connection`]: a source from its first event to its last |
-//! | `reconciled_kind.rs`, `owned_kind.rs`, `watched_kind.rs`, `read_kind.rs` | what each sort of kind makes of an event |
+//! | `reconciled_kind.rs`, `owned_kind.rs`, `watched_kind.rs` | what each sort of kind makes of an event |
 //! | `stream_source.rs` | the task that reads a stream |
-//! | `kind.rs` | the informer of a kind, and the listener on it |
+//! | `kind.rs` | the informer of a kind, and the listener on it; a kind that is only read |
 //! | `filter.rs` | predicates, and the priority of an event |
 //! | `enqueuer.rs` | [`Enqueuer`]: from a source to the queue; closed until the source has synced |
 //! | `fixed_cache.rs` | caches without informers, for [`testing::Offline`](crate::testing::Offline) |
@@ -36,7 +36,6 @@ mod kind;
 mod lookup;
 mod mapping;
 mod owned_kind;
-mod read_kind;
 mod reconciled_kind;
 mod request;
 mod source;

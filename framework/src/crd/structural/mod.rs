@@ -9,17 +9,14 @@
 //! | `union.rs` | joins the variants of an enum |
 //! | `number.rs` | translates Rust's integer formats |
 //! | `default.rs` | refuses defaults that the API server would refuse |
-//! | `descriptions.rs` | [`limit_descriptions`]: cuts descriptions |
 //! | `problem.rs` | [`SchemaProblem`], and the keys that several files read |
 
 mod default;
-mod descriptions;
 mod node;
 mod number;
 mod problem;
 mod union;
 
-pub(super) use descriptions::limit_descriptions;
 pub(super) use node::rewrite;
 pub(super) use problem::SchemaProblem;
 use problem::{INT_OR_STRING, PRESERVE, flag};

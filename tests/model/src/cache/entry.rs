@@ -2,15 +2,13 @@
 
 #[path = "../../../../framework/src/cache/entry/entry.rs"]
 mod entry;
-#[path = "../../../../framework/src/cache/entry/incoming.rs"]
-mod incoming;
 #[path = "../../../../framework/src/cache/entry/packing.rs"]
 mod packing;
 
 use std::collections::BTreeMap;
 
 pub(crate) use entry::Entry;
-pub(super) use incoming::IncomingObject;
+pub(super) use entry::IncomingObject;
 pub(crate) use packing::{Packed, Packing};
 
 static NO_LABELS: BTreeMap<String, String> = BTreeMap::new();

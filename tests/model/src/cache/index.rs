@@ -14,14 +14,11 @@ mod index;
 mod inverted;
 #[path = "../../../../framework/src/cache/index/owners.rs"]
 mod owners;
-#[path = "../../../../framework/src/cache/index/values.rs"]
-mod values;
 
-use by_value::KeysByValue;
+use by_value::{KeysByValue, ValueList};
 use definition::Definition;
 pub(super) use filled::{AnyIndex, FilledIndex};
 pub(crate) use handle::IndexHandle;
 pub(crate) use index::Index;
 use inverted::InvertedIndex;
 pub(super) use owners::{OwnerIndex, OwnerUids};
-use values::ValueList;

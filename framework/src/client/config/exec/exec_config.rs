@@ -2,8 +2,6 @@ use std::{ffi::OsString, fmt, time::Duration};
 
 use secrecy::SecretString;
 
-use super::{ExecVersion, InteractiveMode};
-
 /// A credential plugin: a command that prints an `ExecCredential` with a token, a client certificate, or both.
 ///
 /// The client runs it at the first request, shortly before its credentials expire, and once after the server refused
@@ -115,5 +113,57 @@ impl fmt::Debug for ExecConfig {
             .field("version", &self.version)
             .field("interactive_mode", &self.interactive_mode)
             .finish_non_exhaustive()
+    }
+}
+
+/// The version of `client.authentication.k8s.io` that a credential plugin speaks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ExecVersion {
+    /// `client.authentication.k8s.io/v1`.
+    #[default]
+    V1,
+    /// `client.authentication.k8s.io/v1beta1`.
+    V1Beta1,
+}
+
+impl ExecVersion {
+    /// The value of `apiVersion`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::V1 => "client.authentication.k8s.io/v1",
+            Self::V1Beta1 => "client.authentication.k8s.io/v1beta1",
+        }
+    }
+
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let versions = [Self::V1, Self::V1Beta1];
+        versions
+            .into_iter()
+            .find(|version| version.as_str() == text)
+    }
+}
+
+/// Whether a credential plugin may ask the person at the terminal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum InteractiveMode {
+    /// Never. The plugin gets no standard input.
+    Never,
+    /// If standard input is a terminal.
+    #[default]
+    IfAvailable,
+    /// Always. Without a terminal, the plugin is not started.
+    Always,
+}
+
+impl InteractiveMode {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        match text {
+            "Never" => Some(Self::Never),
+            "IfAvailable" => Some(Self::IfAvailable),
+            "Always" => Some(Self::Always),
+            _ => None,
+        }
     }
 }

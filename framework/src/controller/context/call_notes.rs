@@ -1,0 +1,108 @@
+use std::{
+    borrow::Cow,
+    collections::HashSet,
+    sync::{Arc, OnceLock},
+};
+
+use parking_lot::{Mutex, MutexGuard};
+use serde_json::Value;
+
+use crate::{
+    cache::Lister,
+    resource::{ApiResource, Object, ObjectKey, Undecodable},
+};
+
+/// The children that one call asked for. A child is noted before anything is sent, so that pruning keeps it even if the
+/// write failed. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RequestedChildren(LazyShared<HashSet<Child>>);
+
+/// Group, plural and key. The Rust type does not matter: one kind may be written as several types.
+type Child = (Cow<'static, str>, Cow<'static, str>, ObjectKey);
+
+impl RequestedChildren {
+    /// Notes a child. Returns whether it was not noted before.
+    pub(super) fn note(&self, resource: &ApiResource, key: &ObjectKey) -> bool {
+        self.0.get_or_make().insert(child(resource, key))
+    }
+
+    pub(super) fn contains(&self, resource: &ApiResource, key: &ObjectKey) -> bool {
+        let requested = self.0.get();
+        requested.is_some_and(|requested| requested.contains(&child(resource, key)))
+    }
+}
+
+fn child(resource: &ApiResource, key: &ObjectKey) -> Child {
+    (resource.group.clone(), resource.plural.clone(), key.clone())
+}
+
+/// The first object that a read of one call met and that does not decode. What the call made of the other objects may be too
+/// little, so nothing is pruned after it. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct UndecodableReads(LazyShared<Option<Arc<Undecodable>>>);
+
+impl UndecodableReads {
+    /// The same lister, whose reads are noted here.
+    pub(super) fn note_reads_of<C: Object>(&self, lister: Lister<C>) -> Lister<C> {
+        let first = self.0.share();
+        lister.on_undecodable(move |object| {
+            first.lock().get_or_insert_with(|| object.clone());
+        })
+    }
+
+    pub(super) fn note(&self, object: &Arc<Undecodable>) {
+        let mut first = self.0.get_or_make();
+        first.get_or_insert_with(|| object.clone());
+    }
+
+    pub(super) fn first(&self) -> Option<Arc<Undecodable>> {
+        self.0.get()?.clone()
+    }
+}
+
+/// The status that one call wrote last, as the server stored it. It is newer than the status of the object that the call
+/// was given. Clones share it.
+#[derive(Clone, Default)]
+pub(super) struct LastStatus(LazyShared<Option<Value>>);
+
+impl LastStatus {
+    pub(super) fn get(&self) -> Option<Value> {
+        self.0.get()?.clone()
+    }
+
+    pub(super) fn set(&self, status: Value) {
+        *self.0.get_or_make() = Some(status);
+    }
+}
+
+/// A value that is made at its first use and that clones share. For notes that only few reconciles take.
+#[derive(Debug)]
+struct LazyShared<T>(OnceLock<Arc<Mutex<T>>>);
+
+impl<T: Default> LazyShared<T> {
+    /// The value; `None` if it was not made yet.
+    fn get(&self) -> Option<MutexGuard<'_, T>> {
+        self.0.get().map(|value| value.lock())
+    }
+
+    fn get_or_make(&self) -> MutexGuard<'_, T> {
+        self.0.get_or_init(Arc::default).lock()
+    }
+
+    /// The value, for a holder that may live longer.
+    fn share(&self) -> Arc<Mutex<T>> {
+        self.0.get_or_init(Arc::default).clone()
+    }
+}
+
+impl<T: Default> Clone for LazyShared<T> {
+    fn clone(&self) -> Self {
+        Self(self.0.get_or_init(Arc::default).clone().into())
+    }
+}
+
+impl<T> Default for LazyShared<T> {
+    fn default() -> Self {
+        Self(OnceLock::new())
+    }
+}
