@@ -10,6 +10,15 @@ mod demand;
 #[path = "../../../framework/src/controller/read_your_writes/locked_core.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod locked_core;
+#[path = "../../../framework/src/controller/read_your_writes/pending.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod pending;
+#[path = "../../../framework/src/controller/read_your_writes/questions.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod questions;
+#[path = "../../../framework/src/controller/read_your_writes/wanted.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod wanted;
 
 mod sync {
     pub(super) use loom::sync::atomic::{AtomicUsize, Ordering};
@@ -26,9 +35,11 @@ use loom::{
 };
 
 use self::{
-    core::{Admission, Caches, Found, PATIENCE},
-    demand::{CacheChange, Demand, View},
+    core::Admission,
+    demand::{CacheChange, Caches, Demand, View},
     locked_core::LockedCore,
+    pending::PATIENCE,
+    questions::Found,
 };
 use crate::check;
 

@@ -1,8 +1,12 @@
-use std::{cmp::Ordering, collections::BTreeSet, hash::Hash};
+use std::{collections::BTreeSet, hash::Hash};
 
 use hashbrown::HashMap;
 
-use super::demand::{CacheChange, Demand, Met, View, compare};
+use super::{
+    demand::{CacheChange, Caches, Demand, Met},
+    pending::{Parked, Pending, TOKENS, Token},
+    wanted::Wanted,
+};
 
 /// The demands that the writes of each key make on the caches, and the keys that wait for them.
 ///
@@ -10,54 +14,15 @@ use super::demand::{CacheChange, Demand, Met, View, compare};
 /// caller's lock, and each cache reports a change after the change can be read. So a change that a read misses is reported
 /// later.
 pub(super) struct Core<K, N> {
-    keys: HashMap<K, Pending<K, N>>,
-    /// The keys with a demand, per informer and object.
-    wanted: HashMap<usize, HashMap<K, Vec<K>>>,
+    pub(super) keys: HashMap<K, Pending<K, N>>,
+    wanted: Wanted<K>,
     /// Parked keys whose demands are all met.
     free: BTreeSet<K>,
     /// Keys that do not wait, and that wrote an object which is gone.
     missing: BTreeSet<K>,
     /// The keys, with the time at which the server is asked about their demands.
-    due: BTreeSet<(u64, K)>,
+    pub(super) due: BTreeSet<(u64, K)>,
     dropped: u64,
-}
-
-struct Pending<K, N> {
-    tokens: Vec<Token<K>>,
-    parked: Option<Parked<N>>,
-    /// The key is not reconciled any more. Its tokens end without effect.
-    forgotten: bool,
-    due: Option<u64>,
-}
-
-struct Parked<N> {
-    note: N,
-    since: u64,
-}
-
-struct Token<K> {
-    informer: usize,
-    /// The number of the kind. One request to the server answers for all informers of the kind.
-    kind: usize,
-    object: K,
-    demand: Demand,
-    /// From this time on the server is asked.
-    from: u64,
-    asked: bool,
-    /// The server has answered, and the key does not wait for the cache any more. If the cache reaches the version and does not
-    /// have the object, the key still has to be reconciled.
-    settled: bool,
-}
-
-/// The caches.
-pub(super) trait Caches<K> {
-    /// Whether `informer` is still read. No demands are made on an informer that is not.
-    fn has(&self, informer: usize) -> bool {
-        let _ = informer;
-        true
-    }
-    /// Calls `look` with the present state of `object` in the cache of `informer`.
-    fn look<T>(&self, informer: usize, object: &K, look: impl FnOnce(View<'_>) -> T) -> T;
 }
 
 /// A key that waited and whose demands are met.
@@ -86,77 +51,11 @@ pub(super) struct Waiting<K> {
     pub(super) asked: Vec<(usize, K, Demand)>,
 }
 
-/// A question to the server: the present state of this object.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Ask<K> {
-    pub(super) key: K,
-    pub(super) kind: usize,
-    pub(super) object: K,
-}
-
-/// The answer of the server.
-pub(super) enum Found<'a> {
-    /// The object does not exist.
-    Nothing,
-    /// The object exists. `fits` says for each informer whether it may hold such an object.
-    Object {
-        uid: Option<&'a str>,
-        version: Option<&'a str>,
-        fits: &'a dyn Fn(usize) -> bool,
-    },
-    /// The server refuses to answer, and always will.
-    Refused,
-    /// The server did not answer. It may answer later.
-    Unavailable,
-}
-
-/// The effect of an answer.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Settled {
-    /// Informers that have seen versions which the server does not have.
-    pub(super) went_back: BTreeSet<usize>,
-    /// The server did not answer.
-    pub(super) failed: bool,
-    /// Demands on the caches remain.
-    pub(super) waits: bool,
-}
-
-/// The effect of an answer on one demand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
-    Waits,
-    /// The key does not wait for it any more. It is checked again when the cache reaches the version.
-    Settled,
-    Ended,
-}
-
-impl Fate {
-    fn ended(ended: bool) -> Self {
-        if ended { Self::Ended } else { Self::Waits }
-    }
-
-    /// The server does not answer.
-    fn of_known(is_unknown: bool) -> Self {
-        if is_unknown {
-            Self::Ended
-        } else {
-            Self::Settled
-        }
-    }
-}
-
-/// The server is asked when the caches have not met a demand after this time, in milliseconds.
-pub(super) const PATIENCE: u64 = 10_000;
-/// A server that did not answer is asked again after this time, in milliseconds.
-const PAUSE: u64 = 1_000;
-/// The largest number of demands of one key. Beyond it demands are combined.
-pub(super) const TOKENS: usize = 1024;
-
 impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
     pub(super) fn new() -> Self {
         Self {
             keys: HashMap::new(),
-            wanted: HashMap::new(),
+            wanted: Wanted::new(),
             free: BTreeSet::new(),
             missing: BTreeSet::new(),
             due: BTreeSet::new(),
@@ -179,25 +78,13 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
             Some(earlier) => demand.after(&earlier.demand),
             None => demand,
         };
-        match is_met(caches, informer, object, &mut demand) {
+        match demand.is_met_in(caches, informer, object) {
             Met::There => {}
             Met::Missing => {
                 self.missing.insert(key.clone());
             }
             Met::Not => {
-                let from = match demand {
-                    Demand::Unknown => now,
-                    _ => now.saturating_add(PATIENCE),
-                };
-                let token = Token {
-                    informer,
-                    kind,
-                    object: object.clone(),
-                    demand,
-                    from,
-                    asked: false,
-                    settled: false,
-                };
+                let token = Token::new((informer, kind), object.clone(), demand, now);
                 self.insert(key, token);
             }
         }
@@ -263,15 +150,12 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
 
     /// Whether any key has a demand on the cache of `informer`.
     pub(super) fn wants(&self, informer: usize) -> bool {
-        self.wanted.contains_key(&informer)
+        self.wanted.has(informer)
     }
 
     /// `object` has changed in the cache of `informer`.
     pub(super) fn heard(&mut self, informer: usize, object: &K, change: CacheChange<'_>) {
-        let wanted = self.wanted.get(&informer);
-        let Some(keys) = wanted.and_then(|wanted| wanted.get(object)).cloned() else {
-            return;
-        };
+        let keys = self.wanted.keys_on(informer, object).to_vec();
         for key in keys {
             self.follow(
                 key,
@@ -294,7 +178,7 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
         caches: &impl Caches<K>,
         now: u64,
     ) -> Vec<Woken<K, N>> {
-        for key in self.keys_of(informer) {
+        for key in self.wanted.keys_of(informer) {
             let is_parked = self.keys.get(&key).is_some_and(|one| one.parked.is_some());
             if !listed && !is_parked {
                 continue;
@@ -316,7 +200,7 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
     /// The versions of `informer` went backwards. Earlier versions have lost their meaning.
     pub(super) fn went_back(&mut self, informer: usize, now: u64) -> Vec<Woken<K, N>> {
         let mut dropped = 0;
-        for key in self.keys_of(informer) {
+        for key in self.wanted.keys_of(informer) {
             let forgotten = self.keys.get(&key).is_some_and(|one| one.forgotten);
             self.look_at(
                 &key,
@@ -336,120 +220,6 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
         }
         self.dropped += dropped;
         self.woken(now)
-    }
-
-    /// When the server has to be asked next.
-    pub(super) fn next_due(&self) -> Option<u64> {
-        self.due.first().map(|(at, _)| *at)
-    }
-
-    /// The questions to the server that are due now. The caller passes each answer to [`settle`](Self::settle).
-    pub(super) fn take_due(&mut self, now: u64) -> Vec<Ask<K>> {
-        let mut asks = Vec::new();
-        while let Some((at, key)) = self.due.first().cloned()
-            && at <= now
-        {
-            let Some(pending) = self.keys.get_mut(&key) else {
-                self.due.pop_first();
-                continue;
-            };
-            for token in &mut pending.tokens {
-                if token.asked || token.from > now {
-                    continue;
-                }
-                token.asked = true;
-                let ask = Ask {
-                    key: key.clone(),
-                    kind: token.kind,
-                    object: token.object.clone(),
-                };
-                if !asks.contains(&ask) {
-                    asks.push(ask);
-                }
-            }
-            self.schedule(&key);
-        }
-        asks
-    }
-
-    /// The server has answered `ask`, or did not answer.
-    pub(super) fn settle(
-        &mut self,
-        ask: &Ask<K>,
-        found: Found<'_>,
-        caches: &impl Caches<K>,
-        now: u64,
-    ) -> (Settled, Vec<Woken<K, N>>) {
-        let mut settled = Settled::default();
-        let forgotten = self.keys.get(&ask.key).is_some_and(|one| one.forgotten);
-        let is_asked =
-            |token: &Token<K>| token.asked && token.kind == ask.kind && token.object == ask.object;
-        self.look_at(&ask.key, is_asked, |token| {
-            let is_unknown = token.demand == Demand::Unknown;
-            token.asked = false;
-            let pause = match (&found, is_unknown) {
-                (Found::Unavailable, true) => PAUSE,
-                _ => PATIENCE,
-            };
-            token.from = now.saturating_add(pause);
-            let fate = match &found {
-                Found::Refused => {
-                    settled.failed = true;
-                    Fate::of_known(is_unknown)
-                }
-                Found::Unavailable => {
-                    settled.failed = true;
-                    Fate::ended(forgotten)
-                }
-                Found::Nothing if is_unknown => {
-                    let held = caches.look(token.informer, &token.object, |view| {
-                        let uid = view.held.and_then(|held| held.uid);
-                        uid.map(|uid| Demand::gone(uid, None, true))
-                    });
-                    let ended = held.is_none();
-                    token.demand = held.unwrap_or(Demand::Unknown);
-                    Fate::ended(ended)
-                }
-                Found::Nothing => Fate::Ended,
-                Found::Object { fits, .. } if !fits(token.informer) => Fate::Ended,
-                Found::Object { uid, version, .. } => match (&token.demand, version) {
-                    (Demand::Unknown, Some(version)) => {
-                        token.demand = Demand::at(*uid, version);
-                        Fate::ended(token.is_met(caches) != Met::Not)
-                    }
-                    (
-                        Demand::At {
-                            uid: asked,
-                            version,
-                            whole,
-                        },
-                        now,
-                    ) => {
-                        let is_older = now
-                            .and_then(|now| compare(now, version))
-                            .is_some_and(Ordering::is_lt);
-                        if !whole && is_older && asked.as_deref() == *uid {
-                            settled.went_back.insert(token.informer);
-                        }
-                        Fate::Settled
-                    }
-                    _ => Fate::Ended,
-                },
-            };
-            match fate {
-                Fate::Waits => settled.waits = true,
-                Fate::Settled => token.settled = true,
-                Fate::Ended => {}
-            }
-            fate == Fate::Ended || forgotten && fate == Fate::Settled
-        });
-        self.schedule(&ask.key);
-        let mut woken = self.woken(now);
-        for &informer in &settled.went_back {
-            woken.extend(self.went_back(informer, now));
-        }
-        self.schedule(&ask.key);
-        (settled, woken)
     }
 
     /// The number of demands that were dropped unmet since the last call of this method.
@@ -486,18 +256,8 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
         self.keys.values().map(|pending| pending.tokens.len()).sum()
     }
 
-    /// The keys with demands on `informer`, in their order.
-    fn keys_of(&self, informer: usize) -> BTreeSet<K> {
-        let objects = self.wanted.get(&informer).into_iter();
-        objects
-            .flat_map(HashMap::values)
-            .flatten()
-            .cloned()
-            .collect()
-    }
-
     /// The parked keys without unmet demands.
-    fn woken(&mut self, now: u64) -> Vec<Woken<K, N>> {
+    pub(super) fn woken(&mut self, now: u64) -> Vec<Woken<K, N>> {
         let free = std::mem::take(&mut self.free);
         let mut woken = Vec::with_capacity(free.len());
         for key in free {
@@ -513,7 +273,7 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
     }
 
     /// Removes the tokens of `key` for which `concerns` and `is_met` hold. Returns their number.
-    fn look_at(
+    pub(super) fn look_at(
         &mut self,
         key: &K,
         concerns: impl Fn(&Token<K>) -> bool,
@@ -527,7 +287,7 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
             .extract_if(.., |token| concerns(token) && is_met(token));
         let met: Vec<Token<K>> = met.collect();
         for token in &met {
-            unwant(&mut self.wanted, key, token);
+            self.wanted.remove(key, token);
         }
         if !met.is_empty() {
             self.schedule(key);
@@ -563,7 +323,7 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
         };
         let place = pending.tokens.iter().position(is)?;
         let token = pending.tokens.remove(place);
-        unwant(&mut self.wanted, key, &token);
+        self.wanted.remove(key, &token);
         Some(token)
     }
 
@@ -572,75 +332,34 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
         if self.keys.get(key).is_some_and(is_full) {
             self.make_room(key, token.informer);
         }
-        // There may be one such list per object, and most lists have one item.
-        let wanted = self.wanted.entry(token.informer).or_default();
-        let keys = wanted.entry(token.object.clone());
-        let keys = keys.or_insert_with(|| Vec::with_capacity(1));
-        keys.push(key.clone());
-        let pending = self.keys.entry(key.clone()).or_insert_with(|| Pending {
-            tokens: Vec::with_capacity(1),
-            parked: None,
-            forgotten: false,
-            due: None,
-        });
+        self.wanted.insert(key, &token);
+        let pending = self.keys.entry(key.clone()).or_insert_with(Pending::new);
         pending.tokens.push(token);
     }
 
-    /// Replaces the demands on single objects by one demand on the collection, at the newest of their versions. If that is not
-    /// possible, drops the oldest demand.
+    /// Combines the demands of `key` on `informer`. If that is not possible, drops its oldest demand.
     fn make_room(&mut self, key: &K, informer: usize) {
         let Some(pending) = self.keys.get_mut(key) else {
             return;
         };
-        let foldable = |token: &Token<K>| {
-            let version = token
-                .demand
-                .foldable()
-                .filter(|_| token.informer == informer)?;
-            Some((version.len(), version.to_owned()))
-        };
-        let newest = pending.tokens.iter().filter_map(foldable).max();
-        let mut folding = pending.tokens.iter().filter(|one| foldable(one).is_some());
-        let is_settled = folding.all(|one| one.settled);
-        let mut kept = false;
-        let before = pending.tokens.len();
-        let folded: Vec<Token<K>> = pending
-            .tokens
-            .extract_if(.., |token| {
-                let version = foldable(token);
-                if version.is_some() && version == newest && !std::mem::replace(&mut kept, true) {
-                    if let Demand::At { whole, .. } = &mut token.demand {
-                        *whole = true;
-                    }
-                    token.settled &= is_settled;
-                    return false;
-                }
-                version.is_some()
-            })
-            .collect();
-        for token in &folded {
-            unwant(&mut self.wanted, key, token);
+        let combined = pending.combine(informer);
+        for token in &combined {
+            self.wanted.remove(key, token);
         }
-        if pending.tokens.len() == before {
+        if combined.is_empty() {
             let oldest = pending.tokens.remove(0);
-            unwant(&mut self.wanted, key, &oldest);
+            self.wanted.remove(key, &oldest);
             self.dropped += 1;
         }
     }
 
     /// Updates when the server is asked about `key`. Removes a key without demands.
-    fn schedule(&mut self, key: &K) {
+    pub(super) fn schedule(&mut self, key: &K) {
         let Some(pending) = self.keys.get_mut(key) else {
             self.free.remove(key);
             return;
         };
-        let waits = pending.parked.is_some() || pending.forgotten;
-        let open = pending
-            .tokens
-            .iter()
-            .filter(|token| !token.asked && !token.settled)
-            .filter(|token| waits || token.demand == Demand::Unknown);
-        let due = open.map(|token| token.from).min();
+        let due = pending.next_due();
         if pending.due != due {
             if let Some(before) = pending.due {
                 self.due.remove(&(before, key.clone()));
@@ -658,51 +377,5 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
         if pending.parked.is_none() && pending.tokens.is_empty() {
             self.keys.remove(key);
         }
-    }
-}
-
-impl<K, N> Pending<K, N> {
-    fn waits_for_caches(&self) -> bool {
-        self.tokens.iter().any(|token| !token.settled)
-    }
-}
-
-impl<K: PartialEq> Token<K> {
-    fn stands_for(&self, object: &K) -> bool {
-        self.object == *object || self.demand.is_whole()
-    }
-}
-
-impl<K> Token<K> {
-    fn is_met(&mut self, caches: &impl Caches<K>) -> Met {
-        is_met(caches, self.informer, &self.object, &mut self.demand)
-    }
-}
-
-fn is_met<K>(caches: &impl Caches<K>, informer: usize, object: &K, demand: &mut Demand) -> Met {
-    match caches.has(informer) {
-        true => caches.look(informer, object, |view| demand.is_met(view)),
-        false => Met::There,
-    }
-}
-
-fn unwant<K: Eq + Hash>(
-    wanted: &mut HashMap<usize, HashMap<K, Vec<K>>>,
-    key: &K,
-    token: &Token<K>,
-) {
-    let Some(objects) = wanted.get_mut(&token.informer) else {
-        return;
-    };
-    if let Some(keys) = objects.get_mut(&token.object) {
-        if let Some(place) = keys.iter().position(|one| one == key) {
-            keys.swap_remove(place);
-        }
-        if keys.is_empty() {
-            objects.remove(&token.object);
-        }
-    }
-    if objects.is_empty() {
-        wanted.remove(&token.informer);
     }
 }

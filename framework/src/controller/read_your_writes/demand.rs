@@ -31,6 +31,17 @@ pub(super) enum Met {
     Missing,
 }
 
+/// The caches of the controller's informers.
+pub(super) trait Caches<K> {
+    /// Whether `informer` is still read. No demands are made on an informer that is not.
+    fn has(&self, informer: usize) -> bool {
+        let _ = informer;
+        true
+    }
+    /// Calls `look` with the present state of `object` in the cache of `informer`.
+    fn look<T>(&self, informer: usize, object: &K, look: impl FnOnce(View<'_>) -> T) -> T;
+}
+
 /// The state of one object and of the collection in a cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct View<'a> {
@@ -123,6 +134,19 @@ impl Demand {
                 }
             }
             Self::Unknown => Met::Not,
+        }
+    }
+
+    /// Whether the cache of `informer` meets the demand on `object`.
+    pub(super) fn is_met_in<K>(
+        &mut self,
+        caches: &impl Caches<K>,
+        informer: usize,
+        object: &K,
+    ) -> Met {
+        match caches.has(informer) {
+            true => caches.look(informer, object, |view| self.is_met(view)),
+            false => Met::There,
         }
     }
 

@@ -5,7 +5,10 @@ use std::{
 
 use parking_lot::RwLock;
 
-use super::{cached::Cached, core::Caches, demand::View};
+use super::{
+    cached::Cached,
+    demand::{Caches, View},
+};
 use crate::{
     cache::{Field, Subscription},
     resource::{ApiResource, ObjectKey, ObjectMeta},

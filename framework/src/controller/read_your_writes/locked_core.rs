@@ -5,8 +5,9 @@ use std::{
 };
 
 use super::{
-    core::{Admission, Ask, Caches, Core, Found, Settled, Waiting, Woken},
-    demand::{CacheChange, Demand},
+    core::{Admission, Core, Waiting, Woken},
+    demand::{CacheChange, Caches, Demand},
+    questions::{Ask, Found, Settled},
     sync::{AtomicUsize, Mutex, MutexGuard, Ordering},
 };
 

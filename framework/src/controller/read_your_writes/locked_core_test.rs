@@ -1,9 +1,11 @@
 //! Workers and informer tasks that use the core at the same time.
 
 use super::{
-    core::{Admission, Ask, Caches, Found, PATIENCE, Settled, TOKENS, Woken},
-    demand::{CacheChange, Demand, View},
+    core::{Admission, Woken},
+    demand::{CacheChange, Caches, Demand, View},
     locked_core::LockedCore,
+    pending::{PATIENCE, TOKENS},
+    questions::{Ask, Found, Settled},
 };
 
 type Writes = LockedCore<u8, Vec<u8>>;

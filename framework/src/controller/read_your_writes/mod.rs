@@ -7,11 +7,13 @@
 //! | --- | --- |
 //! | `writes.rs` | [`ReadYourWrites`]: connects the parts below with the queue |
 //! | `core.rs` | the state machine that decides, without tokio; model-checked as shipped |
+//! | `questions.rs` | the part of it that asks the server about demands that the caches do not meet in time |
+//! | `pending.rs`, `wanted.rs` | the demands of one key; the keys with demands, per informer and object |
 //! | `locked_core.rs` | the lock around it; model-checked as shipped |
-//! | `demand.rs` | what one write demands of one cache, and whether the cache meets it |
+//! | `demand.rs` | what one write demands of one cache, and whether the cache meets it; [`Caches`](demand::Caches): how it reads them |
 //! | `informers.rs`, `cached.rs` | the informers of the controller, without their Rust types |
 //! | `follower.rs` | reports the events of an informer to the core |
-//! | `server_check.rs` | asks the API server about demands that the caches do not meet |
+//! | `server_check.rs` | sends these questions to the API server |
 //! | `catch_up.rs` | holds the first reconcile back until the caches have what the API server had, and what a former leader wrote |
 //!
 //! The deadlines of the demands are an ordered set in `core.rs`, although the [`queue`](crate::queue) has a timing wheel. A
@@ -27,8 +29,11 @@ mod demand;
 mod follower;
 mod informers;
 mod locked_core;
+mod pending;
+mod questions;
 mod server_check;
 mod sync;
+mod wanted;
 mod writes;
 
 #[cfg(test)]

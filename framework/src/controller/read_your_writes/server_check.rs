@@ -4,7 +4,7 @@ use futures_util::{StreamExt, stream::FuturesUnordered};
 use tokio::time::sleep_until;
 
 use super::{
-    core::{Ask, Found},
+    questions::{Ask, Found},
     writes::{Inner, ReadYourWrites},
 };
 use crate::{
