@@ -2,18 +2,16 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `api.rs` | [`Api`]: the kind and the namespace of the requests |
+//! | `api.rs` | [`Api`]: the kind and the namespace of the requests; an answer as the bytes that the server sent |
 //! | `get.rs`, `list.rs`, `watch.rs` | the verbs that read |
 //! | `write.rs`, `modify.rs` | create, replace, patch and apply; read, change and write |
 //! | `delete.rs` | deletes one object or many |
 //! | `wait.rs` | waits until an object fulfils a condition |
 //! | `subresources/` | `status`, `scale` and the other subresources |
 //! | `list_progress.rs` | notices a list that does not end |
-//! | `encoded_object.rs` | an object as the bytes that the server sent |
 
 mod api;
 mod delete;
-mod encoded_object;
 mod get;
 mod list;
 mod list_progress;
@@ -24,7 +22,7 @@ mod watch;
 mod write;
 
 pub use api::Api;
-pub(crate) use encoded_object::EncodedObject;
+pub(crate) use api::EncodedObject;
 pub(crate) use list_progress::ListProgress;
 pub use subresources::Restart;
 pub use write::GetOrCreate;

@@ -13,7 +13,7 @@
 //! | `demand.rs` | what one write demands of one cache, and whether the cache meets it; [`Caches`](demand::Caches): how it reads them |
 //! | `informers.rs`, `cached.rs` | the informers of the controller, without their Rust types |
 //! | `follower.rs` | reports the events of an informer to the core |
-//! | `server_check.rs` | sends these questions to the API server |
+//! | `server_check.rs` | sends the questions of `questions.rs` to the API server |
 //! | `catch_up.rs` | holds the first reconcile back until the caches have what the API server had, and what a former leader wrote |
 //!
 //! The deadlines of the demands are an ordered set in `core.rs`, although the [`queue`](crate::queue) has a timing wheel. A
