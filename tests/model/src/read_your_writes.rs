@@ -7,6 +7,9 @@ mod core;
 #[path = "../../../framework/src/controller/read_your_writes/demand.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod demand;
+#[path = "../../../framework/src/controller/read_your_writes/demand_index.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod demand_index;
 #[path = "../../../framework/src/controller/read_your_writes/locked_core.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod locked_core;
@@ -16,9 +19,6 @@ mod pending;
 #[path = "../../../framework/src/controller/read_your_writes/questions.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod questions;
-#[path = "../../../framework/src/controller/read_your_writes/wanted.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod wanted;
 
 mod sync {
     pub(super) use loom::sync::atomic::{AtomicUsize, Ordering};

@@ -34,7 +34,7 @@ pub(crate) const SUBJECTS: &[Subject] = &[
             "framework/src/controller/read_your_writes/locked_core.rs",
             "framework/src/controller/read_your_writes/pending.rs",
             "framework/src/controller/read_your_writes/questions.rs",
-            "framework/src/controller/read_your_writes/wanted.rs",
+            "framework/src/controller/read_your_writes/demand_index.rs",
         ],
         tests: &["controller::read_your_writes::"],
     },

@@ -4,8 +4,8 @@ use hashbrown::HashMap;
 
 use super::{
     demand::{CacheChange, Caches, Demand, Met},
+    demand_index::DemandIndex,
     pending::{Parked, Pending, TOKENS, Token},
-    wanted::Wanted,
 };
 
 /// The demands that the writes of each key make on the caches, and the keys that wait for them.
@@ -15,7 +15,7 @@ use super::{
 /// later.
 pub(super) struct Core<K, N> {
     pub(super) keys: HashMap<K, Pending<K, N>>,
-    wanted: Wanted<K>,
+    index: DemandIndex<K>,
     /// Parked keys whose demands are all met.
     free: BTreeSet<K>,
     /// Keys that do not wait, and that wrote an object which is gone.
@@ -55,7 +55,7 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
     pub(super) fn new() -> Self {
         Self {
             keys: HashMap::new(),
-            wanted: Wanted::new(),
+            index: DemandIndex::new(),
             free: BTreeSet::new(),
             missing: BTreeSet::new(),
             due: BTreeSet::new(),
@@ -150,12 +150,12 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
 
     /// Whether any key has a demand on the cache of `informer`.
     pub(super) fn wants(&self, informer: usize) -> bool {
-        self.wanted.has(informer)
+        self.index.has(informer)
     }
 
     /// `object` has changed in the cache of `informer`.
     pub(super) fn heard(&mut self, informer: usize, object: &K, change: CacheChange<'_>) {
-        let keys = self.wanted.keys_on(informer, object).to_vec();
+        let keys = self.index.keys_on(informer, object).to_vec();
         for key in keys {
             self.follow(
                 key,
@@ -178,7 +178,7 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
         caches: &impl Caches<K>,
         now: u64,
     ) -> Vec<Woken<K, N>> {
-        for key in self.wanted.keys_of(informer) {
+        for key in self.index.keys_of(informer) {
             let is_parked = self.keys.get(&key).is_some_and(|one| one.parked.is_some());
             if !listed && !is_parked {
                 continue;
@@ -200,7 +200,7 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
     /// The versions of `informer` went backwards. Earlier versions have lost their meaning.
     pub(super) fn went_back(&mut self, informer: usize, now: u64) -> Vec<Woken<K, N>> {
         let mut dropped = 0;
-        for key in self.wanted.keys_of(informer) {
+        for key in self.index.keys_of(informer) {
             let forgotten = self.keys.get(&key).is_some_and(|one| one.forgotten);
             self.look_at(
                 &key,
@@ -287,7 +287,7 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
             .extract_if(.., |token| concerns(token) && is_met(token));
         let met: Vec<Token<K>> = met.collect();
         for token in &met {
-            self.wanted.remove(key, token);
+            self.index.remove(key, token);
         }
         if !met.is_empty() {
             self.schedule(key);
@@ -323,7 +323,7 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
         };
         let place = pending.tokens.iter().position(is)?;
         let token = pending.tokens.remove(place);
-        self.wanted.remove(key, &token);
+        self.index.remove(key, &token);
         Some(token)
     }
 
@@ -332,7 +332,7 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
         if self.keys.get(key).is_some_and(is_full) {
             self.make_room(key, token.informer);
         }
-        self.wanted.insert(key, &token);
+        self.index.insert(key, &token);
         let pending = self.keys.entry(key.clone()).or_insert_with(Pending::new);
         pending.tokens.push(token);
     }
@@ -344,11 +344,11 @@ impl<K: Clone + Eq + Hash + Ord, N> Core<K, N> {
         };
         let combined = pending.combine(informer);
         for token in &combined {
-            self.wanted.remove(key, token);
+            self.index.remove(key, token);
         }
         if combined.is_empty() {
             let oldest = pending.tokens.remove(0);
-            self.wanted.remove(key, &oldest);
+            self.index.remove(key, &oldest);
             self.dropped += 1;
         }
     }

@@ -8,7 +8,7 @@
 //! | `writes.rs` | [`ReadYourWrites`]: connects the parts below with the queue |
 //! | `core.rs` | the state machine that decides, without tokio; model-checked as shipped |
 //! | `questions.rs` | the part of it that asks the server about demands that the caches do not meet in time |
-//! | `pending.rs`, `wanted.rs` | the demands of one key; the keys with demands, per informer and object |
+//! | `pending.rs`, `demand_index.rs` | the demands of one key; an index of all demands by informer and object |
 //! | `locked_core.rs` | the lock around it; model-checked as shipped |
 //! | `demand.rs` | what one write demands of one cache, and whether the cache meets it; [`Caches`](demand::Caches): how it reads them |
 //! | `informers.rs`, `cached.rs` | the informers of the controller, without their Rust types |
@@ -26,6 +26,7 @@ mod cached;
 mod catch_up;
 mod core;
 mod demand;
+mod demand_index;
 mod follower;
 mod informers;
 mod locked_core;
@@ -33,7 +34,6 @@ mod pending;
 mod questions;
 mod server_check;
 mod sync;
-mod wanted;
 mod writes;
 
 #[cfg(test)]

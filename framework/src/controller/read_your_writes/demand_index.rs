@@ -5,9 +5,9 @@ use hashbrown::HashMap;
 use super::pending::Token;
 
 /// The keys with a demand, per informer and object.
-pub(super) struct Wanted<K>(HashMap<usize, HashMap<K, Vec<K>>>);
+pub(super) struct DemandIndex<K>(HashMap<usize, HashMap<K, Vec<K>>>);
 
-impl<K: Clone + Eq + Hash + Ord> Wanted<K> {
+impl<K: Clone + Eq + Hash + Ord> DemandIndex<K> {
     pub(super) fn new() -> Self {
         Self(HashMap::new())
     }
