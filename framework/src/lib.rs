@@ -196,6 +196,7 @@
 //! | `k8s-schemas` | no | full schemas of large types in specs, such as `PodTemplateSpec`. Without it they are open objects. It doubles the compile time of k8s-openapi |
 //! | `cbor` | no | CBOR between client and server, if the server supports it |
 //! | `streams` | no | `exec`, `attach` and `port_forward` of Pods, over WebSocket |
+//! | `anyhow` | no | `?` in a reconciler takes `anyhow::Error`, and still finds conflicts, `Retry-After` and missing rights in it |
 //! | `self-signed` | no | certificates that a server makes for itself |
 //! | `otel` | no | traces of reconciles and their requests for an OpenTelemetry collector, over OTLP |
 //! | `dev` | no | the subcommand `dev` with an API server in the process, and the module `testing` |

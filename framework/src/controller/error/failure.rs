@@ -1,23 +1,24 @@
 use std::{error::Error as StdError, fmt, time::Duration};
 
-use super::error::Error;
-use crate::{client, health::CaughtPanic, resource::ObjectKey};
+use super::class::{FailureClass, FailureDuration};
+use crate::{health::CaughtPanic, resource::ObjectKey};
 
-/// What reconcilers return. By default the success value is an [`Action`](crate::controller::Action).
-pub type Result<T = crate::controller::action::Action> = std::result::Result<T, Failure>;
+/// What reconcilers return: an [`Action`](crate::controller::Action) or a [`Failure`], or other types if they are given.
+pub type Result<T = crate::controller::action::Action, E = Failure> = std::result::Result<T, E>;
 
 /// Why a reconcile failed, and whether and when the key is retried.
 ///
-/// `?` converts any error into a `Failure`. By default the key is retried with backoff, and not before the time that the
-/// API server asked for. `Failure` is not an [`Error`](StdError) itself: otherwise `?` could not convert.
+/// `?` converts any error into a `Failure`: each error type, `Box<dyn Error + Send + Sync>`, `String`, `&'static str`, and, with
+/// the feature `anyhow`, `anyhow::Error`. By default the key is retried with backoff, and not before the time that the API
+/// server asked for. `Failure` is not an [`Error`](StdError) itself: otherwise `?` could not convert.
 ///
 /// What lasts until a person changes something is retried slowly: after 1 s, 2 s, 4 s, and so on up to 300 s. This is a
-/// request that the API server refuses (403 and 422), and a child that belongs to others ([`Error::OwnedByAnother`] and
-/// [`Error::NotAdopted`]). [`retry_after`](Self::retry_after) overrides this. Such an error is also found if it is only a
+/// request that the API server refuses (403 and 422), and a child that belongs to others ([`Error::OwnedByAnother`](super::Error::OwnedByAnother) and
+/// [`Error::NotAdopted`](super::Error::NotAdopted)). [`retry_after`](Self::retry_after) overrides this. Such an error is also found if it is only a
 /// cause of the error ([`source`](StdError::source)).
 ///
-/// The text names the RBAC rule that is missing (the client's [hint](client::Error::hint)). It leaves out the API server's message about a Secret, because such a
-/// message may quote a value.
+/// The text names the RBAC rule that is missing (the client's [hint](crate::client::Error::hint)). It leaves out the API server's
+/// message about a Secret, because such a message may quote a value.
 ///
 /// ```
 /// use pilothouse::controller::{Failure, Result};
@@ -30,29 +31,7 @@ pub type Result<T = crate::controller::action::Action> = std::result::Result<T, 
 /// ```
 pub struct Failure {
     error: Box<dyn StdError + Send + Sync>,
-    terminal: bool,
-    retry_after: Option<Duration>,
-    conflict: bool,
-    gone: bool,
-    /// Kind and key of an object that is being deleted.
-    deleting: Option<Box<(&'static str, ObjectKey)>>,
-    duration: FailureDuration,
-    /// A message of the server that must not be shown, and the text that replaces it.
-    hidden: Option<Box<(String, String)>>,
-}
-
-/// What ends a failure.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum FailureDuration {
-    /// The error does not tell.
-    #[default]
-    Unknown,
-    /// Time: a conflict, an overloaded server, a timeout.
-    Transient,
-    /// Time, and no request reaches the API server meanwhile.
-    Unreachable,
-    /// A change by a person.
-    Person,
+    class: FailureClass,
 }
 
 impl Failure {
@@ -60,13 +39,7 @@ impl Failure {
     pub fn new(text: impl Into<String>) -> Self {
         Self {
             error: text.into().into(),
-            deleting: None,
-            terminal: false,
-            retry_after: None,
-            conflict: false,
-            gone: false,
-            duration: FailureDuration::Unknown,
-            hidden: None,
+            class: FailureClass::default(),
         }
     }
 
@@ -77,16 +50,15 @@ impl Failure {
 
     /// The failure of a call that was dropped after `limit`.
     pub(crate) fn timed_out(limit: Duration) -> Self {
-        Self {
-            duration: FailureDuration::Transient,
-            ..Self::new(format!("not done within {limit:?}"))
-        }
+        let mut failure = Self::new(format!("not done within {limit:?}"));
+        failure.class.duration = FailureDuration::Transient;
+        failure
     }
 
     /// The same failure, without a retry: the next reconcile comes when something changes.
     #[must_use]
     pub fn terminal(mut self) -> Self {
-        self.terminal = true;
+        self.class.terminal = true;
         self
     }
 
@@ -94,16 +66,16 @@ impl Failure {
     /// person this replaces the slow backoff.
     #[must_use]
     pub fn retry_after(mut self, delay: Duration) -> Self {
-        self.retry_after = Some(delay);
-        if self.duration == FailureDuration::Person {
-            self.duration = FailureDuration::Unknown;
+        self.class.retry_after = Some(delay);
+        if self.class.duration == FailureDuration::Person {
+            self.class.duration = FailureDuration::Unknown;
         }
         self
     }
 
     /// Whether the key is not retried.
     pub fn is_terminal(&self) -> bool {
-        self.terminal
+        self.class.terminal
     }
 
     /// The error that was converted.
@@ -115,8 +87,10 @@ impl Failure {
     pub(crate) fn into_text(self) -> Self {
         Self {
             error: self.to_string().into(),
-            hidden: None,
-            ..self
+            class: FailureClass {
+                hidden: None,
+                ..self.class
+            },
         }
     }
 
@@ -130,123 +104,73 @@ impl Failure {
 
     /// Whether the request failed because another client had changed the object.
     pub(crate) fn is_conflict(&self) -> bool {
-        self.conflict
+        self.class.conflict
     }
 
     /// Whether the reconciled object is gone. Then nothing went wrong, and the event of its deletion is still to come.
     pub(crate) fn is_gone(&self) -> bool {
-        self.gone
+        self.class.gone
     }
 
     /// Whether the cause is that this object is being deleted. Nothing went wrong then.
     pub(crate) fn is_deletion_of(&self, kind: &str, key: &ObjectKey) -> bool {
-        let deleting = self.deleting.as_deref();
+        let deleting = self.class.deleting.as_deref();
         deleting.is_some_and(|deleting| deleting.0 == kind && deleting.1 == *key)
     }
 
     /// Whether only a person can end the failure, so that the key is retried slowly.
     pub(crate) fn needs_person(&self) -> bool {
-        self.duration == FailureDuration::Person
+        self.class.duration == FailureDuration::Person
     }
 
     /// Whether the failure often ends by itself within a short time.
     pub(crate) fn is_transient(&self) -> bool {
-        !self.terminal
+        !self.class.terminal
             && matches!(
-                self.duration,
+                self.class.duration,
                 FailureDuration::Transient | FailureDuration::Unreachable
             )
     }
 
     /// Whether no request reaches the API server.
     pub(crate) fn is_unreachable(&self) -> bool {
-        self.duration == FailureDuration::Unreachable
+        self.class.duration == FailureDuration::Unreachable
     }
 
     /// The lower bound of the delay before the retry.
     pub(crate) fn minimum_delay(&self) -> Duration {
-        self.retry_after.unwrap_or_default()
+        self.class.retry_after.unwrap_or_default()
     }
 
-    /// From any error. Not generic, so that it is compiled once and not per error type.
+    /// Not generic, so that it is compiled once and not per error type.
     fn of(error: Box<dyn StdError + Send + Sync>) -> Self {
-        let ours = chain(&*error).find_map(|one| one.downcast_ref::<Error>());
-        let gone = matches!(ours, Some(Error::Gone { .. }));
-        let deleting = match ours {
-            Some(Error::BeingDeleted { kind, key, .. }) => Some(Box::new((*kind, key.clone()))),
-            _ => None,
-        };
-        let client = chain(&*error).find_map(|one| {
-            let ours = one.downcast_ref::<Error>().and_then(Error::client);
-            ours.or(one.downcast_ref::<client::Error>())
-        });
-        let retry_after = client.and_then(client::Error::retry_after);
-        // Only another version of the program can end this.
-        let terminal = client.is_some_and(client::Error::is_not_declared);
-        let conflict = client.is_some_and(client::Error::is_conflict);
-        let duration = match ours {
-            Some(Error::OwnedByAnother { .. } | Error::NotAdopted { .. }) => {
-                FailureDuration::Person
-            }
-            _ => client.map(FailureDuration::of).unwrap_or_default(),
-        };
-        let hidden = client.and_then(hidden);
-        Self {
-            terminal,
-            retry_after,
-            conflict,
-            gone,
-            deleting,
-            duration,
-            hidden,
-            error,
-        }
-    }
-}
-
-impl FailureDuration {
-    fn of(error: &client::Error) -> Self {
-        use client::ErrorKind::{Connect, Fenced, Timeout, Transport};
-        match error.kind() {
-            Connect(_) | Transport(_) | Timeout { .. } | Fenced(_) => Self::Unreachable,
-            _ if error.is_forbidden() || error.is_invalid() => Self::Person,
-            _ if error.is_transient() || error.is_conflict() => Self::Transient,
-            _ => Self::Unknown,
-        }
+        let class = FailureClass::of(chain(&*error));
+        Self { error, class }
     }
 }
 
 /// The error and its causes.
 fn chain<'a>(
     error: &'a (dyn StdError + 'static),
-) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+) -> impl Iterator<Item = &'a (dyn StdError + 'static)> + Clone {
     std::iter::successors(Some(error), |one| (*one).source())
 }
 
-/// The server's message if it is about a Secret, and a text to show instead: which fields are wrong, without their values.
-fn hidden(error: &client::Error) -> Option<Box<(String, String)>> {
-    let (target, status) = (error.target(), error.status()?);
-    let kind = status.details.as_ref().map(|details| &*details.kind);
-    let is_secret = matches!(kind, Some("Secret" | "secrets"))
-        || target.starts_with("Secret ")
-        || target.starts_with("secrets ");
-    if !is_secret || status.message.is_empty() {
-        return None;
-    }
-    let causes = status.details.iter().flat_map(|details| &details.causes);
-    let fields = causes.map(|cause| format!(", {} {}", cause.field, cause.reason));
-    let fields: String = fields.collect();
-    let reason = match &*status.reason {
-        "" => "refused",
-        reason => reason,
-    };
-    let instead = format!("{reason}{fields} (a message about a Secret is not shown)");
-    Some(Box::new((status.message.clone(), instead)))
-}
-
-impl<E: StdError + Send + Sync + 'static> From<E> for Failure {
+impl<E> From<E> for Failure
+where
+    E: Into<Box<dyn StdError + Send + Sync>> + 'static,
+{
     fn from(error: E) -> Self {
-        Self::of(Box::new(error))
+        // The types of the errors in it are looked at before it becomes a box, which hides the type of the outermost error.
+        #[cfg(feature = "anyhow")]
+        if let Some(of_anyhow) = (&error as &dyn std::any::Any).downcast_ref::<anyhow::Error>() {
+            let class = FailureClass::of(of_anyhow.chain());
+            return Self {
+                error: error.into(),
+                class,
+            };
+        }
+        Self::of(error.into())
     }
 }
 
@@ -264,7 +188,7 @@ impl fmt::Display for Failure {
             }
             cause = error.source();
         }
-        if let Some((message, instead)) = self.hidden.as_deref() {
+        if let Some((message, instead)) = self.class.hidden.as_deref() {
             text = text.replace(message, instead);
         }
         f.write_str(&text.replace('\n', " "))
@@ -275,8 +199,8 @@ impl fmt::Debug for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Failure")
             .field("error", &self.error)
-            .field("terminal", &self.terminal)
-            .field("retry_after", &self.retry_after)
+            .field("terminal", &self.class.terminal)
+            .field("retry_after", &self.class.retry_after)
             .finish()
     }
 }
@@ -284,7 +208,11 @@ impl fmt::Debug for Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resource::{ObjectKey, Status, StatusCause, StatusDetails};
+    use crate::{
+        client,
+        controller::Error,
+        resource::{ObjectKey, Status, StatusCause, StatusDetails},
+    };
 
     #[derive(Debug, thiserror::Error)]
     #[error("render the page")]
@@ -336,6 +264,74 @@ mod tests {
             assert!(!failure.needs_person() && failure.is_transient(), "{code}");
         }
         assert!(!Failure::new("x").is_transient() && !Failure::new("x").needs_person());
+    }
+
+    #[test]
+    fn texts_and_boxed_errors_are_converted() {
+        let text = |result: Result<()>| result.unwrap_err().to_string();
+        assert_eq!(text((|| Err("no page")?)()), "no page");
+        assert_eq!(text((|| Err("no page".to_owned())?)()), "no page");
+        let boxed = || -> std::result::Result<(), Box<dyn StdError + Send + Sync>> {
+            Err(refused(409, "Conflict", "no", "ConfigMap"))?
+        };
+        let failure = (|| -> Result<()> { Ok(boxed()?) })().unwrap_err();
+        assert!(failure.is_conflict() && failure.is_transient());
+    }
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("build the site")]
+    struct InABox(#[source] Box<client::Error>);
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("build the site")]
+    struct Shared(#[source] std::sync::Arc<Error>);
+
+    #[test]
+    fn an_error_is_recognized_in_a_box_and_in_an_arc() {
+        let forbidden = || refused(403, "Forbidden", "no", "ConfigMap");
+        let shared = Shared(Error::from(forbidden()).into());
+        for failure in [
+            Failure::from(InABox(forbidden().into())),
+            Failure::from(shared),
+            Failure::from(Box::new(forbidden())),
+        ] {
+            assert!(failure.needs_person(), "{failure}");
+        }
+    }
+
+    #[cfg(feature = "anyhow")]
+    #[test]
+    fn an_anyhow_error_keeps_its_class_and_its_causes() {
+        use anyhow::Context as _;
+
+        fn plain(code: u16, reason: &str) -> anyhow::Result<()> {
+            Err(refused(code, reason, "no", "ConfigMap"))?
+        }
+        fn nested(code: u16, reason: &str) -> anyhow::Result<()> {
+            plain(code, reason).context("render").context("build")
+        }
+        let of = |error: anyhow::Result<()>| (|| -> Result<()> { Ok(error?) })().unwrap_err();
+        for error in [plain, nested] {
+            assert!(of(error(403, "Forbidden")).needs_person());
+            assert!(of(error(409, "Conflict")).is_conflict());
+        }
+        assert_eq!(
+            of(nested(409, "Conflict")).to_string(),
+            "build: render: apply ConfigMap default/a: conflict: no"
+        );
+        let asked = Status {
+            code: 429,
+            details: Some(StatusDetails {
+                retry_after_seconds: 7,
+                ..StatusDetails::default()
+            }),
+            ..Status::default()
+        };
+        let asked = client::Error::api("patch", "Deployment default/web", asked);
+        let asked = Err(asked).context("scale");
+        assert_eq!(of(asked).minimum_delay(), Duration::from_secs(7));
+        // An error that only hides another one, and a text, are converted, too.
+        assert_eq!(of(Err(anyhow::anyhow!("no page"))).to_string(), "no page");
     }
 
     #[test]

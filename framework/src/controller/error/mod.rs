@@ -4,7 +4,9 @@
 //! | --- | --- |
 //! | `error.rs` | [`Error`]: what a `Context` and a controller's declarations return |
 //! | `failure.rs` | [`Failure`]: what a reconciler returns, with what the controller makes of it: retry, delay, text |
+//! | `class.rs` | what an error and its causes say about a failure: who can end it, and when it is retried |
 
+mod class;
 mod error;
 mod failure;
 
