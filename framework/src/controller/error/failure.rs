@@ -13,9 +13,10 @@ pub type Result<T = crate::controller::action::Action, E = Failure> = std::resul
 /// server asked for. `Failure` is not an [`Error`](StdError) itself: otherwise `?` could not convert.
 ///
 /// What lasts until a person changes something is retried slowly: after 1 s, 2 s, 4 s, and so on up to 300 s. This is a
-/// request that the API server refuses (403 and 422), and a child that belongs to others ([`Error::OwnedByAnother`](super::Error::OwnedByAnother) and
-/// [`Error::NotAdopted`](super::Error::NotAdopted)). [`retry_after`](Self::retry_after) overrides this. Such an error is also found if it is only a
-/// cause of the error ([`source`](StdError::source)).
+/// request that the API server refuses (403 and 422), and a child that belongs to others
+/// ([`Error::OwnedByAnother`](super::Error::OwnedByAnother) and [`Error::NotAdopted`](super::Error::NotAdopted)).
+/// [`retry_after`](Self::retry_after) overrides this. Such an error is also found if it is only a cause of the error
+/// ([`source`](StdError::source)).
 ///
 /// The text names the RBAC rule that is missing (the client's [hint](crate::client::Error::hint)). It leaves out the API server's
 /// message about a Secret, because such a message may quote a value.
@@ -161,7 +162,7 @@ where
     E: Into<Box<dyn StdError + Send + Sync>> + 'static,
 {
     fn from(error: E) -> Self {
-        // The types of the errors in it are looked at before it becomes a box, which hides the type of the outermost error.
+        // The class is read before the conversion to a box, which hides the type of the outermost error.
         #[cfg(feature = "anyhow")]
         if let Some(of_anyhow) = (&error as &dyn std::any::Any).downcast_ref::<anyhow::Error>() {
             let class = FailureClass::of(of_anyhow.chain());

@@ -16,7 +16,7 @@ pub(crate) struct OwnWrites {
     overflow: bool,
 }
 
-/// Who made the change that an event shows.
+/// Whether an event shows a change by this controller or by another client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Another client changed something.
