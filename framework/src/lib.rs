@@ -229,6 +229,8 @@ pub mod crd;
 pub mod election;
 pub mod events;
 pub mod health;
+#[cfg(test)]
+mod logged;
 pub mod metrics;
 pub mod operator;
 pub mod prelude;

@@ -25,6 +25,8 @@ use tree::Tree;
 /// The framework's layers, lowest first.
 pub const LAYERS: &[&str] = &[
     "backoff",
+    // Tests of all layers use it.
+    "logged",
     "metrics",
     "health",
     "resource",

@@ -1,17 +1,17 @@
 //! Backoff (R9), and panics that affect only their own key (R10).
 
-use std::{fmt, io, sync::Arc, time::Duration};
+use std::{fmt, time::Duration};
 
 use k8s_openapi::api::{
     apps::v1::Deployment,
     core::v1::{ConfigMap, Secret},
 };
-use parking_lot::Mutex;
 
 use super::world::*;
 use crate::{
     client,
     controller::{Action, Controller, Failure, Predicate},
+    logged::logged,
     queue::ExponentialBackoff,
     resource::{ObjectKey, Status},
 };
@@ -250,43 +250,6 @@ async fn a_change_passes_a_predicate_that_panics() {
     );
 }
 
-#[derive(Clone, Default)]
-struct Buffer(Arc<Mutex<Vec<u8>>>);
-
-impl io::Write for Buffer {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().extend(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// The log of this thread from now on, until the guards are dropped.
-fn logged(level: tracing::Level) -> (Buffer, Logged) {
-    let buffer = Buffer::default();
-    let writer = buffer.clone();
-    let subscriber = tracing_subscriber::fmt()
-        .with_ansi(false)
-        .without_time()
-        .with_max_level(level)
-        .with_writer(move || writer.clone())
-        .finish();
-    let guard = tracing::subscriber::set_default(subscriber);
-    // With a single subscriber, tracing caches the decision of the first thread, which may disable a line for all threads.
-    let second = tracing::Dispatch::new(tracing_subscriber::registry());
-    tracing::callsite::rebuild_interest_cache();
-    (buffer, Logged(guard, second))
-}
-
-/// The subscriber of the thread, and a second subscriber.
-struct Logged(
-    #[allow(dead_code)] tracing::subscriber::DefaultGuard,
-    #[allow(dead_code)] tracing::Dispatch,
-);
-
 #[tokio::test(start_paused = true)]
 async fn the_retries_of_all_objects_share_a_token_bucket() {
     let world = World::new();
@@ -375,7 +338,7 @@ async fn a_status_says_how_many_objects_fail_and_why() {
 
 #[tokio::test(start_paused = true)]
 async fn equal_failures_of_many_objects_are_logged_once_then_counted() {
-    let (buffer, _log) = logged(tracing::Level::INFO);
+    let (log, _guard) = logged(tracing::Level::INFO);
 
     let world = World::new();
     let webs = world.kind::<Deployment>();
@@ -396,7 +359,7 @@ async fn equal_failures_of_many_objects_are_logged_once_then_counted() {
     world.start(Controller::new(probe));
     pass(200_000).await;
 
-    let text = String::from_utf8(buffer.0.lock().clone()).unwrap();
+    let text = log.text();
     let lines: Vec<_> = text.lines().filter(|line| line.contains("fail")).collect();
     let parts = [
         "failed (attempt 1, next in 5ms): apply ConfigMap default/web-",
@@ -412,7 +375,7 @@ async fn equal_failures_of_many_objects_are_logged_once_then_counted() {
 
 #[tokio::test(start_paused = true)]
 async fn the_line_of_a_failure_shows_the_object_the_error_and_the_next_retry() {
-    let (buffer, _log) = logged(tracing::Level::WARN);
+    let (log, _guard) = logged(tracing::Level::WARN);
 
     let world = World::new();
     let webs = world.kind::<Deployment>();
@@ -430,7 +393,7 @@ async fn the_line_of_a_failure_shows_the_object_the_error_and_the_next_retry() {
     world.start(Controller::new(probe));
     pass(10_000).await;
 
-    let text = String::from_utf8(buffer.0.lock().clone()).unwrap();
+    let text = log.text();
     let lines: Vec<_> = text
         .lines()
         .filter_map(|line| Some(&line[line.find("reconcile Deployment")?..]))

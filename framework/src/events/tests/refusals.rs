@@ -1,52 +1,25 @@
 //! What the log says when the API server refuses Events.
 
-use std::{
-    io,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
 };
 
 use http::{Request, Response};
 use k8s_openapi::api::core::v1::ConfigMap;
-use parking_lot::Mutex;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     client::{Body, Client},
     events::{Event, Recorder},
+    logged::logged,
     resource::{ApiResource, ObjectKey, ObjectRef},
 };
 
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
-
-impl io::Write for Lines {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().extend(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn the_first_refused_event_is_one_warning_with_the_rule_also_after_another_failure() {
-    let lines = Lines::default();
-    let writer = lines.clone();
-    let log = tracing_subscriber::fmt()
-        .with_ansi(false)
-        .with_max_level(tracing::Level::WARN)
-        .with_writer(move || writer.clone())
-        .finish();
-    let _log = tracing::subscriber::set_default(log);
-    // With a single subscriber, tracing caches the decision of the first thread, which may disable a line for all threads.
-    let _second = tracing::Dispatch::new(tracing_subscriber::registry());
-    tracing::callsite::rebuild_interest_cache();
+    let (log, _guard) = logged(tracing::Level::WARN);
     let is_away = Arc::new(AtomicBool::new(true));
     let away = is_away.clone();
     let client = Client::from_service(tower::service_fn(move |_: Request<Body>| {
@@ -75,7 +48,7 @@ async fn the_first_refused_event_is_one_warning_with_the_rule_also_after_another
     record("b");
     record("c");
     tokio::time::sleep(std::time::Duration::from_secs(600)).await;
-    let said = String::from_utf8(lines.0.lock().clone()).unwrap();
+    let said = log.text();
     let refused = said.lines().filter(|line| line.contains("refuses Events"));
     let refused: Vec<_> = refused.collect();
     assert_eq!(refused.len(), 1, "{said}");

@@ -1,5 +1,4 @@
 use std::{
-    io,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -18,6 +17,7 @@ use super::bytes;
 use crate::{
     client::{Api, Body, BoxError, Client, Config, DeleteParams, PostParams},
     health::Checks,
+    logged::logged,
     resource::Object,
     server::{Reviewer, Routes},
 };
@@ -265,40 +265,9 @@ async fn no_request_passes_while_reviews_fail() {
     assert_eq!(guarded.read("prom").await, 200);
 }
 
-/// What is logged.
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
-
-impl io::Write for Lines {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().extend(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// What this thread logs until the second value is dropped.
-fn logged() -> (Lines, impl Sized) {
-    let lines = Lines::default();
-    let writer = lines.clone();
-    let log = tracing_subscriber::fmt()
-        .with_ansi(false)
-        .with_max_level(tracing::Level::INFO)
-        .with_writer(move || writer.clone())
-        .finish();
-    let guard = tracing::subscriber::set_default(log);
-    // With a single subscriber, tracing caches the decision of the first thread, which may disable a line for all threads.
-    let second = tracing::Dispatch::new(tracing_subscriber::registry());
-    tracing::callsite::rebuild_interest_cache();
-    (lines, (guard, second))
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_refused_review_names_the_missing_rule_and_the_cluster_role() {
-    let (lines, _log) = logged();
+    let (log, _guard) = logged(tracing::Level::INFO);
     let message = "tokenreviews.authentication.k8s.io is forbidden: User \"op\" cannot create resource \"tokenreviews\" \
                    in API group \"authentication.k8s.io\" at the cluster scope";
     let refusing = tower::service_fn(move |_: Request<Body>| async move {
@@ -310,7 +279,7 @@ async fn a_refused_review_names_the_missing_rule_and_the_cluster_role() {
     let request = Request::get("/").header(AUTHORIZATION, "Bearer token-of-a-scraper");
     let (head, ()) = request.body(()).unwrap().into_parts();
     assert_eq!(routes.answer(head, || true).await.status(), 500);
-    let said = String::from_utf8(lines.0.lock().clone()).unwrap();
+    let said = log.text();
     let advice = "bind op to a ClusterRole with apiGroups: [\"authentication.k8s.io\"], resources: [\"tokenreviews\"], \
                   verbs: [\"create\"]; the ClusterRole system:auth-delegator allows all reviews";
     assert!(said.contains(advice), "{said}");
@@ -318,7 +287,7 @@ async fn a_refused_review_names_the_missing_rule_and_the_cluster_role() {
 
 #[tokio::test(start_paused = true)]
 async fn a_failing_review_is_one_line_per_minute_without_the_token() {
-    let (lines, _log) = logged();
+    let (log, _guard) = logged(tracing::Level::INFO);
     let repeating = tower::service_fn(|request: Request<Body>| async {
         let review = request.into_body().collect().await?.to_bytes();
         let review: serde_json::Value = serde_json::from_slice(&review)?;
@@ -340,7 +309,7 @@ async fn a_failing_review_is_one_line_per_minute_without_the_token() {
     }
     after(60).await;
     ask(50).await;
-    let said = String::from_utf8(lines.0.lock().clone()).unwrap();
+    let said = log.text();
     assert_eq!(said.lines().count(), 2, "{said}");
     assert!(said.contains(": 50 requests were refused since"), "{said}");
     assert_eq!(
