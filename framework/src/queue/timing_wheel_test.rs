@@ -51,7 +51,7 @@ impl Model {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 750, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn the_wheel_is_as_a_sorted_map(steps in steps()) {

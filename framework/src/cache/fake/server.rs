@@ -107,15 +107,17 @@ impl FakeServer {
             }
         };
         let stored = make(&uid.unwrap_or_default(), version);
-        state.objects.insert(key, stored.clone());
+        state.objects.insert_mut(key, stored.clone());
         state.record(version, stored, change);
     }
 
     pub(crate) fn delete(&self, name: &str) {
         let mut state = self.state.lock();
-        let Some(mut stored) = state.objects.remove(&self.key(name)) else {
+        let key = self.key(name);
+        let Some(mut stored) = state.objects.get(&key).cloned() else {
             return;
         };
+        state.objects.remove_mut(&key);
         state.version += 1;
         let version = state.version;
         match &mut stored {
@@ -265,14 +267,15 @@ impl FakeServer {
     /// Name and version of all objects; `!` marks those that do not decode.
     pub(crate) fn objects(&self) -> BTreeMap<String, String> {
         let objects = self.state.lock().objects.clone();
-        let line = |(key, stored): (ObjectKey, Stored)| {
+        let line = |(key, stored): (&ObjectKey, &Stored)| {
+            let version = |version: &Option<String>| version.clone().unwrap_or_default();
             let version = match stored {
-                Stored::Good(object) => object.metadata.resource_version.unwrap_or_default(),
-                Stored::Bad(object) => format!("!{}", object.resource_version.unwrap_or_default()),
+                Stored::Good(object) => version(&object.metadata.resource_version),
+                Stored::Bad(object) => format!("!{}", version(&object.resource_version)),
             };
             (key.name().to_owned(), version)
         };
-        objects.into_iter().map(line).collect()
+        objects.iter().map(line).collect()
     }
 
     /// The namespace of its objects.

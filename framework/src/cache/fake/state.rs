@@ -1,12 +1,10 @@
 //! The history of a server for tests, and how it answers lists and watches.
 
-use std::{
-    collections::{BTreeMap, VecDeque},
-    time::Duration,
-};
+use std::{collections::VecDeque, time::Duration};
 
 use futures_util::{StreamExt, stream};
 use k8s_openapi::api::core::v1::ConfigMap;
+use rpds::RedBlackTreeMapSync;
 use tokio::{sync::mpsc, time::sleep};
 
 use super::{
@@ -34,7 +32,7 @@ type Message = Result<WatchEvent<ConfigMap>, Error>;
 pub(super) struct State {
     pub(super) version: u64,
     pub(super) next_uid: u64,
-    pub(super) objects: BTreeMap<ObjectKey, Stored>,
+    pub(super) objects: RedBlackTreeMapSync<ObjectKey, Stored>,
     pub(super) history: Vec<(u64, Stored, Change)>,
     pub(super) forgotten: u64,
     pub(super) watchers: Vec<mpsc::UnboundedSender<Option<Message>>>,
@@ -47,7 +45,7 @@ pub(super) struct State {
     pub(super) expires_in_stream: bool,
     pub(super) ignores_timeouts: bool,
     /// All states, with their versions.
-    pub(super) past: Vec<(u64, BTreeMap<ObjectKey, Stored>)>,
+    pub(super) past: Vec<(u64, RedBlackTreeMapSync<ObjectKey, Stored>)>,
     /// How many of the next lists are answered with the oldest state that is allowed.
     pub(super) stale: usize,
     /// How many of the next events are recorded and not sent.
@@ -224,7 +222,7 @@ impl State {
                         ObjectKey::namespaced("default", "changing"),
                         Stored::Good(object),
                     );
-                    self.objects.insert(key, stored.clone());
+                    self.objects.insert_mut(key, stored.clone());
                     let _ = sender.send(Some(Ok(event(&stored, Change::Modified))));
                 }
                 WatchHabit::Expired => return Err(expired()),

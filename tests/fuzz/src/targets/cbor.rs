@@ -36,8 +36,9 @@ pub(crate) fn run(data: &[u8]) {
     let back = now(api.create_subresource::<Value, Value>("a", "b", &params, &ours));
     assert_eq!(back.ok().as_ref(), Some(&ours), "what was written");
     let sent = sent.lock().expect("nobody panics with it").clone();
-    // The byte of `undefined` may also be a part of a number or of a text.
-    if !untagged(&sent).contains(&UNDEFINED) {
+    // The byte of `undefined` may also be a part of a number or of a text. The reference counts the tag and the keys as levels, too.
+    if !untagged(&sent).contains(&UNDEFINED) && input::depth(text.as_bytes()) + 2 <= input::DEEPEST
+    {
         let theirs = reference(&sent);
         assert_eq!(theirs, Some(ours), "cbor4ii reads what was written");
     }
