@@ -95,23 +95,23 @@ mod traced;
 mod user_agent;
 mod warnings;
 
-pub use auth::{Auth, AuthLayer};
-pub use back_pressure::{BackPressure, BackPressureLayer};
-pub use base::{Base, BaseLayer};
-pub use counted::{CountLayer, Counted};
+pub use auth::AuthLayer;
+pub use back_pressure::BackPressureLayer;
+pub use base::BaseLayer;
+pub use counted::CountLayer;
 pub use dispatch::RequestService;
-pub use fence::{FenceLayer, Fenced};
-pub use gzip::{Gzip, GzipLayer};
-pub use impersonate::{Impersonate, ImpersonateLayer};
-pub use measured::{MeasureLayer, Measured};
-pub use rate_limit::{RateLimitLayer, RateLimited};
-pub use response_deadline::{ResponseDeadline, ResponseDeadlineLayer};
-pub use retry::{Retry, RetryLayer};
+pub use fence::FenceLayer;
+pub use gzip::GzipLayer;
+pub use impersonate::ImpersonateLayer;
+pub use measured::MeasureLayer;
+pub use rate_limit::RateLimitLayer;
+pub use response_deadline::ResponseDeadlineLayer;
+pub use retry::RetryLayer;
 pub use steps::Steps;
-pub use total::{Total, TotalLayer};
-pub use traced::{TraceLayer, Traced};
-pub use user_agent::{UserAgent, UserAgentLayer};
-pub use warnings::{Warnings, WarningsLayer};
+pub use total::TotalLayer;
+pub use traced::TraceLayer;
+pub use user_agent::UserAgentLayer;
+pub use warnings::WarningsLayer;
 
 pub use super::transport::Pool;
 
