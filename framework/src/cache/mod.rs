@@ -35,7 +35,8 @@
 //! * A [`Lister`] reads the present state: by name, namespace, owner, label [selector](Lister::select), or
 //!   [index](Lister::by). To query an [`Index`], the caller needs the [`IndexHandle`] that
 //!   [`SharedInformer::add_index`] returned. The handle has the type of the values, so that a program cannot query an
-//!   index that it did not add. Values that must be consistent with each other are read from one [`Snapshot`].
+//!   index that it did not add. [`Lister::values`] lists the values themselves. Reads that must be consistent with each
+//!   other use one [`Snapshot`].
 //! * A [listener](SharedInformer::add_listener) is a function that the informer calls. The informer waits until it
 //!   returns.
 //! * A slow consumer reads an [`EventStream`]. The informer never waits for the stream, which holds at most one event
@@ -166,4 +167,4 @@ pub(crate) use scope::Field;
 pub use scope::{InformerScope, NamespaceSet, Namespaces};
 pub use status::{InformerMode, InformerStatus, NamespaceStatus};
 pub(crate) use status::{ReportLimit, error_hint, joined};
-pub use store::{Lister, Listing, Snapshot, Store};
+pub use store::{Lister, Listing, Snapshot, Store, ValueListing};

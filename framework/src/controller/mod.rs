@@ -81,6 +81,7 @@
 //! | `error` | [`Error`] and [`Failure`]: why something failed, and when it is retried |
 //! | `cause.rs` | why a key is in the queue |
 //! | [`annotations`] | the annotations by which people control a controller |
+//! | `caches` | [`Lookup`]: the caches of the wired kinds, and their indexes |
 //! | `predicate` | [`Change`] and [`Predicate`]: which changes lead to a reconcile |
 //! | `owners` | from a child to its owner, by references or by the mark of a detached child |
 //! | `applied_fields` | how a new process knows that a child is as it was applied |
@@ -99,6 +100,7 @@ mod action;
 pub mod annotations;
 mod applied_fields;
 mod builder;
+mod caches;
 mod cause;
 mod children;
 mod context;
@@ -120,14 +122,15 @@ mod tests;
 pub use action::Action;
 pub use applied_fields::APPLIED_ANNOTATION;
 pub use builder::{AccessUse, Cleanup, Controller, Reconciler};
+pub use caches::{IndexFunction, Lookup};
 pub use context::{Child, Context, Uncached};
 pub use environment::Environment;
 pub use error::{Error, Failure, Result};
 pub use owners::{OWNER_ANNOTATION, OWNER_UID_LABEL};
 pub use predicate::{Change, Predicate};
 pub use sources::{
-    Channel, ChannelStream, Closed, Detached, Dynamic, KindSource, Lookup, Mapping, Owned, Pruned,
-    Read, Request, RuntimeSource, Source, Sources, Timer, Typed, Watched,
+    Channel, ChannelStream, Closed, Detached, Dynamic, KindSource, Mapping, Owned, Pruned, Read,
+    Request, RuntimeSource, Source, Sources, Timer, Typed, Watched,
 };
 pub use status::{ControllerReport, ControllerStatus, FailureReport, KeyActivity, KeyReport};
 pub use wired::{Role, Wired};

@@ -96,6 +96,7 @@ pub const ORDERS: &[Order<'_>] = &[
             "error",
             "cause",
             "annotations",
+            "caches",
             "predicate",
             "owners",
             "applied_fields",

@@ -19,6 +19,11 @@ impl<V: Hash + Eq + Clone> KeysByValue<V> {
         self.0.get(value).into_iter().flat_map(|keys| keys.iter())
     }
 
+    /// The values, each once, in no particular order.
+    pub(super) fn values(&self) -> impl Iterator<Item = &V> {
+        self.0.keys()
+    }
+
     /// Adds `values` to those of `key`.
     pub(super) fn insert(&mut self, key: &ObjectKey, mut values: Vec<V>) -> ValueList<V> {
         for value in &mut values {

@@ -66,6 +66,11 @@ impl<K: Object, V: Hash + Eq + Clone + Send + Sync + 'static> FilledIndex<K, V> 
     {
         self.values.keys(value).chain(self.unknown.iter())
     }
+
+    /// The values that objects have, each once, in no particular order.
+    pub(in crate::cache) fn values(&self) -> impl Iterator<Item = &V> {
+        self.values.values()
+    }
 }
 
 impl<K: Object, V: Hash + Eq + Clone + Send + Sync + 'static> AnyIndex<K> for FilledIndex<K, V> {

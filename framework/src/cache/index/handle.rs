@@ -18,6 +18,14 @@ impl<K: Object, V> IndexHandle<K, V> {
         Self { definition }
     }
 
+    /// Calls the index function. Returns the values of the object, as far as they are known.
+    pub(in crate::cache) fn values_of(&self, entry: &Entry<K>) -> Vec<V> {
+        match entry.with_version(|version| self.definition.values_uncounted(version)) {
+            IndexValues::Known(values) => values,
+            IndexValues::Unknown => Vec::new(),
+        }
+    }
+
     /// Calls the index function. Returns whether the object has `value` or might have it.
     pub(in crate::cache) fn finds<Q>(&self, entry: &Entry<K>, value: &Q) -> bool
     where

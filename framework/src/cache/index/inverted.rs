@@ -24,6 +24,11 @@ impl<V: Hash + Eq + Clone> InvertedIndex<V> {
         self.keys.keys(value)
     }
 
+    /// The values that keys have, each once, in no particular order.
+    pub(super) fn values(&self) -> impl Iterator<Item = &V> {
+        self.keys.values()
+    }
+
     /// Sets the values of `key`, replacing all earlier ones.
     pub(super) fn set(&mut self, key: &ObjectKey, values: Vec<V>) {
         let old = self.values.get(key).unwrap_or(&ValueList::None);

@@ -1,6 +1,6 @@
 use std::{borrow::Borrow, fmt, hash::Hash, sync::Arc};
 
-use super::{Listing, Snapshot, published::PublishedState};
+use super::{Listing, Snapshot, ValueListing, published::PublishedState};
 use crate::{
     cache::{Index, IndexHandle},
     resource::{Object, ObjectKey, Selector, Undecodable},
@@ -74,6 +74,24 @@ impl<K: Object> Lister<K> {
         Q: Hash + Eq + ?Sized,
     {
         self.noted(self.published.snapshot().by(index, value).collect())
+    }
+
+    /// The values that objects have in `index`: see [`Snapshot::values`].
+    pub fn values<V>(&self, index: &IndexHandle<K, V>) -> ValueListing<V>
+    where
+        V: Hash + Eq + Clone + Send + Sync + 'static,
+    {
+        let snapshot = self.published.snapshot_arc();
+        let mut undecodable = Vec::new();
+        if snapshot.undecodable() > 0 {
+            let entries = snapshot.iter();
+            undecodable.extend(entries.filter_map(|(_, entry)| entry.undecodable().cloned()));
+        }
+        self.note(&undecodable);
+        ValueListing {
+            items: snapshot.values(index),
+            undecodable,
+        }
     }
 
     /// The objects whose labels match `selector`. Looks at every object.

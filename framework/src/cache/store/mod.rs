@@ -8,6 +8,7 @@
 //! | `store.rs` | [`Store`]: the writer's side |
 //! | `lister.rs` | [`Lister`]: the reader's side |
 //! | `listing.rs` | [`Listing`]: what a lister returns for several objects |
+//! | `value_listing.rs` | [`ValueListing`]: what a lister returns for the values of an index |
 //! | `snapshot.rs` | [`Snapshot`]: an immutable state, with its indexes |
 //! | `published.rs` | what the writer and the readers share |
 
@@ -16,6 +17,7 @@ mod listing;
 mod published;
 mod snapshot;
 mod store;
+mod value_listing;
 
 #[cfg(test)]
 mod store_test;
@@ -24,3 +26,4 @@ pub use lister::Lister;
 pub use listing::Listing;
 pub use snapshot::Snapshot;
 pub use store::Store;
+pub use value_listing::ValueListing;

@@ -1,4 +1,4 @@
-use std::{borrow::Borrow, fmt, hash::Hash, sync::Arc};
+use std::{borrow::Borrow, collections::HashSet, fmt, hash::Hash, sync::Arc};
 
 use rpds::HashTrieMapSync;
 
@@ -124,6 +124,22 @@ impl<K: Object> Snapshot<K> {
         let indexed = filled.map(|filled| self.with_entries(filled.keys(value)));
         let (indexed, looked_at) = (indexed.into_iter(), looked_at.into_iter());
         indexed.flatten().chain(looked_at.flatten())
+    }
+
+    /// The values that objects have in `index`, each once, in no particular order. Values of an object that does not
+    /// decode are those of its last version that decoded.
+    ///
+    /// If the cache does not have that index, this looks at every object, as [`by`](Self::by) does.
+    pub fn values<V>(&self, index: &IndexHandle<K, V>) -> Vec<V>
+    where
+        V: Hash + Eq + Clone + Send + Sync + 'static,
+    {
+        if let Some(filled) = FilledIndex::find(&self.indexes, index) {
+            return filled.values().cloned().collect();
+        }
+        let entries = self.iter().map(|(_, entry)| entry);
+        let values: HashSet<V> = entries.flat_map(|entry| index.values_of(entry)).collect();
+        values.into_iter().collect()
     }
 
     /// The objects whose labels match `selector`, in no particular order. Looks at every object; for a label that is

@@ -5,13 +5,14 @@ use futures_core::Stream;
 use super::{access::AccessUse, cleanup::Cleanup, reconciler::Reconciler};
 use crate::{
     controller::{
+        caches::Lookup,
         children::Children,
         error::{Error, Result},
         finalizers::{CleanUp, Finalizers},
         predicate::Predicate,
         sources::{
-            Declaration, KindSource, Lookup, Mapping, Owned, Read, ReconciledKind, Request,
-            Sources, StreamSource, Watched, Wiring,
+            AnyDeclaredIndex, Declaration, KindSource, Mapping, Owned, Read, ReconciledKind,
+            Request, Sources, StreamSource, Watched, Wiring,
         },
         state::WRITE_LIMIT,
         status::ControllerStatus,
@@ -58,6 +59,7 @@ pub struct Controller<R: Reconciler> {
     pub(crate) name: String,
     pub(crate) own: ReconciledKind<R::Resource>,
     pub(crate) wirings: Vec<Box<dyn Wiring<R::Resource>>>,
+    pub(crate) indexes: Vec<Box<dyn AnyDeclaredIndex>>,
     pub(crate) concurrency: usize,
     pub(crate) timeout: Option<Duration>,
     pub(crate) every: Option<Duration>,
@@ -96,6 +98,7 @@ impl<R: Reconciler> Controller<R> {
                 finalizers: Vec::new(),
             },
             wirings: Vec::new(),
+            indexes: Vec::new(),
             concurrency: Self::CONCURRENCY,
             timeout: None,
             every: None,
@@ -199,7 +202,7 @@ impl<R: Reconciler> Controller<R> {
             declared.pruned |= is_pruned;
         }
         let is_only_pruned = is_pruned && wiring.wired().is_some_and(|one| one.role == Role::Read);
-        if !(is_only_pruned && self.is_read_as::<S::Object>(&resource)) {
+        if !(is_only_pruned && self.is_read_as(TypeId::of::<S::Object>(), &resource)) {
             self.wirings.push(wiring);
         }
         let verbs = match (is_detached, is_pruned) {
@@ -210,9 +213,8 @@ impl<R: Reconciler> Controller<R> {
         self.access(AccessRule::of_resource(&resource, verbs.iter().copied()))
     }
 
-    /// Whether the kind is wired already, with objects of type `C`.
-    fn is_read_as<C: 'static>(&self, resource: &ApiResource) -> bool {
-        let id = TypeId::of::<C>();
+    /// Whether the kind is wired already, with objects of the type `id`.
+    pub(super) fn is_read_as(&self, id: TypeId, resource: &ApiResource) -> bool {
         let mut wirings = self.wirings.iter();
         let is_wired = wirings.any(|one| {
             let wired = one.wired().filter(|_| one.read_as() == Some(id));
@@ -404,14 +406,15 @@ impl<R: Reconciler> Controller<R> {
         all.flatten().collect()
     }
 
-    /// Checks the declarations of kinds that are known only at run time. A controller that fails this check logs the error and
-    /// ends at once. Wrong declarations of kinds with a Rust type do not compile.
+    /// Checks the declarations that the compiler cannot check: those of kinds that are known only at run time, and those of
+    /// indexes. A controller that fails this check logs the error and ends at once.
     ///
     /// # Errors
-    /// [`Error::CannotOwn`] if a cluster-scoped kind is declared as owned by a namespaced one.
+    /// * [`Error::CannotOwn`] if a cluster-scoped kind is declared as owned by a namespaced one.
+    /// * [`Error::NotWired`] if an index is declared of a kind that is not declared.
     pub fn check(&self) -> std::result::Result<(), Error> {
         match &self.cannot_own {
-            None => Ok(()),
+            None => self.check_indexes(),
             Some(resource) => Err(Error::CannotOwn {
                 owner: R::Resource::KIND,
                 resource: Box::new(resource.clone()),

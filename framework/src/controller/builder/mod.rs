@@ -5,6 +5,7 @@
 //! | `controller.rs` | [`Controller`]: the declared kinds and the settings |
 //! | `reconciler.rs` | [`Reconciler`]: the user's code |
 //! | `cleanup.rs` | [`Cleanup`]: the user's code before an object is deleted |
+//! | `indexes.rs` | [`Controller::index`] and the other methods about indexes |
 //! | `access.rs` | [`Controller::needs`] and the other methods about permissions, and [`AccessUse`] |
 //!
 //! [`Controller::run`] stands in `worker/start.rs`, because it uses everything else.
@@ -12,6 +13,7 @@
 mod access;
 mod cleanup;
 mod controller;
+mod indexes;
 mod reconciler;
 
 pub use access::AccessUse;

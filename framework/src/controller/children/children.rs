@@ -13,12 +13,13 @@ use crate::{
     cache::{Index, IndexHandle, Lister},
     controller::{
         action::Action,
+        caches::WiredCaches,
         context::{Context, with_verb},
         environment::Environment,
         error::{Error, Result as CallResult},
         owners::{OWNER_UID_LABEL, OwnerMark, is_child_at, is_detached_child, is_left_child},
         sources::informer,
-        state::{ControllerState, WiredCaches},
+        state::ControllerState,
     },
     resource::{ApiResource, Object, ObjectKey, ObjectMeta, Resource, Undecodable, controller_of},
 };

@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | `context.rs` | `key`, `finalizer`, `cancellation`, `sources`, `live`, `event`, `uncached` |
 //! | `reads.rs` | `get`, `get_in`, `get_of`, `list`, `list_in`, `list_all`, `list_owned`, `lister_of` |
+//! | `indexed.rs` | `indexed`, `indexed_of`, `index_values`, `index_values_of` |
 //! | `apply.rs`, `apply_detached.rs` | `apply` and its variants: skip a request that would change nothing, or send it |
 //! | `adopt.rs` | `claim`, `adopt`, `release` |
 //! | `writes.rs` | `create`, `update`, `patch`, `delete`, `delete_of`, `delete_with` |
@@ -25,6 +26,7 @@ mod call_notes;
 mod child;
 mod context;
 mod fingerprints;
+mod indexed;
 mod reads;
 mod ready_condition;
 mod send;

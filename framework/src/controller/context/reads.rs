@@ -149,7 +149,7 @@ impl<K: Resource> Context<K> {
     }
 
     /// The cache of a kind, to list its objects.
-    fn lister<C: Resource>(&self) -> Result<Lister<C>, Error> {
+    pub(super) fn lister<C: Resource>(&self) -> Result<Lister<C>, Error> {
         let lister = self.typed_cache("list")?;
         Ok(self.undecodable_reads.note_reads_of(lister))
     }

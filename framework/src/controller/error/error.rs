@@ -19,6 +19,18 @@ pub enum Error {
         /// The line to add, such as `.reads::<Secret>()`.
         line: String,
     },
+    /// `wire` does not declare the index.
+    #[error("{verb} {kind} by `{index}`: `wire` does not declare this index: add `{line}` there")]
+    NotIndexed {
+        /// The verb of the method that failed.
+        verb: &'static str,
+        /// The kind. If it is known only at run time, with group and version.
+        kind: String,
+        /// The function of the index.
+        index: String,
+        /// The line to add, such as `.index(secrets)`.
+        line: String,
+    },
     /// The object is in the cache, but does not fit its Rust type.
     #[error("get {0}")]
     Undecodable(Arc<Undecodable>),
@@ -233,6 +245,25 @@ impl Error {
             verb,
             kind: resource.to_string(),
             line: missing.dynamic(path.rsplit("::").next().unwrap_or(path)),
+        }
+    }
+
+    /// `wire` lacks the declaration of an index. `typed` tells whether the kind is known at compile time.
+    pub(crate) fn not_indexed(
+        verb: &'static str,
+        resource: &ApiResource,
+        index: &str,
+        typed: bool,
+    ) -> Self {
+        let (kind, line) = match typed {
+            true => (resource.kind.to_string(), format!(".index({index})")),
+            false => (resource.to_string(), format!(".index_of(&.., {index})")),
+        };
+        Self::NotIndexed {
+            verb,
+            kind,
+            index: index.to_owned(),
+            line,
         }
     }
 

@@ -1,7 +1,13 @@
 use std::{fmt, sync::Arc};
 
 use super::{change::Change, versions::Version};
-use crate::resource::{Object, ObjectMeta, Selector};
+use crate::{
+    controller::{
+        caches::{Lookup, WiredCaches},
+        error::Result,
+    },
+    resource::{Object, ObjectMeta, Selector},
+};
 
 /// Decides which changes of an object lead to a reconcile. Predicates are combined from small ones.
 ///
@@ -10,7 +16,8 @@ use crate::resource::{Object, ObjectMeta, Selector};
 /// its beginning nor its end, in any combination. To drop those, use [`creations`](Self::creations) and
 /// [`deletions`](Self::deletions).
 ///
-/// A predicate that panics is counted, and the change passes.
+/// A predicate that panics is counted, and the change passes. A predicate that looks something up in the caches, for example by an
+/// [index](crate::controller::Controller::index), is made by [`changes_with`](Self::changes_with).
 ///
 /// ```
 /// use pilothouse::{controller::Predicate, k8s::api::apps::v1::Deployment, resource::Object};
@@ -29,9 +36,12 @@ enum Judge<K> {
     /// Needs only the metadata.
     Metadata(Arc<JudgeOf<ObjectMeta>>),
     Object(Arc<JudgeOf<K>>),
+    /// Needs the caches of the wired kinds.
+    Caches(Arc<JudgeWith<K>>),
 }
 
 type JudgeOf<T> = dyn Fn(&Change<'_, T>) -> Option<bool> + Send + Sync;
+type JudgeWith<T> = dyn Fn(&Change<'_, T>, &Lookup<'_>) -> Result<Option<bool>> + Send + Sync;
 
 impl<K: Object> Predicate<K> {
     /// Passes updates for which `holds(old, new)` is true.
@@ -71,6 +81,40 @@ impl<K: Object> Predicate<K> {
     pub fn changes(judge: impl Fn(&Change<'_, K>) -> Option<bool> + Send + Sync + 'static) -> Self {
         Self {
             judge: Judge::Object(Arc::new(judge)),
+        }
+    }
+
+    /// As [`changes`](Self::changes), for a predicate that looks something up in the caches of the wired kinds.
+    ///
+    /// It is not asked before all wired kinds have synced: until then every change passes, so each object of the first list of
+    /// the reconciled kind is reconciled once. If it fails, this is counted and logged, and the change passes.
+    ///
+    /// A predicate is asked when the object changes. If the answer depends on other objects, watch those too.
+    ///
+    /// ```
+    /// # use pilothouse::{controller::{Controller, Mapping, Predicate, Reconciler, Watched}, k8s::api::core::v1::{Secret, ServiceAccount}};
+    /// # use pilothouse::resource::{Object, ObjectKey};
+    /// # fn secrets(account: &ServiceAccount) -> Vec<ObjectKey> { Vec::new() }
+    /// # fn wire<R: Reconciler<Resource = ServiceAccount>>(controller: Controller<R>) -> Controller<R> {
+    /// // Only Secrets that a ServiceAccount names.
+    /// let used = Predicate::changes_with(|change, caches| {
+    ///     let keys = change.objects().map(|secret: &Secret| secret.key());
+    ///     for key in keys {
+    ///         if !caches.indexed(secrets, &key)?.is_empty() {
+    ///             return Ok(Some(true));
+    ///         }
+    ///     }
+    ///     Ok(Some(false))
+    /// });
+    /// # let mapping = Mapping::objects(|secret: &Secret| vec![secret.key()]);
+    /// controller.index(secrets).watch(Watched::new(mapping).when(used))
+    /// # }
+    /// ```
+    pub fn changes_with(
+        judge: impl Fn(&Change<'_, K>, &Lookup<'_>) -> Result<Option<bool>> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            judge: Judge::Caches(Arc::new(judge)),
         }
     }
 
@@ -145,8 +189,20 @@ impl<K: Object> Predicate<K> {
                 Self::metadata_changes(move |change| combine(one(change), other(change)))
             }
             (one, other) => {
+                let needs_caches = one.needs_caches() || other.needs_caches();
                 let (one, other) = (Self { judge: one }, Self { judge: other });
-                Self::changes(move |change| combine(one.judge(change), other.judge(change)))
+                match needs_caches {
+                    false => {
+                        Self::changes(move |change| combine(one.judge(change), other.judge(change)))
+                    }
+                    true => Self::changes_with(move |change, caches| {
+                        let (one, other) = (
+                            one.judge_with(change, caches)?,
+                            other.judge_with(change, caches)?,
+                        );
+                        Ok(combine(one, other))
+                    }),
+                }
             }
         }
     }
@@ -160,23 +216,50 @@ impl<K: Object> Predicate<K> {
                 Self::metadata_changes(move |change| judge(change).map(|holds| !holds))
             }
             Judge::Object(judge) => Self::changes(move |change| judge(change).map(|holds| !holds)),
+            Judge::Caches(judge) => Self::changes_with(move |change, caches| {
+                Ok(judge(change, caches)?.map(|holds| !holds))
+            }),
         }
     }
 
-    /// Whether it passes `change`. Returns `None` if it does not decide about such changes.
+    /// Whether it passes `change`. Returns `None` if it does not decide about such changes, or if it looks something up: this
+    /// has no caches.
     pub fn judge(&self, change: &Change<'_, K>) -> Option<bool> {
         match &self.judge {
             Judge::Metadata(judge) => judge(&change.map(Object::metadata)),
             Judge::Object(judge) => judge(change),
+            Judge::Caches(_) => None,
         }
     }
 
-    /// As [`judge`](Self::judge), for versions that may have to be decoded.
-    pub(crate) fn judge_versions(&self, change: &Change<'_, Version<'_, K>>) -> Option<bool> {
+    fn judge_with(&self, change: &Change<'_, K>, caches: &Lookup<'_>) -> Result<Option<bool>> {
         match &self.judge {
-            Judge::Metadata(judge) => judge(&change.map(Version::metadata)),
-            Judge::Object(judge) => judge(&change.map(Version::object)),
+            Judge::Caches(judge) => judge(change, caches),
+            _ => Ok(self.judge(change)),
         }
+    }
+
+    /// As [`judge`](Self::judge), for versions that may have to be decoded, and with the caches of a controller.
+    ///
+    /// # Errors
+    /// The failure of a predicate that looks something up.
+    pub(crate) fn judge_versions(
+        &self,
+        change: &Change<'_, Version<'_, K>>,
+        caches: &WiredCaches,
+    ) -> Result<Option<bool>> {
+        match &self.judge {
+            Judge::Metadata(judge) => Ok(judge(&change.map(Version::metadata))),
+            Judge::Object(judge) => Ok(judge(&change.map(Version::object))),
+            Judge::Caches(_) if !caches.have_synced() => Ok(None),
+            Judge::Caches(judge) => judge(&change.map(Version::object), &Lookup::new(caches)),
+        }
+    }
+}
+
+impl<K> Judge<K> {
+    fn needs_caches(&self) -> bool {
+        matches!(self, Self::Caches(_))
     }
 }
 
@@ -194,6 +277,7 @@ impl<K> Clone for Predicate<K> {
             judge: match &self.judge {
                 Judge::Metadata(judge) => Judge::Metadata(judge.clone()),
                 Judge::Object(judge) => Judge::Object(judge.clone()),
+                Judge::Caches(judge) => Judge::Caches(judge.clone()),
             },
         }
     }

@@ -1,3 +1,4 @@
+use super::mapping::run_mapping;
 use crate::{
     cache::EventOrigin,
     controller::{
@@ -9,15 +10,17 @@ use crate::{
 };
 
 /// Whether a change counts. It counts if there is no predicate, if the predicate does not refuse it, and if the predicate
-/// panics.
+/// panics or fails.
 pub(super) fn passes<C: Object>(
     controller: &ControllerState,
     predicate: Option<&Predicate<C>>,
     change: &Change<'_, Version<'_, C>>,
 ) -> bool {
     predicate.is_none_or(|predicate| {
-        let judged = controller.catch_panic("a predicate", || predicate.judge_versions(change));
-        judged.flatten().unwrap_or(true)
+        let judged = run_mapping(controller, &"a predicate", || {
+            predicate.judge_versions(change, &controller.caches)
+        });
+        judged.unwrap_or(true)
     })
 }
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::{
     cache::Store,
-    controller::state::WiredCaches,
+    controller::caches::WiredCaches,
     resource::{ApiResource, Object, ObjectKey},
 };
 

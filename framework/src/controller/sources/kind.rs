@@ -9,7 +9,7 @@ use super::{
     wiring::{Connection, Wiring},
 };
 #[cfg(feature = "dev")]
-use crate::controller::state::WiredCaches;
+use crate::controller::caches::WiredCaches;
 use crate::{
     cache::{Event, EventOrigin, InformerGuard},
     controller::{

@@ -1,13 +1,13 @@
 use std::fmt;
 
-use super::lookup::Lookup;
 use crate::{
     controller::{
+        caches::{IndexFunction, Lookup},
         error::Result,
         predicate::{Change, Version},
         state::ControllerState,
     },
-    resource::{Object, ObjectKey, ObjectMeta},
+    resource::{Object, ObjectKey, ObjectMeta, Resource},
 };
 
 /// From an object of a watched kind `C` to keys of the reconciled kind.
@@ -43,6 +43,18 @@ impl<C: Object> Mapping<C> {
         Self {
             map: Map::Metadata(Box::new(map)),
         }
+    }
+
+    /// Maps an object to the reconciled objects, of kind `K`, that have its key in an
+    /// [index](crate::controller::Controller::index). So a change of a Secret leads to the objects that name it.
+    ///
+    /// [`Controller::watches_indexed`](crate::controller::Controller::watches_indexed) is the short form, which also
+    /// declares the index.
+    pub fn indexed<K: Resource>(index: impl IndexFunction<K, Value = ObjectKey>) -> Self {
+        Self::changes(move |change, caches| {
+            let users = caches.indexed(index, &change.last().key())?;
+            Ok(users.iter().map(|user| user.key()).collect())
+        })
     }
 
     /// Maps a change, for a mapping that has to know what happened, or that looks something up in the caches of the wired

@@ -9,7 +9,6 @@
 //! | --- | --- |
 //! | `declarations.rs` | [`Owned`], [`Watched`], [`Read`]: a kind with options, for [`Controller::watch`](crate::controller::Controller::watch) and [`Sources::watch`] |
 //! | `mapping.rs` | [`Mapping`]: from an object of a watched kind to keys of the reconciled kind |
-//! | `lookup.rs` | [`Lookup`]: the caches, for mappings |
 //! | `channel.rs`, `timer.rs` | [`Channel`], [`Timer`]: streams of requests |
 //! | `request.rs` | [`Request`]: what a stream asks for |
 //! | `sources.rs`, `source.rs` | [`Sources`]: sources that are added while the controller runs; [`Source`]: one of them |
@@ -22,18 +21,19 @@
 //! | `reconciled_kind.rs`, `owned_kind.rs`, `watched_kind.rs` | what each sort of kind makes of an event |
 //! | `stream_source.rs` | the task that reads a stream |
 //! | `kind.rs` | the informer of a kind, and the listener on it; a kind that is only read |
+//! | `declared_index.rs` | an index before its controller starts |
 //! | `filter.rs` | predicates, and the priority of an event |
 //! | `enqueuer.rs` | [`Enqueuer`]: from a source to the queue; closed until the source has synced |
 //! | `fixed_cache.rs` | caches without informers, for [`testing::Offline`](crate::testing::Offline) |
 
 mod channel;
 mod declarations;
+mod declared_index;
 mod enqueuer;
 mod filter;
 #[cfg(feature = "dev")]
 mod fixed_cache;
 mod kind;
-mod lookup;
 mod mapping;
 mod owned_kind;
 mod reconciled_kind;
@@ -49,7 +49,6 @@ pub use channel::{Channel, ChannelStream, Closed};
 pub use declarations::{
     Detached, Dynamic, KindSource, Owned, Pruned, Read, RuntimeSource, Typed, Watched,
 };
-pub use lookup::Lookup;
 pub use mapping::Mapping;
 pub use request::Request;
 pub use source::Source;
@@ -57,6 +56,7 @@ pub use sources::Sources;
 pub use timer::Timer;
 
 pub(crate) use declarations::Declaration;
+pub(crate) use declared_index::{AnyDeclaredIndex, DeclaredIndex};
 pub(crate) use enqueuer::Enqueuer;
 #[cfg(feature = "dev")]
 pub(crate) use fixed_cache::FixedCache;

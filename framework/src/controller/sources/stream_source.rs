@@ -5,13 +5,14 @@ use futures_util::StreamExt;
 
 use super::{
     enqueuer::Enqueuer,
-    lookup::Lookup,
     mapping::run_mapping,
     request::Request,
     wiring::{Connection, Wiring},
 };
 use crate::{
-    controller::{cause::Cause, environment::Environment, error::Result, wired::Wired},
+    controller::{
+        caches::Lookup, cause::Cause, environment::Environment, error::Result, wired::Wired,
+    },
     health::catch_panic_of,
     resource::Resource,
 };

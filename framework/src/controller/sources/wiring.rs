@@ -9,10 +9,8 @@ use super::fixed_cache::FixedCache;
 use crate::{
     cache::{InformerGuard, InformerStatus, SharedInformer, Subscription},
     controller::{
-        environment::Environment,
-        read_your_writes::Followed,
-        state::{ControllerState, WiredCaches},
-        wired::Wired,
+        caches::WiredCaches, environment::Environment, read_your_writes::Followed,
+        state::ControllerState, wired::Wired,
     },
     election::LeadershipGate,
     resource::{ApiResource, Object},

@@ -15,11 +15,11 @@ use super::{
     own_writes::Verdict,
     paused::PausedObjects,
     resync_period::ResyncPeriod,
-    wired_caches::WiredCaches,
     write_limit::WriteLimit,
 };
 use crate::{
     controller::{
+        caches::WiredCaches,
         cause::{Cause, Causes},
         environment::Environment,
         error::Failure,

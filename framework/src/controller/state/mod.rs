@@ -9,7 +9,6 @@
 //! | `key_states.rs` | what is remembered of each reconciled object, until the object is gone |
 //! | `applied_children.rs` | the last apply of each child of one object |
 //! | `own_writes.rs` | the versions of one object that the controller itself wrote, to recognize their events |
-//! | `wired_caches.rs` | the caches of the wired kinds |
 //! | `paused.rs` | which objects are paused |
 //! | `copied_marks.rs` | objects that have the mark of a detached child and are none |
 //! | `generations.rs` | the calls that are dropped when their object has a newer generation |
@@ -26,7 +25,6 @@ mod key_states;
 mod own_writes;
 mod paused;
 mod resync_period;
-mod wired_caches;
 mod write_limit;
 
 pub(crate) use applied_children::{Applied, ChildId, Written, child_id};
@@ -35,5 +33,4 @@ pub(crate) use failure_log::{FailureSummary, LogDecision, Rounded};
 pub(crate) use generations::Generations;
 pub(crate) use key_states::{Cleaned, KeyState, LastFailure, PublishedReady, WrittenStatus};
 pub(crate) use resync_period::ResyncPeriod;
-pub(crate) use wired_caches::WiredCaches;
 pub(crate) use write_limit::WriteLimit;

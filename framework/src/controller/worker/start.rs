@@ -58,6 +58,7 @@ async fn run<R: Reconciler>(
         name,
         own,
         wirings,
+        indexes,
         concurrency,
         timeout,
         every,
@@ -92,10 +93,16 @@ async fn run<R: Reconciler>(
     let own: Box<dyn Wiring<R::Resource>> = Box::new(own);
     let cache = informer::<R::Resource>(&environment, &ApiResource::of::<R::Resource>()).lister();
     let enqueuer = Enqueuer::open(&state, &cache);
+    // Before the first event, so that no mapping misses an index.
+    let indexed = indexes.into_iter();
+    let indexed: Vec<_> = indexed
+        .map(|index| index.connect(&environment, &state.caches))
+        .collect();
     let wirings = [own].into_iter().chain(wirings);
     let mut connections: Vec<_> = wirings
         .map(|wiring| wiring.connect(&environment, &enqueuer))
         .collect();
+    drop(indexed);
     for connection in &mut connections {
         connection.make_readable(&state.caches);
     }
@@ -123,6 +130,7 @@ async fn run<R: Reconciler>(
 
     let synced = wait_for_caches(&state.name, &mut connections, &status, &cancel).await;
     let permit = if synced {
+        state.caches.set_synced();
         wait_for_leadership(leadership_gate.as_ref(), &status, &cancel).await
     } else {
         None

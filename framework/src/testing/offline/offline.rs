@@ -96,6 +96,7 @@ impl<R: Reconciler> Offline<R> {
             reconciler,
             name,
             wirings,
+            indexes,
             limiter,
             failure_events,
             ready_condition,
@@ -111,6 +112,10 @@ impl<R: Reconciler> Offline<R> {
         let Some(own) = wired.get::<R::Resource>(&resource) else {
             unreachable!("the kind was made readable above")
         };
+        for index in indexes {
+            index.connect_without_informer(wired);
+        }
+        wired.set_synced();
         children.connect_without_informer(wired);
         let user = UserCode {
             reconciler,

@@ -1,12 +1,14 @@
 use std::{
     any::{Any, TypeId},
     collections::HashMap,
+    sync::atomic::{AtomicBool, Ordering},
 };
 
 use parking_lot::RwLock;
 
+use super::{IndexFunction, index_function::index_id};
 use crate::{
-    cache::Lister,
+    cache::{IndexHandle, Lister},
     resource::{ApiResource, Object},
 };
 
@@ -15,6 +17,15 @@ use crate::{
 pub(crate) struct WiredCaches {
     /// One Rust type reads one kind. Only the types for kinds known at run time read several.
     listers: RwLock<HashMap<TypeId, Vec<WiredCache>>>,
+    /// By the type of the index function.
+    indexes: RwLock<HashMap<TypeId, Vec<WiredIndex>>>,
+    have_synced: AtomicBool,
+}
+
+#[derive(Debug)]
+struct WiredIndex {
+    resource: ApiResource,
+    handle: Box<dyn Any + Send + Sync>,
 }
 
 #[derive(Debug)]
@@ -63,5 +74,43 @@ impl WiredCaches {
         let mut caches = listers.get(&TypeId::of::<C>())?.iter();
         let cache = caches.find(|one| one.resource == *resource)?;
         cache.lister.downcast_ref().cloned()
+    }
+
+    /// Makes an index known by its function.
+    pub(crate) fn insert_index<C: Object, F: IndexFunction<C>>(
+        &self,
+        resource: &ApiResource,
+        handle: IndexHandle<C, F::Value>,
+    ) {
+        self.add_index(index_id::<F>(), resource, Box::new(handle));
+    }
+
+    fn add_index(&self, id: TypeId, resource: &ApiResource, handle: Box<dyn Any + Send + Sync>) {
+        let mut indexes = self.indexes.write();
+        indexes.entry(id).or_default().push(WiredIndex {
+            resource: resource.clone(),
+            handle,
+        });
+    }
+
+    /// The index of the function `F`; `None` if it was not declared.
+    pub(crate) fn index<C: Object, F: IndexFunction<C>>(
+        &self,
+        resource: &ApiResource,
+    ) -> Option<IndexHandle<C, F::Value>> {
+        let indexes = self.indexes.read();
+        let mut indexes = indexes.get(&index_id::<F>())?.iter();
+        let index = indexes.find(|one| one.resource == *resource)?;
+        index.handle.downcast_ref().cloned()
+    }
+
+    /// Whether all kinds that `wire` declares have synced.
+    pub(crate) fn have_synced(&self) -> bool {
+        self.have_synced.load(Ordering::Acquire)
+    }
+
+    /// All kinds that `wire` declares have synced.
+    pub(crate) fn set_synced(&self) {
+        self.have_synced.store(true, Ordering::Release);
     }
 }
