@@ -19,7 +19,7 @@ pub use serde::{Deserialize, Serialize};
 pub use crate::{Resource, Schema};
 pub use crate::{
     controller::{Action, Cleanup, Context, Controller, Failure, Reconciler, Result},
-    events::Event,
+    events::NewEvent,
     operator::Operator,
     resource::{Labels, Object, ObjectMeta},
 };

@@ -166,12 +166,12 @@ struct PolicyStatus {
 
 #[test]
 fn the_definition_of_the_website_matches_its_snapshot() {
-    insta::assert_snapshot!(to_yaml(&Website::crd().unwrap()));
+    insta::assert_snapshot!(to_yaml([Website::crd().unwrap()]).unwrap());
 }
 
 #[test]
 fn every_form_of_type_becomes_structural() {
-    insta::assert_snapshot!(to_yaml(&Policy::crd().unwrap()));
+    insta::assert_snapshot!(to_yaml([Policy::crd().unwrap()]).unwrap());
 }
 
 #[test]

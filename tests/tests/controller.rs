@@ -303,7 +303,7 @@ async fn a_failed_write_is_retried_and_its_error_names_the_write() {
             );
             assert_eq!(
                 texts[1],
-                "apply ConfigMap other/x: the child is not in the namespace of its owner default/web, so no owner reference can reach it: leave the namespace empty, or apply `Child::new(..).detached()`"
+                "apply ConfigMap other/x: the child is not in the namespace of its owner default/web, so no owner reference can reach it: leave `metadata.namespace` empty, or apply `Child::new(..).detached()`, and declare `.watch(Owned::<ConfigMap>::new().detached())` and a finalizer in `wire`"
             );
             assert!(
                 texts[2].starts_with("apply ConfigMap default/No: "),

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use crate::probe::{Widget, widget};
 use pilothouse::{
     client::{Api, DeleteParams, ListParams},
-    events::{Event, Recorder},
+    events::{NewEvent, Recorder},
     k8s::api::{core::v1 as core, core::v1::ConfigMap, core::v1::Node, events::v1 as api},
     metrics::Metrics,
     operator::Operator,
@@ -41,7 +41,7 @@ impl Recording {
     }
 
     fn record(&self, note: &str) {
-        let event = Event::normal("Changed", "Change").note(note);
+        let event = NewEvent::normal("Changed", "Change").note(note);
         self.recorder.event(&self.map, event);
     }
 
@@ -84,7 +84,7 @@ fn events_requests() -> RequestMatcher {
 async fn an_event_has_all_fields_that_the_api_requires() {
     let at = Recording::start().await;
     let other = at.cluster.create(&ConfigMap::named("other")).await.unwrap();
-    let event = Event::warning("Broken", "Render")
+    let event = NewEvent::warning("Broken", "Render")
         .note("no title")
         .related(&other);
     at.recorder.event(&at.map, event);
@@ -170,7 +170,7 @@ async fn an_event_about_a_cluster_scoped_object_goes_to_the_default_namespace() 
         ..Node::default()
     };
     let node = at.cluster.create(&node).await.unwrap();
-    at.recorder.event(&node, Event::normal("Seen", "Look"));
+    at.recorder.event(&node, NewEvent::normal("Seen", "Look"));
     let events = at.events().await;
     assert_eq!(events[0].namespace(), Some("default"));
     assert_eq!(events[0].regarding.as_ref().unwrap().namespace, None);
@@ -179,7 +179,7 @@ async fn an_event_about_a_cluster_scoped_object_goes_to_the_default_namespace() 
 #[tokio::test(start_paused = true)]
 async fn long_or_missing_event_fields_are_adjusted_to_the_limits() {
     let at = Recording::start().await;
-    let event = Event::normal("R".repeat(300), "").note("ß".repeat(1000));
+    let event = NewEvent::normal("R".repeat(300), "").note("ß".repeat(1000));
     at.recorder.event(&at.map, event);
     let events = at.events().await;
     assert_eq!(events[0].reason.as_ref().unwrap().len(), 128);
@@ -199,10 +199,11 @@ async fn a_failed_event_is_retried_and_delays_no_other() {
     at.cluster.faults().answer(broken, answer, usize::MAX);
     // More than the recorder's concurrent requests.
     for number in 0..20 {
-        let event = Event::normal(format!("Broken{number}"), "Test");
+        let event = NewEvent::normal(format!("Broken{number}"), "Test");
         at.recorder.event(&at.map, event);
     }
-    at.recorder.event(&elsewhere, Event::normal("Fine", "Test"));
+    at.recorder
+        .event(&elsewhere, NewEvent::normal("Fine", "Test"));
     at.cluster.settle().await;
     assert_eq!(events(&other).await.len(), 1);
 
@@ -275,7 +276,7 @@ async fn recording_is_bounded_and_never_blocks_even_if_no_event_is_sent() {
     let recorder = Recorder::with_metrics(cluster.client(), "tests/maps", &metrics);
     for number in 0..10_000 {
         let map = ConfigMap::named(number.to_string());
-        recorder.event(&map, Event::normal("Changed", "Change"));
+        recorder.event(&map, NewEvent::normal("Changed", "Change"));
     }
     let recorded = metrics.value("pilothouse_events_recorded_total", &[("type", "Normal")]);
     assert_eq!(recorded, Some(10_000.0));
@@ -293,7 +294,7 @@ impl Reconciler for Announcer {
 
     async fn reconcile(&self, widget: Arc<Widget>, cx: &Context<Widget>) -> Result<Action> {
         let note = format!("of size {}", widget.spec.size);
-        cx.event(Event::normal("Seen", "Look").note(note));
+        cx.event(NewEvent::normal("Seen", "Look").note(note));
         Ok(Action::wait())
     }
 }

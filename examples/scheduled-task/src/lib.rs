@@ -91,7 +91,7 @@ impl Reconciler for ScheduledTaskReconciler {
             // The Job has the number of the run in its name, so two calls start only one Job.
             None if jobs.last().is_none_or(|last| run_of(last) < run) => {
                 let job = cx.apply(job(&task, run)).await?;
-                let started = Event::normal("Started", "Start").note(format!("run {run}"));
+                let started = NewEvent::normal("Started", "Start").note(format!("run {run}"));
                 cx.event(started.related(&job));
                 Some(job.name().to_owned())
             }
@@ -121,7 +121,7 @@ impl Cleanup for ScheduledTaskReconciler {
         let Some(job) = jobs.iter().find(active) else {
             return Ok(Action::wait());
         };
-        let waiting = Event::normal("Waiting", "Delete").note("for the active run to end");
+        let waiting = NewEvent::normal("Waiting", "Delete").note("for the active run to end");
         cx.event(waiting.related(&**job));
         // The end of the Job leads to a call at once. Until then the Event is recorded each minute.
         Ok(Action::requeue_after(Duration::from_secs(60)))
@@ -157,10 +157,10 @@ fn succeeded(job: &Job) -> Option<bool> {
 }
 
 /// The Event about a run that has ended.
-fn ended(job: &Job, succeeded: bool) -> Event {
+fn ended(job: &Job, succeeded: bool) -> NewEvent {
     let event = match succeeded {
-        true => Event::normal("Succeeded", "Run"),
-        false => Event::warning("Failed", "Run"),
+        true => NewEvent::normal("Succeeded", "Run"),
+        false => NewEvent::warning("Failed", "Run"),
     };
     event
         .note(format!("run {} has ended", run_of(job)))

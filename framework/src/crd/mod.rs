@@ -30,9 +30,9 @@
 //!     name: String,
 //! }
 //!
-//! let yaml = to_yaml(&Greeting::crd()?);
+//! let yaml = to_yaml([Greeting::crd()?])?;
 //! assert!(yaml.contains("plural: greetings"));
-//! # Ok::<(), pilothouse::crd::CrdError>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! # Map for contributors
@@ -43,7 +43,7 @@
 //! | `structural/` | rewrites a schema into its structural form |
 //! | `annotations.rs` | printer columns and scale paths |
 //! | `custom_resource.rs` | [`CustomResource`], and how its definition is built |
-//! | `yaml.rs` | [`to_json`] and [`to_yaml`] |
+//! | `to_json.rs` | [`to_json`] |
 //! | `install.rs` | [`install`] |
 
 mod annotations;
@@ -52,14 +52,14 @@ mod install;
 mod kubernetes_types;
 mod schema;
 mod structural;
-mod yaml;
+mod to_json;
 
 pub use custom_resource::CustomResource;
 pub use install::{InstallError, install};
 pub use schema::{MapKey, Schema};
-pub use yaml::{to_json, to_yaml};
+pub use to_json::to_json;
 
-pub use crate::resource::CrdError;
+pub use crate::resource::{CrdError, to_yaml};
 pub use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
 #[doc(hidden)]

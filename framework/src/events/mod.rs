@@ -6,13 +6,13 @@
 //!
 //! ```no_run
 //! use std::time::Duration;
-//! use pilothouse::{client::Client, events::{Event, Recorder}, k8s::api::apps::v1::Deployment};
+//! use pilothouse::{client::Client, events::{NewEvent, Recorder}, k8s::api::apps::v1::Deployment};
 //! use tokio_util::sync::CancellationToken;
 //!
 //! # async fn example(client: Client, deployment: Deployment) {
 //! let recorder = Recorder::new(&client, "example.com/scaler");
 //! recorder.start(&CancellationToken::new());
-//! recorder.event(&deployment, Event::normal("Scaled", "Scale").note("from 2 to 3 pods"));
+//! recorder.event(&deployment, NewEvent::normal("Scaled", "Scale").note("from 2 to 3 pods"));
 //! recorder.shutdown(Duration::from_secs(2)).await;
 //! # }
 //! ```
@@ -44,7 +44,7 @@
 //! # Map for contributors
 //! | file | holds |
 //! | --- | --- |
-//! | `event.rs` | [`Event`] and [`EventType`] |
+//! | `new_event.rs` | [`NewEvent`] and [`EventType`] |
 //! | `recorder.rs` | [`Recorder`]: records events, and the task that sends them |
 //! | `correlator.rs` | which events form a series, and what to write when: a state machine without a clock |
 //! | `series.rs` | one series: what happened, and what the server knows of it |
@@ -54,8 +54,8 @@
 //! | `limits.rs` | the API's limits for the fields of an Event |
 
 mod correlator;
-mod event;
 mod limits;
+mod new_event;
 mod recorder;
 mod reporter;
 mod send;
@@ -67,5 +67,5 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-pub use event::{Event, EventType};
+pub use new_event::{EventType, NewEvent};
 pub use recorder::Recorder;

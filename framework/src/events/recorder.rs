@@ -20,7 +20,7 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    Event, EventType,
+    EventType, NewEvent,
     correlator::{Correlator, Recorded},
     limits::{NOTE, WORD, truncate},
     reporter::Reporter,
@@ -36,7 +36,7 @@ use crate::{
     resource::{Access, AccessRule, ObjectRef, Resource},
 };
 
-/// Records [`Event`]s about objects. Clones share the series and the unsent events.
+/// Records [`NewEvent`]s about objects. Clones share the series and the unsent events.
 ///
 /// Recording never waits and never fails. The metrics `pilothouse_events_…` count the results. Nothing is sent before
 /// [`start`](Self::start).
@@ -125,17 +125,17 @@ impl Recorder {
 
     /// Records `event` about `object`. The Event is written to the object's namespace, or to `default` for
     /// a cluster-scoped object.
-    pub fn event<K: Resource>(&self, object: &K, event: Event) {
+    pub fn event<K: Resource>(&self, object: &K, event: NewEvent) {
         self.record(Target::of(object), event);
     }
 
     /// As [`event`](Self::event), for a caller that has only a reference to the object.
-    pub fn event_on(&self, object: &ObjectRef, event: Event) {
+    pub fn event_on(&self, object: &ObjectRef, event: NewEvent) {
         self.record(Target::from_ref(object), event);
     }
 
-    fn record(&self, regarding: Target, event: Event) {
-        let Event {
+    fn record(&self, regarding: Target, event: NewEvent) {
+        let NewEvent {
             kind,
             reason,
             action,

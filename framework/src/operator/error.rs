@@ -2,6 +2,7 @@ use std::{io, path::PathBuf, process::ExitCode};
 
 use crate::{
     client::{self, ConfigError},
+    controller,
     crd::{CrdError, InstallError},
     election::{EXIT_OVERDUE, ElectionError},
     server::{Address, TlsError},
@@ -46,6 +47,26 @@ pub enum OperatorError {
         kind: String,
         /// The error of the function.
         reason: String,
+    },
+    /// A reconciler's `wire` declares what cannot work; see [`Controller::check`](crate::controller::Controller::check).
+    #[error("the controller of {kind} cannot start: {source}")]
+    #[non_exhaustive]
+    Controller {
+        /// The reconciled kind.
+        kind: String,
+        /// What is wrong.
+        source: Box<controller::Error>,
+    },
+    /// The name of [`Operator::new`](super::Operator::new) cannot be used in the cluster.
+    #[error(
+        "the name of the operator, `{name}`, {problem}: write it like `Operator::new(\"website\")`"
+    )]
+    #[non_exhaustive]
+    Name {
+        /// The name.
+        name: String,
+        /// What is wrong with it.
+        problem: String,
     },
     /// Two controllers have the same name. Without a name of its own, a controller has the name of its kind.
     #[error(

@@ -13,7 +13,7 @@ use crate::{
     election::{
         Election, ElectionError, ElectionSettings, ElectionStatus, LeadershipGate, Leading, Phase,
     },
-    events::{Event, Recorder},
+    events::{NewEvent, Recorder},
     health::Checks,
     metrics::Metrics,
     resource::{Access, ObjectRef},
@@ -120,7 +120,7 @@ impl Leadership {
                 return;
             };
             let _ = won.set(leading.lease().clone());
-            let became = Event::normal("LeaderElection", "BecomeLeader");
+            let became = NewEvent::normal("LeaderElection", "BecomeLeader");
             let became = became.note(format!("{identity} became leader"));
             context.events.event_on(leading.lease(), became);
             let stopped = stop_leading_event(&identity);
@@ -184,8 +184,8 @@ impl Leadership {
     }
 }
 
-fn stop_leading_event(identity: &str) -> Event {
-    let stops = Event::normal("LeaderElection", "StopLeading");
+fn stop_leading_event(identity: &str) -> NewEvent {
+    let stops = NewEvent::normal("LeaderElection", "StopLeading");
     stops.note(format!("{identity} stopped leading"))
 }
 

@@ -112,12 +112,11 @@ impl Operator {
     }
 
     fn print_definitions(&self) -> Result<ExitCode, OperatorError> {
-        let mut text = String::new();
-        for definition in self.definitions()? {
-            text.push_str("---\n");
-            text.push_str(&crd::to_yaml(&definition));
-        }
-        print(&text)
+        let text = crd::to_yaml(self.definitions()?);
+        let text = text.map_err(|error| OperatorError::Output(error.into()))?;
+        // A leading separator lets the output of several programs be joined.
+        let start = if text.is_empty() { "" } else { "---\n" };
+        print(&format!("{start}{text}"))
     }
 
     async fn run_in_cluster(

@@ -88,16 +88,18 @@ where
                 environment,
                 closing,
             } = context;
-            let failed = |reason: String| OperatorError::Reconciler {
-                kind: R::Resource::KIND.into(),
-                reason,
-            };
             let reconciler = (self.build)(setup).await;
-            let reconciler = reconciler.map_err(|failure| failed(failure.to_string()))?;
+            let reconciler = reconciler.map_err(|failure| OperatorError::Reconciler {
+                kind: R::Resource::KIND.into(),
+                reason: failure.to_string(),
+            })?;
             let controller = Controller::new(reconciler);
             controller
                 .check()
-                .map_err(|error| failed(error.to_string()))?;
+                .map_err(|source| OperatorError::Controller {
+                    kind: R::Resource::KIND.into(),
+                    source: Box::new(source),
+                })?;
             Ok(Built {
                 status: controller.status(),
                 access: controller.needs(),

@@ -30,7 +30,7 @@ use crate::{
     events::Recorder,
     health::Checks,
     metrics::Metrics,
-    resource::{Access, dns},
+    resource::{Access, check_qualified_name, dns},
     server::{Address, Reviewer, Routes, Server},
 };
 
@@ -100,6 +100,7 @@ impl Running {
         mut operator: Operator,
         client: Client,
     ) -> Result<Self, OperatorError> {
+        check_name(&operator.name)?;
         check_namespaces(&operator.namespaces)?;
         let all = CancellationToken::new();
         let election = operator.election.take();
@@ -414,6 +415,14 @@ impl Running {
 }
 
 /// Checks names that the program set itself. The command line checks those of its flags.
+/// The name is a field manager, a part of the names of controllers in Events, and usually the name of the Lease.
+fn check_name(name: &str) -> Result<(), OperatorError> {
+    check_qualified_name(name).map_err(|problem| OperatorError::Name {
+        name: name.to_owned(),
+        problem: problem.to_owned(),
+    })
+}
+
 fn check_namespaces(names: &BTreeSet<String>) -> Result<(), OperatorError> {
     names.iter().try_for_each(|name| {
         dns::check_label(name).map_err(|rule| OperatorError::Namespace {

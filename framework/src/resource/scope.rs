@@ -44,7 +44,8 @@ impl HasNamespace for Namespaced {}
 #[diagnostic::on_unimplemented(
     message = "a namespaced kind cannot own a cluster-scoped one",
     label = "this child is cluster-scoped, its owner is namespaced",
-    note = "the garbage collector would delete the child: use `watches` with a mapping by label, or make the owner cluster-scoped with `#[resource(.., cluster)]`"
+    note = "no owner reference can reach the child: declare `.watch(Owned::<Child>::new().detached())` and `.finalizer(\"example.com/name\")` in `wire`, and apply `Child::new(child).detached()`",
+    note = "or make the owner cluster-scoped with `#[resource(.., cluster)]`"
 )]
 pub trait CanOwn<Child: Scope>: Scope {}
 

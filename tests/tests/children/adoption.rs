@@ -147,7 +147,7 @@ async fn an_object_that_is_controlled_deleted_or_changed_is_not_adopted() {
         "a conflict",
         "a conflict",
         "adopt ConfigMap default/changed: the object has no UID or no resource version: pass an object that was read from the cache or the server",
-        "adopt ConfigMap team-a/changed: the child is not in the namespace of its owner default/web, so no owner reference can reach it: leave the namespace empty, or apply `Child::new(..).detached()`",
+        "adopt ConfigMap team-a/changed: the child is not in the namespace of its owner default/web, so no owner reference can reach it: leave `metadata.namespace` empty, or apply `Child::new(..).detached()`, and declare `.watch(Owned::<ConfigMap>::new().detached())` and a finalizer in `wire`",
     ];
     assert_eq!(script.results(), [expected.join("\n")]);
     for name in ["going", "changed", "anew"] {

@@ -325,11 +325,11 @@ async fn errors_about_dynamic_children_name_the_fix() {
     assert_eq!(
         errors,
         [
-            "apply ClusterRole readers: the child is cluster-scoped and its owner default/web is namespaced, so no owner reference can reach it: apply `Child::dynamic(..).detached()`, and declare `Owned::dynamic(..).detached()` in `wire`",
+            "apply ClusterRole readers: the child is cluster-scoped and its owner default/web is namespaced, so no owner reference can reach it: apply `Child::dynamic(..).detached()`, and declare `.watch(Owned::<..>::dynamic(..).detached())` and a finalizer in `wire`",
             "apply ConfigMap default/one: the object names another kind, v1 Secret: pass the `ApiResource` of that kind, or leave `apiVersion` and `kind` empty",
             "apply secrets/v1: `wire` does not declare this kind: add `.watch(Owned::<DynamicObject>::dynamic(..))` there",
             "apply detached clusterroles.rbac.authorization.k8s.io/v1: `wire` does not declare this kind: add `.watch(Owned::<DynamicObject>::dynamic(..).detached())` there",
-            "apply ConfigMap team-a/one: the child is not in the namespace of its owner default/web, so no owner reference can reach it: leave the namespace empty, or apply `Child::new(..).detached()`",
+            "apply ConfigMap team-a/one: the child is not in the namespace of its owner default/web, so no owner reference can reach it: leave `metadata.namespace` empty, or apply `Child::new(..).detached()`, and declare `.watch(Owned::<ConfigMap>::new().detached())` and a finalizer in `wire`",
             "delete ConfigMap default/one: not declared: add `.deletes::<ConfigMap>()` to wire",
         ]
     );
@@ -353,14 +353,14 @@ impl Reconciler for Owner {
 
 #[tokio::test(start_paused = true)]
 async fn a_kind_that_cannot_be_owned_is_refused_at_startup() {
-    let why = "own clusterroles.rbac.authorization.k8s.io/v1: it is cluster-scoped and Deployment is namespaced, so no owner reference can reach it: declare `Owned::dynamic(..).detached()` in `wire`, and apply `Child::dynamic(..).detached()`";
+    let why = "own clusterroles.rbac.authorization.k8s.io/v1: it is cluster-scoped and Deployment is namespaced, so no owner reference can reach it: declare `.watch(Owned::<..>::dynamic(..).detached())` and a finalizer in `wire`, and apply `Child::dynamic(..).detached()`";
     let controller = Controller::new(Owner);
     assert_eq!(controller.check().unwrap_err().to_string(), why);
     let status = controller.status();
     let cluster = Cluster::with(Sandbox::builder().seed(1).simulator(false)).unwrap();
     let started = cluster.run(Operator::new("owner").controller(Owner)).await;
     let refused = started.err().map(|error| error.to_string());
-    let expected = format!("cannot build the reconciler of Deployment: {why}");
+    let expected = format!("the controller of Deployment cannot start: {why}");
     assert_eq!(refused, Some(expected));
 
     // The operator ends at once by itself.

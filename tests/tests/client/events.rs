@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pilothouse::{
     client::{Api, ListParams, Patch, PatchParams, PostParams},
-    events::{Event, Recorder},
+    events::{NewEvent, Recorder},
     k8s::api::{core::v1 as core, events::v1 as api},
     resource::Object,
 };
@@ -29,7 +29,7 @@ pub(crate) async fn events_are_recorded_counted_and_created_again(target: &Targe
         target.until(&format!("x{count} {note}"), seen).await
     };
     let record = |note: &str| {
-        recorder.event(&map, Event::warning("Broken", "Render").note(note));
+        recorder.event(&map, NewEvent::warning("Broken", "Render").note(note));
     };
     record("one");
     let event = told(1, "one").await;

@@ -10,7 +10,7 @@ use std::{
 };
 
 use pilothouse::{
-    events::{Event, Recorder},
+    events::{NewEvent, Recorder},
     k8s::api::core::v1::Pod,
 };
 use pilothouse_sandbox::Sandbox;
@@ -119,7 +119,7 @@ async fn events(kubectl: &Kubectl<'_>, target: &Target, pod: &Pod) {
     let recorder = Recorder::new(&target.client, "tests.example.com/probe");
     recorder.start(&CancellationToken::new());
     for note in ["no answer", "no answer yet"] {
-        recorder.event(pod, Event::warning("Unhealthy", "Probe").note(note));
+        recorder.event(pod, NewEvent::warning("Unhealthy", "Probe").note(note));
     }
     recorder.shutdown(PATIENCE).await;
     let namespace = target.namespace.as_str();

@@ -185,7 +185,7 @@ impl Progress {
         // Without its namespace the Event would get into another one.
         let is_placed = !object.resource.namespaced || object.key.namespace().is_some();
         if let Some(events) = self.events.as_ref().filter(|_| is_placed) {
-            let event = events::Event::warning("Undecodable", "Decode")
+            let event = events::NewEvent::warning("Undecodable", "Decode")
                 .note(format!("ignored until it is corrected: {}", object.reason));
             events.event_on(&object.reference(), event);
         }

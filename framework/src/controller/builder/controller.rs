@@ -19,7 +19,9 @@ use crate::{
         wired::{Role, Wired},
     },
     queue::{ExponentialBackoff, MaxOf, RateLimiter, TokenBucket},
-    resource::{Access, AccessRule, ApiResource, CanOwn, ObjectKey, Resource},
+    resource::{
+        Access, AccessRule, ApiResource, CanOwn, ObjectKey, Resource, check_qualified_name,
+    },
 };
 
 /// Runs a [`Reconciler`]: declares which kinds it watches, and how it works.
@@ -231,9 +233,8 @@ impl<R: Reconciler> Controller<R> {
     /// and has none of these finalizers is neither reconciled nor cleaned up. If somebody removes the finalizer by force,
     /// only [`deleted`](Reconciler::deleted) is called.
     ///
-    /// # Panics
-    /// If `name` is not a domain, a `/` and a name of at most 63 characters, or if it is declared twice.
-    #[track_caller]
+    /// `name` is a domain, a `/` and a name of at most 63 characters. A controller with an invalid finalizer, or with one that
+    /// is declared twice, [does not start](Self::check).
     pub fn finalizer(mut self, name: impl Into<String>) -> Self
     where
         R: Cleanup,
@@ -377,7 +378,7 @@ impl<R: Reconciler> Controller<R> {
         self
     }
 
-    /// Sets the name in logs and metrics. Two controllers of one kind need different names: an operator with two controllers
+    /// Sets the name in logs and metrics: letters, digits, `-`, `_` and `.`, at most 63. Two controllers of one kind need different names: an operator with two controllers
     /// of one name does not start.
     ///
     /// Two controllers of one kind have separate queues, backoffs and finalizers, and share the caches. Both write with the
@@ -406,13 +407,25 @@ impl<R: Reconciler> Controller<R> {
         all.flatten().collect()
     }
 
-    /// Checks the declarations that the compiler cannot check: those of kinds that are known only at run time, and those of
-    /// indexes. A controller that fails this check logs the error and ends at once.
+    /// Checks what does not show at compile time: the names, the declarations of kinds that are known only at run time, and those
+    /// of indexes. An operator with a controller that fails this check does not start. A controller that is [run](Self::run)
+    /// alone logs the error and ends at once.
     ///
     /// # Errors
+    /// * [`Error::ControllerName`] or [`Error::FinalizerName`] if a name is invalid.
     /// * [`Error::CannotOwn`] if a cluster-scoped kind is declared as owned by a namespaced one.
     /// * [`Error::NotWired`] if an index is declared of a kind that is not declared.
     pub fn check(&self) -> std::result::Result<(), Error> {
+        let name = match self.name.contains('/') {
+            true => Err("must not contain a `/`"),
+            false => check_qualified_name(&self.name),
+        };
+        name.map_err(|problem| Error::ControllerName {
+            name: self.name.clone(),
+            problem,
+            example: R::Resource::KIND.to_lowercase(),
+        })?;
+        self.finalizers.check()?;
         match &self.cannot_own {
             None => self.check_indexes(),
             Some(resource) => Err(Error::CannotOwn {

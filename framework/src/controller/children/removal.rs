@@ -8,7 +8,7 @@ use crate::{
         owners::{OWNER_UID_LABEL, OwnerMark, is_marked_by},
         state::ControllerState,
     },
-    events::Event,
+    events::NewEvent,
     resource::{ApiResource, Object, ObjectKey, ObjectMeta, PartialObject, Resource, Undecodable},
 };
 
@@ -157,6 +157,6 @@ fn note_copied<K: Resource>(cx: &Context<K>, resource: &ApiResource, object: &Fo
     };
     tracing::warn!("{} {}: {note}{more}", K::KIND, cx.key());
     if cx.shared().failure_events {
-        cx.event(Event::warning("NotAChild", "Delete").note(note));
+        cx.event(NewEvent::warning("NotAChild", "Delete").note(note));
     }
 }

@@ -20,7 +20,7 @@ use crate::{
     cache::Lister,
     client::Client,
     controller::{error::Error, sources::Sources, state::ControllerState},
-    events::{Event, Recorder},
+    events::{NewEvent, Recorder},
     queue::PerWorkerArc,
     resource::{ApiResource, ObjectKey, ObjectRef, Resource, Undecodable},
 };
@@ -185,13 +185,13 @@ impl<K: Resource> Context<K> {
     /// first, and record the event about it afterwards.
     ///
     /// ```no_run
-    /// # use pilothouse::{controller::{Context, Result}, events::Event, k8s::api::core::v1::ConfigMap};
+    /// # use pilothouse::{controller::{Context, Result}, events::NewEvent, k8s::api::core::v1::ConfigMap};
     /// # async fn example(cx: &Context<ConfigMap>, child: ConfigMap) -> Result<()> {
     /// let child = cx.apply(child).await?;
-    /// cx.event(Event::normal("Applied", "Apply").note("the page is up to date").related(&child));
+    /// cx.event(NewEvent::normal("Applied", "Apply").note("the page is up to date").related(&child));
     /// # Ok(()) }
     /// ```
-    pub fn event(&self, event: Event) {
+    pub fn event(&self, event: NewEvent) {
         let events = &self.shared.events;
         match &self.object {
             Some(object) => events.event(&**object, event),

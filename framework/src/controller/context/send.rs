@@ -3,7 +3,7 @@ use crate::{
     cache::Field,
     client::{self, Deleted},
     controller::{error::Error, state::ControllerState},
-    events::Event,
+    events::NewEvent,
     resource::{ApiResource, Object, ObjectKey, Resource},
 };
 use serde::Serialize;
@@ -104,7 +104,7 @@ impl<K: Resource> Context<K> {
             self.key
         );
         if self.shared.failure_events {
-            self.event(Event::warning("WritesRepeat", "Reconcile").note(text));
+            self.event(NewEvent::warning("WritesRepeat", "Reconcile").note(text));
         }
     }
 }

@@ -54,7 +54,7 @@ pub enum Error {
     },
     /// A child is in another namespace than its owner.
     #[error(
-        "{verb} {kind} {child}: the child is not in the namespace of its owner {owner}, so no owner reference can reach it: leave the namespace empty, or apply `Child::new(..).detached()`"
+        "{verb} {kind} {child}: the child is not in the namespace of its owner {owner}, so no owner reference can reach it: leave `metadata.namespace` empty, or apply `Child::new(..).detached()`, and declare `.watch(Owned::<{kind}>::new().detached())` and a finalizer in `wire`"
     )]
     OtherNamespace {
         /// The verb of the method that failed.
@@ -68,7 +68,7 @@ pub enum Error {
     },
     /// A child of a kind known only at run time is cluster-scoped, and its owner is namespaced.
     #[error(
-        "{verb} {kind} {child}: the child is cluster-scoped and its owner {owner} is namespaced, so no owner reference can reach it: apply `Child::dynamic(..).detached()`, and declare `Owned::dynamic(..).detached()` in `wire`"
+        "{verb} {kind} {child}: the child is cluster-scoped and its owner {owner} is namespaced, so no owner reference can reach it: apply `Child::dynamic(..).detached()`, and declare `.watch(Owned::<..>::dynamic(..).detached())` and a finalizer in `wire`"
     )]
     OtherScope {
         /// The verb of the method that failed.
@@ -82,13 +82,37 @@ pub enum Error {
     },
     /// `wire` declares an owned kind that the reconciled kind cannot own.
     #[error(
-        "own {resource}: it is cluster-scoped and {owner} is namespaced, so no owner reference can reach it: declare `Owned::dynamic(..).detached()` in `wire`, and apply `Child::dynamic(..).detached()`"
+        "own {resource}: it is cluster-scoped and {owner} is namespaced, so no owner reference can reach it: declare `.watch(Owned::<..>::dynamic(..).detached())` and a finalizer in `wire`, and apply `Child::dynamic(..).detached()`"
     )]
     CannotOwn {
         /// The reconciled kind.
         owner: &'static str,
         /// The kind that was declared as owned.
         resource: Box<ApiResource>,
+    },
+    /// `wire` declares a finalizer whose name the API server would refuse, or one finalizer twice.
+    #[error(
+        "the finalizer `{name}` {problem}: write it in `wire` like `.finalizer(\"{example}\")`"
+    )]
+    FinalizerName {
+        /// The name.
+        name: String,
+        /// What is wrong with it.
+        problem: &'static str,
+        /// A valid name.
+        example: String,
+    },
+    /// The name of the controller cannot be used in metrics, logs and Events.
+    #[error(
+        "the name of the controller, `{name}`, {problem}: write it in `wire` like `.named(\"{example}\")`"
+    )]
+    ControllerName {
+        /// The name.
+        name: String,
+        /// What is wrong with it.
+        problem: &'static str,
+        /// A valid name.
+        example: String,
     },
     /// `apiVersion` or `kind` of a child name another kind than its `ApiResource`.
     #[error(

@@ -18,6 +18,8 @@ use crate::{
 /// The finalizers that a controller declares, in order, and the cleanup that comes before each is removed.
 pub(crate) struct Finalizers<K> {
     names: Vec<Arc<str>>,
+    /// The first invalid name, and what is wrong with it.
+    invalid: Option<(Box<str>, &'static str)>,
     cleanup: Option<CleanUp<K>>,
 }
 
@@ -35,30 +37,38 @@ impl<K> Default for Finalizers<K> {
     fn default() -> Self {
         Self {
             names: Vec::new(),
+            invalid: None,
             cleanup: None,
         }
     }
 }
 
 impl<K: Resource> Finalizers<K> {
-    /// Declares one more finalizer.
-    ///
-    /// # Panics
-    /// If the name is not valid, or was declared before.
-    #[track_caller]
+    /// Declares one more finalizer. [`check`](Self::check) reports an invalid name.
     pub(crate) fn add(&mut self, name: String, cleanup: CleanUp<K>) {
-        let wrong = match check_qualified_name(&name) {
-            Err(wrong) => Some(wrong),
+        let problem = match check_qualified_name(&name) {
+            Err(problem) => Some(problem),
             Ok(()) if !name.contains('/') => Some("must have your domain and a `/` before it"),
             Ok(()) if self.names.iter().any(|one| **one == *name) => Some("is declared twice"),
             Ok(()) => None,
         };
-        if let Some(wrong) = wrong {
-            let kind = K::KIND.to_lowercase();
-            panic!("the finalizer {name:?} {wrong}: write it like `example.com/{kind}`");
+        if let Some(problem) = problem {
+            self.invalid.get_or_insert((name.as_str().into(), problem));
         }
         self.names.push(name.into());
         self.cleanup = Some(cleanup);
+    }
+
+    /// Refuses a name that the API server would refuse, and one that was declared twice.
+    pub(crate) fn check(&self) -> std::result::Result<(), Error> {
+        match &self.invalid {
+            None => Ok(()),
+            Some((name, problem)) => Err(Error::FinalizerName {
+                name: name.to_string(),
+                problem,
+                example: format!("example.com/{}", K::KIND.to_lowercase()),
+            }),
+        }
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -24,7 +24,7 @@ use crate::{
 #[diagnostic::on_unimplemented(
     message = "a controller of `{K}` cannot watch `{Self}`",
     note = "use `Owned`, `Watched` or `Read`",
-    note = "a namespaced kind cannot own a cluster-scoped one: use `Owned::<..>::new().detached()`"
+    note = "a namespaced kind cannot own a cluster-scoped one: declare `.watch(Owned::<Child>::new().detached())` and `.finalizer(\"example.com/name\")` in `wire`, and apply `Child::new(child).detached()`"
 )]
 pub trait KindSource<K: Resource>: sealed::Declare<K> {}
 

@@ -11,7 +11,7 @@ use crate::{
         },
         error::{Error, Failure},
     },
-    events::Event,
+    events::NewEvent,
     resource::Resource,
 };
 
@@ -88,7 +88,7 @@ fn record_failure<K: Resource>(
         return false;
     }
     if cx.shared().failure_events {
-        let event = Event::warning(reason(cleans_up), action);
+        let event = NewEvent::warning(reason(cleans_up), action);
         cx.event(event.note(failure.to_string()));
     }
     true

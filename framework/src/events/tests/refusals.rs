@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     client::{Body, Client},
-    events::{Event, Recorder},
+    events::{NewEvent, Recorder},
     logged::logged,
     resource::{ApiResource, ObjectKey, ObjectRef},
 };
@@ -40,7 +40,7 @@ async fn the_first_refused_event_is_one_warning_with_the_rule_also_after_another
     let record = |name: &str| {
         let key = ObjectKey::namespaced("shop", name);
         let object = ObjectRef::new(ApiResource::of::<ConfigMap>(), key);
-        recorder.event_on(&object, Event::warning("Broken", "Break"));
+        recorder.event_on(&object, NewEvent::warning("Broken", "Break"));
     };
     record("a");
     tokio::time::sleep(std::time::Duration::from_secs(1)).await;

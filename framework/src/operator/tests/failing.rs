@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::world::*;
 use crate::{
-    controller::{Action, Context, Controller, Failure, Reconciler, Result},
+    controller::{Action, Cleanup, Context, Controller, Failure, Reconciler, Result},
     operator::{Operator, OperatorError},
 };
 
@@ -58,6 +58,54 @@ async fn an_operator_with_an_invalid_namespace_does_not_start_and_does_not_work_
             "the operator works in the namespace `{name}`, but the name of a namespace has to be a DNS label: "
         );
         assert!(error.starts_with(&expected), "{error}");
+    }
+    assert_eq!(sandbox.requests().len(), before);
+}
+
+/// A controller whose `wire` is a function of the test.
+struct Declares(fn(Controller<Declares>) -> Controller<Declares>);
+
+impl Reconciler for Declares {
+    type Resource = ConfigMap;
+
+    fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
+        (self.0)(controller)
+    }
+
+    async fn reconcile(&self, _: Arc<ConfigMap>, _: &Context<ConfigMap>) -> Result {
+        Ok(Action::wait())
+    }
+}
+
+impl Cleanup for Declares {}
+
+#[tokio::test(start_paused = true)]
+async fn an_operator_with_an_invalid_name_does_not_start_and_sends_no_request() {
+    let sandbox = sandbox();
+    let a = Process::of(&sandbox, "a");
+    let before = sandbox.requests().len();
+    let of = |declares| Operator::new("pages").controller(Declares(declares));
+    let example = "write it in `wire` like `.finalizer(\"example.com/configmap\")`";
+    for (operator, expected) in [
+        (
+            of(|controller| controller.finalizer("pages")),
+            format!("the controller of ConfigMap cannot start: the finalizer `pages` must have your domain and a `/` before it: {example}"),
+        ),
+        (
+            of(|controller| controller.finalizer("a.b/c").finalizer("a.b/d").finalizer("a.b/c")),
+            format!("the controller of ConfigMap cannot start: the finalizer `a.b/c` is declared twice: {example}"),
+        ),
+        (
+            of(|controller| controller.named("a/b")),
+            "the controller of ConfigMap cannot start: the name of the controller, `a/b`, must not contain a `/`: write it in `wire` like `.named(\"configmap\")`".to_owned(),
+        ),
+        (
+            Operator::new("my pages"),
+            "the name of the operator, `my pages`, must consist of letters, digits, `-`, `_` and `.`, with a letter or digit at both ends: write it like `Operator::new(\"website\")`".to_owned(),
+        ),
+    ] {
+        let error = operator.start(a.client.clone()).await.unwrap_err();
+        assert_eq!((error.to_string(), error.code()), (expected, 1));
     }
     assert_eq!(sandbox.requests().len(), before);
 }

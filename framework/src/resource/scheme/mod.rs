@@ -56,3 +56,4 @@ mod to_yaml;
 pub use manifest::{Manifest, ManifestError};
 pub use scheme::Scheme;
 pub use to_yaml::to_yaml;
+pub(crate) use to_yaml::whole_numbers;

@@ -3,6 +3,9 @@ use serde_json::Value;
 
 /// Writes objects as YAML documents, with `---` between them, ready for `kubectl apply -f -`.
 ///
+/// Keys are in alphabetical order, and whole numbers have no fraction. The same objects always give the same text, so the
+/// text can be under version control.
+///
 /// ```
 /// use pilothouse::k8s::api::core::v1::ConfigMap;
 /// use pilothouse::resource::{Object, to_yaml};
@@ -20,7 +23,8 @@ pub fn to_yaml<K: Serialize>(
     let mut text = String::new();
     for object in objects {
         // Converted to JSON first, so that the text is the same as an API server would get.
-        let value: Value = serde_json::to_value(object)?;
+        let mut value: Value = serde_json::to_value(object)?;
+        whole_numbers(&mut value);
         if !text.is_empty() {
             text.push_str("---\n");
         }
@@ -31,4 +35,22 @@ pub fn to_yaml<K: Serialize>(
         }
     }
     Ok(text)
+}
+
+/// Removes the fraction from whole numbers, as Go does: k8s-openapi stores the bounds of a schema as floats, which would
+/// print `minimum: 0.0`.
+pub(crate) fn whole_numbers(value: &mut Value) {
+    match value {
+        Value::Number(number) => {
+            if let Some(float) = number.as_f64().filter(|_| number.is_f64())
+                && float.fract() == 0.0
+                && float.abs() < 9_007_199_254_740_992.0
+            {
+                *number = (float as i64).into();
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(whole_numbers),
+        Value::Object(map) => map.values_mut().for_each(whole_numbers),
+        _ => {}
+    }
 }

@@ -10,7 +10,7 @@ use crate::{
     controller::{
         Action, Child, Cleanup, Context, Controller, OWNER_UID_LABEL, Owned, Reconciler, Result,
     },
-    events::Event,
+    events::NewEvent,
     resource::{Object, ObjectKey},
 };
 
@@ -45,10 +45,10 @@ impl Reconciler for Copies {
                 "default" => cx.apply(map).await?,
                 _ => cx.apply_child(Child::new(map).detached()).await?,
             };
-            cx.event(Event::normal("Copied", "Copy").note(*namespace));
+            cx.event(NewEvent::normal("Copied", "Copy").note(*namespace));
         }
         if namespaces.is_empty() {
-            cx.event(Event::warning("Nothing", "Copy"));
+            cx.event(NewEvent::warning("Nothing", "Copy"));
         }
         Ok(Action::wait())
     }

@@ -11,14 +11,14 @@ use crate::resource::{ObjectRef, Resource};
 /// to 1024 bytes.
 ///
 /// ```
-/// use pilothouse::events::Event;
+/// use pilothouse::events::NewEvent;
 ///
 /// let ready = 3;
-/// Event::normal("Scaled", "Scale").note(format!("{ready} pods are ready"));
+/// NewEvent::normal("Scaled", "Scale").note(format!("{ready} pods are ready"));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "it is recorded by `Context::event` or `Recorder::event`"]
-pub struct Event {
+pub struct NewEvent {
     pub(super) kind: EventType,
     pub(super) reason: Cow<'static, str>,
     pub(super) action: Cow<'static, str>,
@@ -26,7 +26,7 @@ pub struct Event {
     pub(super) related: Option<Target>,
 }
 
-impl Event {
+impl NewEvent {
     /// An event in normal operation. `reason` is why it happened and `action` is what was done. Both are
     /// one word in upper camel case for programs, such as `Created` and `Create`.
     pub fn normal(
