@@ -16,7 +16,7 @@
 //! ```
 //!
 //! The feature `dev` adds the subcommand `dev`; a build for production needs only the default features. A program with
-//! [settings of its own](operator::Operator::main_with) also needs `clap` with the feature `derive`.
+//! [settings of its own](operator::Operator::main_with) also needs the feature `clap-derive`.
 //!
 //! ```no_run
 //! use pilothouse::k8s::api::core::v1::ConfigMapVolumeSource;
@@ -198,6 +198,7 @@
 //! | `cbor` | no | CBOR between client and server, if the server supports it |
 //! | `streams` | no | `exec`, `attach` and `port_forward` of Pods, over WebSocket |
 //! | `anyhow` | no | `?` in a reconciler takes `anyhow::Error`, and still finds conflicts, `Retry-After` and missing rights in it |
+//! | `clap-derive` | no | the derives of [`clap`](operator::clap), for flags and subcommands of your own |
 //! | `self-signed` | no | certificates that a server makes for itself |
 //! | `otel` | no | traces of reconciles and their requests for an OpenTelemetry collector, over OTLP |
 //! | `dev` | no | the subcommand `dev` with an API server in the process, and the module `testing` |
@@ -252,7 +253,10 @@ pub use k8s_openapi as k8s;
 /// The items that generated code uses. They are not part of the public interface.
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::crd::{Declaration, build_crd, check_scale, check_status, describe};
+    pub use crate::crd::{
+        Declaration, build_crd, check_scale, check_status, describe, rule_places,
+    };
+    pub use crate::resource::RulePlace;
     pub use crate::resource::wire::{Absent, deserialize_kind, serialize_kind};
     pub use schemars;
     pub use serde;

@@ -4,3 +4,4 @@ mod architecture;
 mod interface;
 mod layers;
 mod parity;
+mod snippets;

@@ -15,8 +15,8 @@ use std::{
 use crate::probe::Probe;
 use pilothouse::{
     k8s::api::rbac::v1::{ClusterRole, ClusterRoleBinding},
-    operator::{Operator, Running, Serving},
-    server::Address,
+    operator::{Operator, Route, Running, Serving},
+    server::{Address, Reply},
     testing::Cluster,
 };
 use pilothouse_sandbox::Sandbox;
@@ -32,12 +32,17 @@ use tokio_rustls::TlsConnector;
 /// An operator whose metrics only the user `prometheus` may read, with the token `prom`.
 struct Served {
     running: Running,
-    _cluster: Cluster,
+    cluster: Cluster,
     folder: TempDir,
 }
 
 impl Served {
     async fn new() -> Self {
+        Self::with(|operator| operator).await
+    }
+
+    /// As [`new`](Self::new), with a changed operator.
+    async fn with(change: impl FnOnce(Operator) -> Operator) -> Self {
         let none = [""; 0];
         let sandbox = Sandbox::builder().seed(1).rbac(true);
         let sandbox = sandbox
@@ -68,10 +73,10 @@ impl Served {
             .controller(Probe::idle())
             .metrics_address(Address::loopback(0))
             .serving(serving);
-        let running = cluster.run(operator).await.unwrap();
+        let running = cluster.run(change(operator)).await.unwrap();
         Self {
             running,
-            _cluster: cluster,
+            cluster,
             folder,
         }
     }
@@ -155,6 +160,39 @@ async fn metrics_require_authorization_and_health_does_not() {
             "{access}"
         );
     }
+    served.running.stop().await;
+}
+
+#[tokio::test]
+async fn a_route_of_the_program_requires_authorization_unless_it_is_open() {
+    let hello = || Route::new(|_, _| async { Ok(Reply::new("hello".into())) });
+    let served = Served::with(|operator| {
+        operator
+            .route("/closed", hello())
+            .route("/open/", hello().open())
+            .route("/open/closed", hello())
+    })
+    .await;
+    let hello = (200, "hello".to_owned());
+    for path in ["/closed", "/open/closed"] {
+        // The user may read only `/metrics`.
+        assert_eq!(served.get(path, "prom").await.0, 403, "{path}");
+        assert_eq!(served.get(path, "").await.0, 401, "{path}");
+    }
+    for path in ["/open", "/open/more"] {
+        assert_eq!(served.get(path, "").await, hello, "{path}");
+    }
+    let role = json!({"metadata": {"name": "closed"},
+        "rules": [{"verbs": ["get"], "nonResourceURLs": ["/closed"]}]});
+    let role: ClusterRole = serde_json::from_value(role).unwrap();
+    served.cluster.create(&role).await.unwrap();
+    // Ann was not refused yet, so no refusal is remembered.
+    let binding = json!({"metadata": {"name": "ann"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "closed"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "ann"}]});
+    let binding: ClusterRoleBinding = serde_json::from_value(binding).unwrap();
+    served.cluster.create(&binding).await.unwrap();
+    assert_eq!(served.get("/closed", "ann").await, hello);
     served.running.stop().await;
 }
 

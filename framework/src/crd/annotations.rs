@@ -7,16 +7,21 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use serde_json::{Map, Value};
 
 use super::structural::SchemaProblem;
+use crate::resource::RulePlace;
 
 const COLUMN: &str = "x-pilothouse-column";
 const SCALE: &str = "x-pilothouse-scale";
 const INDEX: &str = "x-pilothouse-index";
+const PLACE: &str = "x-pilothouse-place";
+const RULES: &str = "x-kubernetes-validations";
 
 /// The content of a schema's marks.
 pub(super) struct Annotations {
     /// The columns in the order of the fields, `Age` last.
     pub(super) columns: Vec<CustomResourceColumnDefinition>,
     pub(super) scale: Scale,
+    /// Where the rules stand in the source.
+    pub(super) places: Vec<RulePlace>,
 }
 
 /// JSON paths of the scale subresource.
@@ -37,6 +42,7 @@ pub(super) fn extract(schema: &mut Value) -> Result<Annotations, SchemaProblem> 
     let mut walk = Walk {
         columns: Vec::new(),
         scale: Scale::default(),
+        places: Vec::new(),
     };
     walk.visit(schema, &SchemaPath::default())?;
     walk.columns.sort_by(|(one, _), (other, _)| one.cmp(other));
@@ -58,12 +64,14 @@ pub(super) fn extract(schema: &mut Value) -> Result<Annotations, SchemaProblem> 
     Ok(Annotations {
         columns,
         scale: walk.scale,
+        places: walk.places,
     })
 }
 
 struct Walk {
     columns: Vec<(Vec<u64>, CustomResourceColumnDefinition)>,
     scale: Scale,
+    places: Vec<RulePlace>,
 }
 
 /// The way to a place in the schema.
@@ -92,6 +100,15 @@ impl Walk {
         }
         if let Some(part) = map.remove(SCALE) {
             self.scale(part.as_str().unwrap_or_default(), &place)?;
+        }
+        if let Some(Value::Array(rules)) = map.get_mut(RULES) {
+            for (rule, content) in rules.iter_mut().enumerate() {
+                let content = content.as_object_mut();
+                if let Some(Value::String(source)) = content.and_then(|rule| rule.remove(PLACE)) {
+                    let path = place.path.clone();
+                    self.places.push(RulePlace { path, rule, source });
+                }
+            }
         }
         if let Some(Value::Object(properties)) = map.get_mut("properties") {
             for (name, property) in properties {

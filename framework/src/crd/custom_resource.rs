@@ -12,7 +12,7 @@ use super::{
     annotations::{self, Annotations, Scale},
     structural::{self, SchemaProblem},
 };
-use crate::resource::{ApiResource, ObjectMeta, Resource};
+use crate::resource::{ApiResource, ObjectMeta, Resource, RulePlace};
 
 /// A kind of your own, with a definition. `#[derive(Resource)]` implements it.
 #[diagnostic::on_unimplemented(
@@ -28,6 +28,12 @@ pub trait CustomResource: Resource {
     ///
     /// Returns a [`CrdError`] if the types have no structural schema. It names the field and says what to do.
     fn crd() -> Result<CustomResourceDefinition, CrdError>;
+
+    /// Where the CEL rules of the definition stand in the source.
+    #[doc(hidden)]
+    fn rule_places() -> Vec<RulePlace> {
+        Vec::new()
+    }
 }
 
 /// Describes one type, with the types in it inlined.
@@ -102,20 +108,30 @@ pub const fn check_scale(spec: u8, status: u8) {
 pub fn build_crd<K: Resource>(
     declaration: &Declaration,
 ) -> Result<CustomResourceDefinition, CrdError> {
-    build(&ApiResource::of::<K>(), declaration)
+    build(&ApiResource::of::<K>(), declaration).map(|(definition, _)| definition)
+}
+
+/// Where the CEL rules of the definition of `K` stand in the source. Empty if there is no definition.
+pub fn rule_places<K: Resource>(declaration: &Declaration) -> Vec<RulePlace> {
+    let built = build(&ApiResource::of::<K>(), declaration);
+    built.map(|(_, places)| places).unwrap_or_default()
 }
 
 fn build(
     resource: &ApiResource,
     declaration: &Declaration,
-) -> Result<CustomResourceDefinition, CrdError> {
+) -> Result<(CustomResourceDefinition, Vec<RulePlace>), CrdError> {
     let fail = |SchemaProblem { path, text }: SchemaProblem| CrdError {
         kind: resource.kind.to_string(),
         path,
         problem: text,
     };
     let mut schema = schema(declaration).map_err(fail)?;
-    let Annotations { columns, scale } = annotations::extract(&mut schema).map_err(fail)?;
+    let Annotations {
+        columns,
+        scale,
+        places,
+    } = annotations::extract(&mut schema).map_err(fail)?;
     if let Some(max) = declaration.max_description {
         limit_descriptions(&mut schema, max);
     }
@@ -125,7 +141,8 @@ fn build(
             text: format!("the schema does not fit Kubernetes' `JSONSchemaProps`: {error}"),
         })
     })?;
-    Ok(definition(resource, declaration, schema, columns, scale))
+    let definition = definition(resource, declaration, schema, columns, scale);
+    Ok((definition, places))
 }
 
 /// The schema of a whole object.

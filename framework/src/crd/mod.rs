@@ -63,4 +63,6 @@ pub use crate::resource::{CrdError, to_yaml};
 pub use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
 #[doc(hidden)]
-pub use custom_resource::{Declaration, Describe, build_crd, check_scale, check_status, describe};
+pub use custom_resource::{
+    Declaration, Describe, build_crd, check_scale, check_status, describe, rule_places,
+};

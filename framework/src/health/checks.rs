@@ -43,6 +43,20 @@ impl Checks {
         self.insert(name.into(), Arc::new(check));
     }
 
+    /// As [`add`](Self::add), but only if no check has the name. Returns whether it was added.
+    pub(crate) fn add_new(
+        &self,
+        name: String,
+        check: impl Fn() -> Health + Send + Sync + 'static,
+    ) -> bool {
+        let mut checks = self.checks.write();
+        let is_new = checks.iter().all(|(present, _)| *present != name);
+        if is_new {
+            checks.push((name, Arc::new(move || check().map(|()| None))));
+        }
+        is_new
+    }
+
     fn insert(&self, name: String, check: Check) {
         let mut checks = self.checks.write();
         match checks.iter_mut().find(|(present, _)| *present == name) {

@@ -60,7 +60,7 @@ impl Metrics {
         }
     }
 
-    /// The registry. Register metrics of your own in it.
+    /// The registry, for code that needs one. [`register`](Self::register) adds metrics of your own.
     pub fn registry(&self) -> &Registry {
         &self.families.registry
     }

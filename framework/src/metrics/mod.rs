@@ -30,7 +30,7 @@
 //! Programs and tests read a value with [`Metrics::value`]. Of the structs only those are public that public
 //! layers and informers take.
 //!
-//! [`Metrics`] is in `metrics.rs`; `families.rs` registers a metric; `histogram.rs` and `gauge_share.rs`
+//! [`Metrics`] is in `metrics.rs`; `registered.rs` adds metrics of a program's own; `families.rs` registers a metric; `histogram.rs` and `gauge_share.rs`
 //! are a histogram for many threads and a gauge with several owners; `series_use.rs` removes series
 //! after their last use; `text.rs` writes Prometheus' text format; `buckets.rs` has all bucket bounds.
 //!
@@ -39,11 +39,11 @@
 //!
 //! let metrics = Metrics::new();
 //! let visits = IntCounter::new("website_visits_total", "Visits of all websites.")?;
-//! metrics.registry().register(Box::new(visits.clone()))?;
+//! let visits = metrics.register(visits)?;
 //! visits.inc();
 //! assert_eq!(metrics.value("website_visits_total", &[]), Some(1.0));
 //! assert!(metrics.encode().contains("website_visits_total 1"));
-//! # Ok::<(), pilothouse::metrics::prometheus::Error>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod buckets;
@@ -63,6 +63,7 @@ mod metrics;
 mod operator;
 mod process;
 mod read_your_writes;
+mod registered;
 mod series_use;
 mod text;
 mod workqueue;
@@ -80,6 +81,7 @@ pub(crate) use last_event::LastEvent;
 pub use listener::ListenerMetrics;
 pub use metrics::Metrics;
 pub(crate) use read_your_writes::ReadYourWritesMetrics;
+pub use registered::MetricError;
 pub(crate) use series_use::SeriesUse;
 pub use text::TEXT_FORMAT;
 pub(crate) use workqueue::WorkQueueMetrics;

@@ -1,6 +1,6 @@
 use std::{collections::BTreeSet, ffi::OsString, path::PathBuf};
 
-use clap::{Args, Command};
+use clap::{ArgMatches, Args, Command};
 use clap_complete::Shell;
 
 use super::{
@@ -28,11 +28,21 @@ pub(super) enum CommandAction {
         options: RunOptions,
     },
     /// Runs the operator against an API server in this process.
-    Dev { port: u16, options: RunOptions },
+    Dev {
+        port: u16,
+        /// Files to install before the operator starts.
+        install: Vec<PathBuf>,
+        options: RunOptions,
+    },
     /// Prints the definitions of the operator's kinds.
     Crd,
     /// Prints this text: the settings, or shell completions.
     Print(String),
+    /// Runs a subcommand of the program's own.
+    Own {
+        name: String,
+        kubeconfig: KubeconfigOptions,
+    },
 }
 
 /// The options that `run` and `dev` have in common.
@@ -64,6 +74,12 @@ impl CommandLine {
         let options = || RunOptions::read(name, defaults, &settings);
         let action = match settings.subcommand.as_deref() {
             Some("crd") => CommandAction::Crd,
+            Some(own) if defaults.subcommands.iter().any(|one| one.get_name() == own) => {
+                CommandAction::Own {
+                    name: own.to_owned(),
+                    kubeconfig: kubeconfig(matches),
+                }
+            }
             Some("completions") => {
                 let shell = matches.get_one::<Shell>("shell");
                 CommandAction::Print(completions(shell.copied(), grammar))
@@ -75,18 +91,28 @@ impl CommandLine {
             }
             Some("dev") => CommandAction::Dev {
                 port: matches.get_one("port").copied().unwrap_or_default(),
+                install: matches
+                    .get_many("install")
+                    .into_iter()
+                    .flatten()
+                    .cloned()
+                    .collect(),
                 options: options()?,
             },
             _ => CommandAction::Run {
-                kubeconfig: KubeconfigOptions {
-                    path: matches.get_one::<PathBuf>("kubeconfig").cloned(),
-                    context: matches.get_one::<String>("context").cloned(),
-                    ..KubeconfigOptions::default()
-                },
+                kubeconfig: kubeconfig(matches),
                 options: options()?,
             },
         };
         Ok(Self { action, settings })
+    }
+}
+
+fn kubeconfig(matches: &ArgMatches) -> KubeconfigOptions {
+    KubeconfigOptions {
+        path: matches.get_one::<PathBuf>("kubeconfig").cloned(),
+        context: matches.get_one::<String>("context").cloned(),
+        ..KubeconfigOptions::default()
     }
 }
 
@@ -205,12 +231,18 @@ mod tests {
 
     #[test]
     fn dev_uses_free_ports_on_loopback_by_default() {
-        let dev = |port| CommandAction::Dev {
+        let dev = |port, install: &[&str]| CommandAction::Dev {
             port,
+            install: install.iter().map(PathBuf::from).collect(),
             options: options("127.0.0.1:0", None),
         };
-        assert_eq!(parse("dev").unwrap().action, dev(0));
-        assert_eq!(parse("dev --port 6443").unwrap().action, dev(6443));
+        assert_eq!(parse("dev").unwrap().action, dev(0, &[]));
+        assert_eq!(parse("dev --port 6443").unwrap().action, dev(6443, &[]));
+        let files = "dev --install a.yaml --install b,c.json";
+        assert_eq!(
+            parse(files).unwrap().action,
+            dev(0, &["a.yaml", "b,c.json"])
+        );
     }
 
     #[test]

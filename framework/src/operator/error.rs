@@ -8,7 +8,8 @@ use crate::{
     server::{Address, TlsError},
 };
 
-/// Why an operator does not start, or stops by itself. Each text is one line: what failed, why, and what to do.
+/// Why an operator does not start, or stops by itself. Each text says what failed, why, and what to do. It is one line, except
+/// that of [`Refused`](Self::Refused).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OperatorError {
@@ -90,6 +91,45 @@ pub enum OperatorError {
         /// The rule for names.
         rule: String,
     },
+    /// A route of the program's own cannot be served.
+    #[error("the operator cannot serve the route `{path}`: {problem}")]
+    #[non_exhaustive]
+    Route {
+        /// The path of the route.
+        path: String,
+        /// The problem, and what to do.
+        problem: String,
+    },
+    /// A health check of the program's own cannot be added.
+    #[error("the operator cannot add the check `{name}` to {endpoint}: {problem}")]
+    #[non_exhaustive]
+    Check {
+        /// The path of the endpoint.
+        endpoint: String,
+        /// The name of the check.
+        name: String,
+        /// The problem, and what to do.
+        problem: String,
+    },
+    /// A subcommand or a flag of the program's own has the name of another one.
+    #[error("the command line of the operator is not possible: {0}")]
+    CommandLine(String),
+    /// A subcommand of the program's own failed.
+    #[error("the subcommand {name} failed: {reason}")]
+    #[non_exhaustive]
+    Subcommand {
+        /// The name of the subcommand.
+        name: String,
+        /// Its error.
+        reason: String,
+    },
+    /// A signal ended a subcommand of the program's own.
+    #[error("a signal ended the subcommand {name}")]
+    #[non_exhaustive]
+    Interrupted {
+        /// The name of the subcommand.
+        name: String,
+    },
     /// The settings of the leader election are invalid.
     #[error(transparent)]
     Election(#[from] ElectionError),
@@ -127,9 +167,28 @@ pub enum OperatorError {
         /// The controllers with the objects that they reconcile, and the runnables.
         work: String,
     },
+    /// Two Rust types define the same kind, so one of the definitions would be lost.
+    #[error(
+        "{kind} is defined by two Rust types of this operator, {first} and {second}, but its definition has only one version: {advice}"
+    )]
+    #[non_exhaustive]
+    TwoTypes {
+        /// Plural and group of the kind.
+        kind: String,
+        /// The type of the first controller, with its version.
+        first: String,
+        /// The type of the other controller, with its version.
+        second: String,
+        /// What to do.
+        advice: String,
+    },
     /// Kubernetes would not accept the definition of a kind.
     #[error(transparent)]
     Definition(#[from] CrdError),
+    /// An API server would refuse the definitions of the operator's kinds. The text has a line for each problem, with the Rust
+    /// type and the path of the field.
+    #[error("an API server would refuse the definitions:\n  {}", .0.join("\n  "))]
+    Refused(Vec<String>),
     /// The system refused to start a runtime or a thread, or to register signal handlers.
     #[error("cannot start: {0}")]
     System(#[from] io::Error),
@@ -157,6 +216,15 @@ pub enum OperatorError {
     /// The kinds cannot be installed.
     #[error(transparent)]
     Install(#[from] InstallError),
+    /// A file of `dev --install` cannot be read, or the embedded API server refuses what it holds.
+    #[error("cannot install {}: {problem}", .file.display())]
+    #[non_exhaustive]
+    InstallFile {
+        /// The path of the file.
+        file: PathBuf,
+        /// Document, line and path in the document, and the problem there.
+        problem: String,
+    },
     /// The kubeconfig of the embedded API server cannot be written.
     #[error("cannot write the kubeconfig {}: {source}", .path.display())]
     #[non_exhaustive]
@@ -182,7 +250,7 @@ pub(super) const FAILED: u8 = 1;
 pub(super) const OVERTIME: u8 = EXIT_OVERDUE as u8;
 /// Leadership was lost, and all work ended in time.
 pub(super) const LEADERSHIP_LOST: u8 = 4;
-/// A second signal. Shells report an interrupt with this code.
+/// A second signal, or the first one if a subcommand of the program runs. Shells report an interrupt with this code.
 pub(super) const INTERRUPTED: u8 = 130;
 
 impl OperatorError {
@@ -195,6 +263,7 @@ impl OperatorError {
         match self {
             Self::LeadershipLost { .. } => LEADERSHIP_LOST,
             Self::Overtime { .. } => OVERTIME,
+            Self::Interrupted { .. } => INTERRUPTED,
             _ => FAILED,
         }
     }

@@ -2,18 +2,21 @@ use std::{
     env,
     future::Future,
     io::{self, Write},
+    path::PathBuf,
     process::ExitCode,
 };
 
-use clap::Args;
+use clap::{ArgMatches, Args};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    LogHandle, NoFlags, Operator, OperatorError,
+    CommandSetup, LogHandle, NoFlags, Operator, OperatorError,
     command_line::{CommandAction, CommandLine, RunOptions},
-    logs::{self, WatchedSettings},
-    settings::Defaults,
+    definition_check,
+    logs::{self, Filter, LogFormat, WatchedSettings},
+    settings::{Defaults, clash},
     signals::{SignalWatch, StopTokens},
+    subcommands::{Subcommands, connect},
     traces::Traces,
 };
 use crate::{
@@ -43,18 +46,23 @@ impl Operator {
             serving: self.serving.clone(),
             debug_page: self.debug_page,
             debug_hosts: self.debug_hosts.clone(),
+            subcommands: self
+                .subcommands
+                .iter()
+                .flat_map(Subcommands::definitions)
+                .collect(),
         };
+        let checked = self.check().and_then(|()| {
+            clash::<F>(&self.name, &defaults)
+                .map_or(Ok(()), |text| Err(OperatorError::CommandLine(text)))
+        });
+        if let Err(error) = checked {
+            return failed(&error);
+        }
         let environment = |name: &str| env::var_os(name);
         match CommandLine::parse::<F>(&self.name, &defaults, env::args_os(), &environment) {
-            Ok(line) => self.execute(line).unwrap_or_else(|error| {
-                // If standard error is closed, the error cannot be shown.
-                let _ = writeln!(io::stderr(), "error: {error}");
-                error.exit_code()
-            }),
-            Err(error) => {
-                let _ = error.print();
-                u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
-            }
+            Ok(line) => self.execute(line).unwrap_or_else(|error| failed(&error)),
+            Err(error) => refused(&error),
         }
     }
 
@@ -64,6 +72,9 @@ impl Operator {
         let watched_settings = file.map(|file| WatchedSettings { file, origin });
         self.flags = Some(line.settings.matches);
         match line.action {
+            CommandAction::Own { name, kubeconfig } => {
+                self.run_subcommand(name, kubeconfig, &line.settings.whole)
+            }
             CommandAction::Crd => self.print_definitions(),
             CommandAction::Print(text) => print(&text),
             CommandAction::Run {
@@ -75,14 +86,52 @@ impl Operator {
                 let run = operator.run_in_cluster(&kubeconfig, cancel);
                 observability.run(run).await
             }),
-            CommandAction::Dev { port, options } => {
-                supervised(self.stopping.clone(), |cancel| async move {
-                    let (operator, observability) =
-                        self.with_observability(options, watched_settings)?;
-                    observability.run(operator.run_dev(port, cancel)).await
-                })
-            }
+            CommandAction::Dev {
+                port,
+                install,
+                options,
+            } => supervised(self.stopping.clone(), |cancel| async move {
+                let (operator, observability) =
+                    self.with_observability(options, watched_settings)?;
+                let run = operator.run_dev(port, install, cancel);
+                observability.run(run).await
+            }),
         }
+    }
+
+    /// Runs a subcommand of the program's own until it ends or a signal comes.
+    fn run_subcommand(
+        self,
+        name: String,
+        kubeconfig: KubeconfigOptions,
+        matches: &ArgMatches,
+    ) -> Result<ExitCode, OperatorError> {
+        let setup = CommandSetup {
+            operator: self.name,
+            version: self.version,
+            metrics: self.metrics,
+            kubeconfig,
+        };
+        let mut subcommands = self.subcommands.into_iter();
+        let Some(subcommand) = subcommands.find(|one| one.contains(&name)) else {
+            // The command line has only subcommands of these types.
+            return Ok(ExitCode::FAILURE);
+        };
+        let work = match subcommand.start(matches, setup) {
+            Ok(work) => work,
+            Err(error) => return Ok(refused(&error)),
+        };
+        logs::init(Filter::default(), LogFormat::Text, None, &self.log);
+        supervised(self.stopping, |cancel| async move {
+            match cancel.run_until_cancelled(work).await {
+                Some(Ok(())) => Ok(()),
+                Some(Err(failure)) => {
+                    let reason = failure.to_string();
+                    Err(OperatorError::Subcommand { name, reason })
+                }
+                None => Err(OperatorError::Interrupted { name }),
+            }
+        })
     }
 
     /// Applies the settings, and sets up the log and the traces.
@@ -112,8 +161,14 @@ impl Operator {
     }
 
     fn print_definitions(&self) -> Result<ExitCode, OperatorError> {
-        let text = crd::to_yaml(self.definitions()?);
+        let definitions = self.own_definitions()?;
+        let notes = definition_check::check(&definitions)?;
+        let text = crd::to_yaml(definitions.iter().map(|own| &own.definition));
         let text = text.map_err(|error| OperatorError::Output(error.into()))?;
+        for note in notes {
+            // If standard error is closed, the note cannot be shown.
+            let _ = writeln!(io::stderr(), "note: {note}");
+        }
         // A leading separator lets the output of several programs be joined.
         let start = if text.is_empty() { "" } else { "---\n" };
         print(&format!("{start}{text}"))
@@ -130,29 +185,32 @@ impl Operator {
     }
 
     fn client(&self, config: Config) -> Result<Client, OperatorError> {
-        let user_agent = match &self.version {
-            Some(version) => format!("{}/{version}", self.name),
-            None => self.name.clone(),
-        };
-        let client = Client::builder(config)
-            .metrics(self.metrics.clone())
-            .user_agent(user_agent)
-            .build()?;
-        Ok(client)
+        connect(config, &self.name, self.version.as_deref(), &self.metrics)
     }
 
     #[cfg(not(feature = "dev"))]
     #[expect(clippy::unused_async, reason = "the other build awaits")]
-    async fn run_dev(self, _: u16, _: CancellationToken) -> Result<(), OperatorError> {
+    async fn run_dev(
+        self,
+        _: u16,
+        _: Vec<PathBuf>,
+        _: CancellationToken,
+    ) -> Result<(), OperatorError> {
         Err(OperatorError::NoSandbox)
     }
 
     #[cfg(feature = "dev")]
-    async fn run_dev(self, port: u16, cancel: CancellationToken) -> Result<(), OperatorError> {
+    async fn run_dev(
+        self,
+        port: u16,
+        install: Vec<PathBuf>,
+        cancel: CancellationToken,
+    ) -> Result<(), OperatorError> {
         use std::path::Path;
 
-        use super::dev::{Banner, DevCluster};
+        use super::dev::{Banner, DevCluster, InstallFiles};
 
+        let install = InstallFiles::read(&install)?;
         say("Starting an API server in this process …")?;
         let cluster = DevCluster::start(&self.name, port).await?;
         let mut banner = Banner {
@@ -164,13 +222,19 @@ impl Operator {
             serving: self.serving.clone(),
             example: self.example.clone(),
             definitions: self.definitions()?,
+            routes: self.routes.iter().map(|(path, _)| path.clone()).collect(),
+            only_stored: Vec::new(),
         };
+        // If the operator waits for something, its user needs kubectl to find out what.
+        say(&banner.early())?;
         // Everything that was started ends with the dropped future.
         let config = cluster.config();
-        let started = cancel.run_until_cancelled(self.start_in(config, &banner.definitions));
+        let started =
+            cancel.run_until_cancelled(self.start_in(config, &banner.definitions, install));
         if let Some(running) = started.await {
             let running = running?;
             banner.http = running.http_address();
+            banner.only_stored = cluster.only_stored(&running.kinds);
             if cancel.run_until_cancelled(running.synced()).await.is_some() {
                 say(&banner.to_string())?;
             }
@@ -187,6 +251,7 @@ impl Operator {
         self,
         config: Config,
         definitions: &[crd::CustomResourceDefinition],
+        install: super::dev::InstallFiles,
     ) -> Result<super::Running, OperatorError> {
         let client = self.client(config)?;
         for definition in definitions {
@@ -194,6 +259,10 @@ impl Operator {
             say(&format!("Installing {name} …"))?;
         }
         self.install(&client).await?;
+        let field_manager = format!("{}-dev", self.name);
+        install
+            .install(&client, &field_manager, definitions, say)
+            .await?;
         say("Starting the operator …")?;
         self.start(client).await
     }
@@ -231,6 +300,19 @@ impl Observability {
         }
         done
     }
+}
+
+/// Shows an error, and returns its exit code.
+fn failed(error: &OperatorError) -> ExitCode {
+    // If standard error is closed, the error cannot be shown.
+    let _ = writeln!(io::stderr(), "error: {error}");
+    error.exit_code()
+}
+
+/// Shows why clap does not accept the command line, or the help.
+fn refused(error: &clap::Error) -> ExitCode {
+    let _ = error.print();
+    u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
 }
 
 /// Writes the output of a subcommand.

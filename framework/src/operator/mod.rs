@@ -4,10 +4,10 @@
 //! it. Each later way leaves more to the program:
 //!
 //! * [`Operator::main`] is the whole program. Its subcommands are `run` (the default), `dev` (an API server in the
-//!   process, to try things out; feature `dev`) and `crd` (prints the definitions of the operator's kinds). In `dev` the
+//!   process, to try things out; feature `dev`) and `crd` (checks and prints the definitions of the operator's kinds). In `dev` the
 //!   operator and the kubeconfig's user are administrators; other users have the permissions that roles and bindings
 //!   give them. Deployments, ReplicaSets and Pods run there, simulated; StatefulSets, DaemonSets, Jobs and CronJobs do not.
-//!   [`Operator::main_with`] adds the program's own flags. Every flag is also an environment variable and a
+//!   [`Operator::main_with`] adds the program's own flags, and [`Operator::subcommands`] its own subcommands. Every flag is also an environment variable and a
 //!   name in the file of `--config`. The flag has priority, then the variable (`WEBSITE_METRICS_ADDRESS` for the
 //!   operator `website`), the file, the program's default and the framework's default.
 //! * [`Operator::run`] is a future, for programs with their own runtime, client and signal handling.
@@ -53,14 +53,17 @@
 //! | 2 | the command line is invalid |
 //! | 3 | work did not end in time: it ran 2 s before another process may lead, or 29 s after the start of the stop |
 //! | 4 | leadership was lost, and all work ended in time |
-//! | 130 | a second signal |
+//! | 130 | a second signal; or a signal while a subcommand of the program's own runs |
 //!
 //! # Map for contributors
 //! | file | holds |
 //! | --- | --- |
 //! | `operator.rs` | [`Operator`]: its controllers and options |
 //! | `main.rs`, `command_line.rs`, `settings/` | the program: subcommands; flags, environment and file |
+//! | `definition_check.rs` | what `crd` checks before it prints |
 //! | `work_tasks.rs` | the tasks of the work by name, for the error of a stop that takes too long |
+//! | `subcommands.rs` | subcommands of the program's own, and [`CommandSetup`] |
+//! | `route.rs`, `own_checks.rs` | [`Route`] and health checks of the program's own |
 //! | `setup.rs`, `registration.rs`, `runnable.rs` | [`Setup`], and how reconcilers and runnables are built and run |
 //! | `running.rs`, `stopping.rs` | [`Running`]: start in order, stop in order |
 //! | `shutdown_cause.rs`, `error.rs` | the first failure that stops the operator; [`OperatorError`] and the exit codes |
@@ -74,6 +77,7 @@
 
 mod command_line;
 mod debug;
+mod definition_check;
 #[cfg(feature = "dev")]
 mod dev;
 mod error;
@@ -81,8 +85,10 @@ mod leadership;
 mod logs;
 mod main;
 mod operator;
+mod own_checks;
 mod readiness;
 mod registration;
+mod route;
 mod runnable;
 mod running;
 mod serving;
@@ -91,6 +97,7 @@ mod setup;
 mod shutdown_cause;
 mod signals;
 mod stopping;
+mod subcommands;
 #[cfg(test)]
 mod tests;
 mod traces;
@@ -100,9 +107,11 @@ pub use debug::{DebugReport, InformerReport, UndecodableReport};
 pub use error::OperatorError;
 pub use logs::{LogError, LogHandle};
 pub use operator::Operator;
+pub use route::Route;
 pub use running::Running;
 pub use serving::Serving;
 pub use setup::{NoFlags, Setup};
+pub use subcommands::CommandSetup;
 
-/// The crate that parses the command line, for flags of your own.
+/// The crate that parses the command line, for flags and subcommands of your own.
 pub use clap;

@@ -3,10 +3,14 @@ use std::{collections::BTreeSet, fmt, future::Future};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    LogHandle, OperatorError, Serving, Setup,
+    CommandSetup, LogHandle, OperatorError, Route, Serving, Setup,
+    definition_check::OwnDefinition,
+    own_checks::{self, HealthEndpoint, OwnCheck},
     readiness::OwnKinds,
     registration::{Registered, Registration},
+    route,
     runnable::Runnable,
+    subcommands::Subcommands,
 };
 use crate::{
     cache::InformersBuilder,
@@ -14,6 +18,7 @@ use crate::{
     controller::{Failure, Reconciler},
     crd::{self, CustomResourceDefinition},
     election::ElectionSettings,
+    health::Health,
     metrics::Metrics,
     resource::ApiResource,
     server::Address,
@@ -51,6 +56,9 @@ pub struct Operator {
     pub(super) log: LogHandle,
     pub(super) registered: Vec<Box<dyn Registration>>,
     pub(super) runnables: Vec<Runnable>,
+    pub(super) routes: Vec<(String, Route)>,
+    pub(super) checks: Vec<OwnCheck>,
+    pub(super) subcommands: Vec<Subcommands>,
     /// Whether the program elects a leader; `None` leaves it to the command line or the caller.
     pub(super) elects: Option<bool>,
     pub(super) election: Option<ElectionSettings>,
@@ -79,6 +87,9 @@ impl Operator {
             log: LogHandle::default(),
             registered: Vec::new(),
             runnables: Vec::new(),
+            routes: Vec::new(),
+            checks: Vec::new(),
+            subcommands: Vec::new(),
             elects: None,
             election: None,
             stopping: CancellationToken::new(),
@@ -158,6 +169,121 @@ impl Operator {
         F: Future<Output = Result<(), Failure>> + Send + 'static,
     {
         self.runnables.push(Runnable::new(name.into(), true, run));
+        self
+    }
+
+    /// Serves a path of your own on the port of metrics and health. If `path` ends with `/`, the route also gets the requests for
+    /// all paths below it. The most specific route counts. The paths of the framework are refused at the start: `/metrics`,
+    /// `/healthz`, `/livez`, `/readyz`, `/debug`, and those below them. See [`Route`] for limits and access.
+    ///
+    /// ```
+    /// use pilothouse::{operator::Route, prelude::*, server::Reply};
+    ///
+    /// let hello = Route::new(|_, request| async move {
+    ///     println!("{} with {} bytes", request.method(), request.body().len());
+    ///     Ok(Reply::new("hello\n".into()))
+    /// });
+    /// let operator = Operator::new("website").route("/hello", hello);
+    /// # drop(operator);
+    /// ```
+    pub fn route(mut self, path: impl Into<String>, route: Route) -> Self {
+        self.routes.push((path.into(), route));
+        self
+    }
+
+    /// Adds a check to `/readyz`. A process that is not ready gets no requests from Services, and a rolling update waits for
+    /// it. `check` must return at once: it reports what is already known. Names of the framework's checks are refused at the
+    /// start. [`Setup::ready_check`] adds a check for something that is built at the start.
+    ///
+    /// ```
+    /// use std::sync::{Arc, atomic::{AtomicBool, Ordering}};
+    /// use pilothouse::prelude::*;
+    ///
+    /// let connected = Arc::new(AtomicBool::new(false));
+    /// let seen = connected.clone();
+    /// let operator = Operator::new("website").ready_check("registry", move || match seen.load(Ordering::Relaxed) {
+    ///     true => Ok(()),
+    ///     false => Err("not connected yet".into()),
+    /// });
+    /// # drop(operator);
+    /// ```
+    pub fn ready_check(
+        self,
+        name: impl Into<String>,
+        check: impl Fn() -> Health + Send + Sync + 'static,
+    ) -> Self {
+        self.check_at(HealthEndpoint::Ready, name.into(), check)
+    }
+
+    /// As [`ready_check`](Self::ready_check), for `/livez` and `/healthz`. A process that is not live is killed and started
+    /// again, so fail only for what a restart repairs, and never because another server does not respond.
+    pub fn live_check(
+        self,
+        name: impl Into<String>,
+        check: impl Fn() -> Health + Send + Sync + 'static,
+    ) -> Self {
+        self.check_at(HealthEndpoint::Live, name.into(), check)
+    }
+
+    fn check_at(
+        mut self,
+        endpoint: HealthEndpoint,
+        name: String,
+        check: impl Fn() -> Health + Send + Sync + 'static,
+    ) -> Self {
+        self.checks.push(OwnCheck {
+            endpoint,
+            name,
+            check: Box::new(check),
+        });
+        self
+    }
+
+    /// Adds subcommands of your own beside `run`, `dev`, `crd` and `completions`. `C` is an enum with
+    /// `#[derive(clap::Subcommand)]`, and `run` is called with the one on the command line, on a runtime. Each of them also has
+    /// the flags `--kubeconfig` and `--context`, for [`CommandSetup::client`]. It logs with the default filter. If it fails, the
+    /// program prints the error and ends with exit code 1. A signal drops it, with exit code 130.
+    ///
+    /// A name that the framework or another subcommand has is an error at the start of the program.
+    ///
+    /// ```
+    /// use pilothouse::{operator::{CommandSetup, clap}, prelude::*};
+    /// # struct Website;
+    /// # impl Website { async fn broken(_: CommandSetup) -> Result<Vec<String>> { Ok(Vec::new()) } }
+    ///
+    /// /// Written by hand; `#[derive(clap::Subcommand)]` does the same.
+    /// enum Command {
+    ///     Broken,
+    /// }
+    /// # impl clap::FromArgMatches for Command {
+    /// #     fn from_arg_matches(_: &clap::ArgMatches) -> Result<Self, clap::Error> { Ok(Self::Broken) }
+    /// #     fn update_from_arg_matches(&mut self, _: &clap::ArgMatches) -> Result<(), clap::Error> { Ok(()) }
+    /// # }
+    /// # impl clap::Subcommand for Command {
+    /// #     fn augment_subcommands(command: clap::Command) -> clap::Command {
+    /// #         command.subcommand(clap::Command::new("broken").about("Print the sites that do not serve"))
+    /// #     }
+    /// #     fn augment_subcommands_for_update(command: clap::Command) -> clap::Command { command }
+    /// #     fn has_subcommand(name: &str) -> bool { name == "broken" }
+    /// # }
+    ///
+    /// let operator = Operator::new("website").subcommands(async |command, setup| match command {
+    ///     Command::Broken => {
+    ///         for site in Website::broken(setup).await? {
+    ///             println!("{site}");
+    ///         }
+    ///         Ok(())
+    ///     }
+    /// });
+    /// # drop(operator);
+    /// ```
+    pub fn subcommands<C, R, F>(mut self, run: R) -> Self
+    where
+        C: clap::Subcommand + Send + 'static,
+        R: FnOnce(C, CommandSetup) -> F + Send + 'static,
+        F: Future<Output = Result<(), Failure>> + Send + 'static,
+    {
+        self.subcommands.push(Subcommands::new(run));
         self
     }
 
@@ -248,7 +374,7 @@ impl Operator {
         self
     }
 
-    /// The operator's metrics. Register metrics of your own in their registry.
+    /// The operator's metrics. [`Metrics::register`] adds metrics of your own, which `/metrics` shows beside the framework's.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
@@ -262,18 +388,32 @@ impl Operator {
     /// controllers.
     ///
     /// # Errors
-    /// [`OperatorError::Definition`] if Kubernetes would not accept the schema of a kind's types.
+    /// [`OperatorError::Definition`] if Kubernetes would not accept the schema of a kind's types, and
+    /// [`OperatorError::TwoTypes`] if two types define the same kind, because a definition has only one version so far.
     pub fn definitions(&self) -> Result<Vec<CustomResourceDefinition>, OperatorError> {
+        let own = self.own_definitions()?.into_iter();
+        Ok(own.map(|own| own.definition).collect())
+    }
+
+    /// As [`definitions`](Self::definitions), each with its Rust type.
+    pub(super) fn own_definitions(&self) -> Result<Vec<OwnDefinition>, OperatorError> {
+        self.check_types()?;
         let mut names = BTreeSet::new();
-        self.registered
-            .iter()
-            .filter_map(|registered| registered.definition())
-            .filter(|definition| match definition {
-                Ok(definition) => names.insert(definition.metadata.name.clone()),
-                Err(_) => true,
-            })
-            .collect::<Result<_, _>>()
-            .map_err(OperatorError::Definition)
+        let mut definitions = Vec::new();
+        for registered in &self.registered {
+            let Some(definition) = registered.definition() else {
+                continue;
+            };
+            let definition = definition.map_err(OperatorError::Definition)?;
+            if names.insert(definition.metadata.name.clone()) {
+                definitions.push(OwnDefinition {
+                    definition,
+                    rust_type: registered.rust_type().1,
+                    places: registered.rule_places(),
+                });
+            }
+        }
+        Ok(definitions)
     }
 
     /// Installs the definitions and waits until the server serves their kinds.
@@ -288,6 +428,67 @@ impl Operator {
         // `self` is not held while this waits, because threads cannot share the functions that build reconcilers.
         let (definitions, name) = (self.definitions(), self.name.clone());
         async move { Ok(crd::install(client, &definitions?, &name).await?) }
+    }
+
+    /// Checks that no two types define one kind. Only the first definition would be installed.
+    fn check_types(&self) -> Result<(), OperatorError> {
+        let own: Vec<_> = self
+            .registered
+            .iter()
+            .filter(|registered| registered.definition().is_some())
+            .map(|registered| (registered.resource(), registered.rust_type()))
+            .collect();
+        for (number, (kind, (id, name))) in own.iter().enumerate() {
+            let first = own.iter().take(number).find(|(other, (other_id, _))| {
+                let is_same = other.kind == kind.kind || other.plural == kind.plural;
+                other.group == kind.group && is_same && other_id != id
+            });
+            let Some((other, (_, other_name))) = first else {
+                continue;
+            };
+            let advice = match other.version == kind.version {
+                true => {
+                    "let all controllers use one type; for a second one with fewer fields, write \
+                     `#[resource(view_of = ..)]` with the first"
+                }
+                false => {
+                    "keep one version, and let all controllers use its type; an operator cannot \
+                     serve several versions of its own kind yet"
+                }
+            };
+            return Err(OperatorError::TwoTypes {
+                kind: kind.qualified_plural(),
+                first: format!("`{other_name}` ({})", other.version),
+                second: format!("`{name}` ({})", kind.version),
+                advice: advice.into(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Checks what can be wrong in the program itself, before anything is started or printed.
+    pub(super) fn check(&self) -> Result<(), OperatorError> {
+        self.check_types()?;
+        for (number, (path, _)) in self.routes.iter().enumerate() {
+            let refused = |problem| OperatorError::Route {
+                path: path.clone(),
+                problem,
+            };
+            route::check_path(path).map_err(refused)?;
+            let mut before = self.routes.iter().take(number);
+            if before.any(|(other, _)| other == path) {
+                let problem = "the program has two routes at that path: remove one";
+                return Err(refused(problem.into()));
+            }
+        }
+        for (number, one) in self.checks.iter().enumerate() {
+            own_checks::check_name(one.endpoint, &one.name)?;
+            let mut before = self.checks.iter().take(number);
+            if before.any(|other| other.endpoint == one.endpoint && other.name == one.name) {
+                return Err(own_checks::twice(one.endpoint, &one.name));
+            }
+        }
+        Ok(())
     }
 
     /// The kinds that the operator defines itself, for messages.

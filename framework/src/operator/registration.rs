@@ -1,4 +1,8 @@
-use std::{future::Future, marker::PhantomData};
+use std::{
+    any::{TypeId, type_name},
+    future::Future,
+    marker::PhantomData,
+};
 
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
@@ -7,7 +11,7 @@ use super::{OperatorError, Setup};
 use crate::{
     controller::{AccessUse, Controller, ControllerStatus, Environment, Failure, Reconciler},
     crd::{CrdError, CustomResourceDefinition},
-    resource::{Access, ApiResource, Resource},
+    resource::{Access, ApiResource, Resource, RulePlace},
 };
 
 /// A controller that is not built yet, without the type of its reconciler.
@@ -15,8 +19,14 @@ pub(super) trait Registration: Send {
     /// The reconciled kind.
     fn resource(&self) -> ApiResource;
 
+    /// The Rust type of the reconciled kind, and its name.
+    fn rust_type(&self) -> (TypeId, &'static str);
+
     /// The definition of the kind, if the operator defines it.
     fn definition(&self) -> Option<Result<CustomResourceDefinition, CrdError>>;
+
+    /// Where the CEL rules of the definition stand in the source.
+    fn rule_places(&self) -> Vec<RulePlace>;
 
     /// Builds the reconciler and its controller.
     fn build(
@@ -74,8 +84,16 @@ where
         ApiResource::of::<R::Resource>()
     }
 
+    fn rust_type(&self) -> (TypeId, &'static str) {
+        (TypeId::of::<R::Resource>(), type_name::<R::Resource>())
+    }
+
     fn definition(&self) -> Option<Result<CustomResourceDefinition, CrdError>> {
         R::Resource::definition()
+    }
+
+    fn rule_places(&self) -> Vec<RulePlace> {
+        R::Resource::rule_places()
     }
 
     fn build(

@@ -16,8 +16,10 @@ use super::{
     Operator, OperatorError, Serving, Setup,
     debug::{DebugPage, DebugReport},
     leadership::{LeaderContext, Leadership},
+    own_checks::{self, HealthEndpoint},
     readiness::Readiness,
     registration::BuildContext,
+    route,
     runnable::RunnableContext,
     shutdown_cause::ShutdownCause,
     work_tasks::WorkTasks,
@@ -30,7 +32,7 @@ use crate::{
     events::Recorder,
     health::Checks,
     metrics::Metrics,
-    resource::{Access, check_qualified_name, dns},
+    resource::{Access, ApiResource, check_qualified_name, dns},
     server::{Address, Reviewer, Routes, Server},
 };
 
@@ -45,6 +47,8 @@ pub struct Running {
     is_authorized: bool,
     pub(super) informers: Informers,
     readiness: Readiness,
+    /// The kinds that the controllers watch.
+    pub(super) kinds: Vec<ApiResource>,
     access: Vec<(Access, AccessUse)>,
     pub(super) shutdown_cause: ShutdownCause,
     pub(super) leadership: Option<Leadership>,
@@ -101,6 +105,7 @@ impl Running {
         client: Client,
     ) -> Result<Self, OperatorError> {
         check_name(&operator.name)?;
+        operator.check()?;
         check_namespaces(&operator.namespaces)?;
         let all = CancellationToken::new();
         let election = operator.election.take();
@@ -138,6 +143,7 @@ impl Running {
                 controllers: Vec::new(),
             },
             informers,
+            kinds: Vec::new(),
             access: Vec::new(),
             shutdown_cause: ShutdownCause::new(operator.metrics.clone()),
             leadership,
@@ -168,17 +174,31 @@ impl Running {
         let debug = operator
             .debug_page
             .then(|| DebugPage::new(&running.ready, running.started, &operator.debug_hosts));
-        let (address, serving) = (operator.metrics_address, &operator.serving);
-        running
-            .listen(address, serving, &client, debug.clone())
-            .await?;
-
-        let setup = Setup {
-            client: fenced.clone(),
+        for one in std::mem::take(&mut operator.checks) {
+            let checks = match one.endpoint {
+                HealthEndpoint::Live => &running.live,
+                HealthEndpoint::Ready => &running.ready,
+            };
+            own_checks::add(checks, one.endpoint, one.name, one.check)?;
+        }
+        let unfenced = Setup {
+            client: client.clone(),
             metrics: operator.metrics.clone(),
             namespaces: operator.namespaces.clone(),
             flags: operator.flags,
             log: operator.log,
+            live: running.live.clone(),
+            ready: running.ready.clone(),
+        };
+        let (address, serving) = (operator.metrics_address, &operator.serving);
+        let routes = OwnRoutes::new(operator.routes, &unfenced);
+        running
+            .listen(address, serving, &client, debug.clone(), routes)
+            .await?;
+
+        let setup = Setup {
+            client: fenced.clone(),
+            ..unfenced.clone()
         };
         let context = BuildContext {
             environment: Environment {
@@ -210,6 +230,7 @@ impl Running {
             kinds.extend(built.wired);
             controllers.push((built.status, built.work));
         }
+        running.kinds = kinds.iter().cloned().collect();
         running.readiness.add_checks(&running.ready, kinds);
         // This is the only call of `set`.
         let _ = built.set(running.readiness.clone());
@@ -233,10 +254,10 @@ impl Running {
                 abort: running.abort.clone(),
                 shutdown_cause: shutdown_cause.clone(),
             };
-            let mut setup = setup.clone();
-            if !runnable.leads {
-                setup.client = client.clone();
-            }
+            let setup = match runnable.leads {
+                true => setup.clone(),
+                false => unfenced.clone(),
+            };
             let task = runnable.run(setup, context).boxed();
             let task = shutdown_cause.spawn(&work, "runnable", &name, task);
             running.tasks.add(name, None, &task);
@@ -298,8 +319,15 @@ impl Running {
         serving: &Serving,
         client: &Client,
         debug: Option<DebugPage>,
+        own: OwnRoutes,
     ) -> Result<(), OperatorError> {
         let Some(address) = address else {
+            if !own.paths.is_empty() {
+                let paths = own.paths.join(", ");
+                tracing::warn!(
+                    "there is no address for metrics and health, so these routes are not served either: {paths}"
+                );
+            }
             return Ok(());
         };
         let failed = |source| OperatorError::Listen { address, source };
@@ -324,10 +352,22 @@ impl Running {
             None => shown,
         };
         self.is_authorized = serving.is_authorized();
-        let routes = match self.is_authorized {
-            true => health.protected(&Reviewer::new(client.clone()), shown),
-            false => health.and(shown),
+        // An open route must not hide a more specific one, so the routes keep their order.
+        let reviewer = self.is_authorized.then(|| Reviewer::new(client.clone()));
+        let reviewed = |routes: Routes, more| match &reviewer {
+            Some(reviewer) => routes.protected(reviewer, more),
+            None => routes.and(more),
         };
+        let routes =
+            own.routes
+                .into_iter()
+                .fold(
+                    reviewed(health, shown),
+                    |routes, (is_open, own)| match is_open {
+                        true => routes.and(own),
+                        false => reviewed(routes, own),
+                    },
+                );
         let served = server.run(routes, self.stop_services.clone()).boxed();
         // The tracker joins the task.
         drop(
@@ -414,7 +454,26 @@ impl Running {
     }
 }
 
-/// Checks names that the program set itself. The command line checks those of its flags.
+/// The routes of the program's own.
+struct OwnRoutes {
+    paths: Vec<String>,
+    /// Each route and whether it is open, most specific first.
+    routes: Vec<(bool, Routes)>,
+}
+
+impl OwnRoutes {
+    fn new(mut routes: Vec<(String, route::Route)>, setup: &Setup) -> Self {
+        route::most_specific_first(&mut routes);
+        Self {
+            paths: routes.iter().map(|(path, _)| path.clone()).collect(),
+            routes: routes
+                .into_iter()
+                .map(|(path, route)| (route.is_open, route.at(&path, setup.clone())))
+                .collect(),
+        }
+    }
+}
+
 /// The name is a field manager, a part of the names of controllers in Events, and usually the name of the Lease.
 fn check_name(name: &str) -> Result<(), OperatorError> {
     check_qualified_name(name).map_err(|problem| OperatorError::Name {
@@ -423,6 +482,7 @@ fn check_name(name: &str) -> Result<(), OperatorError> {
     })
 }
 
+/// Checks names that the program set itself. The command line checks those of its flags.
 fn check_namespaces(names: &BTreeSet<String>) -> Result<(), OperatorError> {
     names.iter().try_for_each(|name| {
         dns::check_label(name).map_err(|rule| OperatorError::Namespace {

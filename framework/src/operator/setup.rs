@@ -2,8 +2,15 @@ use std::{collections::BTreeSet, fmt};
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 
-use super::LogHandle;
-use crate::{client::Client, metrics::Metrics};
+use super::{
+    LogHandle, OperatorError,
+    own_checks::{self, HealthEndpoint},
+};
+use crate::{
+    client::Client,
+    health::{Checks, Health},
+    metrics::Metrics,
+};
 
 /// What the functions that build a reconciler receive, see
 /// [`Operator::controller_with`](super::Operator::controller_with).
@@ -14,6 +21,8 @@ pub struct Setup {
     pub(super) namespaces: BTreeSet<String>,
     pub(super) flags: Option<ArgMatches>,
     pub(super) log: LogHandle,
+    pub(super) live: Checks,
+    pub(super) ready: Checks,
 }
 
 impl Setup {
@@ -22,9 +31,52 @@ impl Setup {
         &self.client
     }
 
-    /// The operator's metrics. Register metrics of your own in their registry.
+    /// The operator's metrics. [`Metrics::register`] adds metrics of your own, which `/metrics` shows beside the framework's.
+    ///
+    /// ```
+    /// use pilothouse::{metrics::prometheus::IntCounter, operator::Setup, prelude::*};
+    ///
+    /// struct Websites {
+    ///     published: IntCounter,
+    /// }
+    ///
+    /// impl Websites {
+    ///     fn new(setup: &Setup) -> Result<Self> {
+    ///         let published = IntCounter::new("website_pages_published_total", "Pages that were published.")?;
+    ///         Ok(Self { published: setup.metrics().register(published)? })
+    ///     }
+    /// }
+    /// ```
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
+    }
+
+    /// Adds a check to `/readyz`, for something that was built with this setup. A process that is not ready gets no requests
+    /// from Services, and a rolling update waits for it. `check` must return at once: it reports what is already known.
+    /// [`Operator::ready_check`](super::Operator::ready_check) adds one before the start.
+    ///
+    /// # Errors
+    /// [`OperatorError::Check`] if the name is not possible, or if another check has it.
+    pub fn ready_check(
+        &self,
+        name: impl Into<String>,
+        check: impl Fn() -> Health + Send + Sync + 'static,
+    ) -> Result<(), OperatorError> {
+        own_checks::add(&self.ready, HealthEndpoint::Ready, name.into(), check)
+    }
+
+    /// Adds a check to `/livez` and `/healthz`. A process that is not live is killed and started again, so fail only for what
+    /// a restart repairs. `check` must return at once: it reports what is already known.
+    /// [`Operator::live_check`](super::Operator::live_check) adds one before the start.
+    ///
+    /// # Errors
+    /// [`OperatorError::Check`] if the name is not possible, or if another check has it.
+    pub fn live_check(
+        &self,
+        name: impl Into<String>,
+        check: impl Fn() -> Health + Send + Sync + 'static,
+    ) -> Result<(), OperatorError> {
+        own_checks::add(&self.live, HealthEndpoint::Live, name.into(), check)
     }
 
     /// Changes the log filter while the operator runs.

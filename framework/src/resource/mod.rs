@@ -85,7 +85,7 @@ pub use owner::{OwnerError, controller_of, controller_reference, owner_reference
 pub use partial::PartialObject;
 pub(crate) use path::{PathStep, format_path};
 pub use reference::ObjectRef;
-pub use resource::{CrdError, Resource};
+pub use resource::{CrdError, Resource, RulePlace};
 pub(crate) use scheme::whole_numbers;
 pub use scheme::{Manifest, ManifestError, Scheme, to_yaml};
 pub use scope::{

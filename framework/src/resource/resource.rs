@@ -37,6 +37,24 @@ pub trait Resource: Object + Serialize + DeserializeOwned + Clone + Debug {
     fn definition() -> Option<Result<CustomResourceDefinition, CrdError>> {
         None
     }
+
+    /// Where the CEL rules of the definition stand in the source. `#[derive(Resource)]` overrides this method.
+    #[doc(hidden)]
+    fn rule_places() -> Vec<RulePlace> {
+        Vec::new()
+    }
+}
+
+/// Where a CEL rule of a definition stands in the source.
+#[doc(hidden)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RulePlace {
+    /// Path of the field in an object, such as `spec.html`; empty for the kind itself.
+    pub path: String,
+    /// The position of the rule among those of the field.
+    pub rule: usize,
+    /// File and line.
+    pub source: String,
 }
 
 impl<K> Resource for K

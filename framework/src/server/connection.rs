@@ -1,9 +1,8 @@
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use futures_util::FutureExt;
-use http::{HeaderValue, Method, Request, header::CONTENT_LENGTH};
+use http::{HeaderValue, Method, Request, Response, header::CONTENT_LENGTH};
 use http_body::Body as _;
-use http_body_util::Full;
 use hyper::{body::Incoming, rt::Executor, service::service_fn};
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
@@ -11,8 +10,8 @@ use hyper_util::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{Reply, Routes, activity::PEER_TIMEOUT, response_body::ResponseBody, slots::Slot};
-use crate::client::Io;
+use super::{Routes, activity::PEER_TIMEOUT, response_body::ResponseBody, slots::Slot};
+use crate::client::{Body, Io};
 
 /// The largest head of a request, in bytes.
 const MAX_HEAD: usize = 64 * 1024;
@@ -41,12 +40,12 @@ where
 }
 
 /// Removes the body for a HEAD request. HTTP/2 would send it otherwise.
-fn without_body(reply: &mut Reply) {
-    let length = reply.body().size_hint().exact().unwrap_or_default();
-    reply
-        .headers_mut()
-        .insert(CONTENT_LENGTH, HeaderValue::from(length));
-    *reply.body_mut() = Full::default();
+fn without_body(reply: &mut Response<Body>) {
+    if let Some(length) = reply.body().size_hint().exact() {
+        let length = HeaderValue::from(length);
+        reply.headers_mut().insert(CONTENT_LENGTH, length);
+    }
+    *reply.body_mut() = Body::empty();
 }
 
 /// Serves the requests of one connection. It ends when the peer closes it, when a time limit has passed,
@@ -78,10 +77,9 @@ pub(super) async fn serve(
         let (routes, slot) = (routes.clone(), slot.clone());
         let open = slot.activity().begin();
         async move {
-            // No route uses the body of a request.
-            let (head, _) = request.into_parts();
-            let is_head = head.method == Method::HEAD;
-            let mut reply = routes.answer(head, || slot.admit(&open)).await;
+            let is_head = request.method() == Method::HEAD;
+            let request = request.map(Body::new);
+            let mut reply = routes.answer(request, || slot.admit(&open)).await;
             if is_head {
                 without_body(&mut reply);
             }

@@ -1,6 +1,6 @@
 //! An HTTP server for an operator's endpoints: metrics, health and others.
 //!
-//! [`Routes`] maps paths to functions. [`Server`] binds an address and serves the routes over HTTP/1.1 and
+//! [`Routes`] maps paths to functions and tower services. [`Server`] binds an address and serves the routes over HTTP/1.1 and
 //! HTTP/2 until it is stopped. With [`Tls`] it serves HTTPS and reads the certificate again when its files
 //! change. Without TLS, a client uses HTTP/2 with prior knowledge.
 //!
@@ -25,6 +25,8 @@
 //!   authorizes, see [`Reviewer`]. Health routes stay open.
 //! * Routes [for hosts](Routes::for_hosts) respond only to requests for one of these hosts, see [`Hosts`].
 //! * A handler that panics ends only its own connection, or its own stream in HTTP/2.
+//! * A [service](Routes::service) gets at most 1 MiB of a request's body, and has 25 s to return a response. Then the peer
+//!   gets status 503. A service that fails or panics becomes status 500.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -46,6 +48,7 @@
 //! | `server.rs` | [`Server`]: binds, accepts, stops |
 //! | `address.rs` | [`Address`] to listen on |
 //! | `routes.rs`, `reply.rs`, `gzip.rs` | [`Routes`] and how they respond; [`Reply`]; compression |
+//! | `service_handler.rs` | the limits of a tower service |
 //! | `hosts.rs` | [`Hosts`]: protection against DNS rebinding |
 //! | `reviewer.rs`, `review_cache.rs` | [`Reviewer`]: TokenReview and SubjectAccessReview, and their cache |
 //! | `refusals.rs` | counts requests that are refused because reviews fail, for the log |
@@ -70,6 +73,7 @@ mod routes;
 #[cfg(feature = "self-signed")]
 mod self_signed;
 mod server;
+mod service_handler;
 mod slots;
 #[cfg(test)]
 mod tests;
@@ -84,3 +88,6 @@ pub use routes::Routes;
 pub use server::Server;
 pub use tls::Tls;
 pub use tls_error::TlsError;
+
+/// The crate of requests and responses, for routes of your own.
+pub use http;

@@ -1,14 +1,13 @@
 use std::{
-    convert::Infallible,
     pin::Pin,
     task::{Context, Poll, ready},
 };
 
 use bytes::Bytes;
-use http_body::{Body, Frame, SizeHint};
-use http_body_util::Full;
+use http_body::{Frame, SizeHint};
 
 use super::activity::OpenResponse;
+use crate::client::{Body, BoxError};
 
 /// The size of a body frame. Larger frames would make the connection buffer data for a peer that does
 /// not read it.
@@ -16,41 +15,49 @@ const CHUNK: usize = 16 * 1024;
 
 /// The body of a response. The response counts as open until the connection has the whole body.
 pub(super) struct ResponseBody {
-    whole: Full<Bytes>,
+    /// What the connection did not ask for yet.
+    body: Body,
+    /// The part of the last frame that the connection did not take yet.
     rest: Bytes,
     open: OpenResponse,
 }
 
 impl ResponseBody {
     /// Creates the body. If it is empty, `open` counts as handed over at once.
-    pub(super) fn new(whole: Full<Bytes>, mut open: OpenResponse) -> Self {
-        if whole.is_end_stream() {
+    pub(super) fn new(body: Body, mut open: OpenResponse) -> Self {
+        if http_body::Body::is_end_stream(&body) {
             open.take();
         }
         Self {
-            whole,
+            body,
             rest: Bytes::new(),
             open,
         }
     }
 }
 
-impl Body for ResponseBody {
+impl http_body::Body for ResponseBody {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = BoxError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         if self.rest.is_empty() {
-            let frame = ready!(Pin::new(&mut self.whole).poll_frame(cx)?);
-            let data = frame.and_then(|frame| frame.into_data().ok());
-            let Some(data) = data else {
-                self.open.take();
-                return Poll::Ready(None);
-            };
-            self.rest = data;
+            let frame = ready!(Pin::new(&mut self.body).poll_frame(cx)?);
+            match frame.map(Frame::into_data) {
+                Some(Ok(data)) => self.rest = data,
+                // Trailers are the last frame.
+                Some(Err(trailers)) => {
+                    self.open.take();
+                    return Poll::Ready(Some(Ok(trailers)));
+                }
+                None => {
+                    self.open.take();
+                    return Poll::Ready(None);
+                }
+            }
         }
         let chunk = self.rest.len().min(CHUNK);
         let chunk = self.rest.split_to(chunk);
@@ -61,11 +68,17 @@ impl Body for ResponseBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.rest.is_empty() && self.whole.is_end_stream()
+        self.rest.is_empty() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        let whole = self.whole.size_hint().exact().unwrap_or_default();
-        SizeHint::with_exact(whole + self.rest.len() as u64)
+        let mut hint = self.body.size_hint();
+        let rest = self.rest.len() as u64;
+        // The upper bound is set first, because it must not be below the lower one.
+        if let Some(upper) = hint.upper() {
+            hint.set_upper(upper + rest);
+        }
+        hint.set_lower(hint.lower() + rest);
+        hint
     }
 }

@@ -1,20 +1,32 @@
 use std::{fmt, future::ready, pin::Pin, sync::Arc};
 
-use http::{HeaderValue, Method, StatusCode, Uri, header, request::Parts};
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, header};
+use tower::Service;
 
 use super::{
     Hosts, Reply, Reviewer, gzip,
     reply::{not_found, reply, text_reply},
+    service_handler::{self, ServiceHandler},
 };
 use crate::{
+    client::{Body, BoxError},
     health::{Checks, Query, Report},
     metrics::{Metrics, TEXT_FORMAT},
 };
 
 type Answer = Pin<Box<dyn Future<Output = Reply> + Send>>;
-type Handler = Arc<dyn Fn(Uri) -> Answer + Send + Sync>;
+type ReadHandler = Arc<dyn Fn(Uri) -> Answer + Send + Sync>;
 
-/// Maps paths to functions. Only GET and HEAD are served.
+#[derive(Clone)]
+enum Handler {
+    /// Responds to GET and HEAD, and does not see the body of the request.
+    Read(ReadHandler),
+    /// Responds to every method.
+    Service(ServiceHandler),
+}
+
+/// Maps paths to functions and services. Functions serve only GET and HEAD.
 #[derive(Clone, Default)]
 pub struct Routes {
     routes: Vec<Route>,
@@ -23,7 +35,6 @@ pub struct Routes {
 #[derive(Clone)]
 struct Route {
     path: String,
-    /// Paths below it are served too.
     /// Paths below it match too.
     below: bool,
     /// Checks each request. `None` lets every request pass.
@@ -65,7 +76,33 @@ impl Routes {
         F: Future<Output = Reply> + Send + 'static,
     {
         let handler = move |uri| -> Answer { Box::pin(handler(uri)) };
-        self.with(Route::new(path, Arc::new(handler)))
+        self.with(Route::new(path, Handler::Read(Arc::new(handler))))
+    }
+
+    /// Serves `path` with a tower service, such as a router of another crate. If `path` ends with `/`, the service also gets the
+    /// requests for all paths below. It sees the whole path, and each method.
+    ///
+    /// A request body is at most 1 MiB. The service has 25 s to return a response; then the peer gets status 503. If it
+    /// fails or panics, the peer gets status 500, and the log has at most one line per minute. HTTP upgrades such as
+    /// WebSocket are not supported.
+    #[must_use]
+    pub fn service<S, B>(self, path: &str, service: S) -> Self
+    where
+        S: Service<Request<Body>, Response = Response<B>> + Clone + Send + Sync + 'static,
+        S::Error: Into<BoxError>,
+        S::Future: Send,
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let handler = Handler::Service(service_handler::of(path, service));
+        let (path, below) = match path.strip_suffix('/') {
+            Some(parent) => (parent, true),
+            None => (path, false),
+        };
+        self.with(Route {
+            below,
+            ..Route::new(path, handler)
+        })
     }
 
     /// Serves `path` with the report of all checks, and `path/name` with the report of one check. It always
@@ -138,34 +175,51 @@ impl Routes {
 
     /// The response to a request. `admit` returns whether the limit allows another response; it is not called
     /// for health.
-    pub(super) async fn answer(&self, head: Parts, admit: impl FnOnce() -> bool) -> Reply {
-        let path = head.uri.path();
+    pub(super) async fn answer(
+        &self,
+        request: Request<Body>,
+        admit: impl FnOnce() -> bool,
+    ) -> Response<Body> {
+        let path = request.uri().path();
         let Some(route) = self.routes.iter().find(|route| route.matches(path)) else {
-            return not_found();
+            return whole(not_found());
         };
+        let (head, body) = request.into_parts();
         if let Some(hosts) = &route.hosts
             && let Some(refused) = hosts.refusal(&head)
         {
-            return refused;
+            return whole(refused);
         }
         if let Some(reviewer) = &route.reviewer
             && let Err(refused) = reviewer.admit(&head).await
         {
-            return refused;
+            return whole(refused);
         }
-        if head.method != Method::GET && head.method != Method::HEAD {
-            return not_allowed();
+        let reads = head.method == Method::GET || head.method == Method::HEAD;
+        if matches!(route.handler, Handler::Read(_)) && !reads {
+            return whole(not_allowed());
         }
         // Requests that are refused above do not count for the limit.
         if !route.is_health && !admit() {
-            return too_busy();
+            return whole(too_busy());
         }
-        let reply = (route.handler)(head.uri).await;
-        match route.is_compressed {
+        let reply = match &route.handler {
+            Handler::Service(handler) => return handler(Request::from_parts(head, body)).await,
+            Handler::Read(handler) => handler(head.uri).await,
+        };
+        whole(match route.is_compressed {
             true => gzip::compressed(reply, head.headers).await,
             false => reply,
-        }
+        })
     }
+}
+
+/// A complete response as one that may come in pieces.
+pub(super) fn whole(reply: Reply) -> Response<Body> {
+    reply.map(|body| match body.into_inner() {
+        Some(bytes) => bytes.into(),
+        None => Body::empty(),
+    })
 }
 
 fn not_allowed() -> Reply {
@@ -189,7 +243,7 @@ fn too_busy() -> Reply {
 }
 
 fn at_once(handler: impl Fn(&Uri) -> Reply + Send + Sync + 'static) -> Handler {
-    Arc::new(move |uri| Box::pin(ready(handler(&uri))))
+    Handler::Read(Arc::new(move |uri| Box::pin(ready(handler(&uri)))))
 }
 
 impl Route {
@@ -241,9 +295,9 @@ mod tests {
     use super::*;
 
     async fn status(routes: &Routes, method: Method, path: &str) -> u16 {
-        let request = http::Request::builder().method(method).uri(path);
-        let (head, ()) = request.body(()).unwrap().into_parts();
-        routes.answer(head, || true).await.status().as_u16()
+        let request = Request::builder().method(method).uri(path);
+        let request = request.body(Body::empty()).unwrap();
+        routes.answer(request, || true).await.status().as_u16()
     }
 
     #[tokio::test]
@@ -275,8 +329,8 @@ mod tests {
         let get = async |accepted: &str| {
             let request = http::Request::get("/metrics");
             let request = request.header(header::ACCEPT_ENCODING, accepted);
-            let (head, ()) = request.body(()).unwrap().into_parts();
-            let (head, body) = routes.answer(head, || true).await.into_parts();
+            let request = request.body(Body::empty()).unwrap();
+            let (head, body) = routes.answer(request, || true).await.into_parts();
             assert_eq!(head.headers[header::VARY], "accept-encoding");
             let encoding = head.headers.get(header::CONTENT_ENCODING).cloned();
             (encoding, body.collect().await.unwrap().to_bytes())

@@ -59,6 +59,9 @@ fn object(kind: &Kind) -> TokenStream {
             fn definition() -> ::core::option::Option<::core::result::Result<#krate::crd::CustomResourceDefinition, #krate::crd::CrdError>> {
                 ::core::option::Option::Some(<Self as #krate::crd::CustomResource>::crd())
             }
+            fn rule_places() -> ::std::vec::Vec<#krate::__private::RulePlace> {
+                <Self as #krate::crd::CustomResource>::rule_places()
+            }
         }
     }
 }
@@ -153,21 +156,27 @@ fn custom_resource(kind: &Kind) -> TokenStream {
         None => none,
     };
     quote! {
-        #[automatically_derived]
-        impl #krate::crd::CustomResource for #ident {
-            fn crd() -> ::core::result::Result<#krate::crd::CustomResourceDefinition, #krate::crd::CrdError> {
-                #krate::__private::build_crd::<Self>(&#krate::__private::Declaration {
-                    singular: #singular,
-                    short_names: &[#(#short_names),*],
-                    categories: &[#(#categories),*],
-                    description: #description,
-                    max_description: #max_description,
-                    spec: #spec,
-                    spec_required: #spec_required,
-                    status: #status,
-                })
+        const _: () = {
+            const DECLARATION: #krate::__private::Declaration = #krate::__private::Declaration {
+                singular: #singular,
+                short_names: &[#(#short_names),*],
+                categories: &[#(#categories),*],
+                description: #description,
+                max_description: #max_description,
+                spec: #spec,
+                spec_required: #spec_required,
+                status: #status,
+            };
+            #[automatically_derived]
+            impl #krate::crd::CustomResource for #ident {
+                fn crd() -> ::core::result::Result<#krate::crd::CustomResourceDefinition, #krate::crd::CrdError> {
+                    #krate::__private::build_crd::<Self>(&DECLARATION)
+                }
+                fn rule_places() -> ::std::vec::Vec<#krate::__private::RulePlace> {
+                    #krate::__private::rule_places::<Self>(&DECLARATION)
+                }
             }
-        }
+        };
     }
 }
 

@@ -70,7 +70,7 @@ impl FromMeta for Rule {
 }
 
 impl Rule {
-    /// The rule as an item of `x-kubernetes-validations`.
+    /// The rule as an item of `x-kubernetes-validations`, with its place in the source.
     pub(crate) fn json(&self) -> TokenStream {
         let Self {
             rule,
@@ -83,11 +83,21 @@ impl Rule {
             .optional_old_self
             .is_present()
             .then(|| quote!(, "optionalOldSelf": true));
+        let place = place(rule).into_iter();
         quote!({
             "rule": #rule, "message": #message
+            #(, "x-pilothouse-place": #place)*
             #(, "reason": #reason)*
             #(, "fieldPath": #field_path)*
             #optional_old_self
         })
     }
+}
+
+/// Where the literal stands in the source: `src/main.rs:17`. `None` outside of the compiler.
+fn place(literal: &LitStr) -> Option<String> {
+    proc_macro::is_available().then(|| {
+        let span = literal.span().unwrap();
+        format!("{}:{}", span.file(), span.line())
+    })
 }

@@ -196,7 +196,7 @@ impl Builder {
             let simulator = Simulator::new(Handle::new(&core, "simulator"));
             core.spawn(simulator.run());
         }
-        Ok(Sandbox::start(core, admin_token))
+        Ok(Sandbox::start(core, admin_token, self.simulator))
     }
 }
 

@@ -10,10 +10,14 @@ use tokio_util::sync::DropGuard;
 
 use super::builder::Builder;
 use crate::authentication::Trust;
+use crate::builtin;
+use crate::controllers::simulator::Simulator;
 use crate::core::Core;
+use crate::definitions;
 use crate::fault::Faults;
 use crate::pods::Pods;
 use crate::record::RecordedRequest;
+use crate::registry::GroupResource;
 use crate::server::{HttpsServer, serve_connection};
 
 /// A running sandbox. A clone is a handle to the same sandbox, which ends after [`shutdown`](Self::shutdown) or when
@@ -22,6 +26,7 @@ use crate::server::{HttpsServer, serve_connection};
 pub struct Sandbox {
     core: Arc<Core>,
     admin_token: Arc<str>,
+    simulates: bool,
     // Connections hold the core too. Only handles keep the sandbox running.
     _running: Arc<DropGuard>,
 }
@@ -35,11 +40,12 @@ impl Sandbox {
         Builder::default()
     }
 
-    pub(crate) fn start(core: Arc<Core>, admin_token: String) -> Self {
+    pub(crate) fn start(core: Arc<Core>, admin_token: String, simulates: bool) -> Self {
         Self {
             _running: Arc::new(core.cancel.clone().drop_guard()),
             core,
             admin_token: admin_token.into(),
+            simulates,
         }
     }
 
@@ -53,6 +59,41 @@ impl Sandbox {
     /// follows tokio's clock; otherwise it is the time of the machine.
     pub fn now(&self) -> SystemTime {
         self.core.clock.now().into()
+    }
+
+    /// Whether the sandbox only stores objects of a built-in kind, although a controller of a real cluster would act on them.
+    /// They are the kinds with a status that nothing in the sandbox writes, such as StatefulSet and Job, and without the
+    /// [simulator](Builder::simulator) also Deployment. The core group is `""`.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let sandbox = pilothouse_sandbox::Sandbox::builder().simulator(true).build()?;
+    /// assert!(sandbox.only_stores("batch", "Job"));
+    /// assert!(!sandbox.only_stores("apps", "Deployment"));
+    /// // No controller acts on a ConfigMap.
+    /// assert!(!sandbox.only_stores("", "ConfigMap"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn only_stores(&self, group: &str, kind: &str) -> bool {
+        let written = [
+            GroupResource::new("", "namespaces"),
+            GroupResource::new("", "nodes"),
+            definitions::definitions(),
+        ];
+        let simulated = Simulator::kinds();
+        let simulated = simulated.iter().filter(|_| self.simulates);
+        builtin::kinds()
+            .iter()
+            .filter(|served| served.group == group && served.kind == kind && served.status)
+            .map(|served| served.group_resource())
+            .any(|resource| {
+                !written
+                    .iter()
+                    .chain(simulated.clone())
+                    .any(|one| *one == resource)
+            })
     }
 
     /// Opens a connection in memory, for an HTTP/1.1 or HTTP/2 client on the same runtime. A request without a token is

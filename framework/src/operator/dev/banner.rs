@@ -14,6 +14,20 @@ pub(in crate::operator) struct Banner {
     pub(in crate::operator) serving: Serving,
     pub(in crate::operator) example: Option<String>,
     pub(in crate::operator) definitions: Vec<CustomResourceDefinition>,
+    /// The paths of the program's own routes.
+    pub(in crate::operator) routes: Vec<String>,
+    /// The kinds of the operator that the server only stores.
+    pub(in crate::operator) only_stored: Vec<String>,
+}
+
+impl Banner {
+    /// What the user needs before everything runs.
+    pub(in crate::operator) fn early(&self) -> String {
+        format!(
+            "kubectl can use it from now on: export KUBECONFIG={}",
+            quoted(&self.kubeconfig.display().to_string())
+        )
+    }
 }
 
 impl fmt::Display for Banner {
@@ -33,6 +47,21 @@ impl fmt::Display for Banner {
             let serving = &self.serving;
             writeln!(f, "  metrics     {serving}://{http}/metrics")?;
             writeln!(f, "  health      {serving}://{http}/readyz?verbose")?;
+            for path in &self.routes {
+                writeln!(f, "  route       {serving}://{http}{path}")?;
+            }
+        }
+        if !self.only_stored.is_empty() {
+            let kinds = self.only_stored.join(", ");
+            writeln!(f, "\nNot simulated: {kinds}.")?;
+            writeln!(
+                f,
+                "The API server only stores these objects: nothing creates their Pods, endpoints or volumes, and their status"
+            )?;
+            writeln!(
+                f,
+                "does not change. Write the status yourself: kubectl patch --subresource=status …"
+            )?;
         }
         writeln!(f, "\nTry in another terminal:\n")?;
         writeln!(f, "  export KUBECONFIG={}", quoted(&kubeconfig.to_string()))?;
@@ -79,12 +108,16 @@ mod tests {
                 serving,
                 example: None,
                 definitions: Vec::new(),
+                routes: vec!["/hook".into()],
+                only_stored: vec!["Job".into(), "Service".into()],
             };
+            assert!(banner.early().ends_with("export KUBECONFIG=/k-2"));
             let text = banner.to_string();
             let kubeconfig =
                 "kubeconfig  /k-2\n              (another `website dev` runs and uses /k)\n";
             assert!(text.contains(kubeconfig), "{text}");
-            for path in ["metrics", "readyz?verbose"] {
+            assert!(text.contains("\nNot simulated: Job, Service.\n"), "{text}");
+            for path in ["metrics", "readyz?verbose", "hook"] {
                 let url = format!(" {expected}://127.0.0.1:2/{path}\n");
                 assert!(text.contains(&url), "{text}");
             }

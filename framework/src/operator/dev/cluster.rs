@@ -8,7 +8,7 @@ use std::{
 use pilothouse_sandbox::{HttpsServer, Sandbox};
 
 use super::kubeconfig::{self, Kubeconfig};
-use crate::{client::Config, operator::OperatorError};
+use crate::{client::Config, operator::OperatorError, resource::ApiResource};
 
 /// The time limit for the end of the server. Its content is lost with the process anyway.
 const GRACE: Duration = Duration::from_secs(2);
@@ -72,6 +72,15 @@ impl DevCluster {
         self.kubeconfig.taken.as_deref()
     }
 
+    /// The kinds among these that the server only stores, although a real cluster acts on them.
+    pub(in crate::operator) fn only_stored(&self, kinds: &[ApiResource]) -> Vec<String> {
+        kinds
+            .iter()
+            .filter(|kind| self.sandbox.only_stores(&kind.group, &kind.kind))
+            .map(|kind| kind.kind.to_string())
+            .collect()
+    }
+
     /// The client configuration for the server.
     pub(in crate::operator) fn config(&self) -> Config {
         self.config.clone()
@@ -100,10 +109,12 @@ fn reason(error: &io::Error) -> String {
 #[cfg(test)]
 mod tests {
     use k8s_openapi::api::{
+        apps::v1::{Deployment, StatefulSet},
         authorization::v1::{
             ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
         },
-        core::v1::ConfigMap,
+        batch::v1::CronJob,
+        core::v1::{ConfigMap, Namespace},
     };
 
     use super::*;
@@ -146,6 +157,22 @@ mod tests {
             .config()
             .with_impersonation(Impersonation::new("jane"));
         assert_eq!(may_list(somebody).await, (false, false));
+        cluster.stop().await;
+    }
+
+    #[tokio::test]
+    async fn kinds_that_no_controller_acts_on_are_listed() {
+        let cache = tempfile::tempdir().unwrap();
+        let cluster = DevCluster::start_in(cache.path(), "website", 0);
+        let cluster = cluster.await.unwrap();
+        let kinds = [
+            ApiResource::of::<Deployment>(),
+            ApiResource::of::<StatefulSet>(),
+            ApiResource::of::<ConfigMap>(),
+            ApiResource::of::<CronJob>(),
+            ApiResource::of::<Namespace>(),
+        ];
+        assert_eq!(cluster.only_stored(&kinds), ["StatefulSet", "CronJob"]);
         cluster.stop().await;
     }
 }

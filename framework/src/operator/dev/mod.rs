@@ -1,13 +1,15 @@
 //! The subcommand `dev`: runs the operator against an API server in the same process.
 //!
 //! `cluster.rs` starts the server, `kubeconfig.rs` writes its kubeconfig into a folder that `private_folder.rs`
-//! protects, and `banner.rs` is the text for the user.
+//! protects, `install_files.rs` installs the files of `--install`, and `banner.rs` is the text for the user.
 
 mod banner;
 mod cluster;
+mod install_files;
 mod kubeconfig;
 #[cfg(unix)]
 mod private_folder;
 
 pub(super) use banner::Banner;
 pub(super) use cluster::DevCluster;
+pub(super) use install_files::InstallFiles;

@@ -38,7 +38,7 @@ pub(in crate::operator) fn command<F: Args>(name: &str, defaults: &Defaults) -> 
         .subcommand_negates_reqs(true)
         .args(cluster());
     let run = Command::new("run").args(cluster());
-    let dev = Command::new("dev").arg(
+    let dev = Command::new("dev").args([
         Arg::new("port")
             .long("port")
             .value_name("PORT")
@@ -46,7 +46,14 @@ pub(in crate::operator) fn command<F: Args>(name: &str, defaults: &Defaults) -> 
             .default_value("0")
             .help_heading(CLUSTER)
             .help("Port of the API server on loopback; 0 means a free port"),
-    );
+        Arg::new("install")
+            .long("install")
+            .value_name("FILE")
+            .action(ArgAction::Append)
+            .value_parser(value_parser!(PathBuf))
+            .help_heading(CLUSTER)
+            .help("Install the definitions and objects of this YAML or JSON file before the start; several times for several files"),
+    ]);
     let crd = Command::new("crd")
         .about("Print the CustomResourceDefinitions as YAML, for `kubectl apply -f -`");
     let completions = Command::new("completions")
@@ -77,6 +84,17 @@ pub(in crate::operator) fn command<F: Args>(name: &str, defaults: &Defaults) -> 
         )
         .subcommand(crd)
         .subcommand(completions)
+        .subcommands(defaults.subcommands.iter().cloned().map(|own| {
+            // Commands below it have them, too.
+            own.args(cluster().map(|arg| arg.global(true)))
+        }))
+}
+
+/// Whether a command has settings. The other commands only print something, or are the program's own.
+pub(super) fn takes_settings(command: &Command) -> bool {
+    // The program's own commands may have a flag `--config`, too.
+    let mut args = command.get_arguments();
+    args.any(|arg| arg.get_id() == "print-settings")
 }
 
 /// The version that `--version` prints. `None` if the program has none, or if its own flags use the name.
@@ -95,6 +113,9 @@ fn with_flags<F: Args>(command: Command, name: &str) -> Command {
     let heading = Str::from(format!("Options of {name}"));
     F::augment_args(command.next_help_heading(heading)).after_help(PRECEDENCE)
 }
+
+/// The names of the flags for the connection to a cluster.
+pub(super) const CLUSTER_FLAGS: [&str; 2] = ["kubeconfig", "context"];
 
 /// The flags for the connection to a cluster.
 fn cluster() -> [Arg; 2] {

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use clap::{Arg, value_parser};
+use clap::{Arg, Command, value_parser};
 
 use crate::{election::ElectionSettings, operator::Serving, server::Address};
 
@@ -16,6 +16,8 @@ pub(in crate::operator) struct Defaults {
     pub(in crate::operator) serving: Serving,
     pub(in crate::operator) debug_page: bool,
     pub(in crate::operator) debug_hosts: Vec<String>,
+    /// The program's own subcommands.
+    pub(in crate::operator) subcommands: Vec<Command>,
 }
 
 /// A flag that is on or off: `--name` turns it on, `--name=false` turns it off.

@@ -8,6 +8,7 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `command.rs` | the clap definition of the command line |
+//! | `clash.rs` | names that two parts of a program want |
 //! | `defaults.rs` | [`Defaults`]: the program's own options |
 //! | `election.rs`, `serving.rs` | the flags for the election, and for metrics and health |
 //! | `resolve.rs` | [`Settings`]: combines flags, environment and file |
@@ -15,6 +16,7 @@
 //! | `variables.rs`, `file.rs` | the environment variables, and [`SettingsFile`] |
 //! | `origin.rs`, `print.rs` | [`Origin`] of a value, and `--print-settings` |
 
+mod clash;
 mod command;
 mod defaults;
 mod election;
@@ -29,6 +31,7 @@ mod variables;
 #[cfg(test)]
 mod tests;
 
+pub(super) use clash::clash;
 pub(super) use command::command;
 pub(super) use defaults::Defaults;
 pub(super) use election::ElectionFlags;

@@ -12,6 +12,7 @@ use clap::{
 
 use super::{
     Environment, Origin, SettingsFile,
+    command::takes_settings,
     print::ResolvedSetting,
     setting::{Setting, error},
     variables::Variables,
@@ -21,6 +22,8 @@ use super::{
 pub(in crate::operator) struct Settings {
     /// The combined matches of the innermost subcommand.
     pub(in crate::operator) matches: ArgMatches,
+    /// The combined matches of the whole command line.
+    pub(in crate::operator) whole: ArgMatches,
     /// The subcommand, if one was given.
     pub(in crate::operator) subcommand: Option<String>,
     /// Each setting with its value and origin.
@@ -60,6 +63,7 @@ impl Settings {
                 place_of_flags(operator, &built, &error).unwrap_or(hide_secrets(&built, error))
             })?,
         };
+        let whole = given.clone();
         let (subcommand, given) = innermost(given);
         let target = match &subcommand {
             Some(name) => built.find_subcommand(name).unwrap_or(&built),
@@ -68,6 +72,7 @@ impl Settings {
         if !takes_settings(target) {
             return Ok(Self {
                 matches: given,
+                whole,
                 subcommand,
                 resolved: Vec::new(),
                 file: None,
@@ -106,6 +111,7 @@ impl Settings {
         let matches = command
             .try_get_matches_from(line)
             .map_err(|error| hide_secrets(&built, error))?;
+        let whole = matches.clone();
         let (_, matches) = innermost(matches);
         let resolved = origins
             .into_iter()
@@ -113,6 +119,7 @@ impl Settings {
             .collect();
         Ok(Self {
             matches,
+            whole,
             subcommand,
             resolved,
             file,
@@ -135,11 +142,6 @@ impl fmt::Debug for Settings {
             .field("subcommand", &self.subcommand)
             .finish_non_exhaustive()
     }
-}
-
-/// Whether a command has settings. The other commands only print something.
-fn takes_settings(command: &Command) -> bool {
-    command.get_arguments().any(|arg| arg.get_id() == "config")
 }
 
 fn innermost(matches: ArgMatches) -> (Option<String>, ArgMatches) {

@@ -409,7 +409,7 @@ fn a_required_flag_that_is_set_nowhere_gives_claps_error() {
 
 #[test]
 fn an_unknown_name_is_reported_with_a_suggestion_and_all_names() {
-    let all = "The settings are api-token, context, debug-host, debug-page, image, kubeconfig, leader-elect, lease-duration, lease-name, lease-namespace, log, log-format, metrics-address, metrics-auth, metrics-cert-key, metrics-cert-name, metrics-cert-path, metrics-secure, mirror, namespace, port, region, renew-deadline, retry-period, strict, verbose";
+    let all = "The settings are api-token, context, debug-host, debug-page, image, install, kubeconfig, leader-elect, lease-duration, lease-name, lease-namespace, log, log-format, metrics-address, metrics-auth, metrics-cert-key, metrics-cert-name, metrics-cert-path, metrics-secure, mirror, namespace, port, region, renew-deadline, retry-period, strict, verbose";
     let table = [
         ("metricsAddress", "did you mean metrics-address? "),
         ("metrics_address", "did you mean metrics-address? "),

@@ -2,7 +2,7 @@ use std::{collections::HashMap, ffi::OsString};
 
 use clap::{Arg, Command, Id};
 
-use super::Origin;
+use super::{Origin, command::takes_settings};
 
 /// A function that reads an environment variable.
 pub(in crate::operator) type Environment<'a> = dyn Fn(&str) -> Option<OsString> + 'a;
@@ -58,12 +58,9 @@ impl Variables {
             let name = self.name(&arg);
             arg.env(name).hide_env_values(true)
         });
-        command.mut_subcommands(|command| {
-            let takes_settings = command.get_arguments().any(|arg| arg.get_id() == "config");
-            match takes_settings {
-                true => self.with_names_in_help(command),
-                false => command,
-            }
+        command.mut_subcommands(|command| match takes_settings(&command) {
+            true => self.with_names_in_help(command),
+            false => command,
         })
     }
 }

@@ -1,4 +1,5 @@
 mod catching_up;
+mod definitions;
 mod elected;
 mod failing;
 mod panics;

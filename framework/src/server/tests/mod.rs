@@ -3,6 +3,7 @@
 mod crowds;
 mod limits;
 mod reviews;
+mod services;
 mod tls;
 
 use std::{net::Ipv4Addr, sync::Arc, time::Duration};

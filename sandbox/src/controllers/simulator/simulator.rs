@@ -35,10 +35,14 @@ struct ObjectKey {
 }
 
 impl Simulator {
+    /// The kinds that run.
+    pub(crate) fn kinds() -> [GroupResource; 3] {
+        [deployments(), replica_sets(), pods()]
+    }
+
     pub(crate) fn new(handle: Handle) -> Self {
-        let kinds = vec![deployments(), replica_sets(), pods()];
         Self {
-            feed: Feed::new(&handle, Some(kinds)),
+            feed: Feed::new(&handle, Some(Self::kinds().to_vec())),
             handle,
             queue: VecDeque::new(),
             queued: BTreeSet::new(),
