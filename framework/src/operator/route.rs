@@ -13,6 +13,9 @@ use crate::{
     server::{Reply, Routes},
 };
 
+/// Builds the routes at a path, when the operator starts.
+type Build = Box<dyn FnOnce(&str, Setup) -> Routes + Send>;
+
 /// Responds to requests at a path of the program's own, beside `/metrics` and `/readyz`, see
 /// [`Operator::route`](super::Operator::route).
 ///
@@ -25,7 +28,7 @@ use crate::{
 /// block its thread.
 pub struct Route {
     pub(super) is_open: bool,
-    build: Box<dyn FnOnce(&str, Setup) -> Routes + Send>,
+    build: Build,
 }
 
 impl Route {

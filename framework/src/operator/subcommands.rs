@@ -11,11 +11,12 @@ use crate::{
 };
 
 type Work = BoxFuture<'static, Result<(), Failure>>;
+type Run = Box<dyn FnOnce(&ArgMatches, CommandSetup) -> Result<Work, clap::Error> + Send>;
 
 /// Subcommands of the program's own, of one type.
 pub(super) struct Subcommands {
     describe: fn() -> Command,
-    run: Box<dyn FnOnce(&ArgMatches, CommandSetup) -> Result<Work, clap::Error> + Send>,
+    run: Run,
 }
 
 impl Subcommands {

@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 
 use crate::{
     controller::{Action, Context, Controller, Reconciler, Result},
-    events::Event,
+    events::NewEvent,
     resource::Object,
     testing::Offline,
 };
@@ -27,7 +27,7 @@ impl Reconciler for Times {
             ..ConfigMap::named(secret.name())
         })
         .await?;
-        cx.event(Event::normal("Seen", "See"));
+        cx.event(NewEvent::normal("Seen", "See"));
         Ok(Action::wait())
     }
 }
