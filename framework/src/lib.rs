@@ -172,6 +172,7 @@
 //!
 //! | module | holds | in Go |
 //! | --- | --- | --- |
+//! | [`clock`] | the wall clock of a program, for the timestamps that it writes | utils/clock |
 //! | [`metrics`] | every metric, in a registry per operator | component-base/metrics |
 //! | [`health`] | named checks for `/healthz`, `/livez` and `/readyz` | healthz |
 //! | [`resource`] | objects, kinds, keys, owner references, selectors, errors, manifests | apimachinery |
@@ -224,6 +225,7 @@
 mod backoff;
 pub mod cache;
 pub mod client;
+pub mod clock;
 pub mod controller;
 pub mod crd;
 pub mod election;

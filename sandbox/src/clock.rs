@@ -8,11 +8,13 @@ use tokio::time::Instant;
 
 /// Time and randomness of one sandbox.
 ///
-/// Time starts at an epoch and follows tokio's clock, so a paused clock stops it too. Everything random (UIDs, name
+/// Time starts at an epoch and follows tokio's clock, so a paused clock stops it too. Without an epoch it is the time of the
+/// machine, also after the machine was suspended, when tokio's clock is behind. Everything random (UIDs, name
 /// suffixes, addresses) comes from one seeded generator: two sandboxes with the same seed and epoch that get the same
 /// requests in the same order return the same responses.
 pub(crate) struct Clock {
-    epoch: Timestamp,
+    /// The time at which the clock started; `None` for the machine's own time.
+    epoch: Option<Timestamp>,
     started: Instant,
     random: Mutex<fastrand::Rng>,
 }
@@ -21,7 +23,7 @@ pub(crate) struct Clock {
 const NAME_LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
 impl Clock {
-    pub(crate) fn new(epoch: Timestamp, seed: u64) -> Self {
+    pub(crate) fn new(epoch: Option<Timestamp>, seed: u64) -> Self {
         Self {
             epoch,
             started: Instant::now(),
@@ -30,9 +32,12 @@ impl Clock {
     }
 
     pub(crate) fn now(&self) -> Timestamp {
+        let Some(epoch) = self.epoch else {
+            return Timestamp::now();
+        };
         let elapsed =
             SignedDuration::try_from(self.started.elapsed()).unwrap_or(SignedDuration::MAX);
-        self.epoch.saturating_add(elapsed).unwrap_or(Timestamp::MAX)
+        epoch.saturating_add(elapsed).unwrap_or(Timestamp::MAX)
     }
 
     /// The current time as `metav1.Time` writes it: `2026-01-01T00:00:00Z`.
@@ -98,7 +103,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn time_follows_the_paused_clock() {
-        let clock = Clock::new(Timestamp::UNIX_EPOCH, 1);
+        let clock = Clock::new(Some(Timestamp::UNIX_EPOCH), 1);
         assert_eq!(clock.timestamp(), "1970-01-01T00:00:00Z");
         tokio::time::advance(Duration::from_secs(61)).await;
         assert_eq!(clock.timestamp(), "1970-01-01T00:01:01Z");
@@ -108,11 +113,19 @@ mod tests {
         );
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn without_an_epoch_it_is_the_time_of_the_machine() {
+        let clock = Clock::new(None, 1);
+        tokio::time::advance(Duration::from_secs(86_400)).await;
+        let late = clock.now().duration_since(Timestamp::now());
+        assert!(late.abs() < SignedDuration::from_hours(1), "{late}");
+    }
+
     #[tokio::test]
     async fn equal_seeds_give_equal_uids_of_version_4() {
         let (one, two) = (
-            Clock::new(Timestamp::UNIX_EPOCH, 7),
-            Clock::new(Timestamp::UNIX_EPOCH, 7),
+            Clock::new(Some(Timestamp::UNIX_EPOCH), 7),
+            Clock::new(None, 7),
         );
         let uid = one.uid();
         assert_eq!(uid, two.uid());

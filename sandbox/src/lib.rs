@@ -3,7 +3,7 @@
 //! A [`Sandbox`] is a library, not a binary: it needs no etcd and no download, and keeps its
 //! objects in memory. Clients reach it in two ways:
 //!
-//! - in memory with [`Sandbox::connect`], from a client on the same runtime. Time is tokio's, so a paused clock stops the
+//! - in memory with [`Sandbox::connect`], from a client on the same runtime. Timers are tokio's, so a paused clock stops the
 //!   server too, and with a [seed](Builder::seed) two runs give the same names, UIDs and times;
 //! - over HTTPS with [`Sandbox::serve_https`] and [`Sandbox::kubeconfig`], from kubectl or any other client.
 //!

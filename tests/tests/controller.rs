@@ -344,10 +344,9 @@ impl Budgets {
     fn status(&self, budget: &PodDisruptionBudget, reason: &str) -> serde_json::Value {
         let second = self.seconds.fetch_add(100, Ordering::SeqCst);
         let mut conditions = Vec::new();
-        let ready = NewCondition::is_true("Ready", reason)
-            .observed(budget)
-            .since(Timestamp::from_second(second).unwrap());
-        conditions.set(ready).unwrap();
+        let ready = NewCondition::is_true("Ready", reason).observed(budget);
+        let now = Timestamp::from_second(second).unwrap();
+        conditions.set(ready, now).unwrap();
         json!({
             "conditions": conditions,
             "currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0,

@@ -80,7 +80,7 @@ impl Reconciler for Pages {
         }
         if self.sets_ready {
             let ready = NewCondition::is_true("Ready", "Printed").message("by the reconciler");
-            status.conditions.set(ready)?;
+            status.conditions.set(ready, cx.now())?;
         }
         cx.update_status(status).await?;
         cx.apply(ConfigMap {
@@ -380,7 +380,8 @@ async fn the_framework_does_not_overwrite_a_ready_condition_of_a_person() {
     let mut page = api.get("a").await.unwrap();
     let status = page.status.as_mut().unwrap();
     let ready = NewCondition::is_false("Ready", "Maintenance").message("by hand");
-    status.conditions.set(ready).unwrap();
+    let now = world.cluster.now();
+    status.conditions.set(ready, now).unwrap();
     api.replace_status("a", &Default::default(), &page)
         .await
         .unwrap();

@@ -73,7 +73,7 @@ impl Reconciler for ScheduledTaskReconciler {
         task: Arc<ScheduledTask>,
         cx: &Context<ScheduledTask>,
     ) -> Result<Action> {
-        let (run, next) = task.schedule(Timestamp::now());
+        let (run, next) = task.schedule(cx.now());
         let mut jobs = cx.list_owned::<Job>()?.items;
         jobs.sort_by_key(|job| run_of(job));
         let mut status = task.status.clone().unwrap_or_default();
@@ -83,7 +83,7 @@ impl Reconciler for ScheduledTaskReconciler {
             && let Some(succeeded) = succeeded(job)
         {
             cx.event(ended(job, succeeded));
-            status.conditions.set(healthy(&task, succeeded))?;
+            status.conditions.set(healthy(&task, succeeded), cx.now())?;
         }
         let active = jobs.iter().find(|job| succeeded(job).is_none());
         status.active = match active {

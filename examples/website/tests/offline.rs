@@ -75,8 +75,8 @@ async fn a_refused_child_sets_the_condition_ready_and_records_an_event() {
     // The site has failed for another reason for a long time.
     let mut long_ago = WebsiteStatus::default();
     let since = Timestamp::from_second(1_000_000_000).unwrap();
-    let failed = NewCondition::is_false("Ready", "CleanupFailed").since(since);
-    long_ago.conditions.set(failed).unwrap();
+    let failed = NewCondition::is_false("Ready", "CleanupFailed");
+    long_ago.conditions.set(failed, since).unwrap();
     let mut hello = site("<h1>Hello</h1>");
     hello.status = Some(long_ago);
     let hello = offline.seed(hello);

@@ -18,7 +18,7 @@ use crate::{
 pub struct Environment {
     /// The caches. The owner of the environment has to start them.
     pub informers: Informers,
-    /// Sends writes, and reads that do not use the cache.
+    /// Sends writes, and reads that do not use the cache. Its [clock](Client::clock) is that of the reconciles.
     pub client: Client,
     /// The registry of the metrics.
     pub metrics: Metrics,

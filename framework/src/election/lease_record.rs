@@ -1,6 +1,5 @@
 use std::{future::Future, sync::Arc, time::Duration};
 
-use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
 
 use super::{
@@ -22,6 +21,8 @@ pub(super) struct LeaseRecord {
     pub(super) lease: String,
     namespace: String,
     pub(super) clock: Arc<dyn Clock>,
+    /// For the times in the Lease. Nothing is decided by them.
+    wall_clock: crate::clock::Clock,
     pub(super) metrics: ElectionMetrics,
     candidate: Candidate,
 }
@@ -55,6 +56,7 @@ impl LeaseRecord {
             candidate: Candidate::new(&settings),
             namespace,
             clock: settings.clock.clock.clone(),
+            wall_clock: client.clock().clone(),
             settings,
             metrics,
         }
@@ -74,7 +76,7 @@ impl LeaseRecord {
 
     /// Acquires the Lease, or renews it if this process holds it.
     pub(super) async fn try_acquire_or_renew(&mut self) -> Result<Acquisition, Error> {
-        if let Some(renewal) = self.candidate.renewal(Timestamp::now()) {
+        if let Some(renewal) = self.candidate.renewal(self.wall_clock.now()) {
             // Only this process writes a Lease that it holds, so it need not be read first.
             match self.write(Attempt::Update(renewal)).await {
                 Ok(result) => return Ok(result),
@@ -85,7 +87,7 @@ impl LeaseRecord {
             }
         }
         let found = self.read().await?;
-        let (now, wall) = (self.clock.now(), Timestamp::now());
+        let (now, wall) = (self.clock.now(), self.wall_clock.now());
         let attempt = self.candidate.next_attempt(found, now, wall);
         self.write(attempt).await
     }
@@ -146,7 +148,7 @@ impl LeaseRecord {
 
     async fn release_once(&mut self) -> Result<(), Error> {
         let found = self.read().await?;
-        let (now, wall) = (self.clock.now(), Timestamp::now());
+        let (now, wall) = (self.clock.now(), self.wall_clock.now());
         if let Some(lease) = self.candidate.released_lease(found, now, wall) {
             let params = PostParams::default();
             let call = self.api.replace(&self.settings.name, &params, &lease);

@@ -10,7 +10,6 @@ use std::{
 };
 
 use futures_util::FutureExt;
-use jiff::Timestamp;
 use k8s_openapi::api::{core::v1 as core, events::v1 as api};
 use parking_lot::Mutex;
 use tokio::{
@@ -159,7 +158,8 @@ impl Recorder {
         };
         let note = truncate(note, NOTE);
         let mut correlator = self.shared.correlator.lock();
-        let recorded = correlator.record(self.shared.now(), Timestamp::now(), key, note);
+        let at = self.shared.client.clock().now();
+        let recorded = correlator.record(self.shared.now(), at, key, note);
         metrics.series.set(correlator.len() as i64);
         drop(correlator);
         match recorded {

@@ -1,10 +1,12 @@
 use std::{fmt, future::Future, sync::Arc, time::Duration};
 
+use jiff::Timestamp;
 use pilothouse_sandbox::{BuildError, Builder, Faults, RecordedRequest, Sandbox};
 use tokio::time::Instant;
 
 use crate::{
     client::{Api, Client, Config, DeleteParams, Error, Patch, PatchParams, PostParams},
+    clock::Clock,
     crd,
     operator::{Operator, OperatorError, Running},
     resource::{ApiResource, Object, ObjectKey, Resource, Scope},
@@ -20,6 +22,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 const LONGEST_POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// An API server in memory, and a client connected to it. Clones share the server.
+///
+/// The client has the server's [clock](Client::clock): an operator that runs with this client writes timestamps that fit those of
+/// the server. With a seed this clock starts at the beginning of 2026 and follows tokio's clock.
 ///
 /// Its methods work in one namespace, `default` unless [`in_namespace`](Self::in_namespace) says otherwise.
 #[derive(Clone)]
@@ -61,6 +66,11 @@ impl Cluster {
             namespace: namespace.into(),
             ..self.clone()
         }
+    }
+
+    /// The present time of the server and of the client.
+    pub fn now(&self) -> Timestamp {
+        self.client.clock().now()
     }
 
     /// The client that is connected to the server.
@@ -251,8 +261,10 @@ impl fmt::Debug for Cluster {
     }
 }
 
-/// A client whose connections are pipes into the sandbox.
+/// A client whose connections are pipes into the sandbox, and whose clock is that of the sandbox.
 fn connected(sandbox: &Sandbox) -> Client {
+    let watched = sandbox.clone();
+    let clock = Clock::from_fn(move || Timestamp::try_from(watched.now()).unwrap_or_default());
     let pipes = sandbox.clone();
     let connector = Arc::new(move || Ok(pipes.connect()));
     let url = http::Uri::from_static("http://sandbox");
@@ -260,7 +272,7 @@ fn connected(sandbox: &Sandbox) -> Client {
         .connector(connector)
         .build()
     {
-        Ok(client) => client,
+        Ok(client) => client.with_clock(clock),
         Err(error) => unreachable!("no certificate, key or user agent is given: {error}"),
     }
 }
@@ -300,7 +312,24 @@ impl std::error::Error for TimedOut {}
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_client_has_the_clock_of_the_server() {
+        let cluster = Cluster::start().unwrap();
+        tokio::time::sleep(Duration::from_secs(86_400)).await;
+        let created = cluster.create(&ConfigMap::named("a")).await.unwrap();
+        let created = created.metadata.creation_timestamp.unwrap().0;
+        assert_eq!(created.to_string(), "2026-01-02T00:00:00Z");
+        assert_eq!(cluster.now().as_second(), created.as_second());
+
+        // Without a seed, both have the time of the machine.
+        let cluster = Cluster::with(Sandbox::builder()).unwrap();
+        let late = cluster.now().duration_since(Timestamp::now());
+        assert!(late.abs().as_hours() < 1, "{late}");
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_long_wait_checks_less_and_less_often_and_ends_after_its_limit() {

@@ -152,9 +152,11 @@ impl Builder {
     pub fn build(self) -> Result<Sandbox, BuildError> {
         tokio::runtime::Handle::try_current().map_err(|_| BuildError::NoRuntime)?;
         let epoch = match (self.epoch, self.seed) {
-            (Some(epoch), _) => Timestamp::try_from(epoch).map_err(BuildError::Epoch)?,
-            (None, Some(_)) => Timestamp::from_second(SEEDED_EPOCH).map_err(BuildError::Epoch)?,
-            (None, None) => Timestamp::now(),
+            (Some(epoch), _) => Some(Timestamp::try_from(epoch).map_err(BuildError::Epoch)?),
+            (None, Some(_)) => {
+                Some(Timestamp::from_second(SEEDED_EPOCH).map_err(BuildError::Epoch)?)
+            }
+            (None, None) => None,
         };
         let seed = self.seed.unwrap_or_else(|| fastrand::u64(..));
         let clock = Clock::new(epoch, seed);

@@ -1,6 +1,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -46,6 +47,12 @@ impl Sandbox {
     #[cfg(test)]
     pub(crate) fn core(&self) -> &Arc<Core> {
         &self.core
+    }
+
+    /// The present time of the sandbox, by which it dates objects. With a [seed](Builder::seed) or an [epoch](Builder::epoch) it
+    /// follows tokio's clock; otherwise it is the time of the machine.
+    pub fn now(&self) -> SystemTime {
+        self.core.clock.now().into()
     }
 
     /// Opens a connection in memory, for an HTTP/1.1 or HTTP/2 client on the same runtime. A request without a token is

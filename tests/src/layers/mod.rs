@@ -25,6 +25,7 @@ use tree::Tree;
 /// The framework's layers, lowest first.
 pub const LAYERS: &[&str] = &[
     "backoff",
+    "clock",
     // Tests of all layers use it.
     "logged",
     "metrics",

@@ -21,6 +21,7 @@ use crate::{
         },
         transport::{CurrentTls, Dialer, Pool},
     },
+    clock::Clock,
     metrics::{ExecMetrics, Metrics},
 };
 
@@ -211,6 +212,7 @@ impl ClientBuilder {
                 reachability: Arc::default(),
                 hint_on_401,
                 all_namespaces: false,
+                clock: Clock::default(),
             }),
             decoder: Decoder::default(),
         })

@@ -5,11 +5,14 @@ use http::{Request, Response};
 use tower::Service;
 
 use super::{builder::ClientBuilder, stack_factory::StackFactory};
-use crate::client::{
-    AccessGuard, Body, BoxError, Config, Deadlines, Decoder, Error,
-    codec::NegotiatedEncodings,
-    retry::{Reachability, Reconnections},
-    stack::{self, Dispatch, FenceLayer, SentSecrets},
+use crate::{
+    client::{
+        AccessGuard, Body, BoxError, Config, Deadlines, Decoder, Error,
+        codec::NegotiatedEncodings,
+        retry::{Reachability, Reconnections},
+        stack::{self, Dispatch, FenceLayer, SentSecrets},
+    },
+    clock::Clock,
 };
 
 /// A handle to an API server, shared by all code that sends requests to it.
@@ -38,6 +41,7 @@ pub(crate) struct ClientInner {
     pub(crate) guards: Arc<[Arc<AccessGuard>]>,
     /// The program works in all namespaces. A missing rule then belongs into a ClusterRole.
     pub(crate) all_namespaces: bool,
+    pub(crate) clock: Clock,
 }
 
 impl ClientInner {
@@ -115,6 +119,7 @@ impl Client {
                 reachability: Arc::default(),
                 hint_on_401: None,
                 all_namespaces: false,
+                clock: Clock::default(),
             }),
             decoder: Decoder::default(),
         }
@@ -128,6 +133,20 @@ impl Client {
     /// The server's address.
     pub fn server(&self) -> &str {
         &self.inner.server
+    }
+
+    /// The clock of this client and of everything that works with it: Events, conditions, reconciles. The default is the
+    /// [system's clock](Clock::system).
+    pub fn clock(&self) -> &Clock {
+        &self.inner.clock
+    }
+
+    /// A client on the same connections, with another clock. For tests: an operator that gets this client writes the times of
+    /// `clock` into its objects. Credentials, certificates and logs keep the system's clock.
+    #[must_use]
+    pub fn with_clock(&self, clock: Clock) -> Self {
+        let (stack_factory, guards) = (self.inner.stack_factory.clone(), self.inner.guards.clone());
+        self.derive(stack_factory, guards, self.inner.all_namespaces, clock)
     }
 
     /// A client with the same settings, credentials and metrics, but with its own connections and `deadlines`.
@@ -198,7 +217,12 @@ impl Client {
     pub fn guarded(&self, guard: Arc<AccessGuard>) -> Self {
         let guards = self.inner.guards.iter().cloned().chain([guard]).collect();
         let stack_factory = self.inner.stack_factory.clone();
-        self.derive(stack_factory, guards, self.inner.all_namespaces)
+        self.derive(
+            stack_factory,
+            guards,
+            self.inner.all_namespaces,
+            self.clock().clone(),
+        )
     }
 
     /// Returns a value that shortens pauses after failed connections as soon as the server answers another request.
@@ -228,12 +252,12 @@ impl Client {
     #[must_use]
     pub(crate) fn in_all_namespaces(&self) -> Self {
         let (stack_factory, guards) = (self.inner.stack_factory.clone(), self.inner.guards.clone());
-        self.derive(stack_factory, guards, true)
+        self.derive(stack_factory, guards, true, self.clock().clone())
     }
 
     fn with(&self, stack_factory: StackFactory) -> Self {
         let (guards, all_namespaces) = (self.inner.guards.clone(), self.inner.all_namespaces);
-        self.derive(stack_factory, guards, all_namespaces)
+        self.derive(stack_factory, guards, all_namespaces, self.clock().clone())
     }
 
     fn derive(
@@ -241,6 +265,7 @@ impl Client {
         stack_factory: StackFactory,
         guards: Arc<[Arc<AccessGuard>]>,
         all_namespaces: bool,
+        clock: Clock,
     ) -> Self {
         Self {
             inner: Arc::new(ClientInner {
@@ -253,6 +278,7 @@ impl Client {
                 encodings: self.inner.encodings.clone(),
                 reachability: self.inner.reachability.clone(),
                 hint_on_401: self.inner.hint_on_401.clone(),
+                clock,
             }),
             decoder: self.decoder.clone(),
         }

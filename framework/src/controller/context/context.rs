@@ -7,6 +7,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -137,6 +138,25 @@ impl<K: Resource> Context<K> {
     /// succeeded. Returns `None` outside of a cleanup.
     pub fn finalizer(&self) -> Option<&str> {
         self.finalizer.as_deref()
+    }
+
+    /// The present time, by the [clock](crate::clock::Clock) of the controller's client: the time of the machine, and in tests
+    /// the time of the test.
+    ///
+    /// Use it for each timestamp that a reconcile writes and for each decision by the time of day. The framework uses the same
+    /// clock for the condition `Ready` and for Events, and `testing::Cluster` for its API server.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use pilothouse::{controller::{Action, Context, Result}, k8s::api::batch::v1::CronJob};
+    /// # fn example(cx: &Context<CronJob>) -> Result<Action> {
+    /// let minute = cx.now().as_second().rem_euclid(3600) / 60;
+    /// let left = u64::try_from(60 - minute)? * 60;
+    /// Ok(Action::requeue_after(Duration::from_secs(left)))
+    /// # }
+    /// ```
+    pub fn now(&self) -> Timestamp {
+        self.shared.client.clock().now()
     }
 
     /// A token that is cancelled when the controller begins to stop, and when this call ends: done, failed, panicked,

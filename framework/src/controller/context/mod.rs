@@ -5,7 +5,7 @@
 //!
 //! | file | methods |
 //! | --- | --- |
-//! | `context.rs` | `key`, `finalizer`, `cancellation`, `sources`, `live`, `event`, `uncached` |
+//! | `context.rs` | `key`, `finalizer`, `now`, `cancellation`, `sources`, `live`, `event`, `uncached` |
 //! | `reads.rs` | `get`, `get_in`, `get_of`, `list`, `list_in`, `list_all`, `list_owned`, `lister_of` |
 //! | `apply.rs`, `apply_detached.rs` | `apply` and its variants: skip a request that would change nothing, or send it |
 //! | `adopt.rs` | `claim`, `adopt`, `release` |

@@ -1,6 +1,5 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{
@@ -188,7 +187,7 @@ pub(crate) async fn set_ready<K: Resource>(
     let same = present.filter(|one| one["status"] == condition["status"]);
     condition["lastTransitionTime"] = match same {
         Some(one) => one["lastTransitionTime"].clone(),
-        None => now().into(),
+        None => cx.shared.client.clock().now_in_seconds().to_string().into(),
     };
     if present == Some(&condition) {
         note_published(cx, fingerprint, version);
@@ -252,12 +251,4 @@ fn names(error: &client::Error, manager: &str) -> bool {
     let quoted = format!("{manager:?}");
     let mut causes = details.into_iter().flat_map(|details| &details.causes);
     causes.any(|cause| cause.message.contains(&quoted))
-}
-
-/// The current time in whole seconds, as the API stores times.
-fn now() -> String {
-    let now = Timestamp::now();
-    Timestamp::from_second(now.as_second())
-        .unwrap_or(now)
-        .to_string()
 }

@@ -16,7 +16,10 @@ use process::{NetworkState, Process};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{Election, ElectionSettings, LeadershipGate, Phase};
-use crate::client::{Api, DeleteParams, ErrorKind, PostParams};
+use crate::{
+    client::{Api, DeleteParams, ErrorKind, PostParams},
+    clock::Clock,
+};
 
 fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
@@ -559,4 +562,22 @@ fn a_runtime_that_is_blocked_does_not_hide_that_leadership_is_over() {
         .build()
         .unwrap()
         .block_on(sandbox_and_lead);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_times_in_the_lease_come_from_the_clock_of_the_client() {
+    let sandbox = sandbox();
+    let mut a = Process::of(&sandbox, "a");
+    let start = jiff::Timestamp::from_second(1_000_000_000).unwrap();
+    a.client = a.client.with_clock(Clock::starting_at(start));
+    let leading = a.lead().await;
+    sleep(seconds(3600)).await;
+    let lease = a.lease().await;
+    let since_start = |time: Option<k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime>| {
+        time.unwrap().0.duration_since(start).as_secs()
+    };
+    assert_eq!(since_start(lease.acquire_time), 0);
+    let renewed = since_start(lease.renew_time);
+    assert!((3595..=3600).contains(&renewed), "{renewed}");
+    leading.release().await.unwrap();
 }

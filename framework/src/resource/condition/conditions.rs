@@ -3,6 +3,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde_json::Value;
 
 use super::{ConditionError, NewCondition};
+use crate::clock::in_seconds;
 
 /// Reads and changes the conditions of a status: a `Vec` of `metav1.Condition`.
 ///
@@ -10,21 +11,26 @@ use super::{ConditionError, NewCondition};
 /// `lastTransitionTime` changes only when the condition's status changes.
 ///
 /// ```
-/// use pilothouse::{k8s::apimachinery::pkg::apis::meta::v1::Condition, resource::{Conditions, NewCondition}};
+/// use pilothouse::k8s::{apimachinery::pkg::apis::meta::v1::Condition, jiff::Timestamp};
+/// use pilothouse::resource::{Conditions, NewCondition};
 ///
-/// # fn main() -> Result<(), pilothouse::resource::ConditionError> {
+/// # fn example(now: Timestamp) -> Result<(), pilothouse::resource::ConditionError> {
 /// let mut conditions: Vec<Condition> = Vec::new();
-/// conditions.set(NewCondition::is_true("Ready", "PodsReady").message("3 of 3 pods are ready"))?;
+/// // In a reconcile, `now` is `cx.now()`.
+/// conditions.set(NewCondition::is_true("Ready", "PodsReady").message("3 of 3 pods are ready"), now)?;
 /// assert!(conditions.is_true("Ready"));
 /// # Ok(()) }
+/// # example(Timestamp::UNIX_EPOCH).unwrap();
 /// ```
 pub trait Conditions {
-    /// Sets the condition of this type, and returns whether anything changed.
+    /// Sets the condition of this type, and returns whether anything changed. If the status of the condition changes, `now`
+    /// becomes its `lastTransitionTime`, in whole seconds. In a reconcile pass
+    /// [`cx.now()`](crate::controller::Context::now), so that a test can choose the time.
     ///
     /// # Errors
     ///
     /// Returns a [`ConditionError`] and changes nothing if the API server would refuse the type, the reason or the message.
-    fn set(&mut self, condition: NewCondition) -> Result<bool, ConditionError>;
+    fn set(&mut self, condition: NewCondition, now: Timestamp) -> Result<bool, ConditionError>;
 
     /// Removes the condition of this type, and returns whether there was one.
     fn unset(&mut self, kind: &str) -> bool;
@@ -44,12 +50,12 @@ pub trait Conditions {
 }
 
 impl Conditions for Vec<Condition> {
-    fn set(&mut self, condition: NewCondition) -> Result<bool, ConditionError> {
+    fn set(&mut self, condition: NewCondition, now: Timestamp) -> Result<bool, ConditionError> {
         condition.check()?;
         let present = self.iter().position(|one| one.type_ == condition.kind);
         let since = match present.and_then(|place| self.get(place)) {
             Some(one) if one.status == condition.status => one.last_transition_time.clone(),
-            _ => now(condition.at),
+            _ => Time(in_seconds(now)),
         };
         let new = Condition {
             type_: condition.kind,
@@ -81,12 +87,6 @@ impl Conditions for Vec<Condition> {
     fn of_type(&self, kind: &str) -> Option<&Condition> {
         self.iter().find(|one| one.type_ == kind)
     }
-}
-
-/// `at`, or the present, in whole seconds: the API server stores times so.
-fn now(at: Option<Timestamp>) -> Time {
-    let at = at.unwrap_or_else(Timestamp::now);
-    Time(Timestamp::from_second(at.as_second()).unwrap_or(at))
 }
 
 /// Copies the transition times of `present` into each condition of `status` that has the same type and status there.

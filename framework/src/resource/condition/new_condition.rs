@@ -1,5 +1,3 @@
-use jiff::Timestamp;
-
 use crate::resource::Object;
 
 /// A condition to set with [`Conditions::set`](super::Conditions::set).
@@ -17,7 +15,6 @@ pub struct NewCondition {
     pub(super) reason: String,
     pub(super) message: String,
     pub(super) observed_generation: Option<i64>,
-    pub(super) at: Option<Timestamp>,
 }
 
 impl NewCondition {
@@ -44,7 +41,6 @@ impl NewCondition {
             reason: reason.into(),
             message: String::new(),
             observed_generation: None,
-            at: None,
         }
     }
 
@@ -57,12 +53,6 @@ impl NewCondition {
     /// Sets `observedGeneration` to the generation of `object`.
     pub fn observed<K: Object>(mut self, object: &K) -> Self {
         self.observed_generation = object.metadata().generation;
-        self
-    }
-
-    /// Sets the transition time, for the case that the status changes. The default is the present.
-    pub fn since(mut self, at: Timestamp) -> Self {
-        self.at = Some(at);
         self
     }
 

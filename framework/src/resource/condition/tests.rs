@@ -17,19 +17,22 @@ fn since(conditions: &[Condition], place: usize) -> i64 {
 fn the_transition_time_changes_only_when_the_status_changes() {
     let mut conditions = Vec::new();
     let ready = NewCondition::is_false("Ready", "Starting");
-    assert_eq!(conditions.set(ready.clone().since(at(10))), Ok(true));
-    assert_eq!(conditions.set(ready.clone().since(at(20))), Ok(false));
+    assert_eq!(conditions.set(ready.clone(), at(10)), Ok(true));
+    assert_eq!(conditions.set(ready.clone(), at(20)), Ok(false));
     assert_eq!(since(&conditions, 0), 10);
 
     let mut object = ConfigMap::named("a");
     object.metadata.generation = Some(3);
-    let more = ready.message("2 of 3").observed(&object).since(at(30));
-    assert_eq!(conditions.set(more), Ok(true));
+    let more = ready.message("2 of 3").observed(&object);
+    assert_eq!(conditions.set(more, at(30)), Ok(true));
     assert_eq!(since(&conditions, 0), 10);
     assert_eq!(conditions[0].observed_generation, Some(3));
 
-    let ready = NewCondition::is_true("Ready", "Started").since(at(40));
-    assert_eq!(conditions.set(ready), Ok(true));
+    let ready = NewCondition::is_true("Ready", "Started");
+    let late = Timestamp::from_millisecond(40_900).unwrap();
+    assert_eq!(conditions.set(ready, late), Ok(true));
+    // In whole seconds, as the API server stores it.
+    assert_eq!(conditions[0].last_transition_time.0, at(40));
     assert_eq!(since(&conditions, 0), 40);
     assert!(conditions.is_true("Ready") && !conditions.is_false("Ready"));
 }
@@ -39,7 +42,7 @@ fn each_type_occurs_once_and_the_order_is_kept() {
     let mut conditions = Vec::new();
     for kind in ["B", "A", "C", "A", "B"] {
         conditions
-            .set(NewCondition::is_unknown(kind, "Asked"))
+            .set(NewCondition::is_unknown(kind, "Asked"), at(0))
             .unwrap();
     }
     let types = |conditions: &[Condition]| -> String {
@@ -55,7 +58,9 @@ fn each_type_occurs_once_and_the_order_is_kept() {
 fn a_condition_that_the_api_server_would_refuse_is_an_error_and_changes_nothing() {
     let mut conditions = Vec::new();
     let mut refusal = |kind: &str, reason: &str| {
-        let refusal = conditions.set(NewCondition::is_true(kind, reason)).err();
+        let refusal = conditions
+            .set(NewCondition::is_true(kind, reason), at(0))
+            .err();
         assert_eq!(conditions.len(), 0);
         refusal
     };
@@ -79,7 +84,9 @@ fn a_condition_that_the_api_server_would_refuse_is_an_error_and_changes_nothing(
         "condition Ready: the reason \"all is well\" must be one word, such as `PodsReady`: a letter, then letters, digits, `_`, `,` and `:`; write sentences into the message"
     );
     for (kind, reason) in [("example.com/Ready_2.x", "A:b,c_"), ("r", "R")] {
-        conditions.set(NewCondition::is_true(kind, reason)).unwrap();
+        conditions
+            .set(NewCondition::is_true(kind, reason), at(0))
+            .unwrap();
     }
 }
 

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::Sent;
 use crate::{
     client::RequestPath,
+    clock::Clock,
     resource::{ApiResource, Object, ObjectKey, Resource, Status},
 };
 
@@ -21,6 +22,8 @@ pub(super) struct Objects {
     /// The last apply of each field manager to an object, and to its status.
     applied: BTreeMap<(Kind, ObjectKey, bool, String), Value>,
     version: u64,
+    /// For the times of creations and deletions.
+    pub(super) clock: Clock,
     pub(super) sent: Vec<Sent>,
     pub(super) failures: Vec<Failing>,
 }
@@ -242,13 +245,14 @@ impl Objects {
         if let Some(metadata) = new.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata
                 .entry("deletionTimestamp")
-                .or_insert_with(|| TIME.into());
+                .or_insert_with(|| self.clock.now_in_seconds().to_string().into());
         }
         Ok(self.store(kind.clone(), key, Some(old), new))
     }
 
     /// Stores `new` in place of `old`, with the fields that only a server writes.
     fn store(&mut self, kind: Kind, key: &ObjectKey, old: Option<Value>, mut new: Value) -> Value {
+        let now = self.clock.now_in_seconds().to_string();
         let objects = self.kinds.entry(kind.clone()).or_default();
         let next = self.version + 1;
         let generation = match &old {
@@ -270,7 +274,7 @@ impl Objects {
                 metadata.insert(field.into(), value.or(given).unwrap_or_else(|| made.into()));
             };
             keep("uid", format!("uid-{next}"));
-            keep("creationTimestamp", TIME.into());
+            keep("creationTimestamp", now);
             keep("resourceVersion", next.to_string());
             metadata.insert("name".into(), key.name().into());
             if let Some(namespace) = key.namespace() {
@@ -303,9 +307,6 @@ impl Objects {
         new
     }
 }
-
-/// The time of every creation and deletion.
-const TIME: &str = "2026-01-01T00:00:00Z";
 
 pub(super) fn kind_of<K: Resource>() -> Kind {
     (K::GROUP.to_owned(), K::PLURAL.to_owned())

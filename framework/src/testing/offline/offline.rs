@@ -8,6 +8,7 @@ use std::{
 
 use http::{Request, Response, header};
 use http_body_util::BodyExt;
+use jiff::Timestamp;
 use k8s_openapi::api::events::v1::Event;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -19,6 +20,7 @@ use super::{
 use crate::{
     cache::Informers,
     client::{Body, BoxError, Client},
+    clock::Clock,
     controller::{
         AccessUse, Action, Context, Controller, ControllerState, Environment, Failure, FixedCache,
         Invoker, Outcome, Reconciler, Result, SharedContext, UserCode, publish,
@@ -35,6 +37,10 @@ use crate::{
 /// fields that the last apply of the same manager had and it has not. Lists are replaced as a whole, except `conditions`,
 /// which are merged by their types. Requests that the store cannot answer (watches, selectors, JSON patches, most
 /// subresources) fail with 501; use a [`Cluster`](crate::testing::Cluster) for tests that need them.
+///
+/// Its [clock](Context::now) shows the beginning of 2026 at first, and then follows tokio's clock: in a test with a paused clock,
+/// `tokio::time::advance` makes time pass. [`set_time`](Self::set_time) sets it. The reconciler, the condition `Ready`, the Events and
+/// the times of creations and deletions have this clock.
 ///
 /// The caches do not change while a reconcile runs; the next [`context`](Self::context) reads what was written. A name without
 /// a namespace is in the namespace `default`, if the kind is namespaced.
@@ -75,6 +81,7 @@ pub struct Offline<R: Reconciler> {
     shared: PerWorkerArc<SharedContext<R::Resource>>,
     objects: Arc<Mutex<Objects>>,
     caches: Mutex<Vec<FixedCache>>,
+    time: Arc<Mutex<Clock>>,
     access_use: AccessUse,
     runs: AtomicU64,
 }
@@ -85,7 +92,12 @@ impl<R: Reconciler> Offline<R> {
         let controller = Controller::new(reconciler);
         let objects = Arc::<Mutex<Objects>>::default();
         let metrics = Metrics::new();
-        let client = client_of(objects.clone());
+        let start = Timestamp::from_second(START).unwrap_or_default();
+        let time = Arc::new(Mutex::new(Clock::starting_at(start)));
+        let shown = time.clone();
+        let clock = Clock::from_fn(move || shown.lock().now());
+        objects.lock().clock = clock.clone();
+        let client = client_of(objects.clone()).with_clock(clock);
         let informers = Informers::new(client.clone(), metrics.clone());
         let environment = Environment::new(informers, client, metrics, controller.name());
         let resource = controller.resource();
@@ -127,9 +139,20 @@ impl<R: Reconciler> Offline<R> {
             invoker,
             objects,
             caches: Mutex::new(caches),
+            time,
             access_use,
             runs: AtomicU64::new(0),
         }
+    }
+
+    /// The present time of the test.
+    pub fn now(&self) -> Timestamp {
+        self.time.lock().now()
+    }
+
+    /// Sets the present time, also to an earlier one. From there it follows tokio's clock.
+    pub fn set_time(&self, now: Timestamp) {
+        *self.time.lock() = Clock::starting_at(now);
     }
 
     /// Puts an object into the store, and replaces an object of its name. Returns it as a server would: with a UID, a resource
@@ -278,6 +301,9 @@ impl<R: Reconciler> fmt::Debug for Offline<R> {
             .finish_non_exhaustive()
     }
 }
+
+/// 2026-01-01T00:00:00Z, as in a sandbox with a seed.
+const START: i64 = 1_767_225_600;
 
 /// `name` or `namespace/name`.
 fn key<K: Resource>(name: &str) -> ObjectKey {

@@ -1,4 +1,3 @@
-use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, StatefulSet};
 
 use super::super::api::Api;
@@ -36,7 +35,7 @@ impl<K: Resource> Api<K> {
     where
         K: Restart,
     {
-        let now = Timestamp::now().to_string();
+        let now = self.client().clock().now().to_string();
         let patch = Patch::Merge(serde_json::json!({"spec": {"template": {"metadata": {
             "annotations": {"kubectl.kubernetes.io/restartedAt": now},
         }}}}));
