@@ -1,5 +1,6 @@
 //! Controllers with a scripted server and the paused clock.
 
+mod blocking;
 mod controller_runtime_defects;
 mod failures;
 mod keys;
