@@ -8,6 +8,7 @@ mod kube_rs_defects;
 mod load;
 mod mapping;
 mod memory;
+mod polls;
 mod requests;
 mod selected;
 mod sources;
