@@ -10,7 +10,7 @@
 //! ```
 //!
 //! A reconcile is caused by changes of the reconciled kind and of kinds that it owns or watches; by a [`Channel`], a
-//! [`Timer`] or any other stream; by the last reconcile ([`Action`]) or its failure ([`Failure`]); and by people
+//! [`Timer`] or any other stream; by a change outside of the cluster that a [`Poll`] notices; by the last reconcile ([`Action`]) or its failure ([`Failure`]); and by people
 //! ([`annotations`]). [`Sources`] can be added and removed while the controller runs. The first list, resyncs and intervals
 //! have a low priority, because no change or person waits for them. So have all changes of a later list, because they may be old. Requests
 //! of people have a high priority. See [`Priority`](crate::queue::Priority).
@@ -89,7 +89,7 @@
 //! | `read_your_writes` | keeps a key back until the caches have what its last call wrote ([R5](crate#guarantees)) |
 //! | `state` | what a running controller remembers: queue, keys, caches, failures |
 //! | `status` | [`ControllerStatus`] and [`ControllerReport`]: how a controller is doing |
-//! | `sources` | [`Owned`], [`Watched`], [`Read`], [`Channel`], [`Timer`]: what adds keys to the queue |
+//! | `sources` | [`Owned`], [`Watched`], [`Read`], [`Channel`], [`Timer`], [`Poll`]: what adds keys to the queue |
 //! | `context` | [`Context`]: what the user's code works with |
 //! | `children` | detached and pruned children, which the controller itself deletes |
 //! | `finalizers` | adds the finalizers, and removes each after its cleanup |
@@ -129,8 +129,8 @@ pub use error::{Error, Failure, Result};
 pub use owners::{OWNER_ANNOTATION, OWNER_UID_LABEL};
 pub use predicate::{Change, Predicate};
 pub use sources::{
-    Channel, ChannelStream, Closed, Detached, Dynamic, KindSource, Mapping, Owned, Pruned, Read,
-    Request, RuntimeSource, Source, Sources, Timer, Typed, Watched,
+    Channel, ChannelStream, Closed, Detached, Dynamic, KindSource, Mapping, Owned, Poll, Pruned,
+    Read, Request, RuntimeSource, Source, Sources, Timer, Typed, Watched,
 };
 pub use status::{ControllerReport, ControllerStatus, FailureReport, KeyActivity, KeyReport};
 pub use wired::{Role, Wired};

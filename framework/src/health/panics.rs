@@ -37,9 +37,13 @@ impl fmt::Display for CaughtPanic {
 /// Calls `work` and catches a panic. As after [`AssertUnwindSafe`], the caller answers for what `work` left half done.
 pub(crate) fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, CaughtPanic> {
     let scope = Scope::enter();
-    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| CaughtPanic {
-        message: message(&*panic).to_owned(),
-        place: scope.take_place(),
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| match panic.downcast::<CaughtPanic>() {
+        // It was caught on another thread and continued here, so no hook saw it here.
+        Ok(caught) => *caught,
+        Err(panic) => CaughtPanic {
+            message: message(&*panic).to_owned(),
+            place: scope.take_place(),
+        },
     })
 }
 

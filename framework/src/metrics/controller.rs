@@ -37,6 +37,8 @@ pub(crate) struct ControllerMetrics {
     pub paused: IntGauge,
     /// Panics of predicates, mappings and sources.
     pub handler_panics: IntCounter,
+    /// Polls of something outside of the cluster that failed.
+    pub poll_failures: IntCounter,
     /// Writes through a `Context` that were sent to the API server.
     pub writes_sent: IntCounter,
     /// Writes through a `Context` that were unnecessary and not sent.
@@ -101,6 +103,7 @@ pub(super) struct ControllerFamilies {
     event_seconds: HistogramFamily,
     paused: IntGaugeVec,
     handler_panics: IntCounterVec,
+    poll_failures: IntCounterVec,
     writes: IntCounterVec,
     write_pauses: IntCounterVec,
     status_echoes: IntCounterVec,
@@ -184,6 +187,12 @@ impl ControllerFamilies {
                 "Panics of predicates, mappings and sources, by controller.",
                 controller,
             ),
+            poll_failures: families::counter(
+                registry,
+                "pilothouse_controller_poll_failures_total",
+                "Polls of something outside of the cluster that failed, panicked or took too long, by controller.",
+                controller,
+            ),
             writes: families::counter(
                 registry,
                 "pilothouse_controller_writes_total",
@@ -224,6 +233,7 @@ impl ControllerFamilies {
             event_seconds: self.event_seconds.with_label_values(label),
             paused: self.paused.with_label_values(label),
             handler_panics: self.handler_panics.with_label_values(label),
+            poll_failures: self.poll_failures.with_label_values(label),
             writes_sent: self.writes.with_label_values(&[name, "sent"]),
             writes_skipped: self.writes.with_label_values(&[name, "skipped"]),
             write_pauses: self.write_pauses.with_label_values(label),

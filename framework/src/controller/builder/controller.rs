@@ -1,4 +1,4 @@
-use std::{any::TypeId, fmt, sync::Arc, time::Duration};
+use std::{any::TypeId, fmt, hash::Hash, sync::Arc, time::Duration};
 
 use futures_core::Stream;
 
@@ -11,8 +11,8 @@ use crate::{
         finalizers::{CleanUp, Finalizers},
         predicate::Predicate,
         sources::{
-            AnyDeclaredIndex, Declaration, KindSource, Mapping, Owned, Read, ReconciledKind,
-            Request, Sources, StreamSource, Watched, Wiring,
+            AnyDeclaredIndex, Declaration, KindSource, Mapping, Owned, Poll, PollSource, Read,
+            ReconciledKind, Request, Sources, StreamSource, Watched, Wiring,
         },
         state::WRITE_LIMIT,
         status::ControllerStatus,
@@ -277,6 +277,31 @@ impl<R: Reconciler> Controller<R> {
             stream,
             map: Box::new(map),
         })
+    }
+
+    /// Reconciles the objects for which something outside of the cluster has changed. The keys of the [`Poll`] are keys of
+    /// reconciled objects, or other values that convert into a [`Request`].
+    pub fn polls<Q, S>(self, poll: Poll<Q, S>) -> Self
+    where
+        Q: Eq + Hash + Clone + Into<Request> + Send + 'static,
+        S: PartialEq + Send + 'static,
+    {
+        self.polls_with(poll, |key, _| Ok(vec![key.into()]))
+    }
+
+    /// As [`polls`](Self::polls), for keys of your own: `map` finds the objects for a key, with the caches of the wired kinds.
+    /// Its errors are logged and counted.
+    pub fn polls_with<Q, S>(
+        self,
+        poll: Poll<Q, S>,
+        map: impl FnMut(Q, &Lookup<'_>) -> Result<Vec<Request>> + Send + 'static,
+    ) -> Self
+    where
+        Q: Eq + Hash + Clone + Send + 'static,
+        S: PartialEq + Send + 'static,
+    {
+        let map = Box::new(map);
+        self.with(PollSource { poll, map })
     }
 
     /// Adds and removes sources while the controller works. A reconcile gets the same from

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     apply_detached::FirstApplies,
+    blocking::BlockingCalls,
     call_notes::{LastStatus, RequestedChildren, UndecodableReads},
     fingerprints::Fingerprints,
     ready_condition::ReadyCondition,
@@ -42,6 +43,7 @@ pub struct Context<K> {
     pub(super) requested: RequestedChildren,
     pub(super) undecodable_reads: UndecodableReads,
     pub(super) last_status: LastStatus,
+    pub(super) blocking_calls: BlockingCalls,
     /// The finalizer that is removed when the cleanup has succeeded.
     pub(super) finalizer: Option<Arc<str>>,
 }
@@ -88,6 +90,7 @@ impl<K: Resource> Context<K> {
             requested: RequestedChildren::default(),
             undecodable_reads: UndecodableReads::default(),
             last_status: LastStatus::default(),
+            blocking_calls: BlockingCalls::default(),
             finalizer: None,
         }
     }
@@ -125,6 +128,7 @@ impl<K: Resource> Context<K> {
             requested: self.requested.clone(),
             undecodable_reads: self.undecodable_reads.clone(),
             last_status: self.last_status.clone(),
+            blocking_calls: self.blocking_calls.clone(),
             finalizer: self.finalizer.clone(),
         }
     }

@@ -6,6 +6,7 @@
 //! | file | methods |
 //! | --- | --- |
 //! | `context.rs` | `key`, `finalizer`, `now`, `cancellation`, `sources`, `live`, `event`, `uncached` |
+//! | `blocking.rs` | `blocking` |
 //! | `reads.rs` | `get`, `get_in`, `get_of`, `list`, `list_in`, `list_all`, `list_owned`, `lister_of` |
 //! | `indexed.rs` | `indexed`, `indexed_of`, `index_values`, `index_values_of` |
 //! | `apply.rs`, `apply_detached.rs` | `apply` and its variants: skip a request that would change nothing, or send it |
@@ -22,6 +23,7 @@ mod adopt;
 mod apply;
 mod apply_body;
 mod apply_detached;
+mod blocking;
 mod call_notes;
 mod child;
 mod context;

@@ -10,6 +10,7 @@
 //! | `declarations.rs` | [`Owned`], [`Watched`], [`Read`]: a kind with options, for [`Controller::watch`](crate::controller::Controller::watch) and [`Sources::watch`] |
 //! | `mapping.rs` | [`Mapping`]: from an object of a watched kind to keys of the reconciled kind |
 //! | `channel.rs`, `timer.rs` | [`Channel`], [`Timer`]: streams of requests |
+//! | `poll.rs` | [`Poll`]: looks at something outside of the cluster at intervals |
 //! | `request.rs` | [`Request`]: what a stream asks for |
 //! | `sources.rs`, `source.rs` | [`Sources`]: sources that are added while the controller runs; [`Source`]: one of them |
 //!
@@ -36,6 +37,7 @@ mod fixed_cache;
 mod kind;
 mod mapping;
 mod owned_kind;
+mod poll;
 mod reconciled_kind;
 mod request;
 mod source;
@@ -50,6 +52,7 @@ pub use declarations::{
     Detached, Dynamic, KindSource, Owned, Pruned, Read, RuntimeSource, Typed, Watched,
 };
 pub use mapping::Mapping;
+pub use poll::Poll;
 pub use request::Request;
 pub use source::Source;
 pub use sources::Sources;
@@ -60,6 +63,7 @@ pub(crate) use declared_index::{AnyDeclaredIndex, DeclaredIndex};
 pub(crate) use enqueuer::Enqueuer;
 #[cfg(feature = "dev")]
 pub(crate) use fixed_cache::FixedCache;
+pub(crate) use poll::PollSource;
 pub(crate) use reconciled_kind::ReconciledKind;
 pub(crate) use stream_source::StreamSource;
 pub(crate) use wiring::{Connection, Wiring, informer};

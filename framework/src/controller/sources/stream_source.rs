@@ -79,7 +79,7 @@ async fn read_stream<K: Resource, S: Stream>(source: StreamSource<S>, enqueuer: 
 /// Adds the keys of a request. A key of an object that is neither cached nor remembered is dropped: a worker would drop it,
 /// and if the object is created later its own event adds the key. So the number of waiting keys is bounded by the number of
 /// cached objects.
-async fn add<K: Resource>(enqueuer: &Enqueuer<K>, request: Request) {
+pub(super) async fn add<K: Resource>(enqueuer: &Enqueuer<K>, request: Request) {
     let keys = match request.key {
         Some(key) => vec![key],
         None => enqueuer

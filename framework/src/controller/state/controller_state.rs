@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::{
+    blocking_work::BlockingWork,
     copied_marks::CopiedMarks,
     failure_log::{FailureLog, Rounded},
     generations::Generations,
@@ -50,6 +51,7 @@ pub(crate) struct ControllerState {
     pub(crate) failures: FailureLog,
     pub(crate) write_limit: WriteLimit,
     pub(crate) copied_marks: Mutex<CopiedMarks>,
+    pub(crate) blocking: BlockingWork,
     /// The delays of failures that only a person can end.
     slow_backoff: Mutex<ExponentialBackoff>,
     /// Notified when a worker has taken a key.
@@ -90,6 +92,7 @@ impl ControllerState {
             failures: FailureLog::default(),
             write_limit: WriteLimit::new(WRITE_LIMIT),
             copied_marks: Mutex::new(CopiedMarks::new()),
+            blocking: BlockingWork::new(1),
             slow_backoff: Mutex::new(ExponentialBackoff::new(
                 SLOW_BACKOFF,
                 Duration::from_secs(300),

@@ -11,12 +11,14 @@
 //! | `own_writes.rs` | the versions of one object that the controller itself wrote, to recognize their events |
 //! | `paused.rs` | which objects are paused |
 //! | `copied_marks.rs` | objects that have the mark of a detached child and are none |
+//! | `blocking_work.rs` | the blocking closures of all calls |
 //! | `generations.rs` | the calls that are dropped when their object has a newer generation |
 //! | `resync_period.rs` | when an unchanged object is reconciled again |
 //! | `write_limit.rs` | how often the calls of one key may write |
 //! | `failure_log.rs` | equal failures as one log line with a count |
 
 mod applied_children;
+mod blocking_work;
 mod controller_state;
 mod copied_marks;
 mod failure_log;
@@ -28,6 +30,7 @@ mod resync_period;
 mod write_limit;
 
 pub(crate) use applied_children::{Applied, ChildId, Written, child_id};
+pub(crate) use blocking_work::{BlockingSlot, BlockingWork};
 pub(crate) use controller_state::{ControllerState, WRITE_LIMIT, WriteGuard};
 pub(crate) use failure_log::{FailureSummary, LogDecision, Rounded};
 pub(crate) use generations::Generations;

@@ -113,6 +113,15 @@ impl ControllerReport {
         keys.extend(queued.into_iter().filter_map(KeyReport::of_queued));
         let parked = controller.writes.parked(limit).into_iter();
         keys.extend(parked.map(KeyReport::of_parked));
+        let blocking = controller.blocking.keys();
+        for key in &blocking {
+            // The queue does not count a call that was dropped as running, but its blocking code runs on.
+            match keys.iter_mut().find(|one| one.key == key.as_str()) {
+                Some(known) if known.state == KeyActivity::RunningAndDirty => {}
+                Some(known) => known.state = KeyActivity::Running,
+                None => keys.push(KeyReport::new(key, KeyActivity::Running)),
+            }
+        }
         for (key, failure) in failed {
             let failure = FailureReport::of(&failure, now);
             match keys.iter_mut().find(|one| one.key == key.as_str()) {
@@ -134,7 +143,7 @@ impl ControllerReport {
             kind: controller.kind.into(),
             status: status.to_string(),
             workers: controller.metrics.max_concurrent.get() as usize,
-            running: controller.metrics.active_workers.get() as usize,
+            running: (controller.metrics.active_workers.get() as usize).max(blocking.len()),
             waiting: controller.queue.len(),
             paused: controller.paused.len(),
             remembered: known

@@ -1,5 +1,6 @@
 //! Controllers with a scripted server and the paused clock.
 
+mod blocking;
 mod controller_runtime_defects;
 mod failures;
 mod keys;
@@ -7,6 +8,7 @@ mod kube_rs_defects;
 mod load;
 mod mapping;
 mod memory;
+mod polls;
 mod requests;
 mod selected;
 mod sources;

@@ -17,7 +17,7 @@ use crate::{
         state::ControllerState,
     },
     health::catch_panic_of,
-    resource::{Object, ObjectKey},
+    resource::{Object, ObjectKey, Resource},
 };
 
 /// Calls the user's code for one key, with all that belongs to a call: finalizers, pruning, cleanup.
@@ -109,7 +109,8 @@ impl<R: Reconciler> Invoker<R> {
 
     /// Calls the user's code. When this returns, the call is over: no code of it runs any more.
     ///
-    /// The call is dropped after `timeout`, and when `outdated` is cancelled.
+    /// The call is dropped after `timeout`, and when `outdated` is cancelled. A blocking closure of it cannot be dropped: it is
+    /// told to end, and this waits for it.
     pub(super) async fn invoke(
         &self,
         cx: &Context<R::Resource>,
@@ -149,7 +150,11 @@ impl<R: Reconciler> Invoker<R> {
             }
         };
         let ended = catch_panic_of(limited).await;
-        ended.unwrap_or_else(|panic| Outcome::Panicked(Failure::panicked(&panic)))
+        let outcome = ended.unwrap_or_else(|panic| Outcome::Panicked(Failure::panicked(&panic)));
+        if cx.has_blocking_work() {
+            Box::pin(end_blocking_work(cx, &outcome)).await;
+        }
+        outcome
     }
 
     /// The call for an object that exists: the missing finalizers, the reconcile, and the pruning; or the cleanup.
@@ -206,4 +211,18 @@ impl<R: Reconciler> Invoker<R> {
         }
         Box::pin(self.reconciler.deleted(cx.key(), cx)).await
     }
+}
+
+/// Waits until the blocking closures of a call that is over have ended.
+async fn end_blocking_work<K: Resource>(cx: &Context<K>, outcome: &Outcome) {
+    let how = match outcome {
+        Outcome::TimedOut(_) => "timed out",
+        Outcome::Outdated => "was dropped because its object has a newer generation",
+        _ => "has ended",
+    };
+    tracing::warn!(
+        "the call {how}, but its blocking code still runs: the object is not reconciled again, and the worker takes no other \
+         object, before this code has ended. Let it look at `cx.cancellation()`"
+    );
+    cx.end_blocking_work().await;
 }

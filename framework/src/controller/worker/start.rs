@@ -14,7 +14,7 @@ use crate::{
         builder::{Controller, Reconciler},
         environment::Environment,
         sources::{Connection, Enqueuer, Wiring, informer},
-        state::{ControllerState, Generations, ResyncPeriod, WriteLimit},
+        state::{BlockingWork, ControllerState, Generations, ResyncPeriod, WriteLimit},
         status::ControllerStatus,
     },
     election::{LeadershipGate, Permit},
@@ -77,6 +77,7 @@ async fn run<R: Reconciler>(
     let mut state = ControllerState::new(name, R::Resource::KIND, limiter, &environment);
     state.metrics.max_concurrent.set(concurrency as f64);
     state.write_limit = WriteLimit::new(write_limit);
+    state.blocking = BlockingWork::new(concurrency);
     state.resync = every.map(ResyncPeriod::new);
     state.generations = newest_only.then(Generations::default);
     let state = Arc::new(state);

@@ -111,8 +111,8 @@ pub(crate) async fn run_workers<R: Reconciler>(invoker: &Arc<Invoker<R>>, config
     let shared = &invoker.shared;
     let (controller, client) = (shared.controller.clone(), shared.client.clone());
     spawn_failure_log(&mut workers, controller.clone(), cancel.clone());
-    spawn_server_checks(&mut workers, controller, client, cancel);
-    join(workers, abort).await;
+    spawn_server_checks(&mut workers, controller.clone(), client, cancel);
+    join(workers, abort, controller).await;
 }
 
 /// Writes the log lines about series of failures, as long as the workers run.
@@ -140,8 +140,12 @@ fn spawn_server_checks(
     });
 }
 
-/// Returns when the last worker has ended. Boxed, so that it is compiled in this crate and not in each program.
-fn join(mut workers: JoinSet<()>, abort: CancellationToken) -> BoxFuture<'static, ()> {
+/// Returns when the last worker has ended, and the last blocking closure, which an abort does not end. Boxed, so that it is compiled in this crate and not in each program.
+fn join(
+    mut workers: JoinSet<()>,
+    abort: CancellationToken,
+    controller: Arc<ControllerState>,
+) -> BoxFuture<'static, ()> {
     Box::pin(async move {
         let (mut panicked, mut aborted) = (None, false);
         loop {
@@ -164,6 +168,7 @@ fn join(mut workers: JoinSet<()>, abort: CancellationToken) -> BoxFuture<'static
                 Some(_) => {}
             }
         }
+        controller.blocking.ended().await;
         if let Some(panic) = panicked {
             std::panic::resume_unwind(panic);
         }

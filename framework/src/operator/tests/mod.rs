@@ -1,3 +1,4 @@
+mod blocking;
 mod catching_up;
 mod definitions;
 mod elected;

@@ -1,0 +1,15 @@
+use std::sync::Arc;
+
+use bucket::{BucketReconciler, FolderCloud};
+use pilothouse::{operator::Setup, prelude::*};
+
+fn main() -> ExitCode {
+    // The folder takes the place of the store. It is opened only by `run` and `dev`.
+    Operator::new("bucket")
+        .controller_with(async |_: Setup| {
+            let cloud = Arc::new(FolderCloud::open("target/buckets")?);
+            Ok(BucketReconciler { cloud })
+        })
+        .example("examples/bucket/bucket.yaml")
+        .main()
+}
