@@ -10,6 +10,7 @@
 //! * [`Scheme`] reads the manifests that people write, and [`to_yaml`] writes them.
 //! * [`Access`] is the access that a part of a program needs, from which RBAC roles are written.
 //! * [`Conditions`] sets the conditions of a status.
+//! * [`HasReadiness`] asks an object whether it is ready.
 //! * [`Status`] is the server's own error, complete.
 //!
 //! Nothing here does I/O.
@@ -40,6 +41,7 @@
 //! | `reference.rs`, `undecodable.rs` | [`ObjectRef`]; [`Undecodable`], an object that does not fit its type |
 //! | `owner.rs` | owner references |
 //! | `dynamic.rs`, `partial.rs` | [`DynamicObject`] and [`TypeMeta`]; [`PartialObject`] |
+//! | `readiness/` | [`HasReadiness`], [`Readiness`] and [`NotReady`] |
 //! | `selector/` | [`Selector`], [`FieldSelector`] and [`Labels`] |
 //! | `condition/` | [`Conditions`] and [`NewCondition`] |
 //! | `access/` | [`Access`], [`AccessRule`] and [`Permission`] |
@@ -59,6 +61,7 @@ mod object;
 mod owner;
 mod partial;
 mod path;
+pub mod readiness;
 mod reference;
 mod resource;
 pub mod scheme;
@@ -84,6 +87,7 @@ pub(crate) use owner::control;
 pub use owner::{OwnerError, controller_of, controller_reference, owner_reference, set_controller};
 pub use partial::PartialObject;
 pub(crate) use path::{PathStep, format_path};
+pub use readiness::{HasReadiness, NotReady, Readiness};
 pub use reference::ObjectRef;
 pub use resource::{CrdError, Resource};
 pub use scheme::{Manifest, ManifestError, Scheme, to_yaml};
