@@ -37,6 +37,7 @@ pub(crate) use context::SharedContext;
 pub use context::{Context, Uncached};
 pub(crate) use fingerprints::Fingerprints;
 pub(crate) use ready_condition::{
-    CLEANUP_FAILED, RECONCILE_FAILED, RECONCILED, ReadyCondition, ReadyUpdate, SUCCEEDED, set_ready,
+    CLEANUP_FAILED, CLEANUP_WAITING, RECONCILE_FAILED, RECONCILE_WAITING, RECONCILED,
+    ReadyCondition, ReadyUpdate, SUCCEEDED, set_ready,
 };
 pub(crate) use send::with_verb;
