@@ -21,5 +21,5 @@ pub use crate::{
     controller::{Action, Cleanup, Context, Controller, Failure, Reconciler, Result},
     events::NewEvent,
     operator::Operator,
-    resource::{Labels, Object, ObjectMeta},
+    resource::{HasReadiness, Labels, Object, ObjectMeta},
 };

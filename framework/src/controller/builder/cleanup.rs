@@ -49,7 +49,8 @@ pub trait Cleanup: Reconciler {
     /// Undoes what the reconciles of `object` did outside of its children.
     ///
     /// [`Action::wait`] says that the cleanup is done. Any other action says that it is not: the finalizer stays, and the
-    /// next call comes when the action says, or when something changes. With several finalizers
+    /// next call comes when the action says, or when something changes. [`Failure::waiting`](crate::controller::Failure::waiting)
+    /// says that it is not done, and why. With several finalizers
     /// [`Context::finalizer`] returns the one that is removed next.
     ///
     /// After an error or a panic the key is retried, with backoff.

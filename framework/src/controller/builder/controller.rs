@@ -48,13 +48,16 @@ use crate::{
 /// `<operator>-conditions`. It writes the condition only when it changes; `lastTransitionTime` changes only with the status;
 /// the event of the write does not lead to a reconcile.
 ///
+/// A call that [waits](crate::controller::Failure::waiting), for example for a child that is not ready, is no failure. It has no Event,
+/// and the condition is `False` with reason `ReconcileWaiting` or `CleanupWaiting` and what it waits for as its message.
+///
 /// A `Ready` of another field manager stays as it is. When a status given to
 /// [`Context::update_status`](crate::controller::Context::update_status) has a condition `Ready`, the framework stops setting
 /// it. A condition with the framework's reason, which was only copied from the object, does not count. Two controllers of
 /// one kind would share the condition: switch it off in one of them.
 ///
 /// A success whose condition cannot be written counts as a failure. On an object that is being deleted the condition is set
-/// only by a cleanup that fails.
+/// only by a cleanup that fails or waits.
 #[must_use]
 pub struct Controller<R: Reconciler> {
     pub(crate) reconciler: Arc<R>,

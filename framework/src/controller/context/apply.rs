@@ -55,6 +55,8 @@ impl<K: Resource> Context<K> {
     /// Kubernetes there is such a doubt wherever an object has a field that the body has not. An upgrade of the operator
     /// that writes other fields, another field manager or another API version leads to one write per child.
     ///
+    /// [`ready_or_wait`](crate::resource::HasReadiness::ready_or_wait) on the answer ends the reconcile until the child is ready.
+    ///
     /// [`apply_child`](Self::apply_child) applies detached children and children of kinds known only at run time.
     ///
     /// # Errors

@@ -12,7 +12,7 @@
 //! | `apply.rs`, `apply_detached.rs` | `apply` and its variants: skip a request that would change nothing, or send it |
 //! | `adopt.rs` | `claim`, `adopt`, `release` |
 //! | `writes.rs` | `create`, `update`, `patch`, `delete`, `delete_of`, `delete_with` |
-//! | `update_status.rs` | `update_status` |
+//! | `update_status.rs` | `update_status`, `modify_status` |
 //! | `send.rs` | private: the way of every request that writes, with what read-your-writes has to know of it |
 //!
 //! The other files hold what these methods need: `child.rs` ([`Child`]: options of an apply), `apply_body.rs` (the body of an apply), `ready_condition.rs` (the condition
@@ -41,6 +41,7 @@ pub(crate) use context::SharedContext;
 pub use context::{Context, Uncached};
 pub(crate) use fingerprints::Fingerprints;
 pub(crate) use ready_condition::{
-    CLEANUP_FAILED, RECONCILE_FAILED, RECONCILED, ReadyCondition, ReadyUpdate, SUCCEEDED, set_ready,
+    CLEANUP_FAILED, CLEANUP_WAITING, RECONCILE_FAILED, RECONCILE_WAITING, RECONCILED,
+    ReadyCondition, ReadyUpdate, SUCCEEDED, set_ready,
 };
 pub(crate) use send::with_verb;

@@ -40,6 +40,8 @@ pub(crate) const RECONCILED: &str = "Reconciled";
 pub(crate) const SUCCEEDED: &str = "the last reconcile succeeded";
 pub(crate) const RECONCILE_FAILED: &str = "ReconcileFailed";
 pub(crate) const CLEANUP_FAILED: &str = "CleanupFailed";
+pub(crate) const RECONCILE_WAITING: &str = "ReconcileWaiting";
+pub(crate) const CLEANUP_WAITING: &str = "CleanupWaiting";
 
 impl ReadyCondition {
     /// The type of the condition.
@@ -121,6 +123,8 @@ fn is_made_by_us(ready: &Value) -> bool {
     let says = |field: &str, text| ready[field] == text;
     says("reason", RECONCILE_FAILED)
         || says("reason", CLEANUP_FAILED)
+        || says("reason", RECONCILE_WAITING)
+        || says("reason", CLEANUP_WAITING)
         || says("reason", RECONCILED) && says("message", SUCCEEDED)
 }
 
@@ -201,7 +205,7 @@ pub(crate) async fn set_ready<K: Resource>(
     let _guard = WriteGuard::new(controller, &cx.key);
     let answer = loop {
         match cx
-            .send_status(&resource, &params, &status, base.as_deref())
+            .send_status(&resource, &params, &status, base.clone())
             .await
         {
             Ok(answer) => break answer,

@@ -18,6 +18,11 @@ pub type Result<T = crate::controller::action::Action, E = Failure> = std::resul
 /// [`retry_after`](Self::retry_after) overrides this. Such an error is also found if it is only a cause of the error
 /// ([`source`](StdError::source)).
 ///
+/// A status that the schema of its kind refuses ([`Error::StatusRefused`](super::Error::StatusRefused)), and a child that has failed
+/// ([`Readiness::Failed`](crate::resource::Readiness::Failed)), are [terminal](Self::terminal).
+///
+/// A failure that only [waits](Self::waiting) is none: it ends the call as [`Action::wait`](crate::controller::Action::wait) does.
+///
 /// The text names the RBAC rule that is missing (the client's [hint](crate::client::Error::hint)). It leaves out the API server's
 /// message about a Secret, because such a message may quote a value.
 ///
@@ -44,6 +49,33 @@ impl Failure {
         }
     }
 
+    /// The end of a call that waits for a change: nothing went wrong, but the rest of the call has to come later. `reason` says
+    /// what it waits for. A child that is not ready ends a call in this way:
+    /// [`ready_or_wait`](crate::resource::HasReadiness::ready_or_wait).
+    ///
+    /// This is no failure: there is no retry, no backoff, no Warning Event and no error in the metrics. The condition `Ready` of the
+    /// object is `False` with reason `ReconcileWaiting` (`CleanupWaiting` in a cleanup) and the text as its message, and the level `debug` logs it. Unlike after
+    /// [`Action::wait`](crate::controller::Action::wait) nothing is pruned, because the call has not come to the later children, and a cleanup is not done:
+    /// the finalizer stays.
+    ///
+    /// The next call comes when something changes. So what the call waits for must lead to a reconcile. In
+    /// [`deleted`](crate::controller::Reconciler::deleted) it is a failure, because an object that is gone does not change.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use pilothouse::{controller::{Context, Failure, Result}, k8s::api::{apps::v1::Deployment, core::v1::Secret}};
+    /// /// The password. With `.watches::<Secret>(..)` in `wire`.
+    /// fn password(cx: &Context<Deployment>) -> Result<Arc<Secret>> {
+    ///     let secret = cx.get::<Secret>("password")?;
+    ///     secret.ok_or_else(|| Failure::waiting("the Secret password does not exist yet"))
+    /// }
+    /// ```
+    pub fn waiting(reason: impl Into<String>) -> Self {
+        let mut failure = Self::new(reason);
+        failure.class.waiting = true;
+        failure
+    }
+
     /// The failure of a call that panicked.
     pub(crate) fn panicked(panic: &CaughtPanic) -> Self {
         Self::new(format!("panicked: {panic}"))
@@ -60,14 +92,17 @@ impl Failure {
     #[must_use]
     pub fn terminal(mut self) -> Self {
         self.class.terminal = true;
+        self.class.waiting = false;
         self
     }
 
     /// The same failure, with a retry after `delay` at the earliest. Backoff may make it later. For a failure that needs a
-    /// person this replaces the slow backoff.
+    /// person this replaces the slow backoff. A terminal failure is retried after all, and one that [waits](Self::waiting) becomes a failure.
     #[must_use]
     pub fn retry_after(mut self, delay: Duration) -> Self {
         self.class.retry_after = Some(delay);
+        self.class.terminal = false;
+        self.class.waiting = false;
         if self.class.duration == FailureDuration::Person {
             self.class.duration = FailureDuration::Unknown;
         }
@@ -77,6 +112,11 @@ impl Failure {
     /// Whether the key is not retried.
     pub fn is_terminal(&self) -> bool {
         self.class.terminal
+    }
+
+    /// Whether the call only waits for a change: see [`waiting`](Self::waiting).
+    pub fn is_waiting(&self) -> bool {
+        self.class.waiting
     }
 
     /// The error that was converted.
@@ -201,6 +241,7 @@ impl fmt::Debug for Failure {
         f.debug_struct("Failure")
             .field("error", &self.error)
             .field("terminal", &self.class.terminal)
+            .field("waiting", &self.class.waiting)
             .field("retry_after", &self.class.retry_after)
             .finish()
     }
@@ -212,7 +253,7 @@ mod tests {
     use crate::{
         client,
         controller::Error,
-        resource::{ObjectKey, Status, StatusCause, StatusDetails},
+        resource::{NotReady, ObjectKey, Readiness, Status, StatusCause, StatusDetails},
     };
 
     #[derive(Debug, thiserror::Error)]
@@ -358,6 +399,58 @@ mod tests {
                 "{failure}"
             );
         }
+    }
+
+    #[test]
+    fn a_child_that_is_not_ready_waits_and_one_that_failed_is_not_retried() {
+        let child = |readiness| NotReady {
+            kind: "Job".into(),
+            key: ObjectKey::namespaced("default", "migrate"),
+            readiness,
+        };
+        let starts = || child(Readiness::NotReady("it has not started".into()));
+        for failure in [
+            Failure::from(starts()),
+            Failure::from(Box::new(starts())),
+            Failure::waiting("for a Secret"),
+        ] {
+            assert!(failure.is_waiting() && !failure.is_terminal(), "{failure}");
+            assert!(failure.into_text().is_waiting());
+        }
+        let failed = Failure::from(child(Readiness::Failed("too late".into())));
+        assert!(failed.is_terminal() && !failed.is_waiting());
+        assert_eq!(
+            failed.to_string(),
+            "Job default/migrate has failed: too late"
+        );
+        // The caller has the last word.
+        let terminal = Failure::from(starts()).terminal();
+        assert!(terminal.is_terminal() && !terminal.is_waiting());
+        let retried = terminal.retry_after(Duration::from_secs(1));
+        assert!(!retried.is_terminal() && !retried.is_waiting());
+        assert!(
+            !Failure::waiting("x")
+                .retry_after(Duration::ZERO)
+                .is_waiting()
+        );
+    }
+
+    #[test]
+    fn a_status_that_the_schema_refuses_is_not_retried() {
+        let failure = Failure::from(Error::StatusRefused {
+            kind: "Website".into(),
+            key: ObjectKey::namespaced("default", "web"),
+            fields: "status.phase".into(),
+            source: Box::new(refused(
+                500,
+                "",
+                "failed to create typed patch object",
+                "Website",
+            )),
+        });
+        assert!(failure.is_terminal() && failure.needs_person() && !failure.is_transient());
+        let text = failure.to_string();
+        assert_eq!(text.matches("failed to create").count(), 1, "{text}");
     }
 
     #[test]

@@ -114,6 +114,33 @@ async fn a_terminal_failure_is_not_retried_before_something_changes() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_call_that_waits_is_no_failure_and_resets_the_delay() {
+    let world = World::new();
+    let webs = world.kind::<Deployment>();
+    webs.put(named("a"));
+    let probe = Probe::new()
+        .wired(exact)
+        .does(|call: Call<Deployment>| async move {
+            match call.number {
+                1..=3 | 5 => Err(Failure::new("on purpose")),
+                4 => Err(Failure::waiting("the child is not ready")),
+                _ => Ok(Action::wait()),
+            }
+        });
+    let calls = probe.calls.clone();
+    world.start(Controller::new(probe));
+    pass(1000).await;
+    assert_eq!(calls.times(), [0, 5, 15, 35]);
+    let metrics = world.metrics.controller("deployment");
+    let counts = || (metrics.errors.get(), metrics.success.get());
+    assert_eq!(counts(), (3, 1));
+    webs.put(named("a"));
+    pass(1000).await;
+    assert_eq!(calls.times()[4..], [1000, 1005]);
+    assert_eq!(counts(), (4, 2));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_panic_of_one_reconcile_is_counted_and_other_keys_are_not_affected() {
     let world = World::new();
     let webs = world.kind::<Deployment>();

@@ -7,7 +7,7 @@ use crate::{
     controller::{
         action::{Action, Next},
         cause::{Cause, Causes},
-        state::{ControllerState, LastFailure, LogDecision, Rounded},
+        state::{ControllerState, KeyState, LastFailure, LogDecision, Rounded},
     },
     queue::{Priority, Retry, Work},
     resource::ObjectKey,
@@ -71,6 +71,16 @@ pub(crate) fn finish(
             tracing::debug!("{verb} {} {key} ended: {failure}", controller.kind);
             return wait_for_change(controller, work, Priority::Normal);
         }
+        // No failure: something is not ready, and its change leads to the next call. An object that is gone has no changes.
+        Outcome::Failed(failure) if failure.is_waiting() && exists => {
+            controller.metrics.success.inc();
+            controller.key_states.with(key, |state| {
+                keep_applied(state, run);
+                state.failure = None;
+            });
+            tracing::debug!("{verb} {} {key} waits: {failure}", controller.kind);
+            return wait_for_change(controller, work, Priority::Low);
+        }
         Outcome::Failed(failure) => {
             if failure.is_conflict() {
                 reason = &controller.metrics.requeues.conflict;
@@ -94,8 +104,6 @@ pub(crate) fn finish(
             return None;
         }
     };
-    // Children that this run did not reach may still be as the last successful run left them, so its entries are kept too. The
-    // entries of the failed runs between are dropped: a reconcile that names a new child each time must not fill the memory.
     let text = failure.to_string();
     let failed = match failure.is_terminal() {
         true => "failed (not retried)",
@@ -104,8 +112,7 @@ pub(crate) fn finish(
     let line = format!("{verb} {} {key} {failed}: {text}", controller.kind);
     let (decision, failing) = controller.failures.note(key, &line, Instant::now());
     controller.key_states.with(key, |state| {
-        let runs = [state.succeeded, run];
-        state.applied.retain(|applied| runs.contains(&applied.run));
+        keep_applied(state, run);
         let failure = LastFailure::new(&text, failing, state.failure.as_deref());
         state.failure = Some(failure);
     });
@@ -128,6 +135,16 @@ pub(crate) fn finish(
     let retry = work.retry(delay);
     log_failure(controller, call, decision, &text, Some(retry));
     None
+}
+
+/// Drops what is remembered of the children, except of those that `run`, which did not come to its end, or the last successful
+/// run applied.
+///
+/// Children that this run did not reach may still be as the last successful run left them, so its entries are kept too. The
+/// entries of the runs between are dropped: a reconcile that names a new child each time must not fill the memory.
+fn keep_applied(state: &mut KeyState, run: u64) {
+    let runs = [state.succeeded, run];
+    state.applied.retain(|applied| runs.contains(&applied.run));
 }
 
 /// The largest number of bytes of an error's text in the log.

@@ -6,8 +6,8 @@ use super::invoke::Outcome;
 use crate::{
     controller::{
         context::{
-            CLEANUP_FAILED, Context, RECONCILE_FAILED, RECONCILED, ReadyUpdate, SUCCEEDED,
-            set_ready,
+            CLEANUP_FAILED, CLEANUP_WAITING, Context, RECONCILE_FAILED, RECONCILE_WAITING,
+            RECONCILED, ReadyUpdate, SUCCEEDED, set_ready,
         },
         error::{Error, Failure},
     },
@@ -39,22 +39,52 @@ pub(crate) async fn publish<K: Resource>(
         // The object is gone: there is nothing to show the failure on.
         Outcome::Failed(failure) if failure.is_gone() && cx.object().is_some() => outcome,
         Outcome::Failed(failure) if failure.is_deletion_of(K::KIND, cx.key()) => outcome,
+        Outcome::Failed(failure) if failure.is_waiting() && cx.object().is_some() => {
+            let text = failure.to_string();
+            let reason = match cleans_up {
+                true => CLEANUP_WAITING,
+                false => RECONCILE_WAITING,
+            };
+            let update = ReadyUpdate {
+                is_true: false,
+                reason,
+                message: cut(&text),
+            };
+            let shown = set_ready(cx, update).await;
+            or_unshown(cx, cleans_up, outcome, shown)
+        }
         Outcome::Failed(failure) | Outcome::Panicked(failure) | Outcome::TimedOut(failure) => {
             let unshown = publish_failure(cx, cleans_up, failure).await;
             outcome.and_also(unshown)
         }
         Outcome::Done(_) if cx.object().is_some_and(|object| !object.is_deleting()) => {
-            match publish_success(cx).await {
-                Ok(()) => outcome,
-                Err(error) => {
-                    let failure = Failure::from(error).into_text();
-                    record_failure(cx, cleans_up, UPDATE_STATUS, &failure);
-                    Outcome::Failed(failure)
-                }
-            }
+            let shown = publish_success(cx).await;
+            or_unshown(cx, cleans_up, outcome, shown)
         }
         Outcome::Done(_) | Outcome::Gone | Outcome::Outdated => outcome,
     }
+}
+
+/// The outcome of a call that did not fail, or a failure if its condition could not be written.
+fn or_unshown<K: Resource>(
+    cx: &Context<K>,
+    cleans_up: bool,
+    outcome: Outcome,
+    shown: Result<(), Error>,
+) -> Outcome {
+    match shown {
+        Ok(()) => outcome,
+        Err(error) => {
+            let failure = Failure::from(error).into_text();
+            record_failure(cx, cleans_up, UPDATE_STATUS, &failure);
+            Outcome::Failed(failure)
+        }
+    }
+}
+
+/// The text of an error, as far as a condition shows it.
+fn cut(text: &str) -> &str {
+    &text[..text.floor_char_boundary(LONGEST_MESSAGE)]
 }
 
 /// Whether the user's code was called for the object.
@@ -121,7 +151,7 @@ async fn publish_failure<K: Resource>(
     let update = ReadyUpdate {
         is_true: false,
         reason: reason(cleans_up),
-        message: &text[..text.floor_char_boundary(LONGEST_MESSAGE)],
+        message: cut(&text),
     };
     let unshown = Failure::from(set_ready(cx, update).await.err()?);
     if !unshown.needs_person() {

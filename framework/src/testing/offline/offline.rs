@@ -205,7 +205,8 @@ impl<R: Reconciler> Offline<R> {
     /// the object is [being deleted](Self::delete); prunes children; and shows the outcome on the object.
     ///
     /// # Errors
-    /// The failure of the reconciler. A failure too if no object of that name exists.
+    /// The failure of the reconciler, also one that only waits ([`Failure::is_waiting`]). A failure too if no object of that name
+    /// exists.
     pub async fn reconcile(&self, name: &str) -> Result<Action> {
         let context = self.context(name);
         let Some(object) = context.object().cloned() else {
