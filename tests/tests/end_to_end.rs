@@ -10,6 +10,7 @@ mod controller;
 mod crd;
 mod debug;
 mod discovery;
+mod dynamic;
 mod election;
 mod events;
 mod failures;

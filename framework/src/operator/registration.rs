@@ -5,15 +5,17 @@ use tokio_util::sync::CancellationToken;
 
 use super::{OperatorError, Setup};
 use crate::{
-    controller::{AccessUse, Controller, ControllerStatus, Environment, Failure, Reconciler},
+    controller::{
+        AccessUse, Controller, ControllerStatus, Environment, Failure, Reconcilable, Reconciler,
+    },
     crd::{CrdError, CustomResourceDefinition},
-    resource::{Access, ApiResource, Resource},
+    resource::{Access, ApiResource},
 };
 
 /// A controller that is not built yet, without the type of its reconciler.
 pub(super) trait Registration: Send {
-    /// The reconciled kind.
-    fn resource(&self) -> ApiResource;
+    /// The reconciled kind. Returns `None` if it is known only when the controller is built.
+    fn resource(&self) -> Option<&ApiResource>;
 
     /// The definition of the kind, if the operator defines it.
     fn definition(&self) -> Option<Result<CustomResourceDefinition, CrdError>>;
@@ -30,6 +32,8 @@ pub(super) struct Built {
     pub(super) status: ControllerStatus,
     pub(super) access: Access,
     pub(super) access_use: AccessUse,
+    /// The reconciled kind.
+    pub(super) resource: ApiResource,
     /// The kinds that it watches.
     pub(super) wired: Vec<ApiResource>,
     /// Runs the controller until its last reconcile has ended.
@@ -44,8 +48,9 @@ pub(super) struct BuildContext {
     pub(super) closing: CancellationToken,
 }
 
-/// A function that builds a reconciler.
+/// A function that builds a controller.
 pub(super) struct Registered<R, B> {
+    resource: Option<ApiResource>,
     build: B,
     reconciler: PhantomData<fn() -> R>,
 }
@@ -53,11 +58,12 @@ pub(super) struct Registered<R, B> {
 impl<R, F, B> Registered<R, B>
 where
     R: Reconciler,
-    F: Future<Output = Result<R, Failure>> + Send + 'static,
+    F: Future<Output = Result<Controller<R>, Failure>> + Send + 'static,
     B: FnOnce(Setup) -> F + Send + 'static,
 {
-    pub(super) fn boxed(build: B) -> Box<dyn Registration> {
+    pub(super) fn boxed(resource: Option<ApiResource>, build: B) -> Box<dyn Registration> {
         Box::new(Self {
+            resource,
             build,
             reconciler: PhantomData,
         })
@@ -67,11 +73,11 @@ where
 impl<R, F, B> Registration for Registered<R, B>
 where
     R: Reconciler,
-    F: Future<Output = Result<R, Failure>> + Send + 'static,
+    F: Future<Output = Result<Controller<R>, Failure>> + Send + 'static,
     B: FnOnce(Setup) -> F + Send + 'static,
 {
-    fn resource(&self) -> ApiResource {
-        ApiResource::of::<R::Resource>()
+    fn resource(&self) -> Option<&ApiResource> {
+        self.resource.as_ref()
     }
 
     fn definition(&self) -> Option<Result<CustomResourceDefinition, CrdError>> {
@@ -88,20 +94,25 @@ where
                 environment,
                 closing,
             } = context;
-            let failed = |reason: String| OperatorError::Reconciler {
-                kind: R::Resource::KIND.into(),
+            let failed = |resource: Option<ApiResource>, reason| OperatorError::Reconciler {
+                kind: resource.map_or_else(
+                    || "a kind known only at run time".into(),
+                    |known| known.kind.into(),
+                ),
                 reason,
             };
-            let reconciler = (self.build)(setup).await;
-            let reconciler = reconciler.map_err(|failure| failed(failure.to_string()))?;
-            let controller = Controller::new(reconciler);
-            controller
-                .check()
-                .map_err(|error| failed(error.to_string()))?;
+            let Self {
+                resource, build, ..
+            } = *self;
+            let controller = build(setup).await;
+            let controller = controller.map_err(|failure| failed(resource, failure.to_string()))?;
+            let checked = controller.check();
+            checked.map_err(|error| failed(Some(controller.resource()), error.to_string()))?;
             Ok(Built {
                 status: controller.status(),
                 access: controller.needs(),
                 access_use: controller.access_use(),
+                resource: controller.resource(),
                 wired: controller
                     .wired()
                     .into_iter()

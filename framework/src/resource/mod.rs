@@ -39,7 +39,7 @@
 //! | `resource.rs` | [`Resource`], and [`CrdError`] |
 //! | `reference.rs`, `undecodable.rs` | [`ObjectRef`]; [`Undecodable`], an object that does not fit its type |
 //! | `owner.rs` | owner references |
-//! | `dynamic.rs`, `partial.rs` | [`DynamicObject`] and [`TypeMeta`]; [`PartialObject`] |
+//! | `dynamic.rs`, `field_error.rs`, `partial.rs` | [`DynamicObject`] and [`TypeMeta`]; [`FieldError`], a field of one that does not fit its type; [`PartialObject`] |
 //! | `selector/` | [`Selector`], [`FieldSelector`] and [`Labels`] |
 //! | `condition/` | [`Conditions`] and [`NewCondition`] |
 //! | `access/` | [`Access`], [`AccessRule`] and [`Permission`] |
@@ -54,6 +54,7 @@ mod condition;
 mod decode_reason;
 pub(crate) mod dns;
 mod dynamic;
+mod field_error;
 mod key;
 mod object;
 mod owner;
@@ -78,17 +79,19 @@ pub(crate) use decode_reason::{
     DEEPEST, TOO_DEEP, TOO_DEEP_FOR_THE_STACK, decode_reason, strip_position,
 };
 pub use dynamic::{DynamicObject, TypeMeta};
+pub use field_error::FieldError;
 pub use key::ObjectKey;
 pub use object::Object;
-pub(crate) use owner::control;
 pub use owner::{OwnerError, controller_of, controller_reference, owner_reference, set_controller};
+pub(crate) use owner::{control, reference_to};
 pub use partial::PartialObject;
 pub(crate) use path::{PathStep, format_path};
 pub use reference::ObjectRef;
 pub use resource::{CrdError, Resource};
 pub use scheme::{Manifest, ManifestError, Scheme, to_yaml};
 pub use scope::{
-    AllNamespaces, ByName, CanOwn, Cluster, HasNamespace, Located, Namespaced, Reach, Scope,
+    AllNamespaces, ByName, CanOwn, Cluster, HasNamespace, Located, Namespaced, Reach, RuntimeScope,
+    Scope,
 };
 pub(crate) use selector::check_qualified_name;
 pub use selector::{

@@ -92,6 +92,7 @@ pub const ORDERS: &[Order<'_>] = &[
     Order {
         within: "controller",
         submodules: &[
+            "reconcilable",
             "action",
             "error",
             "cause",

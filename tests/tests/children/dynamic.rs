@@ -325,7 +325,7 @@ async fn errors_about_dynamic_children_name_the_fix() {
     assert_eq!(
         errors,
         [
-            "apply ClusterRole readers: the child is cluster-scoped and its owner default/web is namespaced, so no owner reference can reach it: apply `Child::dynamic(..).detached()`, and declare `Owned::dynamic(..).detached()` in `wire`",
+            "apply ClusterRole readers: the child is cluster-scoped and its owner default/web is namespaced, so no owner reference can reach it: apply the child with `Child::detached`, and declare its kind with `Owned::detached` in `wire`",
             "apply ConfigMap default/one: the object names another kind, v1 Secret: pass the `ApiResource` of that kind, or leave `apiVersion` and `kind` empty",
             "apply secrets/v1: `wire` does not declare this kind: add `.watch(Owned::<DynamicObject>::dynamic(..))` there",
             "apply detached clusterroles.rbac.authorization.k8s.io/v1: `wire` does not declare this kind: add `.watch(Owned::<DynamicObject>::dynamic(..).detached())` there",
@@ -353,7 +353,7 @@ impl Reconciler for Owner {
 
 #[tokio::test(start_paused = true)]
 async fn a_kind_that_cannot_be_owned_is_refused_at_startup() {
-    let why = "own clusterroles.rbac.authorization.k8s.io/v1: it is cluster-scoped and Deployment is namespaced, so no owner reference can reach it: declare `Owned::dynamic(..).detached()` in `wire`, and apply `Child::dynamic(..).detached()`";
+    let why = "own clusterroles.rbac.authorization.k8s.io/v1: it is cluster-scoped and Deployment is namespaced, so no owner reference can reach it: declare it with `Owned::detached` in `wire`, and apply its objects with `Child::detached`";
     let controller = Controller::new(Owner);
     assert_eq!(controller.check().unwrap_err().to_string(), why);
     let status = controller.status();

@@ -9,6 +9,7 @@ use crate::{
         error::{Error, Result},
         finalizers::{CleanUp, Finalizers},
         predicate::Predicate,
+        reconcilable::{Reconcilable, RuntimeKind},
         sources::{
             Declaration, KindSource, Lookup, Mapping, Owned, Read, ReconciledKind, Request,
             Sources, StreamSource, Watched, Wiring,
@@ -18,7 +19,7 @@ use crate::{
         wired::{Role, Wired},
     },
     queue::{ExponentialBackoff, MaxOf, RateLimiter, TokenBucket},
-    resource::{Access, AccessRule, ApiResource, CanOwn, ObjectKey, Resource},
+    resource::{Access, AccessRule, ApiResource, CanOwn, DynamicObject, ObjectKey, Resource},
 };
 
 /// Runs a [`Reconciler`]: declares which kinds it watches, and how it works.
@@ -41,7 +42,7 @@ use crate::{
 /// later.
 ///
 /// The condition is set for kinds that the program defines itself and whose status has `conditions` of type
-/// `Vec<Condition>`. The framework uses server-side apply, without force and with the field manager
+/// `Vec<Condition>`, and for kinds known only at run time that [ask for it](Self::with_ready_condition). The framework uses server-side apply, without force and with the field manager
 /// `<operator>-conditions`. It writes the condition only when it changes; `lastTransitionTime` changes only with the status;
 /// the event of the write does not lead to a reconcile.
 ///
@@ -83,18 +84,43 @@ impl<R: Reconciler> Controller<R> {
     pub const CONCURRENCY: usize = 4;
 
     /// The controller of `reconciler`, as its [`wire`](Reconciler::wire) declares it. Its name is the kind in lower case.
-    pub fn new(reconciler: R) -> Self {
+    pub fn new(reconciler: R) -> Self
+    where
+        R: Reconciler<Resource: Resource>,
+    {
+        Self::of(ApiResource::of::<R::Resource>(), reconciler)
+    }
+
+    /// As [`new`](Self::new), for a kind that is known only at run time. Its objects are read as
+    /// [`DynamicObject`](crate::resource::DynamicObject), or as [`PartialObject`](crate::resource::PartialObject) if the
+    /// metadata is enough.
+    ///
+    /// All that a controller offers is the same as for a kind with a Rust type, except:
+    ///
+    /// * The compiler does not know the scope of the kind. A namespaced object cannot own a cluster-scoped one: a controller
+    ///   that declares this [does not start](Self::check).
+    /// * The framework does not know whether the status has conditions. It sets the condition `Ready` only if
+    ///   [`with_ready_condition`](Self::with_ready_condition) asks for it.
+    /// * The program does not install the definition of the kind. Until the API server serves the kind, the controller waits,
+    ///   and readiness names the kind ([R4](crate#guarantees)).
+    ///
+    /// [`resource`](Self::resource) and [`Context::resource`](crate::controller::Context::resource) return the kind.
+    pub fn dynamic(resource: ApiResource, reconciler: R) -> Self
+    where
+        R: Reconciler<Resource: RuntimeKind>,
+    {
+        Self::of(resource, reconciler)
+    }
+
+    fn of(resource: ApiResource, reconciler: R) -> Self {
         let reconciler = Arc::new(reconciler);
-        let name = R::Resource::KIND.to_lowercase();
+        let name = resource.kind.to_lowercase();
         let bare = Self {
             reconciler: reconciler.clone(),
             status: ControllerStatus::new(&name),
             sources: Sources::default(),
             name,
-            own: ReconciledKind {
-                predicate: None,
-                finalizers: Vec::new(),
-            },
+            own: ReconciledKind::new(resource),
             wirings: Vec::new(),
             concurrency: Self::CONCURRENCY,
             timeout: None,
@@ -103,7 +129,7 @@ impl<R: Reconciler> Controller<R> {
             limiter: Box::new(MaxOf::<ExponentialBackoff, TokenBucket>::default()),
             write_limit: WRITE_LIMIT,
             failure_events: true,
-            ready_condition: true,
+            ready_condition: !R::Resource::IS_RUNTIME,
             more: Access::none(),
             access_use: AccessUse::default(),
             children: Children::default(),
@@ -125,7 +151,7 @@ impl<R: Reconciler> Controller<R> {
     /// [`watch`](Self::watch) takes.
     pub fn owns<C: Resource>(self) -> Self
     where
-        <R::Resource as Resource>::Scope: CanOwn<C::Scope>,
+        <R::Resource as Reconcilable>::Scope: CanOwn<C::Scope>,
     {
         self.watch(Owned::<C>::new())
     }
@@ -188,9 +214,11 @@ impl<R: Reconciler> Controller<R> {
             wiring,
             is_detached,
             is_pruned,
-            cannot_own,
         } = source.declare();
-        if cannot_own {
+        let wired = wiring.wired();
+        let has_role = |role| wired.as_ref().is_some_and(|one| one.role == role);
+        let is_namespaced = self.own.resource().namespaced;
+        if has_role(Role::Owned) && is_namespaced && !resource.namespaced {
             self.cannot_own.get_or_insert_with(|| resource.clone());
         }
         if is_detached || is_pruned {
@@ -198,7 +226,7 @@ impl<R: Reconciler> Controller<R> {
             declared.detached |= is_detached;
             declared.pruned |= is_pruned;
         }
-        let is_only_pruned = is_pruned && wiring.wired().is_some_and(|one| one.role == Role::Read);
+        let is_only_pruned = is_pruned && has_role(Role::Read);
         if !(is_only_pruned && self.is_read_as::<S::Object>(&resource)) {
             self.wirings.push(wiring);
         }
@@ -218,7 +246,7 @@ impl<R: Reconciler> Controller<R> {
             let wired = one.wired().filter(|_| one.read_as() == Some(id));
             wired.is_some_and(|wired| wired.resource == *resource)
         });
-        is_wired || id == TypeId::of::<R::Resource>()
+        is_wired || id == TypeId::of::<R::Resource>() && *resource == *self.own.resource()
     }
 
     /// Objects are not deleted before [`Cleanup::cleanup`] has succeeded. The finalizer `name`, such as
@@ -243,8 +271,9 @@ impl<R: Reconciler> Controller<R> {
             let reconciler = reconciler.clone();
             Box::pin(async move { reconciler.cleanup(object, cx).await })
         });
-        self.finalizers.add(name, cleanup);
-        self.access(AccessRule::of::<R::Resource>(["patch"]))
+        self.finalizers.add(name, self.own.resource(), cleanup);
+        let rule = AccessRule::of_resource(self.own.resource(), ["patch"]);
+        self.access(rule)
     }
 
     /// Reconciles what the items of `stream` request. The stream is a [`Channel`](crate::controller::Channel), a
@@ -394,7 +423,7 @@ impl<R: Reconciler> Controller<R> {
 
     /// The reconciled kind.
     pub fn resource(&self) -> ApiResource {
-        ApiResource::of::<R::Resource>()
+        self.own.resource().clone()
     }
 
     /// All kinds that it watches, the reconciled kind first.
@@ -404,8 +433,8 @@ impl<R: Reconciler> Controller<R> {
         all.flatten().collect()
     }
 
-    /// Checks the declarations of kinds that are known only at run time. A controller that fails this check logs the error and
-    /// ends at once. Wrong declarations of kinds with a Rust type do not compile.
+    /// Checks the declarations whose kind, or whose owner's kind, is known only at run time. A controller that fails this check
+    /// logs the error and ends at once. Wrong declarations of kinds with Rust types do not compile.
     ///
     /// # Errors
     /// [`Error::CannotOwn`] if a cluster-scoped kind is declared as owned by a namespaced one.
@@ -413,7 +442,7 @@ impl<R: Reconciler> Controller<R> {
         match &self.cannot_own {
             None => Ok(()),
             Some(resource) => Err(Error::CannotOwn {
-                owner: R::Resource::KIND,
+                owner: self.own.resource().kind.clone(),
                 resource: Box::new(resource.clone()),
             }),
         }
@@ -422,6 +451,20 @@ impl<R: Reconciler> Controller<R> {
     /// Its status, now and while it [runs](Self::run).
     pub fn status(&self) -> ControllerStatus {
         self.status.clone()
+    }
+}
+
+impl<R: Reconciler<Resource = DynamicObject>> Controller<R> {
+    /// Sets the condition `Ready` on objects of a kind that is known only at run time; see
+    /// [what is shown on the objects](Self#what-is-shown-on-the-objects).
+    ///
+    /// The framework does not know the schema of the kind. Use this only if the kind has the subresource `status`, and if its
+    /// status has the field `conditions`: a list map with the key `type`, whose items have the fields of a
+    /// [`Condition`](crate::k8s::apimachinery::pkg::apis::meta::v1::Condition). From another status the API server removes
+    /// the condition, or it refuses each write of it, so that each reconcile fails.
+    pub fn with_ready_condition(mut self) -> Self {
+        self.ready_condition = true;
+        self
     }
 }
 

@@ -3,16 +3,17 @@ use serde_json::{Value, json};
 
 use super::{context::Context, ready_condition::ReadyCondition};
 use crate::{
-    client::{Api, Patch, PatchParams},
+    client::{Patch, PatchParams},
     controller::{
         error::Error,
+        reconcilable::Reconcilable,
         state::{WriteGuard, Written, WrittenStatus},
     },
-    resource::{ApiResource, Resource, keep_transitions},
+    resource::{ApiResource, keep_transitions},
 };
 
 /// Writes to the status of the reconciled object.
-impl<K: Resource> Context<K> {
+impl<K: Reconcilable> Context<K> {
     /// Writes `status` as the status of the reconciled object.
     ///
     /// This is a forced server-side apply of the status subresource with the operator's name as the field manager. Nothing
@@ -26,12 +27,20 @@ impl<K: Resource> Context<K> {
     ///
     /// # Errors
     /// * [`Error::Gone`] if the reconciled object is gone.
+    /// * [`Error::MetadataOnly`] if the controller reads only the metadata of the reconciled kind.
     /// * [`Error::Serialize`] if the status cannot be written as JSON.
     /// * [`Error::Client`] if the request failed.
     pub async fn update_status<S: Serialize>(&self, status: S) -> Result<(), Error> {
         let object = self.owner("update status")?;
-        let resource = ApiResource::of::<K>();
-        let failed = |source| Error::serialize("update status", &resource, &self.key, source);
+        if K::METADATA_ONLY {
+            return Err(Error::MetadataOnly {
+                verb: "update status",
+                kind: self.kind(),
+                key: self.key.clone(),
+            });
+        }
+        let resource = self.resource();
+        let failed = |source| Error::serialize("update status", resource, &self.key, source);
         let mut status = serde_json::to_value(status).map_err(failed)?;
         strip_nulls(&mut status);
         let ours = self.last_status.get();
@@ -74,7 +83,7 @@ impl<K: Resource> Context<K> {
                 return Ok(());
             }
         }
-        self.write_status(&resource, status, body, version).await
+        self.write_status(resource, status, body, version).await
     }
 
     async fn write_status(
@@ -136,17 +145,17 @@ impl<K: Resource> Context<K> {
         }
         let patch = Patch::Apply(json!({
             "apiVersion": resource.api_version(),
-            "kind": K::KIND,
+            "kind": resource.kind,
             "metadata": metadata,
             "status": status,
         }));
-        let api = Api::<K>::of(&self.shared.client, resource.clone(), self.key.namespace());
+        let api = self.own_api();
         let send = api.patch_status(self.key.name(), params, &patch);
         let written = self.write("apply", resource, &self.key, send).await;
         written.map_err(|error| match error.client() {
             Some(answer) if answer.is_not_found() && !answer.is_not_served() => Error::Gone {
                 verb: "update status",
-                kind: K::KIND,
+                kind: self.kind(),
                 key: self.key.clone(),
             },
             _ => error,

@@ -54,9 +54,9 @@ pub enum Error {
         /// The owner.
         owner: ObjectKey,
     },
-    /// A child of a kind known only at run time is cluster-scoped, and its owner is namespaced.
+    /// A child is cluster-scoped, and its owner is namespaced. At least one of the two kinds is known only at run time.
     #[error(
-        "{verb} {kind} {child}: the child is cluster-scoped and its owner {owner} is namespaced, so no owner reference can reach it: apply `Child::dynamic(..).detached()`, and declare `Owned::dynamic(..).detached()` in `wire`"
+        "{verb} {kind} {child}: the child is cluster-scoped and its owner {owner} is namespaced, so no owner reference can reach it: apply the child with `Child::detached`, and declare its kind with `Owned::detached` in `wire`"
     )]
     OtherScope {
         /// The verb of the method that failed.
@@ -70,11 +70,11 @@ pub enum Error {
     },
     /// `wire` declares an owned kind that the reconciled kind cannot own.
     #[error(
-        "own {resource}: it is cluster-scoped and {owner} is namespaced, so no owner reference can reach it: declare `Owned::dynamic(..).detached()` in `wire`, and apply `Child::dynamic(..).detached()`"
+        "own {resource}: it is cluster-scoped and {owner} is namespaced, so no owner reference can reach it: declare it with `Owned::detached` in `wire`, and apply its objects with `Child::detached`"
     )]
     CannotOwn {
         /// The reconciled kind.
-        owner: &'static str,
+        owner: Cow<'static, str>,
         /// The kind that was declared as owned.
         resource: Box<ApiResource>,
     },
@@ -129,7 +129,7 @@ pub enum Error {
         /// The verb of the method that failed.
         verb: &'static str,
         /// Kind of the object that is being deleted.
-        kind: &'static str,
+        kind: Cow<'static, str>,
         /// The object that is being deleted.
         key: ObjectKey,
     },
@@ -141,7 +141,7 @@ pub enum Error {
         /// The verb of the method that failed.
         verb: &'static str,
         /// Kind of the object.
-        kind: &'static str,
+        kind: Cow<'static, str>,
         /// The object.
         key: ObjectKey,
     },
@@ -175,7 +175,19 @@ pub enum Error {
         /// The verb of the method that failed.
         verb: &'static str,
         /// Kind of the reconciled object.
-        kind: &'static str,
+        kind: Cow<'static, str>,
+        /// The reconciled object.
+        key: ObjectKey,
+    },
+    /// The controller reads only the metadata of the reconciled kind, so it cannot tell whether the status has to be written.
+    #[error(
+        "{verb} {kind} {key}: the controller reads only the metadata of this kind: reconcile the kind itself instead of `PartialObject`, or write the status with `cx.live()`"
+    )]
+    MetadataOnly {
+        /// The verb of the method that failed.
+        verb: &'static str,
+        /// Kind of the reconciled object.
+        kind: Cow<'static, str>,
         /// The reconciled object.
         key: ObjectKey,
     },

@@ -10,9 +10,10 @@ use crate::{
         children::Children,
         context::{Context, with_verb},
         error::{Error, Result},
+        reconcilable::Reconcilable,
         state::{Cleaned, WriteGuard},
     },
-    resource::{ApiResource, Resource, check_qualified_name},
+    resource::{ApiResource, check_qualified_name},
 };
 
 /// The finalizers that a controller declares, in order, and the cleanup that comes before each is removed.
@@ -40,13 +41,13 @@ impl<K> Default for Finalizers<K> {
     }
 }
 
-impl<K: Resource> Finalizers<K> {
-    /// Declares one more finalizer.
+impl<K: Reconcilable> Finalizers<K> {
+    /// Declares one more finalizer, for objects of the kind `kind`.
     ///
     /// # Panics
     /// If the name is not valid, or was declared before.
     #[track_caller]
-    pub(crate) fn add(&mut self, name: String, cleanup: CleanUp<K>) {
+    pub(crate) fn add(&mut self, name: String, kind: &ApiResource, cleanup: CleanUp<K>) {
         let wrong = match check_qualified_name(&name) {
             Err(wrong) => Some(wrong),
             Ok(()) if !name.contains('/') => Some("must have your domain and a `/` before it"),
@@ -54,7 +55,7 @@ impl<K: Resource> Finalizers<K> {
             Ok(()) => None,
         };
         if let Some(wrong) = wrong {
-            let kind = K::KIND.to_lowercase();
+            let kind = kind.kind.to_lowercase();
             panic!("the finalizer {name:?} {wrong}: write it like `example.com/{kind}`");
         }
         self.names.push(name.into());
@@ -147,7 +148,7 @@ impl<K: Resource> Finalizers<K> {
 }
 
 /// Notes that the user's code was called for the object, so that `deleted` is called when the object is gone.
-pub(crate) fn note_called<K: Resource>(cx: &Context<K>) {
+pub(crate) fn note_called<K: Reconcilable>(cx: &Context<K>) {
     let key_states = &cx.shared().controller.key_states;
     key_states.with(cx.key(), |state| state.called = true);
 }
@@ -155,7 +156,7 @@ pub(crate) fn note_called<K: Resource>(cx: &Context<K>) {
 /// Patches the finalizers of `object` to what `change` returns. If the object has changed on the server, `change` is applied
 /// to the newest version. Returns `None` if the object is gone, was replaced by another one, or if
 /// whether it is being deleted differs from `deleting`.
-async fn set_finalizers<K: Resource>(
+async fn set_finalizers<K: Reconcilable>(
     mut object: Arc<K>,
     cx: &Context<K>,
     verb: &'static str,
@@ -164,7 +165,7 @@ async fn set_finalizers<K: Resource>(
 ) -> std::result::Result<Option<Arc<K>>, Error> {
     let controller = &cx.shared().controller;
     let uid = object.uid().map(str::to_owned);
-    let api = cx.api_of::<K>(cx.key());
+    let api = cx.own_api();
     let params = PatchParams::default().field_manager(&cx.shared().field_manager);
     for attempt in 1.. {
         let present = object.metadata().finalizers.as_deref().unwrap_or_default();
@@ -180,10 +181,7 @@ async fn set_finalizers<K: Resource>(
         // The echo of this write leads to no reconcile: no other client changed the object in between.
         let guard = WriteGuard::new(controller, cx.key());
         let send = api.patch(cx.key().name(), &params, &patch);
-        match cx
-            .write(verb, &ApiResource::of::<K>(), cx.key(), send)
-            .await
-        {
+        match cx.write(verb, cx.resource(), cx.key(), send).await {
             Ok(answer) => {
                 if let (Some(old), Some(new)) =
                     (object.resource_version(), answer.resource_version())

@@ -76,9 +76,10 @@ impl<R: Reconciler> Invoker<R> {
         environment: Environment,
         stop: CancellationToken,
     ) -> Self {
-        let ready = user
-            .ready_condition
-            .then(|| ReadyCondition::of::<R::Resource>(&environment.field_manager));
+        let ready = user.ready_condition.then(|| {
+            let (kind, operator) = (&controller.resource, &environment.field_manager);
+            ReadyCondition::of::<R::Resource>(kind, operator)
+        });
         Self {
             shared: Arc::new(SharedContext {
                 controller,

@@ -1,3 +1,4 @@
+mod dynamic;
 mod lifetime;
 mod restart;
 
