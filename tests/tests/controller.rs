@@ -19,7 +19,7 @@ use pilothouse::{
     },
     k8s::jiff::Timestamp,
     metrics::Metrics,
-    resource::{AccessRule, Conditions, NewCondition, Object},
+    resource::{AccessRule, Conditions, NewCondition, Object, Resource},
     testing::{Cluster, Sandbox},
 };
 use serde_json::json;
@@ -73,13 +73,13 @@ struct Running {
 }
 
 impl Running {
-    async fn start(reconciler: impl Reconciler) -> Self {
+    async fn start(reconciler: impl Reconciler<Resource: Resource>) -> Self {
         let cluster = Cluster::with(Sandbox::builder().seed(1).simulator(false)).unwrap();
         Self::on(cluster, reconciler)
     }
 
     /// Starts a process without any state from before.
-    fn on(cluster: Cluster, reconciler: impl Reconciler) -> Self {
+    fn on(cluster: Cluster, reconciler: impl Reconciler<Resource: Resource>) -> Self {
         let metrics = Metrics::new();
         let informers = Informers::new(cluster.client().clone(), metrics.clone());
         let cancel = CancellationToken::new();

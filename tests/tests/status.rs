@@ -328,9 +328,8 @@ struct ReplicasStatus {
 }
 
 #[test]
-fn dynamic_objects_partial_objects_and_views_have_a_status() {
+fn dynamic_objects_and_views_have_a_status() {
     fn status_is<K: pilothouse::resource::HasStatus<Status = S>, S>() {}
     status_is::<pilothouse::resource::DynamicObject, Value>();
-    status_is::<pilothouse::resource::PartialObject<Meter>, MeterStatus>();
     status_is::<Replicas, ReplicasStatus>();
 }

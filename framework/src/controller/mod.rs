@@ -15,6 +15,8 @@
 //! have a low priority, because no change or person waits for them. So have all changes of a later list, because they may be old. Requests
 //! of people have a high priority. See [`Priority`](crate::queue::Priority).
 //!
+//! The reconciled kind may be known only at run time: see [`Controller::dynamic`].
+//!
 //! Guarantees, whatever fails or panics:
 //!
 //! * Two calls for one key never overlap ([R1](crate#guarantees)).
@@ -77,6 +79,7 @@
 //!
 //! | folder or file | what it holds |
 //! | --- | --- |
+//! | `reconcilable.rs` | [`Reconcilable`]: the types of reconciled objects; [`RuntimeKind`]: those of kinds known only at run time |
 //! | `action.rs` | [`Action`]: what a successful reconcile asks for |
 //! | `error` | [`Error`] and [`Failure`]: why something failed, and when it is retried |
 //! | `cause.rs` | why a key is in the queue |
@@ -110,6 +113,7 @@ mod finalizers;
 mod owners;
 mod predicate;
 mod read_your_writes;
+mod reconcilable;
 mod sources;
 mod state;
 mod status;
@@ -128,6 +132,7 @@ pub use environment::Environment;
 pub use error::{Error, Failure, Result};
 pub use owners::{OWNER_ANNOTATION, OWNER_UID_LABEL};
 pub use predicate::{Change, Predicate};
+pub use reconcilable::{Reconcilable, RuntimeKind};
 pub use sources::{
     Channel, ChannelStream, Closed, Detached, Dynamic, KindSource, Mapping, Owned, Poll, Pruned,
     Read, Request, RuntimeSource, Source, Sources, Timer, Typed, Watched,

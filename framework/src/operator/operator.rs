@@ -15,12 +15,12 @@ use super::{
 use crate::{
     cache::InformersBuilder,
     client::Client,
-    controller::{Failure, Reconciler},
+    controller::{Controller, Failure, Reconciler, RuntimeKind},
     crd::{self, CustomResourceDefinition},
     election::ElectionSettings,
     health::Health,
     metrics::Metrics,
-    resource::ApiResource,
+    resource::{ApiResource, Resource},
     server::Address,
 };
 
@@ -97,7 +97,10 @@ impl Operator {
     }
 
     /// Adds a controller.
-    pub fn controller<R: Reconciler>(self, reconciler: R) -> Self {
+    pub fn controller<R>(self, reconciler: R) -> Self
+    where
+        R: Reconciler<Resource: Resource>,
+    {
         self.controller_with(async move |_| Ok(reconciler))
     }
 
@@ -105,11 +108,77 @@ impl Operator {
     /// A subcommand that only prints something does not call it.
     pub fn controller_with<R, F, B>(mut self, build: B) -> Self
     where
-        R: Reconciler,
+        R: Reconciler<Resource: Resource>,
         F: Future<Output = Result<R, Failure>> + Send + 'static,
         B: FnOnce(Setup) -> F + Send + 'static,
     {
-        self.registered.push(Registered::boxed(build));
+        let resource = ApiResource::of::<R::Resource>();
+        self.registered
+            .push(Registered::boxed(Some(resource), async move |setup| {
+                build(setup).await.map(Controller::new)
+            }));
+        self
+    }
+
+    /// Adds a controller for a kind that is known only at run time. Its objects are
+    /// [`DynamicObject`](crate::resource::DynamicObject)s, or [`PartialObject`](crate::resource::PartialObject)s if their
+    /// metadata is enough. [`Controller::dynamic`] tells what differs from a kind with a Rust type.
+    ///
+    /// ```no_run
+    /// use pilothouse::{prelude::*, resource::{ApiResource, DynamicObject}};
+    ///
+    /// /// Writes a ConfigMap for each object of some kind.
+    /// struct Inventory;
+    ///
+    /// impl Reconciler for Inventory {
+    ///     type Resource = DynamicObject;
+    ///
+    ///     fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
+    ///         controller.owns::<ConfigMap>()
+    ///     }
+    ///
+    ///     async fn reconcile(&self, object: Arc<DynamicObject>, cx: &Context<DynamicObject>) -> Result<Action> {
+    ///         cx.apply(ConfigMap::named(object.name())).await?;
+    ///         Ok(Action::wait())
+    ///     }
+    /// }
+    ///
+    /// fn main() -> ExitCode {
+    ///     let widgets = ApiResource {
+    ///         group: "example.com".into(), version: "v1".into(),
+    ///         kind: "Widget".into(), plural: "widgets".into(), namespaced: true,
+    ///     };
+    ///     Operator::new("inventory").dynamic_controller(widgets, Inventory).main()
+    /// }
+    /// ```
+    pub fn dynamic_controller<R>(mut self, resource: ApiResource, reconciler: R) -> Self
+    where
+        R: Reconciler<Resource: RuntimeKind>,
+    {
+        self.registered
+            .push(Registered::boxed(Some(resource.clone()), async move |_| {
+                Ok(Controller::dynamic(resource, reconciler))
+            }));
+        self
+    }
+
+    /// As [`dynamic_controller`](Self::dynamic_controller), for a kind that is known only when the operator starts: from a
+    /// flag, or from the API server's [discovery](crate::client::RestMapper). As
+    /// [`controller_with`](Self::controller_with), the operator calls `build` when it starts; here it returns the kind, too.
+    ///
+    /// Discovery finds only what the API server serves at that time. To wait for a kind that is installed later, return the
+    /// kind without asking.
+    pub fn dynamic_controller_with<R, F, B>(mut self, build: B) -> Self
+    where
+        R: Reconciler<Resource: RuntimeKind>,
+        F: Future<Output = Result<(ApiResource, R), Failure>> + Send + 'static,
+        B: FnOnce(Setup) -> F + Send + 'static,
+    {
+        self.registered
+            .push(Registered::boxed(None, async move |setup| {
+                let (resource, reconciler) = build(setup).await?;
+                Ok(Controller::dynamic(resource, reconciler))
+            }));
         self
     }
 
@@ -436,7 +505,7 @@ impl Operator {
             .registered
             .iter()
             .filter(|registered| registered.definition().is_some())
-            .map(|registered| (registered.resource(), registered.rust_type()))
+            .filter_map(|registered| Some((registered.resource()?, registered.rust_type())))
             .collect();
         for (number, (kind, (id, name))) in own.iter().enumerate() {
             let first = own.iter().take(number).find(|(other, (other_id, _))| {
@@ -499,19 +568,17 @@ impl Operator {
                 .registered
                 .iter()
                 .filter(|registered| registered.definition().is_some())
-                .map(|registered| registered.resource().qualified_plural())
+                .filter_map(|registered| Some(registered.resource()?.qualified_plural()))
                 .collect(),
+            reconciled: BTreeSet::new(),
         }
     }
 }
 
 impl fmt::Debug for Operator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kinds: Vec<ApiResource> = self
-            .registered
-            .iter()
-            .map(|registered| registered.resource())
-            .collect();
+        let registered = self.registered.iter();
+        let kinds: Vec<_> = registered.map(|one| one.resource()).collect();
         f.debug_struct("Operator")
             .field("name", &self.name)
             .field("kinds", &kinds)

@@ -14,13 +14,15 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// A cache counts as failed after this time without data from the server, or with repeated failures only.
 const SILENCE: Duration = Duration::from_secs(150);
 
-/// The kinds that the operator defines itself.
+/// The kinds that the operator defines or reconciles itself.
 #[derive(Clone, Debug)]
 pub(super) struct OwnKinds {
     /// Name of the binary.
     pub(super) operator: String,
     /// The names of their definitions, such as `websites.demo.pilothouse.dev`.
     pub(super) names: BTreeSet<String>,
+    /// The names of all reconciled kinds.
+    pub(super) reconciled: BTreeSet<String>,
 }
 
 /// Decides whether an operator is ready, and if not, why. Clones share the state.
@@ -160,6 +162,9 @@ impl OwnKinds {
         let operator = &self.operator;
         match self.names.contains(&kind) {
             true => format!("{kind} is not served: run `{operator} crd | kubectl apply -f -`"),
+            false if self.reconciled.contains(&kind) => {
+                format!("{kind} is not served: install its definition; its controller starts then")
+            }
             false => {
                 format!("{kind} is not served: install its definition, or remove it from `wire`")
             }

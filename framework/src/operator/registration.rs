@@ -9,15 +9,17 @@ use tokio_util::sync::CancellationToken;
 
 use super::{OperatorError, Setup};
 use crate::{
-    controller::{AccessUse, Controller, ControllerStatus, Environment, Failure, Reconciler},
+    controller::{
+        AccessUse, Controller, ControllerStatus, Environment, Failure, Reconcilable, Reconciler,
+    },
     crd::{CrdError, CustomResourceDefinition},
-    resource::{Access, ApiResource, Resource, RulePlace},
+    resource::{Access, ApiResource, RulePlace},
 };
 
 /// A controller that is not built yet, without the type of its reconciler.
 pub(super) trait Registration: Send {
-    /// The reconciled kind.
-    fn resource(&self) -> ApiResource;
+    /// The reconciled kind. Returns `None` if it is known only when the controller is built.
+    fn resource(&self) -> Option<&ApiResource>;
 
     /// The Rust type of the reconciled kind, and its name.
     fn rust_type(&self) -> (TypeId, &'static str);
@@ -40,6 +42,8 @@ pub(super) struct Built {
     pub(super) status: ControllerStatus,
     pub(super) access: Access,
     pub(super) access_use: AccessUse,
+    /// The reconciled kind.
+    pub(super) resource: ApiResource,
     /// The kinds that it watches.
     pub(super) wired: Vec<ApiResource>,
     /// Runs the controller until its last reconcile has ended.
@@ -54,8 +58,9 @@ pub(super) struct BuildContext {
     pub(super) closing: CancellationToken,
 }
 
-/// A function that builds a reconciler.
+/// A function that builds a controller.
 pub(super) struct Registered<R, B> {
+    resource: Option<ApiResource>,
     build: B,
     reconciler: PhantomData<fn() -> R>,
 }
@@ -63,11 +68,12 @@ pub(super) struct Registered<R, B> {
 impl<R, F, B> Registered<R, B>
 where
     R: Reconciler,
-    F: Future<Output = Result<R, Failure>> + Send + 'static,
+    F: Future<Output = Result<Controller<R>, Failure>> + Send + 'static,
     B: FnOnce(Setup) -> F + Send + 'static,
 {
-    pub(super) fn boxed(build: B) -> Box<dyn Registration> {
+    pub(super) fn boxed(resource: Option<ApiResource>, build: B) -> Box<dyn Registration> {
         Box::new(Self {
+            resource,
             build,
             reconciler: PhantomData,
         })
@@ -77,11 +83,11 @@ where
 impl<R, F, B> Registration for Registered<R, B>
 where
     R: Reconciler,
-    F: Future<Output = Result<R, Failure>> + Send + 'static,
+    F: Future<Output = Result<Controller<R>, Failure>> + Send + 'static,
     B: FnOnce(Setup) -> F + Send + 'static,
 {
-    fn resource(&self) -> ApiResource {
-        ApiResource::of::<R::Resource>()
+    fn resource(&self) -> Option<&ApiResource> {
+        self.resource.as_ref()
     }
 
     fn rust_type(&self) -> (TypeId, &'static str) {
@@ -106,22 +112,29 @@ where
                 environment,
                 closing,
             } = context;
-            let reconciler = (self.build)(setup).await;
-            let reconciler = reconciler.map_err(|failure| OperatorError::Reconciler {
-                kind: R::Resource::KIND.into(),
+            let kind = |resource: Option<&ApiResource>| match resource {
+                Some(known) => known.kind.to_string(),
+                None => "a kind known only at run time".to_owned(),
+            };
+            let Self {
+                resource, build, ..
+            } = *self;
+            let controller = build(setup).await;
+            let controller = controller.map_err(|failure| OperatorError::Reconciler {
+                kind: kind(resource.as_ref()),
                 reason: failure.to_string(),
             })?;
-            let controller = Controller::new(reconciler);
             controller
                 .check()
                 .map_err(|source| OperatorError::Controller {
-                    kind: R::Resource::KIND.into(),
+                    kind: kind(Some(&controller.resource())),
                     source: Box::new(source),
                 })?;
             Ok(Built {
                 status: controller.status(),
                 access: controller.needs(),
                 access_use: controller.access_use(),
+                resource: controller.resource(),
                 wired: controller
                     .wired()
                     .into_iter()

@@ -227,6 +227,8 @@ impl Running {
             }
             running.readiness.controllers.push(built.status.clone());
             running.access.push((built.access, built.access_use));
+            let reconciled = &mut running.readiness.own_kinds.reconciled;
+            reconciled.insert(built.resource.qualified_plural());
             kinds.extend(built.wired);
             controllers.push((built.status, built.work));
         }

@@ -1,7 +1,7 @@
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
-use super::{ApiResource, Object, ObjectMeta};
+use super::{ApiResource, FieldError, Object, ObjectMeta};
 
 /// The fields `apiVersion` and `kind` of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,6 +57,29 @@ impl DynamicObject {
         }
     }
 
+    /// The field `name`, such as `spec`, read as a `T`. A missing field is read as `null`, so an `Option` is `None` then.
+    ///
+    /// ```
+    /// use pilothouse::resource::DynamicObject;
+    ///
+    /// #[derive(serde::Deserialize)]
+    /// struct WidgetSpec {
+    ///     size: i32,
+    /// }
+    ///
+    /// # fn size(widget: &DynamicObject) -> Result<i32, pilothouse::resource::FieldError> {
+    /// let spec: WidgetSpec = widget.field("spec")?;
+    /// # Ok(spec.size) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`FieldError`] if the value does not fit. It names the path, never the value.
+    pub fn field<T: DeserializeOwned>(&self, name: &str) -> Result<T, FieldError> {
+        let value = self.data.get(name).unwrap_or(&Value::Null);
+        serde_path_to_error::deserialize(value)
+            .map_err(|error| FieldError::new(self, name, error.path(), &error.inner().to_string()))
+    }
+
     /// Sets the namespace.
     #[must_use]
     pub fn within(mut self, namespace: &str) -> Self {
@@ -88,6 +111,54 @@ impl Object for DynamicObject {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_error_about_a_field_names_its_path_and_not_its_value() {
+        #[derive(Debug, Deserialize)]
+        #[allow(dead_code)]
+        struct Spec {
+            pages: Vec<u8>,
+        }
+        let read = |spec: Option<Value>| {
+            let mut object = DynamicObject::new(&widgets(), "a").within("default");
+            object
+                .data
+                .extend(spec.map(|spec| ("spec".to_owned(), spec)));
+            let read = object.field::<Spec>("spec");
+            read.map(|spec| spec.pages)
+                .map_err(|error| error.to_string())
+        };
+        assert_eq!(
+            read(Some(serde_json::json!({"pages": [1, 2]}))),
+            Ok(vec![1, 2])
+        );
+        let texts = [
+            read(Some(serde_json::json!({"pages": [1, "secret"]}))),
+            read(Some(serde_json::json!({}))),
+            read(None),
+        ];
+        let texts = texts.map(|text| text.unwrap_err());
+        assert_eq!(
+            texts,
+            [
+                "read Widget default/a: spec.pages[1]: expected u8, found a string",
+                "read Widget default/a: spec: missing field `pages`",
+                "read Widget default/a: spec: expected struct Spec, found null",
+            ]
+        );
+        let absent = DynamicObject::new(&widgets(), "a").field::<Option<Value>>("spec");
+        assert_eq!(absent, Ok(None));
+    }
+
+    fn widgets() -> ApiResource {
+        ApiResource {
+            group: "example.dev".into(),
+            version: "v1".into(),
+            kind: "Widget".into(),
+            plural: "widgets".into(),
+            namespaced: true,
+        }
+    }
 
     #[test]
     fn an_unknown_kind_survives_a_round_trip() {

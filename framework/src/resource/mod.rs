@@ -41,7 +41,7 @@
 //! | `resource.rs` | [`Resource`], and [`CrdError`] |
 //! | `reference.rs`, `undecodable.rs` | [`ObjectRef`]; [`Undecodable`], an object that does not fit its type |
 //! | `owner.rs` | owner references |
-//! | `dynamic.rs`, `partial.rs` | [`DynamicObject`] and [`TypeMeta`]; [`PartialObject`] |
+//! | `dynamic.rs`, `field_error.rs`, `partial.rs` | [`DynamicObject`] and [`TypeMeta`]; [`FieldError`], a field of one that does not fit its type; [`PartialObject`] |
 //! | `has_status/` | [`HasStatus`] |
 //! | `readiness/` | [`HasReadiness`], [`Readiness`] and [`NotReady`] |
 //! | `selector/` | [`Selector`], [`FieldSelector`] and [`Labels`] |
@@ -58,6 +58,7 @@ mod condition;
 mod decode_reason;
 pub(crate) mod dns;
 mod dynamic;
+mod field_error;
 mod has_status;
 mod key;
 mod object;
@@ -84,11 +85,12 @@ pub(crate) use decode_reason::{
     DEEPEST, TOO_DEEP, TOO_DEEP_FOR_THE_STACK, decode_reason, strip_position,
 };
 pub use dynamic::{DynamicObject, TypeMeta};
+pub use field_error::FieldError;
 pub use has_status::HasStatus;
 pub use key::ObjectKey;
 pub use object::Object;
-pub(crate) use owner::control;
 pub use owner::{OwnerError, controller_of, controller_reference, owner_reference, set_controller};
+pub(crate) use owner::{control, reference_to};
 pub use partial::PartialObject;
 pub(crate) use path::{PathStep, format_path};
 pub use readiness::{HasReadiness, NotReady, Readiness};
@@ -97,7 +99,8 @@ pub use resource::{CrdError, Resource, RulePlace};
 pub(crate) use scheme::whole_numbers;
 pub use scheme::{Manifest, ManifestError, Scheme, to_yaml};
 pub use scope::{
-    AllNamespaces, ByName, CanOwn, Cluster, HasNamespace, Located, Namespaced, Reach, Scope,
+    AllNamespaces, ByName, CanOwn, Cluster, HasNamespace, Located, Namespaced, Reach, RuntimeScope,
+    Scope,
 };
 pub(crate) use selector::check_qualified_name;
 pub use selector::{

@@ -107,6 +107,7 @@ pub trait Object: Send + Sync + 'static {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<K> Object for K
 where
     K: k8s_openapi::Metadata<Ty = ObjectMeta> + Send + Sync + 'static,

@@ -1,4 +1,6 @@
-use super::{ApiResource, CanOwn, Object, ObjectKey, ObjectMeta, OwnerReference, Resource};
+use std::borrow::Cow;
+
+use super::{ApiResource, CanOwn, ObjectKey, ObjectMeta, OwnerReference, Resource};
 
 /// Why an owner reference could not be set.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -8,7 +10,7 @@ pub enum OwnerError {
     #[error("{kind} {key} has no UID: read the owner from the API server before you refer to it")]
     OwnerNotCreated {
         /// Kind of the owner.
-        kind: &'static str,
+        kind: Cow<'static, str>,
         /// Namespace and name of the owner.
         key: ObjectKey,
     },
@@ -32,18 +34,24 @@ pub enum OwnerError {
 ///
 /// Returns [`OwnerError::OwnerNotCreated`] if `owner` has no UID.
 pub fn owner_reference<K: Resource>(owner: &K) -> Result<OwnerReference, OwnerError> {
-    let uid =
-        owner
-            .uid()
-            .filter(|uid| !uid.is_empty())
-            .ok_or_else(|| OwnerError::OwnerNotCreated {
-                kind: K::KIND,
-                key: owner.key(),
-            })?;
+    reference_to(&ApiResource::of::<K>(), owner.metadata())
+}
+
+/// As [`owner_reference`], for an owner of any kind.
+pub(crate) fn reference_to(
+    resource: &ApiResource,
+    owner: &ObjectMeta,
+) -> Result<OwnerReference, OwnerError> {
+    let name = owner.name.as_deref().unwrap_or_default();
+    let uid = owner.uid.as_deref().filter(|uid| !uid.is_empty());
+    let uid = uid.ok_or_else(|| OwnerError::OwnerNotCreated {
+        kind: resource.kind.clone(),
+        key: ObjectKey::new(owner.namespace.as_deref(), name),
+    })?;
     Ok(OwnerReference {
-        api_version: ApiResource::of::<K>().api_version(),
-        kind: K::KIND.to_owned(),
-        name: owner.name().to_owned(),
+        api_version: resource.api_version(),
+        kind: resource.kind.to_string(),
+        name: name.to_owned(),
         uid: uid.to_owned(),
         controller: None,
         block_owner_deletion: None,
@@ -58,11 +66,15 @@ pub fn owner_reference<K: Resource>(owner: &K) -> Result<OwnerReference, OwnerEr
 ///
 /// Returns [`OwnerError::OwnerNotCreated`] if `owner` has no UID.
 pub fn controller_reference<K: Resource>(owner: &K) -> Result<OwnerReference, OwnerError> {
-    Ok(OwnerReference {
+    Ok(controlling(owner_reference(owner)?))
+}
+
+fn controlling(reference: OwnerReference) -> OwnerReference {
+    OwnerReference {
         controller: Some(true),
         block_owner_deletion: Some(true),
-        ..owner_reference(owner)?
-    })
+        ..reference
+    }
 }
 
 /// The owner reference to an object's controller; `None` if it has no controller.
@@ -86,25 +98,31 @@ where
     C: Resource,
     K::Scope: CanOwn<C::Scope>,
 {
-    control(owner, child)
+    control(
+        &ApiResource::of::<K>(),
+        owner.metadata(),
+        child.metadata_mut(),
+    )
 }
 
-/// As [`set_controller`], for a child whose scope is known only at run time.
-pub(crate) fn control<K: Resource, C: Object>(owner: &K, child: &mut C) -> Result<(), OwnerError> {
-    let reference = controller_reference(owner)?;
-    if let Some(present) = controller_of(child.metadata())
+/// As [`set_controller`], for an owner and a child of any kind. The caller checks the scopes.
+pub(crate) fn control(
+    resource: &ApiResource,
+    owner: &ObjectMeta,
+    child: &mut ObjectMeta,
+) -> Result<(), OwnerError> {
+    let reference = controlling(reference_to(resource, owner)?);
+    if let Some(present) = controller_of(child)
         && present.uid != reference.uid
     {
+        let name = child.name.as_deref().unwrap_or_default();
         return Err(OwnerError::AlreadyControlled {
-            child: child.key(),
+            child: ObjectKey::new(child.namespace.as_deref(), name),
             kind: present.kind.clone(),
             name: present.name.clone(),
         });
     }
-    let owners = child
-        .metadata_mut()
-        .owner_references
-        .get_or_insert_default();
+    let owners = child.owner_references.get_or_insert_default();
     match owners
         .iter_mut()
         .find(|present| present.uid == reference.uid)

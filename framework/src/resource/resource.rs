@@ -14,7 +14,8 @@ use super::{ApiResource, Object, ObjectMeta, Scope};
 /// own kinds.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a Kubernetes kind",
-    note = "add `#[derive(Resource)]` and `#[resource(group = \"..\", version = \"v1\", namespaced)]` to the struct that holds `metadata`, `spec` and `status`"
+    note = "add `#[derive(Resource)]` and `#[resource(group = \"..\", version = \"v1\", namespaced)]` to the struct that holds `metadata`, `spec` and `status`",
+    note = "`DynamicObject` is an object of a kind known only at run time: use the method that takes an `ApiResource`, such as `Operator::dynamic_controller`, `Owned::dynamic` or `Api::of`"
 )]
 pub trait Resource: Object + Serialize + DeserializeOwned + Clone + Debug {
     /// [`Namespaced`](super::Namespaced) or [`Cluster`](super::Cluster).
@@ -57,6 +58,7 @@ pub struct RulePlace {
     pub source: String,
 }
 
+#[diagnostic::do_not_recommend]
 impl<K> Resource for K
 where
     K: k8s_openapi::Resource

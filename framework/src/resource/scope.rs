@@ -47,11 +47,18 @@ impl HasNamespace for Namespaced {}
     note = "no owner reference can reach the child: declare `.watch(Owned::<Child>::new().detached())` and `.finalizer(\"example.com/name\")` in `wire`, and apply `Child::new(child).detached()`",
     note = "or make the owner cluster-scoped with `#[resource(.., cluster)]`"
 )]
-pub trait CanOwn<Child: Scope>: Scope {}
+pub trait CanOwn<Child: Scope>: sealed::Sealed {}
 
 impl CanOwn<Namespaced> for Namespaced {}
 impl CanOwn<Namespaced> for Cluster {}
 impl CanOwn<Cluster> for Cluster {}
+
+/// Scope of an owner whose kind is known only at run time. The compiler cannot check what it may own, so the framework
+/// checks it when the program runs: see [`Controller::dynamic`](crate::controller::Controller::dynamic).
+#[derive(Clone, Copy, Debug)]
+pub enum RuntimeScope {}
+
+impl<Child: Scope> CanOwn<Child> for RuntimeScope {}
 
 /// The objects that an [`Api`](crate::client::Api) reaches: [`Located`] or [`AllNamespaces`].
 pub trait Reach: Send + Sync + 'static + sealed::Sealed {}
@@ -81,6 +88,7 @@ mod sealed {
     pub trait Sealed {}
     impl Sealed for super::Namespaced {}
     impl Sealed for super::Cluster {}
+    impl Sealed for super::RuntimeScope {}
     impl Sealed for super::Located {}
     impl Sealed for super::AllNamespaces {}
 }

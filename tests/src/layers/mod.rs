@@ -93,6 +93,7 @@ pub const ORDERS: &[Order<'_>] = &[
     Order {
         within: "controller",
         submodules: &[
+            "reconcilable",
             "action",
             "error",
             "cause",

@@ -22,7 +22,7 @@ use pilothouse::{
         core::v1::{ConfigMap, Namespace},
     },
     metrics::Metrics,
-    resource::Object,
+    resource::{Object, Resource},
     testing::{Cluster, Sandbox},
 };
 use serde_json::json;
@@ -176,7 +176,7 @@ impl World {
         Self::of(copies.clone()).await
     }
 
-    async fn of(reconciler: impl Reconciler) -> Self {
+    async fn of(reconciler: impl Reconciler<Resource: Resource>) -> Self {
         let cluster = Cluster::with(Sandbox::builder().seed(1).simulator(false)).unwrap();
         for namespace in ["team-a", "team-b"] {
             cluster.create(&Namespace::named(namespace)).await.unwrap();
@@ -190,12 +190,17 @@ impl World {
     }
 
     /// Starts a process without any state from before, whose controller uses this client.
-    fn process_with(&self, reconciler: impl Reconciler, client: Client) {
+    fn process_with(&self, reconciler: impl Reconciler<Resource: Resource>, client: Client) {
         self.process_in(reconciler, client, &[]);
     }
 
     /// Does the same with a process that watches only these namespaces.
-    fn process_in(&self, reconciler: impl Reconciler, client: Client, namespaces: &[&str]) {
+    fn process_in(
+        &self,
+        reconciler: impl Reconciler<Resource: Resource>,
+        client: Client,
+        namespaces: &[&str],
+    ) {
         let metrics = Metrics::new();
         let informers = Informers::new(self.cluster.client().clone(), metrics.clone());
         informers.start(&self.cancel);

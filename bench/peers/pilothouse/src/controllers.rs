@@ -156,7 +156,7 @@ pub async fn stamps(results: &mut Results) -> std::result::Result<(), Box<dyn Er
     Ok(())
 }
 
-async fn start<R: Reconciler>(
+async fn start<R: Reconciler<Resource: Resource>>(
     reconciler: R,
 ) -> std::result::Result<pilothouse::operator::Running, Box<dyn Error>> {
     let operator = Operator::new("bench").controller(reconciler);

@@ -5,6 +5,7 @@ use crate::{
     client::{AccessGuard, Client},
     controller::{
         environment::Environment,
+        reconcilable::Reconcilable,
         wired::{READ, Role, Wired},
     },
     crd::{CrdError, CustomResourceDefinition},
@@ -44,7 +45,7 @@ impl<R: Reconciler> Controller<R> {
     ///
     /// | declared by | verbs |
     /// | --- | --- |
-    /// | the reconciled kind | get, list, watch; patch of `status` if the program defines the kind and it has a status |
+    /// | the reconciled kind | get, list, watch; patch of `status` if the program defines the kind and it has a status, or if the kind is [known only at run time](Self::dynamic) and its objects are read whole |
     /// | always | create and patch of Events, see [`Recorder::access`] |
     /// | [`owns`](Self::owns), [`Owned`](crate::controller::Owned) | get, list, watch, create, patch; update of the owner's `finalizers`, which API servers may require where owner references are set |
     /// | [`watches`](Self::watches), [`reads`](Self::reads) | get, list, watch |
@@ -57,12 +58,13 @@ impl<R: Reconciler> Controller<R> {
     pub fn needs(&self) -> Access {
         let wired = self.wired();
         let mut needs: Access = wired.iter().map(Wired::access).sum();
+        let own = |verb| AccessRule::of_resource(self.own.resource(), [verb]);
         if has_status::<R::Resource>() {
-            needs = needs.and(AccessRule::of::<R::Resource>(["patch"]).subresource("status"));
+            needs = needs.and(own("patch").subresource("status"));
         }
         needs = needs.and(Recorder::access());
         if wired.iter().any(|wired| wired.role == Role::Owned) {
-            needs = needs.and(AccessRule::of::<R::Resource>(["update"]).subresource("finalizers"));
+            needs = needs.and(own("update").subresource("finalizers"));
         }
         needs.and_all(&self.more)
     }
@@ -73,9 +75,13 @@ impl<R: Reconciler> Controller<R> {
     }
 }
 
-/// Whether the program defines the kind with a status. The status of a built-in kind belongs to another controller.
-fn has_status<K: Resource>() -> bool {
-    K::definition().is_some_and(defines_status)
+/// Whether the program defines the kind with a status, or may do so. The status of a built-in kind belongs to another
+/// controller.
+fn has_status<K: Reconcilable>() -> bool {
+    match K::definition() {
+        Some(definition) => defines_status(definition),
+        None => K::IS_RUNTIME && !K::METADATA_ONLY,
+    }
 }
 
 fn defines_status(definition: Result<CustomResourceDefinition, CrdError>) -> bool {

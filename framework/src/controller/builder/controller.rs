@@ -10,6 +10,7 @@ use crate::{
         error::{Error, Result},
         finalizers::{CleanUp, Finalizers},
         predicate::Predicate,
+        reconcilable::{Reconcilable, RuntimeKind},
         sources::{
             AnyDeclaredIndex, Declaration, KindSource, Mapping, Owned, Poll, PollSource, Read,
             ReconciledKind, Request, Sources, StreamSource, Watched, Wiring,
@@ -20,7 +21,8 @@ use crate::{
     },
     queue::{ExponentialBackoff, MaxOf, RateLimiter, TokenBucket},
     resource::{
-        Access, AccessRule, ApiResource, CanOwn, ObjectKey, Resource, check_qualified_name,
+        Access, AccessRule, ApiResource, CanOwn, DynamicObject, ObjectKey, Resource,
+        check_qualified_name,
     },
 };
 
@@ -44,7 +46,7 @@ use crate::{
 /// later.
 ///
 /// The condition is set for kinds that the program defines itself and whose status has `conditions` of type
-/// `Vec<Condition>`. The framework uses server-side apply, without force and with the field manager
+/// `Vec<Condition>`, and for kinds known only at run time that [ask for it](Self::with_ready_condition). The framework uses server-side apply, without force and with the field manager
 /// `<operator>-conditions`. It writes the condition only when it changes; `lastTransitionTime` changes only with the status;
 /// the event of the write does not lead to a reconcile.
 ///
@@ -90,18 +92,43 @@ impl<R: Reconciler> Controller<R> {
     pub const CONCURRENCY: usize = 4;
 
     /// The controller of `reconciler`, as its [`wire`](Reconciler::wire) declares it. Its name is the kind in lower case.
-    pub fn new(reconciler: R) -> Self {
+    pub fn new(reconciler: R) -> Self
+    where
+        R: Reconciler<Resource: Resource>,
+    {
+        Self::of(ApiResource::of::<R::Resource>(), reconciler)
+    }
+
+    /// As [`new`](Self::new), for a kind that is known only at run time. Its objects are read as
+    /// [`DynamicObject`](crate::resource::DynamicObject), or as [`PartialObject`](crate::resource::PartialObject) if the
+    /// metadata is enough.
+    ///
+    /// All that a controller offers is the same as for a kind with a Rust type, except:
+    ///
+    /// * The compiler does not know the scope of the kind. A namespaced object cannot own a cluster-scoped one: a controller
+    ///   that declares this [does not start](Self::check).
+    /// * The framework does not know whether the status has conditions. It sets the condition `Ready` only if
+    ///   [`with_ready_condition`](Self::with_ready_condition) asks for it.
+    /// * The program does not install the definition of the kind. Until the API server serves the kind, the controller waits,
+    ///   and readiness names the kind ([R4](crate#guarantees)).
+    ///
+    /// [`resource`](Self::resource) and [`Context::resource`](crate::controller::Context::resource) return the kind.
+    pub fn dynamic(resource: ApiResource, reconciler: R) -> Self
+    where
+        R: Reconciler<Resource: RuntimeKind>,
+    {
+        Self::of(resource, reconciler)
+    }
+
+    fn of(resource: ApiResource, reconciler: R) -> Self {
         let reconciler = Arc::new(reconciler);
-        let name = R::Resource::KIND.to_lowercase();
+        let name = resource.kind.to_lowercase();
         let bare = Self {
             reconciler: reconciler.clone(),
             status: ControllerStatus::new(&name),
             sources: Sources::default(),
             name,
-            own: ReconciledKind {
-                predicate: None,
-                finalizers: Vec::new(),
-            },
+            own: ReconciledKind::new(resource),
             wirings: Vec::new(),
             indexes: Vec::new(),
             concurrency: Self::CONCURRENCY,
@@ -111,7 +138,7 @@ impl<R: Reconciler> Controller<R> {
             limiter: Box::new(MaxOf::<ExponentialBackoff, TokenBucket>::default()),
             write_limit: WRITE_LIMIT,
             failure_events: true,
-            ready_condition: true,
+            ready_condition: !R::Resource::IS_RUNTIME,
             more: Access::none(),
             access_use: AccessUse::default(),
             children: Children::default(),
@@ -133,7 +160,7 @@ impl<R: Reconciler> Controller<R> {
     /// [`watch`](Self::watch) takes.
     pub fn owns<C: Resource>(self) -> Self
     where
-        <R::Resource as Resource>::Scope: CanOwn<C::Scope>,
+        <R::Resource as Reconcilable>::Scope: CanOwn<C::Scope>,
     {
         self.watch(Owned::<C>::new())
     }
@@ -196,9 +223,11 @@ impl<R: Reconciler> Controller<R> {
             wiring,
             is_detached,
             is_pruned,
-            cannot_own,
         } = source.declare();
-        if cannot_own {
+        let wired = wiring.wired();
+        let has_role = |role| wired.as_ref().is_some_and(|one| one.role == role);
+        let is_namespaced = self.own.resource().namespaced;
+        if has_role(Role::Owned) && is_namespaced && !resource.namespaced {
             self.cannot_own.get_or_insert_with(|| resource.clone());
         }
         if is_detached || is_pruned {
@@ -206,7 +235,7 @@ impl<R: Reconciler> Controller<R> {
             declared.detached |= is_detached;
             declared.pruned |= is_pruned;
         }
-        let is_only_pruned = is_pruned && wiring.wired().is_some_and(|one| one.role == Role::Read);
+        let is_only_pruned = is_pruned && has_role(Role::Read);
         if !(is_only_pruned && self.is_read_as(TypeId::of::<S::Object>(), &resource)) {
             self.wirings.push(wiring);
         }
@@ -225,7 +254,7 @@ impl<R: Reconciler> Controller<R> {
             let wired = one.wired().filter(|_| one.read_as() == Some(id));
             wired.is_some_and(|wired| wired.resource == *resource)
         });
-        is_wired || id == TypeId::of::<R::Resource>()
+        is_wired || id == TypeId::of::<R::Resource>() && *resource == *self.own.resource()
     }
 
     /// Objects are not deleted before [`Cleanup::cleanup`] has succeeded. The finalizer `name`, such as
@@ -250,7 +279,8 @@ impl<R: Reconciler> Controller<R> {
             Box::pin(async move { reconciler.cleanup(object, cx).await })
         });
         self.finalizers.add(name, cleanup);
-        self.access(AccessRule::of::<R::Resource>(["patch"]))
+        let rule = AccessRule::of_resource(self.own.resource(), ["patch"]);
+        self.access(rule)
     }
 
     /// Reconciles what the items of `stream` request. The stream is a [`Channel`](crate::controller::Channel), a
@@ -425,7 +455,7 @@ impl<R: Reconciler> Controller<R> {
 
     /// The reconciled kind.
     pub fn resource(&self) -> ApiResource {
-        ApiResource::of::<R::Resource>()
+        self.own.resource().clone()
     }
 
     /// All kinds that it watches, the reconciled kind first.
@@ -451,13 +481,13 @@ impl<R: Reconciler> Controller<R> {
         name.map_err(|problem| Error::ControllerName {
             name: self.name.clone(),
             problem,
-            example: R::Resource::KIND.to_lowercase(),
+            example: self.own.resource().kind.to_lowercase(),
         })?;
-        self.finalizers.check()?;
+        self.finalizers.check(&self.own.resource().kind)?;
         match &self.cannot_own {
             None => self.check_indexes(),
             Some(resource) => Err(Error::CannotOwn {
-                owner: R::Resource::KIND,
+                owner: self.own.resource().kind.clone(),
                 resource: Box::new(resource.clone()),
             }),
         }
@@ -466,6 +496,20 @@ impl<R: Reconciler> Controller<R> {
     /// Its status, now and while it [runs](Self::run).
     pub fn status(&self) -> ControllerStatus {
         self.status.clone()
+    }
+}
+
+impl<R: Reconciler<Resource = DynamicObject>> Controller<R> {
+    /// Sets the condition `Ready` on objects of a kind that is known only at run time; see
+    /// [what is shown on the objects](Self#what-is-shown-on-the-objects).
+    ///
+    /// The framework does not know the schema of the kind. Use this only if the kind has the subresource `status`, and if its
+    /// status has the field `conditions`: a list map with the key `type`, whose items have the fields of a
+    /// [`Condition`](crate::k8s::apimachinery::pkg::apis::meta::v1::Condition). From another status the API server removes
+    /// the condition, or it refuses each write of it, so that each reconcile fails.
+    pub fn with_ready_condition(mut self) -> Self {
+        self.ready_condition = true;
+        self
     }
 }
 

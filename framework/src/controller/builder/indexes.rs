@@ -91,7 +91,10 @@ impl<R: Reconciler> Controller<R> {
     pub fn watches_indexed<C: Resource>(
         self,
         index: impl IndexFunction<R::Resource, Value = ObjectKey>,
-    ) -> Self {
+    ) -> Self
+    where
+        R::Resource: Resource,
+    {
         self.index(index)
             .watch(Watched::<C>::new(Mapping::indexed(index)))
     }

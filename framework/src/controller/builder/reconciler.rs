@@ -2,8 +2,8 @@ use std::{future::Future, sync::Arc};
 
 use super::controller::Controller;
 use crate::{
-    controller::{context::Context, error::Result},
-    resource::{ObjectKey, Resource},
+    controller::{context::Context, error::Result, reconcilable::Reconcilable},
+    resource::ObjectKey,
 };
 
 /// The user's code: makes the cluster match what the objects of one kind ask for.
@@ -11,8 +11,12 @@ use crate::{
 /// A reconcile is level-triggered: it learns that something changed, but never what. For one key it is called once at a
 /// time, again after every change, and with the newest object that the cache has when the call starts.
 pub trait Reconciler: Send + Sync + Sized + 'static {
-    /// The kind whose objects are reconciled.
-    type Resource: Resource;
+    /// The kind whose objects are reconciled. A kind that is known only at run time is a
+    /// [`DynamicObject`](crate::resource::DynamicObject); see [`Controller::dynamic`].
+    ///
+    /// With [`PartialObject<K>`](crate::resource::PartialObject), the controller reads only the metadata of the objects of kind
+    /// `K`. It then has everything but their status: `update_status` does not compile, and the framework sets no condition `Ready`.
+    type Resource: Reconcilable;
 
     /// Declares which other kinds belong to the reconciled kind, and how the controller works.
     fn wire(&self, controller: Controller<Self>) -> Controller<Self> {

@@ -18,10 +18,11 @@ use crate::{
         environment::Environment,
         error::{Error, Result as CallResult},
         owners::{OWNER_UID_LABEL, OwnerMark, is_child_at, is_detached_child, is_left_child},
+        reconcilable::Reconcilable,
         sources::informer,
         state::ControllerState,
     },
-    resource::{ApiResource, Object, ObjectKey, ObjectMeta, Resource, Undecodable, controller_of},
+    resource::{ApiResource, Object, ObjectKey, ObjectMeta, Undecodable, controller_of},
 };
 
 /// The kinds of children that are detached or pruned.
@@ -78,7 +79,7 @@ struct DetachedIndexes<C> {
     by_place: IndexHandle<C, Arc<str>>,
 }
 
-impl<K: Resource> Children<K> {
+impl<K: Reconcilable> Children<K> {
     /// The declaration of a kind that is read as `C`. Adds an empty one if the kind is not declared.
     pub(crate) fn declare<C>(&mut self, resource: &ApiResource) -> &mut Declared<K>
     where
@@ -143,7 +144,7 @@ impl<K: Resource> Children<K> {
             tracing::warn!(
                 "{} {} has children that this reconcile did not apply. They are not pruned, because the reconcile read an \
                  object that does not decode: {undecodable}. Mend or delete that object",
-                K::KIND,
+                cx.resource().kind,
                 cx.key(),
             );
         }
@@ -190,7 +191,7 @@ impl<K> Default for Children<K> {
 
 impl<K, C> ChildKind<K> for TypedKind<C>
 where
-    K: Resource,
+    K: Reconcilable,
     C: Object + Serialize + DeserializeOwned,
 {
     fn id(&self) -> (TypeId, ApiResource) {
@@ -246,14 +247,15 @@ where
     }
 
     fn has_orphans(&self, controller: &ControllerState, owner: &ObjectKey) -> bool {
-        let orphans = self.orphans::<K>(&controller.caches, owner);
+        let orphans = self.orphans(&controller.caches, &controller.resource, owner);
         orphans.iter().any(|child| !is_copied(controller, child))
     }
 
     fn remove_orphans<'a>(&'a self, cx: &'a Context<K>) -> BoxFuture<'a, Result<(), Error>> {
         Box::pin(async move {
-            let still = |child: &ObjectMeta| is_child_at::<K>(cx.key(), child);
-            for child in self.orphans::<K>(&cx.shared().controller.caches, cx.key()) {
+            let (kind, key) = (cx.resource(), cx.key());
+            let still = |child: &ObjectMeta| is_child_at(kind, key, child);
+            for child in self.orphans(&cx.shared().controller.caches, kind, key) {
                 let uid = child.owner.clone();
                 // The mark is another one if a new owner has taken the child meanwhile.
                 let same = |child: &ObjectMeta| still(child) && FoundChild::of(child).owner == uid;
@@ -286,25 +288,30 @@ where
 }
 
 impl<C: Object> TypedKind<C> {
-    fn cache<K: Resource>(&self, cx: &Context<K>) -> Option<Lister<C>> {
+    fn cache<K: Reconcilable>(&self, cx: &Context<K>) -> Option<Lister<C>> {
         cx.shared().controller.caches.get(&self.resource)
     }
 
-    /// The cached detached children of the object `owner`, which is gone.
-    fn orphans<K: Resource>(&self, caches: &WiredCaches, owner: &ObjectKey) -> Vec<FoundChild> {
+    /// The cached detached children of the object `owner` of the kind `kind`, which is gone.
+    fn orphans(
+        &self,
+        caches: &WiredCaches,
+        kind: &ApiResource,
+        owner: &ObjectKey,
+    ) -> Vec<FoundChild> {
         let cache = caches.get::<C>(&self.resource);
         let (Some(cache), Some(index)) = (cache, self.indexes.get()) else {
             return Vec::new();
         };
-        let place = OwnerMark::place_at::<K>(owner).unwrap_or_default();
+        let place = OwnerMark::place_at(kind, owner).unwrap_or_default();
         let found = cache.by(&index.by_place, &*place).items;
         let found = found.iter().map(|child| child.metadata());
-        let ours = found.filter(|child| is_child_at::<K>(owner, child));
+        let ours = found.filter(|child| is_child_at(kind, owner, child));
         ours.map(FoundChild::of).collect()
     }
 
     /// The cached children of the reconciled object for which `ours` holds.
-    fn all<K: Resource>(
+    fn all<K: Reconcilable>(
         &self,
         cx: &Context<K>,
         ours: impl Fn(&ObjectMeta) -> bool,
@@ -329,20 +336,23 @@ impl<C: Object> TypedKind<C> {
     }
 
     /// The cached detached children that a former object of the owner's name left behind.
-    fn left<K: Resource>(&self, cx: &Context<K>) -> Result<Vec<FoundChild>, Error> {
+    fn left<K: Reconcilable>(&self, cx: &Context<K>) -> Result<Vec<FoundChild>, Error> {
         let owner = cx.owner("list")?;
         let (Some(cache), Some(index)) = (self.cache(cx), self.indexes.get()) else {
             return Ok(Vec::new());
         };
-        let place = OwnerMark::of(&**owner).ok().and_then(|mark| mark.place());
+        let (kind, owner) = (cx.resource(), owner.metadata());
+        let place = OwnerMark::of(kind, owner)
+            .ok()
+            .and_then(|mark| mark.place());
         let found = cache.by(&index.by_place, &*place.unwrap_or_default());
         let left = found.items.iter().map(|child| child.metadata());
-        let left = left.filter(|child| is_left_child(&**owner, child));
+        let left = left.filter(|child| is_left_child(kind, owner, child));
         Ok(left.map(FoundChild::of).collect())
     }
 
     /// Deletes some of the [`left`](Self::left) children. Returns whether one still exists.
-    async fn remove_left<K: Resource>(
+    async fn remove_left<K: Reconcilable>(
         &self,
         cx: &Context<K>,
         verb: &'static str,
@@ -354,7 +364,7 @@ impl<C: Object> TypedKind<C> {
         if left.iter().any(|child| !child.deleting) && !is_owner_present(cx, verb).await? {
             return Ok(false);
         }
-        let still = |child: &ObjectMeta| is_left_child(&**owner, child);
+        let still = |child: &ObjectMeta| is_left_child(cx.resource(), owner.metadata(), child);
         let mut exists = false;
         left.sort_by_key(|child| child.deleting);
         for child in left {
@@ -366,12 +376,12 @@ impl<C: Object> TypedKind<C> {
     }
 
     /// Whether the call of `cx` did not request a child.
-    fn is_unwanted<K: Resource>(&self, cx: &Context<K>, child: &FoundChild) -> bool {
+    fn is_unwanted<K: Reconcilable>(&self, cx: &Context<K>, child: &FoundChild) -> bool {
         !child.deleting && !cx.has_requested(&self.resource, &child.key)
     }
 
     /// The cached detached children that do not decode. Their label is read leniently.
-    fn undecodable<K: Resource>(&self, cx: &Context<K>) -> Result<Vec<FoundChild>, Error> {
+    fn undecodable<K: Reconcilable>(&self, cx: &Context<K>) -> Result<Vec<FoundChild>, Error> {
         let (Some(cache), uid) = (self.cache(cx), cx.owner("list")?.uid()) else {
             return Ok(Vec::new());
         };
@@ -396,7 +406,7 @@ fn by_place<C: Object>() -> Index<C, Arc<str>> {
 ///
 /// The garbage collector does the same for children with an owner reference. Like the garbage collector, this deletes
 /// only if the server says that the owner does not exist. The cache alone is no proof.
-pub(crate) async fn remove_orphans<K: Resource>(
+pub(crate) async fn remove_orphans<K: Reconcilable>(
     children: &Children<K>,
     cx: &Context<K>,
 ) -> Result<(), Error> {
@@ -418,18 +428,21 @@ pub(crate) async fn remove_orphans<K: Resource>(
 }
 
 /// Asks the server for the object with the reconciled key. Returns its UID, or `None` if it does not exist.
-async fn present_uid<K: Resource>(
+async fn present_uid<K: Reconcilable>(
     cx: &Context<K>,
     verb: &'static str,
 ) -> Result<Option<Option<String>>, Error> {
-    let api = cx.api_of::<K>(cx.key()).metadata();
+    let api = cx.own_api().metadata();
     let present = api.get_opt(cx.key().name()).await;
     let present = present.map_err(|error| with_verb(verb, error))?;
     Ok(present.map(|present| present.metadata.uid))
 }
 
 /// Whether the server has the reconciled object itself, and not another object of its name.
-async fn is_owner_present<K: Resource>(cx: &Context<K>, verb: &'static str) -> Result<bool, Error> {
+async fn is_owner_present<K: Reconcilable>(
+    cx: &Context<K>,
+    verb: &'static str,
+) -> Result<bool, Error> {
     let uid = cx.owner(verb)?.uid();
     let present = present_uid(cx, verb).await?;
     Ok(present.is_some_and(|present| present.as_deref() == uid))

@@ -6,10 +6,11 @@ use crate::{
         context::{Context, with_verb},
         error::Error,
         owners::{OWNER_UID_LABEL, OwnerMark, is_marked_by},
+        reconcilable::Reconcilable,
         state::ControllerState,
     },
     events::NewEvent,
-    resource::{ApiResource, Object, ObjectKey, ObjectMeta, PartialObject, Resource, Undecodable},
+    resource::{ApiResource, Object, ObjectKey, ObjectMeta, PartialObject, Undecodable},
 };
 
 /// A child that was found in a cache.
@@ -59,7 +60,7 @@ const ATTEMPTS: usize = 4;
 /// operator applied its mark.
 ///
 /// Returns whether the child existed.
-pub(super) async fn remove<K: Resource>(
+pub(super) async fn remove<K: Reconcilable>(
     cx: &Context<K>,
     verb: &'static str,
     resource: &ApiResource,
@@ -107,7 +108,7 @@ pub(super) async fn remove<K: Resource>(
 }
 
 /// The metadata of a child as the server has it: of a detached child with the managed fields.
-async fn on_server<K: Resource>(
+async fn on_server<K: Reconcilable>(
     cx: &Context<K>,
     verb: &'static str,
     resource: &ApiResource,
@@ -138,7 +139,7 @@ pub(super) fn is_copied(controller: &ControllerState, child: &FoundChild) -> boo
 }
 
 /// Remembers an object whose mark this operator did not apply, and reports it.
-fn note_copied<K: Resource>(cx: &Context<K>, resource: &ApiResource, object: &FoundChild) {
+fn note_copied<K: Reconcilable>(cx: &Context<K>, resource: &ApiResource, object: &FoundChild) {
     let uid = object.uid.as_deref().unwrap_or_default();
     let version = object.version.as_deref().unwrap_or_default();
     let copied_marks = &cx.shared().controller.copied_marks;
@@ -155,7 +156,7 @@ fn note_copied<K: Resource>(cx: &Context<K>, resource: &ApiResource, object: &Fo
         0 => String::new(),
         count => format!(" ({count} more such objects were not reported)"),
     };
-    tracing::warn!("{} {}: {note}{more}", K::KIND, cx.key());
+    tracing::warn!("{} {}: {note}{more}", cx.resource().kind, cx.key());
     if cx.shared().failure_events {
         cx.event(NewEvent::warning("NotAChild", "Delete").note(note));
     }

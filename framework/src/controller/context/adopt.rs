@@ -6,12 +6,13 @@ use crate::{
     controller::{
         error::Error,
         owners::{OWNER_ANNOTATION, OWNER_UID_LABEL, OwnerMark},
+        reconcilable::Reconcilable,
     },
-    resource::{ApiResource, CanOwn, Resource, Selector, controller_of, set_controller},
+    resource::{ApiResource, CanOwn, Resource, Selector, control, controller_of},
 };
 
 /// Adoption and release of existing objects, as client-go's controllers do it.
-impl<K: Resource> Context<K> {
+impl<K: Reconcilable> Context<K> {
     /// Decides whether `object` belongs to the reconciled object, by its labels. For controllers that find their children
     /// with a selector, as a ReplicaSet finds its Pods; client-go calls this `ClaimObject`.
     ///
@@ -79,7 +80,8 @@ impl<K: Resource> Context<K> {
         self.check_namespace(verb, &resource, object)?;
         self.check_owner(verb, &resource, &**owner, object)?;
         let mut adopted = object.clone();
-        set_controller(&**owner, &mut adopted).map_err(|source| Error::Owner {
+        let controlled = control(self.resource(), owner.metadata(), adopted.metadata_mut());
+        controlled.map_err(|source| Error::Owner {
             kind: C::KIND.into(),
             source,
         })?;
@@ -90,7 +92,7 @@ impl<K: Resource> Context<K> {
         if object.is_deleting() {
             return Err(Error::BeingDeleted {
                 verb,
-                kind: C::KIND,
+                kind: C::KIND.into(),
                 key: object.key(),
             });
         }
@@ -132,8 +134,8 @@ impl<K: Resource> Context<K> {
 
     /// Asks the server whether the reconciled object exists and is not being deleted.
     async fn check_owner_stays(&self, verb: &'static str, owner: &K) -> Result<(), Error> {
-        let (kind, key) = (K::KIND, self.key.clone());
-        let present = self.api_of::<K>(&key).metadata().get_opt(key.name()).await;
+        let (kind, key) = (self.kind(), self.key.clone());
+        let present = self.own_api().metadata().get_opt(key.name()).await;
         let present = present.map_err(|error| with_verb(verb, error))?;
         match present.filter(|present| present.metadata.uid.as_deref() == owner.uid()) {
             Some(present) if present.metadata.deletion_timestamp.is_none() => Ok(()),
@@ -151,13 +153,15 @@ impl<K: Resource> Context<K> {
         let (Some(uid), Some(version)) = (object.uid(), object.resource_version()) else {
             return Err(Error::NotRead {
                 verb,
-                kind: C::KIND,
+                kind: C::KIND.into(),
                 key: object.key(),
             });
         };
         metadata["uid"] = uid.into();
         metadata["resourceVersion"] = version.into();
         let patch = Patch::Merge(json!({"metadata": metadata}));
-        self.send_patch(verb, &object.key(), &patch).await
+        let resource = ApiResource::of::<C>();
+        self.send_patch(verb, &resource, &object.key(), &patch)
+            .await
     }
 }

@@ -11,11 +11,12 @@ use crate::{
         applied_fields::{APPLIED_ANNOTATION, contains, field_set},
         error::Error,
         owners::{OwnerMark, is_annotated_by},
+        reconcilable::Reconcilable,
         state::{Applied, ChildId, KeyState, Written, child_id},
     },
     resource::{
         ApiResource, CanOwn, Object, ObjectKey, ObjectMeta, OwnerReference, PartialObject,
-        Resource, Scope, control, controller_of,
+        Resource, control, controller_of,
     },
 };
 
@@ -23,7 +24,7 @@ use crate::{
 const APPLY: &str = "apply";
 
 /// Server-side apply of children.
-impl<K: Resource> Context<K> {
+impl<K: Reconcilable> Context<K> {
     /// Applies `child` with the reconciled object as its owner. Returns the child as the server has it.
     ///
     /// This is a forced server-side apply with the operator's name as the field manager. Fields that `child` has belong to
@@ -128,7 +129,8 @@ impl<K: Resource> Context<K> {
         let owner = self.owner(verb)?;
         let key = self.prepare(verb, resource, &mut child)?;
         self.check_namespace(verb, resource, &child)?;
-        control(&**owner, &mut child).map_err(|source| Error::Owner {
+        let controlled = control(self.resource(), owner.metadata(), child.metadata_mut());
+        controlled.map_err(|source| Error::Owner {
             kind: resource.kind.clone(),
             source,
         })?;
@@ -139,7 +141,7 @@ impl<K: Resource> Context<K> {
         if owner.is_deleting() && is_released(&**owner, present.as_deref()) {
             return Err(Error::BeingDeleted {
                 verb,
-                kind: K::KIND,
+                kind: self.kind(),
                 key: self.key.clone(),
             });
         }
@@ -248,12 +250,7 @@ impl<K: Resource> Context<K> {
         Ok(answer)
     }
 
-    /// The API for objects of kind `C` in the namespace of `key`.
-    pub(crate) fn api_of<C: Resource>(&self, key: &ObjectKey) -> Api<C> {
-        self.api_in(&ApiResource::of::<C>(), key)
-    }
-
-    /// As [`api_of`](Self::api_of), for any kind.
+    /// The API for objects of the kind `resource` in the namespace of `key`.
     pub(crate) fn api_in<C>(&self, resource: &ApiResource, key: &ObjectKey) -> Api<C> {
         Api::of(&self.shared.client, resource.clone(), key.namespace())
     }
@@ -299,7 +296,8 @@ impl<K: Resource> Context<K> {
         resource: &ApiResource,
         child: &C,
     ) -> Result<(), Error> {
-        if K::Scope::NAMESPACED && !resource.namespaced {
+        let is_namespaced = self.resource().namespaced;
+        if is_namespaced && !resource.namespaced {
             return Err(Error::OtherScope {
                 verb,
                 kind: resource.kind.clone(),
@@ -307,7 +305,7 @@ impl<K: Resource> Context<K> {
                 owner: self.key.clone(),
             });
         }
-        if K::Scope::NAMESPACED && child.namespace() != self.key.namespace() {
+        if is_namespaced && child.namespace() != self.key.namespace() {
             return Err(Error::OtherNamespace {
                 verb,
                 kind: resource.kind.clone(),
@@ -329,10 +327,11 @@ impl<K: Resource> Context<K> {
         let controller = controller_of(present.metadata())
             .filter(|controller| Some(&*controller.uid) != owner.uid())
             .map(|controller| format!("{} {}", controller.kind, controller.name));
-        let ours = OwnerMark::of(owner).map_err(|source| Error::Owner {
-            kind: resource.kind.clone(),
-            source,
-        })?;
+        let ours =
+            OwnerMark::of(self.resource(), owner.metadata()).map_err(|source| Error::Owner {
+                kind: resource.kind.clone(),
+                source,
+            })?;
         // The mark of a former object of the same name does not count: that object is gone. Our label alone is what is left if
         // somebody removed the annotation.
         let mark = OwnerMark::on(present.metadata())
@@ -375,7 +374,7 @@ impl<K: Resource> Context<K> {
                 verb,
                 kind: resource.kind.clone(),
                 child: present.key(),
-                owner: format!("{} {}", K::KIND, self.key),
+                owner: format!("{} {}", self.resource().kind, self.key),
                 adopt,
             }),
         }

@@ -9,13 +9,14 @@ use crate::{
     controller::{
         error::Error,
         owners::OwnerMark,
+        reconcilable::Reconcilable,
         state::{ChildId, child_id},
     },
-    resource::{ApiResource, Object, Resource},
+    resource::{ApiResource, Object},
 };
 
 /// Detached children: see [`Child::detached`](Child::detached).
-impl<K: Resource> Context<K> {
+impl<K: Reconcilable> Context<K> {
     pub(super) async fn apply_detached<C>(&self, child: Child<C>) -> Result<C, Error>
     where
         C: Object + Serialize + DeserializeOwned + Clone,
@@ -33,14 +34,15 @@ impl<K: Resource> Context<K> {
         let owner = self.owner(verb)?;
         let key = self.prepare(verb, resource, &mut child)?;
         if !self.shared.has_finalizers {
-            let group = Some(K::GROUP).filter(|group| !group.is_empty());
+            let own = self.resource();
+            let group = Some(&*own.group).filter(|group| !group.is_empty());
             return Err(Error::NoFinalizer {
                 kind: resource.kind.clone(),
                 child: key,
                 finalizer: format!(
                     "{}/{}",
                     group.unwrap_or("example.com"),
-                    K::KIND.to_lowercase()
+                    own.kind.to_lowercase()
                 ),
             });
         }
@@ -55,10 +57,11 @@ impl<K: Resource> Context<K> {
                 watched: watched.iter().cloned().collect::<Vec<_>>().join(", "),
             });
         }
-        let mark = OwnerMark::of(&**owner).map_err(|source| Error::Owner {
-            kind: resource.kind.clone(),
-            source,
-        })?;
+        let mark =
+            OwnerMark::of(self.resource(), owner.metadata()).map_err(|source| Error::Owner {
+                kind: resource.kind.clone(),
+                source,
+            })?;
         let written = mark.put(child.metadata_mut());
         written.map_err(|source| Error::serialize(verb, resource, &key, source))?;
 

@@ -14,13 +14,15 @@ use tracing::{
 
 use super::context::Context;
 use crate::{
-    controller::state::{BlockingSlot, ControllerState},
+    controller::{
+        reconcilable::Reconcilable,
+        state::{BlockingSlot, ControllerState},
+    },
     health::{CaughtPanic, catch_panic},
-    resource::Resource,
 };
 
 /// Code that blocks its thread.
-impl<K: Resource> Context<K> {
+impl<K: Reconcilable> Context<K> {
     /// Runs `work` on a thread on which it may block, and returns its value. For long computations, and for libraries that
     /// are not async. A reconcile that blocks without this holds up other objects, timers and the renewal of the Lease.
     ///
@@ -123,7 +125,7 @@ impl Place {
     /// The closure has ended after its call, with a panic.
     fn report(&self, panic: &CaughtPanic) {
         self.controller.metrics.panics.inc();
-        let kind = self.controller.kind;
+        let kind = &self.controller.resource.kind;
         tracing::error!(
             "blocking code of {kind} {} panicked after its call had ended: {panic}",
             self.slot.key

@@ -1,5 +1,6 @@
 use std::{
     any::TypeId,
+    borrow::Cow,
     collections::BTreeSet,
     fmt,
     marker::PhantomData,
@@ -19,11 +20,13 @@ use super::{
 };
 use crate::{
     cache::Lister,
-    client::Client,
-    controller::{error::Error, sources::Sources, state::ControllerState},
+    client::{Api, Client},
+    controller::{
+        error::Error, reconcilable::Reconcilable, sources::Sources, state::ControllerState,
+    },
     events::{NewEvent, Recorder},
     queue::PerWorkerArc,
-    resource::{ApiResource, ObjectKey, ObjectRef, Resource, Undecodable},
+    resource::{ApiResource, ObjectKey, ObjectRef, Undecodable},
 };
 
 /// What a reconcile works with: the caches of the wired kinds, and writes that know the reconciled object.
@@ -72,7 +75,7 @@ pub(crate) struct SharedContext<K> {
     pub(crate) stop: CancellationToken,
 }
 
-impl<K: Resource> Context<K> {
+impl<K: Reconcilable> Context<K> {
     /// The context of the call with number `run`. `object` is `None` when the object is gone.
     pub(crate) fn new(
         shared: &PerWorkerArc<SharedContext<K>>,
@@ -138,6 +141,11 @@ impl<K: Resource> Context<K> {
         &self.key
     }
 
+    /// The reconciled kind.
+    pub fn resource(&self) -> &ApiResource {
+        &self.shared.controller.resource
+    }
+
     /// The finalizer that is removed when the running [`Cleanup::cleanup`](crate::controller::Cleanup::cleanup) has
     /// succeeded. Returns `None` outside of a cleanup.
     pub fn finalizer(&self) -> Option<&str> {
@@ -196,14 +204,12 @@ impl<K: Resource> Context<K> {
     /// # Ok(()) }
     /// ```
     pub fn event(&self, event: NewEvent) {
-        let events = &self.shared.events;
-        match &self.object {
-            Some(object) => events.event(&**object, event),
-            None => {
-                let gone = ObjectRef::new(ApiResource::of::<K>(), self.key.clone());
-                events.event_on(&gone, event);
-            }
-        }
+        let uid = self.object.as_ref().and_then(|object| object.uid());
+        let regarding = ObjectRef {
+            uid: uid.map(str::to_owned),
+            ..ObjectRef::new(self.resource().clone(), self.key.clone())
+        };
+        self.shared.events.event_on(&regarding, event);
     }
 
     /// The same context, but the next reconcile of this object does not wait until the caches have what is written
@@ -224,11 +230,21 @@ impl<K: Resource> Context<K> {
         &self.shared
     }
 
+    /// The name of the reconciled kind, for errors.
+    pub(super) fn kind(&self) -> Cow<'static, str> {
+        self.resource().kind.clone()
+    }
+
+    /// The API for the reconciled object.
+    pub(crate) fn own_api(&self) -> Api<K> {
+        self.api_in(self.resource(), &self.key)
+    }
+
     /// The reconciled object. Only an object that exists can own children and have a status.
     pub(crate) fn owner(&self, verb: &'static str) -> Result<&Arc<K>, Error> {
         self.object.as_ref().ok_or_else(|| Error::Gone {
             verb,
-            kind: K::KIND,
+            kind: self.kind(),
             key: self.key.clone(),
         })
     }
@@ -259,7 +275,7 @@ pub struct Uncached<'a, K> {
     reconcile: PhantomData<&'a Context<K>>,
 }
 
-impl<K: Resource> Uncached<'_, K> {
+impl<K: Reconcilable> Uncached<'_, K> {
     fn new(context: Context<K>) -> Self {
         Self {
             context,

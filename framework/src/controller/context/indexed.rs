@@ -6,12 +6,13 @@ use crate::{
     controller::{
         caches::{IndexFunction, index_handle},
         error::Error,
+        reconcilable::Reconcilable,
     },
     resource::{ApiResource, Object, Resource},
 };
 
 /// Reads by the indexes that [`Controller::index`](crate::controller::Controller::index) declares.
-impl<K: Resource> Context<K> {
+impl<K: Reconcilable> Context<K> {
     /// The cached objects that have `value` in `index`, of all namespaces. Objects that do not decode are listed separately.
     ///
     /// ```

@@ -3,7 +3,10 @@ use std::sync::Arc;
 use super::context::Context;
 use crate::{
     cache::{Lister, Listing},
-    controller::error::{Error, MissingLine},
+    controller::{
+        error::{Error, MissingLine},
+        reconcilable::Reconcilable,
+    },
     resource::{ApiResource, Namespaced, Object, ObjectKey, Resource, Scope},
 };
 
@@ -11,7 +14,7 @@ use crate::{
 ///
 /// A list leaves out the objects that do not decode. After a call that read such an object nothing is pruned:
 /// [`Controller::prunes`](crate::controller::Controller::prunes).
-impl<K: Resource> Context<K> {
+impl<K: Reconcilable> Context<K> {
     /// The cached object of that name, in the namespace of the reconciled object. Returns `None` if the cache has none.
     ///
     /// # Errors

@@ -10,10 +10,11 @@ use crate::{
     client::{self, PatchParams},
     controller::{
         error::Error,
+        reconcilable::Reconcilable,
         state::{PublishedReady, WriteGuard},
     },
     crd::{CrdError, CustomResourceDefinition},
-    resource::{ApiResource, Resource},
+    resource::ApiResource,
 };
 
 /// The condition `Ready`, by which the framework shows on an object whether its last reconcile succeeded.
@@ -47,10 +48,14 @@ impl ReadyCondition {
     /// The type of the condition.
     pub(crate) const TYPE: &'static str = "Ready";
 
-    /// The condition for kind `K`. Returns `None` for a kind that the program does not define itself, that has no status
-    /// subresource, or whose status has no `conditions` as a list map with the key `type`.
-    pub(crate) fn of<K: Resource>(operator: &str) -> Option<Self> {
-        let has_generation = conditions(K::definition()?, K::VERSION)?;
+    /// The condition for the kind `resource`, read as `K`. Returns `None` for a kind with a Rust type that the program does not
+    /// define itself, that has no status subresource, or whose status has no `conditions` as a list map with the key `type`.
+    pub(crate) fn of<K: Reconcilable>(resource: &ApiResource, operator: &str) -> Option<Self> {
+        let has_generation = match K::definition() {
+            Some(definition) => conditions(definition, &resource.version)?,
+            // The user said that it has conditions.
+            None => K::IS_RUNTIME.then_some(true)?,
+        };
         Some(Self {
             manager: format!("{operator}-conditions"),
             has_generation,
@@ -140,7 +145,7 @@ fn find(status: &Value) -> Option<&Value> {
 ///
 /// Nothing is sent if the condition says so already. The time of its last transition changes only with its status. The event
 /// of the write does not lead to a reconcile.
-pub(crate) async fn set_ready<K: Resource>(
+pub(crate) async fn set_ready<K: Reconcilable>(
     cx: &Context<K>,
     update: ReadyUpdate<'_>,
 ) -> Result<(), Error> {
@@ -181,8 +186,8 @@ pub(crate) async fn set_ready<K: Resource>(
         None => seen.to_owned(),
     };
 
-    let resource = ApiResource::of::<K>();
-    let failed = |source| Error::serialize("update status", &resource, &cx.key, source);
+    let resource = cx.resource();
+    let failed = |source| Error::serialize("update status", resource, &cx.key, source);
     let ours = cx.last_status.get();
     let status = ours
         .map_or_else(|| status_of(&**object), Ok)
@@ -205,7 +210,7 @@ pub(crate) async fn set_ready<K: Resource>(
     let _guard = WriteGuard::new(controller, &cx.key);
     let answer = loop {
         match cx
-            .send_status(&resource, &params, &status, base.clone())
+            .send_status(resource, &params, &status, base.clone())
             .await
         {
             Ok(answer) => break answer,
@@ -235,7 +240,7 @@ pub(crate) async fn set_ready<K: Resource>(
     Ok(())
 }
 
-fn note_published<K: Resource>(cx: &Context<K>, fingerprint: u128, version: String) {
+fn note_published<K: Reconcilable>(cx: &Context<K>, fingerprint: u128, version: String) {
     let key_states = &cx.shared.controller.key_states;
     key_states.with(&cx.key, |state| {
         state.ready = Some(Box::new(PublishedReady {

@@ -2,14 +2,14 @@ use super::context::Context;
 use crate::{
     cache::Field,
     client::{self, Deleted},
-    controller::{error::Error, state::ControllerState},
+    controller::{error::Error, reconcilable::Reconcilable, state::ControllerState},
     events::NewEvent,
-    resource::{ApiResource, Object, ObjectKey, Resource},
+    resource::{ApiResource, Object, ObjectKey},
 };
 use serde::Serialize;
 
 /// The way of every request that writes.
-impl<K: Resource> Context<K> {
+impl<K: Reconcilable> Context<K> {
     /// Sends a write whose answer is the object: create, update, patch, and the same on subresources. All such writes go
     /// through here. The result is noted for read-your-writes (R5). Errors name `verb`.
     ///
@@ -100,7 +100,7 @@ impl<K: Resource> Context<K> {
         tracing::warn!(
             controller = self.shared.controller.name,
             "{} {}: {text}",
-            K::KIND,
+            self.resource().kind,
             self.key
         );
         if self.shared.failure_events {

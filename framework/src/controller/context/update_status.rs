@@ -3,12 +3,13 @@ use serde_json::{Value, json};
 
 use super::{context::Context, ready_condition::ReadyCondition, send::with_verb};
 use crate::{
-    client::{self, Api, Patch, PatchParams},
+    client::{self, Patch, PatchParams},
     controller::{
         error::Error,
+        reconcilable::Reconcilable,
         state::{WriteGuard, Written, WrittenStatus},
     },
-    resource::{ApiResource, HasStatus, Resource, keep_transitions},
+    resource::{ApiResource, HasStatus, keep_transitions},
 };
 
 /// The verb of a write of the status in errors.
@@ -17,7 +18,7 @@ const UPDATE_STATUS: &str = "update status";
 const ATTEMPTS: usize = 5;
 
 /// Writes to the status of the reconciled object.
-impl<K: Resource> Context<K> {
+impl<K: Reconcilable> Context<K> {
     /// Writes `status` as the status of the reconciled object. It has the type of the kind's field `status`: see [`HasStatus`].
     ///
     /// This is a forced server-side apply of the status subresource with the operator's name as the field manager. Nothing
@@ -78,8 +79,8 @@ impl<K: Resource> Context<K> {
     /// the status, this call fails with a conflict, and the next reconcile starts from the new status: no change of others is lost.
     ///
     /// From then on the operator is a field manager of the whole status, also of what others wrote into it. So this does not
-    /// compile for built-in kinds, whose status belongs to Kubernetes' own controllers, nor for a view or a
-    /// [`PartialObject`](crate::resource::PartialObject), which lack a part of the status.
+    /// compile for built-in kinds, whose status belongs to Kubernetes' own controllers, nor for a view, which lacks a part of the
+    /// status.
     ///
     /// # Errors
     /// As [`update_status`](Self::update_status). [`Error::Client`] with a conflict if another client changed the status at the same
@@ -98,7 +99,7 @@ impl<K: Resource> Context<K> {
             );
             assert!(
                 !K::PARTIAL,
-                "`modify_status` needs the whole status, and a view or a `PartialObject` lacks a part of it: call `update_status` with the fields that are yours"
+                "`modify_status` needs the whole status, and a view lacks a part of it: call `update_status` with the fields that are yours"
             );
         }
         let mut known = self.known_status()?;
@@ -147,7 +148,7 @@ impl<K: Resource> Context<K> {
     /// Reads the newest status from the server, and the version of the object that has it.
     async fn read_status(&self) -> Result<(Value, String), Error> {
         let newest: Option<K> = self
-            .api_of::<K>(&self.key)
+            .own_api()
             .get_opt(self.key.name())
             .await
             .map_err(|error| with_verb(UPDATE_STATUS, error))?;
@@ -243,8 +244,8 @@ impl<K: Resource> Context<K> {
         base: String,
         found: Option<Value>,
     ) -> Result<(K, Option<String>), Error> {
-        let (resource, params) = (ApiResource::of::<K>(), self.forced());
-        let send = |version| self.send_status(&resource, &params, status, version);
+        let (resource, params) = (self.resource(), self.forced());
+        let send = |version| self.send_status(resource, &params, status, version);
         let mut base = base;
         let mut attempt = 1;
         loop {
@@ -269,7 +270,7 @@ impl<K: Resource> Context<K> {
         match error {
             Error::Client(source) => match refused_fields(&source) {
                 Some(fields) => Error::StatusRefused {
-                    kind: K::KIND.into(),
+                    kind: self.kind(),
                     key: self.key.clone(),
                     fields,
                     source: Box::new(source),
@@ -288,13 +289,13 @@ impl<K: Resource> Context<K> {
     }
 
     fn unwritable(&self, source: serde_json::Error) -> Error {
-        Error::serialize(UPDATE_STATUS, &ApiResource::of::<K>(), &self.key, source)
+        Error::serialize(UPDATE_STATUS, self.resource(), &self.key, source)
     }
 
     fn gone(&self) -> Error {
         Error::Gone {
             verb: UPDATE_STATUS,
-            kind: K::KIND,
+            kind: self.kind(),
             key: self.key.clone(),
         }
     }
@@ -317,11 +318,11 @@ impl<K: Resource> Context<K> {
         }
         let patch = Patch::Apply(json!({
             "apiVersion": resource.api_version(),
-            "kind": K::KIND,
+            "kind": resource.kind,
             "metadata": metadata,
             "status": status,
         }));
-        let api = Api::<K>::of(&self.shared.client, resource.clone(), self.key.namespace());
+        let api = self.own_api();
         let send = api.patch_status(self.key.name(), params, &patch);
         let written = self.write("apply", resource, &self.key, send).await;
         written.map_err(|error| match error.client() {

@@ -5,31 +5,43 @@ use crate::{
     client::{DeleteParams, Patch, PatchParams, PostParams},
     controller::{
         error::Error,
+        reconcilable::Reconcilable,
         state::{Applied, child_id},
     },
     resource::{ApiResource, Object, ObjectKey, Resource},
 };
 
 /// Writes other than apply: for objects that are created once, changed step by step, or deleted.
-impl<K: Resource> Context<K> {
+impl<K: Reconcilable> Context<K> {
     /// Creates `object`. Returns it as the server stored it. An empty namespace becomes the namespace of the reconciled
     /// object. Unlike [`apply`](Self::apply) this sets no owner; [`set_controller`](crate::resource::set_controller) does.
     ///
     /// # Errors
     /// [`Error::NoNamespace`] if the object needs a namespace and the reconciled object has none. [`Error::Client`] if the
     /// request failed, for example because an object of that name exists.
-    pub async fn create<C: Resource>(&self, mut object: C) -> Result<C, Error> {
-        let resource = ApiResource::of::<C>();
+    pub async fn create<C: Resource>(&self, object: C) -> Result<C, Error> {
+        self.create_of(&ApiResource::of::<C>(), object).await
+    }
+
+    /// As [`create`](Self::create), for a kind that is known only at run time.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create).
+    pub async fn create_of<C>(&self, resource: &ApiResource, mut object: C) -> Result<C, Error>
+    where
+        C: Object + Serialize + DeserializeOwned,
+    {
+        object.fill_types(resource);
         if resource.namespaced && object.namespace().is_none() {
-            let key = self.key_beside("create", &resource, object.name())?;
+            let key = self.key_beside("create", resource, object.name())?;
             object.metadata_mut().namespace = key.namespace().map(str::to_owned);
         }
         let key = object.key();
-        self.requested.note(&resource, &key);
-        let (api, params) = (self.api_of::<C>(&key), self.post_params());
+        self.requested.note(resource, &key);
+        let (api, params) = (self.api_in::<C>(resource, &key), self.post_params());
         let send = api.create(&params, &object);
-        let created = self.write("create", &resource, &key, send).await?;
-        self.requested.note(&resource, &created.key());
+        let created = self.write("create", resource, &key, send).await?;
+        self.requested.note(resource, &created.key());
         Ok(created)
     }
 
@@ -40,11 +52,22 @@ impl<K: Resource> Context<K> {
     /// [`Error::Client`] if the request failed; [`is_conflict`](crate::client::Error::is_conflict) if the object was changed
     /// in between.
     pub async fn update<C: Resource>(&self, object: &C) -> Result<C, Error> {
-        let (resource, key) = (ApiResource::of::<C>(), object.key());
-        self.requested.note(&resource, &key);
-        let (api, params) = (self.api_of::<C>(&key), self.post_params());
+        self.update_of(&ApiResource::of::<C>(), object).await
+    }
+
+    /// As [`update`](Self::update), for a kind that is known only at run time.
+    ///
+    /// # Errors
+    /// As [`update`](Self::update).
+    pub async fn update_of<C>(&self, resource: &ApiResource, object: &C) -> Result<C, Error>
+    where
+        C: Object + Serialize + DeserializeOwned,
+    {
+        let key = object.key();
+        self.requested.note(resource, &key);
+        let (api, params) = (self.api_in::<C>(resource, &key), self.post_params());
         let send = api.replace(key.name(), &params, object);
-        self.write("update", &resource, &key, send).await
+        self.write("update", resource, &key, send).await
     }
 
     /// Patches the object with that key. Returns it as the server stored it.
@@ -52,21 +75,52 @@ impl<K: Resource> Context<K> {
     /// # Errors
     /// [`Error::Client`] if the request failed.
     pub async fn patch<C: Resource>(&self, key: &ObjectKey, patch: &Patch) -> Result<C, Error> {
-        self.send_patch("patch", key, patch).await
+        self.patch_of(&ApiResource::of::<C>(), key, patch).await
     }
 
-    pub(super) async fn send_patch<C: Resource>(
+    /// As [`patch`](Self::patch), for a kind that is known only at run time. The answer is read as `C`.
+    ///
+    /// ```
+    /// # use pilothouse::{client::Patch, controller::{Context, Result}};
+    /// use pilothouse::resource::DynamicObject;
+    /// use serde_json::json;
+    ///
+    /// # async fn example(cx: &Context<DynamicObject>) -> Result<()> {
+    /// // With `.access(AccessRule::of_resource(&controller.resource(), ["patch"]))` in `wire`.
+    /// let seen = Patch::Merge(json!({"metadata": {"annotations": {"example.com/seen": "yes"}}}));
+    /// cx.patch_of::<DynamicObject>(cx.resource(), cx.key(), &seen).await?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Client`] if the request failed.
+    pub async fn patch_of<C>(
         &self,
-        verb: &'static str,
+        resource: &ApiResource,
         key: &ObjectKey,
         patch: &Patch,
-    ) -> Result<C, Error> {
-        let resource = ApiResource::of::<C>();
-        self.requested.note(&resource, key);
+    ) -> Result<C, Error>
+    where
+        C: Object + Serialize + DeserializeOwned,
+    {
+        self.send_patch("patch", resource, key, patch).await
+    }
+
+    pub(super) async fn send_patch<C>(
+        &self,
+        verb: &'static str,
+        resource: &ApiResource,
+        key: &ObjectKey,
+        patch: &Patch,
+    ) -> Result<C, Error>
+    where
+        C: Object + Serialize + DeserializeOwned,
+    {
+        self.requested.note(resource, key);
         let params = PatchParams::default().field_manager(&self.shared.field_manager);
-        let api = self.api_of::<C>(key);
+        let api = self.api_in::<C>(resource, key);
         let send = api.patch(key.name(), &params, patch);
-        self.write(verb, &resource, key, send).await
+        self.write(verb, resource, key, send).await
     }
 
     /// Deletes `object`, even if it has changed since it was read. Another object that has its name meanwhile is not deleted:

@@ -1,4 +1,4 @@
-use std::{error::Error as StdError, sync::Arc, time::Duration};
+use std::{borrow::Cow, error::Error as StdError, sync::Arc, time::Duration};
 
 use super::error::Error;
 use crate::{
@@ -20,7 +20,7 @@ pub(super) struct FailureClass {
     /// Whether the reconciled object is gone.
     pub(super) gone: bool,
     /// Kind and key of an object that is being deleted.
-    pub(super) deleting: Option<Box<(&'static str, ObjectKey)>>,
+    pub(super) deleting: Option<Box<(Cow<'static, str>, ObjectKey)>>,
     pub(super) duration: FailureDuration,
     /// A message of the server that must not be shown, and the text that replaces it.
     pub(super) hidden: Option<Box<(String, String)>>,
@@ -48,7 +48,9 @@ impl FailureClass {
         let ours = chain.clone().find_map(find::<Error>);
         let gone = matches!(ours, Some(Error::Gone { .. }));
         let deleting = match ours {
-            Some(Error::BeingDeleted { kind, key, .. }) => Some(Box::new((*kind, key.clone()))),
+            Some(Error::BeingDeleted { kind, key, .. }) => {
+                Some(Box::new((kind.clone(), key.clone())))
+            }
             _ => None,
         };
         let client = chain.clone().find_map(|one| {

@@ -66,7 +66,7 @@ pub enum Error {
         /// The owner.
         owner: ObjectKey,
     },
-    /// A child of a kind known only at run time is cluster-scoped, and its owner is namespaced.
+    /// A child is cluster-scoped, and its owner is namespaced. At least one of the two kinds is known only at run time.
     #[error(
         "{verb} {kind} {child}: the child is cluster-scoped and its owner {owner} is namespaced, so no owner reference can reach it: apply `Child::dynamic(..).detached()`, and declare `.watch(Owned::<..>::dynamic(..).detached())` and a finalizer in `wire`"
     )]
@@ -86,7 +86,7 @@ pub enum Error {
     )]
     CannotOwn {
         /// The reconciled kind.
-        owner: &'static str,
+        owner: Cow<'static, str>,
         /// The kind that was declared as owned.
         resource: Box<ApiResource>,
     },
@@ -165,7 +165,7 @@ pub enum Error {
         /// The verb of the method that failed.
         verb: &'static str,
         /// Kind of the object that is being deleted.
-        kind: &'static str,
+        kind: Cow<'static, str>,
         /// The object that is being deleted.
         key: ObjectKey,
     },
@@ -177,7 +177,7 @@ pub enum Error {
         /// The verb of the method that failed.
         verb: &'static str,
         /// Kind of the object.
-        kind: &'static str,
+        kind: Cow<'static, str>,
         /// The object.
         key: ObjectKey,
     },
@@ -211,7 +211,7 @@ pub enum Error {
         /// The verb of the method that failed.
         verb: &'static str,
         /// Kind of the reconciled object.
-        kind: &'static str,
+        kind: Cow<'static, str>,
         /// The reconciled object.
         key: ObjectKey,
     },

@@ -10,9 +10,10 @@ use crate::{
         children::Children,
         context::{Context, with_verb},
         error::{Error, Result},
+        reconcilable::Reconcilable,
         state::{Cleaned, WriteGuard},
     },
-    resource::{ApiResource, Resource, check_qualified_name},
+    resource::check_qualified_name,
 };
 
 /// The finalizers that a controller declares, in order, and the cleanup that comes before each is removed.
@@ -43,7 +44,7 @@ impl<K> Default for Finalizers<K> {
     }
 }
 
-impl<K: Resource> Finalizers<K> {
+impl<K: Reconcilable> Finalizers<K> {
     /// Declares one more finalizer. [`check`](Self::check) reports an invalid name.
     pub(crate) fn add(&mut self, name: String, cleanup: CleanUp<K>) {
         let problem = match check_qualified_name(&name) {
@@ -59,14 +60,14 @@ impl<K: Resource> Finalizers<K> {
         self.cleanup = Some(cleanup);
     }
 
-    /// Refuses a name that the API server would refuse, and one that was declared twice.
-    pub(crate) fn check(&self) -> std::result::Result<(), Error> {
+    /// Refuses a name that the API server would refuse, and one that was declared twice. `kind` is the reconciled kind.
+    pub(crate) fn check(&self, kind: &str) -> std::result::Result<(), Error> {
         match &self.invalid {
             None => Ok(()),
             Some((name, problem)) => Err(Error::FinalizerName {
                 name: name.to_string(),
                 problem,
-                example: format!("example.com/{}", K::KIND.to_lowercase()),
+                example: format!("example.com/{}", kind.to_lowercase()),
             }),
         }
     }
@@ -157,7 +158,7 @@ impl<K: Resource> Finalizers<K> {
 }
 
 /// Notes that the user's code was called for the object, so that `deleted` is called when the object is gone.
-pub(crate) fn note_called<K: Resource>(cx: &Context<K>) {
+pub(crate) fn note_called<K: Reconcilable>(cx: &Context<K>) {
     let key_states = &cx.shared().controller.key_states;
     key_states.with(cx.key(), |state| state.called = true);
 }
@@ -165,7 +166,7 @@ pub(crate) fn note_called<K: Resource>(cx: &Context<K>) {
 /// Patches the finalizers of `object` to what `change` returns. If the object has changed on the server, `change` is applied
 /// to the newest version. Returns `None` if the object is gone, was replaced by another one, or if
 /// whether it is being deleted differs from `deleting`.
-async fn set_finalizers<K: Resource>(
+async fn set_finalizers<K: Reconcilable>(
     mut object: Arc<K>,
     cx: &Context<K>,
     verb: &'static str,
@@ -174,7 +175,7 @@ async fn set_finalizers<K: Resource>(
 ) -> std::result::Result<Option<Arc<K>>, Error> {
     let controller = &cx.shared().controller;
     let uid = object.uid().map(str::to_owned);
-    let api = cx.api_of::<K>(cx.key());
+    let api = cx.own_api();
     let params = PatchParams::default().field_manager(&cx.shared().field_manager);
     for attempt in 1.. {
         let present = object.metadata().finalizers.as_deref().unwrap_or_default();
@@ -190,10 +191,7 @@ async fn set_finalizers<K: Resource>(
         // The echo of this write leads to no reconcile: no other client changed the object in between.
         let guard = WriteGuard::new(controller, cx.key());
         let send = api.patch(cx.key().name(), &params, &patch);
-        match cx
-            .write(verb, &ApiResource::of::<K>(), cx.key(), send)
-            .await
-        {
+        match cx.write(verb, cx.resource(), cx.key(), send).await {
             Ok(answer) => {
                 if let (Some(old), Some(new)) =
                     (object.resource_version(), answer.resource_version())

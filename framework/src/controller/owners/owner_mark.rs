@@ -3,9 +3,7 @@ use std::fmt;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use serde::{Deserialize, Serialize};
 
-use crate::resource::{
-    Object, ObjectKey, ObjectMeta, OwnerError, Resource, Scope, owner_reference,
-};
+use crate::resource::{ApiResource, Object, ObjectKey, ObjectMeta, OwnerError, reference_to};
 
 /// Label on [detached](crate::controller::Child::detached) children: the UID of their owner. So
 /// `kubectl get -l pilothouse.dev/owner-uid=…` lists them.
@@ -32,13 +30,13 @@ pub(crate) struct OwnerMark {
 }
 
 impl OwnerMark {
-    /// The mark of the children of `owner`.
-    pub(crate) fn of<K: Resource>(owner: &K) -> Result<Self, OwnerError> {
-        let reference = owner_reference(owner)?;
+    /// The mark of the children of `owner`, which is of the kind `kind`.
+    pub(crate) fn of(kind: &ApiResource, owner: &ObjectMeta) -> Result<Self, OwnerError> {
+        let reference = reference_to(kind, owner)?;
         Ok(Self {
-            group: K::GROUP.to_owned(),
+            group: kind.group.to_string(),
             kind: reference.kind,
-            namespace: owner.namespace().map(str::to_owned),
+            namespace: owner.namespace.clone().filter(|one| !one.is_empty()),
             name: reference.name,
             uid: reference.uid,
         })
@@ -71,19 +69,19 @@ impl OwnerMark {
         Ok(())
     }
 
-    /// The key of the owner. Returns `None` if the owner is of another kind than `K`, or if no object can have that key.
-    pub(crate) fn key<K: Resource>(&self) -> Option<ObjectKey> {
-        let namespaced = self.namespace.is_some() == K::Scope::NAMESPACED;
-        let is_of_kind = namespaced && self.group == K::GROUP && self.kind == K::KIND;
+    /// The key of the owner. Returns `None` if the owner is not of the kind `kind`, or if no object can have that key.
+    pub(crate) fn key(&self, kind: &ApiResource) -> Option<ObjectKey> {
+        let namespaced = self.namespace.is_some() == kind.namespaced;
+        let is_of_kind = namespaced && self.group == kind.group && self.kind == kind.kind;
         let key = || ObjectKey::of_reference(self.namespace.as_deref(), &self.name);
         is_of_kind.then(key).flatten()
     }
 
-    /// The [`place`](Self::place) of the object of kind `K` with that key.
-    pub(crate) fn place_at<K: Resource>(key: &ObjectKey) -> Option<String> {
+    /// The [`place`](Self::place) of the object of the kind `kind` with that key.
+    pub(crate) fn place_at(kind: &ApiResource, key: &ObjectKey) -> Option<String> {
         let mark = Self {
-            group: K::GROUP.to_owned(),
-            kind: K::KIND.to_owned(),
+            group: kind.group.to_string(),
+            kind: kind.kind.to_string(),
             namespace: key.namespace().map(str::to_owned),
             name: key.name().to_owned(),
             uid: String::new(),
@@ -134,9 +132,10 @@ pub(crate) fn is_detached_child<K: Object>(owner: &K, child: &ObjectMeta) -> boo
 }
 
 /// Whether `child` is a detached child of a former object with the name of `owner`, whose finalizers were removed by force.
-pub(crate) fn is_left_child<K: Resource>(owner: &K, child: &ObjectMeta) -> bool {
+/// The owner is of the kind `kind`.
+pub(crate) fn is_left_child(kind: &ApiResource, owner: &ObjectMeta, child: &ObjectMeta) -> bool {
     let owners = child.owner_references.as_deref().unwrap_or_default();
-    let (Some(mark), Ok(ours)) = (OwnerMark::on(child), OwnerMark::of(owner)) else {
+    let (Some(mark), Ok(ours)) = (OwnerMark::on(child), OwnerMark::of(kind, owner)) else {
         return false;
     };
     let labels = child.labels.as_ref();
@@ -147,13 +146,14 @@ pub(crate) fn is_left_child<K: Resource>(owner: &K, child: &ObjectMeta) -> bool 
         && mark.is_at_the_place_of(&ours)
 }
 
-/// Whether `child` is a detached child of the present or a former object with the key `owner`, and has no owner references.
-pub(crate) fn is_child_at<K: Resource>(owner: &ObjectKey, child: &ObjectMeta) -> bool {
+/// Whether `child` is a detached child of the present or a former object of the kind `kind` with the key `owner`, and has no
+/// owner references.
+pub(crate) fn is_child_at(kind: &ApiResource, owner: &ObjectKey, child: &ObjectMeta) -> bool {
     let owners = child.owner_references.as_deref().unwrap_or_default();
     let labels = child.labels.as_ref();
     let label = labels.and_then(|all| all.get(OWNER_UID_LABEL));
     let mark = OwnerMark::on(child).filter(|mark| Some(&mark.uid) == label);
-    owners.is_empty() && mark.is_some_and(|mark| mark.key::<K>().as_ref() == Some(owner))
+    owners.is_empty() && mark.is_some_and(|mark| mark.key(kind).as_ref() == Some(owner))
 }
 
 /// Whether `manager` applied the label of the mark that is on an object, according to its managed fields.
@@ -196,6 +196,15 @@ mod tests {
     };
 
     use super::*;
+    use crate::resource::owner_reference;
+
+    fn mark_of(owner: &Deployment) -> OwnerMark {
+        OwnerMark::of(&ApiResource::of::<Deployment>(), &owner.metadata).unwrap()
+    }
+
+    fn is_left(owner: &Deployment, child: &ObjectMeta) -> bool {
+        is_left_child(&ApiResource::of::<Deployment>(), &owner.metadata, child)
+    }
 
     fn owner(uid: &str) -> Deployment {
         let mut owner = Deployment::named("web");
@@ -206,7 +215,7 @@ mod tests {
 
     fn child(uid: &str) -> ConfigMap {
         let mut child = ConfigMap::named("page");
-        let mark = OwnerMark::of(&owner(uid)).unwrap();
+        let mark = mark_of(&owner(uid));
         mark.put(&mut child.metadata).unwrap();
         child
     }
@@ -214,10 +223,14 @@ mod tests {
     #[test]
     fn a_mark_leads_to_its_owner_and_to_no_other_kind() {
         let mark = OwnerMark::on(&child("1").metadata).unwrap();
-        assert_eq!(mark, OwnerMark::of(&owner("1")).unwrap());
-        assert_eq!(mark.key::<Deployment>().unwrap().as_str(), "default/web");
-        assert_eq!(mark.key::<ConfigMap>(), None);
-        assert_eq!(mark.key::<Namespace>(), None);
+        assert_eq!(mark, mark_of(&owner("1")));
+        let key = |kind| mark.key(&kind).map(|key| key.to_string());
+        assert_eq!(
+            key(ApiResource::of::<Deployment>()).as_deref(),
+            Some("default/web")
+        );
+        assert_eq!(key(ApiResource::of::<ConfigMap>()), None);
+        assert_eq!(key(ApiResource::of::<Namespace>()), None);
         assert_eq!(mark.to_string(), "Deployment default/web");
         assert_eq!(OwnerMark::on(&ConfigMap::named("page").metadata), None);
     }
@@ -228,13 +241,9 @@ mod tests {
         let annotations = child.metadata.annotations.as_mut().unwrap();
         annotations.insert(OWNER_ANNOTATION.into(), "{".into());
         let mark = OwnerMark::on(&child.metadata).unwrap();
-        assert_eq!(mark.key::<Deployment>(), None);
+        assert_eq!(mark.key(&ApiResource::of::<Deployment>()), None);
         assert_eq!(mark.to_string(), "the object with UID \"1\"");
-        assert!(
-            !OwnerMark::of(&owner("1"))
-                .unwrap()
-                .is_at_the_place_of(&mark)
-        );
+        assert!(!mark_of(&owner("1")).is_at_the_place_of(&mark));
     }
 
     #[test]
@@ -242,15 +251,12 @@ mod tests {
         let mut other = owner("1");
         other.metadata.name = Some("zoo".into());
         let mut child = child("1");
-        assert!(!is_left_child(&owner("1"), &child.metadata));
-        assert!(is_left_child(&owner("2"), &child.metadata));
-        assert!(!is_left_child(&other, &child.metadata));
+        assert!(!is_left(&owner("1"), &child.metadata));
+        assert!(is_left(&owner("2"), &child.metadata));
+        assert!(!is_left(&other, &child.metadata));
         child.metadata.owner_references = Some(vec![owner_reference(&owner("3")).unwrap()]);
-        assert!(!is_left_child(&owner("2"), &child.metadata));
-        assert!(!is_left_child(
-            &owner("1"),
-            &ConfigMap::named("page").metadata
-        ));
+        assert!(!is_left(&owner("2"), &child.metadata));
+        assert!(!is_left(&owner("1"), &ConfigMap::named("page").metadata));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 use crate::{
     cache::Lister,
-    resource::{ObjectKey, OwnerReference, Resource, Scope},
+    resource::{ApiResource, Object, ObjectKey, OwnerReference},
 };
 
 /// Which references of a child lead to its owner.
@@ -12,12 +12,13 @@ pub(crate) enum References {
     Every,
 }
 
-/// The keys and UIDs of the objects of kind `K` that own a child in `namespace` with these references.
+/// The keys and UIDs of the objects of the kind `kind` that own a child in `namespace` with these references.
 ///
 /// Group and kind have to match. The version does not matter, because an object is the same in all versions. The key of a
 /// cluster-scoped owner has no namespace, even if the child has one. A reference to a name that no object can have leads to
 /// no key: whoever may write the child chose it.
-pub(crate) fn owners<'a, K: Resource>(
+pub(crate) fn owners<'a>(
+    kind: &'a ApiResource,
     references: &'a [OwnerReference],
     namespace: Option<&'a str>,
     which: References,
@@ -30,10 +31,10 @@ pub(crate) fn owners<'a, K: Resource>(
                 None => "",
             };
             let counts = which == References::Every || owner.controller == Some(true);
-            counts && group == K::GROUP && owner.kind == K::KIND
+            counts && group == kind.group && owner.kind == kind.kind
         })
         .filter_map(move |owner| {
-            let namespace = namespace.filter(|_| K::Scope::NAMESPACED);
+            let namespace = namespace.filter(|_| kind.namespaced);
             let key = ObjectKey::of_reference(namespace, &owner.name)?;
             Some((key, owner.uid.as_str()))
         })
@@ -43,7 +44,7 @@ pub(crate) fn owners<'a, K: Resource>(
 ///
 /// A child of a former owner does not concern the new owner of that name, as long as the child exists. If the cache is older
 /// than the reference, the event of the owner is still to come.
-pub(crate) fn is_of_another<K: Resource>(owners: &Lister<K>, key: &ObjectKey, uid: &str) -> bool {
+pub(crate) fn is_of_another<K: Object>(owners: &Lister<K>, key: &ObjectKey, uid: &str) -> bool {
     match owners.get(key) {
         Ok(Some(owner)) => owner.uid().is_some_and(|present| present != uid),
         Ok(None) | Err(_) => false,
@@ -53,6 +54,7 @@ pub(crate) fn is_of_another<K: Resource>(owners: &Lister<K>, key: &ObjectKey, ui
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::resource::Resource;
     use k8s_openapi::api::{apps::v1::Deployment, core::v1::Namespace};
 
     fn reference(api_version: &str, kind: &str, controller: Option<bool>) -> OwnerReference {
@@ -67,9 +69,14 @@ mod tests {
     }
 
     fn found<K: Resource>(reference: OwnerReference, which: References) -> Vec<String> {
-        owners::<K>(&[reference], Some("default"), which)
-            .map(|(key, _)| key.to_string())
-            .collect()
+        owners(
+            &ApiResource::of::<K>(),
+            &[reference],
+            Some("default"),
+            which,
+        )
+        .map(|(key, _)| key.to_string())
+        .collect()
     }
 
     #[test]

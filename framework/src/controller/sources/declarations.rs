@@ -10,11 +10,8 @@ use super::{
     wiring::Wiring,
 };
 use crate::{
-    controller::{
-        owners::{OwnerMark, References},
-        predicate::Predicate,
-    },
-    resource::{ApiResource, CanOwn, Object, Resource, Scope},
+    controller::{owners::References, predicate::Predicate, reconcilable::Reconcilable},
+    resource::{ApiResource, CanOwn, Object, Resource},
 };
 
 /// A kind with options that a controller owns, watches or reads: [`Owned`], [`Detached`], [`Watched`], [`Read`] or [`Pruned`].
@@ -26,13 +23,13 @@ use crate::{
     note = "use `Owned`, `Watched` or `Read`",
     note = "a namespaced kind cannot own a cluster-scoped one: declare `.watch(Owned::<Child>::new().detached())` and `.finalizer(\"example.com/name\")` in `wire`, and apply `Child::new(child).detached()`"
 )]
-pub trait KindSource<K: Resource>: sealed::Declare<K> {}
+pub trait KindSource<K: Reconcilable>: sealed::Declare<K> {}
 
-impl<K: Resource, S: sealed::Declare<K>> KindSource<K> for S {}
+impl<K: Reconcilable, S: sealed::Declare<K>> KindSource<K> for S {}
 
 /// A [`KindSource`] that can be added while the controller runs, by [`Sources::watch`](super::Sources::watch): all but
 /// [`Detached`] and [`Pruned`]. Those change how every object is cleaned up and pruned, so `wire` has to declare them.
-pub trait RuntimeSource<K: Resource>: KindSource<K> {}
+pub trait RuntimeSource<K: Reconcilable>: KindSource<K> {}
 
 /// The kind has a Rust type: group, version, kind and scope are known at compile time.
 #[derive(Debug)]
@@ -234,10 +231,13 @@ impl<C: Object + Serialize + DeserializeOwned> Read<C> {
 /// A kind whose unwanted children are deleted: see [`Controller::prunes`](crate::controller::Controller::prunes).
 pub struct Pruned<S>(S);
 
-impl<K: Resource, C: Resource> RuntimeSource<K> for Owned<C> where K::Scope: CanOwn<C::Scope> {}
-impl<K: Resource, C: Object + Serialize + DeserializeOwned> RuntimeSource<K> for Owned<C, Dynamic> {}
-impl<K: Resource, C: Object + Serialize + DeserializeOwned> RuntimeSource<K> for Watched<C> {}
-impl<K: Resource, C: Object + Serialize + DeserializeOwned> RuntimeSource<K> for Read<C> {}
+impl<K: Reconcilable, C: Resource> RuntimeSource<K> for Owned<C> where K::Scope: CanOwn<C::Scope> {}
+impl<K: Reconcilable, C: Object + Serialize + DeserializeOwned> RuntimeSource<K>
+    for Owned<C, Dynamic>
+{
+}
+impl<K: Reconcilable, C: Object + Serialize + DeserializeOwned> RuntimeSource<K> for Watched<C> {}
+impl<K: Reconcilable, C: Object + Serialize + DeserializeOwned> RuntimeSource<K> for Read<C> {}
 
 /// What a [`KindSource`] says.
 pub struct Declaration<K> {
@@ -247,8 +247,6 @@ pub struct Declaration<K> {
     pub(crate) is_detached: bool,
     /// Children that a reconcile does not apply are deleted.
     pub(crate) is_pruned: bool,
-    /// The kind is declared as owned, and the reconciled kind cannot own it.
-    pub(crate) cannot_own: bool,
 }
 
 impl<K> Declaration<K> {
@@ -258,7 +256,6 @@ impl<K> Declaration<K> {
             wiring: Box::new(wiring),
             is_detached: false,
             is_pruned: false,
-            cannot_own: false,
         }
     }
 }
@@ -266,14 +263,14 @@ impl<K> Declaration<K> {
 mod sealed {
     use super::*;
 
-    pub trait Declare<K: Resource> {
+    pub trait Declare<K: Reconcilable> {
         /// The type that the objects are read as.
         type Object: Object + Serialize + DeserializeOwned;
 
         fn declare(self) -> Declaration<K>;
     }
 
-    impl<K: Resource, C: Resource> Declare<K> for Owned<C>
+    impl<K: Reconcilable, C: Resource> Declare<K> for Owned<C>
     where
         K::Scope: CanOwn<C::Scope>,
     {
@@ -284,29 +281,21 @@ mod sealed {
         }
     }
 
-    impl<K: Resource, C: Object + Serialize + DeserializeOwned> Declare<K> for Owned<C, Dynamic> {
+    impl<K: Reconcilable, C: Object + Serialize + DeserializeOwned> Declare<K> for Owned<C, Dynamic> {
         type Object = C;
 
         fn declare(self) -> Declaration<K> {
-            let resource = self.kind.kind.resource.clone();
-            Declaration {
-                cannot_own: K::Scope::NAMESPACED && !resource.namespaced,
-                ..Declaration::new(resource, self.kind)
-            }
+            Declaration::new(self.kind.kind.resource.clone(), self.kind)
         }
     }
 
-    impl<K: Resource, C: Object + Serialize + DeserializeOwned> Declare<K> for Detached<C> {
+    impl<K: Reconcilable, C: Object + Serialize + DeserializeOwned> Declare<K> for Detached<C> {
         type Object = C;
 
         fn declare(self) -> Declaration<K> {
-            let mapping = Mapping::metadata(|child| {
-                let owner = OwnerMark::on(child).and_then(|mark| mark.key::<K>());
-                owner.into_iter().collect()
-            });
             let kind = WatchedKind {
                 kind: self.kind,
-                mapping,
+                mapping: Mapping::owner_mark(),
                 predicate: self.predicate,
             };
             Declaration {
@@ -316,7 +305,7 @@ mod sealed {
         }
     }
 
-    impl<K: Resource, C: Object + Serialize + DeserializeOwned> Declare<K> for Watched<C> {
+    impl<K: Reconcilable, C: Object + Serialize + DeserializeOwned> Declare<K> for Watched<C> {
         type Object = C;
 
         fn declare(self) -> Declaration<K> {
@@ -324,7 +313,7 @@ mod sealed {
         }
     }
 
-    impl<K: Resource, C: Object + Serialize + DeserializeOwned> Declare<K> for Read<C> {
+    impl<K: Reconcilable, C: Object + Serialize + DeserializeOwned> Declare<K> for Read<C> {
         type Object = C;
 
         fn declare(self) -> Declaration<K> {
@@ -332,7 +321,7 @@ mod sealed {
         }
     }
 
-    impl<K: Resource, S: Declare<K>> Declare<K> for Pruned<S> {
+    impl<K: Reconcilable, S: Declare<K>> Declare<K> for Pruned<S> {
         type Object = S::Object;
 
         fn declare(self) -> Declaration<K> {

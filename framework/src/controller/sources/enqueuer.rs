@@ -6,10 +6,11 @@ use crate::{
     cache::Lister,
     controller::{
         cause::{Cause, Causes},
+        reconcilable::Reconcilable,
         state::ControllerState,
     },
     queue::{Note, Priority},
-    resource::{ObjectKey, Resource},
+    resource::ObjectKey,
 };
 
 /// The way of a source's keys into the queue.
@@ -36,7 +37,7 @@ enum HeldKeys {
     Open,
 }
 
-impl<K: Resource> Enqueuer<K> {
+impl<K: Reconcilable> Enqueuer<K> {
     /// An open enqueuer.
     pub(crate) fn open(controller: &Arc<ControllerState>, own: &Lister<K>) -> Self {
         Self {

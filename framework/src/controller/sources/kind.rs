@@ -14,6 +14,7 @@ use crate::{
     cache::{Event, EventOrigin, InformerGuard},
     controller::{
         environment::Environment,
+        reconcilable::Reconcilable,
         wired::{Role, Wired},
     },
     resource::{ApiResource, Object, Resource},
@@ -54,7 +55,7 @@ impl<C: Object + Serialize + DeserializeOwned> Kind<C> {
     }
 
     /// A source that only makes the kind readable.
-    pub(super) fn read<K: Resource>(
+    pub(super) fn read<K: Reconcilable>(
         &self,
         environment: &Environment,
         enqueuer: &Enqueuer<K>,
@@ -63,7 +64,7 @@ impl<C: Object + Serialize + DeserializeOwned> Kind<C> {
     }
 
     /// A source that makes the kind readable and listens to its events.
-    pub(super) fn listen<K: Resource>(
+    pub(super) fn listen<K: Reconcilable>(
         &self,
         environment: &Environment,
         enqueuer: &Enqueuer<K>,
@@ -84,10 +85,14 @@ pub(super) trait KindWiring: Send + 'static {
     fn kind(&self) -> &Kind<Self::Object>;
 
     /// As [`Wiring::connect`].
-    fn connect<K: Resource>(self, environment: &Environment, enqueuer: &Enqueuer<K>) -> Connection;
+    fn connect<K: Reconcilable>(
+        self,
+        environment: &Environment,
+        enqueuer: &Enqueuer<K>,
+    ) -> Connection;
 }
 
-impl<K: Resource, W: KindWiring> Wiring<K> for W {
+impl<K: Reconcilable, W: KindWiring> Wiring<K> for W {
     fn wired(&self) -> Option<Wired> {
         self.kind().wired(W::ROLE)
     }
@@ -120,7 +125,11 @@ where
         &self.0
     }
 
-    fn connect<K: Resource>(self, environment: &Environment, enqueuer: &Enqueuer<K>) -> Connection {
+    fn connect<K: Reconcilable>(
+        self,
+        environment: &Environment,
+        enqueuer: &Enqueuer<K>,
+    ) -> Connection {
         self.0.read(environment, enqueuer)
     }
 }

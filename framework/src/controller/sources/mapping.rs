@@ -4,6 +4,7 @@ use crate::{
     controller::{
         caches::{IndexFunction, Lookup},
         error::Result,
+        owners::OwnerMark,
         predicate::{Change, Version},
         state::ControllerState,
     },
@@ -18,6 +19,8 @@ pub struct Mapping<C> {
 }
 
 enum Map<C> {
+    /// To the owner that the mark of a detached child names.
+    OwnerMark,
     /// Called for the metadata of the old object and of the new one.
     Metadata(Box<OfMetadata>),
     /// Called for the old object and for the new one.
@@ -55,6 +58,13 @@ impl<C: Object> Mapping<C> {
             let users = caches.indexed(index, &change.last().key())?;
             Ok(users.iter().map(|user| user.key()).collect())
         })
+    }
+
+    /// From a detached child to its owner, if that is of the reconciled kind.
+    pub(super) fn owner_mark() -> Self {
+        Self {
+            map: Map::OwnerMark,
+        }
     }
 
     /// Maps a change, for a mapping that has to know what happened, or that looks something up in the caches of the wired
@@ -110,6 +120,11 @@ impl<C: Object> Mapping<C> {
             change.objects().flat_map(keys).collect()
         };
         match &self.map {
+            Map::OwnerMark => each(&|version| {
+                let mark = OwnerMark::on(version.metadata());
+                let owner = mark.and_then(|mark| mark.key(&controller.resource));
+                owner.into_iter().collect()
+            }),
             Map::Metadata(map) => each(&|version| map(version.metadata())),
             Map::Object(map) => each(&|version| map(version.object())),
             Map::Change(map) => {

@@ -13,10 +13,11 @@ use crate::{
         environment::Environment,
         owners::{References, is_of_another, owners},
         predicate::{Predicate, Version, Versions},
+        reconcilable::Reconcilable,
         wired::Role,
     },
     queue::Priority,
-    resource::{Object, OwnerReference, Resource},
+    resource::{Object, OwnerReference},
 };
 
 /// A kind whose objects have owner references to reconciled objects.
@@ -37,7 +38,11 @@ where
         &self.kind
     }
 
-    fn connect<K: Resource>(self, environment: &Environment, enqueuer: &Enqueuer<K>) -> Connection {
+    fn connect<K: Reconcilable>(
+        self,
+        environment: &Environment,
+        enqueuer: &Enqueuer<K>,
+    ) -> Connection {
         let queue = enqueuer.clone();
         let Self {
             kind,
@@ -80,7 +85,7 @@ where
 
 /// Adds the owners that a child's references name. With `lost` the child does not belong to them any more. This concerns a new
 /// owner of the same name too: the child may have been in its way.
-fn add_owners<K: Resource>(
+fn add_owners<K: Reconcilable>(
     queue: &Enqueuer<K>,
     references: &[OwnerReference],
     namespace: Option<&str>,
@@ -88,7 +93,7 @@ fn add_owners<K: Resource>(
     lost: bool,
     priority: Priority,
 ) {
-    for (key, uid) in owners::<K>(references, namespace, which) {
+    for (key, uid) in owners(&queue.resource, references, namespace, which) {
         if lost || !is_of_another(&queue.own, &key, uid) {
             queue.enqueue(key, priority, Cause::Owned);
         }

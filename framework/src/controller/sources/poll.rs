@@ -5,7 +5,6 @@ use tokio::time::{sleep, timeout};
 
 use super::{
     enqueuer::Enqueuer,
-    lookup::Lookup,
     mapping::run_mapping,
     request::Request,
     stream_source::add,
@@ -14,12 +13,13 @@ use super::{
 use crate::{
     backoff::{Backoff, Growth, Jitter},
     controller::{
+        caches::Lookup,
         environment::Environment,
         error::{Failure, Result},
+        reconcilable::Reconcilable,
         wired::Wired,
     },
     health::catch_panic_of,
-    resource::Resource,
 };
 
 /// Looks at intervals at something that does not report its changes, such as the API of a cloud, and requests reconciles for
@@ -177,7 +177,7 @@ type Map<Q> = dyn FnMut(Q, &Lookup<'_>) -> Result<Vec<Request>> + Send;
 
 impl<K, Q, S> Wiring<K> for PollSource<Q, S>
 where
-    K: Resource,
+    K: Reconcilable,
     Q: Eq + Hash + Clone + Send + 'static,
     S: PartialEq + Send + 'static,
 {
@@ -193,7 +193,7 @@ where
 /// Polls and compares, for ever.
 async fn run<K, Q, S>(source: PollSource<Q, S>, enqueuer: Enqueuer<K>)
 where
-    K: Resource,
+    K: Reconcilable,
     Q: Eq + Hash + Clone + Send + 'static,
     S: PartialEq + Send + 'static,
 {

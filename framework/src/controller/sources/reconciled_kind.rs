@@ -13,33 +13,49 @@ use crate::{
         cause::Cause,
         environment::Environment,
         predicate::{Change, Predicate, Version, Versions},
+        reconcilable::Reconcilable,
         wired::{Role, Wired},
     },
     queue::Priority,
-    resource::{ObjectKey, ObjectMeta, Resource},
+    resource::{ApiResource, ObjectKey, ObjectMeta},
 };
 
 /// The reconciled kind.
 pub(crate) struct ReconciledKind<K> {
+    kind: Kind<K>,
     pub(crate) predicate: Option<Predicate<K>>,
     /// The controller's finalizers.
     pub(crate) finalizers: Vec<Arc<str>>,
 }
 
-impl<K: Resource> Wiring<K> for ReconciledKind<K> {
+impl<K> ReconciledKind<K> {
+    pub(crate) fn new(resource: ApiResource) -> Self {
+        Self {
+            kind: Kind::of(resource),
+            predicate: None,
+            finalizers: Vec::new(),
+        }
+    }
+
+    pub(crate) fn resource(&self) -> &ApiResource {
+        &self.kind.resource
+    }
+}
+
+impl<K: Reconcilable> Wiring<K> for ReconciledKind<K> {
     fn wired(&self) -> Option<Wired> {
-        Kind::<K>::typed().wired(Role::Reconciled)
+        self.kind.wired(Role::Reconciled)
     }
 
     fn connect(self: Box<Self>, environment: &Environment, enqueuer: &Enqueuer<K>) -> Connection {
-        let queue = enqueuer.clone();
-        Kind::typed().listen(environment, enqueuer, move |event: &Event<K>, origin| {
+        let (queue, kind) = (enqueuer.clone(), Kind::of(self.resource().clone()));
+        kind.listen(environment, enqueuer, move |event: &Event<K>, origin| {
             self.handle(&queue, event, origin)
         })
     }
 }
 
-impl<K: Resource> ReconciledKind<K> {
+impl<K: Reconcilable> ReconciledKind<K> {
     fn handle(&self, queue: &Enqueuer<K>, event: &Event<K>, origin: EventOrigin) {
         let key = event.key();
         let versions = Versions::of(event);

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     client::{AccessGrant, AccessGuard},
-    controller::environment::Environment,
+    controller::{environment::Environment, reconcilable::Reconcilable},
     resource::{CanOwn, ObjectKey, Resource},
 };
 
@@ -67,7 +67,7 @@ struct Runtime<K> {
     stop: CancellationToken,
 }
 
-impl<K: Resource> Sources<K> {
+impl<K: Reconcilable> Sources<K> {
     /// As [`Controller::watch`](crate::controller::Controller::watch): a kind with options. Neither
     /// [`Owned::detached`] nor [`Owned::pruned`] can be added at run time; this does not compile.
     pub fn watch<S: RuntimeSource<K>>(&self, source: S) -> Source {
@@ -144,7 +144,7 @@ impl<K: Resource> Sources<K> {
     }
 }
 
-impl<K: Resource> Runtime<K> {
+impl<K: Reconcilable> Runtime<K> {
     fn begin(&self, wiring: Box<dyn Wiring<K>>, lifetime: SourceLifetime) {
         let enqueuer = self.enqueuer.closed();
         let access = wiring.wired().map(|wired| wired.access());
@@ -216,13 +216,13 @@ async fn run(
 }
 
 /// The running sources that were added. Dropping this ends them without waiting.
-pub(crate) struct StartedSources<K: Resource> {
+pub(crate) struct StartedSources<K: Reconcilable> {
     sources: Sources<K>,
     tracker: TaskTracker,
     stop: CancellationToken,
 }
 
-impl<K: Resource> StartedSources<K> {
+impl<K: Reconcilable> StartedSources<K> {
     /// Ends all sources, and returns when they have ended.
     pub(crate) async fn stop(self) {
         let tracker = self.tracker.clone();
@@ -232,7 +232,7 @@ impl<K: Resource> StartedSources<K> {
     }
 }
 
-impl<K: Resource> Drop for StartedSources<K> {
+impl<K: Reconcilable> Drop for StartedSources<K> {
     fn drop(&mut self) {
         *self.sources.state.lock() = SourcesState::Stopped;
         self.stop.cancel();

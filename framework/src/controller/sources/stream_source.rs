@@ -11,10 +11,10 @@ use super::{
 };
 use crate::{
     controller::{
-        caches::Lookup, cause::Cause, environment::Environment, error::Result, wired::Wired,
+        caches::Lookup, cause::Cause, environment::Environment, error::Result,
+        reconcilable::Reconcilable, wired::Wired,
     },
     health::catch_panic_of,
-    resource::Resource,
 };
 
 /// A stream of the user, with the mapping from its items to requests.
@@ -37,7 +37,7 @@ impl<S: Stream<Item: Into<Request>>> StreamSource<S> {
 
 impl<K, S> Wiring<K> for StreamSource<S>
 where
-    K: Resource,
+    K: Reconcilable,
     S: Stream<Item: Send> + Send + 'static,
 {
     fn wired(&self) -> Option<Wired> {
@@ -50,7 +50,7 @@ where
 }
 
 /// Takes items while the queue has capacity, until the stream ends or panics.
-async fn read_stream<K: Resource, S: Stream>(source: StreamSource<S>, enqueuer: Enqueuer<K>) {
+async fn read_stream<K: Reconcilable, S: Stream>(source: StreamSource<S>, enqueuer: Enqueuer<K>) {
     let mut stream = pin!(source.stream);
     let mut map = source.map;
     loop {
@@ -79,7 +79,7 @@ async fn read_stream<K: Resource, S: Stream>(source: StreamSource<S>, enqueuer: 
 /// Adds the keys of a request. A key of an object that is neither cached nor remembered is dropped: a worker would drop it,
 /// and if the object is created later its own event adds the key. So the number of waiting keys is bounded by the number of
 /// cached objects.
-pub(super) async fn add<K: Resource>(enqueuer: &Enqueuer<K>, request: Request) {
+pub(super) async fn add<K: Reconcilable>(enqueuer: &Enqueuer<K>, request: Request) {
     let keys = match request.key {
         Some(key) => vec![key],
         None => enqueuer

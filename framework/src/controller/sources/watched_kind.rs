@@ -13,9 +13,10 @@ use crate::{
         cause::Cause,
         environment::Environment,
         predicate::{Predicate, Versions},
+        reconcilable::Reconcilable,
         wired::Role,
     },
-    resource::{Object, Resource},
+    resource::Object,
 };
 
 /// A kind whose objects lead to reconciled objects by a mapping.
@@ -36,7 +37,11 @@ where
         &self.kind
     }
 
-    fn connect<K: Resource>(self, environment: &Environment, enqueuer: &Enqueuer<K>) -> Connection {
+    fn connect<K: Reconcilable>(
+        self,
+        environment: &Environment,
+        enqueuer: &Enqueuer<K>,
+    ) -> Connection {
         let queue = enqueuer.clone();
         let Self {
             kind,

@@ -29,14 +29,14 @@ use crate::{
     health::{CaughtPanic, catch_panic},
     metrics::ControllerMetrics,
     queue::{ExponentialBackoff, FailedKey, Priority, RateLimiter, Work, WorkQueue},
-    resource::ObjectKey,
+    resource::{ApiResource, ObjectKey},
 };
 
 /// What the listeners, the workers and the contexts of one controller share. Events become keys here.
 pub(crate) struct ControllerState {
     pub(crate) name: String,
     /// The reconciled kind.
-    pub(crate) kind: &'static str,
+    pub(crate) resource: ApiResource,
     pub(crate) queue: WorkQueue<ObjectKey, Causes>,
     pub(crate) key_states: KeyStates,
     pub(crate) writes: ReadYourWrites,
@@ -70,7 +70,7 @@ const SLOW_BACKOFF: Duration = Duration::from_secs(1);
 impl ControllerState {
     pub(crate) fn new(
         name: String,
-        kind: &'static str,
+        resource: ApiResource,
         limiter: Box<dyn RateLimiter>,
         environment: &Environment,
     ) -> Self {
@@ -101,7 +101,7 @@ impl ControllerState {
             waiting_sources: AtomicUsize::new(0),
             metrics,
             name,
-            kind,
+            resource,
         }
     }
 
@@ -221,7 +221,7 @@ impl ControllerState {
         tracing::error!(
             controller = self.name,
             "{what} of {} panicked: {panic}",
-            self.kind
+            self.resource.kind
         );
     }
 }

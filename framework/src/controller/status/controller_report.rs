@@ -140,7 +140,7 @@ impl ControllerReport {
         let known = controller.key_states.len();
         Self {
             name: controller.name.clone(),
-            kind: controller.kind.into(),
+            kind: controller.resource.kind.to_string(),
             status: status.to_string(),
             workers: controller.metrics.max_concurrent.get() as usize,
             running: (controller.metrics.active_workers.get() as usize).max(blocking.len()),

@@ -22,7 +22,8 @@ use crate::{
 
 fn state(world: &World) -> ControllerState {
     let limiter = Box::new(ExponentialBackoff::default());
-    ControllerState::new("test".into(), "Deployment", limiter, &world.environment())
+    let webs = ApiResource::of::<Deployment>();
+    ControllerState::new("test".into(), webs, limiter, &world.environment())
 }
 
 #[tokio::test(start_paused = true)]
@@ -32,10 +33,8 @@ async fn nothing_is_remembered_of_objects_that_are_gone() {
     let environment = world.environment();
     let controller = Arc::new(state(&world));
     let cache = informer(&environment, &ApiResource::of::<Deployment>()).lister();
-    let own: Box<dyn Wiring<Deployment>> = Box::new(ReconciledKind {
-        predicate: None,
-        finalizers: Vec::new(),
-    });
+    let own: Box<dyn Wiring<Deployment>> =
+        Box::new(ReconciledKind::new(controller.resource.clone()));
     let connection = own.connect(&environment, &Enqueuer::open(&controller, &cache));
     // The name of an object decides how its calls end. `deleted` may fail once.
     let probe = Probe::new().does(|call: Call<Deployment>| async move {

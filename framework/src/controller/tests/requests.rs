@@ -224,7 +224,7 @@ async fn a_request_of_a_person_has_high_priority_once() {
             "panics" => panic!("on purpose"),
             "gone" => Err(Failure::from(Error::Gone {
                 verb: "apply",
-                kind: "Deployment",
+                kind: "Deployment".into(),
                 key: call.key,
             })),
             _ => Err(Failure::new("on purpose")),

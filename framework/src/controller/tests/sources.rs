@@ -278,9 +278,10 @@ async fn keys_of_a_new_source_are_held_until_it_has_synced() {
     let world = World::new();
     let environment = world.environment();
     let limiter = Box::new(ExponentialBackoff::default());
-    let controller = ControllerState::new("test".into(), "Deployment", limiter, &environment);
+    let webs = ApiResource::of::<Deployment>();
+    let cache = informer(&environment, &webs).lister();
+    let controller = ControllerState::new("test".into(), webs, limiter, &environment);
     let controller = Arc::new(controller);
-    let cache = informer(&environment, &ApiResource::of::<Deployment>()).lister();
     let enqueuer = Enqueuer::<Deployment>::open(&controller, &cache).closed();
     enqueuer.enqueue(named_key("a"), Priority::Low, Cause::Initial);
     enqueuer.enqueue(named_key("a"), Priority::Normal, Cause::Watched);

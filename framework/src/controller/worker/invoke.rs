@@ -13,11 +13,12 @@ use crate::{
         environment::Environment,
         error::{Failure, Result},
         finalizers::{Finalizers, note_called},
+        reconcilable::Reconcilable,
         sources::Sources,
         state::ControllerState,
     },
     health::catch_panic_of,
-    resource::{Object, ObjectKey, Resource},
+    resource::{Object, ObjectKey},
 };
 
 /// Calls the user's code for one key, with all that belongs to a call: finalizers, pruning, cleanup.
@@ -76,9 +77,10 @@ impl<R: Reconciler> Invoker<R> {
         environment: Environment,
         stop: CancellationToken,
     ) -> Self {
-        let ready = user
-            .ready_condition
-            .then(|| ReadyCondition::of::<R::Resource>(&environment.field_manager));
+        let ready = user.ready_condition.then(|| {
+            let (kind, operator) = (&controller.resource, &environment.field_manager);
+            ReadyCondition::of::<R::Resource>(kind, operator)
+        });
         Self {
             shared: Arc::new(SharedContext {
                 controller,
@@ -214,7 +216,7 @@ impl<R: Reconciler> Invoker<R> {
 }
 
 /// Waits until the blocking closures of a call that is over have ended.
-async fn end_blocking_work<K: Resource>(cx: &Context<K>, outcome: &Outcome) {
+async fn end_blocking_work<K: Reconcilable>(cx: &Context<K>, outcome: &Outcome) {
     let how = match outcome {
         Outcome::TimedOut(_) => "timed out",
         Outcome::Outdated => "was dropped because its object has a newer generation",

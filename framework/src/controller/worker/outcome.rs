@@ -62,13 +62,13 @@ pub(crate) fn finish(
             work.priority = work.priority.min(Priority::Normal);
             work.note = Cause::Retry.into();
             work.retry(Duration::ZERO);
-            tracing::debug!("{verb} {} {key} ended: {failure}", controller.kind);
+            tracing::debug!("{verb} {} {key} ended: {failure}", controller.resource.kind);
             return None;
         }
         // No failure: an object that is being deleted gets no children any more.
-        Outcome::Failed(failure) if failure.is_deletion_of(controller.kind, key) => {
+        Outcome::Failed(failure) if failure.is_deletion_of(&controller.resource.kind, key) => {
             controller.metrics.success.inc();
-            tracing::debug!("{verb} {} {key} ended: {failure}", controller.kind);
+            tracing::debug!("{verb} {} {key} ended: {failure}", controller.resource.kind);
             return wait_for_change(controller, work, Priority::Normal);
         }
         // No failure: something is not ready, and its change leads to the next call. An object that is gone has no changes.
@@ -78,7 +78,7 @@ pub(crate) fn finish(
                 keep_applied(state, run);
                 state.failure = None;
             });
-            tracing::debug!("{verb} {} {key} waits: {failure}", controller.kind);
+            tracing::debug!("{verb} {} {key} waits: {failure}", controller.resource.kind);
             return wait_for_change(controller, work, Priority::Low);
         }
         Outcome::Failed(failure) => {
@@ -109,7 +109,7 @@ pub(crate) fn finish(
         true => "failed (not retried)",
         false => "failed",
     };
-    let line = format!("{verb} {} {key} {failed}: {text}", controller.kind);
+    let line = format!("{verb} {} {key} {failed}: {text}", controller.resource.kind);
     let (decision, failing) = controller.failures.note(key, &line, Instant::now());
     controller.key_states.with(key, |state| {
         keep_applied(state, run);
@@ -158,7 +158,7 @@ fn log_failure(
     text: &str,
     retry: Option<Retry>,
 ) {
-    let (verb, kind, key) = (call.verb, controller.kind, call.key);
+    let (verb, kind, key) = (call.verb, &controller.resource.kind, call.key);
     // A text may repeat what a tenant wrote.
     let text = &text[..text.floor_char_boundary(LONGEST_LINE)];
     if decision == LogDecision::TooMany {

@@ -10,9 +10,9 @@ use crate::{
             RECONCILED, ReadyUpdate, SUCCEEDED, set_ready,
         },
         error::{Error, Failure},
+        reconcilable::Reconcilable,
     },
     events::NewEvent,
-    resource::Resource,
 };
 
 /// A failure that often ends by itself is shown when its object has failed for this time.
@@ -26,7 +26,7 @@ const LONGEST_MESSAGE: usize = 1024;
 /// Nothing is shown of an object that was never reconciled and is not there.
 ///
 /// Returns the outcome. A success whose condition cannot be written becomes a failure.
-pub(crate) async fn publish<K: Resource>(
+pub(crate) async fn publish<K: Reconcilable>(
     cx: &Context<K>,
     cleans_up: bool,
     outcome: Outcome,
@@ -38,7 +38,9 @@ pub(crate) async fn publish<K: Resource>(
     match &outcome {
         // The object is gone: there is nothing to show the failure on.
         Outcome::Failed(failure) if failure.is_gone() && cx.object().is_some() => outcome,
-        Outcome::Failed(failure) if failure.is_deletion_of(K::KIND, cx.key()) => outcome,
+        Outcome::Failed(failure) if failure.is_deletion_of(&cx.resource().kind, cx.key()) => {
+            outcome
+        }
         Outcome::Failed(failure) if failure.is_waiting() && cx.object().is_some() => {
             let text = failure.to_string();
             let reason = match cleans_up {
@@ -66,7 +68,7 @@ pub(crate) async fn publish<K: Resource>(
 }
 
 /// The outcome of a call that did not fail, or a failure if its condition could not be written.
-fn or_unshown<K: Resource>(
+fn or_unshown<K: Reconcilable>(
     cx: &Context<K>,
     cleans_up: bool,
     outcome: Outcome,
@@ -88,12 +90,12 @@ fn cut(text: &str) -> &str {
 }
 
 /// Whether the user's code was called for the object.
-fn was_called<K: Resource>(cx: &Context<K>) -> bool {
+fn was_called<K: Reconcilable>(cx: &Context<K>) -> bool {
     let key_states = &cx.shared().controller.key_states;
     key_states.with(cx.key(), |state| state.called) == Some(true)
 }
 
-async fn publish_success<K: Resource>(cx: &Context<K>) -> Result<(), Error> {
+async fn publish_success<K: Reconcilable>(cx: &Context<K>) -> Result<(), Error> {
     let update = ReadyUpdate {
         is_true: true,
         reason: RECONCILED,
@@ -103,7 +105,7 @@ async fn publish_success<K: Resource>(cx: &Context<K>) -> Result<(), Error> {
 }
 
 /// Records the failure as an Event, unless it may soon end by itself. Returns whether it is to be shown now.
-fn record_failure<K: Resource>(
+fn record_failure<K: Reconcilable>(
     cx: &Context<K>,
     cleans_up: bool,
     action: &'static str,
@@ -133,7 +135,7 @@ fn reason(cleans_up: bool) -> &'static str {
 }
 
 /// Returns why the condition could not be written, if only a person can correct that.
-async fn publish_failure<K: Resource>(
+async fn publish_failure<K: Reconcilable>(
     cx: &Context<K>,
     cleans_up: bool,
     failure: &Failure,

@@ -18,7 +18,6 @@ use crate::{
         status::ControllerStatus,
     },
     election::{LeadershipGate, Permit},
-    resource::{ApiResource, Resource},
 };
 
 impl<R: Reconciler> Controller<R> {
@@ -74,7 +73,7 @@ async fn run<R: Reconciler>(
         ..
     } = controller;
     let _stopped = Stopped(status.clone());
-    let mut state = ControllerState::new(name, R::Resource::KIND, limiter, &environment);
+    let mut state = ControllerState::new(name, own.resource().clone(), limiter, &environment);
     state.metrics.max_concurrent.set(concurrency as f64);
     state.write_limit = WriteLimit::new(write_limit);
     state.blocking = BlockingWork::new(concurrency);
@@ -92,7 +91,7 @@ async fn run<R: Reconciler>(
     let leadership_gate = environment.leadership_gate.clone();
     let abort = environment.abort.clone();
     let own: Box<dyn Wiring<R::Resource>> = Box::new(own);
-    let cache = informer::<R::Resource>(&environment, &ApiResource::of::<R::Resource>()).lister();
+    let cache = informer::<R::Resource>(&environment, &state.resource).lister();
     let enqueuer = Enqueuer::open(&state, &cache);
     // Before the first event, so that no mapping misses an index.
     let indexed = indexes.into_iter();

@@ -25,7 +25,7 @@ use crate::{
     },
     election::Permit,
     queue::{PerWorkerArc, Work},
-    resource::{Object, ObjectKey, Resource},
+    resource::{Object, ObjectKey},
 };
 
 /// How many workers run, and until when.
@@ -122,7 +122,9 @@ fn spawn_failure_log(
     stop: CancellationToken,
 ) {
     workers.spawn(async move {
-        let log = controller.failures.run(&controller.name, controller.kind);
+        let log = controller
+            .failures
+            .run(&controller.name, &controller.resource.kind);
         stop.run_until_cancelled(log).await;
     });
 }
@@ -284,7 +286,8 @@ impl<R: Reconciler> Worker<R> {
     fn is_paused(&self, key: &ObjectKey, object: Option<&R::Resource>) -> bool {
         let paused = object.is_some_and(|object| annotations::is_paused(object.metadata()));
         if self.shared.controller.paused.set(key, paused) && object.is_some() {
-            let (name, kind) = (&self.shared.controller.name, R::Resource::KIND);
+            let controller = &self.shared.controller;
+            let (name, kind) = (&controller.name, &controller.resource.kind);
             match paused {
                 true => tracing::info!(
                     controller = name,

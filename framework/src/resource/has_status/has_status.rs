@@ -1,13 +1,15 @@
 use serde_json::Value;
 
-use crate::resource::{DynamicObject, Object, PartialObject};
+use crate::resource::{DynamicObject, Object};
 
 /// A kind with a status, and the type of it.
 ///
 /// Do not implement it by hand: `#[derive(Resource)]` implements it for a struct with the field `status`, and every
 /// k8s-openapi kind with a status has it already. The status of a [`DynamicObject`] is a [`Value`]: write it with
-/// `serde_json::json!`, or convert any other type with `serde_json::to_value`. A [`PartialObject`] does not hold the status,
-/// but it can be written.
+/// `serde_json::json!`, or convert any other type with `serde_json::to_value`.
+///
+/// A [`PartialObject`](crate::resource::PartialObject) has no status. A controller that reads only the metadata of its kind cannot
+/// compare a status with the present one: it reads the whole kind, or writes the status with the client.
 ///
 /// ```
 /// use pilothouse::{k8s::api::apps::v1::{Deployment, DeploymentStatus}, resource::HasStatus};
@@ -20,7 +22,8 @@ use crate::resource::{DynamicObject, Object, PartialObject};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no status",
     label = "the kind `{Self}` has no field `status`",
-    note = "add `pub status: Option<YourStatus>` to the struct with `#[derive(Resource)]`, where `YourStatus` derives `Schema`, `Clone`, `Debug`, `Default`, `Deserialize` and `Serialize`"
+    note = "add `pub status: Option<YourStatus>` to the struct with `#[derive(Resource)]`, where `YourStatus` derives `Schema`, `Clone`, `Debug`, `Default`, `Deserialize` and `Serialize`",
+    note = "a `PartialObject` holds only metadata: reconcile the whole kind to write its status"
 )]
 pub trait HasStatus: Object {
     /// The type of the field `status`, without the `Option`.
@@ -33,9 +36,4 @@ pub trait HasStatus: Object {
 
 impl HasStatus for DynamicObject {
     type Status = Value;
-}
-
-impl<K: HasStatus> HasStatus for PartialObject<K> {
-    type Status = K::Status;
-    const BUILT_IN: bool = K::BUILT_IN;
 }

@@ -8,7 +8,7 @@ use super::Sent;
 use crate::{
     client::RequestPath,
     clock::Clock,
-    resource::{ApiResource, Object, ObjectKey, Resource, Status},
+    resource::{ApiResource, Object, ObjectKey, Status},
 };
 
 /// Group and plural.
@@ -38,8 +38,7 @@ pub(super) struct Failing {
 impl Objects {
     /// The objects of a kind.
     pub(super) fn values(&self, resource: &ApiResource) -> Vec<Value> {
-        let kind = (resource.group.to_string(), resource.plural.to_string());
-        let objects = self.kinds.get(&kind).into_iter();
+        let objects = self.kinds.get(&kind_of(resource)).into_iter();
         objects.flat_map(BTreeMap::values).cloned().collect()
     }
 
@@ -57,20 +56,26 @@ impl Objects {
     }
 
     /// Stores an object, and replaces the one with its key.
-    pub(super) fn put<K: Resource>(&mut self, key: &ObjectKey, mut object: Value) -> Value {
+    pub(super) fn put(
+        &mut self,
+        resource: &ApiResource,
+        key: &ObjectKey,
+        mut object: Value,
+    ) -> Value {
+        let kind = kind_of(resource);
         // It gets a new version, so that caches see the change.
         if let (Ok(_), Some(metadata)) = (
-            self.existing(&kind_of::<K>(), key),
+            self.existing(&kind, key),
             object.get_mut("metadata").and_then(Value::as_object_mut),
         ) {
             metadata.remove("resourceVersion");
         }
-        self.store(kind_of::<K>(), key, None, object)
+        self.store(kind, key, None, object)
     }
 
     /// Deletes an object. Returns whether it existed.
-    pub(super) fn remove<K: Resource>(&mut self, key: &ObjectKey) -> bool {
-        self.delete(&kind_of::<K>(), key, &Value::Null).is_ok()
+    pub(super) fn remove(&mut self, resource: &ApiResource, key: &ObjectKey) -> bool {
+        self.delete(&kind_of(resource), key, &Value::Null).is_ok()
     }
 
     /// The answer of an API server to a request.
@@ -308,8 +313,8 @@ impl Objects {
     }
 }
 
-pub(super) fn kind_of<K: Resource>() -> Kind {
-    (K::GROUP.to_owned(), K::PLURAL.to_owned())
+pub(super) fn kind_of(resource: &ApiResource) -> Kind {
+    (resource.group.to_string(), resource.plural.to_string())
 }
 
 fn set(object: &mut Value, field: &str, value: Option<Value>) {

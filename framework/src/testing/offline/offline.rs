@@ -11,6 +11,7 @@ use http_body_util::BodyExt;
 use jiff::Timestamp;
 use k8s_openapi::api::events::v1::Event;
 use parking_lot::Mutex;
+use serde::{Serialize, de::DeserializeOwned};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -23,11 +24,11 @@ use crate::{
     clock::Clock,
     controller::{
         AccessUse, Action, Context, Controller, ControllerState, Environment, Failure, FixedCache,
-        Invoker, Outcome, Reconciler, Result, SharedContext, UserCode, publish,
+        Invoker, Outcome, Reconciler, Result, RuntimeKind, SharedContext, UserCode, publish,
     },
     metrics::Metrics,
     queue::PerWorkerArc,
-    resource::{ApiResource, ObjectKey, Resource, Scope, Status},
+    resource::{ApiResource, Object, ObjectKey, Resource, Status},
 };
 
 /// Runs a reconciler on objects in memory, without a server, informers or tasks: objects in, writes out.
@@ -88,8 +89,57 @@ pub struct Offline<R: Reconciler> {
 
 impl<R: Reconciler> Offline<R> {
     /// A reconciler without objects.
-    pub fn new(reconciler: R) -> Self {
-        let controller = Controller::new(reconciler);
+    pub fn new(reconciler: R) -> Self
+    where
+        R: Reconciler<Resource: Resource>,
+    {
+        Self::of(Controller::new(reconciler))
+    }
+
+    /// As [`new`](Self::new), for a kind that is known only at run time: see
+    /// [`Controller::dynamic`](crate::controller::Controller::dynamic). [`seed_of`](Self::seed_of) puts its objects into the
+    /// store.
+    ///
+    /// ```
+    /// use pilothouse::{prelude::*, resource::{ApiResource, DynamicObject}, testing::Offline};
+    ///
+    /// /// Writes a ConfigMap for each object of some kind.
+    /// struct Inventory;
+    ///
+    /// impl Reconciler for Inventory {
+    ///     type Resource = DynamicObject;
+    ///
+    ///     fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
+    ///         controller.owns::<ConfigMap>()
+    ///     }
+    ///
+    ///     async fn reconcile(&self, object: Arc<DynamicObject>, cx: &Context<DynamicObject>) -> Result<Action> {
+    ///         cx.apply(ConfigMap::named(object.name())).await?;
+    ///         Ok(Action::wait())
+    ///     }
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let widgets = ApiResource {
+    ///     group: "example.com".into(), version: "v1".into(),
+    ///     kind: "Widget".into(), plural: "widgets".into(), namespaced: true,
+    /// };
+    /// let offline = Offline::dynamic(widgets.clone(), Inventory);
+    /// offline.seed_of(&widgets, DynamicObject::new(&widgets, "one"));
+    ///
+    /// let _ = offline.reconcile("one").await.unwrap();
+    /// assert_eq!(offline.written::<ConfigMap>()[0].name(), "one");
+    /// # }
+    /// ```
+    pub fn dynamic(resource: ApiResource, reconciler: R) -> Self
+    where
+        R: Reconciler<Resource: RuntimeKind>,
+    {
+        Self::of(Controller::dynamic(resource, reconciler))
+    }
+
+    fn of(controller: Controller<R>) -> Self {
         let objects = Arc::<Mutex<Objects>>::default();
         let metrics = Metrics::new();
         let start = Timestamp::from_second(START).unwrap_or_default();
@@ -117,7 +167,7 @@ impl<R: Reconciler> Offline<R> {
             finalizers,
             ..
         } = controller;
-        let state = ControllerState::new(name, R::Resource::KIND, limiter, &environment);
+        let state = ControllerState::new(name, resource.clone(), limiter, &environment);
         let wired = &state.caches;
         let mut caches = vec![FixedCache::new::<R::Resource>(&resource, wired)];
         caches.extend(wirings.iter().filter_map(|one| one.fixed_cache(wired)));
@@ -163,23 +213,37 @@ impl<R: Reconciler> Offline<R> {
     /// Puts an object into the store, and replaces an object of its name. Returns it as a server would: with a UID, a resource
     /// version, a generation and a namespace where they are missing.
     pub fn seed<K: Resource>(&self, object: K) -> K {
-        let key = match (object.namespace(), K::Scope::NAMESPACED) {
+        self.seed_of(&ApiResource::of::<K>(), object)
+    }
+
+    /// As [`seed`](Self::seed), for a kind that is known only at run time.
+    pub fn seed_of<C>(&self, resource: &ApiResource, mut object: C) -> C
+    where
+        C: Object + Serialize + DeserializeOwned,
+    {
+        object.fill_types(resource);
+        let key = match (object.namespace(), resource.namespaced) {
             (None, true) => ObjectKey::namespaced("default", object.name()),
             _ => object.key(),
         };
         let body = serde_json::to_value(&object).unwrap_or_default();
-        let kept = self.objects.lock().put::<K>(&key, body);
+        let kept = self.objects.lock().put(resource, &key, body);
         serde_json::from_value(kept).unwrap_or(object)
     }
 
     /// The object of that name in the store, with the reconciler's writes. Returns `None` if the store does not have it.
     pub fn get<K: Resource>(&self, name: &str) -> Option<K> {
-        let key = key::<K>(name);
-        let resource = ApiResource::of::<K>();
-        self.objects
-            .lock()
-            .of::<K>(&resource)
-            .find(|object| object.key() == key)
+        self.get_of(&ApiResource::of::<K>(), name)
+    }
+
+    /// As [`get`](Self::get), for a kind that is known only at run time.
+    pub fn get_of<C>(&self, resource: &ApiResource, name: &str) -> Option<C>
+    where
+        C: Object + DeserializeOwned,
+    {
+        let key = key(resource, name);
+        let mut objects = self.objects.lock().of::<C>(resource);
+        objects.find(|object| object.key() == key)
     }
 
     /// A context for the object of that name. First the caches are set to the present objects of the store.
@@ -191,7 +255,7 @@ impl<R: Reconciler> Offline<R> {
             cache.set(&objects.values(&cache.resource), &version);
         }
         drop((objects, caches));
-        let key = key::<R::Resource>(name);
+        let key = key(&self.shared.controller.resource, name);
         let object = self.shared.own.get(&key).ok().flatten();
         if object.is_some() {
             self.shared.controller.key_states.begin(&key, false);
@@ -210,7 +274,7 @@ impl<R: Reconciler> Offline<R> {
     pub async fn reconcile(&self, name: &str) -> Result<Action> {
         let context = self.context(name);
         let Some(object) = context.object().cloned() else {
-            let (kind, key) = (R::Resource::KIND, context.key());
+            let (kind, key) = (&context.resource().kind, context.key());
             return Err(Failure::new(format!(
                 "reconcile {kind} {key}: no such object: add it with `seed` first"
             )));
@@ -233,7 +297,7 @@ impl<R: Reconciler> Offline<R> {
         let context = self.context(name);
         let key = context.key().clone();
         if context.object().is_some() {
-            let kind = R::Resource::KIND;
+            let kind = &context.resource().kind;
             return Err(Failure::new(format!(
                 "call `deleted` for {kind} {key}: the object exists: delete it first, and reconcile it if it has finalizers"
             )));
@@ -254,7 +318,13 @@ impl<R: Reconciler> Offline<R> {
     /// Deletes an object as another client would: it is gone at once, or stays with a deletion timestamp while it has
     /// finalizers. Returns whether it existed.
     pub fn delete<K: Resource>(&self, name: &str) -> bool {
-        self.objects.lock().remove::<K>(&key::<K>(name))
+        self.delete_of(&ApiResource::of::<K>(), name)
+    }
+
+    /// As [`delete`](Self::delete), for a kind that is known only at run time.
+    pub fn delete_of(&self, resource: &ApiResource, name: &str) -> bool {
+        let key = key(resource, name);
+        self.objects.lock().remove(resource, &key)
     }
 
     /// The Events that were recorded since the last call of this method, oldest first. Equal Events are one with a count, as
@@ -275,8 +345,16 @@ impl<R: Reconciler> Offline<R> {
 
     /// The objects of a kind that were written as a whole: applied, created or updated.
     pub fn written<K: Resource>(&self) -> Vec<K> {
+        self.written_of(&ApiResource::of::<K>())
+    }
+
+    /// As [`written`](Self::written), for a kind that is known only at run time.
+    pub fn written_of<C: DeserializeOwned>(&self, resource: &ApiResource) -> Vec<C> {
         let objects = self.objects.lock();
-        objects.sent.iter().filter_map(Sent::object).collect()
+        let written = objects.sent.iter();
+        written
+            .filter_map(|sent| sent.object_of(resource))
+            .collect()
     }
 
     /// Forgets the writes so far.
@@ -287,9 +365,14 @@ impl<R: Reconciler> Offline<R> {
     /// Answers the next request with this verb on kind `K` with `status`. The verbs are those of RBAC, and `apply`. `patch` matches
     /// an apply too.
     pub fn fail_next<K: Resource>(&self, verb: &str, status: Status) {
+        self.fail_next_of(&ApiResource::of::<K>(), verb, status);
+    }
+
+    /// As [`fail_next`](Self::fail_next), for a kind that is known only at run time.
+    pub fn fail_next_of(&self, resource: &ApiResource, verb: &str, status: Status) {
         self.objects.lock().failures.push(Failing {
             verb: verb.to_owned(),
-            kind: kind_of::<K>(),
+            kind: kind_of(resource),
             status,
         });
     }
@@ -303,7 +386,7 @@ impl<R: Reconciler> Offline<R> {
 impl<R: Reconciler> fmt::Debug for Offline<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Offline")
-            .field("kind", &R::Resource::KIND)
+            .field("kind", &self.shared.controller.resource.kind)
             .finish_non_exhaustive()
     }
 }
@@ -312,10 +395,10 @@ impl<R: Reconciler> fmt::Debug for Offline<R> {
 const START: i64 = 1_767_225_600;
 
 /// `name` or `namespace/name`.
-fn key<K: Resource>(name: &str) -> ObjectKey {
+fn key(resource: &ApiResource, name: &str) -> ObjectKey {
     match name.split_once('/') {
         Some((namespace, name)) => ObjectKey::namespaced(namespace, name),
-        None if K::Scope::NAMESPACED => ObjectKey::namespaced("default", name),
+        None if resource.namespaced => ObjectKey::namespaced("default", name),
         None => ObjectKey::cluster(name),
     }
 }

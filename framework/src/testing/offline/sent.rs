@@ -1,6 +1,7 @@
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::resource::{ObjectKey, Resource};
+use crate::resource::{ApiResource, ObjectKey, Resource};
 
 /// A write that a reconciler sent.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,8 +24,13 @@ pub struct Sent {
 impl Sent {
     /// The body as an object of kind `K`. Returns `None` for another kind, a patch or a subresource.
     pub fn object<K: Resource>(&self) -> Option<K> {
+        self.object_of(&ApiResource::of::<K>())
+    }
+
+    /// As [`object`](Self::object), for a kind that is known only at run time.
+    pub fn object_of<C: DeserializeOwned>(&self, resource: &ApiResource) -> Option<C> {
         let whole = matches!(self.verb, "apply" | "create" | "update");
-        let is_it = self.group == K::GROUP && self.plural == K::PLURAL;
+        let is_it = self.group == resource.group && self.plural == resource.plural;
         if !whole || !is_it || self.subresource.is_some() {
             return None;
         }

@@ -1,5 +1,6 @@
 mod blocking;
 mod clock;
+mod dynamic;
 mod lifetime;
 mod restart;
 
