@@ -57,7 +57,7 @@ impl Reconciler for Publisher {
 
 impl Cleanup for Publisher {
     async fn cleanup(&self, _: Arc<DynamicObject>, cx: &Context<DynamicObject>) -> Result<Action> {
-        cx.event(Event::normal("Withdrawn", "Withdraw").note("the pages are deleted"));
+        cx.event(NewEvent::normal("Withdrawn", "Withdraw").note("the pages are deleted"));
         Ok(Action::wait())
     }
 }

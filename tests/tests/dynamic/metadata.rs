@@ -1,7 +1,7 @@
 //! Controllers that reconcile only the metadata of their kind.
 
 use parking_lot::Mutex;
-use pilothouse::{resource::PartialObject, testing::Offline};
+use pilothouse::resource::PartialObject;
 
 use super::*;
 
@@ -30,7 +30,7 @@ macro_rules! notes {
                 if let Some(note) = object.annotation("note") {
                     cx.apply(ConfigMap::named(note)).await?;
                 }
-                cx.event(Event::normal("Noted", "Note"));
+                cx.event(NewEvent::normal("Noted", "Note"));
                 Ok(Action::wait())
             }
         }

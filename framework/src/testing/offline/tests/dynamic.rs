@@ -8,7 +8,7 @@ use serde_json::json;
 use super::block_on;
 use crate::{
     controller::{Action, Child, Cleanup, Context, Controller, Owned, Reconciler, Result},
-    events::Event,
+    events::NewEvent,
     resource::{ApiResource, DynamicObject, Object, Status},
     testing::Offline,
 };
@@ -57,7 +57,7 @@ impl Reconciler for Assembler {
 
 impl Cleanup for Assembler {
     async fn cleanup(&self, _: Arc<DynamicObject>, cx: &Context<DynamicObject>) -> Result {
-        cx.event(Event::normal("Taken", "Disassemble"));
+        cx.event(NewEvent::normal("Taken", "Disassemble"));
         Ok(Action::wait())
     }
 }
