@@ -98,6 +98,7 @@ async fn the_metadata_of_a_dynamic_kind_is_reconciled() {
     follow(&cluster, &albums(), json!({"pages": []}), &notes.0).await;
     // It may not write a status that it does not read.
     let access = running.access().to_string();
-    assert!(!access.contains("albums/status"), "{access}");
+    assert!(access.contains("albums.media.example.com/finalizers"));
+    assert!(!access.contains("/status"), "{access}");
     running.stop().await;
 }
