@@ -20,6 +20,10 @@ pub(super) struct OwnDefinition {
     pub(super) definition: CustomResourceDefinition,
     pub(super) rust_type: &'static str,
     /// Where its rules stand in the source.
+    #[cfg_attr(
+        not(feature = "dev"),
+        expect(dead_code, reason = "only an API server refuses a rule")
+    )]
     pub(super) places: Vec<RulePlace>,
 }
 

@@ -498,6 +498,7 @@ impl fmt::Debug for Running {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Running")
             .field("http", &self.http)
+            .field("kinds", &self.kinds)
             .field("informers", &self.informers)
             .finish_non_exhaustive()
     }

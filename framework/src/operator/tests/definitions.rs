@@ -52,9 +52,12 @@ macro_rules! site {
 site!(good, "v1", #[schema(rule("self.size() > 0", "html must not be empty"))] html: String);
 site!(newer, "v2", #[schema(max_length = 9)] html: String);
 site!(again, "v1", #[schema(max_length = 9)] html: String);
+#[cfg(feature = "dev")]
 site!(mistyped, "v1", #[schema(rule("self.sise() > 0", "html must not be empty"))] html: String);
+#[cfg(feature = "dev")]
 site!(keyless, "v1", #[schema(list_type = "map", list_map_keys("id"))] pages: Vec<super::Page>);
 
+#[cfg(feature = "dev")]
 #[derive(crate::Schema, Clone, Debug, Default, serde::Deserialize, serde::Serialize)]
 #[schema(crate = "crate")]
 struct Page {
