@@ -254,7 +254,7 @@ pub use k8s_openapi as k8s;
 #[doc(hidden)]
 pub mod __private {
     pub use crate::crd::{
-        Declaration, build_crd, check_scale, check_status, describe, rule_places,
+        Declaration, Defined, Keeps, UNKNOWN_SCALE, check_form, check_scale, check_status, first,
     };
     pub use crate::resource::RulePlace;
     pub use crate::resource::wire::{Absent, deserialize_kind, serialize_kind};
