@@ -362,7 +362,8 @@ impl<R: Reconciler> Controller<R> {
         self
     }
 
-    /// A reconcile that takes longer than this is dropped and counts as failed. The default is no limit.
+    /// A reconcile that takes longer than this is dropped and counts as failed. The default is no limit. Blocking code of it is
+    /// not dropped: see [`Context::blocking`](crate::controller::Context::blocking).
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
