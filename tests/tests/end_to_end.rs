@@ -20,5 +20,6 @@ mod promises;
 mod read_your_writes;
 mod representations;
 mod serving;
+mod shared_secret;
 mod signals;
 mod sources;

@@ -2,6 +2,7 @@
 
 mod controller_runtime_defects;
 mod failures;
+mod indexes;
 mod keys;
 mod kube_rs_defects;
 mod load;
