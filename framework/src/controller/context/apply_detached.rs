@@ -9,6 +9,7 @@ use crate::{
     controller::{
         error::Error,
         owners::OwnerMark,
+        sources::leaves_out,
         state::{ChildId, child_id},
     },
     resource::{ApiResource, Object, Resource},
@@ -32,7 +33,8 @@ impl<K: Resource> Context<K> {
         let resource = &resource;
         let owner = self.owner(verb)?;
         let key = self.prepare(verb, resource, &mut child)?;
-        if !self.shared.has_finalizers {
+        let rules = &self.shared.finalizers;
+        if rules.is_empty() {
             let group = Some(K::GROUP).filter(|group| !group.is_empty());
             return Err(Error::NoFinalizer {
                 kind: resource.kind.clone(),
@@ -42,6 +44,15 @@ impl<K: Resource> Context<K> {
                     group.unwrap_or("example.com"),
                     K::KIND.to_lowercase()
                 ),
+            });
+        }
+        let controller = &self.shared.controller;
+        let left_out = leaves_out(controller, rules.predicate.as_ref(), &**owner);
+        if !rules.guard_children_of(owner, left_out) {
+            return Err(Error::FinalizerNotNeeded {
+                kind: resource.kind.clone(),
+                child: key,
+                owner: format!("{} {}", K::KIND, self.key),
             });
         }
         let watched = &self.shared.namespaces;

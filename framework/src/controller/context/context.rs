@@ -18,7 +18,9 @@ use super::{
 use crate::{
     cache::Lister,
     client::Client,
-    controller::{error::Error, sources::Sources, state::ControllerState},
+    controller::{
+        error::Error, finalizer_rules::FinalizerRules, sources::Sources, state::ControllerState,
+    },
     events::{Event, Recorder},
     queue::PerWorkerArc,
     resource::{ApiResource, ObjectKey, ObjectRef, Resource, Undecodable},
@@ -43,6 +45,8 @@ pub struct Context<K> {
     pub(super) last_status: LastStatus,
     /// The finalizer that is removed when the cleanup has succeeded.
     pub(super) finalizer: Option<Arc<str>>,
+    /// The call is made only because finalizers have to be added or removed.
+    pub(crate) only_finalizers: bool,
 }
 
 /// What all contexts of a controller share.
@@ -56,7 +60,7 @@ pub(crate) struct SharedContext<K> {
     pub(crate) fingerprints: Fingerprints,
     /// The kinds of detached children, with the Rust type that each is read as.
     pub(crate) detached_kinds: Vec<(TypeId, ApiResource)>,
-    pub(crate) has_finalizers: bool,
+    pub(crate) finalizers: Arc<FinalizerRules<K>>,
     pub(crate) first_applies: FirstApplies,
     /// Set if the framework sets the condition `Ready` on the objects.
     pub(crate) ready: Option<ReadyCondition>,
@@ -88,6 +92,7 @@ impl<K: Resource> Context<K> {
             undecodable_reads: UndecodableReads::default(),
             last_status: LastStatus::default(),
             finalizer: None,
+            only_finalizers: false,
         }
     }
 
@@ -125,6 +130,7 @@ impl<K: Resource> Context<K> {
             undecodable_reads: self.undecodable_reads.clone(),
             last_status: self.last_status.clone(),
             finalizer: self.finalizer.clone(),
+            only_finalizers: self.only_finalizers,
         }
     }
 

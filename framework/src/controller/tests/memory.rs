@@ -33,8 +33,7 @@ async fn nothing_is_remembered_of_objects_that_are_gone() {
     let controller = Arc::new(state(&world));
     let cache = informer(&environment, &ApiResource::of::<Deployment>()).lister();
     let own: Box<dyn Wiring<Deployment>> = Box::new(ReconciledKind {
-        predicate: None,
-        finalizers: Vec::new(),
+        rules: Arc::default(),
     });
     let connection = own.connect(&environment, &Enqueuer::open(&controller, &cache));
     // The name of an object decides how its calls end. `deleted` may fail once.
@@ -52,7 +51,7 @@ async fn nothing_is_remembered_of_objects_that_are_gone() {
     });
     let user = UserCode {
         reconciler: Arc::new(probe),
-        finalizers: Finalizers::default(),
+        finalizers: Finalizers::new(&Arc::default(), None),
         children: Children::default(),
         sources: Sources::default(),
         failure_events: false,

@@ -53,7 +53,7 @@ pub(crate) async fn publish<K: Resource>(
                 }
             }
         }
-        Outcome::Done(_) | Outcome::Gone | Outcome::Outdated => outcome,
+        Outcome::Done(_) | Outcome::OnlyFinalizers | Outcome::Gone | Outcome::Outdated => outcome,
     }
 }
 

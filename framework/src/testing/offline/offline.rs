@@ -20,8 +20,8 @@ use crate::{
     cache::Informers,
     client::{Body, BoxError, Client},
     controller::{
-        AccessUse, Action, Context, Controller, ControllerState, Environment, Failure, FixedCache,
-        Invoker, Outcome, Reconciler, Result, SharedContext, UserCode, publish,
+        AccessUse, Action, Context, Controller, ControllerState, Environment, Failure, Finalizers,
+        FixedCache, Invoker, Outcome, Reconciler, Result, SharedContext, UserCode, publish,
     },
     metrics::Metrics,
     queue::PerWorkerArc,
@@ -95,6 +95,7 @@ impl<R: Reconciler> Offline<R> {
         let Controller {
             reconciler,
             name,
+            own,
             wirings,
             indexes,
             limiter,
@@ -102,14 +103,15 @@ impl<R: Reconciler> Offline<R> {
             ready_condition,
             sources,
             children,
-            finalizers,
+            cleanup,
             ..
         } = controller;
+        let finalizers = Finalizers::new(&own.rules, cleanup);
         let state = ControllerState::new(name, R::Resource::KIND, limiter, &environment);
         let wired = &state.caches;
         let mut caches = vec![FixedCache::new::<R::Resource>(&resource, wired)];
         caches.extend(wirings.iter().filter_map(|one| one.fixed_cache(wired)));
-        let Some(own) = wired.get::<R::Resource>(&resource) else {
+        let Some(lister) = wired.get::<R::Resource>(&resource) else {
             unreachable!("the kind was made readable above")
         };
         for index in indexes {
@@ -126,7 +128,7 @@ impl<R: Reconciler> Offline<R> {
             ready_condition,
         };
         let stop = CancellationToken::new();
-        let invoker = Invoker::new(user, Arc::new(state), own, client, environment, stop);
+        let invoker = Invoker::new(user, Arc::new(state), lister, client, environment, stop);
         Self {
             shared: Arc::new(invoker.shared.clone()),
             invoker,
@@ -193,7 +195,7 @@ impl<R: Reconciler> Offline<R> {
         };
         let cleans_up = self.invoker.finalizers.cleans_up(&*object);
         let ended = self.invoker.reconcile(object, &context).await;
-        let outcome = ended.map_or_else(Outcome::Failed, Outcome::Done);
+        let outcome = ended.unwrap_or_else(Outcome::Failed);
         match publish(&context, cleans_up, outcome).await {
             Outcome::Done(action) => Ok(action),
             Outcome::Failed(failure) => Err(failure),
