@@ -23,6 +23,7 @@ mod promises;
 mod read_your_writes;
 mod representations;
 mod serving;
+mod shared_secret;
 mod signals;
 mod sources;
 mod status;

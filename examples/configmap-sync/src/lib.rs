@@ -51,6 +51,7 @@ impl Reconciler for SharedConfigReconciler {
             .finalizer("demo.pilothouse.dev/shared-config")
             // The framework maps both the old and the new Namespace of a change.
             .watches::<Namespace>(|namespace| asked_for(namespace).into_iter().collect())
+            .index(asked_for)
     }
 
     async fn reconcile(
@@ -59,8 +60,8 @@ impl Reconciler for SharedConfigReconciler {
         cx: &Context<SharedConfig>,
     ) -> Result<Action> {
         let (mut copies, mut failed) = (0, None);
-        for namespace in cx.list_all::<Namespace>()?.items {
-            if asked_for(&namespace).as_ref() == Some(cx.key()) && !namespace.is_deleting() {
+        for namespace in cx.indexed(asked_for, cx.key())?.items {
+            if !namespace.is_deleting() {
                 let child = Child::new(copy(&shared, &namespace)).detached();
                 match cx.apply_child(child).await {
                     Ok(_) => copies += 1,

@@ -37,10 +37,12 @@ pub(crate) enum Cause {
     PausedObjects,
     /// The annotation `pilothouse.dev/paused` was removed.
     Resumed,
+    /// Finalizers have to be added or removed, after a change that the predicate drops.
+    Finalizers,
 }
 
 impl Cause {
-    const ALL: [(Self, &str); 15] = [
+    const ALL: [(Self, &str); 16] = [
         (Self::Initial, "initial"),
         (Self::Created, "created"),
         (Self::Updated, "updated"),
@@ -56,6 +58,7 @@ impl Cause {
         (Self::ReconcileNow, "reconcile-now"),
         (Self::PausedObjects, "paused"),
         (Self::Resumed, "resumed"),
+        (Self::Finalizers, "finalizers"),
     ];
 
     /// Whether the cause is a change of an object. Only for these is the time until the reconcile measured.
@@ -72,7 +75,7 @@ impl Cause {
 /// The text is like `created,owned`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Causes {
-    set: u16,
+    set: u32,
     /// When the first change was seen.
     since: Option<Instant>,
 }
@@ -81,6 +84,11 @@ impl Causes {
     /// When the first change was seen. Returns `None` if no cause is a change.
     pub(crate) fn since(&self) -> Option<Instant> {
         self.since
+    }
+
+    /// Whether `cause` is the only one.
+    pub(crate) fn are_only(&self, cause: Cause) -> bool {
+        self.set == Self::from(cause).set
     }
 }
 

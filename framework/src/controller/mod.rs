@@ -36,8 +36,9 @@
 //!   many objects fail, and why.
 //! * A failure is shown on its object, by an Event and by the condition `Ready`: see
 //!   [`Controller`](Controller#what-is-shown-on-the-objects).
-//! * A finalizer is on the object before its first reconcile. It is removed after a successful [`Cleanup`] and after the last
-//!   detached child is gone. Other finalizers are not touched.
+//! * A finalizer is on each object that needs it before its first reconcile. It is removed after a successful [`Cleanup`] and
+//!   after the last detached child is gone. Other finalizers are not touched. See
+//!   [`finalizer_when`](Controller::finalizer_when) and [`finalizer_retired`](Controller::finalizer_retired).
 //! * A reconcile sends no apply for a child that is as this process, or one before it, applied it: a restart with nothing
 //!   changed sends nothing. See [`Context::apply`].
 //! * An object that exists and does not belong to the reconciled object is neither changed by an apply nor pruned nor
@@ -86,6 +87,7 @@
 //! | [`annotations`] | the annotations by which people control a controller |
 //! | `caches` | [`Lookup`]: the caches of the wired kinds, and their indexes |
 //! | `predicate` | [`Change`] and [`Predicate`]: which changes lead to a reconcile |
+//! | `finalizer_rules.rs` | which finalizers an object needs |
 //! | `owners` | from a child to its owner, by references or by the mark of a detached child |
 //! | `applied_fields` | how a new process knows that a child is as it was applied |
 //! | `wired.rs`, `environment.rs` | [`Wired`]: a declared kind; [`Environment`]: what a controller runs in |
@@ -95,7 +97,7 @@
 //! | `sources` | [`Owned`], [`Watched`], [`Read`], [`Channel`], [`Timer`], [`Poll`]: what adds keys to the queue |
 //! | `context` | [`Context`]: what the user's code works with |
 //! | `children` | detached and pruned children, which the controller itself deletes |
-//! | `finalizers` | adds the finalizers, and removes each after its cleanup |
+//! | `finalizers` | adds the finalizers, and removes each after its cleanup or when it is not needed any more |
 //! | `builder` | [`Controller`], [`Reconciler`], [`Cleanup`]: what the user declares and writes |
 //! | `worker` | the loop itself |
 
@@ -109,6 +111,7 @@ mod children;
 mod context;
 mod environment;
 mod error;
+mod finalizer_rules;
 mod finalizers;
 mod owners;
 mod predicate;
@@ -143,6 +146,7 @@ pub use wired::{Role, Wired};
 #[cfg(feature = "dev")]
 pub(crate) use {
     context::SharedContext,
+    finalizers::Finalizers,
     sources::FixedCache,
     state::ControllerState,
     worker::{Invoker, Outcome, UserCode, publish},

@@ -100,6 +100,7 @@ pub const ORDERS: &[Order<'_>] = &[
             "annotations",
             "caches",
             "predicate",
+            "finalizer_rules",
             "owners",
             "applied_fields",
             "wired",

@@ -29,6 +29,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 mod adoption;
+mod conditional;
 mod detached;
 mod dynamic;
 mod finalizers;

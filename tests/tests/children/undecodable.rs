@@ -35,6 +35,18 @@ enum Reads {
     Uncached,
     Lister,
     Snapshot,
+    Index,
+    IndexValues,
+}
+
+/// Whether a ConfigMap is a source, as the value of an index.
+fn source(numbers: &Numbers) -> Option<String> {
+    numbers.label("source").map(str::to_owned)
+}
+
+/// The name of a source.
+fn name_of_source(numbers: &Numbers) -> Option<String> {
+    source(numbers).map(|_| numbers.name().to_owned())
 }
 
 /// Applies a child for each source. A source is a ConfigMap with the label `source`.
@@ -48,6 +60,12 @@ impl Children {
             Reads::List => cx.list::<Numbers>()?.items,
             Reads::Uncached => cx.uncached().list_in::<Numbers>("default")?.items,
             Reads::Lister => lister()?.in_namespace("default").items,
+            Reads::Index => cx.indexed(source, "yes")?.items,
+            Reads::IndexValues => {
+                let names = cx.index_values(name_of_source)?.items;
+                let found = names.iter().map(|name| cx.get::<Numbers>(name));
+                found.filter_map(|found| found.ok().flatten()).collect()
+            }
             Reads::Snapshot => {
                 let snapshot = lister()?.snapshot();
                 let all = snapshot.iter();
@@ -65,6 +83,8 @@ impl Reconciler for Children {
             .owns::<ConfigMap>()
             .prunes::<ConfigMap>()
             .watches::<Numbers>(|_| Vec::new())
+            .index(source)
+            .index(name_of_source)
     }
 
     async fn reconcile(&self, _: Arc<Deployment>, cx: &Context<Deployment>) -> Result {
@@ -86,6 +106,8 @@ async fn nothing_is_pruned_while_a_source_of_children_does_not_decode() {
         Reads::Uncached,
         Reads::Lister,
         Reads::Snapshot,
+        Reads::Index,
+        Reads::IndexValues,
     ] {
         let world = World::of(Children(reads)).await;
         for name in ["a", "b"] {

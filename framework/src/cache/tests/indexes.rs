@@ -328,3 +328,33 @@ proptest! {
         prop_assert!(store.working().index_sizes().iter().all(|sizes| *sizes == (0, 0, 0)));
     }
 }
+
+#[test]
+fn the_values_of_an_index_are_listed_once_each_with_the_objects_that_do_not_decode() {
+    let mut store = Store::new();
+    let index = store.add_index(Index::try_by(values));
+    store.publish();
+    put(&mut store, "one", "a,b");
+    put(&mut store, "two", "b,c");
+    store.insert_undecodable(Arc::new(undecodable("default", "bad", "uid", 1)), None);
+    store.publish();
+    let mut other = Store::new();
+    put(&mut other, "three", "d");
+    put(&mut other, "four", "d");
+    other.publish();
+    let list = |lister: Lister<ConfigMap>| {
+        let listed = lister.values(&index);
+        let values: BTreeSet<_> = listed.items.iter().cloned().collect();
+        assert_eq!(values.len(), listed.items.len());
+        (Vec::from_iter(values), listed.undecodable.len())
+    };
+    let all = ["a", "b", "c"].map(str::to_owned).to_vec();
+    assert_eq!(list(store.lister()), (all, 1));
+    // A cache that does not have the index looks at its objects.
+    assert_eq!(list(other.lister()), (vec!["d".to_owned()], 0));
+
+    store.remove(&ObjectKey::namespaced("default", "two"));
+    store.publish();
+    let left = ["a", "b"].map(str::to_owned).to_vec();
+    assert_eq!(list(store.lister()).0, left);
+}

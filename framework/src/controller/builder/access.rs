@@ -51,7 +51,7 @@ impl<R: Reconciler> Controller<R> {
     /// | [`watches`](Self::watches), [`reads`](Self::reads) | get, list, watch |
     /// | [`Owned::detached`](crate::controller::Owned::detached) | get, list, watch, create, patch, delete |
     /// | [`prunes`](Self::prunes) | get, list, watch, delete |
-    /// | [`finalizer`](Self::finalizer) | patch of the reconciled kind |
+    /// | [`finalizer`](Self::finalizer), [`finalizer_when`](Self::finalizer_when), [`finalizer_retired`](Self::finalizer_retired) | patch of the reconciled kind |
     /// | [`writes`](Self::writes) | get, create, update, patch |
     /// | [`deletes`](Self::deletes) | delete |
     /// | [`access`](Self::access) | the given rules |

@@ -2,13 +2,13 @@ use std::{any::TypeId, fmt, hash::Hash, sync::Arc, time::Duration};
 
 use futures_core::Stream;
 
-use super::{access::AccessUse, cleanup::Cleanup, reconciler::Reconciler};
+use super::{access::AccessUse, reconciler::Reconciler};
 use crate::{
     controller::{
         caches::Lookup,
         children::Children,
         error::{Error, Result},
-        finalizers::{CleanUp, Finalizers},
+        finalizers::CleanUp,
         predicate::Predicate,
         reconcilable::{Reconcilable, RuntimeKind},
         sources::{
@@ -81,7 +81,7 @@ pub struct Controller<R: Reconciler> {
     pub(crate) more: Access,
     pub(crate) access_use: AccessUse,
     pub(crate) children: Children<R::Resource>,
-    pub(crate) finalizers: Finalizers<R::Resource>,
+    pub(crate) cleanup: Option<CleanUp<R::Resource>>,
     /// The first kind that is declared as owned and that the reconciled kind cannot own.
     cannot_own: Option<ApiResource>,
 }
@@ -142,7 +142,7 @@ impl<R: Reconciler> Controller<R> {
             more: Access::none(),
             access_use: AccessUse::default(),
             children: Children::default(),
-            finalizers: Finalizers::default(),
+            cleanup: None,
             cannot_own: None,
         };
         reconciler.wire(bare)
@@ -257,32 +257,6 @@ impl<R: Reconciler> Controller<R> {
         is_wired || id == TypeId::of::<R::Resource>() && *resource == *self.own.resource()
     }
 
-    /// Objects are not deleted before [`Cleanup::cleanup`] has succeeded. The finalizer `name`, such as
-    /// `example.com/website`, is added to each object before its first reconcile.
-    ///
-    /// Several finalizers are handled in the order in which they are declared: each is removed before the cleanup for the next
-    /// one begins. The controller does not wait for finalizers of other controllers. An object that is being deleted already
-    /// and has none of these finalizers is neither reconciled nor cleaned up. If somebody removes the finalizer by force,
-    /// only [`deleted`](Reconciler::deleted) is called.
-    ///
-    /// `name` is a domain, a `/` and a name of at most 63 characters. A controller with an invalid finalizer, or with one that
-    /// is declared twice, [does not start](Self::check).
-    pub fn finalizer(mut self, name: impl Into<String>) -> Self
-    where
-        R: Cleanup,
-    {
-        let name = name.into();
-        self.own.finalizers.push(name.as_str().into());
-        let reconciler = self.reconciler.clone();
-        let cleanup: CleanUp<R::Resource> = Arc::new(move |object, cx| {
-            let reconciler = reconciler.clone();
-            Box::pin(async move { reconciler.cleanup(object, cx).await })
-        });
-        self.finalizers.add(name, cleanup);
-        let rule = AccessRule::of_resource(self.own.resource(), ["patch"]);
-        self.access(rule)
-    }
-
     /// Reconciles what the items of `stream` request. The stream is a [`Channel`](crate::controller::Channel), a
     /// [`Timer`](crate::controller::Timer), or any other stream.
     ///
@@ -350,8 +324,11 @@ impl<R: Reconciler> Controller<R> {
 
     /// Only changes of a reconciled object for which `predicate` holds lead to a reconcile. Without a predicate all changes
     /// do, except those that are only the status that the controller wrote itself.
+    ///
+    /// [Finalizers](Self::finalizer) are never added to an object that the predicate leaves out: one whose creation it drops. Other
+    /// sources, such as children or watched objects, may still lead to a reconcile of such an object.
     pub fn when(mut self, predicate: Predicate<R::Resource>) -> Self {
-        self.own.predicate = Some(predicate);
+        Arc::make_mut(&mut self.own.rules).predicate = Some(predicate);
         self
     }
 
@@ -484,7 +461,7 @@ impl<R: Reconciler> Controller<R> {
             problem,
             example: self.own.resource().kind.to_lowercase(),
         })?;
-        self.finalizers.check(&self.own.resource().kind)?;
+        self.own.rules.check(&self.own.resource().kind)?;
         match &self.cannot_own {
             None => self.check_indexes(),
             Some(resource) => Err(Error::CannotOwn {

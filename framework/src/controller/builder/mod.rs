@@ -5,6 +5,7 @@
 //! | `controller.rs` | [`Controller`]: the declared kinds and the settings |
 //! | `reconciler.rs` | [`Reconciler`]: the user's code |
 //! | `cleanup.rs` | [`Cleanup`]: the user's code before an object is deleted |
+//! | `finalizers.rs` | [`Controller::finalizer`] and the other methods about finalizers |
 //! | `indexes.rs` | [`Controller::index`] and the other methods about indexes |
 //! | `access.rs` | [`Controller::needs`] and the other methods about permissions, and [`AccessUse`] |
 //!
@@ -13,6 +14,7 @@
 mod access;
 mod cleanup;
 mod controller;
+mod finalizers;
 mod indexes;
 mod reconciler;
 

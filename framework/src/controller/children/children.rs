@@ -59,6 +59,8 @@ pub(crate) trait ChildKind<K>: Send + Sync {
     fn prune<'a>(&'a self, cx: &'a Context<K>) -> BoxFuture<'a, Result<(), Error>>;
     /// Whether [`prune`](Self::prune) would delete a child.
     fn would_prune(&self, cx: &Context<K>) -> Result<bool, Error>;
+    /// Whether the cache has detached children of the object of `cx`.
+    fn has_detached(&self, cx: &Context<K>) -> Result<bool, Error>;
     /// Whether the cache has detached children of the object `owner`, which is gone.
     fn has_orphans(&self, controller: &ControllerState, owner: &ObjectKey) -> bool;
     /// Deletes the detached children of the object of `cx`, which is gone.
@@ -163,6 +165,16 @@ impl<K: Reconcilable> Children<K> {
         !known
     }
 
+    /// Whether the caches have detached children of the object of `cx`.
+    pub(crate) fn has_detached(&self, cx: &Context<K>) -> Result<bool, Error> {
+        for declared in self.iter().filter(|one| one.detached) {
+            if declared.kind.has_detached(cx)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Whether the caches have detached children of the object `owner`, which is gone, that this controller prunes.
     pub(crate) fn has_orphans(&self, controller: &ControllerState, owner: &ObjectKey) -> bool {
         self.detached_and_pruned()
@@ -244,6 +256,14 @@ where
             self.is_unwanted(cx, child) && !is_copied(&cx.shared().controller, child)
         };
         Ok(children.iter().any(would))
+    }
+
+    fn has_detached(&self, cx: &Context<K>) -> Result<bool, Error> {
+        let owner = cx.owner("list")?;
+        let mut children = self.all(cx, |child| is_detached_child(&**owner, child))?;
+        children.extend(self.undecodable(cx)?);
+        let copied = |child: &FoundChild| is_copied(&cx.shared().controller, child);
+        Ok(children.iter().any(|child| !copied(child)))
     }
 
     fn has_orphans(&self, controller: &ControllerState, owner: &ObjectKey) -> bool {

@@ -10,6 +10,7 @@ use crate::{
         error::Error,
         owners::OwnerMark,
         reconcilable::Reconcilable,
+        sources::leaves_out,
         state::{ChildId, child_id},
     },
     resource::{ApiResource, Object},
@@ -33,7 +34,8 @@ impl<K: Reconcilable> Context<K> {
         let resource = &resource;
         let owner = self.owner(verb)?;
         let key = self.prepare(verb, resource, &mut child)?;
-        if !self.shared.has_finalizers {
+        let rules = &self.shared.finalizers;
+        if rules.is_empty() {
             let own = self.resource();
             let group = Some(&*own.group).filter(|group| !group.is_empty());
             return Err(Error::NoFinalizer {
@@ -44,6 +46,15 @@ impl<K: Reconcilable> Context<K> {
                     group.unwrap_or("example.com"),
                     own.kind.to_lowercase()
                 ),
+            });
+        }
+        let controller = &self.shared.controller;
+        let left_out = leaves_out(controller, rules.predicate.as_ref(), &**owner);
+        if !rules.guard_children_of(owner, left_out) {
+            return Err(Error::FinalizerNotNeeded {
+                kind: resource.kind.clone(),
+                child: key,
+                owner: format!("{} {}", self.kind(), self.key),
             });
         }
         let watched = &self.shared.namespaces;

@@ -22,7 +22,8 @@ use crate::{
     cache::Lister,
     client::{Api, Client},
     controller::{
-        error::Error, reconcilable::Reconcilable, sources::Sources, state::ControllerState,
+        error::Error, finalizer_rules::FinalizerRules, reconcilable::Reconcilable,
+        sources::Sources, state::ControllerState,
     },
     events::{NewEvent, Recorder},
     queue::PerWorkerArc,
@@ -49,6 +50,8 @@ pub struct Context<K> {
     pub(super) blocking_calls: BlockingCalls,
     /// The finalizer that is removed when the cleanup has succeeded.
     pub(super) finalizer: Option<Arc<str>>,
+    /// The call is made only because finalizers have to be added or removed.
+    pub(crate) only_finalizers: bool,
 }
 
 /// What all contexts of a controller share.
@@ -62,7 +65,7 @@ pub(crate) struct SharedContext<K> {
     pub(crate) fingerprints: Fingerprints,
     /// The kinds of detached children, with the Rust type that each is read as.
     pub(crate) detached_kinds: Vec<(TypeId, ApiResource)>,
-    pub(crate) has_finalizers: bool,
+    pub(crate) finalizers: Arc<FinalizerRules<K>>,
     pub(crate) first_applies: FirstApplies,
     /// Set if the framework sets the condition `Ready` on the objects.
     pub(crate) ready: Option<ReadyCondition>,
@@ -95,6 +98,7 @@ impl<K: Reconcilable> Context<K> {
             last_status: LastStatus::default(),
             blocking_calls: BlockingCalls::default(),
             finalizer: None,
+            only_finalizers: false,
         }
     }
 
@@ -133,6 +137,7 @@ impl<K: Reconcilable> Context<K> {
             last_status: self.last_status.clone(),
             blocking_calls: self.blocking_calls.clone(),
             finalizer: self.finalizer.clone(),
+            only_finalizers: self.only_finalizers,
         }
     }
 

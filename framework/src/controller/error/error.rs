@@ -193,6 +193,18 @@ pub enum Error {
         /// A suitable name for the finalizer.
         finalizer: String,
     },
+    /// `wire` declares finalizers, and the reconciled object gets none of them, so nothing would delete a detached child.
+    #[error(
+        "apply detached {kind} {child}: no owner reference reaches the child, so a finalizer has to delete it, and {owner} gets none: the condition of `.finalizer_when(..)` does not hold for it, or `.when(..)` leaves it out"
+    )]
+    FinalizerNotNeeded {
+        /// Kind of the child.
+        kind: Cow<'static, str>,
+        /// The child.
+        child: ObjectKey,
+        /// Kind and key of the reconciled object.
+        owner: String,
+    },
     /// The child is in a namespace that the operator does not watch.
     #[error(
         "apply detached {kind} {child}: the operator watches only {watched} and could not find the child again: let it watch the child's namespace too, or all namespaces"

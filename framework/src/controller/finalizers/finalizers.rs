@@ -10,17 +10,16 @@ use crate::{
         children::Children,
         context::{Context, with_verb},
         error::{Error, Result},
+        finalizer_rules::FinalizerRules,
         reconcilable::Reconcilable,
+        sources::leaves_out,
         state::{Cleaned, WriteGuard},
     },
-    resource::check_qualified_name,
 };
 
-/// The finalizers that a controller declares, in order, and the cleanup that comes before each is removed.
+/// The finalizers of a controller, and the cleanup that comes before each is removed.
 pub(crate) struct Finalizers<K> {
-    names: Vec<Arc<str>>,
-    /// The first invalid name, and what is wrong with it.
-    invalid: Option<(Box<str>, &'static str)>,
+    pub(crate) rules: Arc<FinalizerRules<K>>,
     cleanup: Option<CleanUp<K>>,
 }
 
@@ -28,87 +27,121 @@ pub(crate) struct Finalizers<K> {
 pub(crate) type CleanUp<K> =
     Arc<dyn for<'a> Fn(Arc<K>, &'a Context<K>) -> BoxFuture<'a, Result> + Send + Sync>;
 
+const REMOVE: &str = "remove the finalizer from";
 /// The largest number of attempts to patch the finalizers.
 const ATTEMPTS: usize = 5;
 /// Detached children that still exist are looked at again after this time. Usually their events come earlier. But a child
 /// that does not decode does not tell whose child it is.
 const CHILDREN_RECHECK: Duration = Duration::from_secs(30);
 
-impl<K> Default for Finalizers<K> {
-    fn default() -> Self {
-        Self {
-            names: Vec::new(),
-            invalid: None,
-            cleanup: None,
-        }
-    }
-}
-
 impl<K: Reconcilable> Finalizers<K> {
-    /// Declares one more finalizer. [`check`](Self::check) reports an invalid name.
-    pub(crate) fn add(&mut self, name: String, cleanup: CleanUp<K>) {
-        let problem = match check_qualified_name(&name) {
-            Err(problem) => Some(problem),
-            Ok(()) if !name.contains('/') => Some("must have your domain and a `/` before it"),
-            Ok(()) if self.names.iter().any(|one| **one == *name) => Some("is declared twice"),
-            Ok(()) => None,
-        };
-        if let Some(problem) = problem {
-            self.invalid.get_or_insert((name.as_str().into(), problem));
+    pub(crate) fn new(rules: &Arc<FinalizerRules<K>>, cleanup: Option<CleanUp<K>>) -> Self {
+        Self {
+            rules: rules.clone(),
+            cleanup,
         }
-        self.names.push(name.into());
-        self.cleanup = Some(cleanup);
-    }
-
-    /// Refuses a name that the API server would refuse, and one that was declared twice. `kind` is the reconciled kind.
-    pub(crate) fn check(&self, kind: &str) -> std::result::Result<(), Error> {
-        match &self.invalid {
-            None => Ok(()),
-            Some((name, problem)) => Err(Error::FinalizerName {
-                name: name.to_string(),
-                problem,
-                example: format!("example.com/{}", kind.to_lowercase()),
-            }),
-        }
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.names.is_empty()
     }
 
     /// Whether the object is cleaned up instead of reconciled.
     pub(crate) fn cleans_up(&self, object: &K) -> bool {
-        object.is_deleting() && !self.is_empty()
+        object.is_deleting() && !self.rules.is_empty()
     }
 
-    /// The declared finalizers that the object does not have, in order.
-    pub(crate) fn missing_on(&self, object: &K) -> Vec<Arc<str>> {
-        self.filter(object, false)
+    /// Whether [`prepare`](Self::prepare) would change the object.
+    pub(crate) fn are_incomplete_on(&self, object: &K, cx: &Context<K>) -> bool {
+        let is_missing = || !object.is_deleting() && !self.missing_on(object, cx).is_empty();
+        self.rules.has_retired(object.metadata()) || is_missing()
     }
 
-    fn filter(&self, object: &K, has: bool) -> Vec<Arc<str>> {
-        let present = object.metadata().finalizers.as_deref().unwrap_or_default();
-        let has = |name: &&Arc<str>| present.iter().any(|one| **one == ***name) == has;
-        self.names.iter().filter(has).cloned().collect()
+    /// The finalizers that an object, which is not being deleted, needs and does not have. None are added to an object that the
+    /// predicate leaves out.
+    fn missing_on(&self, object: &K, cx: &Context<K>) -> Vec<Arc<str>> {
+        let missing = self.rules.missing_on(object);
+        match missing.is_empty() || self.leave_out(object, cx) {
+            true => Vec::new(),
+            false => missing,
+        }
     }
 
-    /// Adds the `missing` finalizers to the object. Returns the object as it is then, or `None` if it is gone or being
-    /// deleted; then its event is still to come.
-    pub(crate) async fn add_to(
+    /// Whether the controller's predicate leaves the object out.
+    pub(crate) fn leave_out(&self, object: &K, cx: &Context<K>) -> bool {
+        leaves_out(
+            &cx.shared().controller,
+            self.rules.predicate.as_ref(),
+            object,
+        )
+    }
+
+    /// Before a reconcile or a cleanup: adds the missing finalizers to the object, and removes those of a former version, in one
+    /// write. Returns the object as it is then, or `None` if it is gone, or if its deletion has begun meanwhile; then its event is
+    /// still to come.
+    pub(crate) async fn prepare(
         &self,
         object: Arc<K>,
-        missing: &[Arc<str>],
         cx: &Context<K>,
     ) -> std::result::Result<Option<Arc<K>>, Error> {
-        let change = |present: &[String]| {
-            let new = missing.iter().map(|name| name.to_string());
-            let new = new.filter(|name| !present.contains(name));
-            present.iter().cloned().chain(new).collect()
+        let deleting = object.is_deleting();
+        let missing_on = |object: &K| match deleting {
+            true => Vec::new(),
+            false => self.missing_on(object, cx),
         };
-        set_finalizers(object, cx, "add the finalizer to", false, &change).await
+        let verb = match missing_on(&object).is_empty() {
+            true => "remove the retired finalizer from",
+            false => "add the finalizer to",
+        };
+        // Asked for each version that is written on: the object may have changed on the server.
+        let change = |newest: &K| {
+            let present = finalizers_of(newest);
+            let kept = present.iter().filter(|name| !self.rules.is_retired(name));
+            let missing = missing_on(newest);
+            let missing = missing.iter().map(|name| name.to_string());
+            kept.cloned().chain(missing).collect()
+        };
+        let changed = set_finalizers(object, cx, verb, deleting, &change).await?;
+        // An object that is being deleted is gone with its last finalizer.
+        Ok(changed.filter(|object| !deleting || !finalizers_of(&**object).is_empty()))
     }
 
-    /// Cleans up the object for each declared finalizer that it has, and removes the finalizer after the cleanup.
+    /// After a successful reconcile of `object`: removes the finalizers whose conditions did not hold for it. One stays as long as
+    /// the object has detached children. Returns `action`, or an earlier one if a finalizer waits for that.
+    pub(crate) async fn release(
+        &self,
+        object: Arc<K>,
+        children: &Children<K>,
+        cx: &Context<K>,
+        action: Action,
+    ) -> Result {
+        if !self.rules.have_conditions() || object.is_deleting() {
+            return Ok(action);
+        }
+        let seen = self.rules.unneeded_on(&object);
+        if seen.is_empty() {
+            return Ok(action);
+        }
+        // The reconcile may have undone too little.
+        if cx.undecodable_read().is_some() {
+            return Ok(action.within(CHILDREN_RECHECK));
+        }
+        let one_stays = children.has_detached(cx)?;
+        let change = |newest: &K| {
+            let mut unneeded = self.rules.unneeded_on(newest);
+            unneeded.retain(|name| seen.contains(name));
+            if one_stays && unneeded.len() == self.rules.present_on(newest.metadata()).len() {
+                unneeded.pop();
+            }
+            let is_kept = |one: &&String| !unneeded.iter().any(|name| **name == ***one);
+            finalizers_of(newest)
+                .iter()
+                .filter(is_kept)
+                .cloned()
+                .collect()
+        };
+        set_finalizers(object, cx, REMOVE, false, &change).await?;
+        Ok(action)
+    }
+
+    /// Cleans up the object for each declared finalizer that it has, and removes the finalizer after the cleanup. The conditions
+    /// are not asked: the object may need a cleanup that no reconcile has made needless.
     pub(crate) async fn clean_up(
         &self,
         mut object: Arc<K>,
@@ -116,7 +149,7 @@ impl<K: Reconcilable> Finalizers<K> {
         cx: &Context<K>,
     ) -> Result {
         let key_states = &cx.shared().controller.key_states;
-        let ours = self.filter(&object, true);
+        let ours = self.rules.present_on(object.metadata());
         for (at, name) in ours.iter().enumerate() {
             let cx = cx.with_object(object.clone()).with_finalizer(name.clone());
             let done = Cleaned {
@@ -143,18 +176,22 @@ impl<K: Reconcilable> Finalizers<K> {
                     return Ok(Action::requeue_after(CHILDREN_RECHECK));
                 }
             }
-            let change = |present: &[String]| {
+            let change = |newest: &K| {
+                let present = finalizers_of(newest);
                 let others = present.iter().filter(|one| ***one != **name);
                 others.cloned().collect()
             };
-            let verb = "remove the finalizer from";
-            match set_finalizers(object, &cx, verb, true, &change).await? {
+            match set_finalizers(object, &cx, REMOVE, true, &change).await? {
                 Some(next) => object = next,
                 None => break,
             }
         }
         Ok(Action::wait())
     }
+}
+
+fn finalizers_of<K: Reconcilable>(object: &K) -> &[String] {
+    object.metadata().finalizers.as_deref().unwrap_or_default()
 }
 
 /// Notes that the user's code was called for the object, so that `deleted` is called when the object is gone.
@@ -171,16 +208,15 @@ async fn set_finalizers<K: Reconcilable>(
     cx: &Context<K>,
     verb: &'static str,
     deleting: bool,
-    change: &(dyn Fn(&[String]) -> Vec<String> + Sync),
+    change: &(dyn Fn(&K) -> Vec<String> + Sync),
 ) -> std::result::Result<Option<Arc<K>>, Error> {
     let controller = &cx.shared().controller;
     let uid = object.uid().map(str::to_owned);
     let api = cx.own_api();
     let params = PatchParams::default().field_manager(&cx.shared().field_manager);
     for attempt in 1.. {
-        let present = object.metadata().finalizers.as_deref().unwrap_or_default();
-        let wanted = change(present);
-        if wanted == present {
+        let wanted = change(&object);
+        if wanted == finalizers_of(&*object) {
             return Ok(Some(object));
         }
         let patch = Patch::Merge(json!({"metadata": {

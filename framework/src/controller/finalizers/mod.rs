@@ -2,7 +2,7 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `finalizers.rs` | [`Finalizers`]: adds the declared finalizers before the first reconcile, and removes each after its cleanup |
+//! | `finalizers.rs` | [`Finalizers`]: adds the declared finalizers before the first reconcile, and removes each after its cleanup, or after a reconcile that makes it needless |
 
 mod finalizers;
 

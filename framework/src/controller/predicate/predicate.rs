@@ -97,10 +97,9 @@ impl<K: Object> Predicate<K> {
     /// # fn secrets(account: &ServiceAccount) -> Vec<ObjectKey> { Vec::new() }
     /// # fn wire<R: Reconciler<Resource = ServiceAccount>>(controller: Controller<R>) -> Controller<R> {
     /// // Only Secrets that a ServiceAccount names.
-    /// let used = Predicate::changes_with(|change, caches| {
-    ///     let keys = change.objects().map(|secret: &Secret| secret.key());
-    ///     for key in keys {
-    ///         if !caches.indexed(secrets, &key)?.is_empty() {
+    /// let used = Predicate::<Secret>::changes_with(|change, caches| {
+    ///     for secret in change.objects() {
+    ///         if !caches.indexed(secrets, &secret.key())?.is_empty() {
     ///             return Ok(Some(true));
     ///         }
     ///     }

@@ -18,10 +18,22 @@ pub(super) fn passes<C: Object>(
 ) -> bool {
     predicate.is_none_or(|predicate| {
         let judged = run_mapping(controller, &"a predicate", || {
-            predicate.judge_versions(change, &controller.caches)
+            let judged = predicate.judge_versions(change, &controller.caches);
+            judged.map(Some)
         });
-        judged.unwrap_or(true)
+        judged.flatten().unwrap_or(true)
     })
+}
+
+/// Whether the predicate leaves an object out: it would drop the creation of the object as it is now.
+pub(crate) fn leaves_out<C: Object>(
+    controller: &ControllerState,
+    predicate: Option<&Predicate<C>>,
+    object: &C,
+) -> bool {
+    let object = &Version::Stored(object);
+    let initial = true;
+    !passes(controller, predicate, &Change::Created { object, initial })
 }
 
 /// The priority of the keys that an event adds. The changes of a list may be old, and there may be many at once: a change

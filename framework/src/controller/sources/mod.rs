@@ -61,6 +61,7 @@ pub use timer::Timer;
 pub(crate) use declarations::Declaration;
 pub(crate) use declared_index::{AnyDeclaredIndex, DeclaredIndex};
 pub(crate) use enqueuer::Enqueuer;
+pub(crate) use filter::leaves_out;
 #[cfg(feature = "dev")]
 pub(crate) use fixed_cache::FixedCache;
 pub(crate) use poll::PollSource;

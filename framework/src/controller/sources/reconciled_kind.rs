@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::{
     enqueuer::Enqueuer,
-    filter::{passes, priority},
+    filter::{leaves_out, passes, priority},
     kind::Kind,
     wiring::{Connection, Wiring},
 };
@@ -12,28 +12,27 @@ use crate::{
         annotations,
         cause::Cause,
         environment::Environment,
-        predicate::{Change, Predicate, Version, Versions},
+        finalizer_rules::FinalizerRules,
+        predicate::{Change, Version, Versions},
         reconcilable::Reconcilable,
         wired::{Role, Wired},
     },
     queue::Priority,
-    resource::{ApiResource, ObjectKey, ObjectMeta},
+    resource::{ApiResource, ObjectKey},
 };
 
 /// The reconciled kind.
 pub(crate) struct ReconciledKind<K> {
     kind: Kind<K>,
-    pub(crate) predicate: Option<Predicate<K>>,
-    /// The controller's finalizers.
-    pub(crate) finalizers: Vec<Arc<str>>,
+    /// The controller's finalizers and its predicate.
+    pub(crate) rules: Arc<FinalizerRules<K>>,
 }
 
 impl<K> ReconciledKind<K> {
     pub(crate) fn new(resource: ApiResource) -> Self {
         Self {
             kind: Kind::of(resource),
-            predicate: None,
-            finalizers: Vec::new(),
+            rules: Arc::default(),
         }
     }
 
@@ -93,27 +92,32 @@ impl<K: Reconcilable> ReconciledKind<K> {
         change: &Change<'_, Version<'_, K>>,
         initial: bool,
     ) -> Option<Cause> {
-        let passes = || passes(queue, self.predicate.as_ref(), change);
-        let new = change.last().metadata();
-        let Some(old) = change.old().map(Version::metadata) else {
+        let passes = || passes(queue, self.rules.predicate.as_ref(), change);
+        let last = change.last();
+        let new = last.metadata();
+        let Some(before) = change.old() else {
             return match change {
                 Change::Resync { .. } => passes().then_some(Cause::Resync),
                 // Its deletion may have begun while the program did not run.
-                _ if !passes() && !self.waits_for_us(new) => None,
+                _ if !passes() && !self.rules.hold_back_deletion_of(new) => {
+                    self.rules.has_retired(new).then_some(Cause::Finalizers)
+                }
                 _ if initial => Some(Cause::Initial),
                 _ => Some(Cause::Created),
             };
         };
+        let old = before.metadata();
         if let Some(cause) = annotations::requested(old, new) {
             return Some(cause);
         }
         // No predicate may hide a deletion from a controller that keeps something of the object.
         let deletion_began = matches!(change, Change::DeletionBegan { .. });
-        let ours = queue.key_states.contains(key) || self.waits_for_us(new);
+        let ours = queue.key_states.contains(key) || self.rules.hold_back_deletion_of(new);
         let counts = passes() || deletion_began && ours;
         let (old_version, new_version) = (&old.resource_version, &new.resource_version);
         if !counts || queue.is_echo(key, old_version.as_deref(), new_version.as_deref()) {
-            return None;
+            let changed = self.finalizers_change(queue, before.object(), last.object());
+            return changed.then_some(Cause::Finalizers);
         }
         if let Some(generations) = &queue.generations {
             generations.changed(key, old, new);
@@ -121,10 +125,17 @@ impl<K: Reconcilable> ReconciledKind<K> {
         Some(Cause::Updated)
     }
 
-    /// Whether the object is being deleted and has one of our finalizers. No predicate may hide such an object.
-    fn waits_for_us(&self, object: &ObjectMeta) -> bool {
-        let present = object.finalizers.as_deref().unwrap_or_default();
-        let ours = |name: &String| self.finalizers.iter().any(|our| **our == **name);
-        object.deletion_timestamp.is_some() && present.iter().any(ours)
+    /// Whether a change that leads to no reconcile, because of the predicate or because the controller made it itself, leads to
+    /// finalizers that have to be added or removed.
+    fn finalizers_change(&self, queue: &Enqueuer<K>, old: &K, new: &K) -> bool {
+        let rules = &self.rules;
+        let is_retired = rules.has_retired(new.metadata()) && !rules.has_retired(old.metadata());
+        if is_retired || !rules.have_conditions() || new.is_deleting() {
+            return is_retired;
+        }
+        let changed = || rules.change_between(old, new);
+        // After a panic the reconcile asks the condition again, and its failure is shown on the object.
+        let changed = queue.catch_panic("the condition of a finalizer", changed);
+        changed.unwrap_or(true) && !leaves_out(queue, rules.predicate.as_ref(), new)
     }
 }

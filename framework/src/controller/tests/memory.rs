@@ -51,7 +51,7 @@ async fn nothing_is_remembered_of_objects_that_are_gone() {
     });
     let user = UserCode {
         reconciler: Arc::new(probe),
-        finalizers: Finalizers::default(),
+        finalizers: Finalizers::new(&Arc::default(), None),
         children: Children::default(),
         sources: Sources::default(),
         failure_events: false,

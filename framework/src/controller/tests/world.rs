@@ -12,7 +12,7 @@ use crate::{
     client::{Client, Config, Error, ListParams, ObjectList, WatchEvent, WatchParams, WatchStream},
     controller::{Action, Context, Controller, Environment, Reconciler, Result},
     metrics::Metrics,
-    resource::{ApiResource, ObjectKey, OwnerReference, Resource, Status},
+    resource::{ApiResource, Object, ObjectKey, OwnerReference, Resource, Status},
 };
 
 /// Lets all tasks finish their work that needs no time.
@@ -82,12 +82,15 @@ impl World {
 
     /// The collection of a kind. Without it a controller that wires the kind never syncs.
     pub(super) fn kind<K: Resource>(&self) -> Script<K> {
-        let script = Script::new();
+        self.kind_of(ApiResource::of::<K>())
+    }
+
+    /// The collection of a kind whose objects are read as `K`.
+    pub(super) fn kind_of<K: Object + Clone>(&self, resource: ApiResource) -> Script<K> {
+        let script = Script::new(resource.clone());
         let source = script.clone();
         self.informers
-            .of_source::<K, _>(ApiResource::of::<K>(), InformerScope::all(), move |_| {
-                source.clone()
-            });
+            .of_source::<K, _>(resource, InformerScope::all(), move |_| source.clone());
         script
     }
 
@@ -118,10 +121,10 @@ struct Collection<K> {
     forbidden: bool,
 }
 
-impl<K: Resource> Script<K> {
-    fn new() -> Self {
+impl<K: Object + Clone> Script<K> {
+    fn new(resource: ApiResource) -> Self {
         Self {
-            resource: ApiResource::of::<K>(),
+            resource,
             state: Arc::new(Mutex::new(Collection {
                 version: 0,
                 objects: BTreeMap::new(),
@@ -193,7 +196,7 @@ impl<K> Clone for Script<K> {
     }
 }
 
-impl<K: Resource> ListerWatcher<K> for Script<K> {
+impl<K: Object + Clone> ListerWatcher<K> for Script<K> {
     type Item = K;
     type Watch = WatchStream<K>;
 

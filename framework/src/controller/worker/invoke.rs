@@ -42,6 +42,8 @@ pub(crate) struct UserCode<R: Reconciler> {
 /// How a call of the user's code ended.
 pub(crate) enum Outcome {
     Done(Action),
+    /// The predicate leaves the object out: only the finalizers of a former version were removed. Nothing is kept of the key.
+    OnlyFinalizers,
     /// The object is gone, and `deleted` succeeded. Nothing is kept of the key.
     Gone,
     Failed(Failure),
@@ -61,7 +63,7 @@ impl Outcome {
             Self::Failed(failure) => Self::Failed(failure.and_also(&other)),
             Self::Panicked(failure) => Self::Panicked(failure.and_also(&other)),
             Self::TimedOut(failure) => Self::TimedOut(failure.and_also(&other)),
-            other @ (Self::Done(_) | Self::Gone | Self::Outdated) => other,
+            other @ (Self::Done(_) | Self::OnlyFinalizers | Self::Gone | Self::Outdated) => other,
         }
     }
 }
@@ -90,7 +92,7 @@ impl<R: Reconciler> Invoker<R> {
                 field_manager: environment.field_manager,
                 fingerprints: Fingerprints::new(),
                 detached_kinds: user.children.detached_kinds(),
-                has_finalizers: !user.finalizers.is_empty(),
+                finalizers: user.finalizers.rules.clone(),
                 first_applies: FirstApplies::default(),
                 ready: ready.flatten(),
                 failure_events: user.failure_events,
@@ -121,10 +123,7 @@ impl<R: Reconciler> Invoker<R> {
     ) -> Outcome {
         let call = async {
             let ended = match cx.object() {
-                Some(object) => {
-                    let ended = self.reconcile(object.clone(), cx).await;
-                    ended.map(Outcome::Done)
-                }
+                Some(object) => self.reconcile(object.clone(), cx).await,
                 None => {
                     let ended = Box::pin(self.deleted(cx)).await;
                     ended.map(|()| Outcome::Gone)
@@ -159,34 +158,60 @@ impl<R: Reconciler> Invoker<R> {
         outcome
     }
 
-    /// The call for an object that exists: the missing finalizers, the reconcile, and the pruning; or the cleanup.
+    /// The call for an object that exists: the finalizers, the reconcile, and the pruning; or the cleanup.
     pub(crate) async fn reconcile(
         &self,
         object: Arc<R::Resource>,
         cx: &Context<R::Resource>,
-    ) -> Result {
-        if self.finalizers.is_empty() {
+    ) -> Result<Outcome> {
+        let finalizers = &self.finalizers;
+        if finalizers.rules.change_nothing() {
             // The worker noted the call when the run began.
-            return self.reconcile_and_prune(object, cx).await;
+            return self
+                .reconcile_and_prune(object, cx)
+                .await
+                .map(Outcome::Done);
         }
-        if self.finalizers.cleans_up(&object) {
-            // Boxed because it is rare: otherwise every call would copy its state through the layers around it.
-            return Box::pin(self.finalizers.clean_up(object, &self.children, cx)).await;
+        let only_finalizers =
+            cx.only_finalizers && !self.was_called(cx.key()) && finalizers.leave_out(&object, cx);
+        if !finalizers.are_incomplete_on(&object, cx) {
+            return match only_finalizers {
+                true => Ok(Outcome::OnlyFinalizers),
+                false => self.call(object, cx).await.map(Outcome::Done),
+            };
         }
-        let missing = self.finalizers.missing_on(&object);
-        if missing.is_empty() {
-            note_called(cx);
-            return self.reconcile_and_prune(object, cx).await;
+        // Boxed because it is rare: otherwise every call would copy its state through the layers around it.
+        let prepared = Box::pin(finalizers.prepare(object, cx)).await?;
+        if only_finalizers {
+            return Ok(Outcome::OnlyFinalizers);
         }
-        match Box::pin(self.finalizers.add_to(object, &missing, cx)).await? {
+        let action = match prepared {
             Some(object) => {
                 let cx = cx.with_object(object.clone());
-                note_called(&cx);
-                self.reconcile_and_prune(object, &cx).await
+                self.call(object, &cx).await?
             }
             // It is gone or being deleted. The event is still to come.
-            None => Ok(Action::wait()),
+            None => Action::wait(),
+        };
+        Ok(Outcome::Done(action))
+    }
+
+    /// The reconcile or the cleanup of an object that has its finalizers.
+    async fn call(&self, object: Arc<R::Resource>, cx: &Context<R::Resource>) -> Result {
+        if self.finalizers.cleans_up(&object) {
+            // Boxed because it is rare.
+            return Box::pin(self.finalizers.clean_up(object, &self.children, cx)).await;
         }
+        note_called(cx);
+        let action = self.reconcile_and_prune(object.clone(), cx).await?;
+        let released = self.finalizers.release(object, &self.children, cx, action);
+        Box::pin(released).await
+    }
+
+    /// Whether the user's code was called for the object.
+    fn was_called(&self, key: &ObjectKey) -> bool {
+        let key_states = &self.shared.controller.key_states;
+        key_states.with(key, |state| state.called) == Some(true)
     }
 
     async fn reconcile_and_prune(
@@ -207,8 +232,7 @@ impl<R: Reconciler> Invoker<R> {
     async fn deleted(&self, cx: &Context<R::Resource>) -> Result<()> {
         remove_orphans(&self.children, cx).await?;
         // The key may be here only because of its orphans.
-        let key_states = &self.shared.controller.key_states;
-        if key_states.with(cx.key(), |state| state.called) != Some(true) {
+        if !self.was_called(cx.key()) {
             return Ok(());
         }
         Box::pin(self.reconciler.deleted(cx.key(), cx)).await

@@ -49,6 +49,11 @@ pub(crate) fn finish(
             });
             return requeue(controller, action, work);
         }
+        Outcome::OnlyFinalizers => {
+            controller.key_states.remove(key);
+            controller.metrics.success.inc();
+            return Some(work);
+        }
         Outcome::Gone => {
             controller.metrics.success.inc();
             controller.key_states.remove(key);
@@ -60,7 +65,7 @@ pub(crate) fn finish(
             controller.metrics.requeue.inc();
             controller.metrics.requeues.gone.inc();
             work.priority = work.priority.min(Priority::Normal);
-            work.note = Cause::Retry.into();
+            work.note = retried(work.note);
             work.retry(Duration::ZERO);
             tracing::debug!("{verb} {} {key} ended: {failure}", controller.resource.kind);
             return None;
@@ -130,7 +135,7 @@ pub(crate) fn finish(
     }
     reason.inc();
     work.priority = work.priority.min(Priority::Normal);
-    work.note = Cause::Retry.into();
+    work.note = retried(work.note);
     let delay = controller.minimum_delay(&failure, work.attempt);
     let retry = work.retry(delay);
     log_failure(controller, call, decision, &text, Some(retry));
@@ -145,6 +150,14 @@ pub(crate) fn finish(
 fn keep_applied(state: &mut KeyState, run: u64) {
     let runs = [state.succeeded, run];
     state.applied.retain(|applied| runs.contains(&applied.run));
+}
+
+/// Why a key comes again after a call that `causes` led to and that failed.
+fn retried(causes: Causes) -> Causes {
+    match causes.are_only(Cause::Finalizers) {
+        true => Cause::Finalizers.into(),
+        false => Cause::Retry.into(),
+    }
 }
 
 /// The largest number of bytes of an error's text in the log.

@@ -63,7 +63,7 @@ pub(crate) async fn publish<K: Reconcilable>(
             let shown = publish_success(cx).await;
             or_unshown(cx, cleans_up, outcome, shown)
         }
-        Outcome::Done(_) | Outcome::Gone | Outcome::Outdated => outcome,
+        Outcome::Done(_) | Outcome::OnlyFinalizers | Outcome::Gone | Outcome::Outdated => outcome,
     }
 }
 

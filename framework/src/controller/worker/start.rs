@@ -13,6 +13,7 @@ use crate::{
     controller::{
         builder::{Controller, Reconciler},
         environment::Environment,
+        finalizers::Finalizers,
         sources::{Connection, Enqueuer, Wiring, informer},
         state::{BlockingWork, ControllerState, Generations, ResyncPeriod, WriteLimit},
         status::ControllerStatus,
@@ -69,7 +70,7 @@ async fn run<R: Reconciler>(
         sources,
         status,
         children,
-        finalizers,
+        cleanup,
         ..
     } = controller;
     let _stopped = Stopped(status.clone());
@@ -90,6 +91,7 @@ async fn run<R: Reconciler>(
 
     let leadership_gate = environment.leadership_gate.clone();
     let abort = environment.abort.clone();
+    let finalizers = Finalizers::new(&own.rules, cleanup);
     let own: Box<dyn Wiring<R::Resource>> = Box::new(own);
     let cache = informer::<R::Resource>(&environment, &state.resource).lister();
     let enqueuer = Enqueuer::open(&state, &cache);

@@ -19,7 +19,7 @@ use crate::{
     controller::{
         annotations,
         builder::Reconciler,
-        cause::Causes,
+        cause::{Cause, Causes},
         context::{Context, SharedContext},
         state::ControllerState,
     },
@@ -222,7 +222,7 @@ impl<R: Reconciler> Worker<R> {
         match &object {
             // Without finalizers the user's code is the first that is called.
             Some(_) => {
-                let is_called = self.invoker.finalizers.is_empty();
+                let is_called = self.invoker.finalizers.rules.change_nothing();
                 controller.key_states.begin(key, is_called);
             }
             None if controller.key_states.with(key, |state| state.called) == Some(true) => {}
@@ -254,7 +254,8 @@ impl<R: Reconciler> Worker<R> {
             Some(_) => ("reconcile", false),
             None => ("clean up after", true),
         };
-        let context = Context::new(&self.shared, key.clone(), object, run);
+        let mut context = Context::new(&self.shared, key.clone(), object, run);
+        context.only_finalizers = work.note.are_only(Cause::Finalizers);
 
         if self.active.is_none() {
             self.active = Some(ActiveWorker::new(&controller.metrics.active_workers));

@@ -23,8 +23,9 @@ use crate::{
     client::{Body, BoxError, Client},
     clock::Clock,
     controller::{
-        AccessUse, Action, Context, Controller, ControllerState, Environment, Failure, FixedCache,
-        Invoker, Outcome, Reconciler, Result, RuntimeKind, SharedContext, UserCode, publish,
+        AccessUse, Action, Context, Controller, ControllerState, Environment, Failure, Finalizers,
+        FixedCache, Invoker, Outcome, Reconciler, Result, RuntimeKind, SharedContext, UserCode,
+        publish,
     },
     metrics::Metrics,
     queue::PerWorkerArc,
@@ -157,6 +158,7 @@ impl<R: Reconciler> Offline<R> {
         let Controller {
             reconciler,
             name,
+            own,
             wirings,
             indexes,
             limiter,
@@ -164,14 +166,15 @@ impl<R: Reconciler> Offline<R> {
             ready_condition,
             sources,
             children,
-            finalizers,
+            cleanup,
             ..
         } = controller;
+        let finalizers = Finalizers::new(&own.rules, cleanup);
         let state = ControllerState::new(name, resource.clone(), limiter, &environment);
         let wired = &state.caches;
         let mut caches = vec![FixedCache::new::<R::Resource>(&resource, wired)];
         caches.extend(wirings.iter().filter_map(|one| one.fixed_cache(wired)));
-        let Some(own) = wired.get::<R::Resource>(&resource) else {
+        let Some(lister) = wired.get::<R::Resource>(&resource) else {
             unreachable!("the kind was made readable above")
         };
         for index in indexes {
@@ -188,7 +191,7 @@ impl<R: Reconciler> Offline<R> {
             ready_condition,
         };
         let stop = CancellationToken::new();
-        let invoker = Invoker::new(user, Arc::new(state), own, client, environment, stop);
+        let invoker = Invoker::new(user, Arc::new(state), lister, client, environment, stop);
         Self {
             shared: Arc::new(invoker.shared.clone()),
             invoker,
@@ -281,7 +284,7 @@ impl<R: Reconciler> Offline<R> {
         };
         let cleans_up = self.invoker.finalizers.cleans_up(&*object);
         let ended = self.invoker.reconcile(object, &context).await;
-        let outcome = ended.map_or_else(Outcome::Failed, Outcome::Done);
+        let outcome = ended.unwrap_or_else(Outcome::Failed);
         match publish(&context, cleans_up, outcome).await {
             Outcome::Done(action) => Ok(action),
             Outcome::Failed(failure) => Err(failure),

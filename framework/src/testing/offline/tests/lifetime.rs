@@ -140,3 +140,43 @@ fn the_next_reconcile_sees_an_object_that_was_seeded_again() {
     let seen = offline.context("web").get::<Deployment>("web").unwrap();
     assert_eq!(seen.unwrap().label("a"), Some("b"));
 }
+
+/// Needs a cleanup for Deployments with a bucket.
+struct Buckets;
+
+impl Reconciler for Buckets {
+    type Resource = Deployment;
+
+    fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
+        controller
+            .finalizer_when("buckets.example.com/bucket", |web: &Deployment| {
+                web.annotation("bucket").is_some()
+            })
+            .finalizer_retired("buckets.example.com/old")
+    }
+
+    async fn reconcile(&self, _: Arc<Deployment>, _: &Context<Deployment>) -> Result {
+        Ok(Action::wait())
+    }
+}
+
+impl Cleanup for Buckets {}
+
+#[test]
+fn a_finalizer_follows_its_condition_and_a_retired_one_is_removed() {
+    let offline = Offline::new(Buckets);
+    let reconciled = |bucket: bool, finalizers: &[&str]| {
+        let mut web = Deployment::named("web");
+        web.metadata.annotations = bucket.then(|| [("bucket".to_owned(), "b".to_owned())].into());
+        let finalizers = finalizers.iter().map(|one| (*one).to_owned());
+        web.metadata.finalizers = Some(finalizers.collect());
+        offline.seed(web);
+        let _ = block_on(offline.reconcile("web")).unwrap();
+        let web = offline.get::<Deployment>("web").unwrap();
+        web.metadata.finalizers.unwrap_or_default()
+    };
+    let bucket = "buckets.example.com/bucket";
+    assert_eq!(reconciled(true, &["buckets.example.com/old"]), [bucket]);
+    assert_eq!(reconciled(false, &[bucket]), [""; 0]);
+    assert_eq!(reconciled(false, &[]), [""; 0]);
+}

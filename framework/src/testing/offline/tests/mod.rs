@@ -158,3 +158,42 @@ fn the_needs_of_a_controller_follow_from_its_declarations() {
          events.events.k8s.io: create, patch; events in default: patch; events.events.k8s.io in default: create, patch"
     );
 }
+
+/// Counts the Secrets of a team.
+struct Teams;
+
+fn team(secret: &Secret) -> Option<String> {
+    secret.label("team").map(str::to_owned)
+}
+
+impl Reconciler for Teams {
+    type Resource = Deployment;
+
+    fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
+        controller.owns::<ConfigMap>().reads::<Secret>().index(team)
+    }
+
+    async fn reconcile(&self, web: Arc<Deployment>, cx: &Context<Deployment>) -> Result {
+        let secrets = cx.indexed(team, web.name())?.items;
+        let mut map = ConfigMap::named(web.name());
+        map.data = Some([("secrets".to_owned(), secrets.len().to_string())].into());
+        cx.apply(map).await?;
+        Ok(Action::wait())
+    }
+}
+
+#[test]
+fn a_reconcile_reads_its_own_indexes() {
+    let offline = Offline::new(Teams);
+    offline.seed(Deployment::named("red"));
+    let counted = |offline: &Offline<Teams>| {
+        let _ = block_on(offline.reconcile("red")).unwrap();
+        offline.get::<ConfigMap>("red").unwrap().data.unwrap()["secrets"].clone()
+    };
+    for (name, team, count) in [("a", "red", "1"), ("b", "blue", "1"), ("c", "red", "2")] {
+        let mut secret = Secret::named(name);
+        secret.metadata.labels = Some([("team".to_owned(), team.to_owned())].into());
+        offline.seed(secret);
+        assert_eq!(counted(&offline), count);
+    }
+}
