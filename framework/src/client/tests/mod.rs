@@ -19,6 +19,7 @@ mod pool;
 mod pressure;
 mod proxy;
 mod relay;
+mod requests;
 mod scripted_proxy;
 mod secrets;
 mod server;
