@@ -86,7 +86,7 @@ pub use partial::PartialObject;
 pub(crate) use path::{PathStep, format_path};
 pub use reference::ObjectRef;
 pub use resource::{CrdError, Resource};
-pub use scheme::{Manifest, ManifestError, Scheme, to_yaml};
+pub use scheme::{ConversionError, Manifest, ManifestError, Scheme, to_yaml};
 pub use scope::{
     AllNamespaces, ByName, CanOwn, Cluster, HasNamespace, Located, Namespaced, Reach, Scope,
 };
