@@ -22,7 +22,7 @@
 //! | metadata client | [`Api::metadata`], or an `Api` of [`PartialObject`](crate::resource::PartialObject) |
 //! | dynamic client | [`Api::of`], [`RestMapper::api`] |
 //! | REST client, `RawRequest` | [`Client::request`], and [`send`](Client::send) for a whole HTTP request |
-//! | discovery, RESTMapper | [`discovery`], [`RestMapper`] |
+//! | discovery, RESTMapper, cached discovery | [`discovery`], [`RestMapper`], [`RestMapper::cached`] |
 //! | clientcmd, `rest.Config` | [`Config`], [`KubeconfigOptions`] |
 //! | round trippers, transport wrappers | [`stack`], [`ClientBuilder::layer`] |
 //! | `errors.IsNotFound` and the like | the predicates of [`Error`] |
@@ -122,7 +122,9 @@ pub use config::{
 #[cfg(test)]
 pub(crate) use decode::end_of_thread;
 pub(crate) use decode::{DecodeThread, Decoder};
-pub use discovery::{Discovery, MappingError, RestMapper, ServedKind, ServerVersion};
+pub use discovery::{
+    Discovery, DiscoveryCache, MappingError, RestMapper, ServedKind, ServerVersion,
+};
 pub use error::{
     BoxError, ConnectError, ConnectProblem, Error, ErrorKind, NotDeclared, ProxyProblem,
 };

@@ -4,6 +4,7 @@ mod bursts;
 mod credentials;
 mod deadlines;
 mod discovery;
+mod discovery_cache;
 mod encodings;
 mod fences_and_own_connections;
 mod guard;
