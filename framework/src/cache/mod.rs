@@ -25,7 +25,8 @@
 //!
 //! * **Which objects**: label and field selectors, and [`Namespaces`]: all namespaces,
 //!   [some](InformerScope::namespaces), or a [`NamespaceSet`], which caches [follow](InformerScope::following) while
-//!   it changes.
+//!   it changes. A [shard](InformerScope::shard) is a part of the objects that the server chooses by a hash. The scope
+//!   also has the sizes and times of the requests; [`InformersBuilder::tweak`] sets them for a kind.
 //! * **Which part of them**: whole objects, typed or [dynamic](Informers::dynamic); a view, which is a struct with
 //!   only some fields, `#[resource(view_of = Pod)]`; or only the [metadata](Informers::metadata), in which case the
 //!   server sends nothing else. A [transform](InformersBuilder::transform) changes each object before it is stored.
@@ -57,7 +58,8 @@
 //!   it returns an error, and [`SharedInformer::undecodable`] lists it with the reason.
 //! * A panic of a listener is counted and ends only that call. A slow listener is logged by name.
 //! * A kind that is forbidden or not served affects no other kind. [`InformerStatus::last_error`] says what to do:
-//!   which RBAC rule is missing for which user in which namespace, or what to install. If only the watch is
+//!   which RBAC rule is missing for which user in which namespace, or what to install.
+//!   [`SharedInformer::on_failure`] calls a function with each failure. If only the watch is
 //!   forbidden, lists keep the cache fresh.
 //! * Each end can be awaited: of a listener ([`Subscription::remove`]), of an informer ([`Informers::remove`], or its
 //!   last [guard](Informers::acquire)), or of all informers, for a bounded time ([`Informers::shutdown_within`]). The
@@ -164,6 +166,6 @@ pub use readiness::Readiness;
 pub use reflector::{ListBudget, ListerWatcher, Reflector};
 pub(crate) use scope::Field;
 pub use scope::{InformerScope, NamespaceSet, Namespaces};
-pub use status::{InformerMode, InformerStatus, NamespaceStatus};
+pub use status::{InformerFailure, InformerMode, InformerStatus, NamespaceStatus};
 pub(crate) use status::{ReportLimit, error_hint, joined};
 pub use store::{Lister, Listing, Snapshot, Store};

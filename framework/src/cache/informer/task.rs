@@ -132,6 +132,7 @@ impl<K: Object> InformerInner<K> {
                 namespace.clone(),
                 self.metrics.clone(),
             );
+            let progress = progress.reporting_to(self.failure_handlers.clone());
             let progress = self.namespaces.insert(namespace.clone(), progress);
             let (scope, budget) = (self.scope.clone(), self.budget.clone());
             let reflector = Reflector::with_progress(source, scope, progress, budget)
