@@ -2,7 +2,7 @@
 //! `tools/cache`.
 //!
 //! ```text
-//! ListerWatcher → Reflector → DeltaQueue (DeltaFifo) → Store → listeners
+//! ListerWatcher → Reflector → DeltaQueue (RealFifo) → Store → listeners
 //!                                                        ↑
 //!                                                     Listers
 //! ```
@@ -11,8 +11,9 @@
 //! * The [`Reflector`] lists and watches the source and recovers from every failure. It streams lists if the server
 //!   can, and reads them in pages otherwise. Each kind of failure has its own backoff. A [`ListBudget`] limits how
 //!   many lists run at the same time.
-//! * The [`DeltaFifo`] keeps the changes in order, and makes the reflector wait while it is full. The [`DeltaQueue`]
-//!   is what the tasks wait on.
+//! * The [`RealFifo`] keeps the changes in order, and makes the reflector wait while it is full. The [`DeltaQueue`]
+//!   is what the tasks wait on. [`InformersBuilder::delta_fifo`] gathers the changes of each object, as a
+//!   [`DeltaFifo`] does.
 //! * The [`Store`] holds each object once, with an index by namespace, an index by owner, and each [`Index`] that the
 //!   user added. Any number of [`Lister`]s read it, and they never wait.
 //! * A [`SharedInformer`] is all of this in one task, with listeners that receive each [`Event`]. [`Informers`] hands
@@ -123,7 +124,7 @@
 //! | `index` | [`Index`] and [`IndexHandle`] |
 //! | `store` | [`Store`], [`Snapshot`] and [`Lister`] |
 //! | `event` | [`Event`]: what listeners receive |
-//! | `fifo` | [`Delta`], [`DeltaFifo`] and [`DeltaQueue`]: what lies between a reflector and its store |
+//! | `fifo` | [`Delta`], [`RealFifo`], [`DeltaFifo`] and [`DeltaQueue`]: what lies between a reflector and its store |
 //! | `readiness` | [`Readiness`]: waiting until caches are ready |
 //! | `status` | [`InformerStatus`], logs and metrics |
 //! | `reflector` | [`Reflector`], [`ListerWatcher`] and [`ListBudget`] |
@@ -156,7 +157,9 @@ mod tests;
 pub use entry::{Entry, Packed, Packing};
 pub use event::Event;
 pub(crate) use event::EventOrigin;
-pub use fifo::{Batch, Delta, DeltaFifo, DeltaQueue};
+pub use fifo::{
+    Batch, Delta, DeltaFifo, DeltaKind, DeltaQueue, Deltas, KnownObjects, ObjectDelta, RealFifo,
+};
 pub use index::{Index, IndexHandle};
 pub use informer::SharedInformer;
 pub use informers::{InformerGuard, Informers, InformersBuilder};

@@ -27,6 +27,8 @@ pub(in crate::cache) struct KindOptions<K> {
     pub(in crate::cache) decoder: Decoder,
     /// Receives each failure of the requests.
     pub(in crate::cache) on_failure: Option<FailureHandler>,
+    /// Whether the queue gathers the deltas of each object.
+    pub(in crate::cache) delta_fifo: bool,
     /// Changes the scopes that informers of the kind are requested with.
     pub(in crate::cache) tweak: Option<Arc<dyn Fn(InformerScope) -> InformerScope + Send + Sync>>,
 }
@@ -66,6 +68,7 @@ impl<K> Clone for KindOptions<K> {
             measure: self.measure,
             decoder: self.decoder.clone(),
             on_failure: self.on_failure.clone(),
+            delta_fifo: self.delta_fifo,
             tweak: self.tweak.clone(),
         }
     }
@@ -81,6 +84,7 @@ impl<K> Default for KindOptions<K> {
             measure: None,
             decoder: Decoder::default(),
             on_failure: None,
+            delta_fifo: false,
             tweak: None,
         }
     }

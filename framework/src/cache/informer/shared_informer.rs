@@ -64,6 +64,8 @@ pub(super) struct InformerInner<K> {
     /// `None` once the informer has ended.
     pub(super) series: Mutex<Option<SeriesUse>>,
     pub(super) budget: ListBudget,
+    /// Whether the queue gathers the deltas of each object.
+    pub(super) delta_fifo: bool,
     /// The default for listeners that set no period of their own.
     pub(super) resync: Option<Duration>,
     pub(super) decoder: Decoder,
@@ -170,6 +172,7 @@ impl<K: Object> SharedInformer<K> {
             metrics,
             series: Mutex::new(Some(series)),
             budget,
+            delta_fifo: options.delta_fifo,
             resync: options.resync,
             decoder: options.decoder,
             ready: watch::Sender::new(ReadyState::Pending),

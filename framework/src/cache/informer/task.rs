@@ -37,7 +37,7 @@ impl<K: Object> InformerInner<K> {
         mut processor: Processor<K>,
         mut sizes: Option<ObjectSizes<K>>,
     ) {
-        let mut partitions = NamespacePartitions::new();
+        let mut partitions = NamespacePartitions::new(self.delta_fifo);
         let mut listeners = Vec::new();
         let mut changes = self.scope.namespaces.changes();
         let mut has_changed_namespaces = true;

@@ -126,6 +126,23 @@ impl InformersBuilder {
         self
     }
 
+    /// Gathers the changes of each `K` while they wait for the cache, as client-go's `DeltaFIFO` does: all that happened to
+    /// one object since it was processed last is processed together, and two deletions of it become one.
+    ///
+    /// By default changes are processed in the order of the server. That is what most programs want. With this option,
+    /// the changes of one object are still in order, but those of different objects are not. The version of the cache
+    /// grows only when everything before it was processed.
+    pub fn delta_fifo<K: Resource>(self) -> Self {
+        self.delta_fifo_of::<K>(ApiResource::of::<K>())
+    }
+
+    /// Like [`delta_fifo`](Self::delta_fifo), for objects of `resource` that are read as `K`s, such as dynamic ones.
+    pub fn delta_fifo_of<K: Object>(mut self, resource: ApiResource) -> Self {
+        self.options
+            .change::<K>(resource, |options| options.delta_fifo = true);
+        self
+    }
+
     /// Calls `function` with each failure of a list or a watch of any of the informers; see
     /// [`SharedInformer::on_failure`](crate::cache::SharedInformer::on_failure). A second call replaces the function.
     pub fn on_failure(

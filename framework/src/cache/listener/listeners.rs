@@ -15,7 +15,7 @@ use super::{
     resync::ResyncSchedule,
 };
 use crate::{
-    cache::{DeltaFifo, Event, EventOrigin, Readiness, Snapshot, Store, readiness::ReadyState},
+    cache::{Event, EventOrigin, Readiness, RealFifo, Snapshot, Store, readiness::ReadyState},
     metrics::InformerMetrics,
     resource::{ApiResource, Object},
 };
@@ -120,7 +120,7 @@ impl<K: Object> Listeners<K> {
                 initial: true,
             });
             loop {
-                let events: Vec<_> = existing.by_ref().take(DeltaFifo::<K>::BATCH).collect();
+                let events: Vec<_> = existing.by_ref().take(RealFifo::<K>::BATCH).collect();
                 if events.is_empty() {
                     break;
                 }
