@@ -157,7 +157,13 @@ impl<K: Object> Listeners<K> {
                 name: listener.name().clone(),
                 since: Instant::now(),
             });
-            let delivery = listener.deliver(events, origin);
+            let span = tracing::trace_span!(
+                "deliver",
+                resource = %self.resource,
+                listener = &**listener.name(),
+                events = events.len(),
+            );
+            let delivery = span.in_scope(|| listener.deliver(events, origin));
             *self.running_call.lock() = None;
             if delivery.panics > 0 || delivery.slow.is_some() {
                 self.metrics.listener_panics.inc_by(delivery.panics);

@@ -59,6 +59,8 @@ impl FailureHandlers {
         // A function may add another one.
         let handlers = self.0.lock().clone();
         let mut panics = 0;
+        let resource = failure.resource;
+        let _span = tracing::trace_span!("on_failure", %resource).entered();
         for handler in handlers {
             if let Err(panic) = catch_panic(|| handler(failure)) {
                 panics += 1;

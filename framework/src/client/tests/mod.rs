@@ -25,6 +25,7 @@ mod scripted_proxy;
 mod secrets;
 mod server;
 mod slow_readers;
+mod spans;
 mod stack;
 mod trust;
 mod upgrade;
