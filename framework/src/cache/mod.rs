@@ -2,7 +2,7 @@
 //! `tools/cache`.
 //!
 //! ```text
-//! ListerWatcher → Reflector → DeltaQueue (DeltaFifo) → Store → listeners
+//! ListerWatcher → Reflector → DeltaQueue (RealFifo) → Store → listeners
 //!                                                        ↑
 //!                                                     Listers
 //! ```
@@ -11,8 +11,9 @@
 //! * The [`Reflector`] lists and watches the source and recovers from every failure. It streams lists if the server
 //!   can, and reads them in pages otherwise. Each kind of failure has its own backoff. A [`ListBudget`] limits how
 //!   many lists run at the same time.
-//! * The [`DeltaFifo`] keeps the changes in order, and makes the reflector wait while it is full. The [`DeltaQueue`]
-//!   is what the tasks wait on.
+//! * The [`RealFifo`] keeps the changes in order, and makes the reflector wait while it is full. The [`DeltaQueue`]
+//!   is what the tasks wait on. [`InformersBuilder::delta_fifo`] gathers the changes of each object, as a
+//!   [`DeltaFifo`] does.
 //! * The [`Store`] holds each object once, with an index by namespace, an index by owner, and each [`Index`] that the
 //!   user added. Any number of [`Lister`]s read it, and they never wait.
 //! * A [`SharedInformer`] is all of this in one task, with listeners that receive each [`Event`]. [`Informers`] hands
@@ -25,7 +26,8 @@
 //!
 //! * **Which objects**: label and field selectors, and [`Namespaces`]: all namespaces,
 //!   [some](InformerScope::namespaces), or a [`NamespaceSet`], which caches [follow](InformerScope::following) while
-//!   it changes.
+//!   it changes. A [shard](InformerScope::shard) is a part of the objects that the server chooses by a hash. The scope
+//!   also has the sizes and times of the requests; [`InformersBuilder::tweak`] sets them for a kind.
 //! * **Which part of them**: whole objects, typed or [dynamic](Informers::dynamic); a view, which is a struct with
 //!   only some fields, `#[resource(view_of = Pod)]`; or only the [metadata](Informers::metadata), in which case the
 //!   server sends nothing else. A [transform](InformersBuilder::transform) changes each object before it is stored.
@@ -58,7 +60,8 @@
 //!   it returns an error, and [`SharedInformer::undecodable`] lists it with the reason.
 //! * A panic of a listener is counted and ends only that call. A slow listener is logged by name.
 //! * A kind that is forbidden or not served affects no other kind. [`InformerStatus::last_error`] says what to do:
-//!   which RBAC rule is missing for which user in which namespace, or what to install. If only the watch is
+//!   which RBAC rule is missing for which user in which namespace, or what to install.
+//!   [`SharedInformer::on_failure`] calls a function with each failure. If only the watch is
 //!   forbidden, lists keep the cache fresh.
 //! * Each end can be awaited: of a listener ([`Subscription::remove`]), of an informer ([`Informers::remove`], or its
 //!   last [guard](Informers::acquire)), or of all informers, for a bounded time ([`Informers::shutdown_within`]). The
@@ -122,7 +125,7 @@
 //! | `index` | [`Index`] and [`IndexHandle`] |
 //! | `store` | [`Store`], [`Snapshot`] and [`Lister`] |
 //! | `event` | [`Event`]: what listeners receive |
-//! | `fifo` | [`Delta`], [`DeltaFifo`] and [`DeltaQueue`]: what lies between a reflector and its store |
+//! | `fifo` | [`Delta`], [`RealFifo`], [`DeltaFifo`] and [`DeltaQueue`]: what lies between a reflector and its store |
 //! | `readiness` | [`Readiness`]: waiting until caches are ready |
 //! | `status` | [`InformerStatus`], logs and metrics |
 //! | `reflector` | [`Reflector`], [`ListerWatcher`] and [`ListBudget`] |
@@ -155,7 +158,9 @@ mod tests;
 pub use entry::{Entry, Packed, Packing};
 pub use event::Event;
 pub(crate) use event::EventOrigin;
-pub use fifo::{Batch, Delta, DeltaFifo, DeltaQueue};
+pub use fifo::{
+    Batch, Delta, DeltaFifo, DeltaKind, DeltaQueue, Deltas, KnownObjects, ObjectDelta, RealFifo,
+};
 pub use index::{Index, IndexHandle};
 pub use informer::SharedInformer;
 pub use informers::{InformerGuard, Informers, InformersBuilder};
@@ -165,6 +170,6 @@ pub use readiness::Readiness;
 pub use reflector::{ListBudget, ListerWatcher, Reflector};
 pub(crate) use scope::Field;
 pub use scope::{InformerScope, NamespaceSet, Namespaces};
-pub use status::{InformerMode, InformerStatus, NamespaceStatus};
+pub use status::{InformerFailure, InformerMode, InformerStatus, NamespaceStatus};
 pub(crate) use status::{ReportLimit, error_hint, joined};
 pub use store::{Lister, Listing, Snapshot, Store, ValueListing};

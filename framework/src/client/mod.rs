@@ -21,8 +21,8 @@
 //! | logs, exec, attach, port-forward | [`pods`] |
 //! | metadata client | [`Api::metadata`], or an `Api` of [`PartialObject`](crate::resource::PartialObject) |
 //! | dynamic client | [`Api::of`], [`RestMapper::api`] |
-//! | REST client, `RawRequest` | [`Client::request`], [`request_text`](Client::request_text), [`request_lines`](Client::request_lines), [`send`](Client::send) |
-//! | discovery, RESTMapper | [`discovery`], [`RestMapper`] |
+//! | REST client, `RawRequest` | [`Client::request`], and [`send`](Client::send) for a whole HTTP request |
+//! | discovery, RESTMapper, cached discovery | [`discovery`], [`RestMapper`], [`RestMapper::cached`] |
 //! | clientcmd, `rest.Config` | [`Config`], [`KubeconfigOptions`] |
 //! | round trippers, transport wrappers | [`stack`], [`ClientBuilder::layer`] |
 //! | `errors.IsNotFound` and the like | the predicates of [`Error`] |
@@ -122,7 +122,9 @@ pub use config::{
 #[cfg(test)]
 pub(crate) use decode::end_of_thread;
 pub(crate) use decode::{DecodeThread, Decoder};
-pub use discovery::{Discovery, MappingError, RestMapper, ServedKind, ServerVersion};
+pub use discovery::{
+    Discovery, DiscoveryCache, MappingError, RestMapper, ServedKind, ServerVersion,
+};
 pub use error::{
     BoxError, ConnectError, ConnectProblem, Error, ErrorKind, NotDeclared, ProxyProblem,
 };
@@ -136,12 +138,12 @@ pub use pods::{
     AttachParams, ExecParams, Exit, Finished, PortListener, PortStream, Process, ProcessInput,
     ProcessOutput,
 };
-pub use pods::{LogBytes, LogParams, LogSource, Logs};
+pub use pods::{LogParams, LogSource, Logs};
 pub use request::Body;
 #[cfg(feature = "dev")]
 pub(crate) use request::RequestPath;
 pub use response::{Change, Deleted, ObjectList, WatchEvent};
-pub use rest::{Client, ClientBuilder, Upgraded};
+pub use rest::{Answer, AnswerStream, Client, ClientBuilder, RequestBuilder, Upgraded};
 #[cfg(test)]
 pub(crate) use retry::Reachability;
 pub use retry::{Backoff, Reconnections, retry_on_conflict};

@@ -50,8 +50,7 @@ impl<K: Object> FinalizerRules<K> {
     }
 
     fn note_problem(&mut self, name: &str) {
-        let mut names = self.names().chain(&self.retired);
-        let is_known = names.any(|one| **one == *name);
+        let is_known = self.names().chain(&self.retired).any(|one| **one == *name);
         let problem = match check_qualified_name(name) {
             Err(problem) => Some(problem),
             Ok(()) if !name.contains('/') => Some("must have your domain and a `/` before it"),

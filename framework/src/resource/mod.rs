@@ -99,7 +99,7 @@ pub use readiness::{HasReadiness, NotReady, Readiness};
 pub use reference::ObjectRef;
 pub use resource::{CrdError, Resource, RulePlace};
 pub(crate) use scheme::whole_numbers;
-pub use scheme::{Manifest, ManifestError, Scheme, to_yaml};
+pub use scheme::{ConversionError, Manifest, ManifestError, Scheme, to_yaml};
 pub use scope::{
     AllNamespaces, ByName, CanOwn, Cluster, HasNamespace, Located, Namespaced, Reach, RuntimeScope,
     Scope,

@@ -9,6 +9,9 @@ mod delta_fifo;
 #[path = "../../../framework/src/cache/fifo/delta_queue.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod delta_queue;
+#[path = "../../../framework/src/cache/fifo/real_fifo.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod real_fifo;
 
 mod sync {
     pub(super) use crate::lock::{Mutex, MutexGuard};
@@ -31,8 +34,9 @@ use loom::{
 
 use self::{
     delta::Delta,
-    delta_fifo::{Batch, DeltaFifo},
+    delta_fifo::{DeltaFifo, DeltaKind, ObjectDelta},
     delta_queue::DeltaQueue,
+    real_fifo::{Batch, RealFifo},
 };
 use crate::{check, client::ObjectList};
 
@@ -87,7 +91,7 @@ fn no_delta_is_lost_or_overtaken_between_producer_and_consumer() {
 fn a_producer_at_the_bound_continues_when_there_is_room_and_never_exceeds_the_bound() {
     check(2, || {
         let queue = queue();
-        let bound = DeltaFifo::<u16>::BOUND;
+        let bound = RealFifo::<u16>::BOUND;
         block_on(queue.push_page(page(bound)));
         let producers: Vec<_> = (1..=2)
             .map(|number| {

@@ -61,6 +61,7 @@ pub(crate) const SUBJECTS: &[Subject] = &[
         files: &[
             "framework/src/cache/fifo/delta.rs",
             "framework/src/cache/fifo/delta_fifo.rs",
+            "framework/src/cache/fifo/real_fifo.rs",
             "framework/src/cache/fifo/delta_queue.rs",
             "framework/src/cache/listener/coalesced.rs",
         ],

@@ -1,16 +1,15 @@
 //! Objects nested as deeply as an API server accepts.
 
-use http::Request;
 use pilothouse::{
     Resource, Schema,
     cache::{InformerScope, Informers},
-    client::{Api, Client, Encoding, ErrorKind, ListParams, Patch, PatchParams},
+    client::{Answer, Api, Client, Encoding, Error, ErrorKind, ListParams, Patch, PatchParams},
     crd::{self, CustomResource, CustomResourceDefinition},
     metrics::Metrics,
     resource::{ApiResource, DynamicObject, Object, ObjectKey, ObjectMeta, PartialObject},
 };
 use serde::{Deserialize, Serialize, de::IgnoredAny};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::target::Target;
@@ -45,26 +44,27 @@ async fn install(target: &Target) {
     crd::install(&target.client, &[definition], "suite").await.unwrap();
 }
 
-/// Sends a `Well` as text, because serialising the value needs a deep stack.
-async fn send(target: &Target, request: http::request::Builder, name: &str, levels: usize) {
+/// Creates a `Well` from text, because serialising the value needs a deep stack.
+async fn create_one(target: &Target, name: &str, levels: usize) {
     let (open, close) = ("{\"a\":".repeat(levels), "}".repeat(levels));
     let body = format!(
         "{{\"apiVersion\":\"deep.pilothouse.dev/v1\",\"kind\":\"Well\",\"metadata\":{{\"name\":\"{name}\"}},\
          \"spec\":{{\"rope\":1,\"water\":{open}1{close}}}}}"
     );
-    let request = request.body(body.into_bytes().into()).unwrap();
-    target.client.request::<IgnoredAny>(request).await.unwrap();
+    let answer = post(target, body).await.unwrap();
+    answer.decode::<IgnoredAny>().unwrap();
 }
 
-fn path(target: &Target) -> String {
-    format!("/apis/deep.pilothouse.dev/v1/namespaces/{}/wells", target.namespace)
+async fn post(target: &Target, body: String) -> Result<Answer, Error> {
+    let wells = ApiResource::of::<Well>();
+    let request = target.client.request("create").resource(&wells).namespace(&target.namespace);
+    request.body_bytes("application/json", body).send().await
 }
 
 async fn create(target: &Target) {
     install(target).await;
     for (name, levels) in NAMES.into_iter().zip([130, 9_000, 3]) {
-        let request = Request::post(path(target)).header("content-type", "application/json");
-        send(target, request, name, levels).await;
+        create_one(target, name, levels).await;
     }
 }
 
@@ -174,12 +174,7 @@ pub(crate) async fn objects_beyond_the_depth_limit_are_refused(target: &Target) 
             "]".repeat(levels)
         )
     };
-    let post = |levels| {
-        let request = Request::post(path(target)).header("content-type", "application/json");
-        let request = request.body(body(levels).into_bytes().into()).unwrap();
-        target.client.request::<Value>(request)
-    };
-    let error = post(9_999).await.unwrap_err();
+    let error = post(target, body(9_999)).await.unwrap_err();
     assert!(error.is_bad_request(), "{error}");
     assert!(error.to_string().contains("exceeded max depth"), "{error}");
 }

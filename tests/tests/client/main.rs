@@ -60,6 +60,10 @@ scenarios! {
         metadata_only_can_be_read_watched_and_patched,
         helpers_of_several_requests_work,
     ],
+    requests: [
+        every_verb_can_be_sent_as_a_request,
+        paths_that_are_not_resources_are_read_as_text_and_into_types,
+    ],
     lists: [
         a_list_is_read_completely_in_pages,
         selectors_filter_lists,

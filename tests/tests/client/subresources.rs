@@ -8,11 +8,11 @@ use pilothouse::{
     },
     k8s::api::{
         apps::v1::Deployment,
-        authentication::v1::{TokenRequest, TokenRequestSpec},
+        authentication::v1::{SelfSubjectReview, TokenRequest, TokenRequestSpec},
         core::v1::{Binding, ConfigMap, ObjectReference, Pod, ServiceAccount},
         policy::v1::PodDisruptionBudget,
     },
-    resource::{Object, Selector},
+    resource::{ApiResource, Object, Selector},
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -101,14 +101,12 @@ pub(crate) async fn a_requested_token_authenticates_as_the_service_account(targe
     let token = answer.status.unwrap().token.unwrap();
     let config = target.config_with_token().await.with_token(token);
     let robot = Client::new(config).unwrap();
-    let review = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"});
-    let request = http::Request::post("/apis/authentication.k8s.io/v1/selfsubjectreviews")
-        .header("content-type", "application/json")
-        .body(serde_json::to_vec(&review).unwrap().into())
-        .unwrap();
-    let known: Value = robot.request(request).await.unwrap();
+    let reviews = ApiResource::of::<SelfSubjectReview>();
+    let review = robot.request("create").resource(&reviews).body(&SelfSubjectReview::default());
+    let known: SelfSubjectReview = review.send().await.unwrap().decode().unwrap();
+    let user = known.status.unwrap().user_info.unwrap();
     assert_eq!(
-        known["status"]["userInfo"]["username"],
+        user.username.unwrap(),
         format!("system:serviceaccount:{}:robot", target.namespace)
     );
 }

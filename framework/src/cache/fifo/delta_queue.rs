@@ -5,19 +5,19 @@ use std::{
 };
 
 use super::{
-    Batch, Delta, DeltaFifo,
+    Batch, Delta, RealFifo,
     sync::{Mutex, MutexGuard},
 };
-use crate::client::ObjectList;
+use crate::{client::ObjectList, resource::Object};
 
-/// A [`DeltaFifo`] that producers and a consumer can wait for.
+/// A [`RealFifo`] that producers and a consumer can wait for.
 pub struct DeltaQueue<K> {
     /// No foreign code runs under this lock, so that the value is consistent after a panic.
     state: Mutex<QueueState<K>>,
 }
 
 struct QueueState<K> {
-    fifo: DeltaFifo<K>,
+    fifo: RealFifo<K>,
     /// Tasks that wait for deltas.
     consumers: Vec<Waker>,
     /// Tasks that wait for room.
@@ -27,9 +27,21 @@ struct QueueState<K> {
 impl<K> DeltaQueue<K> {
     /// An empty queue.
     pub fn new() -> Self {
+        Self::of(RealFifo::new())
+    }
+
+    /// An empty queue that gathers the deltas of each object: see [`RealFifo::by_key`].
+    pub fn by_key() -> Self
+    where
+        K: Object,
+    {
+        Self::of(RealFifo::by_key())
+    }
+
+    fn of(fifo: RealFifo<K>) -> Self {
         Self {
             state: Mutex::new(QueueState {
-                fifo: DeltaFifo::new(),
+                fifo,
                 consumers: Vec::new(),
                 producers: Vec::new(),
             }),
@@ -85,7 +97,7 @@ impl<K> DeltaQueue<K> {
         self.len() == 0
     }
 
-    async fn put(&self, put: impl FnOnce(&mut DeltaFifo<K>)) {
+    async fn put(&self, put: impl FnOnce(&mut RealFifo<K>)) {
         let mut put = Some(put);
         poll_fn(|cx| {
             let mut state = self.state.lock();

@@ -4,13 +4,13 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::{task::JoinSet, time::timeout};
 
-use super::{Delta, DeltaFifo, DeltaQueue};
+use super::{Delta, DeltaQueue, RealFifo};
 
 const SECOND: Duration = Duration::from_secs(1);
 
 async fn full() -> DeltaQueue<u32> {
     let queue = DeltaQueue::new();
-    for number in 0..DeltaFifo::<u32>::BOUND as u32 {
+    for number in 0..RealFifo::<u32>::BOUND as u32 {
         queue.push(Delta::Set(number.into())).await;
     }
     queue
@@ -26,7 +26,7 @@ async fn a_full_queue_makes_the_producer_wait_until_it_is_drained() {
         queue.pop()
     );
     assert!(pushed.is_ok());
-    assert_eq!(batch.deltas.len(), DeltaFifo::<u32>::BATCH);
+    assert_eq!(batch.deltas.len(), RealFifo::<u32>::BATCH);
 }
 
 #[tokio::test(start_paused = true)]

@@ -81,7 +81,9 @@ impl<K: Object, V> Definition<K, V> {
         };
         // The function only reads the object. If it has state of its own, the user must keep that state valid across
         // a panic.
+        let span = tracing::trace_span!("index").entered();
         let values = catch_panic(|| (self.function)(object));
+        drop(span);
         let values = values.map_err(Failure::Panic)?;
         values.map(IndexValues::Known).map_err(Failure::Error)
     }

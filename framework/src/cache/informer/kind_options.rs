@@ -7,7 +7,7 @@ use std::{
 
 use super::{object_sizes::MeasureFn, transform::TransformFn};
 use crate::{
-    cache::Packing,
+    cache::{InformerScope, Packing, status::FailureHandler},
     client::Decoder,
     events::Recorder,
     resource::{ApiResource, Object},
@@ -25,6 +25,12 @@ pub(in crate::cache) struct KindOptions<K> {
     pub(in crate::cache) measure: Option<MeasureFn<K>>,
     /// Where replaced objects are dropped.
     pub(in crate::cache) decoder: Decoder,
+    /// Receives each failure of the requests.
+    pub(in crate::cache) on_failure: Option<FailureHandler>,
+    /// Whether the queue gathers the deltas of each object.
+    pub(in crate::cache) delta_fifo: bool,
+    /// Changes the scopes that informers of the kind are requested with.
+    pub(in crate::cache) tweak: Option<Arc<dyn Fn(InformerScope) -> InformerScope + Send + Sync>>,
 }
 
 /// The options of all kinds that have some.
@@ -61,6 +67,9 @@ impl<K> Clone for KindOptions<K> {
             events: self.events.clone(),
             measure: self.measure,
             decoder: self.decoder.clone(),
+            on_failure: self.on_failure.clone(),
+            delta_fifo: self.delta_fifo,
+            tweak: self.tweak.clone(),
         }
     }
 }
@@ -74,6 +83,9 @@ impl<K> Default for KindOptions<K> {
             events: None,
             measure: None,
             decoder: Decoder::default(),
+            on_failure: None,
+            delta_fifo: false,
+            tweak: None,
         }
     }
 }

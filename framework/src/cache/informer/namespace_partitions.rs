@@ -23,6 +23,8 @@ pub(super) struct NamespacePartitions<K> {
     /// The partition that is polled first: the one after the partition that returned the last batch, so that a busy
     /// partition does not delay the others.
     turn: PartitionId,
+    /// Whether the queues gather the deltas of each object.
+    delta_fifo: bool,
 }
 
 /// One namespace that the informer reads.
@@ -54,8 +56,9 @@ impl<K: Object> NamespacePartition<K> {
 }
 
 impl<K: Object> NamespacePartitions<K> {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(delta_fifo: bool) -> Self {
         Self {
+            delta_fifo,
             partitions: BTreeMap::new(),
             next: 0,
             turn: 0,
@@ -68,7 +71,11 @@ impl<K: Object> NamespacePartitions<K> {
         namespace: Option<String>,
         reflector: Reflector<L>,
     ) -> PartitionId {
-        let (id, queue) = (self.next, Arc::new(DeltaQueue::new()));
+        let queue = match self.delta_fifo {
+            true => DeltaQueue::by_key(),
+            false => DeltaQueue::new(),
+        };
+        let (id, queue) = (self.next, Arc::new(queue));
         self.next += 1;
         let (progress, filled) = (reflector.progress.clone(), queue.clone());
         let partition = NamespacePartition {

@@ -26,6 +26,8 @@ struct PartitionState {
     /// During a list: the keys that the store held when the list began, and that the list has not contained so far.
     unseen: HashSet<ObjectKey>,
     listing: bool,
+    /// The deltas come in another order than that of their versions, so that only marks tell the collection's version.
+    gathered: bool,
     /// The server's state was restored: equal versions may have different content.
     restored: bool,
     /// The resource version of the collection after the deltas that were applied so far.
@@ -76,6 +78,7 @@ impl<K: Object> Processor<K> {
         let Some(mut partition) = self.partitions.take(id) else {
             return Vec::new();
         };
+        partition.gathered = batch.gathered;
         let mut events = Vec::with_capacity(batch.deltas.len());
         for delta in batch.deltas {
             self.apply(&mut partition, delta, batch.initial, &mut events);
@@ -240,6 +243,7 @@ impl PartitionState {
             namespace,
             unseen: HashSet::new(),
             listing: true,
+            gathered: false,
             restored: false,
             resource_version: String::new(),
         }
@@ -248,7 +252,8 @@ impl PartitionState {
     /// Follows the resource version of an event. The items of a list come in the order of their names, so that the
     /// resource version does not follow them.
     fn follow(&mut self, resource_version: Option<&str>) {
-        if let (false, Some(version)) = (self.listing, resource_version) {
+        let is_ordered = !self.listing && !self.gathered;
+        if let (true, Some(version)) = (is_ordered, resource_version) {
             self.resource_version.clear();
             self.resource_version.push_str(version);
         }

@@ -23,12 +23,12 @@ use super::{
 };
 use crate::{
     cache::{
-        CacheObserver, Event, EventOrigin, EventStream, Index, IndexHandle, InformerScope,
-        InformerStatus, ListBudget, ListenerOptions, Lister, ListerWatcher, Namespaces, Readiness,
-        Store, Subscription,
+        CacheObserver, Event, EventOrigin, EventStream, Index, IndexHandle, InformerFailure,
+        InformerScope, InformerStatus, ListBudget, ListenerOptions, Lister, ListerWatcher,
+        Namespaces, Readiness, Store, Subscription,
         listener::{HandlerWithOrigin, Listeners, ObserverHandler, event_stream},
         readiness::ReadyState,
-        status::Progress,
+        status::{FailureHandler, FailureHandlers, Progress},
     },
     client::Decoder,
     metrics::{InformerMetrics, SeriesUse},
@@ -58,10 +58,14 @@ pub(super) struct InformerInner<K> {
     pub(super) progress: Arc<Progress>,
     /// The progress of each namespace that the informer reads.
     pub(super) namespaces: ProgressByNamespace,
+    /// The functions of the program that receive each failure of the requests.
+    pub(super) failure_handlers: FailureHandlers,
     pub(super) metrics: InformerMetrics,
     /// `None` once the informer has ended.
     pub(super) series: Mutex<Option<SeriesUse>>,
     pub(super) budget: ListBudget,
+    /// Whether the queue gathers the deltas of each object.
+    pub(super) delta_fifo: bool,
     /// The default for listeners that set no period of their own.
     pub(super) resync: Option<Duration>,
     pub(super) decoder: Decoder,
@@ -152,6 +156,11 @@ impl<K: Object> SharedInformer<K> {
             .map(|function| Transform::new(resource.clone(), metrics.clone(), function));
         let progress = Progress::new(resource.clone(), None, metrics.clone());
         let progress = progress.recording(options.events);
+        let failure_handlers = FailureHandlers::default();
+        options
+            .on_failure
+            .into_iter()
+            .for_each(|handler| failure_handlers.add(handler));
         let shared = InformerInner {
             listeners: Arc::new(Listeners::new(resource.clone(), metrics.clone())),
             resource,
@@ -159,9 +168,11 @@ impl<K: Object> SharedInformer<K> {
             lister: store.lister(),
             progress: Arc::new(progress),
             namespaces: ProgressByNamespace::default(),
+            failure_handlers,
             metrics,
             series: Mutex::new(Some(series)),
             budget,
+            delta_fifo: options.delta_fifo,
             resync: options.resync,
             decoder: options.decoder,
             ready: watch::Sender::new(ReadyState::Pending),
@@ -277,6 +288,39 @@ impl<K: Object> SharedInformer<K> {
     pub(crate) fn observe(&self, name: &str, observer: impl CacheObserver<K>) -> Subscription {
         let listeners = &self.shared.listeners;
         listeners.add(name.into(), Box::new(ObserverHandler(observer)), None, None)
+    }
+
+    /// Calls `function` with each failure of a list or a watch from now on: client-go's `SetWatchErrorHandler`.
+    ///
+    /// It is called for what the informer counts as a failure, each time that it occurs, also if the log shows it only
+    /// once. What belongs to normal operation is no failure: a watch that ends, a connection that breaks, a resource
+    /// version that expired. The informer tries again by itself, so the function needs to do nothing; it is for programs
+    /// that want to know of a failure at once. [`status`](Self::status) returns the failure that lasts.
+    ///
+    /// The function runs on the informer's task and must be quick. A panic ends only the call: it is counted and logged.
+    /// Several functions can be added; all are dropped when the informer ends.
+    ///
+    /// ```
+    /// # use pilothouse::{cache::SharedInformer, k8s::api::core::v1::Secret};
+    /// # fn example(secrets: SharedInformer<Secret>) {
+    /// use tokio_util::sync::CancellationToken;
+    ///
+    /// let stop = CancellationToken::new();
+    /// let stops = stop.clone();
+    /// secrets.on_failure(move |failure| {
+    ///     if failure.error.is_some_and(|error| error.is_forbidden()) {
+    ///         eprintln!("{failure}");
+    ///         stops.cancel();
+    ///     }
+    /// });
+    /// # }
+    /// ```
+    pub fn on_failure(&self, function: impl Fn(&InformerFailure<'_>) + Send + Sync + 'static) {
+        let function: FailureHandler = Arc::new(function);
+        // The handlers of an informer that has ended would never be dropped.
+        if !self.shared.stopped.is_cancelled() {
+            self.shared.failure_handlers.add(function);
+        }
     }
 
     /// Lists again, from the server's newest state, and watches on from there. Objects that the list does not contain
@@ -415,6 +459,7 @@ impl<K> InformerInner<K> {
 
     fn end(&self) {
         self.listeners.close();
+        self.failure_handlers.clear();
         self.progress.stopped();
         self.namespaces.all().iter().for_each(|part| part.stopped());
         self.ready.send_if_modified(|ready| {

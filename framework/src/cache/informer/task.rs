@@ -37,7 +37,7 @@ impl<K: Object> InformerInner<K> {
         mut processor: Processor<K>,
         mut sizes: Option<ObjectSizes<K>>,
     ) {
-        let mut partitions = NamespacePartitions::new();
+        let mut partitions = NamespacePartitions::new(self.delta_fifo);
         let mut listeners = Vec::new();
         let mut changes = self.scope.namespaces.changes();
         let mut has_changed_namespaces = true;
@@ -132,6 +132,7 @@ impl<K: Object> InformerInner<K> {
                 namespace.clone(),
                 self.metrics.clone(),
             );
+            let progress = progress.reporting_to(self.failure_handlers.clone());
             let progress = self.namespaces.insert(namespace.clone(), progress);
             let (scope, budget) = (self.scope.clone(), self.budget.clone());
             let reflector = Reflector::with_progress(source, scope, progress, budget)

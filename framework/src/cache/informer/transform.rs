@@ -39,9 +39,11 @@ impl<K: Object> Transform<K> {
     /// that does not decode (R8).
     pub(super) fn apply(&self, mut object: Arc<K>) -> Result<Arc<K>, Box<Undecodable>> {
         let mut undecodable = undecodable(&self.resource, object.key(), object.metadata());
+        let span = tracing::trace_span!("transform", resource = %self.resource).entered();
         // The object has just arrived, and nothing else holds it.
         let outcome =
             Arc::get_mut(&mut object).map(|object| catch_panic(|| (self.function)(object)));
+        drop(span);
         let is_same = object.key() == undecodable.key
             && object.uid() == undecodable.uid.as_deref()
             && object.resource_version() == undecodable.resource_version.as_deref();

@@ -20,6 +20,7 @@ use crate::{
     cache::{
         InformerScope, InformerStatus, ListBudget, ListerWatcher, Readiness, SharedInformer,
         informer::{AllKindOptions, MeasureFn, json_size},
+        status::FailureHandler,
     },
     client::{Api, Client, DecodeThread},
     events::Recorder,
@@ -30,7 +31,7 @@ use crate::{
 
 /// Hands out informers and owns their tasks.
 ///
-/// Callers that ask for the same kind, namespaces, selectors and representation (the Rust type) get the same
+/// Callers that ask for the same kind, [scope](InformerScope) and representation (the Rust type) get the same
 /// informer: one list, one watch, one copy ([R13](crate#guarantees)). Informers run after [`start`](Self::start); an informer that is
 /// requested later runs at once. They do not wait for each other: a kind that is forbidden or not served affects no
 /// other kind.
@@ -49,6 +50,7 @@ struct Inner {
     budget: ListBudget,
     options: AllKindOptions,
     events: Option<Recorder>,
+    on_failure: Option<FailureHandler>,
     decode_thread: Arc<DecodeThread>,
     tracker: TaskTracker,
     task_monitor: TaskMonitor,
@@ -117,6 +119,7 @@ impl Informers {
         budget: ListBudget,
         options: AllKindOptions,
         events: Option<Recorder>,
+        on_failure: Option<FailureHandler>,
     ) -> Self {
         let decode_thread = Arc::new(DecodeThread::default());
         client.decoder = decode_thread.decoder();
@@ -127,6 +130,7 @@ impl Informers {
                 budget,
                 options,
                 events,
+                on_failure,
                 decode_thread,
                 tracker: TaskTracker::new(),
                 task_monitor: TaskMonitor::new(),
@@ -267,6 +271,15 @@ impl Informers {
         K: Object,
         L: ListerWatcher<K>,
     {
+        let mut options = self.inner.options.of::<K>(&resource);
+        let scope = match &options.tweak {
+            // The caller depends on the namespaces.
+            Some(tweak) => InformerScope {
+                namespaces: scope.namespaces.clone(),
+                ..tweak(scope)
+            },
+            None => scope,
+        };
         let key = InformerKey {
             representation: TypeId::of::<K>(),
             scope: scope.normalized(resource.namespaced),
@@ -281,10 +294,10 @@ impl Informers {
             return informer;
         }
         let metrics = crate::cache::status::metrics_of(&self.inner.metrics, &key.resource);
-        let mut options = self.inner.options.of(&key.resource);
         options.events = self.inner.events.clone();
         options.measure = measure;
         options.decoder = self.inner.decode_thread.decoder();
+        options.on_failure = self.inner.on_failure.clone();
         let informer = SharedInformer::of_sources(
             key.resource.clone(),
             key.scope.clone(),

@@ -3,8 +3,9 @@ use std::{sync::Arc, time::Duration};
 use super::Informers;
 use crate::{
     cache::{
-        ListBudget, Packing,
+        InformerFailure, InformerScope, ListBudget, Packing,
         informer::{AllKindOptions, TransformError},
+        status::FailureHandler,
     },
     client::Client,
     events::Recorder,
@@ -39,6 +40,7 @@ pub struct InformersBuilder {
     budget: ListBudget,
     options: AllKindOptions,
     events: Option<Recorder>,
+    on_failure: Option<FailureHandler>,
 }
 
 impl InformersBuilder {
@@ -49,6 +51,7 @@ impl InformersBuilder {
             budget: ListBudget::default(),
             options: AllKindOptions::default(),
             events: None,
+            on_failure: None,
         }
     }
 
@@ -123,6 +126,65 @@ impl InformersBuilder {
         self
     }
 
+    /// Gathers the changes of each `K` while they wait for the cache, as client-go's `DeltaFIFO` does: all that happened to
+    /// one object since it was processed last is processed together, and two deletions of it become one.
+    ///
+    /// By default changes are processed in the order of the server. That is what most programs want. With this option,
+    /// the changes of one object are still in order, but those of different objects are not. The version of the cache
+    /// grows only when everything before it was processed.
+    pub fn delta_fifo<K: Resource>(self) -> Self {
+        self.delta_fifo_of::<K>(ApiResource::of::<K>())
+    }
+
+    /// Like [`delta_fifo`](Self::delta_fifo), for objects of `resource` that are read as `K`s, such as dynamic ones.
+    pub fn delta_fifo_of<K: Object>(mut self, resource: ApiResource) -> Self {
+        self.options
+            .change::<K>(resource, |options| options.delta_fifo = true);
+        self
+    }
+
+    /// Calls `function` with each failure of a list or a watch of any of the informers; see
+    /// [`SharedInformer::on_failure`](crate::cache::SharedInformer::on_failure). A second call replaces the function.
+    pub fn on_failure(
+        mut self,
+        function: impl Fn(&InformerFailure<'_>) + Send + Sync + 'static,
+    ) -> Self {
+        self.on_failure = Some(Arc::new(function));
+        self
+    }
+
+    /// Changes how all informers of `K` ask for their objects: client-go's `TweakListOptions`. `function` gets the scope
+    /// that a caller asked for and returns the one that counts. It cannot change the namespaces. Callers whose scopes are
+    /// equal after that get the same informer.
+    ///
+    /// ```
+    /// # use pilothouse::{cache::Informers, client::Client, k8s::api::core::v1::Pod, metrics::Metrics};
+    /// # fn example(client: Client) {
+    /// let informers = Informers::builder(client, Metrics::new())
+    ///     .tweak::<Pod>(|scope| scope.page_size(100).fields("spec.nodeName=node-1"))
+    ///     .build();
+    /// # drop(informers);
+    /// # }
+    /// ```
+    pub fn tweak<K: Resource>(
+        self,
+        function: impl Fn(InformerScope) -> InformerScope + Send + Sync + 'static,
+    ) -> Self {
+        self.tweak_of::<K>(ApiResource::of::<K>(), function)
+    }
+
+    /// Like [`tweak`](Self::tweak), for objects of `resource` that are read as `K`s, such as dynamic ones.
+    pub fn tweak_of<K: Object>(
+        mut self,
+        resource: ApiResource,
+        function: impl Fn(InformerScope) -> InformerScope + Send + Sync + 'static,
+    ) -> Self {
+        let function = Arc::new(function);
+        self.options
+            .change::<K>(resource, |options| options.tweak = Some(function));
+        self
+    }
+
     /// No informers yet.
     pub fn build(self) -> Informers {
         Informers::with(
@@ -131,6 +193,7 @@ impl InformersBuilder {
             self.budget,
             self.options,
             self.events,
+            self.on_failure,
         )
     }
 }

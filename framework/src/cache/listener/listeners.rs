@@ -15,7 +15,7 @@ use super::{
     resync::ResyncSchedule,
 };
 use crate::{
-    cache::{DeltaFifo, Event, EventOrigin, Readiness, Snapshot, Store, readiness::ReadyState},
+    cache::{Event, EventOrigin, Readiness, RealFifo, Snapshot, Store, readiness::ReadyState},
     metrics::InformerMetrics,
     resource::{ApiResource, Object},
 };
@@ -120,7 +120,7 @@ impl<K: Object> Listeners<K> {
                 initial: true,
             });
             loop {
-                let events: Vec<_> = existing.by_ref().take(DeltaFifo::<K>::BATCH).collect();
+                let events: Vec<_> = existing.by_ref().take(RealFifo::<K>::BATCH).collect();
                 if events.is_empty() {
                     break;
                 }
@@ -157,7 +157,13 @@ impl<K: Object> Listeners<K> {
                 name: listener.name().clone(),
                 since: Instant::now(),
             });
-            let delivery = listener.deliver(events, origin);
+            let span = tracing::trace_span!(
+                "deliver",
+                resource = %self.resource,
+                listener = &**listener.name(),
+                events = events.len(),
+            );
+            let delivery = span.in_scope(|| listener.deliver(events, origin));
             *self.running_call.lock() = None;
             if delivery.panics > 0 || delivery.slow.is_some() {
                 self.metrics.listener_panics.inc_by(delivery.panics);

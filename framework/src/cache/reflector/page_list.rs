@@ -28,7 +28,8 @@ impl<L> Reflector<L> {
     {
         let mut paged = true;
         loop {
-            let page_size = self.position.page_size().filter(|_| paged);
+            let page_size = self.scope.page_size.or(self.position.page_size());
+            let page_size = page_size.filter(|_| paged);
             let has_version = !matches!(self.position.list_version(), "" | "0");
             let error = match self.try_list_pages(queue, page_size).await {
                 Ok(()) => return Ok(()),
@@ -63,6 +64,8 @@ impl<L> Reflector<L> {
         let mut params = ListParams {
             label_selector: self.scope.label_selector.clone(),
             field_selector: self.scope.field_selector.clone(),
+            shard_selector: self.scope.shard_selector.clone(),
+            timeout: self.scope.list_timeout,
             limit: page_size,
             resource_version: Some(version.clone()).filter(|version| !version.is_empty()),
             ..ListParams::default()

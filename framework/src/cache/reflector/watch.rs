@@ -29,9 +29,6 @@ enum WatchEnd {
 }
 
 impl<L> Reflector<L> {
-    /// The server ends a watch after a random time in this range, so that watches do not all end together.
-    const WATCH_TIMEOUT: std::ops::Range<Duration> =
-        Duration::from_secs(5 * 60)..Duration::from_secs(10 * 60);
     /// A stream that is silent for this long is replaced; a server sends bookmarks about every minute.
     const SILENCE_TIMEOUT: Duration = Duration::from_secs(150);
     /// If a watch sends this many events in a row without a new version, it would go on forever.
@@ -90,7 +87,8 @@ impl<L> Reflector<L> {
     where
         L: ListerWatcher<K>,
     {
-        let time = self.jitter.between(Self::WATCH_TIMEOUT);
+        // A random time, so that watches do not all end together.
+        let time = self.jitter.between(self.scope.watch_timeouts());
         let version = if with_initial_events {
             self.position.stream_version()
         } else {
@@ -99,6 +97,7 @@ impl<L> Reflector<L> {
         let params = WatchParams {
             label_selector: self.scope.label_selector.clone(),
             field_selector: self.scope.field_selector.clone(),
+            shard_selector: self.scope.shard_selector.clone(),
             resource_version: version.map(str::to_owned),
             timeout: Some(time),
             send_initial_events: with_initial_events,

@@ -1,4 +1,7 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use super::{NamespaceSet, Namespaces};
 use crate::resource::{FieldSelector, ObjectMeta, Selector};
@@ -32,7 +35,7 @@ impl Field {
     }
 }
 
-/// Which objects of a kind a cache holds. The default is all objects.
+/// Which objects of a kind a cache holds, and how it asks for them. The default is all objects.
 ///
 /// The methods set the scope. The fields are there to read the scope of an informer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -44,6 +47,14 @@ pub struct InformerScope {
     pub label_selector: Option<String>,
     /// Only objects whose fields match, such as `spec.nodeName=node-1`.
     pub field_selector: Option<String>,
+    /// Only this shard of the objects (KEP-5866).
+    pub shard_selector: Option<String>,
+    /// How many objects a page of a list has at most. `None` stands for 500.
+    pub page_size: Option<u32>,
+    /// The server gives up a list after this time; its own default is a minute.
+    pub list_timeout: Option<Duration>,
+    /// The server ends a watch after a random time between this and twice this. `None` stands for 5 minutes.
+    pub min_watch_timeout: Option<Duration>,
 }
 
 impl InformerScope {
@@ -104,7 +115,13 @@ impl InformerScope {
         if !namespaced {
             self.namespaces = Namespaces::All;
         }
-        for part in [&mut self.label_selector, &mut self.field_selector] {
+        self.page_size = self.page_size.filter(|size| *size > 0);
+        let texts = [
+            &mut self.label_selector,
+            &mut self.field_selector,
+            &mut self.shard_selector,
+        ];
+        for part in texts {
             *part = part.take().filter(|text| !text.is_empty());
         }
         self
@@ -148,5 +165,59 @@ impl InformerScope {
     pub fn fields(mut self, selector: impl Into<String>) -> Self {
         self.field_selector = Some(selector.into());
         self
+    }
+
+    /// Only this shard of the objects: those whose hash lies in a range, of which the server sends nothing else
+    /// (KEP-5866).
+    ///
+    /// The server needs release 1.36 with the feature gate `ShardedListAndWatch`, which is alpha. Other servers ignore
+    /// the selector, and the cache then holds all objects: a program that must not work on others' objects checks each
+    /// of them. After a write to an object outside of the shard, the next reconcile of the same key waits up to 10 s,
+    /// because the cache cannot tell that it will never hold the object.
+    ///
+    /// ```
+    /// use pilothouse::cache::InformerScope;
+    ///
+    /// let first_half = "shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')";
+    /// let scope = InformerScope::all().shard(first_half);
+    /// # drop(scope);
+    /// ```
+    #[must_use]
+    pub fn shard(mut self, selector: impl Into<String>) -> Self {
+        self.shard_selector = Some(selector.into());
+        self
+    }
+
+    /// Reads lists in pages of at most `objects` objects. 0 stands for the default of 500. A list that the server
+    /// [streams](crate::cache::Reflector) has no pages.
+    #[must_use]
+    pub fn page_size(mut self, objects: u32) -> Self {
+        self.page_size = Some(objects);
+        self
+    }
+
+    /// The server gives up each page of a list after `timeout`, rounded up to seconds.
+    #[must_use]
+    pub fn list_timeout(mut self, timeout: Duration) -> Self {
+        self.list_timeout = Some(timeout);
+        self
+    }
+
+    /// The server ends a watch after a random time between `timeout` and twice that, and the informer opens it again.
+    /// The default is 5 minutes. Less than 10 s counts as 10 s, and more than a day as a day.
+    #[must_use]
+    pub fn min_watch_timeout(mut self, timeout: Duration) -> Self {
+        self.min_watch_timeout = Some(timeout);
+        self
+    }
+
+    /// The range from which the time of a watch is chosen.
+    pub(in crate::cache) fn watch_timeouts(&self) -> std::ops::Range<Duration> {
+        const DEFAULT: Duration = Duration::from_secs(5 * 60);
+        const SHORTEST: Duration = Duration::from_secs(10);
+        const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+        let least = self.min_watch_timeout.unwrap_or(DEFAULT);
+        let least = least.clamp(SHORTEST, LONGEST);
+        least..least * 2
     }
 }

@@ -3,7 +3,12 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::{InformerMode, NamespaceStatus, error_hint::error_hint, report_limit::ReportLimit};
+use super::{
+    InformerMode, NamespaceStatus,
+    error_hint::error_hint,
+    informer_failure::{FailureHandlers, InformerFailure},
+    report_limit::ReportLimit,
+};
 use crate::{
     cache::{Event, Snapshot},
     client::{Change, Error, WatchEvent},
@@ -23,6 +28,8 @@ pub(in crate::cache) struct Progress {
     last_event: LastEvent,
     events: Option<Recorder>,
     undecodable_reports: Mutex<ReportLimit>,
+    /// The functions of the program that receive each failure.
+    handlers: FailureHandlers,
     started: Instant,
     state: Mutex<ProgressState>,
 }
@@ -96,6 +103,7 @@ impl Progress {
             metrics,
             events: None,
             undecodable_reports: Mutex::new(ReportLimit::new(Instant::now())),
+            handlers: FailureHandlers::default(),
             started: Instant::now(),
             state: Mutex::default(),
         }
@@ -104,6 +112,11 @@ impl Progress {
     /// Also records an Event about each object that does not decode.
     pub(in crate::cache) fn recording(self, events: Option<Recorder>) -> Self {
         Self { events, ..self }
+    }
+
+    /// Also calls `handlers` with each failure.
+    pub(in crate::cache) fn reporting_to(self, handlers: FailureHandlers) -> Self {
+        Self { handlers, ..self }
     }
 
     /// Reports that a list is complete. `newest` is when the list was requested, if the newest state was requested.
@@ -270,7 +283,7 @@ impl Progress {
             forbidden,
             since: Instant::now(),
         };
-        self.record_failure(verb, failure);
+        self.record_failure(verb, failure, Some(error));
     }
 
     /// Reports a failure that no error describes.
@@ -281,10 +294,10 @@ impl Progress {
             forbidden: false,
             since: Instant::now(),
         };
-        self.record_failure(verb, failure);
+        self.record_failure(verb, failure, None);
     }
 
-    fn record_failure(&self, verb: &str, mut failure: OngoingFailure) {
+    fn record_failure(&self, verb: &str, mut failure: OngoingFailure, error: Option<&Error>) {
         self.metrics.errors.inc();
         let text = failure.text.clone();
         let mut state = self.state.lock();
@@ -299,6 +312,14 @@ impl Progress {
         } else {
             tracing::warn!("{text}");
         }
+        let panics = self.handlers.call(&InformerFailure {
+            resource: &self.resource,
+            namespace: self.namespace.as_deref(),
+            verb,
+            error,
+            text: &text,
+        });
+        self.metrics.listener_panics.inc_by(panics);
     }
 
     /// Reports that a streamed list is read in pages instead.

@@ -25,6 +25,7 @@ fn events(store: Store<ConfigMap>, deltas: Vec<Delta<ConfigMap>>) -> Vec<Event<C
         deltas,
         initial: false,
         listed: false,
+        gathered: false,
     };
     let mut processor = Processor::new(store, None);
     processor.add(0, None);

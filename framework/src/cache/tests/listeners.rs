@@ -159,3 +159,29 @@ async fn a_first_list_without_objects_syncs() {
     assert!(running.informer.has_synced() && recorded.subscription.synced().await);
     assert!(running.informer.lister().is_empty());
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_program_s_functions_run_in_spans_that_name_them() {
+    let (log, _guard) = crate::logged::logged(tracing::Level::TRACE);
+    let server = FakeServer::new();
+    let running = Running::of(server.informer());
+    running
+        .informer
+        .add_named_listener("mine", |_| tracing::info!("received"));
+    let index = crate::cache::Index::by(|_: &ConfigMap| {
+        tracing::info!("indexed");
+        [0]
+    });
+    let _index = running.informer.add_index(index);
+    server.put("a");
+    run_ready_tasks().await;
+    let text = log.text();
+    let line = |word: &str| {
+        text.lines()
+            .find(|line| line.ends_with(word))
+            .unwrap_or_default()
+    };
+    let within = "deliver{resource=configmaps/v1 listener=\"mine\" events=1}";
+    assert!(line("received").contains(within), "{text}");
+    assert!(line("indexed").contains("index"), "{text}");
+}

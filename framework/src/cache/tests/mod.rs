@@ -1,5 +1,6 @@
 //! What the cache guarantees, with a server that has a history and faults, on the paused clock.
 
+mod failures;
 mod faults;
 mod handles;
 mod indexes;
@@ -19,6 +20,7 @@ mod restores;
 mod resyncs;
 mod streamed_lists;
 mod streams;
+mod tweaks;
 mod wakes;
 
 use std::{sync::Arc, time::Duration};

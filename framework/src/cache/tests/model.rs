@@ -8,7 +8,12 @@ use crate::cache::fake::{
     Answer, StreamFault, Streaming, broken, expired, forbidden, half_a_frame, refused, status,
     throttled, unsupported,
 };
-use crate::client::Error;
+use crate::{
+    cache::{InformerScope, Informers},
+    client::{Client, Config, Error},
+    metrics::Metrics,
+    resource::ApiResource,
+};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -95,6 +100,7 @@ async fn play(
     streaming: Streaming,
     paged: bool,
     in_stream: bool,
+    by_key: bool,
 ) -> Result<(), TestCaseError> {
     let server = FakeServer::new().streaming(streaming);
     // Version 0 never belongs to a collection: in a request it means any version.
@@ -106,7 +112,11 @@ async fn play(
     if in_stream {
         server.expire_in_stream();
     }
-    let running = Running::of(server.informer());
+    let informers = informers(by_key);
+    let source = server.clone();
+    let kind = ApiResource::of::<ConfigMap>();
+    let informer = informers.of_source(kind, InformerScope::all(), move |_| source.clone());
+    let running = Running::of(informer);
     let mut listeners = vec![RecordingListener::at(&running.informer)];
     let name = |number: u8| format!("o{number}");
     for step in steps {
@@ -174,6 +184,16 @@ async fn play(
     Ok(())
 }
 
+/// Informers whose queues keep the order of all deltas, or gather the deltas of each object.
+fn informers(by_key: bool) -> Informers {
+    let config = Config::new("http://127.0.0.1:1".parse().unwrap());
+    let builder = Informers::builder(Client::new(config).unwrap(), Metrics::new());
+    match by_key {
+        true => builder.delta_fifo::<ConfigMap>().build(),
+        false => builder.build(),
+    }
+}
+
 fn failure(number: u8) -> crate::client::Error {
     match number {
         0 => throttled(1),
@@ -194,12 +214,13 @@ proptest! {
         streaming in streaming(),
         paged: bool,
         in_stream: bool,
+        by_key: bool,
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .start_paused(true)
             .build()
             .unwrap();
-        runtime.block_on(play(steps, streaming, paged, in_stream))?;
+        runtime.block_on(play(steps, streaming, paged, in_stream, by_key))?;
     }
 }

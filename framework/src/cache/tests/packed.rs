@@ -172,6 +172,7 @@ fn the_events_are_the_same_whether_objects_are_packed_or_not() {
             deltas,
             initial: false,
             listed: true,
+            gathered: false,
         };
         let mut processor = Processor::new(store, None);
         processor.add(0, None);

@@ -131,6 +131,7 @@ impl Encoding {
 
     /// Writes one value.
     pub(crate) fn write<T: Serialize + ?Sized>(self, value: &T) -> Result<Bytes, Unwritable> {
+        let _span = tracing::trace_span!("encode", encoding = self.media_type()).entered();
         with_codec!(self, codec => codec.write(value)).map(Bytes::from)
     }
 }

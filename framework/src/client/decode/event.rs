@@ -8,6 +8,7 @@ use serde::{
 use super::{
     lenient::undecodable,
     object::{ItemSeed, object, status},
+    span,
     types::Types,
 };
 use crate::{
@@ -36,6 +37,7 @@ pub(crate) fn decode_event<K: DeserializeOwned>(
     resource: &ApiResource,
     managed_fields: bool,
 ) -> Result<Event<K>, String> {
+    let _span = span::entered("event", frame);
     let bytes = &frame.bytes;
     let quick = with_codec!(frame.encoding, codec => {
         let seed = EventSeed {

@@ -8,6 +8,7 @@ use serde::{
 use super::{
     lenient::undecodable,
     object::{ItemSeed, object},
+    span,
     types::Types,
 };
 use crate::{
@@ -31,6 +32,7 @@ pub(crate) fn decode_list<K: DeserializeOwned>(
     managed_fields: bool,
     is_named: &dyn Fn(&K) -> bool,
 ) -> Result<ObjectList<K>, String> {
+    let _span = span::entered("list", body);
     let quick = with_codec!(body.encoding, codec => {
         let seed = ListSeed {
             managed_fields,

@@ -10,6 +10,7 @@
 //! | `lenient.rs` | reads the parts of an object that does not fit its type |
 //! | `skip.rs` | skips `metadata.managedFields` |
 //! | `types.rs` | compares the kind of an answer with the requested one |
+//! | `span.rs` | the span around each decoding |
 //! | `decode_thread.rs` | the thread of the informers that decodes |
 
 mod decode_thread;
@@ -22,6 +23,7 @@ mod lenient;
 mod list;
 mod object;
 mod skip;
+mod span;
 mod types;
 
 #[cfg(test)]

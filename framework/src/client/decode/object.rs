@@ -5,7 +5,7 @@ use serde::{
     de::{DeserializeOwned, DeserializeSeed},
 };
 
-use super::skip::SkipManagedFields;
+use super::{skip::SkipManagedFields, span};
 use crate::{
     client::{
         Deleted,
@@ -19,11 +19,13 @@ pub(crate) fn decode_object<K: DeserializeOwned>(
     body: &Encoded,
     managed_fields: bool,
 ) -> Result<K, String> {
+    let _span = span::entered("object", body);
     with_codec!(body.encoding, codec => object(codec, &body.bytes, managed_fields))
 }
 
 /// Decodes anything that is JSON and has no managed fields.
 pub(crate) fn decode_plain<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
+    let _span = span::of_bytes("document", Encoding::Json, body);
     Json.read_owned(body)
 }
 

@@ -9,7 +9,7 @@ use crate::client::Error;
 
 /// If a document was read less than this ago, a missing name does not cause another read.
 const QUIET: Duration = Duration::from_secs(3);
-/// A document that was read longer ago is read again before it is used.
+/// A document that was read longer ago is read again before it is used, unless a mapper has another lifetime.
 const LIFETIME: Duration = Duration::from_secs(600);
 
 /// What one reading covers.
@@ -38,8 +38,8 @@ pub(super) enum Step {
 }
 
 /// What a mapper knows, and its readings in progress. A state machine without client and without waiting.
-#[derive(Default)]
 pub(super) struct Memory {
+    lifetime: Duration,
     known: Option<Arc<Discovery>>,
     everything_read: Option<Instant>,
     /// Groups that were read after the last reading of everything.
@@ -54,7 +54,43 @@ pub(super) struct Memory {
     newest: Option<u64>,
 }
 
+impl Default for Memory {
+    fn default() -> Self {
+        Self {
+            lifetime: LIFETIME,
+            known: None,
+            everything_read: None,
+            groups_read: HashMap::new(),
+            ended: HashMap::new(),
+            shared_readings: HashMap::new(),
+            next: 0,
+            newest: None,
+        }
+    }
+}
+
 impl Memory {
+    /// A memory with another lifetime of what it knows.
+    pub(super) fn lasting(lifetime: Duration) -> Self {
+        Self {
+            lifetime,
+            ..Self::default()
+        }
+    }
+
+    /// Takes what a file told, which was read at `read`. Does nothing if something is known already.
+    pub(super) fn remember(&mut self, discovery: Discovery, read: Instant) {
+        if self.known.is_none() {
+            self.known = Some(Arc::new(discovery));
+            self.everything_read = Some(read);
+        }
+    }
+
+    /// What is known, and when all of it was read.
+    pub(super) fn everything(&self) -> Option<(Arc<Discovery>, Instant)> {
+        self.known.clone().zip(self.everything_read)
+    }
+
     pub(super) fn known(&self) -> Option<Arc<Discovery>> {
         self.known.clone()
     }
@@ -68,7 +104,7 @@ impl Memory {
     pub(super) fn is_old(&self, group: &str, now: Instant) -> bool {
         let read = self.groups_read.get(group).copied();
         read.or(self.everything_read)
-            .is_none_or(|read| now.duration_since(read) > LIFETIME)
+            .is_none_or(|read| now.duration_since(read) > self.lifetime)
     }
 
     /// How to read again. No reading if there was one just now.

@@ -15,6 +15,8 @@
 //! at the latest [ten minutes](RestMapper#how-old-an-answer-can-be) later, and within seconds if
 //! [`RestMapper::follow_definitions`] runs.
 //!
+//! A program that runs for a moment only keeps what a server serves in a file: [`RestMapper::cached`].
+//!
 //! [`Client::open_api`](super::Client::open_api) reads the schemas of the kinds.
 //!
 //! ```no_run
@@ -43,10 +45,12 @@
 //! | `fetch.rs`, `documents.rs` | requests the documents and decodes them |
 //! | `rest_mapper.rs`, `mapping_error.rs` | [`RestMapper`] |
 //! | `query.rs`, `resolve.rs` | parses a name, and finds its kind |
+//! | `disk_cache.rs` | [`DiscoveryCache`]: what mappers keep in files |
 //! | `memory.rs`, `follow.rs` | what a mapper knows, and when it reads again |
 //! | `open_api.rs`, `server_version.rs` | schemas, and the server's release |
 
 mod discovery;
+mod disk_cache;
 mod documents;
 mod failure;
 mod fetch;
@@ -61,6 +65,7 @@ mod served_kind;
 mod server_version;
 
 pub use discovery::{ApiGroup, ApiVersion, Discovery};
+pub use disk_cache::DiscoveryCache;
 pub use failure::{DiscoveryFailure, Problem};
 pub use mapping_error::MappingError;
 pub use open_api::OpenApi;

@@ -1,11 +1,11 @@
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::SystemTime};
 
 use futures_util::FutureExt;
 use parking_lot::Mutex;
-use tokio::time::Instant;
+use tokio::{sync::OnceCell, task::spawn_blocking, time::Instant};
 
 use super::{
-    Discovery, MappingError, ServedKind,
+    Discovery, DiscoveryCache, MappingError, ServedKind,
     kind_query::KindQuery,
     memory::{Memory, Outcome, ReadScope, Reading, SharedReading, Step},
     resolve::resolve,
@@ -32,7 +32,8 @@ use crate::{
 /// read more than 10 minutes ago, it reads again before it uses it, and uses the old answer if that fails. So the
 /// mapper may return a kind for 10 minutes after it was removed, or installed again with another scope. With
 /// [`follow_definitions`](Self::follow_definitions) this time is about 10 s. After
-/// [`refresh_group`](Self::refresh_group), which code should call after a 404, the answer is up to date.
+/// [`refresh_group`](Self::refresh_group), which code should call after a 404, the answer is up to date. With a
+/// [cache on disk](Self::cached), its lifetime is in place of the 10 minutes, for the memory and the files.
 ///
 /// A version that cannot be read keeps its last known kinds. Groups that cannot be read do not affect the others.
 ///
@@ -55,6 +56,10 @@ pub struct RestMapper {
 struct Inner {
     client: Client,
     memory: Mutex<Memory>,
+    /// Where what is known is kept for other processes.
+    cache: Option<DiscoveryCache>,
+    /// Whether the file of the cache was read.
+    loaded: OnceCell<()>,
 }
 
 impl fmt::Debug for RestMapper {
@@ -66,10 +71,34 @@ impl fmt::Debug for RestMapper {
 impl RestMapper {
     /// A mapper for the client's server.
     pub fn new(client: &Client) -> Self {
+        Self::with(client, Memory::default(), None)
+    }
+
+    /// A mapper that begins with what `cache` has of the client's server, and keeps there what it reads. A client
+    /// [from a service](Client::from_service) has no server, so its mapper uses no cache.
+    ///
+    /// ```no_run
+    /// # use pilothouse::client::{Client, DiscoveryCache, MappingError, RestMapper};
+    /// # async fn example(client: Client) -> Result<(), MappingError> {
+    /// use std::time::Duration;
+    ///
+    /// let home = std::env::home_dir().unwrap_or_default();
+    /// let cache = DiscoveryCache::new(home.join(".cache/example/discovery"));
+    /// let mapper = RestMapper::cached(&client, cache.lifetime(Duration::from_secs(6 * 60 * 60)));
+    /// println!("{}", mapper.find("deploy").await?);
+    /// # Ok(()) }
+    /// ```
+    pub fn cached(client: &Client, cache: DiscoveryCache) -> Self {
+        Self::with(client, Memory::lasting(cache.time()), Some(cache))
+    }
+
+    fn with(client: &Client, memory: Memory, cache: Option<DiscoveryCache>) -> Self {
         Self {
             inner: Arc::new(Inner {
                 client: client.clone(),
-                memory: Mutex::default(),
+                memory: Mutex::new(memory),
+                cache,
+                loaded: OnceCell::new(),
             }),
         }
     }
@@ -160,6 +189,7 @@ impl RestMapper {
     /// # Errors
     /// It could not be read.
     pub async fn discovery(&self) -> Result<Arc<Discovery>, Arc<Error>> {
+        self.inner.loaded.get_or_init(|| self.inner.load()).await;
         if let Some(known) = self.inner.memory.lock().known() {
             return Ok(known);
         }
@@ -245,6 +275,38 @@ impl Inner {
         self.memory.lock().is_old(group, Instant::now())
     }
 
+    /// Takes what the cache has.
+    async fn load(&self) {
+        let Some(cache) = self.cache.clone() else {
+            return;
+        };
+        let server = self.client.server().to_owned();
+        let found = spawn_blocking(move || cache.load(&server, SystemTime::now())).await;
+        if let Ok(Some((discovery, age))) = found
+            && let Some(read) = Instant::now().checked_sub(age)
+        {
+            self.memory.lock().remember(discovery, read);
+        }
+    }
+
+    /// Keeps what is known for other processes.
+    async fn store(&self) {
+        let (Some(cache), Some((known, read))) =
+            (self.cache.clone(), self.memory.lock().everything())
+        else {
+            return;
+        };
+        let (server, age) = (self.client.server().to_owned(), read.elapsed());
+        let stored = spawn_blocking(move || {
+            let now = SystemTime::now();
+            let read_at = now.checked_sub(age).unwrap_or(now);
+            cache.store(&server, &known, read_at)
+        });
+        if let Ok(Err(error)) = stored.await {
+            tracing::debug!("the discovery cache cannot be written: {error}");
+        }
+    }
+
     /// A reading. It continues as long as a caller waits for it.
     fn shared_reading(self: &Arc<Self>, number: u64, extent: ReadScope) -> SharedReading {
         let inner = self.clone();
@@ -257,10 +319,14 @@ impl Inner {
                     .await
                     .map(|group| Reading::Group(name.clone(), group)),
             };
-            inner
+            let outcome = inner
                 .memory
                 .lock()
-                .end(number, extent, found, Instant::now())
+                .end(number, extent, found, Instant::now());
+            if outcome.is_ok() {
+                inner.store().await;
+            }
+            outcome
         };
         reading.boxed().shared()
     }

@@ -5,15 +5,14 @@ use std::{
     task::{Context, Poll, ready},
 };
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Buf, BytesMut};
 use futures_core::Stream;
 use http::{Request, header};
-use http_body::Body as _;
 use k8s_openapi::api::core::v1::Pod;
 
 use super::LogParams;
 use crate::client::{
-    Api, Body, Error, ErrorKind,
+    AnswerStream, Api, Body, Error, ErrorKind,
     request::{RequestClass, url::Query},
     rest::Call,
 };
@@ -59,7 +58,7 @@ impl Api<Pod> {
 /// comes in several pieces. An error is the last item: the connection broke, or the caller read nothing for 30 s while
 /// more than 256 KiB waited.
 pub struct Logs {
-    bytes: LogBytes,
+    bytes: AnswerStream,
     begun: BytesMut,
     /// The number of bytes in `begun` without a line break.
     seen: usize,
@@ -69,11 +68,7 @@ pub struct Logs {
 impl Logs {
     fn new(call: &Call<'_>, body: Body) -> Self {
         Self {
-            bytes: LogBytes {
-                body,
-                target: call.target(),
-                ended: false,
-            },
+            bytes: AnswerStream::new(call.verb, call.target(), body),
             begun: BytesMut::new(),
             seen: 0,
             ended: false,
@@ -81,7 +76,7 @@ impl Logs {
     }
 
     /// Returns the log as the server sends it, byte for byte, in pieces of any length.
-    pub fn into_bytes(self) -> LogBytes {
+    pub fn into_bytes(self) -> AnswerStream {
         self.bytes
     }
 
@@ -98,8 +93,8 @@ impl Logs {
             length += piece.len();
             if length > MAX_TEXT {
                 return Err(Error::new(
-                    VERB,
-                    self.bytes.target,
+                    self.bytes.verb(),
+                    self.bytes.target(),
                     ErrorKind::Decode {
                         reason: format!(
                             "it is longer than {MAX_TEXT} bytes: read it line by line, or set a limit"
@@ -152,8 +147,6 @@ fn text(line: &[u8]) -> String {
     String::from_utf8_lossy(line).into_owned()
 }
 
-const VERB: &str = "log";
-
 impl Stream for Logs {
     type Item = Result<String, Error>;
 
@@ -183,45 +176,7 @@ impl Stream for Logs {
 
 impl fmt::Debug for Logs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Logs({})", self.bytes.target)
-    }
-}
-
-/// A container's log as a stream of bytes.
-pub struct LogBytes {
-    body: Body,
-    target: String,
-    ended: bool,
-}
-
-impl Stream for LogBytes {
-    type Item = Result<Bytes, Error>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        while !self.ended {
-            match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
-                Some(Ok(frame)) => {
-                    if let Ok(piece) = frame.into_data()
-                        && !piece.is_empty()
-                    {
-                        return Poll::Ready(Some(Ok(piece)));
-                    }
-                }
-                Some(Err(error)) => {
-                    self.ended = true;
-                    let error = Error::from_stack(VERB, self.target.clone(), error);
-                    return Poll::Ready(Some(Err(error)));
-                }
-                None => self.ended = true,
-            }
-        }
-        Poll::Ready(None)
-    }
-}
-
-impl fmt::Debug for LogBytes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "LogBytes({})", self.target)
+        write!(f, "Logs({})", self.bytes.target())
     }
 }
 
@@ -240,11 +195,11 @@ mod tests {
             .into_iter()
             .map(|piece| Ok::<_, BoxError>(Frame::data(piece.into())));
         let logs = Logs {
-            bytes: LogBytes {
-                body: Body::new(StreamBody::new(futures_util::stream::iter(pieces))),
-                target: String::new(),
-                ended: false,
-            },
+            bytes: AnswerStream::new(
+                "log",
+                String::new(),
+                Body::new(StreamBody::new(futures_util::stream::iter(pieces))),
+            ),
             begun: BytesMut::new(),
             seen: 0,
             ended: false,

@@ -73,7 +73,7 @@ mod tests;
 mod websocket;
 
 pub use log_params::{LogParams, LogSource};
-pub use logs::{LogBytes, Logs};
+pub use logs::Logs;
 
 #[cfg(feature = "streams")]
 pub use self::{

@@ -1,6 +1,6 @@
 use std::{fmt::Write as _, time::Duration};
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use crate::resource::ApiResource;
 
@@ -28,6 +28,30 @@ pub(crate) fn check_segment(name: &str) -> Result<(), &'static str> {
         _ if name.contains('/') => Err("must not contain `/`"),
         _ if name.contains('%') => Err("must not contain `%`"),
         _ => Ok(()),
+    }
+}
+
+/// Checks an absolute path that the caller has escaped. The error says what is wrong.
+pub(crate) fn check_absolute(path: &str) -> Result<(), &'static str> {
+    let is_dots = |segment: &str| {
+        let decoded = percent_decode_str(segment).decode_utf8_lossy();
+        matches!(&*decoded, "." | "..")
+    };
+    if !path.starts_with('/') {
+        return Err("must begin with `/`");
+    }
+    if path.contains(['?', '#']) {
+        return Err("must not contain `?` or `#`: call `query` for each parameter");
+    }
+    if path.split('/').any(is_dots) {
+        return Err("must not contain `.` or `..` as a segment");
+    }
+    let is_plain = |byte: u8| byte.is_ascii_graphic();
+    match path.bytes().all(is_plain) {
+        true => Ok(()),
+        false => {
+            Err("must be escaped: it contains a space or another character that a URL cannot hold")
+        }
     }
 }
 
@@ -82,6 +106,12 @@ impl Query {
         let Some(value) = value else { return };
         self.key(key);
         self.text.extend(utf8_percent_encode(value, QUERY));
+    }
+
+    /// A parameter whose name the caller chooses.
+    pub(crate) fn pair(&mut self, key: &str, value: &str) {
+        let key = utf8_percent_encode(key, QUERY).to_string();
+        self.text(&key, Some(value));
     }
 
     pub(crate) fn number(&mut self, key: &str, value: Option<u64>) {

@@ -12,20 +12,28 @@
 //! | `identity.rs` | whether an answer is about the object of a [`Call`] |
 //! | `send.rs` | sends a [`Call`], and falls back to JSON if the server refuses the encoding |
 //! | `response.rs` | reads whole answers, and the errors among them |
-//! | `raw_request.rs` | requests for which no verb exists |
+//! | `request_builder.rs` | [`RequestBuilder`]: a request for which no verb exists |
+//! | `request_subject.rs` | what such a request is about |
+//! | `answer.rs`, `answer_stream.rs` | [`Answer`] and [`AnswerStream`]: its answer, whole or as it comes |
 //! | `upgrade.rs` | requests that continue in another protocol: [`Upgraded`] |
 
+mod answer;
+mod answer_stream;
 mod builder;
 mod call;
 mod client;
 mod identity;
-mod raw_request;
+mod request_builder;
+mod request_subject;
 mod response;
 mod send;
 mod stack_factory;
 mod upgrade;
 
+pub use answer::Answer;
+pub use answer_stream::AnswerStream;
 pub use builder::ClientBuilder;
 pub(crate) use call::Call;
 pub use client::Client;
+pub use request_builder::RequestBuilder;
 pub use upgrade::Upgraded;

@@ -165,6 +165,12 @@ impl Client {
         error.with_hint(Some(advice.into()))
     }
 
+    /// The error of a call, with what its reader can do, and checked for what it is about.
+    pub(crate) fn explained(&self, call: &Call<'_>, error: Error, is_apply: bool) -> Error {
+        let error = self.with_missing_rule(error, is_apply);
+        call.add_hints(call.check_absence(error))
+    }
+
     async fn open_as(
         &self,
         wanted: Encoding,
@@ -192,10 +198,7 @@ impl Client {
             .map_err(|error| call.invalid(format!("the request cannot be written: {error}")))?;
         request.extensions_mut().insert(class);
         let answer = self.answered(call.verb, || call.target(), request).await;
-        let response = answer.map_err(|error| {
-            let error = self.with_missing_rule(error, is_apply);
-            call.add_hints(call.check_absence(error))
-        })?;
+        let response = answer.map_err(|error| self.explained(call, error, is_apply))?;
         match Encoding::of_body(response.headers()) {
             Ok(encoding) => Ok((encoding, response)),
             Err(other) => {

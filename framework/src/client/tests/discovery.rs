@@ -16,7 +16,7 @@ use super::server::{Answer, Seen, Site, answer, endless, json as json_text};
 use crate::client::{Client, Config, Discovery, RestMapper};
 
 /// A client whose connections are pipes to `site` in this runtime.
-fn client(site: &Site) -> Client {
+pub(super) fn client(site: &Site) -> Client {
     let site = site.clone();
     let connector = move || -> io::Result<DuplexStream> {
         let (near, far) = tokio::io::duplex(64 * 1024);
@@ -29,7 +29,7 @@ fn client(site: &Site) -> Client {
 }
 
 /// On HTTP/2 the URI contains the server's name.
-fn path(seen: &Seen) -> &str {
+pub(super) fn path(seen: &Seen) -> &str {
     seen.uri.trim_start_matches("http://sandbox")
 }
 
@@ -38,7 +38,7 @@ fn ok(value: &Value) -> Option<Answer> {
 }
 
 /// The plain form: one document for each path, with log that Go leaves out or writes as `null`.
-fn listed(path: &str) -> Option<Answer> {
+pub(super) fn listed(path: &str) -> Option<Answer> {
     ok(&match path {
         "/api" => json!({"kind": "APIVersions", "versions": ["v1"]}),
         "/apis" => {
@@ -76,7 +76,7 @@ fn group(name: &str) -> Value {
 }
 
 /// The same as [`listed`], aggregated.
-fn aggregated(path: &str) -> Option<Answer> {
+pub(super) fn aggregated(path: &str) -> Option<Answer> {
     let groups = match path {
         "/api" => json!([{"versions": [{"version": "v1", "freshness": "Current", "resources": [
             {"resource": "pods", "responseKind": {"group": "", "version": "v1", "kind": "Pod"}, "scope": "Namespaced", "verbs": ["get", "list"], "shortNames": ["po"], "categories": ["all"], "subresources": [
@@ -107,7 +107,7 @@ fn aggregated(path: &str) -> Option<Answer> {
 }
 
 /// All fields of each kind, and the failures.
-fn shown(discovery: &Discovery) -> Vec<String> {
+pub(super) fn shown(discovery: &Discovery) -> Vec<String> {
     let mut lines = Vec::new();
     for group in discovery.groups() {
         for version in group.versions() {

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use futures_util::{StreamExt, TryStreamExt};
+use futures_util::StreamExt;
 use http::{Request, Response};
 use http_body_util::BodyExt;
 use k8s_openapi::api::{
@@ -437,37 +437,6 @@ async fn a_listed_object_of_any_kind_can_be_written_back() {
     let (_, body) = sent.lock()[1].clone();
     let body: Value = serde_json::from_str(&body).unwrap();
     assert_eq!([&body["apiVersion"], &body["kind"]], ["v1", "ConfigMap"]);
-}
-
-#[tokio::test]
-async fn raw_requests_return_json_text_and_lines() {
-    let (client, _) = client(|_, line| match line {
-        line if line.contains("/version") => (200, json!({"major": "1"})),
-        line if line.contains("/readyz") => (200, "ok\n".into()),
-        line if line.contains("/log") => (200, "one\ntwo".into()),
-        _ => status(403, "Forbidden"),
-    });
-    let ask = |path: &str| {
-        let request = Request::get(path).header("accept", "application/json");
-        request.body(Body::empty()).unwrap()
-    };
-    let version: Value = client.request(ask("/version")).await.unwrap();
-    assert_eq!(version["major"], "1");
-    assert_eq!(client.request_text(ask("/readyz")).await.unwrap(), "ok\n");
-    let lines = client.request_lines(ask("/log")).await.unwrap();
-    let lines: Vec<_> = lines.try_collect().await.unwrap();
-    assert_eq!(lines, ["one", "two"]);
-    let error = client
-        .request::<Value>(ask("/other?a=b"))
-        .await
-        .unwrap_err();
-    assert_eq!(error.to_string(), "send GET /other: Forbidden");
-    let error = client.request::<u8>(ask("/version")).await.unwrap_err();
-    assert!(
-        error
-            .to_string()
-            .starts_with("send GET /version: the answer cannot be decoded: ")
-    );
 }
 
 #[tokio::test]

@@ -3,7 +3,8 @@ use std::{any::Any, fmt};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use crate::resource::{Object, ObjectKey, ObjectMeta, TypeMeta};
+use super::{ConversionError, Scheme, conversions::Version};
+use crate::resource::{ApiResource, Object, ObjectKey, ObjectMeta, Resource, TypeMeta};
 
 /// An object read from a manifest.
 pub struct Manifest {
@@ -57,6 +58,31 @@ impl Manifest {
     pub fn downcast<K: Object>(self) -> Option<K> {
         let object: Box<dyn Any> = self.object;
         object.downcast().ok().map(|object| *object)
+    }
+
+    /// The object as a `K`, whichever registered version of the kind the manifest has; see [`Scheme::convert`].
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`ConversionError`] if it is of another kind, or cannot be converted.
+    pub fn convert<K: Resource>(self, scheme: &Scheme) -> Result<K, ConversionError> {
+        let key = self.key();
+        let TypeMeta { api_version, kind } = self.types;
+        let (group, version) = match api_version.split_once('/') {
+            Some((group, version)) => (group.to_owned(), version.to_owned()),
+            None => (String::new(), api_version),
+        };
+        let object: Box<dyn Any> = self.object;
+        let version = Version {
+            type_id: (*object).type_id(),
+            resource: ApiResource {
+                group: group.into(),
+                version: version.into(),
+                kind: kind.into(),
+                ..ApiResource::of::<K>()
+            },
+        };
+        scheme.convert_any(object, key, &version)
     }
 }
 

@@ -42,9 +42,13 @@
 //! | `scheme.rs` | [`Scheme`]: finds the type of each object and reads it |
 //! | `document.rs` | splits a text into documents, and parses one into JSON |
 //! | `duplicate_keys.rs` | reads JSON and notes duplicate keys |
+//! | `conversions.rs` | converts objects between the versions of their kind; [`ConversionError`] |
 //! | `manifest.rs` | [`Manifest`] and [`ManifestError`] |
 //! | `to_yaml.rs` | [`to_yaml`]: writes objects as YAML |
 
+mod conversions;
+#[cfg(test)]
+mod conversions_test;
 mod document;
 mod duplicate_keys;
 mod manifest;
@@ -53,6 +57,7 @@ mod scheme;
 mod tests;
 mod to_yaml;
 
+pub use conversions::ConversionError;
 pub use manifest::{Manifest, ManifestError};
 pub use scheme::Scheme;
 pub use to_yaml::to_yaml;

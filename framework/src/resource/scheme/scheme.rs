@@ -1,21 +1,42 @@
-use std::{cell::OnceCell, collections::BTreeMap, fmt, sync::Arc};
+use std::{
+    any::{Any, TypeId},
+    cell::OnceCell,
+    collections::BTreeMap,
+    error::Error as StdError,
+    fmt,
+    sync::Arc,
+};
 
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use super::{Manifest, ManifestError, document::Document, manifest::AnyObject};
+use super::{
+    ConversionError, Manifest, ManifestError,
+    conversions::{Conversions, Version, kind_of, same},
+    document::Document,
+    manifest::AnyObject,
+};
 use crate::resource::{
-    ApiResource, DynamicObject, Object, PathStep, Resource, TypeMeta, decode_reason, format_path,
-    yaml::Node,
+    ApiResource, DynamicObject, Object, ObjectKey, PathStep, Resource, TypeMeta, decode_reason,
+    format_path, yaml::Node,
 };
 
 /// Maps kinds to Rust types, and reads manifests of these kinds. See [the module](super).
 #[derive(Clone, Default)]
 pub struct Scheme {
-    kinds: Arc<BTreeMap<(String, String), Read>>,
+    /// By `apiVersion` and kind.
+    kinds: Arc<BTreeMap<(String, String), KnownKind>>,
+    conversions: Arc<Conversions>,
     /// Reads objects of all other kinds; `None` if they are errors.
     other_kinds: Option<Read>,
     strict: bool,
+}
+
+/// A kind, and how its objects are read.
+#[derive(Clone)]
+struct KnownKind {
+    version: Version,
+    read: Read,
 }
 
 /// Reads an object, and adds the paths of the fields that its type does not have to the list.
@@ -44,11 +65,148 @@ impl Scheme {
 
     /// Adds the kind `K`: its objects are read into this type.
     #[must_use]
-    pub fn with<K: Resource + Serialize + DeserializeOwned>(mut self) -> Self {
-        let resource = ApiResource::of::<K>();
+    pub fn with<K: Resource>(self) -> Self {
+        self.with_kind::<K>(ApiResource::of::<K>())
+    }
+
+    /// Adds the kind `resource`: its objects are read into `K`, which may be the type of several kinds, as
+    /// [`DynamicObject`] is.
+    #[must_use]
+    pub fn with_kind<K: Object + Serialize + DeserializeOwned>(
+        mut self,
+        resource: ApiResource,
+    ) -> Self {
         let name = (resource.api_version(), resource.kind.to_string());
-        Arc::make_mut(&mut self.kinds).insert(name, read::<K>);
+        let kind = KnownKind {
+            version: Version {
+                type_id: TypeId::of::<K>(),
+                resource,
+            },
+            read: read::<K>,
+        };
+        Arc::make_mut(&mut self.kinds).insert(name, kind);
         self
+    }
+
+    /// Adds two versions of one kind, and the function that converts objects from one to the other. A second call for
+    /// the same pair replaces the function. The way back needs a call of its own.
+    ///
+    /// Two types that are not of one kind do not compile:
+    ///
+    /// ```compile_fail
+    /// use pilothouse::k8s::api::core::v1::{ConfigMap, Secret};
+    /// use pilothouse::resource::Scheme;
+    ///
+    /// Scheme::new().with_conversion(|map: ConfigMap| Ok::<_, String>(Secret::default()));
+    /// ```
+    #[must_use]
+    pub fn with_conversion<A: Resource, B: Resource, E>(
+        mut self,
+        function: impl Fn(A) -> Result<B, E> + Send + Sync + 'static,
+    ) -> Self
+    where
+        E: Into<Box<dyn StdError + Send + Sync>>,
+    {
+        const {
+            assert!(
+                is_one_kind::<A, B>(),
+                "the two types must be versions of one kind"
+            )
+        }
+        Arc::make_mut(&mut self.conversions).add(function);
+        self.with::<A>().with::<B>()
+    }
+
+    /// Adds the kind `K` and makes it the hub of its kind: versions without a conversion between them are converted by
+    /// way of this one. So n versions need a conversion to the hub and one from the hub each.
+    #[must_use]
+    pub fn with_hub<K: Resource>(mut self) -> Self {
+        Arc::make_mut(&mut self.conversions).set_hub(version::<K>());
+        self.with::<K>()
+    }
+
+    /// The kinds whose objects are read into `K`, in order of their `apiVersion`: apimachinery's `ObjectKinds`. Empty if
+    /// the scheme does not have the type.
+    ///
+    /// ```
+    /// use pilothouse::k8s::api::core::v1::{ConfigMap, Secret};
+    /// use pilothouse::resource::Scheme;
+    ///
+    /// let scheme = Scheme::new().with::<ConfigMap>();
+    /// assert_eq!(scheme.kinds_of::<ConfigMap>()[0].to_string(), "configmaps/v1");
+    /// assert!(scheme.kinds_of::<Secret>().is_empty());
+    /// ```
+    pub fn kinds_of<K: Object>(&self) -> Vec<&ApiResource> {
+        let known = self.kinds.values().map(|kind| &kind.version);
+        let of_type = known.filter(|version| version.type_id == TypeId::of::<K>());
+        of_type.map(|version| &version.resource).collect()
+    }
+
+    /// Converts an object to another version of its kind: by the [function](Self::with_conversion) for the two types, or
+    /// by way of the [hub](Self::with_hub).
+    ///
+    /// ```
+    /// # use pilothouse::{Resource, Schema, resource::{ObjectMeta, Scheme}};
+    /// # use serde::{Deserialize, Serialize};
+    /// #[derive(Resource, Clone, Debug)]
+    /// #[resource(group = "demo.dev", version = "v1beta1", kind = "Widget", namespaced)]
+    /// struct OldWidget {
+    ///     metadata: ObjectMeta,
+    ///     spec: OldSpec,
+    /// }
+    /// # #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+    /// # struct OldSpec { length: u32 }
+    ///
+    /// #[derive(Resource, Clone, Debug)]
+    /// #[resource(group = "demo.dev", version = "v1", namespaced)]
+    /// struct Widget {
+    ///     metadata: ObjectMeta,
+    ///     spec: Spec,
+    /// }
+    /// # #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
+    /// # struct Spec { millimetres: u32 }
+    ///
+    /// let scheme = Scheme::new().with_conversion(|old: OldWidget| {
+    ///     let millimetres = old.spec.length.checked_mul(10).ok_or("the length is too large")?;
+    ///     Ok::<_, &str>(Widget { metadata: old.metadata, spec: Spec { millimetres } })
+    /// });
+    /// let old = OldWidget { metadata: ObjectMeta::default(), spec: OldSpec { length: 3 } };
+    /// let new: Widget = scheme.convert(old)?;
+    /// assert_eq!(new.spec.millimetres, 30);
+    /// # Ok::<(), pilothouse::resource::ConversionError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`ConversionError`] if there is no such function, or if it returned an error.
+    pub fn convert<A: Resource, B: Resource>(&self, object: A) -> Result<B, ConversionError> {
+        const {
+            assert!(
+                is_one_kind::<A, B>(),
+                "an object cannot become another kind"
+            )
+        }
+        let key = object.key();
+        self.convert_any(Box::new(object), key, &version::<A>())
+    }
+
+    pub(super) fn convert_any<B: Resource>(
+        &self,
+        object: Box<dyn Any>,
+        key: ObjectKey,
+        from: &Version,
+    ) -> Result<B, ConversionError> {
+        let to = version::<B>();
+        let of = |version: &Version| kind_of(&version.resource);
+        if of(from) != of(&to) {
+            let reason = format!("it is of another kind than {} in {}", B::KIND, B::GROUP);
+            return Err(ConversionError::new(key, from, &to, reason));
+        }
+        let converted = self.conversions.convert(object, &key, from, &to)?;
+        converted.downcast().map(|object| *object).map_err(|_| {
+            let reason = "the conversion returned another type".to_owned();
+            ConversionError::new(key, from, &to, reason)
+        })
     }
 
     /// Reads objects of all other kinds into [`DynamicObject`]s. Without this call they are errors.
@@ -137,7 +295,7 @@ impl Scheme {
         }
         let is_named = !api_version.is_empty() && !kind.is_empty();
         let others = self.other_kinds.filter(|_| is_named);
-        let Some(read) = known.copied().or(others) else {
+        let Some(read) = known.map(|kind| kind.read).or(others) else {
             let reason = self.unknown(value, api_version, kind);
             return found.push(Err(place.error(path, &[], reason)));
         };
@@ -213,6 +371,17 @@ impl ObjectPlace<'_> {
             path: format_path(&path),
             reason,
         }
+    }
+}
+
+const fn is_one_kind<A: Resource, B: Resource>() -> bool {
+    same(A::GROUP, B::GROUP) && same(A::KIND, B::KIND)
+}
+
+fn version<K: Resource>() -> Version {
+    Version {
+        type_id: TypeId::of::<K>(),
+        resource: ApiResource::of::<K>(),
     }
 }
 

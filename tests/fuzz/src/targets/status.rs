@@ -1,7 +1,6 @@
 //! Checks that the error of a refused request keeps the server's reason, whatever else is wrong with the answer.
 
 use bytes::Bytes;
-use pilothouse::client::Body;
 use serde_json::Value;
 
 use crate::{
@@ -23,10 +22,8 @@ pub(crate) fn run(data: &[u8]) {
         media_type,
         pieces: vec![Bytes::copy_from_slice(body)],
     };
-    let request = http::Request::get("/")
-        .body(Body::empty())
-        .expect("a request");
-    let error = now(client(answer).request::<Value>(request)).expect_err("a refusal");
+    let request = client(answer).request("get").path("/");
+    let error = now(request.send()).expect_err("a refusal");
     let Some(found) = error.status() else {
         panic!("another error: {error}");
     };
