@@ -143,7 +143,8 @@ pub const fn check_scale(spec: u8, status: u8) {
     }
 }
 
-fn build(
+/// Builds a definition. Returns it with the places of its CEL rules in the source.
+pub(super) fn build(
     resource: &ApiResource,
     declaration: &Declaration,
 ) -> Result<(CustomResourceDefinition, Vec<RulePlace>), CrdError> {

@@ -238,6 +238,9 @@ fn deltas_that_failed_come_again_before_newer_ones_and_hold_back_the_sync() {
 #[derive(Default)]
 struct Model(Vec<(ObjectKey, DeltaKind, Option<u32>, bool)>);
 
+/// The kind, the object, and whether the deletion was noticed by a list.
+type ModelDelta = (DeltaKind, Option<u32>, bool);
+
 impl Model {
     fn has(&self, key: &ObjectKey) -> bool {
         self.0.iter().any(|(queued, ..)| queued == key)
@@ -248,13 +251,13 @@ impl Model {
         of_key.next_back().and_then(|(_, _, object, _)| *object)
     }
 
-    fn pop(&mut self) -> Option<(ObjectKey, Vec<(DeltaKind, Option<u32>, bool)>)> {
+    fn pop(&mut self) -> Option<(ObjectKey, Vec<ModelDelta>)> {
         let key = self.0.first()?.0.clone();
         let (taken, left): (Vec<_>, Vec<_>) = std::mem::take(&mut self.0)
             .into_iter()
             .partition(|one| one.0 == key);
         self.0 = left;
-        let mut deltas: Vec<(DeltaKind, Option<u32>, bool)> = Vec::new();
+        let mut deltas: Vec<ModelDelta> = Vec::new();
         for (_, kind, object, is_tombstone) in taken {
             match deltas.last() {
                 Some((Deleted, ..)) if kind == Deleted && is_tombstone => {}

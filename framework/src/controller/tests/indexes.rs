@@ -137,8 +137,7 @@ async fn read_in_reconcile(
     };
     world.start(Controller::new(reads));
     settle().await;
-    let result = result.lock().clone();
-    result
+    result.lock().clone()
 }
 
 fn keys<C: Object>(objects: &[Arc<C>]) -> String {

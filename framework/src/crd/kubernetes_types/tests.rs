@@ -5,17 +5,18 @@ use serde_json::{Value, json};
 
 use super::{described, every};
 use crate::{
-    crd::{Declaration, Describe, Schema, build_crd, to_json},
+    crd::{Declaration, Describe, Schema, custom_resource::build, to_json},
     k8s::{
         ByteString,
         api::core::v1::ConfigMap,
         apimachinery::pkg::{api::resource::Quantity, util::intstr::IntOrString},
     },
+    resource::ApiResource,
 };
 
 /// The schema of a spec in its definition.
 fn spec(describe: Describe) -> Result<Value, String> {
-    let crd = build_crd::<ConfigMap>(&Declaration {
+    let declaration = Declaration {
         singular: "thing",
         short_names: &[],
         categories: &[],
@@ -24,8 +25,10 @@ fn spec(describe: Describe) -> Result<Value, String> {
         spec: Some(describe),
         spec_required: false,
         status: None,
-    });
-    let crd = to_json(&crd.map_err(|error| error.to_string())?);
+    };
+    let built = build(&ApiResource::of::<ConfigMap>(), &declaration);
+    let (crd, _) = built.map_err(|error| error.to_string())?;
+    let crd = to_json(&crd);
     Ok(crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone())
 }
 

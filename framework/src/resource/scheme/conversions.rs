@@ -98,8 +98,8 @@ impl ConversionError {
         Self {
             kind: from.resource.kind.to_string(),
             key,
-            from: from.resource.api_version(),
-            to: to.resource.api_version(),
+            from: from.resource.api_version().into(),
+            to: to.resource.api_version().into(),
             reason,
             source: None,
         }
@@ -120,9 +120,9 @@ pub struct ConversionError {
     /// The object.
     pub key: ObjectKey,
     /// The `apiVersion` of the object.
-    pub from: String,
+    pub from: Box<str>,
     /// The requested `apiVersion`.
-    pub to: String,
+    pub to: Box<str>,
     /// What went wrong, and what to do. If a function of the program failed, its error is the
     /// [source](StdError::source), and this is what comes before it.
     pub reason: String,
