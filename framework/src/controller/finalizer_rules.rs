@@ -52,6 +52,7 @@ impl<K: Object> FinalizerRules<K> {
     fn note_problem(&mut self, name: &str) {
         let is_known = self.names().chain(&self.retired).any(|one| **one == *name);
         let problem = match check_qualified_name(name) {
+            Err(_) if name.ends_with('/') => Some("must have a name after the `/`"),
             Err(problem) => Some(problem),
             Ok(()) if !name.contains('/') => Some("must have your domain and a `/` before it"),
             Ok(()) if is_known => Some("is declared twice"),

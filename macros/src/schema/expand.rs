@@ -316,7 +316,9 @@ impl Parts<'_> {
                     checks_form,
                 });
                 self.parameters.described(ty);
-                quote!(<#ty as #krate::crd::Schema>::Json)
+                // With the span of the type, the compiler shows an error at the type.
+                let schema = crate::crate_path::respan(&quote!(#krate::crd::Schema), ty.span());
+                quote_spanned!(ty.span()=> <#ty as #schema>::Json)
             }
         };
         let ident = field.ident.iter();

@@ -11,7 +11,7 @@ use crate::crd::Schema;
 
 /// Describes `T` as k8s-openapi does, with what a structural schema needs besides.
 ///
-/// * References are replaced by what they refer to.
+/// * References are replaced by what they refer to. A type in itself is an open object there.
 /// * Types that k8s-openapi describes too loosely have the framework's schema: quantities and open objects.
 /// * `metadata` is not required, because no API requires it and k8s-openapi reads an object without it.
 #[derive(Debug)]
@@ -35,50 +35,77 @@ impl<T: JsonSchema> JsonSchema for Inlined<T> {
         let mut generator = SchemaGenerator::new(settings);
         let schema = T::json_schema(&mut generator).to_value();
         let definitions = generator.take_definitions(false);
-        schemars::Schema::try_from(inline(schema, &definitions)).unwrap_or_default()
+        let mut inliner = Inliner {
+            definitions: &definitions,
+            open: vec![T::schema_name().into_owned()],
+        };
+        schemars::Schema::try_from(inliner.inline(schema)).unwrap_or_default()
     }
 }
 
-/// The schema without references.
-fn inline(schema: Value, definitions: &Map<String, Value>) -> Value {
-    let Value::Object(mut schema) = schema else {
-        return schema;
-    };
-    let reference = schema.remove("$ref");
-    let name = reference.as_ref().and_then(Value::as_str);
-    if let Some(name) = name.and_then(|name| name.strip_prefix("#/$defs/")) {
-        let found = own(name).unwrap_or_else(|| {
-            let found = definitions.get(name).cloned().unwrap_or_default();
-            inline(found, definitions)
-        });
-        if let Value::Object(found) = found {
-            for (key, value) in found {
-                // The description of the field stands beside the reference.
-                schema.entry(key).or_insert(value);
+/// Replaces references by what they refer to.
+struct Inliner<'a> {
+    definitions: &'a Map<String, Value>,
+    /// The types that the present place is in.
+    open: Vec<String>,
+}
+
+impl Inliner<'_> {
+    fn inline(&mut self, schema: Value) -> Value {
+        let Value::Object(mut schema) = schema else {
+            return schema;
+        };
+        let reference = schema.remove("$ref");
+        let name = reference.as_ref().and_then(Value::as_str);
+        if let Some(name) = name.and_then(|name| name.strip_prefix("#/$defs/")) {
+            if let Value::Object(found) = self.find(name) {
+                for (key, value) in found {
+                    // The description of the field stands beside the reference.
+                    schema.entry(key).or_insert(value);
+                }
+            }
+            return Value::Object(schema);
+        }
+        if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+            for property in properties.values_mut() {
+                *property = self.inline(property.take());
+            }
+            let is_object = ["apiVersion", "kind", "metadata"]
+                .iter()
+                .all(|name| properties.contains_key(*name));
+            if is_object && let Some(Value::Array(required)) = schema.get_mut("required") {
+                required.retain(|name| name != "metadata");
+                if required.is_empty() {
+                    schema.remove("required");
+                }
             }
         }
-        return Value::Object(schema);
-    }
-    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
-        for property in properties.values_mut() {
-            *property = inline(property.take(), definitions);
-        }
-        let is_object = ["apiVersion", "kind", "metadata"]
-            .iter()
-            .all(|name| properties.contains_key(*name));
-        if is_object && let Some(Value::Array(required)) = schema.get_mut("required") {
-            required.retain(|name| name != "metadata");
-            if required.is_empty() {
-                schema.remove("required");
+        for key in ["items", "additionalProperties"] {
+            if let Some(inner) = schema.get_mut(key) {
+                *inner = self.inline(inner.take());
             }
         }
+        Value::Object(schema)
     }
-    for key in ["items", "additionalProperties"] {
-        if let Some(inner) = schema.get_mut(key) {
-            *inner = inline(inner.take(), definitions);
+
+    /// The schema of a type by its name. A type in itself is an open object, because a structural schema has an end.
+    fn find(&mut self, name: &str) -> Value {
+        if self.open.iter().any(|open| open == name) {
+            return open_object();
         }
+        if let Some(own) = own(name) {
+            return own;
+        }
+        self.open.push(name.to_owned());
+        let found = self.definitions.get(name).cloned().unwrap_or_default();
+        let found = self.inline(found);
+        self.open.pop();
+        found
     }
-    Value::Object(schema)
+}
+
+fn open_object() -> Value {
+    <RawExtension as Schema>::describe(&mut SchemaGenerator::default()).to_value()
 }
 
 /// The framework's schema of a type that k8s-openapi describes too loosely.
@@ -86,7 +113,7 @@ fn own(name: &str) -> Option<Value> {
     let name = name.rsplit('.').next()?;
     let describe = match name {
         "Quantity" => <Quantity as Schema>::describe,
-        "RawExtension" | "FieldsV1" | "JSONSchemaProps" => <RawExtension as Schema>::describe,
+        "RawExtension" | "FieldsV1" | "JSONSchemaProps" => return Some(open_object()),
         "JSON" => <JSON as Schema>::describe,
         _ => return None,
     };
