@@ -250,7 +250,10 @@ pub use k8s_openapi as k8s;
 /// The items that generated code uses. They are not part of the public interface.
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::crd::{Declaration, build_crd, check_scale, check_status, describe};
+    pub use crate::crd::{
+        Declaration, Defined, Keeps, UNKNOWN_SCALE, build_crd, check_form, check_scale,
+        check_status, first,
+    };
     pub use crate::resource::wire::{Absent, deserialize_kind, serialize_kind};
     pub use schemars;
     pub use serde;

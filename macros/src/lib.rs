@@ -39,6 +39,7 @@
 //! | `resource/` | `#[derive(Resource)]` |
 //! | `schema/` | `#[derive(Schema)]` |
 //! | `shape.rs` | the JSON form of a Rust type, as far as its name shows it |
+//! | `stub.rs` | the impls beside an error, so that one mistake is one error |
 //! | `strings.rs` | lists of strings in an attribute |
 //! | `crate_path.rs` | the path of `pilothouse` in generated code |
 
@@ -47,6 +48,7 @@ mod resource;
 mod schema;
 mod shape;
 mod strings;
+mod stub;
 
 /// Makes a struct with `metadata`, `spec` and `status` a Kubernetes kind.
 ///
@@ -101,7 +103,7 @@ mod strings;
 /// beside it. The only other attribute of a view is `crate = ".."`.
 #[proc_macro_derive(Resource, attributes(resource))]
 pub fn resource(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
-    run(input, resource::expand)
+    run(input, resource::expand, stub::resource)
 }
 
 /// Describes a struct or enum of a spec or status to Kubernetes.
@@ -122,19 +124,29 @@ pub fn resource(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
 /// | `scale = "spec"`, `"status"` or `"selector"` | scalars | the field that `kubectl scale` reads and writes |
 /// | `preserve_unknown_fields`, `embedded_resource`, `int_or_string`, `nullable` | fields | the Kubernetes extension of this name |
 /// | `example = ..` | fields | an example |
-/// | `with = "Type"` | fields | describes the field as `Type` |
+/// | `with = "Type"` | fields | describes the field as `Type`, a type with schemars' `JsonSchema` |
 /// | `crate = ".."` | types | path of `pilothouse`, if it is renamed |
+///
+/// A type may have type parameters: `PoolSpec<T>` has a schema for each `T` that has one. Parameters that occur only in
+/// fields with `with`, or that serde skips, need none.
+///
+/// serde writes a `std::time::Duration` as `{"secs": .., "nanos": ..}`. Such a field does not compile without
+/// `#[serde(with = "pilothouse::resource::duration")]`, which writes it as Kubernetes does: `1h30m0s`.
 #[proc_macro_derive(Schema, attributes(schema, schemars, serde))]
 pub fn schema(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
-    run(input, schema::expand)
+    run(input, schema::expand, stub::schema)
 }
 
 fn run(
     input: proc_macro::TokenStream,
-    expand: fn(syn::DeriveInput) -> darling::Result<proc_macro2::TokenStream>,
+    expand: fn(&syn::DeriveInput) -> darling::Result<proc_macro2::TokenStream>,
+    stub: fn(&syn::DeriveInput) -> proc_macro2::TokenStream,
 ) -> proc_macro::TokenStream {
     let input = syn::parse_macro_input!(input as syn::DeriveInput);
-    expand(input)
-        .unwrap_or_else(darling::Error::write_errors)
-        .into()
+    let tokens = expand(&input).unwrap_or_else(|errors| {
+        let stub = stub(&input);
+        let errors = errors.write_errors();
+        quote::quote!(#errors #stub)
+    });
+    tokens.into()
 }

@@ -136,14 +136,18 @@ fn transparent(ty: &Type) -> &Type {
     }
 }
 
-/// Whether `ty` contains the type `ident` or `Self`.
+/// Whether `ty` contains the type `ident`, with any arguments, or `Self`.
 pub(crate) fn mentions(ty: &Type, ident: &syn::Ident) -> bool {
     let Type::Path(path) = plain(ty) else {
         return false;
     };
-    path.path
-        .get_ident()
-        .is_some_and(|name| name == ident || name == "Self")
+    let is_it = path.path.segments.len() == 1
+        && path
+            .path
+            .segments
+            .first()
+            .is_some_and(|segment| segment.ident == *ident || segment.ident == "Self");
+    is_it
         || named(ty).is_some_and(|(_, arguments)| {
             arguments
                 .into_iter()

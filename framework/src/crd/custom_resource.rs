@@ -8,17 +8,13 @@ use schemars::{SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Value, json};
 
 use super::{
-    CrdError, CustomResourceDefinition, Schema,
+    CrdError, CustomResourceDefinition,
     annotations::{self, Annotations, Scale},
     structural::{self, SchemaProblem},
 };
 use crate::resource::{ApiResource, ObjectMeta, Resource};
 
 /// A kind of your own, with a definition. `#[derive(Resource)]` implements it.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a custom resource",
-    note = "only kinds with `#[derive(Resource)]` have a definition; Kubernetes' own kinds are built into the API server"
-)]
 pub trait CustomResource: Resource {
     /// The definition of this kind, to install on an API server.
     ///
@@ -28,6 +24,22 @@ pub trait CustomResource: Resource {
     ///
     /// Returns a [`CrdError`] if the types have no structural schema. It names the field and says what to do.
     fn crd() -> Result<CustomResourceDefinition, CrdError>;
+}
+
+impl<K: Resource + Defined> CustomResource for K {
+    fn crd() -> Result<CustomResourceDefinition, CrdError> {
+        <K as Defined>::definition()
+    }
+}
+
+/// What the derive writes. It does not demand [`Resource`], so that a kind without `Clone` is one error and not two.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a custom resource",
+    note = "only kinds with `#[derive(Resource)]` have a definition; Kubernetes' own kinds are built into the API server"
+)]
+pub trait Defined {
+    /// The definition of the kind.
+    fn definition() -> Result<CustomResourceDefinition, CrdError>;
 }
 
 /// Describes one type, with the types in it inlined.
@@ -54,9 +66,34 @@ pub struct Declaration {
     pub status: Option<Describe>,
 }
 
-/// Describes `T`, with the types in it inlined.
-pub fn describe<T: Schema>(generator: &mut SchemaGenerator) -> schemars::Schema {
-    generator.subschema_for::<T::Json>()
+/// Lets a parameter of the derive's copy occur in the type of a field: the type is `T`, whatever the parameter is.
+pub trait Keeps<T> {
+    /// `T`.
+    type Type;
+}
+
+impl<P: ?Sized, T> Keeps<T> for P {
+    type Type = T;
+}
+
+/// The first problem, if there is one.
+pub const fn first(problems: &[Option<&'static str>]) -> Option<&'static str> {
+    let mut at = 0;
+    while at < problems.len() {
+        if problems[at].is_some() {
+            return problems[at];
+        }
+        at += 1;
+    }
+    None
+}
+
+/// Fails to compile if serde's form of a field is not one for Kubernetes.
+#[track_caller]
+pub const fn check_form(problem: Option<&'static str>) {
+    if let Some(problem) = problem {
+        panic!("{}", problem);
+    }
 }
 
 /// Fails to compile if a field of the status is neither optional nor has a default.
@@ -67,11 +104,14 @@ pub const fn check_status(gap: Option<&'static str>) {
     }
 }
 
+/// The value of `Schema::SCALE` if the derive failed.
+pub const UNKNOWN_SCALE: u8 = 0x80;
+
 /// Fails to compile if the scale subresource is incomplete.
 #[track_caller]
 pub const fn check_scale(spec: u8, status: u8) {
     let all = spec | status;
-    if all == 0 {
+    if all == 0 || all & UNKNOWN_SCALE != 0 {
         return;
     }
     if status & 1 != 0 || spec & 2 != 0 {

@@ -39,7 +39,7 @@
 //! | file or folder | holds |
 //! | --- | --- |
 //! | `schema.rs` | [`Schema`], and its implementations for the types of Rust |
-//! | `kubernetes_types.rs` | implementations of [`Schema`] for the types of k8s-openapi |
+//! | `kubernetes_types/` | implementations of [`Schema`] for the types of k8s-openapi |
 //! | `structural/` | rewrites a schema into its structural form |
 //! | `annotations.rs` | printer columns and scale paths |
 //! | `custom_resource.rs` | [`CustomResource`], and how its definition is built |
@@ -63,4 +63,7 @@ pub use crate::resource::{CrdError, to_yaml};
 pub use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
 #[doc(hidden)]
-pub use custom_resource::{Declaration, Describe, build_crd, check_scale, check_status, describe};
+pub use custom_resource::{
+    Declaration, Defined, Describe, Keeps, UNKNOWN_SCALE, build_crd, check_form, check_scale,
+    check_status, first,
+};

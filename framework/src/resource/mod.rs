@@ -32,6 +32,7 @@
 //! | --- | --- |
 //! | `key.rs` | [`ObjectKey`] |
 //! | `dns.rs` | the rules for DNS names |
+//! | `duration.rs` | durations in the form of Kubernetes, for serde |
 //! | `path.rs`, `decode_reason.rs` | path of a field, and why its value does not fit, in texts that never contain the value |
 //! | `api_resource.rs` | [`ApiResource`] |
 //! | `scope.rs` | [`Scope`], and which objects a handle reaches ([`Reach`]) |
@@ -53,6 +54,7 @@ mod api_resource;
 mod condition;
 mod decode_reason;
 pub(crate) mod dns;
+pub mod duration;
 mod dynamic;
 mod key;
 mod object;

@@ -9,8 +9,8 @@ use super::{
 };
 
 /// Writes the impls of a kind or of a view.
-pub(crate) fn expand(input: DeriveInput) -> Result<TokenStream> {
-    let args = Args::from_derive_input(&input)?;
+pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
+    let args = Args::from_derive_input(input)?;
     if let Some(whole) = &args.view_of {
         return view::expand(&args, whole);
     }
@@ -140,7 +140,11 @@ fn custom_resource(kind: &Kind) -> TokenStream {
         ..
     } = kind;
     let description = description(kind);
-    let describe = |ty: &syn::Type| quote_spanned!(ty.span()=> ::core::option::Option::Some(#krate::__private::describe::<#ty>));
+    let schema = quote!(#krate::crd::Schema);
+    let describe = |ty: &syn::Type| {
+        let schema = crate::crate_path::respan(&schema, ty.span());
+        quote_spanned!(ty.span()=> ::core::option::Option::Some(<#ty as #schema>::describe))
+    };
     let none = quote!(::core::option::Option::None);
     let spec = kind
         .spec
@@ -154,8 +158,8 @@ fn custom_resource(kind: &Kind) -> TokenStream {
     };
     quote! {
         #[automatically_derived]
-        impl #krate::crd::CustomResource for #ident {
-            fn crd() -> ::core::result::Result<#krate::crd::CustomResourceDefinition, #krate::crd::CrdError> {
+        impl #krate::__private::Defined for #ident {
+            fn definition() -> ::core::result::Result<#krate::crd::CustomResourceDefinition, #krate::crd::CrdError> {
                 #krate::__private::build_crd::<Self>(&#krate::__private::Declaration {
                     singular: #singular,
                     short_names: &[#(#short_names),*],
@@ -175,24 +179,35 @@ fn custom_resource(kind: &Kind) -> TokenStream {
 fn checks(kind: &Kind) -> TokenStream {
     let krate = &kind.krate;
     let private = quote!(#krate::__private);
+    let schema = quote!(#krate::crd::Schema);
     let status = kind.status.as_ref().map(|ty| {
         let private = crate::crate_path::respan(&private, ty.span());
+        let schema = crate::crate_path::respan(&schema, ty.span());
         quote_spanned! {ty.span()=>
-            const _: () = #private::check_status(<#ty as #krate::crd::Schema>::STATUS_GAP);
+            const _: () = #private::check_status(<#ty as #schema>::STATUS_GAP);
+        }
+    });
+    let spec = kind.spec.as_ref().map(|spec| &spec.ty);
+    let forms = spec.into_iter().chain(&kind.status).map(|ty| {
+        let private = crate::crate_path::respan(&private, ty.span());
+        let schema = crate::crate_path::respan(&schema, ty.span());
+        quote_spanned! {ty.span()=>
+            const _: () = #private::check_form(<#ty as #schema>::WRONG_FORM);
         }
     });
     let scale = |ty: Option<&syn::Type>| match ty {
-        Some(ty) => quote!(<#ty as #krate::crd::Schema>::SCALE),
+        Some(ty) => {
+            let schema = crate::crate_path::respan(&schema, ty.span());
+            quote_spanned!(ty.span()=> <#ty as #schema>::SCALE)
+        }
         None => quote!(0),
     };
-    let (spec, of_status) = (
-        scale(kind.spec.as_ref().map(|spec| &spec.ty)),
-        scale(kind.status.as_ref()),
-    );
+    let (spec, of_status) = (scale(spec), scale(kind.status.as_ref()));
     let ident_span = kind.ident.span();
     let private = crate::crate_path::respan(&private, ident_span);
     quote_spanned! {ident_span=>
         #status
+        #(#forms)*
         const _: () = #private::check_scale(#spec, #of_status);
     }
 }

@@ -5,12 +5,12 @@ use syn::{Type, spanned::Spanned};
 use super::{
     attributes::{Field, ListType, Scale, error},
     number::{Number, Value},
-    serde::Serde,
+    serde::{Conversion, Serde},
 };
 use crate::shape::{self, Shape};
 
 /// The formats of strings and numbers that the API server knows.
-const FORMATS: [&str; 27] = [
+const FORMATS: [&str; 28] = [
     "int32",
     "int64",
     "float",
@@ -38,6 +38,7 @@ const FORMATS: [&str; 27] = [
     "password",
     "date",
     "date-time",
+    "duration",
 ];
 
 /// Checks that the attributes of a field fit its Rust type, and reports all errors at once.
@@ -97,6 +98,39 @@ pub(crate) fn field(field: &Field, ty: &Type, serde: &Serde) -> Result<()> {
         errors.push(error(text, format.span()));
     }
     errors.handle(scalar(field, &shape));
+    errors.finish()
+}
+
+/// Checks that the form in which serde writes the field is known, and that serde reads a missing field as the schema says.
+pub(crate) fn conversion(
+    conversion: Option<&Conversion>,
+    read: &Field,
+    field: &syn::Field,
+    has_default: bool,
+) -> Result<()> {
+    let Some(conversion) = conversion else {
+        return Ok(());
+    };
+    let Conversion {
+        attribute, path, ..
+    } = conversion;
+    let mut errors = Error::accumulator();
+    if conversion.writes && !conversion.is_duration && read.with.is_none() {
+        errors.push(error(
+            format!("serde writes this field with `{path}`, in a form that its type does not show: add `#[schema(with = \"String\")]`, with a type that has this form"),
+            conversion.span,
+        ));
+    }
+    if conversion.reads
+        && field.ident.is_some()
+        && !has_default
+        && shape::optional(&field.ty).is_some()
+    {
+        errors.push(error(
+            format!("serde demands a field that it reads with a function, even if it is an `Option`: write `#[serde(default, {attribute} = \"{path}\")]`"),
+            conversion.span,
+        ));
+    }
     errors.finish()
 }
 

@@ -8,6 +8,7 @@
 //! | `column.rs`, `rule.rs`, `number.rs` | values of these attributes: printer columns, CEL rules, numbers |
 //! | `serde.rs` | reads serde's attributes |
 //! | `check.rs` | compares the attributes of a field with its Rust type |
+//! | `parameters.rs` | type parameters of the type and of its copy |
 //! | `variants.rs` | checks enums |
 //! | `expand.rs` | writes the code |
 
@@ -16,6 +17,7 @@ mod check;
 mod column;
 mod expand;
 mod number;
+mod parameters;
 mod rule;
 mod serde;
 mod variants;

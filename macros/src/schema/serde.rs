@@ -1,5 +1,6 @@
+use proc_macro2::Span;
 use quote::quote;
-use syn::{Attribute, Expr, Lit, Meta, Token, punctuated::Punctuated};
+use syn::{Attribute, Expr, Lit, Meta, Token, punctuated::Punctuated, spanned::Spanned};
 
 /// The serde attributes of a type, a variant or a field.
 ///
@@ -7,6 +8,24 @@ use syn::{Attribute, Expr, Lit, Meta, Token, punctuated::Punctuated};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Serde {
     metas: Vec<Meta>,
+}
+
+/// A function or module by which serde reads or writes a field.
+#[derive(Clone, Debug)]
+pub(crate) struct Conversion {
+    /// The name of serde's attribute.
+    pub(crate) attribute: String,
+    pub(crate) path: String,
+    /// Whether it is `pilothouse::resource::duration`, whose form is known.
+    pub(crate) is_duration: bool,
+    pub(crate) writes: bool,
+    pub(crate) reads: bool,
+    pub(crate) span: Span,
+}
+
+fn is_duration(path: &str) -> bool {
+    let path: String = path.chars().filter(|c| !c.is_whitespace()).collect();
+    path == "resource::duration" || path.ends_with("::resource::duration")
 }
 
 impl Serde {
@@ -57,6 +76,42 @@ impl Serde {
         ["from", "try_from", "into", "transparent"]
             .iter()
             .any(|name| self.has(name))
+    }
+
+    /// The function or module by which serde reads or writes the field; `None` if it takes the form of the type.
+    pub(crate) fn conversion(&self) -> Option<Conversion> {
+        ["with", "serialize_with", "deserialize_with"]
+            .iter()
+            .find_map(|name| {
+                let path = self.string(name)?;
+                Some(Conversion {
+                    is_duration: *name == "with" && is_duration(&path),
+                    writes: *name != "deserialize_with",
+                    reads: *name != "serialize_with" || self.has("deserialize_with"),
+                    path,
+                    attribute: (*name).to_owned(),
+                    span: self.find(name)?.span(),
+                })
+            })
+    }
+
+    /// The attributes for a field of the copy: of the conversions, only how serde writes the default.
+    pub(crate) fn for_field(&self) -> Option<proc_macro2::TokenStream> {
+        let metas: Vec<_> = self
+            .metas
+            .iter()
+            .filter_map(|meta| {
+                if meta.path().is_ident("deserialize_with") || meta.path().is_ident("bound") {
+                    return None;
+                }
+                if meta.path().is_ident("with") {
+                    let write = format!("{}::serialize", self.string("with")?);
+                    return Some(quote!(serialize_with = #write));
+                }
+                Some(quote!(#meta))
+            })
+            .collect();
+        (!metas.is_empty()).then(|| quote!(#[serde(#(#metas),*)]))
     }
 
     /// The attributes for the copy of a type. `default = ".."` becomes `default`, because the copy has its own `Default`.

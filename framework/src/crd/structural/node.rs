@@ -23,7 +23,7 @@ const DROPPED: [&str; 16] = [
 ];
 
 /// Formats that the API server knows (k8s.io/apiextensions-apiserver, `supportedFormats`).
-const FORMATS: [&str; 27] = [
+const FORMATS: [&str; 28] = [
     "int32",
     "int64",
     "float",
@@ -51,6 +51,7 @@ const FORMATS: [&str; 27] = [
     "password",
     "date",
     "date-time",
+    "duration",
 ];
 
 /// Rewrites a schema, which is at `path` of an object, into its structural form, and all schemas in it.
@@ -193,12 +194,28 @@ fn one_type(map: &mut Map<String, Value>, path: &str) -> Result<(), SchemaProble
     Ok(())
 }
 
+/// Whether the branches only say which texts are valid, which a structural schema may leave to its branches.
+fn is_validation(outer: &Map<String, Value>, branches: &[Value]) -> bool {
+    let is_text = outer.get("type").and_then(Value::as_str) == Some("string");
+    let only_validates = |branch: &Value| {
+        branch.as_object().is_some_and(|branch| {
+            let mut keys = branch.keys();
+            keys.all(|key| matches!(key.as_str(), "format" | "pattern"))
+        })
+    };
+    is_text && branches.iter().all(only_validates)
+}
+
 /// Resolves `allOf`, `anyOf` and `oneOf`.
 fn combine(mut map: Map<String, Value>, path: &str) -> Result<Map<String, Value>, SchemaProblem> {
     for (key, exactly_one) in [("oneOf", true), ("anyOf", false), ("allOf", false)] {
         let Some(Value::Array(branches)) = map.remove(key) else {
             continue;
         };
+        if is_validation(&map, &branches) {
+            map.insert(key.into(), branches.into());
+            continue;
+        }
         let mut branches: Vec<Map<String, Value>> = branches
             .into_iter()
             .filter(|branch| branch.get("type").and_then(Value::as_str) != Some("null"))

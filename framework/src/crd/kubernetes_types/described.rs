@@ -1,24 +1,29 @@
-//! Schemas of the k8s-openapi types that occur most often in specs and statuses, so that these types need no feature.
+//! Schemas of the types that occur most often in specs and statuses, and of those that k8s-openapi does not describe well.
+//! They need no feature.
 //!
 //! They follow the published OpenAPI document of the newest Kubernetes.
 
 use std::borrow::Cow;
 
 use k8s_openapi::{
-    api::{
-        apps::v1 as apps, batch::v1 as batch, core::v1, networking::v1 as networking,
-        rbac::v1 as rbac,
+    ByteString,
+    api::core::v1,
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+        JSON, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+        JSONSchemaPropsOrStringArray,
     },
     apimachinery::pkg::{
         api::resource::Quantity,
-        apis::meta::v1::{Condition, LabelSelector, LabelSelectorRequirement, MicroTime, Time},
+        apis::meta::v1::{
+            Condition, FieldsV1, LabelSelector, LabelSelectorRequirement, MicroTime, Time,
+        },
         runtime::RawExtension,
         util::intstr::IntOrString,
     },
 };
 use schemars::{JsonSchema, SchemaGenerator, json_schema};
 
-use super::Schema;
+use crate::crd::Schema;
 
 /// The schema of `$ty`, for a field in the schema of another type.
 macro_rules! of {
@@ -28,7 +33,7 @@ macro_rules! of {
 }
 
 macro_rules! described {
-    ($($name:ident for $($ty:ty),+ => |$generator:ident| $json:tt;)+) => { $(
+    (fn $all:ident; $($name:ident for $($ty:ty),+ => |$generator:ident| $json:tt;)+) => { $(
         /// Describes the k8s-openapi types that name it as their `Schema::Json`.
         #[derive(Debug)]
         pub struct $name;
@@ -50,10 +55,17 @@ macro_rules! described {
         }
 
         $(impl Schema for $ty { type Json = $name; })+
-    )+ };
+    )+
+        /// The types, for tests.
+        #[cfg(test)]
+        pub(super) fn $all() -> Vec<(&'static str, crate::crd::Describe)> {
+            vec![$($((stringify!($ty), <$ty as Schema>::describe as crate::crd::Describe)),+),+]
+        }
+    };
 }
 
 described! {
+    fn all;
     DateTime for Time, MicroTime, k8s_openapi::jiff::Timestamp => |generator| {"type": "string", "format": "date-time"};
     QuantityJson for Quantity => |generator| {
         "x-kubernetes-int-or-string": true,
@@ -158,35 +170,7 @@ described! {
             "effect": {"type": "string"}, "tolerationSeconds": {"type": "integer", "format": "int64"},
         },
     };
-}
-
-/// Types with many fields. k8s-openapi describes them if the feature `k8s-schemas` is on. Otherwise they are open objects.
-macro_rules! large {
-    ($($module:ident :: {$($ty:ident),+ $(,)?};)+) => { $($(
-        #[cfg(feature = "k8s-schemas")]
-        impl Schema for $module::$ty { type Json = Self; }
-        #[cfg(not(feature = "k8s-schemas"))]
-        impl Schema for $module::$ty { type Json = OpenObject; }
-    )+)+ };
-}
-
-described! {
-    OpenObject for RawExtension => |generator| {"type": "object", "x-kubernetes-preserve-unknown-fields": true};
-}
-
-large! {
-    v1::{
-        Affinity, Container, ContainerPort, EnvFromSource, EnvVar, EnvVarSource, HostAlias,
-        NodeAffinity, NodeSelector, NodeSelectorTerm, PersistentVolumeClaimSpec,
-        PersistentVolumeClaimTemplate, PodAffinity, PodAntiAffinity, PodSecurityContext, PodSpec,
-        PodTemplateSpec, Probe, ResourceQuotaSpec, SecurityContext, ServicePort, ServiceSpec,
-        TopologySpreadConstraint, Volume, VolumeMount, VolumeResourceRequirements,
-    };
-    apps::{
-        DaemonSetSpec, DaemonSetUpdateStrategy, DeploymentSpec, DeploymentStrategy,
-        StatefulSetSpec, StatefulSetUpdateStrategy,
-    };
-    batch::{CronJobSpec, JobSpec, JobTemplateSpec};
-    networking::{IngressRule, IngressSpec, IngressTLS, NetworkPolicySpec};
-    rbac::{PolicyRule, RoleRef, Subject};
+    OpenObject for RawExtension, FieldsV1, JSONSchemaProps => |generator| {"type": "object", "x-kubernetes-preserve-unknown-fields": true};
+    Bytes for ByteString => |generator| {"type": "string", "format": "byte"};
+    AnyValue for JSON, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool, JSONSchemaPropsOrStringArray => |generator| {};
 }

@@ -1,0 +1,121 @@
+use std::{borrow::Cow, marker::PhantomData};
+
+use k8s_openapi::{
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::JSON,
+    apimachinery::pkg::{api::resource::Quantity, runtime::RawExtension},
+};
+use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
+use serde_json::{Map, Value};
+
+use crate::crd::Schema;
+
+/// Describes `T` as k8s-openapi does, with what a structural schema needs besides.
+///
+/// * References are replaced by what they refer to. A type in itself is an open object there.
+/// * Types that k8s-openapi describes too loosely have the framework's schema: quantities and open objects.
+/// * `metadata` is not required, because no API requires it and k8s-openapi reads an object without it.
+#[derive(Debug)]
+pub struct Inlined<T>(PhantomData<T>);
+
+impl<T: JsonSchema> JsonSchema for Inlined<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        T::schema_name()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> schemars::Schema {
+        let settings = SchemaSettings::draft2020_12().with(|settings| {
+            settings.meta_schema = None;
+            settings.transforms.clear();
+        });
+        // The generator of the caller inlines every type, which hides the names by which types are found here.
+        let mut generator = SchemaGenerator::new(settings);
+        let schema = T::json_schema(&mut generator).to_value();
+        let definitions = generator.take_definitions(false);
+        let mut inliner = Inliner {
+            definitions: &definitions,
+            open: vec![T::schema_name().into_owned()],
+        };
+        schemars::Schema::try_from(inliner.inline(schema)).unwrap_or_default()
+    }
+}
+
+/// Replaces references by what they refer to.
+struct Inliner<'a> {
+    definitions: &'a Map<String, Value>,
+    /// The types that the present place is in.
+    open: Vec<String>,
+}
+
+impl Inliner<'_> {
+    fn inline(&mut self, schema: Value) -> Value {
+        let Value::Object(mut schema) = schema else {
+            return schema;
+        };
+        let reference = schema.remove("$ref");
+        let name = reference.as_ref().and_then(Value::as_str);
+        if let Some(name) = name.and_then(|name| name.strip_prefix("#/$defs/")) {
+            if let Value::Object(found) = self.find(name) {
+                for (key, value) in found {
+                    // The description of the field stands beside the reference.
+                    schema.entry(key).or_insert(value);
+                }
+            }
+            return Value::Object(schema);
+        }
+        if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+            for property in properties.values_mut() {
+                *property = self.inline(property.take());
+            }
+            let is_object = ["apiVersion", "kind", "metadata"]
+                .iter()
+                .all(|name| properties.contains_key(*name));
+            if is_object && let Some(Value::Array(required)) = schema.get_mut("required") {
+                required.retain(|name| name != "metadata");
+                if required.is_empty() {
+                    schema.remove("required");
+                }
+            }
+        }
+        for key in ["items", "additionalProperties"] {
+            if let Some(inner) = schema.get_mut(key) {
+                *inner = self.inline(inner.take());
+            }
+        }
+        Value::Object(schema)
+    }
+
+    /// The schema of a type by its name. A type in itself is an open object, because a structural schema has an end.
+    fn find(&mut self, name: &str) -> Value {
+        if self.open.iter().any(|open| open == name) {
+            return open_object();
+        }
+        if let Some(own) = own(name) {
+            return own;
+        }
+        self.open.push(name.to_owned());
+        let found = self.definitions.get(name).cloned().unwrap_or_default();
+        let found = self.inline(found);
+        self.open.pop();
+        found
+    }
+}
+
+fn open_object() -> Value {
+    <RawExtension as Schema>::describe(&mut SchemaGenerator::default()).to_value()
+}
+
+/// The framework's schema of a type that k8s-openapi describes too loosely.
+fn own(name: &str) -> Option<Value> {
+    let name = name.rsplit('.').next()?;
+    let describe = match name {
+        "Quantity" => <Quantity as Schema>::describe,
+        "RawExtension" | "FieldsV1" | "JSONSchemaProps" => return Some(open_object()),
+        "JSON" => <JSON as Schema>::describe,
+        _ => return None,
+    };
+    Some(describe(&mut SchemaGenerator::default()).to_value())
+}

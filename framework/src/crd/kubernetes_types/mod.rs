@@ -1,0 +1,14 @@
+//! Implementations of [`Schema`](super::Schema) for the types of k8s-openapi.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `described.rs` | types that the framework describes itself |
+//! | `every.rs` | all other types |
+//! | `inlined.rs` | k8s-openapi's description of a type, as a structural schema needs it |
+
+mod described;
+mod every;
+#[cfg(feature = "k8s-schemas")]
+mod inlined;
+#[cfg(test)]
+mod tests;
