@@ -19,9 +19,4 @@ struct Unit;
 #[derive(Schema, Deserialize, Serialize)]
 struct Pair(i32, i32);
 
-#[derive(Schema, Deserialize, Serialize)]
-struct Generic<T> {
-    field: T,
-}
-
 fn main() {}

@@ -316,7 +316,7 @@ impl Parts<'_> {
                     checks_form,
                 });
                 self.parameters.described(ty);
-                // With the span of the type, the compiler shows the error of each use once.
+                // With the span of the type, the compiler shows an error at the type.
                 let schema = crate::crate_path::respan(&quote!(#krate::crd::Schema), ty.span());
                 quote_spanned!(ty.span()=> <#ty as #schema>::Json)
             }

@@ -47,6 +47,7 @@ impl<K: Resource> Finalizers<K> {
     /// Declares one more finalizer. [`check`](Self::check) reports an invalid name.
     pub(crate) fn add(&mut self, name: String, cleanup: CleanUp<K>) {
         let problem = match check_qualified_name(&name) {
+            Err(_) if name.ends_with('/') => Some("must have a name after the `/`"),
             Err(problem) => Some(problem),
             Ok(()) if !name.contains('/') => Some("must have your domain and a `/` before it"),
             Ok(()) if self.names.iter().any(|one| **one == *name) => Some("is declared twice"),
