@@ -284,3 +284,30 @@ impl Client {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::resource::Access;
+
+    #[tokio::test]
+    async fn a_client_that_is_made_of_another_one_has_its_clock() {
+        let client = Client::from_service(tower::service_fn(|_: Request<Body>| async {
+            Ok::<_, BoxError>(Response::new(String::new()))
+        }));
+        let client = client.with_clock(Clock::from_fn(|| Timestamp::UNIX_EPOCH));
+        let guard = Arc::new(AccessGuard::new(&Access::none(), None));
+        let derived = [
+            client.clone(),
+            client.fenced(|| Ok(())),
+            client.guarded(guard),
+            client.in_all_namespaces(),
+            client.with_own_connections(Deadlines::default()),
+        ];
+        for client in derived {
+            assert_eq!(client.clock().now(), Timestamp::UNIX_EPOCH);
+        }
+    }
+}

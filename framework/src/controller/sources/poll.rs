@@ -61,11 +61,11 @@ pub struct Poll<Q, S> {
     period: Duration,
     timeout: Duration,
     limit: usize,
-    poll: PollFunction<Q, S>,
+    poll: Box<dyn FnMut() -> Polled<Q, S> + Send>,
 }
 
 type Things<Q, S> = HashMap<Q, S>;
-type PollFunction<Q, S> = Box<dyn FnMut() -> BoxFuture<'static, Result<Things<Q, S>>> + Send>;
+type Polled<Q, S> = BoxFuture<'static, Result<Things<Q, S>>>;
 
 /// The largest random addition to the period, as a fraction of it.
 const SPREAD: f64 = 0.1;

@@ -79,8 +79,8 @@ async fn a_reconcile_shows_the_progress_of_its_blocking_code_in_the_status() {
             while done.load(Ordering::SeqCst) < step {
                 yield_now().await;
             }
-            // The clock does not advance by itself while a closure runs.
-            advance(Duration::from_secs(5)).await;
+            // The clock does not advance by itself while a closure runs. A timer may be a millisecond late.
+            advance(Duration::from_millis(5_001)).await;
             while shown().last() != Some(&step) {
                 yield_now().await;
             }
