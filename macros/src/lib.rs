@@ -50,9 +50,9 @@ mod strings;
 
 /// Makes a struct with `metadata`, `spec` and `status` a Kubernetes kind.
 ///
-/// It implements `Object`, `Resource`, `CustomResource`, `Serialize` and `Deserialize`. Derive `Clone` and `Debug` beside
-/// it. The struct has no fields for `apiVersion` and `kind`: `Serialize` writes them, and `Deserialize` compares them if
-/// they are present. Unknown fields are ignored.
+/// It implements `Object`, `Resource`, `CustomResource`, `Serialize` and `Deserialize`, and `HasStatus` if there is a field
+/// `status`. Derive `Clone` and `Debug` beside it. The struct has no fields for `apiVersion` and `kind`: `Serialize` writes
+/// them, and `Deserialize` compares them if they are present. Unknown fields are ignored.
 ///
 /// ```ignore
 /// #[derive(Resource, Clone, Debug)]

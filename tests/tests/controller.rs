@@ -13,9 +13,9 @@ use pilothouse::{
     client::{Api, DeleteParams, Patch, PatchParams, PostParams},
     controller::{Action, Context, Controller, Environment, Reconciler, Result},
     k8s::api::{
-        apps::v1::Deployment,
+        apps::v1::{Deployment, DeploymentStatus},
         core::v1::{ConfigMap, Secret},
-        policy::v1::PodDisruptionBudget,
+        policy::v1::{PodDisruptionBudget, PodDisruptionBudgetStatus},
     },
     k8s::jiff::Timestamp,
     metrics::Metrics,
@@ -50,11 +50,19 @@ impl Reconciler for Pages {
         page.data = Some([("edition".to_owned(), edition)].into());
         let page = cx.apply(page).await?;
         assert!(page.metadata.resource_version.is_some());
-        cx.update_status(
-            json!({"replicas": self.edition.load(Ordering::SeqCst), "observedGeneration": 1}),
-        )
+        cx.update_status(DeploymentStatus {
+            observed_generation: Some(1),
+            ..replicas(self.edition.load(Ordering::SeqCst))
+        })
         .await?;
         Ok(Action::wait())
+    }
+}
+
+fn replicas(replicas: i32) -> DeploymentStatus {
+    DeploymentStatus {
+        replicas: Some(replicas),
+        ..DeploymentStatus::default()
     }
 }
 
@@ -341,17 +349,17 @@ struct Budgets {
 }
 
 impl Budgets {
-    fn status(&self, budget: &PodDisruptionBudget, reason: &str) -> serde_json::Value {
+    fn status(&self, budget: &PodDisruptionBudget, reason: &str) -> PodDisruptionBudgetStatus {
         let second = self.seconds.fetch_add(100, Ordering::SeqCst);
         let mut conditions = Vec::new();
         let ready = NewCondition::is_true("Ready", reason)
             .observed(budget)
             .since(Timestamp::from_second(second).unwrap());
         conditions.set(ready).unwrap();
-        json!({
-            "conditions": conditions,
-            "currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0,
-        })
+        PodDisruptionBudgetStatus {
+            conditions: Some(conditions),
+            ..PodDisruptionBudgetStatus::default()
+        }
     }
 }
 
@@ -442,13 +450,13 @@ async fn a_status_that_is_reverted_within_a_reconcile_is_sent_even_after_a_confl
             if web.label("x").is_some() {
                 return Ok(Action::wait());
             }
-            cx.update_status(json!({"replicas": 1})).await?;
+            cx.update_status(replicas(1)).await?;
             // A change that this reconcile has not seen.
             let api = Api::<Deployment>::namespaced(cx.live(), "default");
             let patch = Patch::Merge(json!({"metadata": {"labels": {"x": "y"}}}));
             api.patch("web", &PatchParams::default(), &patch).await?;
-            cx.update_status(json!({"replicas": 2})).await?;
-            cx.update_status(json!({"replicas": 1})).await?;
+            cx.update_status(replicas(2)).await?;
+            cx.update_status(replicas(1)).await?;
             Ok(Action::wait())
         }
     }

@@ -23,3 +23,4 @@ mod representations;
 mod serving;
 mod signals;
 mod sources;
+mod status;

@@ -10,6 +10,7 @@
 //! * [`Scheme`] reads the manifests that people write, and [`to_yaml`] writes them.
 //! * [`Access`] is the access that a part of a program needs, from which RBAC roles are written.
 //! * [`Conditions`] sets the conditions of a status.
+//! * [`HasStatus`] is the type of a kind's status.
 //! * [`HasReadiness`] asks an object whether it is ready.
 //! * [`Status`] is the server's own error, complete.
 //!
@@ -41,6 +42,7 @@
 //! | `reference.rs`, `undecodable.rs` | [`ObjectRef`]; [`Undecodable`], an object that does not fit its type |
 //! | `owner.rs` | owner references |
 //! | `dynamic.rs`, `partial.rs` | [`DynamicObject`] and [`TypeMeta`]; [`PartialObject`] |
+//! | `has_status/` | [`HasStatus`] |
 //! | `readiness/` | [`HasReadiness`], [`Readiness`] and [`NotReady`] |
 //! | `selector/` | [`Selector`], [`FieldSelector`] and [`Labels`] |
 //! | `condition/` | [`Conditions`] and [`NewCondition`] |
@@ -56,6 +58,7 @@ mod condition;
 mod decode_reason;
 pub(crate) mod dns;
 mod dynamic;
+mod has_status;
 mod key;
 mod object;
 mod owner;
@@ -81,6 +84,7 @@ pub(crate) use decode_reason::{
     DEEPEST, TOO_DEEP, TOO_DEEP_FOR_THE_STACK, decode_reason, strip_position,
 };
 pub use dynamic::{DynamicObject, TypeMeta};
+pub use has_status::HasStatus;
 pub use key::ObjectKey;
 pub use object::Object;
 pub(crate) use owner::control;

@@ -5,6 +5,7 @@ use syn::{DeriveInput, Expr, Lit, Meta, spanned::Spanned};
 
 use super::{
     args::{Args, Kind, Spec},
+    has_status::has_status,
     view,
 };
 
@@ -17,6 +18,7 @@ pub(crate) fn expand(input: DeriveInput) -> Result<TokenStream> {
     let kind = args.check()?;
     let parts = [
         object(&kind),
+        has_status(&kind.ident, &kind.krate, kind.status.as_ref()),
         serde(&kind),
         custom_resource(&kind),
         checks(&kind),

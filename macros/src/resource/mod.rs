@@ -4,11 +4,13 @@
 //! | --- | --- |
 //! | `args.rs` | reads and checks the attribute and the fields |
 //! | `names.rs` | checks names, and makes the plural |
+//! | `has_status.rs` | writes the type of the field `status` |
 //! | `expand.rs` | writes the code for a kind |
 //! | `view.rs` | writes the code for a view of a kind |
 
 mod args;
 mod expand;
+mod has_status;
 mod names;
 mod view;
 

@@ -6,7 +6,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::{LitStr, Path, spanned::Spanned};
 
-use super::args::Args;
+use super::{args::Args, has_status::has_status};
 use crate::shape;
 
 /// Writes the impls of a view: a struct with a part of the kind `whole`. The user derives its serde impls.
@@ -26,13 +26,13 @@ pub(super) fn expand(args: &Args, whole: &Path) -> Result<TokenStream> {
             .with_span(&span),
         );
     }
-    let metadata = match &args.data {
+    let field = |name: &str| match &args.data {
         Data::Struct(Fields { fields, .. }) => fields
             .iter()
-            .find(|field| field.ident.as_ref().is_some_and(|name| name == "metadata")),
+            .find(|field| field.ident.as_ref().is_some_and(|ident| ident == name)),
         Data::Enum(_) => None,
     };
-    match metadata {
+    match field("metadata") {
         None => errors.push(
             Error::custom(
                 "a view must be a struct with the field `metadata`: add `pub metadata: ObjectMeta`",
@@ -52,9 +52,12 @@ pub(super) fn expand(args: &Args, whole: &Path) -> Result<TokenStream> {
     errors.finish()?;
     let (ident, krate) = (&args.ident, crate::crate_path::path(args.krate.as_ref()));
     let meta = quote!(#krate::resource::ObjectMeta);
+    let status = field("status").map(|field| shape::optional(&field.ty).unwrap_or(&field.ty));
+    let has_status = has_status(ident, &krate, status);
     // If `whole` is not a kind, the compiler's error points at it.
     let resource = quote_spanned!(whole.span()=> <#whole as #krate::resource::Resource>);
     Ok(quote! {
+        #has_status
         #[automatically_derived]
         impl #krate::resource::Object for #ident {
             const PARTIAL: bool = true;

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use pilothouse::{
-    k8s::api::apps::v1::Deployment,
+    k8s::api::apps::v1::{Deployment, DeploymentStatus},
     operator::{Operator, Running},
     prelude::*,
     resource::AccessRule,
@@ -30,7 +30,11 @@ impl Reconciler for Counter {
         let saw = status.and_then(|one| one.replicas).unwrap_or_default();
         self.0.lock().push(saw);
 
-        cx.update_status(json!({"replicas": saw + 1})).await?;
+        cx.update_status(DeploymentStatus {
+            replicas: Some(saw + 1),
+            ..DeploymentStatus::default()
+        })
+        .await?;
         Ok(Action::requeue_after(Duration::from_secs(1)))
     }
 }

@@ -10,7 +10,7 @@
 //! | `apply.rs`, `apply_detached.rs` | `apply` and its variants: skip a request that would change nothing, or send it |
 //! | `adopt.rs` | `claim`, `adopt`, `release` |
 //! | `writes.rs` | `create`, `update`, `patch`, `delete`, `delete_of`, `delete_with` |
-//! | `update_status.rs` | `update_status` |
+//! | `update_status.rs` | `update_status`, `modify_status` |
 //! | `send.rs` | private: the way of every request that writes, with what read-your-writes has to know of it |
 //!
 //! The other files hold what these methods need: `child.rs` ([`Child`]: options of an apply), `apply_body.rs` (the body of an apply), `ready_condition.rs` (the condition

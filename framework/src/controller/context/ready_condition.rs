@@ -206,7 +206,7 @@ pub(crate) async fn set_ready<K: Resource>(
     let _guard = WriteGuard::new(controller, &cx.key);
     let answer = loop {
         match cx
-            .send_status(&resource, &params, &status, base.as_deref())
+            .send_status(&resource, &params, &status, base.clone())
             .await
         {
             Ok(answer) => break answer,

@@ -1,58 +1,184 @@
-use serde::Serialize;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-use super::{context::Context, ready_condition::ReadyCondition};
+use super::{context::Context, ready_condition::ReadyCondition, send::with_verb};
 use crate::{
-    client::{Api, Patch, PatchParams},
+    client::{self, Api, Patch, PatchParams},
     controller::{
         error::Error,
         state::{WriteGuard, Written, WrittenStatus},
     },
-    resource::{ApiResource, Resource, keep_transitions},
+    resource::{ApiResource, HasStatus, Resource, keep_transitions},
 };
+
+/// The verb of a write of the status in errors.
+const UPDATE_STATUS: &str = "update status";
+/// The largest number of attempts to write a modified status.
+const ATTEMPTS: usize = 5;
 
 /// Writes to the status of the reconciled object.
 impl<K: Resource> Context<K> {
-    /// Writes `status` as the status of the reconciled object.
+    /// Writes `status` as the status of the reconciled object. It has the type of the kind's field `status`: see [`HasStatus`].
     ///
     /// This is a forced server-side apply of the status subresource with the operator's name as the field manager. Nothing
     /// is sent if the object has this status already. A condition whose status is the same keeps its transition time (see
     /// [`Conditions`](crate::resource::Conditions)). If a reconcile calls this several times, each call starts from what the
     /// call before wrote. The event of the write does not lead to a reconcile, unless another client changed the object too.
     ///
+    /// `status` has all fields that this operator writes: fields that an earlier call had and this one has not are removed.
+    /// [`modify_status`](Self::modify_status) changes only some fields. For a built-in kind set only the fields that are yours
+    /// alone. If its type writes more than these, such as the counts of a PodDisruptionBudget, reconcile a
+    /// [view](macro@crate::Resource) of the kind, whose status has only your fields.
+    ///
     /// A status with a condition of type `Ready` takes over this condition for good: the framework stops setting it. A
     /// condition that was only copied from the object does not count. See
     /// [`Controller`](crate::controller::Controller#what-is-shown-on-the-objects).
     ///
+    /// The compiler checks the type. The API server checks everything else against the CustomResourceDefinition that is installed:
+    /// unknown and required fields, bounds, `values`, rules. A status that it refuses is [`Error::StatusRefused`]. The framework
+    /// itself compares nothing with the schema.
+    ///
     /// # Errors
     /// * [`Error::Gone`] if the reconciled object is gone.
     /// * [`Error::Serialize`] if the status cannot be written as JSON.
+    /// * [`Error::StatusRefused`] if the schema of the kind refuses the status.
     /// * [`Error::Client`] if the request failed.
-    pub async fn update_status<S: Serialize>(&self, status: S) -> Result<(), Error> {
-        let object = self.owner("update status")?;
-        let resource = ApiResource::of::<K>();
-        let failed = |source| Error::serialize("update status", &resource, &self.key, source);
-        let mut status = serde_json::to_value(status).map_err(failed)?;
-        strip_nulls(&mut status);
-        let ours = self.last_status.get();
-        let newer = ours.is_some();
-        let mut present = ours
-            .map_or_else(|| status_of(&**object), Ok)
-            .map_err(failed)?;
-        keep_transitions(&mut status, &present);
-        self.remove_ready(&mut present, &mut status);
-        let body = self.fingerprint(&status);
+    pub async fn update_status(&self, status: K::Status) -> Result<(), Error>
+    where
+        K: HasStatus<Status: Serialize>,
+    {
+        let known = self.known_status()?;
+        let status = self.status_value(&status)?;
+        self.apply_status(status, known, None).await
+    }
 
-        let controller = &self.shared.controller;
+    /// Changes the status of the reconciled object: `change` gets the newest status that is known, and what it makes of it is
+    /// written as [`update_status`](Self::update_status) does. Returns what `change` returns.
+    ///
+    /// The newest status is what this call wrote last, otherwise that of the cached object, otherwise the default. If the cache is
+    /// behind an earlier write of this controller, the object is read from the server. Nothing is sent if `change` changes nothing.
+    ///
+    /// ```no_run
+    /// # use pilothouse::{prelude::*, controller::Error, resource::{Conditions, NewCondition}};
+    /// # #[derive(Resource, Clone, Debug)]
+    /// # #[resource(group = "demo.pilothouse.dev", version = "v1", namespaced)]
+    /// # struct Website { metadata: ObjectMeta, status: Option<WebsiteStatus> }
+    /// # #[derive(Schema, Clone, Debug, Default, Deserialize, Serialize)]
+    /// # #[serde(rename_all = "camelCase", default)]
+    /// # struct WebsiteStatus { ready_replicas: i32, conditions: Vec<Condition> }
+    /// # async fn example(cx: &Context<Website>) -> Result<()> {
+    /// cx.modify_status(|status| status.ready_replicas = 3).await?;
+    /// // The second `?` is for the error of the closure.
+    /// let published = NewCondition::is_true("Published", "Uploaded");
+    /// cx.modify_status(|status| status.conditions.set(published)).await??;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// If another client changes the object meanwhile, but not its status, the status is written on the new version. If it changes
+    /// the status, this call fails with a conflict, and the next reconcile starts from the new status: no change of others is lost.
+    ///
+    /// From then on the operator is a field manager of the whole status, also of what others wrote into it. So this does not
+    /// compile for built-in kinds, whose status belongs to Kubernetes' own controllers, nor for a view or a
+    /// [`PartialObject`](crate::resource::PartialObject), which lack a part of the status.
+    ///
+    /// # Errors
+    /// As [`update_status`](Self::update_status). [`Error::Client`] with a conflict if another client changed the status at the same
+    /// time.
+    pub async fn modify_status<R>(
+        &self,
+        change: impl FnOnce(&mut K::Status) -> R,
+    ) -> Result<R, Error>
+    where
+        K: HasStatus<Status: Serialize + DeserializeOwned + Default>,
+    {
+        const {
+            assert!(
+                !K::BUILT_IN,
+                "`modify_status` would take over the whole status from Kubernetes' own controllers: call `update_status` with the fields that are yours"
+            );
+            assert!(
+                !K::PARTIAL,
+                "`modify_status` needs the whole status, and a view or a `PartialObject` lacks a part of it: call `update_status` with the fields that are yours"
+            );
+        }
+        let mut known = self.known_status()?;
+        if !known.is_newest {
+            (known.status, known.version) = self.read_status().await?;
+            known.is_newest = true;
+        }
+        let found = known.status.clone();
+        let mut status = match &found {
+            Value::Null => K::Status::default(),
+            status => K::Status::deserialize(status).map_err(|source| self.unwritable(source))?,
+        };
+        let changed = change(&mut status);
+        let status = self.status_value(&status)?;
+        self.apply_status(status, known, Some(found)).await?;
+        Ok(changed)
+    }
+
+    /// The newest status that is known without a request.
+    fn known_status(&self) -> Result<KnownStatus, Error> {
+        let object = self.owner(UPDATE_STATUS)?;
         let seen = object.resource_version().unwrap_or_default();
-        let (version, last) = controller
-            .key_states
+        let key_states = &self.shared.controller.key_states;
+        let (version, last) = key_states
             .with(&self.key, |state| {
                 let newest = state.own_writes.as_ref().map(|ours| ours.newest(seen));
                 (newest, state.status.clone())
             })
             .unwrap_or_default();
         let version = version.unwrap_or_else(|| seen.to_owned());
+        let ours = self.last_status.get();
+        // After a write of an earlier run the object in the cache is out of date. What this run wrote is not.
+        let is_newest = ours.is_some() || version == seen;
+        let status = match ours {
+            Some(ours) => ours,
+            None => status_of(&**object).map_err(|source| self.unwritable(source))?,
+        };
+        Ok(KnownStatus {
+            status,
+            version,
+            is_newest,
+            last,
+        })
+    }
+
+    /// Reads the newest status from the server, and the version of the object that has it.
+    async fn read_status(&self) -> Result<(Value, String), Error> {
+        let newest: Option<K> = self
+            .api_of::<K>(&self.key)
+            .get_opt(self.key.name())
+            .await
+            .map_err(|error| with_verb(UPDATE_STATUS, error))?;
+        let Some(newest) = newest else {
+            return Err(self.gone());
+        };
+        let status = status_of(&newest).map_err(|source| self.unwritable(source))?;
+        let version = newest.resource_version().unwrap_or_default().to_owned();
+        Ok((status, version))
+    }
+
+    /// Writes `status`, unless the object has it already. `found` is the status that `status` was made from: if others have
+    /// changed it, this is a conflict.
+    async fn apply_status(
+        &self,
+        mut status: Value,
+        known: KnownStatus,
+        found: Option<Value>,
+    ) -> Result<(), Error> {
+        let KnownStatus {
+            status: mut present,
+            version,
+            is_newest,
+            last,
+        } = known;
+        strip_nulls(&mut status);
+        keep_transitions(&mut status, &present);
+        self.remove_ready(&mut present, &mut status);
+        let body = self.fingerprint(&status);
+
+        let controller = &self.shared.controller;
         let written = Written {
             body,
             version: version.clone(),
@@ -61,8 +187,7 @@ impl<K: Resource> Context<K> {
             controller.metrics.writes_skipped.inc();
             return Ok(());
         }
-        // After a write of an earlier run the object in the cache is out of date. What this run wrote is not.
-        if newer || version == seen {
+        if is_newest {
             let stored = self.fingerprint(&present);
             let as_stored =
                 last.is_some_and(|last| last.written.body == body && last.stored == stored);
@@ -74,35 +199,24 @@ impl<K: Resource> Context<K> {
                 return Ok(());
             }
         }
-        self.write_status(&resource, status, body, version).await
+        self.write_status(status, body, version, found).await
     }
 
     async fn write_status(
         &self,
-        resource: &ApiResource,
         mut status: Value,
         body: u128,
         base: String,
+        found: Option<Value>,
     ) -> Result<(), Error> {
         let controller = &self.shared.controller;
-        let params = self.forced();
-        let send = |version| self.send_status(resource, &params, &status, version);
         // Events of the object are parked until this is dropped.
         let _guard = WriteGuard::new(controller, &self.key);
-        let answer = match send(Some(base.as_str())).await {
-            // Another client was faster, and its change leads to another reconcile. The status is applied to whatever
-            // version there is. Its echo cannot be told from the other change.
-            Err(error) if error.client().is_some_and(|error| error.is_conflict()) => {
-                (send(None).await?, None)
-            }
-            other => (other?, Some(base)),
-        };
-        if let (answer, base) = answer
-            && let Some(version) = answer.resource_version()
-        {
+        let sent = self.send_on(&status, base, found).await;
+        let (answer, base) = sent.map_err(|error| self.refused(error))?;
+        if let Some(version) = answer.resource_version() {
             let version = version.to_owned();
-            let mut stored = status_of(&answer)
-                .map_err(|source| Error::serialize("update status", resource, &self.key, source))?;
+            let mut stored = status_of(&answer).map_err(|source| self.unwritable(source))?;
             self.last_status.set(stored.clone());
             self.remove_ready(&mut stored, &mut status);
             let stored = self.fingerprint(&stored);
@@ -118,6 +232,73 @@ impl<K: Resource> Context<K> {
         Ok(())
     }
 
+    /// Sends the status for version `base` of the object. Returns the answer, and the version that it is based on if that is known.
+    ///
+    /// If another client was faster, its change leads to another reconcile. Without `found` the status is applied to whatever
+    /// version there is, and its echo cannot be told from the other change. With `found` it is applied only if the status is
+    /// still as it was found.
+    async fn send_on(
+        &self,
+        status: &Value,
+        base: String,
+        found: Option<Value>,
+    ) -> Result<(K, Option<String>), Error> {
+        let (resource, params) = (ApiResource::of::<K>(), self.forced());
+        let send = |version| self.send_status(&resource, &params, status, version);
+        let mut base = base;
+        let mut attempt = 1;
+        loop {
+            let conflict = match send(Some(base.clone())).await {
+                Err(error) if error.is_conflict() => error,
+                sent => return Ok((sent?, Some(base))),
+            };
+            let Some(found) = &found else {
+                return Ok((send(None).await?, None));
+            };
+            let (newest, version) = self.read_status().await?;
+            if newest != *found || attempt == ATTEMPTS {
+                return Err(conflict);
+            }
+            base = version;
+            attempt += 1;
+        }
+    }
+
+    /// The error of a status write, if the schema of the kind refused the status.
+    fn refused(&self, error: Error) -> Error {
+        match error {
+            Error::Client(source) => match refused_fields(&source) {
+                Some(fields) => Error::StatusRefused {
+                    kind: K::KIND.into(),
+                    key: self.key.clone(),
+                    fields,
+                    source: Box::new(source),
+                },
+                None => Error::Client(source),
+            },
+            other => other,
+        }
+    }
+
+    fn status_value(&self, status: &K::Status) -> Result<Value, Error>
+    where
+        K: HasStatus<Status: Serialize>,
+    {
+        serde_json::to_value(status).map_err(|source| self.unwritable(source))
+    }
+
+    fn unwritable(&self, source: serde_json::Error) -> Error {
+        Error::serialize(UPDATE_STATUS, &ApiResource::of::<K>(), &self.key, source)
+    }
+
+    fn gone(&self) -> Error {
+        Error::Gone {
+            verb: UPDATE_STATUS,
+            kind: K::KIND,
+            key: self.key.clone(),
+        }
+    }
+
     /// Applies `status` to the status subresource of the reconciled object. With `version` only if the object still has this
     /// version.
     pub(super) async fn send_status(
@@ -125,7 +306,7 @@ impl<K: Resource> Context<K> {
         resource: &ApiResource,
         params: &PatchParams,
         status: &Value,
-        version: Option<&str>,
+        version: Option<String>,
     ) -> Result<K, Error> {
         let mut metadata = json!({"name": self.key.name()});
         if let Some(namespace) = self.key.namespace() {
@@ -144,11 +325,7 @@ impl<K: Resource> Context<K> {
         let send = api.patch_status(self.key.name(), params, &patch);
         let written = self.write("apply", resource, &self.key, send).await;
         written.map_err(|error| match error.client() {
-            Some(answer) if answer.is_not_found() && !answer.is_not_served() => Error::Gone {
-                verb: "update status",
-                kind: K::KIND,
-                key: self.key.clone(),
-            },
+            Some(answer) if answer.is_not_found() && !answer.is_not_served() => self.gone(),
             _ => error,
         })
     }
@@ -181,6 +358,18 @@ impl<K: Resource> Context<K> {
     }
 }
 
+/// A status of the object, and what is known about it.
+struct KnownStatus {
+    /// With the framework's condition.
+    status: Value,
+    /// The newest known version of the object.
+    version: String,
+    /// Whether no write of this controller came after this status.
+    is_newest: bool,
+    /// What the controller wrote last.
+    last: Option<Box<WrittenStatus>>,
+}
+
 /// A status that the server accepted.
 pub(super) struct SentStatus {
     /// The version that the object had to have; `None` if any version was accepted.
@@ -197,6 +386,33 @@ pub(super) fn status_of<K: Serialize>(object: &K) -> Result<Value, serde_json::E
         .unwrap_or_default();
     strip_nulls(&mut status);
     Ok(status)
+}
+
+/// The fields that the schema of the kind refused; `None` if the request failed for another reason.
+///
+/// A value that breaks the schema is an invalid object (422), whose causes name the fields. A field that the schema does not
+/// have, or that has another type there, is an internal error (500) of server-side apply: only its text names the fields.
+fn refused_fields(error: &client::Error) -> Option<String> {
+    const UNTYPED: &str = "failed to create typed patch object";
+    let status = error.status()?;
+    let mut fields: Vec<&str> = match error.is_invalid() {
+        true => {
+            let causes = status.details.iter().flat_map(|details| &details.causes);
+            causes.map(|cause| cause.field.as_str()).collect()
+        }
+        false if status.message.starts_with(UNTYPED) => {
+            let words = status.message.split_whitespace();
+            let paths = words.filter_map(|word| word.strip_prefix('.')?.strip_suffix(':'));
+            paths.collect()
+        }
+        false => return None,
+    };
+    fields.retain(|field| !field.is_empty());
+    fields.dedup();
+    Some(match fields.is_empty() {
+        true => "status".to_owned(),
+        false => fields.join(", "),
+    })
 }
 
 /// Removes fields with the value `null`: for the server they are the same as no field.

@@ -55,17 +55,20 @@ impl FailureClass {
             let ours = find::<Error>(one).and_then(Error::client);
             ours.or(find::<client::Error>(one))
         });
+        let refused = matches!(ours, Some(Error::StatusRefused { .. }));
         let not_ready = chain.clone().find_map(find::<NotReady>);
         let has_failed = not_ready.map(|child| matches!(child.readiness, Readiness::Failed(_)));
         let duration = match ours {
             Some(Error::OwnedByAnother { .. } | Error::NotAdopted { .. }) => {
                 FailureDuration::Person
             }
+            Some(Error::StatusRefused { .. }) => FailureDuration::Person,
             _ => client.map(FailureDuration::of).unwrap_or_default(),
         };
         Self {
             // Only another version of the program, of a definition or of a child can end this.
             terminal: client.is_some_and(client::Error::is_not_declared)
+                || refused
                 || has_failed == Some(true),
             waiting: has_failed == Some(false),
             retry_after: client.and_then(client::Error::retry_after),

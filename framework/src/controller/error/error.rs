@@ -197,6 +197,24 @@ pub enum Error {
         /// Why.
         source: serde_json::Error,
     },
+    /// The schema of the reconciled kind refuses the status. The request would fail again, so the reconcile is not retried before
+    /// something changes.
+    ///
+    /// The API server compares the status with the CustomResourceDefinition that is installed. Usually a value breaks a bound or
+    /// a rule, or an older definition is installed that lacks the field.
+    #[error(
+        "{source}: the schema of {kind} refuses the status in {fields}: correct the value, or install the CustomResourceDefinition of this program (its command `crd`) and request a reconcile with the annotation pilothouse.dev/reconcile-now"
+    )]
+    StatusRefused {
+        /// The reconciled kind.
+        kind: Cow<'static, str>,
+        /// The reconciled object.
+        key: ObjectKey,
+        /// The paths of the wrong fields, such as `status.phase, status.replicas`.
+        fields: String,
+        /// The answer of the server.
+        source: Box<client::Error>,
+    },
     /// The request failed.
     #[error(transparent)]
     Client(#[from] client::Error),
@@ -207,6 +225,7 @@ impl Error {
     pub fn client(&self) -> Option<&client::Error> {
         match self {
             Self::Client(error) => Some(error),
+            Self::StatusRefused { source, .. } => Some(source),
             _ => None,
         }
     }

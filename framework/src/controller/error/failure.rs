@@ -18,7 +18,8 @@ pub type Result<T = crate::controller::action::Action, E = Failure> = std::resul
 /// [`retry_after`](Self::retry_after) overrides this. Such an error is also found if it is only a cause of the error
 /// ([`source`](StdError::source)).
 ///
-/// A child that has failed ([`Readiness::Failed`](crate::resource::Readiness::Failed)) is [terminal](Self::terminal).
+/// A status that the schema of its kind refuses ([`Error::StatusRefused`](super::Error::StatusRefused)), and a child that has failed
+/// ([`Readiness::Failed`](crate::resource::Readiness::Failed)), are [terminal](Self::terminal).
 ///
 /// A failure that only [waits](Self::waiting) is none: it ends the call as [`Action::wait`](crate::controller::Action::wait) does.
 ///
@@ -432,6 +433,24 @@ mod tests {
                 .retry_after(Duration::ZERO)
                 .is_waiting()
         );
+    }
+
+    #[test]
+    fn a_status_that_the_schema_refuses_is_not_retried() {
+        let failure = Failure::from(Error::StatusRefused {
+            kind: "Website".into(),
+            key: ObjectKey::namespaced("default", "web"),
+            fields: "status.phase".into(),
+            source: Box::new(refused(
+                500,
+                "",
+                "failed to create typed patch object",
+                "Website",
+            )),
+        });
+        assert!(failure.is_terminal() && failure.needs_person() && !failure.is_transient());
+        let text = failure.to_string();
+        assert_eq!(text.matches("failed to create").count(), 1, "{text}");
     }
 
     #[test]
