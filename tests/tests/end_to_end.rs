@@ -15,6 +15,7 @@ mod events;
 mod failures;
 mod gallery;
 mod metrics;
+mod mistakes;
 mod probe;
 mod promises;
 mod read_your_writes;
