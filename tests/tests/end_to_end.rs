@@ -16,6 +16,7 @@ mod events;
 mod failures;
 mod gallery;
 mod metrics;
+mod mistakes;
 mod ordered;
 mod own_parts;
 mod probe;

@@ -1,0 +1,101 @@
+//! Wrong flags, variables and files of a program.
+
+use std::{fs, process::Command};
+
+use super::{Mistake, NOT_REFUSED, mistake};
+
+/// What the program writes to standard error.
+fn seen(line: &str, variables: &[(&str, &str)], files: &[(&str, &str)]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        fs::write(folder.path().join(name), text).unwrap();
+    }
+    let output = Command::new(env!("CARGO_BIN_EXE_stubborn"))
+        .args(line.split_whitespace())
+        .current_dir(folder.path())
+        .env_clear()
+        .env("HOME", folder.path())
+        .envs(variables.iter().copied())
+        .output()
+        .unwrap();
+    if output.status.success() {
+        return NOT_REFUSED.to_owned();
+    }
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let path = folder.path().display().to_string();
+    text.replace(&path, "/home/ann")
+}
+
+pub(super) fn all() -> Vec<Mistake> {
+    let flag = |line| seen(line, &[], &[]);
+    let config = |text| {
+        seen(
+            "run --config settings.yaml",
+            &[],
+            &[("settings.yaml", text)],
+        )
+    };
+    let kubeconfig = |text| seen("run --kubeconfig config", &[], &[("config", text)]);
+    vec![
+        mistake(
+            "`--namespac web`: a flag is misspelled.",
+            flag("run --namespac web"),
+        ),
+        mistake("`start`: the subcommand does not exist.", flag("start")),
+        mistake(
+            "`--lease-duration 15`: a duration has no unit.",
+            flag("run --lease-duration 15"),
+        ),
+        mistake(
+            "`--lease-duration 5s`: the Lease ends before it is renewed.",
+            flag("run --lease-duration 5s"),
+        ),
+        mistake(
+            "`--metrics-address 80`: an address has no colon.",
+            flag("run --metrics-address 80"),
+        ),
+        mistake(
+            "`--namespace Web`: a namespace has capital letters.",
+            flag("run --namespace Web"),
+        ),
+        mistake(
+            "`--log verbose=`: the filter does not parse.",
+            flag("run --log verbose="),
+        ),
+        mistake(
+            "`--leader-elect=maybe`: a flag takes `true` or `false`.",
+            flag("run --leader-elect=maybe"),
+        ),
+        mistake(
+            "`--config none.yaml`: the file does not exist.",
+            flag("run --config none.yaml"),
+        ),
+        mistake(
+            "A key of the settings file is misspelled.",
+            config("namespac: web\n"),
+        ),
+        mistake(
+            "A value of the settings file has the wrong type.",
+            config("lease-duration: [1]\n"),
+        ),
+        mistake(
+            "The settings file is not YAML.",
+            config("namespace: [web\n"),
+        ),
+        mistake(
+            "`--kubeconfig none`: the file does not exist.",
+            flag("run --kubeconfig none"),
+        ),
+        mistake(
+            "The kubeconfig has no current context.",
+            kubeconfig("apiVersion: v1\nkind: Config\n"),
+        ),
+        mistake(
+            "The context of the kubeconfig names a cluster that does not exist.",
+            kubeconfig(
+                "current-context: dev\ncontexts:\n- name: dev\n  context: {cluster: gone, user: ann}\n",
+            ),
+        ),
+        mistake("There is neither a kubeconfig nor a pod.", flag("run")),
+    ]
+}
