@@ -1,4 +1,3 @@
-mod blocking;
 mod clock;
 mod dynamic;
 mod lifetime;
