@@ -45,7 +45,7 @@ pub(crate) async fn every_verb_can_be_sent_as_a_request(target: &Target) {
     assert_eq!((&event["type"], &event["object"]["data"]["colour"]), (&json!("ADDED"), &json!("red")));
 
     let deleted = maps(target, "delete").name("settings").send().await.unwrap();
-    let deleted = deleted.decode::<Status>().unwrap();
+    let deleted: Status = deleted.decode().unwrap();
     assert_eq!(deleted.status.as_deref(), Some("Success"));
     let error = maps(target, "get").name("settings").send().await.unwrap_err();
     assert!(error.is_not_found(), "{error}");
