@@ -5,9 +5,9 @@
 
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::{DeriveInput, GenericParam, Generics};
+use syn::{Data, DeriveInput, Field, GenericParam, Generics, Type};
 
-use crate::crate_path;
+use crate::{crate_path, shape::optional};
 
 /// The impls of a kind or of a view.
 pub(crate) fn resource(input: &DeriveInput) -> TokenStream {
@@ -65,6 +65,14 @@ pub(crate) fn resource(input: &DeriveInput) -> TokenStream {
             }
         }
     });
+    let status = status_of(&input.data).map(|status| {
+        quote! {
+            #[automatically_derived]
+            impl #parameters #krate::resource::HasStatus for #ident #arguments #conditions {
+                type Status = #status;
+            }
+        }
+    });
     quote! {
         #[automatically_derived]
         impl #parameters #krate::resource::Object for #ident #arguments #conditions {
@@ -79,8 +87,20 @@ pub(crate) fn resource(input: &DeriveInput) -> TokenStream {
             const KIND: &'static str = "";
             const PLURAL: &'static str = "";
         }
+        #status
         #own
     }
+}
+
+/// The type of the field `status`, without its `Option`.
+fn status_of(data: &Data) -> Option<&Type> {
+    let Data::Struct(data) = data else {
+        return None;
+    };
+    let mut fields = data.fields.iter();
+    let is_status = |field: &&Field| field.ident.as_ref().is_some_and(|name| name == "status");
+    let status = &fields.find(is_status)?.ty;
+    Some(optional(status).unwrap_or(status))
 }
 
 /// The impls of a type with a schema.
