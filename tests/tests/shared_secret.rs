@@ -10,8 +10,7 @@ use serde_json::json;
 
 /// The Secrets from which the Pods of a Deployment take their environment, with their namespace.
 fn secrets(web: &Deployment) -> Vec<ObjectKey> {
-    let template = web.spec.as_ref().map(|spec| &spec.template);
-    let pod = template.and_then(|template| template.spec.as_ref());
+    let pod = web.spec.template.spec.as_ref();
     let containers = pod.iter().flat_map(|pod| &pod.containers);
     let sources = containers.flat_map(|container| container.env_from.iter().flatten());
     let named = sources.filter_map(|source| source.secret_ref.as_ref());
@@ -72,7 +71,7 @@ mod tests {
 
     async fn secrets_of(cluster: &Cluster, name: &str) -> String {
         let web = cluster.get::<Deployment>(name).await.unwrap().unwrap();
-        let template = web.spec.unwrap().template.metadata.unwrap();
+        let template = web.spec.template.metadata.unwrap();
         template.annotations.unwrap()["demo.pilothouse.dev/secrets"].clone()
     }
 

@@ -161,10 +161,7 @@ impl World {
 
 #[tokio::test(start_paused = true)]
 async fn a_finalizer_comes_and_goes_with_its_condition_also_if_the_predicate_drops_the_change() {
-    let buckets = Buckets::wired(|wire| {
-        wire.when(Predicate::generation())
-            .finalizer_when(A, has("a"))
-    });
+    let buckets = Buckets::wired(|wire| wire.when(Predicate::labels()).finalizer_when(A, has("a")));
     let world = World::of(buckets.clone()).await;
     world.create("web").await;
     assert_eq!(world.finalizers_of("web").await, "[]");
@@ -415,8 +412,7 @@ async fn r10_a_panic_of_a_condition_fails_the_reconcile_and_changes_no_finalizer
             Some("panic") => panic!("on purpose"),
             value => value.is_some(),
         };
-        wire.when(Predicate::generation())
-            .finalizer_when(A, condition)
+        wire.when(Predicate::labels()).finalizer_when(A, condition)
     });
     let world = World::of(buckets.clone()).await;
     world.create("web").await;

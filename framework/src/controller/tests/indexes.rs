@@ -194,7 +194,7 @@ async fn an_index_that_wire_does_not_declare_is_an_error_that_names_the_line() {
     });
     assert_eq!(
         error.await,
-        "list v1 Pod by `named`: `wire` does not declare this index: add `.index_of(&.., named)` there"
+        "list pods/v1 by `named`: `wire` does not declare this index: add `.index_of(&.., named)` there"
     );
 }
 
