@@ -66,19 +66,34 @@ pub(super) async fn all() -> Vec<Mistake> {
         (
             "`wire` does not declare a kind that is applied.",
             bare,
-            |cx| Box::pin(async { Ok(drop(cx.apply(secret("page", None)).await?)) }),
+            |cx| {
+                Box::pin(async {
+                    let _ = cx.apply(secret("page", None)).await?;
+                    Ok(())
+                })
+            },
             None,
         ),
         (
             "`wire` does not declare a kind that is read.",
             bare,
-            |cx| Box::pin(async { Ok(drop(cx.get::<Secret>("page")?)) }),
+            |cx| {
+                Box::pin(async {
+                    let _ = cx.get::<Secret>("page")?;
+                    Ok(())
+                })
+            },
             None,
         ),
         (
             "`wire` does not declare a kind that is listed.",
             bare,
-            |cx| Box::pin(async { Ok(drop(cx.list::<Secret>()?)) }),
+            |cx| {
+                Box::pin(async {
+                    let _ = cx.list::<Secret>()?;
+                    Ok(())
+                })
+            },
             None,
         ),
         (
@@ -87,7 +102,8 @@ pub(super) async fn all() -> Vec<Mistake> {
             |cx| {
                 Box::pin(async {
                     let secrets = ApiResource::of::<Secret>();
-                    Ok(drop(cx.get_of::<DynamicObject>(&secrets, "page")?))
+                    let _ = cx.get_of::<DynamicObject>(&secrets, "page")?;
+                    Ok(())
                 })
             },
             None,
@@ -95,19 +111,34 @@ pub(super) async fn all() -> Vec<Mistake> {
         (
             "`wire` only reads a kind that is applied.",
             |controller| controller.reads::<Secret>(),
-            |cx| Box::pin(async { Ok(drop(cx.apply(secret("page", None)).await?)) }),
+            |cx| {
+                Box::pin(async {
+                    let _ = cx.apply(secret("page", None)).await?;
+                    Ok(())
+                })
+            },
             None,
         ),
         (
             "A child has no name.",
             owns,
-            |cx| Box::pin(async { Ok(drop(cx.apply(Secret::default()).await?)) }),
+            |cx| {
+                Box::pin(async {
+                    let _ = cx.apply(Secret::default()).await?;
+                    Ok(())
+                })
+            },
             None,
         ),
         (
             "A child is in another namespace than its owner.",
             owns,
-            |cx| Box::pin(async { Ok(drop(cx.apply(secret("page", Some("other"))).await?)) }),
+            |cx| {
+                Box::pin(async {
+                    let _ = cx.apply(secret("page", Some("other"))).await?;
+                    Ok(())
+                })
+            },
             None,
         ),
         (
@@ -116,7 +147,8 @@ pub(super) async fn all() -> Vec<Mistake> {
             |cx| {
                 Box::pin(async {
                     let child = Child::new(secret("page", Some("other"))).detached();
-                    Ok(drop(cx.apply_child(child).await?))
+                    let _ = cx.apply_child(child).await?;
+                    Ok(())
                 })
             },
             None,
@@ -127,7 +159,8 @@ pub(super) async fn all() -> Vec<Mistake> {
             |cx| {
                 Box::pin(async {
                     let child = Child::new(secret("page", Some("other"))).detached();
-                    Ok(drop(cx.apply_child(child).await?))
+                    let _ = cx.apply_child(child).await?;
+                    Ok(())
                 })
             },
             None,
@@ -142,7 +175,8 @@ pub(super) async fn all() -> Vec<Mistake> {
                 Box::pin(async {
                     let roles = ApiResource::of::<ClusterRole>();
                     let role = DynamicObject::new(&roles, "readers");
-                    Ok(drop(cx.apply_child(Child::dynamic(&roles, role)).await?))
+                    let _ = cx.apply_child(Child::dynamic(&roles, role)).await?;
+                    Ok(())
                 })
             },
             None,
@@ -167,13 +201,23 @@ pub(super) async fn all() -> Vec<Mistake> {
         (
             "An object with the child's name exists and belongs to nobody.",
             owns,
-            |cx| Box::pin(async { Ok(drop(cx.apply(secret("page", None)).await?)) }),
+            |cx| {
+                Box::pin(async {
+                    let _ = cx.apply(secret("page", None)).await?;
+                    Ok(())
+                })
+            },
             Some(secret("page", Some("default"))),
         ),
         (
             "An object with the child's name exists and belongs to another object.",
             owns,
-            |cx| Box::pin(async { Ok(drop(cx.apply(secret("page", None)).await?)) }),
+            |cx| {
+                Box::pin(async {
+                    let _ = cx.apply(secret("page", None)).await?;
+                    Ok(())
+                })
+            },
             Some(owned_by("another")),
         ),
         (
@@ -185,19 +229,34 @@ pub(super) async fn all() -> Vec<Mistake> {
         (
             "An object is created, and `wire` does not allow it.",
             bare,
-            |cx| Box::pin(async { Ok(drop(cx.create(secret("page", Some("default"))).await?)) }),
+            |cx| {
+                Box::pin(async {
+                    let _ = cx.create(secret("page", Some("default"))).await?;
+                    Ok(())
+                })
+            },
             None,
         ),
         (
             "An object is updated that does not exist.",
             |controller| controller.writes::<Secret>(),
-            |cx| Box::pin(async { Ok(drop(cx.update(&secret("page", Some("default"))).await?)) }),
+            |cx| {
+                Box::pin(async {
+                    let _ = cx.update(&secret("page", Some("default"))).await?;
+                    Ok(())
+                })
+            },
             None,
         ),
         (
             "An object is adopted that was not read.",
             owns,
-            |cx| Box::pin(async { Ok(drop(cx.adopt(&secret("page", Some("default"))).await?)) }),
+            |cx| {
+                Box::pin(async {
+                    let _ = cx.adopt(&secret("page", Some("default"))).await?;
+                    Ok(())
+                })
+            },
             None,
         ),
     ];
