@@ -42,7 +42,7 @@ mod shadowed {
 
     #[derive(::pilothouse::Schema, Clone, Debug, Deserialize, Serialize)]
     #[serde(default = "anything")]
-    struct HygienicSpec {
+    pub(super) struct HygienicSpec {
         #[schema(minimum = 1, rule("self > 0", "positive"))]
         number: i32,
     }

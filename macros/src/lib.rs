@@ -54,7 +54,8 @@ mod stub;
 ///
 /// It implements `Object`, `Resource`, `CustomResource`, `Serialize` and `Deserialize`, and `HasStatus` if there is a field
 /// `status`. Derive `Clone` and `Debug` beside it. The struct has no fields for `apiVersion` and `kind`: `Serialize` writes
-/// them, and `Deserialize` compares them if they are present. Unknown fields are ignored.
+/// them, and `Deserialize` compares them if they are present. Unknown fields are ignored. The type of the status has to be as
+/// visible as the kind: a `pub` kind has a `pub` status.
 ///
 /// ```ignore
 /// #[derive(Resource, Clone, Debug)]

@@ -191,9 +191,8 @@ pub(super) async fn all() -> Vec<Mistake> {
                 Box::pin(async {
                     let object = DynamicObject::new(&ApiResource::of::<Namespace>(), "page");
                     let secrets = ApiResource::of::<Secret>();
-                    Ok(drop(
-                        cx.apply_child(Child::dynamic(&secrets, object)).await?,
-                    ))
+                    let _ = cx.apply_child(Child::dynamic(&secrets, object)).await?;
+                    Ok(())
                 })
             },
             None,

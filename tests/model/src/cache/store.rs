@@ -10,8 +10,11 @@ mod published;
 mod snapshot;
 #[path = "../../../../framework/src/cache/store/store.rs"]
 mod store;
+#[path = "../../../../framework/src/cache/store/value_listing.rs"]
+mod value_listing;
 
 pub(crate) use lister::Lister;
 pub(crate) use listing::Listing;
 pub(crate) use snapshot::Snapshot;
 pub(crate) use store::Store;
+pub(crate) use value_listing::ValueListing;
