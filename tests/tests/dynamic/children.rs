@@ -64,7 +64,7 @@ async fn a_namespaced_dynamic_kind_that_owns_a_cluster_scoped_one_is_refused_at_
     let error = cluster.run(operator).await.err().unwrap();
     assert_eq!(
         error.to_string(),
-        "cannot build the reconciler of Album: own clusterroles.rbac.authorization.k8s.io/v1: it is cluster-scoped and Album is namespaced, so no owner reference can reach it: declare it with `Owned::detached` in `wire`, and apply its objects with `Child::detached`"
+        "the controller of Album cannot start: own clusterroles.rbac.authorization.k8s.io/v1: it is cluster-scoped and Album is namespaced, so no owner reference can reach it: declare `.watch(Owned::<..>::dynamic(..).detached())` and a finalizer in `wire`, and apply `Child::dynamic(..).detached()`"
     );
 }
 

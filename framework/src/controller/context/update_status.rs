@@ -71,7 +71,7 @@ impl<K: Reconcilable> Context<K> {
     /// cx.modify_status(|status| status.ready_replicas = 3).await?;
     /// // The second `?` is for the error of the closure.
     /// let published = NewCondition::is_true("Published", "Uploaded");
-    /// cx.modify_status(|status| status.conditions.set(published)).await??;
+    /// cx.modify_status(|status| status.conditions.set(published, cx.now())).await??;
     /// # Ok(()) }
     /// ```
     ///
