@@ -6,6 +6,10 @@ use super::{ApiResource, ObjectKey, ObjectMeta, TypeMeta};
 ///
 /// Every k8s-openapi kind implements it, and so does [`DynamicObject`](super::DynamicObject). `#[derive(Resource)]`
 /// implements it for your own kinds. The getters borrow. A missing name is `""`, as it is on the wire.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a Kubernetes kind",
+    note = "add `#[derive(Resource)]` and `#[resource(group = \"..\", version = \"v1\", namespaced)]` to the struct that holds `metadata`, `spec` and `status`"
+)]
 pub trait Object: Send + Sync + 'static {
     /// Whether the type holds nothing but metadata. A client then asks the server for metadata only: see
     /// [`PartialObject`](super::PartialObject).
