@@ -198,7 +198,7 @@
 //! | `cbor` | no | CBOR between client and server, if the server supports it |
 //! | `streams` | no | `exec`, `attach` and `port_forward` of Pods, over WebSocket |
 //! | `anyhow` | no | `?` in a reconciler takes `anyhow::Error`, and still finds conflicts, `Retry-After` and missing rights in it |
-//! | `clap-derive` | no | the derives of [`clap`](operator::clap), for flags and subcommands of your own |
+//! | `clap-derive` | no | the derives of [`clap`], for flags and subcommands of your own |
 //! | `self-signed` | no | certificates that a server makes for itself |
 //! | `otel` | no | traces of reconciles and their requests for an OpenTelemetry collector, over OTLP |
 //! | `dev` | no | the subcommand `dev` with an API server in the process, and the module `testing` |
