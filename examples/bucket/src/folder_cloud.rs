@@ -35,7 +35,10 @@ impl FolderCloud {
     }
 
     async fn write(&self, bucket: &CloudBucket) -> io::Result<()> {
-        fs::write(self.file(&bucket.id), serde_json::to_vec_pretty(bucket)?).await
+        let (file, text) = (self.file(&bucket.id), serde_json::to_vec_pretty(bucket)?);
+        let unfinished = file.with_extension("unfinished");
+        fs::write(&unfinished, text).await?;
+        fs::rename(unfinished, file).await
     }
 
     fn new_id(&self) -> String {
@@ -70,7 +73,15 @@ impl Cloud for FolderCloud {
     async fn list(&self) -> io::Result<Vec<CloudBucket>> {
         let (mut files, mut buckets) = (fs::read_dir(&self.folder).await?, Vec::new());
         while let Some(file) = files.next_entry().await? {
-            buckets.push(read(&file.path()).await?);
+            let path = file.path();
+            if path.extension().is_none_or(|end| end != "json") {
+                continue;
+            }
+            match read(&path).await {
+                // Somebody has just deleted it.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                bucket => buckets.push(bucket?),
+            }
         }
         Ok(buckets)
     }

@@ -1,4 +1,4 @@
-//! Buckets of a store outside of the cluster. Each is created exactly once, also if the operator crashes at any point.
+//! Buckets of a store outside of the cluster. Each is created exactly once, even if the operator crashes at any point.
 
 mod cloud;
 mod folder_cloud;

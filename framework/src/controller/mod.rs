@@ -148,7 +148,7 @@ pub(crate) use {
     context::SharedContext,
     finalizers::Finalizers,
     sources::FixedCache,
-    state::ControllerState,
+    state::{BlockingWork, ControllerState},
     worker::{Invoker, Outcome, UserCode, publish},
 };
 

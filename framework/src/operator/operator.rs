@@ -10,6 +10,7 @@ use super::{
     registration::{Registered, Registration},
     route,
     runnable::Runnable,
+    running,
     subcommands::Subcommands,
 };
 use crate::{
@@ -537,6 +538,7 @@ impl Operator {
 
     /// Checks what can be wrong in the program itself, before anything is started or printed.
     pub(super) fn check(&self) -> Result<(), OperatorError> {
+        running::check_name(&self.name)?;
         self.check_types()?;
         for (number, (path, _)) in self.routes.iter().enumerate() {
             let refused = |problem| OperatorError::Route {

@@ -104,7 +104,6 @@ impl Running {
         mut operator: Operator,
         client: Client,
     ) -> Result<Self, OperatorError> {
-        check_name(&operator.name)?;
         operator.check()?;
         check_namespaces(&operator.namespaces)?;
         let all = CancellationToken::new();
@@ -477,7 +476,7 @@ impl OwnRoutes {
 }
 
 /// The name is a field manager, a part of the names of controllers in Events, and usually the name of the Lease.
-fn check_name(name: &str) -> Result<(), OperatorError> {
+pub(super) fn check_name(name: &str) -> Result<(), OperatorError> {
     check_qualified_name(name).map_err(|problem| OperatorError::Name {
         name: name.to_owned(),
         problem: problem.to_owned(),

@@ -135,7 +135,8 @@ pub fn parse(text: &str) -> Result<Duration, DurationError> {
         }
         nanos = whole
             .checked_mul(scale)
-            .and_then(|whole| nanos.checked_add(whole + more))
+            .and_then(|whole| whole.checked_add(more))
+            .and_then(|one| nanos.checked_add(one))
             .ok_or_else(|| error(LONG))?;
         rest = after;
     }
@@ -350,6 +351,7 @@ mod tests {
             ("-1s", "negative"),
             ("2562048h", "longer"),
             ("99999999999999999999999999999999999999999999s", "longer"),
+            ("340282366920938463463374607431768211.999us", "longer"),
         ] {
             let error = parse(text).unwrap_err().to_string();
             assert!(error.contains(problem), "{error}");

@@ -317,9 +317,10 @@ impl<K: Object> SharedInformer<K> {
     /// ```
     pub fn on_failure(&self, function: impl Fn(&InformerFailure<'_>) + Send + Sync + 'static) {
         let function: FailureHandler = Arc::new(function);
-        // The handlers of an informer that has ended would never be dropped.
-        if !self.shared.stopped.is_cancelled() {
-            self.shared.failure_handlers.add(function);
+        self.shared.failure_handlers.add(function);
+        // The handlers of an informer that has ended would never be dropped. It may have ended just before the addition.
+        if self.shared.stopped.is_cancelled() {
+            self.shared.failure_handlers.clear();
         }
     }
 

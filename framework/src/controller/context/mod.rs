@@ -11,7 +11,7 @@
 //! | `indexed.rs` | `indexed`, `indexed_of`, `index_values`, `index_values_of` |
 //! | `apply.rs`, `apply_detached.rs` | `apply` and its variants: skip a request that would change nothing, or send it |
 //! | `adopt.rs` | `claim`, `adopt`, `release` |
-//! | `writes.rs` | `create`, `update`, `patch`, `delete`, `delete_of`, `delete_with` |
+//! | `writes.rs` | `create`, `update`, `patch`, and `create_of`, `update_of`, `patch_of` for kinds known only at run time; `delete`, `delete_of`, `delete_with` |
 //! | `update_status.rs` | `update_status`, `modify_status` |
 //! | `send.rs` | private: the way of every request that writes, with what read-your-writes has to know of it |
 //!

@@ -80,7 +80,7 @@ impl<K: Reconcilable> Context<K> {
     ///
     /// From then on the operator is a field manager of the whole status, also of what others wrote into it. So this does not
     /// compile for built-in kinds, whose status belongs to Kubernetes' own controllers, nor for a view, which lacks a part of the
-    /// status.
+    /// status. The compiler cannot tell this of a [`DynamicObject`](crate::resource::DynamicObject): do not call it for a built-in kind.
     ///
     /// # Errors
     /// As [`update_status`](Self::update_status). [`Error::Client`] with a conflict if another client changed the status at the same

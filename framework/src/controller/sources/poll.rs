@@ -209,7 +209,12 @@ where
                     backoff.reset();
                     tracing::info!(controller = enqueuer.name, "{} works again", poll.name);
                 }
-                let changes = known.as_ref().map(|known| changes(known, &things));
+                let compare = |known| {
+                    let what = format!("the comparison of {}", poll.name);
+                    enqueuer.catch_panic(what, || changes(known, &things))
+                };
+                // After a panic all objects are reconciled, as after the first poll.
+                let changes = known.as_ref().and_then(compare);
                 known = Some(things);
                 match changes {
                     None => add(&enqueuer, Request::all()).await,

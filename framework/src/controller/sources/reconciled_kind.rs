@@ -129,7 +129,10 @@ impl<K: Reconcilable> ReconciledKind<K> {
     /// finalizers that have to be added or removed.
     fn finalizers_change(&self, queue: &Enqueuer<K>, old: &K, new: &K) -> bool {
         let rules = &self.rules;
-        let is_retired = rules.has_retired(new.metadata()) && !rules.has_retired(old.metadata());
+        // A write that an earlier change led to does nothing once the deletion has begun.
+        let began = new.is_deleting() && !old.is_deleting();
+        let is_retired =
+            rules.has_retired(new.metadata()) && (began || !rules.has_retired(old.metadata()));
         if is_retired || !rules.have_conditions() || new.is_deleting() {
             return is_retired;
         }

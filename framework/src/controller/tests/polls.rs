@@ -179,6 +179,40 @@ async fn a_poll_that_fails_panics_or_hangs_is_no_deletion_and_is_logged_once() {
     assert_eq!(log.text().matches("the cloud works again").count(), 1);
 }
 
+/// A state that cannot be compared.
+struct Incomparable;
+
+impl PartialEq for Incomparable {
+    fn eq(&self, _: &Self) -> bool {
+        panic!("on purpose")
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_panic_of_a_comparison_all_objects_are_reconciled_and_the_polls_go_on() {
+    let world = World::new();
+    let webs = world.kind::<Deployment>();
+    ["a", "b"].iter().for_each(|name| webs.put(named(name)));
+    let probe = Probe::<Deployment>::new().wired(|wire| {
+        let poll = Poll::every(Duration::from_secs(10), || async {
+            Ok(vec![("a", Incomparable)])
+        });
+        wire.polls_with(poll, |thing, _| Ok(vec![request(thing)]))
+    });
+    let calls = probe.calls.clone();
+    world.start(Controller::new(probe));
+    pass(5_000).await;
+    for _ in 0..2 {
+        calls.clear();
+        pass(11_000).await;
+        let mut keys = calls.keys();
+        keys.sort();
+        assert_eq!(keys, ["default/a", "default/b"]);
+    }
+    let metrics = world.metrics.controller("deployment");
+    assert!(metrics.handler_panics.get() >= 2);
+}
+
 #[tokio::test(start_paused = true)]
 async fn failed_polls_are_repeated_after_growing_pauses_up_to_the_period() {
     let outside = Outside::default();

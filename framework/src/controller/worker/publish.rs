@@ -145,8 +145,10 @@ async fn publish_failure<K: Reconcilable>(
         false => "Reconcile",
     };
     let is_shown = record_failure(cx, cleans_up, action, failure);
-    // If the API server cannot be reached, another request would fail too.
-    if !is_shown || failure.is_unreachable() {
+    // If the API server cannot be reached, another request would fail too. After a call that is made only for finalizers there
+    // may be no reconcile that sets the condition to true again.
+    let is_never_cleared = cx.only_finalizers && !was_called(cx);
+    if !is_shown || failure.is_unreachable() || is_never_cleared {
         return None;
     }
     let text = failure.to_string();

@@ -118,7 +118,12 @@ fn too_few(wanted: i64, checks: &[(i64, &str)]) -> Option<Readiness> {
 
 /// Replicas that are left from before.
 fn too_many(wanted: i64, found: i64) -> Option<Readiness> {
-    (found > wanted).then(|| NotReady(format!("{} old replicas still exist", found - wanted)))
+    (found > wanted).then(|| {
+        NotReady(format!(
+            "{} old replicas still exist",
+            found.saturating_sub(wanted)
+        ))
+    })
 }
 
 /// The replicas that the spec asks for. The controllers of Kubernetes use 1 if it does not say.
@@ -178,7 +183,7 @@ fn stateful_set(object: Fields<'_>) -> Readiness {
     }
     if let Some(partition) = object.number("/spec/updateStrategy/rollingUpdate/partition") {
         let updated = object.count("/status/updatedReplicas");
-        let rest = wanted - partition;
+        let rest = wanted.saturating_sub(partition);
         return too_few(rest, &[(updated, "are updated")]).unwrap_or(Ready);
     }
     let current = object.count("/status/currentReplicas");

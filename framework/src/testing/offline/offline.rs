@@ -23,9 +23,9 @@ use crate::{
     client::{Body, BoxError, Client},
     clock::Clock,
     controller::{
-        AccessUse, Action, Context, Controller, ControllerState, Environment, Failure, Finalizers,
-        FixedCache, Invoker, Outcome, Reconciler, Result, RuntimeKind, SharedContext, UserCode,
-        publish,
+        AccessUse, Action, BlockingWork, Context, Controller, ControllerState, Environment,
+        Failure, Finalizers, FixedCache, Invoker, Outcome, Reconciler, Result, RuntimeKind,
+        SharedContext, UserCode, publish,
     },
     metrics::Metrics,
     queue::PerWorkerArc,
@@ -90,6 +90,10 @@ pub struct Offline<R: Reconciler> {
 
 impl<R: Reconciler> Offline<R> {
     /// A reconciler without objects.
+    ///
+    /// # Panics
+    /// If an operator with the controller would not start: see [`Controller::check`](crate::controller::Controller::check).
+    #[track_caller]
     pub fn new(reconciler: R) -> Self
     where
         R: Reconciler<Resource: Resource>,
@@ -133,6 +137,10 @@ impl<R: Reconciler> Offline<R> {
     /// assert_eq!(offline.written::<ConfigMap>()[0].name(), "one");
     /// # }
     /// ```
+    ///
+    /// # Panics
+    /// As [`new`](Self::new).
+    #[track_caller]
     pub fn dynamic(resource: ApiResource, reconciler: R) -> Self
     where
         R: Reconciler<Resource: RuntimeKind>,
@@ -140,7 +148,11 @@ impl<R: Reconciler> Offline<R> {
         Self::of(Controller::dynamic(resource, reconciler))
     }
 
+    #[track_caller]
     fn of(controller: Controller<R>) -> Self {
+        if let Err(error) = controller.check() {
+            panic!("the controller does not start: {error}");
+        }
         let objects = Arc::<Mutex<Objects>>::default();
         let metrics = Metrics::new();
         let start = Timestamp::from_second(START).unwrap_or_default();
@@ -161,6 +173,7 @@ impl<R: Reconciler> Offline<R> {
             own,
             wirings,
             indexes,
+            concurrency,
             limiter,
             failure_events,
             ready_condition,
@@ -170,7 +183,8 @@ impl<R: Reconciler> Offline<R> {
             ..
         } = controller;
         let finalizers = Finalizers::new(&own.rules, cleanup);
-        let state = ControllerState::new(name, resource.clone(), limiter, &environment);
+        let mut state = ControllerState::new(name, resource.clone(), limiter, &environment);
+        state.blocking = BlockingWork::new(concurrency);
         let wired = &state.caches;
         let mut caches = vec![FixedCache::new::<R::Resource>(&resource, wired)];
         caches.extend(wirings.iter().filter_map(|one| one.fixed_cache(wired)));

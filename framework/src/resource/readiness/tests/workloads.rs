@@ -131,6 +131,12 @@ fn a_stateful_set_is_ready_when_its_revision_is_complete() {
         not_ready("1 of 3 replicas are updated"),
     );
     check(partition(5), partly.clone(), Ready);
+    // No API server stores such a number.
+    check(
+        partition(i64::MIN),
+        partly.clone(),
+        not_ready("1 of 9223372036854775807 replicas are updated"),
+    );
     // Somebody deletes the Pods by hand, but they must be ready.
     let by_hand = json!({"updateStrategy": {"type": "OnDelete"}});
     check(by_hand.clone(), partly, Ready);
