@@ -131,12 +131,6 @@ fn a_stateful_set_is_ready_when_its_revision_is_complete() {
         not_ready("1 of 3 replicas are updated"),
     );
     check(partition(5), partly.clone(), Ready);
-    // No API server stores such a number.
-    check(
-        partition(i64::MIN),
-        partly.clone(),
-        not_ready("1 of 9223372036854775807 replicas are updated"),
-    );
     // Somebody deletes the Pods by hand, but they must be ready.
     let by_hand = json!({"updateStrategy": {"type": "OnDelete"}});
     check(by_hand.clone(), partly, Ready);
@@ -341,4 +335,23 @@ fn a_job_is_ready_when_it_is_complete() {
     ] {
         check::<Job>(spec.clone(), status, expected);
     }
+}
+
+#[test]
+fn numbers_that_no_api_server_stores_do_not_overflow() {
+    let object = json!({
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": {"name": "a", "namespace": "default", "generation": 1},
+        "spec": {"replicas": 3, "updateStrategy": {"rollingUpdate": {"partition": i64::MIN}}},
+        "status": {
+            "observedGeneration": 1, "replicas": 3, "readyReplicas": 3, "updatedReplicas": 1,
+        },
+    });
+    let object: crate::resource::DynamicObject = serde_json::from_value(object).unwrap();
+    let reason = "1 of 9223372036854775807 replicas are updated";
+    assert_eq!(
+        crate::resource::HasReadiness::readiness(&object),
+        not_ready(reason)
+    );
 }

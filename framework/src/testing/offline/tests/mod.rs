@@ -47,6 +47,26 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
+struct Misnamed;
+
+impl Reconciler for Misnamed {
+    type Resource = Deployment;
+
+    fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
+        controller.finalizer_retired("no-domain")
+    }
+
+    async fn reconcile(&self, _: Arc<Deployment>, _: &Context<Deployment>) -> Result {
+        Ok(Action::wait())
+    }
+}
+
+#[test]
+#[should_panic(expected = "the finalizer `no-domain` must have your domain")]
+fn a_controller_that_does_not_start_is_refused() {
+    let _ = Offline::new(Misnamed);
+}
+
 #[test]
 fn a_reconcile_needs_no_runtime() {
     let offline = Offline::new(Notes);
