@@ -31,5 +31,7 @@ pub(crate) use decode_thread::end_of_thread;
 pub(crate) use decode_thread::{DecodeThread, Decoder, Offloaded};
 pub(crate) use event::{Event, decode_event};
 pub(crate) use list::decode_list;
-pub(crate) use object::{DecodedArc, decode_deleted, decode_object, decode_plain, decode_status};
+pub(crate) use object::{
+    DecodedArc, decode_any, decode_deleted, decode_object, decode_plain, decode_status,
+};
 pub(crate) use types::{Types, shown};

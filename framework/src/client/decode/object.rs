@@ -29,6 +29,12 @@ pub(crate) fn decode_plain<T: DeserializeOwned>(body: &[u8]) -> Result<T, String
     Json.read_owned(body)
 }
 
+/// Decodes anything, in any encoding. Managed fields stay.
+pub(crate) fn decode_any<T: DeserializeOwned>(body: &Encoded) -> Result<T, String> {
+    let _span = span::entered("document", body);
+    with_codec!(body.encoding, codec => codec.read_owned(&body.bytes))
+}
+
 /// Decodes the server's error.
 pub(crate) fn decode_status(body: &Encoded) -> Result<Status, String> {
     status(body.encoding, &body.bytes)

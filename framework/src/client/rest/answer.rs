@@ -5,7 +5,7 @@ use http::{HeaderMap, StatusCode};
 use serde::de::DeserializeOwned;
 
 use super::request_subject::RequestSubject;
-use crate::client::{Encoding, Error, codec::Encoded, decode::decode_object, stack::SentSecrets};
+use crate::client::{Encoding, Error, codec::Encoded, decode::decode_any, stack::SentSecrets};
 
 /// The whole answer to a [request](super::RequestBuilder), as bytes. It can be decoded several times, into different
 /// types.
@@ -57,7 +57,7 @@ impl Answer {
             encoding: encoding.unwrap_or_default(),
             bytes: self.bytes.clone(),
         };
-        let decoded = decode_object(&body, true).map_err(|reason| {
+        let decoded = decode_any(&body).map_err(|reason| {
             self.subject.undecodable(match encoding {
                 Err(other) => {
                     let mut reason =

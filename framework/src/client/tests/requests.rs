@@ -1,6 +1,6 @@
 //! Requests that no typed verb covers: what is sent, what is refused before that, and how the answer is read.
 
-use std::{convert::Infallible, sync::Arc};
+use std::{collections::BTreeMap, convert::Infallible, sync::Arc};
 
 use futures_util::{StreamExt, TryStreamExt};
 use http::{Request, Response};
@@ -12,6 +12,7 @@ use k8s_openapi::api::{
     core::v1::{ConfigMap, Node},
 };
 use parking_lot::Mutex;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::verbs;
@@ -337,6 +338,18 @@ async fn an_answer_is_decoded_when_it_is_asked_for() {
     let answer = client.request("get").path("/bytes").send().await.unwrap();
     assert_eq!(answer.bytes()[..], [0xff]);
     assert!(answer.text().is_err());
+}
+
+#[tokio::test]
+async fn an_answer_is_decoded_into_a_map_with_keys_of_any_type() {
+    #[derive(Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+    enum Size {
+        Small,
+    }
+    let (client, _) = client(|_| (200, "application/json", br#"{"Small":["Small"]}"#.to_vec()));
+    let answer = client.request("get").path("/sizes").send().await.unwrap();
+    let sizes: BTreeMap<Size, Vec<Size>> = answer.decode().unwrap();
+    assert_eq!(sizes, [(Size::Small, vec![Size::Small])].into());
 }
 
 #[tokio::test]
