@@ -120,7 +120,7 @@ impl<C: Cloud> Cleanup for BucketReconciler<C> {
 
 // ANCHOR: token
 impl BucketStatus {
-    /// How long an earlier request to create the bucket may still have an effect. `None` if there is none.
+    /// How long an earlier request to create the bucket may still have an effect. Returns `None` if no request can have an effect any more.
     fn may_appear_within(&self, now: Timestamp) -> Option<Duration> {
         let since = self.creating.as_ref()?.0;
         let left = SETTLED - now.duration_since(since);

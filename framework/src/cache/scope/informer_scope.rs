@@ -167,7 +167,7 @@ impl InformerScope {
         self
     }
 
-    /// Only this shard of the objects: those whose hash lies in a range, of which the server sends nothing else
+    /// Only this shard of the objects: those whose hash lies in a range. The server sends no others
     /// (KEP-5866).
     ///
     /// The server needs release 1.36 with the feature gate `ShardedListAndWatch`, which is alpha. Other servers ignore

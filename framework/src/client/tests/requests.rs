@@ -369,7 +369,7 @@ async fn an_answer_about_another_object_is_not_decoded() {
         answer.decode::<ConfigMap>().unwrap_err().to_string(),
         "get ConfigMap default/a: the answer cannot be decoded: metadata.name: expected `a`, found `b`"
     );
-    // Whoever asks for another form of the answer reads what comes.
+    // A caller that asks for another form of the answer reads what comes.
     let table = request.header("accept", "application/json;as=Table;v=v1;g=meta.k8s.io");
     table.send().await.unwrap().decode::<Value>().unwrap();
 }

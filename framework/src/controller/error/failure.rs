@@ -21,7 +21,7 @@ pub type Result<T = crate::controller::action::Action, E = Failure> = std::resul
 /// A status that the schema of its kind refuses ([`Error::StatusRefused`](super::Error::StatusRefused)), and a child that has failed
 /// ([`Readiness::Failed`](crate::resource::Readiness::Failed)), are [terminal](Self::terminal).
 ///
-/// A failure that only [waits](Self::waiting) is none: it ends the call as [`Action::wait`](crate::controller::Action::wait) does.
+/// A failure that only [waits](Self::waiting) does not count as a failure: it ends the call as [`Action::wait`](crate::controller::Action::wait) does.
 ///
 /// The text names the RBAC rule that is missing (the client's [hint](crate::client::Error::hint)). It leaves out the API server's
 /// message about a Secret, because such a message may quote a value.

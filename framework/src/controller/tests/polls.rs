@@ -122,7 +122,7 @@ async fn only_a_difference_between_two_polls_leads_to_reconciles() {
     pass(11_100).await;
     assert_eq!(calls.keys(), ["default/a", "default/b"]);
     outside.set("c", 1);
-    // Of this thing there is no object.
+    // No object has the name of this thing.
     outside.set("x", 1);
     pass(100_000).await;
     assert_eq!(calls.keys(), ["default/a", "default/b", "default/c"]);

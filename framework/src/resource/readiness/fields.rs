@@ -23,7 +23,7 @@ impl<'a> Fields<'a> {
         self.at(pointer)?.as_i64()
     }
 
-    /// The number at `pointer`; 0 if there is none.
+    /// The number at `pointer`, or 0 if the field is missing.
     pub(super) fn count(self, pointer: &str) -> i64 {
         self.number(pointer).unwrap_or_default()
     }
