@@ -13,6 +13,7 @@ mod discovery;
 mod dynamic;
 mod election;
 mod events;
+mod exit;
 mod failures;
 mod gallery;
 mod metrics;
@@ -25,6 +26,6 @@ mod read_your_writes;
 mod representations;
 mod serving;
 mod shared_secret;
-mod signals;
+
 mod sources;
 mod status;

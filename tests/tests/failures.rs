@@ -11,11 +11,12 @@ use std::{
 
 use pilothouse::{
     client::{DeleteParams, ListParams, Patch, PatchParams},
+    controller::Predicate,
     health::Query,
     k8s::{api::core::v1::ConfigMap, api::events::v1 as events},
     operator::Running,
     prelude::*,
-    resource::{Conditions, NewCondition},
+    resource::{Conditions, NewCondition, Selector},
     testing::{Answer, Cluster, RequestMatcher, Sandbox},
 };
 use serde_json::json;
@@ -41,6 +42,8 @@ struct PageStatus {
     conditions: Vec<Condition>,
 }
 
+const OLD: &str = "test.pilothouse.dev/old";
+
 /// Applies a ConfigMap for each page.
 #[derive(Clone, Default)]
 struct Pages {
@@ -50,6 +53,8 @@ struct Pages {
     shows_nothing: bool,
     /// Whether it builds its conditions from scratch each time.
     sets_anew: bool,
+    /// Whether its predicate leaves out all pages, which lose a finalizer of a former version.
+    leaves_out: bool,
 }
 
 impl Reconciler for Pages {
@@ -60,6 +65,12 @@ impl Reconciler for Pages {
             .owns::<ConfigMap>()
             .deletes::<ConfigMap>()
             .finalizer("test.pilothouse.dev/page");
+        let controller = match self.leaves_out {
+            true => controller
+                .when(Predicate::selector(Selector::default().eq("shown", "yes")))
+                .finalizer_retired(OLD),
+            false => controller,
+        };
         match self.shows_nothing {
             true => controller
                 .without_ready_condition()
@@ -124,6 +135,7 @@ impl World {
         let page = Page {
             metadata: ObjectMeta {
                 name: Some("a".into()),
+                finalizers: self.pages.leaves_out.then(|| vec![OLD.into()]),
                 ..Default::default()
             },
             spec: PageSpec { text: text.into() },
@@ -429,6 +441,25 @@ async fn nothing_is_reported_if_reporting_is_switched_off() {
         ("nothing".into(), 1)
     );
     assert_eq!(world.events().await, []);
+    world.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_of_a_page_that_is_never_reconciled_is_an_event_and_no_condition() {
+    let pages = Pages {
+        leaves_out: true,
+        ..Pages::default()
+    };
+    let world = World::new(pages).await;
+    let patches = RequestMatcher::any().verb("patch").resource("pages");
+    let refused = Answer::status(403, "Forbidden").message("no, thanks");
+    world.cluster.faults().answer(patches, refused, 2);
+    world.put("x").await;
+    seconds(60).await;
+    let page: Page = world.cluster.get("a").await.unwrap().unwrap();
+    assert_eq!(page.metadata.finalizers, None);
+    assert_eq!((world.says().await.as_str(), world.runs()), ("nothing", 0));
+    assert_eq!(world.events().await[0].0, "ReconcileFailed");
     world.stop().await;
 }
 

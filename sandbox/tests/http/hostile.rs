@@ -68,7 +68,9 @@ async fn requests_with_any_body_get_a_response() {
         "/apis/events.k8s.io/v1/namespaces/default/events",
     ];
     for path in paths {
-        for body in &bodies {
+        // What takes long is read before the kind matters.
+        let is_sent = |body: &&String| path == MAPS || body.len() < 500;
+        for body in bodies.iter().filter(is_sent) {
             let item = format!("{path}/a");
             for (method, path, kind) in [
                 ("POST", path, "application/json"),

@@ -366,6 +366,57 @@ async fn a_retired_finalizer_that_could_not_be_removed_is_removed_later() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_retired_finalizer_is_removed_also_if_the_deletion_begins_during_the_removal() {
+    let buckets = Buckets::wired(|wire| wire.when(ours()).finalizer_retired(OLD));
+    let mut world = World::stopped(&buckets).await;
+    let web = web_with("web", "theirs", &[FOREIGN, OLD]);
+    world.cluster.create(&web).await.unwrap();
+    let patches = RequestMatcher::any().resource("deployments").verb("patch");
+    let refused = Answer::status(500, "InternalError");
+    world.cluster.faults().answer(patches, refused, 12);
+    world.resume(&buckets).await;
+    // The next attempts write on the version that they know, and learn that the deletion has begun.
+    let watches = RequestMatcher::any().resource("deployments");
+    world.cluster.faults().hold_watches(watches);
+    world.delete_web().await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(world.finalizers_of("web").await, "[x old]");
+    world.cluster.faults().release_watches();
+    world.cluster.settle().await;
+    assert_eq!(world.finalizers_of("web").await, "[x]");
+    assert!(buckets.take_log().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn r9_somebody_who_puts_a_retired_finalizer_on_again_and_again_is_not_answered_without_limit()
+{
+    let buckets = Buckets::wired(|wire| {
+        wire.when(ours())
+            .finalizer_retired(OLD)
+            .write_limit(3, Duration::from_secs(60))
+    });
+    let world = World::of(buckets.clone()).await;
+    let web = web_with("web", "theirs", &[OLD]);
+    world.cluster.create(&web).await.unwrap();
+    let mut removals = 0;
+    for _ in 0..100 {
+        world.cluster.settle().await;
+        if world.finalizers_of("web").await == "[]" {
+            removals += 1;
+            let again = json!({"metadata": {"finalizers": [OLD]}});
+            world.patch_web(again).await;
+        }
+    }
+    // Three at once, and one more each minute.
+    assert!((4..=7).contains(&removals), "{removals}");
+    assert!(buckets.take_log().is_empty());
+    world.delete_web().await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(world.finalizers_of("web").await, "gone");
+    assert!(buckets.take_log().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_last_finalizer_stays_while_the_object_has_detached_children() {
     let buckets = Buckets::wired(|wire| {
         wire.watch(Owned::<ConfigMap>::new().detached())

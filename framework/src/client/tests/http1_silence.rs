@@ -75,6 +75,7 @@ impl Machine {
 }
 
 #[tokio::test]
+#[ignore = "waits 42 s for the operating system: .ci/run runs it"]
 async fn when_the_machine_is_gone_watch_read_and_write_notice_within_a_minute() {
     let machine = Machine::start().await;
     let deadlines = Deadlines::default();

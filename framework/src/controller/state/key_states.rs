@@ -8,7 +8,7 @@ use super::{
     applied_children::{AppliedChildren, Written},
     failure_log::FailingObject,
     own_writes::OwnWrites,
-    write_limit::WritePace,
+    write_limit::{WriteLimit, WritePace},
 };
 use crate::resource::ObjectKey;
 
@@ -34,6 +34,8 @@ struct KeyShard(Mutex<HashMap<ObjectKey, KeyState>>);
 pub(crate) struct KeyState {
     /// Whether the user's code was called for the object, so that `deleted` has to be called when it is gone.
     pub(crate) called: bool,
+    /// Whether only `pace` is remembered, because the predicate leaves the object out.
+    is_left_out: bool,
     /// How much its calls wrote lately.
     pub(crate) pace: WritePace,
     /// The last apply of each child.
@@ -107,12 +109,37 @@ impl KeyStates {
         let mut key_states = self.lock(key);
         let state = key_states.entry_ref(key).or_default();
         state.called |= called;
+        state.is_left_out = false;
         state.pace.begin_call();
     }
 
-    /// Whether `key` is remembered.
+    /// Whether `key` is remembered, and not only how much it wrote.
     pub(crate) fn contains(&self, key: &ObjectKey) -> bool {
-        self.lock(key).contains_key(key.as_str())
+        let key_states = self.lock(key);
+        key_states
+            .get(key.as_str())
+            .is_some_and(|state| !state.is_left_out)
+    }
+
+    /// Forgets `key` because the predicate leaves its object out, except for how much its calls wrote, as long as that matters
+    /// for `limit`.
+    pub(crate) fn leave_out(&self, key: &ObjectKey, limit: &WriteLimit) {
+        let mut key_states = self.lock(key);
+        let Some(state) = key_states.get_mut(key.as_str()) else {
+            return;
+        };
+        let left = KeyState {
+            is_left_out: true,
+            pace: std::mem::take(&mut state.pace),
+            ..KeyState::default()
+        };
+        let forgotten = match limit.is_full(&left.pace) {
+            true => key_states.remove(key.as_str()),
+            false => Some(std::mem::replace(state, left)),
+        };
+        // Dropped after the lock is released: it may hold objects.
+        drop(key_states);
+        drop(forgotten);
     }
 
     /// Forgets `key`.

@@ -100,6 +100,11 @@ impl WriteLimit {
         })
     }
 
+    /// Whether the bucket is as one that was never used.
+    pub(crate) fn is_full(&self, pace: &WritePace) -> bool {
+        self.missing(pace, self.now()) == 0
+    }
+
     /// In how many milliseconds the bucket is full.
     fn missing(&self, pace: &WritePace, now: u64) -> u32 {
         let ahead = pace.full_at.wrapping_sub(now as u32);

@@ -50,7 +50,9 @@ pub(crate) fn finish(
             return requeue(controller, action, work);
         }
         Outcome::OnlyFinalizers => {
-            controller.key_states.remove(key);
+            controller
+                .key_states
+                .leave_out(key, &controller.write_limit);
             controller.metrics.success.inc();
             return Some(work);
         }

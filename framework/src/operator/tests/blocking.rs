@@ -39,11 +39,11 @@ impl Reconciler for Blocking {
     }
 }
 
-/// Starts an operator whose reconcile of `default/one` has begun to block, and begins to stop it after that. Returns how long
-/// the stop took. `during` is called after each tenth of a second.
+/// Starts an operator whose reconcile of `default/one` has begun to block, and begins to stop it after that. The blocking code
+/// ends when the stop has lasted for `work`, if that is given. Returns how long the stop took.
 async fn stop_while_blocking(
     process: &Process,
-    during: impl Fn(Instant, &blocking_mpsc::Sender<()>),
+    work: Option<Duration>,
 ) -> (std::result::Result<(), OperatorError>, Duration) {
     let (begun, mut has_begun) = mpsc::unbounded_channel();
     let (go_on, waits) = blocking_mpsc::channel();
@@ -64,23 +64,27 @@ async fn stop_while_blocking(
     stop.cancel();
     let begun = Instant::now();
     let stopping = tokio::spawn(running.run_until(stop));
-    while !stopping.is_finished() {
+    while !stopping.is_finished() && work.is_none_or(|work| begun.elapsed() < work) {
         tokio::time::advance(seconds(1) / 10).await;
         for _ in 0..50 {
             yield_now().await;
         }
         assert!(begun.elapsed() < seconds(29), "the stop takes too long");
-        during(begun, &go_on);
     }
-    let took = begun.elapsed();
-    (stopping.await.unwrap(), took)
+    if work.is_some() {
+        assert!(!stopping.is_finished(), "the stop did not wait");
+        // From here on the runtime advances the clock, and not before the blocking code has ended.
+        go_on.send(()).unwrap();
+    }
+    let ended = stopping.await.unwrap();
+    (ended, begun.elapsed())
 }
 
 #[tokio::test(start_paused = true)]
 async fn blocking_code_without_end_does_not_hold_up_the_stop_and_the_lease_is_not_released() {
     let sandbox = sandbox();
     let a = Process::of(&sandbox, "a");
-    let (ended, took) = stop_while_blocking(&a, |_, _| ()).await;
+    let (ended, took) = stop_while_blocking(&a, None).await;
     assert!(took >= seconds(25), "{took:?}");
     let error = ended.unwrap_err().to_string();
     let expected = "cancelled work did not end in time, because it blocks its thread: controller configmap with default/one";
@@ -92,14 +96,8 @@ async fn blocking_code_without_end_does_not_hold_up_the_stop_and_the_lease_is_no
 async fn a_stop_waits_for_blocking_code_that_ends_in_time() {
     let sandbox = sandbox();
     let a = Process::of(&sandbox, "a");
-    let (ended, took) = stop_while_blocking(&a, |begun, go_on| {
-        if begun.elapsed() > seconds(20) {
-            // It may have ended already.
-            let _ = go_on.send(());
-        }
-    })
-    .await;
+    let (ended, took) = stop_while_blocking(&a, Some(seconds(20))).await;
     ended.unwrap();
-    assert!(took > seconds(20) && took < seconds(22), "{took:?}");
+    assert!(took < seconds(22), "{took:?}");
     assert_eq!(a.holder().await, "");
 }

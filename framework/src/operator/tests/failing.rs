@@ -108,6 +108,9 @@ async fn an_operator_with_an_invalid_name_does_not_start_and_sends_no_request() 
         assert_eq!((error.to_string(), error.code()), (expected, 1));
     }
     assert_eq!(sandbox.requests().len(), before);
+    // No subcommand begins before this check: `dev` has the name in the path of its folder.
+    let checked = Operator::new("../pages").check();
+    assert!(matches!(checked, Err(OperatorError::Name { .. })));
 }
 
 #[tokio::test(start_paused = true)]

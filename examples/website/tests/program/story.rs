@@ -1,8 +1,6 @@
 //! The promises of the quick start, tested with `website dev` and the framework's client over HTTPS.
 
-mod dev;
-
-use dev::{Dev, eventually};
+use crate::dev::{Dev, eventually};
 use pilothouse::{
     client::{Api, Client, Config, DeleteParams, KubeconfigOptions, Patch, PatchParams},
     k8s::api::{apps::v1::Deployment, core::v1::ConfigMap},
@@ -105,7 +103,7 @@ impl User {
 }
 
 fn site() -> Value {
-    serde_saphyr::from_str(include_str!("../site.yaml")).unwrap()
+    serde_saphyr::from_str(include_str!("../../site.yaml")).unwrap()
 }
 
 #[test]

@@ -1,8 +1,5 @@
 //! The operator as in a cluster: `website run` as a process, with an API server in the test's process.
 
-// Each test program uses another part of this module.
-#![allow(dead_code)]
-
 use std::{
     fs,
     io::{BufRead, BufReader, Read},

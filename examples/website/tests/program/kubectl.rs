@@ -2,8 +2,6 @@
 //!
 //! `PILOTHOUSE_KUBECTL` names the programs, separated as in `PATH`. Without it, the tests use the one on the `PATH`.
 
-mod dev;
-
 use std::{
     env,
     io::{BufRead, BufReader, Write},
@@ -14,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use dev::{Dev, eventually};
+use crate::dev::{Dev, eventually};
 
 /// The kubectl programs to test with.
 fn kubectls() -> Vec<PathBuf> {

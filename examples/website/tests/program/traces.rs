@@ -1,7 +1,4 @@
 //! The traces of an operator, as a collector receives them.
-#![cfg(feature = "otel")]
-
-mod dev;
 
 use std::{
     collections::HashMap,
@@ -9,7 +6,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use dev::{Dev, eventually};
+use crate::dev::{Dev, eventually};
 use http_body_util::{BodyExt, Full};
 use hyper::{Request, Response, body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;

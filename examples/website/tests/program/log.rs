@@ -1,10 +1,8 @@
 //! The log of a running operator: its fields, and changes of its filter.
 
-mod dev;
-
 use std::fs;
 
-use dev::{Dev, eventually};
+use crate::dev::{Dev, eventually};
 use pilothouse::{
     client::{Api, Client, Config, KubeconfigOptions, PostParams},
     resource::{ApiResource, DynamicObject},

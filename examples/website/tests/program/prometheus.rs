@@ -2,8 +2,6 @@
 //!
 //! `PILOTHOUSE_PROMETHEUS` names the program. Without it, the test uses the one on the `PATH`.
 
-mod dev;
-
 use std::{
     env,
     ffi::OsString,
@@ -14,7 +12,7 @@ use std::{
     thread,
 };
 
-use dev::{Dev, eventually, get};
+use crate::dev::{Dev, eventually, get};
 use pilothouse::{
     client::{Api, Client, Config, KubeconfigOptions, Patch, PatchParams},
     resource::{ApiResource, DynamicObject},
@@ -152,7 +150,7 @@ async fn touch(client: &Client, times: u32) {
         plural: "websites".into(),
         namespaced: true,
     };
-    let mut site: Value = serde_saphyr::from_str(include_str!("../site.yaml")).unwrap();
+    let mut site: Value = serde_saphyr::from_str(include_str!("../../site.yaml")).unwrap();
     site["spec"]["html"] = format!("<p>{times}</p>").into();
     let websites: Api<DynamicObject> = Api::of(client, websites, Some("default"));
     let (apply, patch) = (PatchParams::apply("user").force(), Patch::Apply(site));

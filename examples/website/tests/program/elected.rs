@@ -1,8 +1,6 @@
 //! Two processes of the operator, with flags for leader election.
 
-mod run;
-
-use run::World;
+use crate::run::World;
 
 /// Flags for the Lease, with times at which a slow machine does not lose it.
 const FLAGS: [&str; 8] = [
@@ -33,7 +31,7 @@ async fn one_of_two_processes_reconciles_and_the_other_takes_over_when_it_stops(
     let second = world.run(&FLAGS);
     second.ready("leader-election ok: standing by; ").await;
     second.ready("readyz check passed").await;
-    let metrics = run::get(&second.url, "/metrics", "").await.1;
+    let metrics = crate::run::get(&second.url, "/metrics", "").await.1;
     assert_eq!(reconciles(&metrics), 0);
     assert!(metrics.contains("leader_election_master_status{name=\"sites\"} 0\n"));
     first.signal("TERM");
@@ -50,7 +48,7 @@ async fn a_process_without_leader_election_reconciles_beside_the_leader() {
     for _ in 0..2 {
         let website = world.run(&["--leader-elect=false"]);
         website.until("/metrics", |text| reconciles(text) > 0).await;
-        let ready = run::get(&website.url, "/readyz?verbose", "").await.1;
+        let ready = crate::run::get(&website.url, "/readyz?verbose", "").await.1;
         assert!(!ready.contains("leader-election"), "{ready}");
     }
 }

@@ -1,12 +1,9 @@
 //! Metrics, health and the debug page, with the flags for serving.
 
-mod dev;
-mod run;
-
 use std::io::{Read, Write};
 
-use dev::Dev;
-use run::{World, get};
+use crate::dev::Dev;
+use crate::run::{World, get};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn metrics_over_https_are_shown_only_to_authorized_clients() {

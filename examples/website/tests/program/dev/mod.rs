@@ -1,8 +1,5 @@
 //! The operator as its user starts it: `website dev` as a process of its own.
 
-// Each test program uses another part of this module.
-#![allow(dead_code)]
-
 use std::{
     fs::{self, File},
     io::{BufRead, BufReader, Read, Write},
