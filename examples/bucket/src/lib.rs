@@ -49,9 +49,6 @@ pub struct BucketReconciler<C> {
     pub cloud: Arc<C>,
 }
 
-/// An earlier request to create a bucket has had its effect by this time, or never will.
-pub const SETTLED: SignedDuration = SignedDuration::from_secs(120);
-
 // ANCHOR: reconciler
 impl<C: Cloud> Reconciler for BucketReconciler<C> {
     type Resource = Bucket;
@@ -119,6 +116,9 @@ impl<C: Cloud> Cleanup for BucketReconciler<C> {
 // ANCHOR_END: cleanup
 
 // ANCHOR: token
+/// An earlier request to create a bucket has had its effect by this time, or never will.
+pub const SETTLED: SignedDuration = SignedDuration::from_secs(120);
+
 impl BucketStatus {
     /// How long an earlier request to create the bucket may still have an effect. Returns `None` if no request can have an effect any more.
     fn may_appear_within(&self, now: Timestamp) -> Option<Duration> {

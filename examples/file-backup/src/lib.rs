@@ -66,10 +66,11 @@ impl Reconciler for FileBackupReconciler {
         {
             return Ok(Action::wait());
         }
-        let (from, to) = (
-            self.from.join(&backup.spec.file),
-            self.to.join(&backup.spec.file),
-        );
+        let file = &backup.spec.file;
+        let (from, to) = (self.from.join(file), self.to.join(file));
+        // Two objects may name one file.
+        let extension = format!("{}.unfinished", backup.uid().unwrap_or_default());
+        let unfinished = to.with_added_extension(extension);
         let copied = Arc::new(AtomicI64::new(0));
         let status = |completed| FileBackupStatus {
             copied_bytes: copied.load(Ordering::Relaxed),
@@ -77,7 +78,10 @@ impl Reconciler for FileBackupReconciler {
             observed_generation: generation,
         };
         let (counter, cancelled) = (copied.clone(), cx.cancellation().clone());
-        let mut copying = pin!(cx.blocking(move || copy(&from, &to, &counter, &cancelled)));
+        let mut copying = pin!(cx.blocking(move || {
+            copy(&from, &unfinished, &counter, &cancelled)?;
+            fs::rename(unfinished, to)
+        }));
         let mut ticks = tokio::time::interval(Duration::from_secs(5));
         loop {
             tokio::select! {
@@ -93,7 +97,7 @@ impl Reconciler for FileBackupReconciler {
 // ANCHOR_END: reconciler
 
 // ANCHOR: copy
-/// Copies a file, unless it is cancelled before the end. A copy that did not end leaves nothing under its name.
+/// Copies a file, unless it is cancelled before the end.
 fn copy(
     from: &Path,
     to: &Path,
@@ -103,8 +107,7 @@ fn copy(
     if let Some(folder) = to.parent() {
         fs::create_dir_all(folder)?;
     }
-    let unfinished = to.with_added_extension("unfinished");
-    let (mut from, mut into) = (File::open(from)?, File::create(&unfinished)?);
+    let (mut from, mut into) = (File::open(from)?, File::create(to)?);
     let mut part = vec![0; 1 << 20];
     loop {
         if cancelled.is_cancelled() {
@@ -120,8 +123,7 @@ fn copy(
         into.write_all(&part[..length])?;
         copied.fetch_add(i64::try_from(length).unwrap_or(0), Ordering::Relaxed);
     }
-    into.sync_all()?;
-    fs::rename(unfinished, to)
+    into.sync_all()
 }
 // ANCHOR_END: copy
 

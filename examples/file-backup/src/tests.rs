@@ -1,6 +1,19 @@
-use pilothouse::testing::Offline;
+use pilothouse::testing::{Cluster, Offline};
 
 use super::*;
+
+fn backup() -> FileBackup {
+    FileBackup {
+        metadata: ObjectMeta {
+            name: Some("data".into()),
+            ..Default::default()
+        },
+        spec: FileBackupSpec {
+            file: "data".into(),
+        },
+        status: None,
+    }
+}
 
 /// A file of three million bytes, its backup, and the folders.
 struct Story {
@@ -17,16 +30,7 @@ impl Story {
             from: from.path().into(),
             to: to.path().into(),
         });
-        offline.seed(FileBackup {
-            metadata: ObjectMeta {
-                name: Some("data".into()),
-                ..Default::default()
-            },
-            spec: FileBackupSpec {
-                file: "data".into(),
-            },
-            status: None,
-        });
+        offline.seed(backup());
         Self { offline, from, to }
     }
 
@@ -88,5 +92,53 @@ fn a_cancelled_copy_leaves_nothing_under_the_name_of_the_file() {
     cancelled.cancel();
     let ended = copy(&from, &to, &AtomicI64::new(0), &cancelled);
     assert_eq!(ended.unwrap_err().kind(), io::ErrorKind::Interrupted);
-    assert_eq!(story.files(), ["data.unfinished"]);
+    assert!(fs::read(&to).unwrap().is_empty());
+}
+
+/// The file is a pipe, so the test decides how far the copy has come.
+#[cfg(unix)]
+#[tokio::test(start_paused = true)]
+async fn the_status_shows_the_progress_of_a_copy_that_takes_long() {
+    use std::{process::Command, sync::mpsc, thread};
+
+    let story = Story::begin();
+    let pipe = story.from.path().join("data");
+    fs::remove_file(&pipe).unwrap();
+    let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let cluster = Cluster::start().unwrap();
+    let running = cluster.run(operator(story.from.path(), story.to.path()));
+    let running = running.await.unwrap();
+    cluster.create(&backup()).await.unwrap();
+    let (parts, received) = mpsc::channel::<[u8; 1000]>();
+    let writer = thread::spawn(move || {
+        let mut pipe = File::create(pipe)?;
+        received.iter().try_for_each(|part| pipe.write_all(&part))
+    });
+
+    for part in 1..=3 {
+        parts.send([7; 1000]).unwrap();
+        let mut copied = 0;
+        while copied < part * 1000 {
+            // The closure needs real time. Meanwhile the test advances the clock.
+            thread::sleep(Duration::from_millis(1));
+            tokio::time::advance(Duration::from_secs(1)).await;
+            let seen: Option<FileBackup> = cluster.get("data").await.unwrap();
+            let status = seen.unwrap().status.unwrap_or_default();
+            assert!(status.completed.is_none());
+            copied = status.copied_bytes;
+        }
+        assert_eq!(copied, part * 1000);
+    }
+    drop(parts);
+    writer.join().unwrap().unwrap();
+    cluster
+        .until("data", "be complete", |backup: &FileBackup| {
+            let status = backup.status.as_ref();
+            status.is_some_and(|status| status.completed.is_some() && status.copied_bytes == 3000)
+        })
+        .await
+        .unwrap();
+    assert_eq!(story.files(), ["data"]);
+    running.stop().await;
 }

@@ -46,7 +46,6 @@ pub struct ScheduledTaskStatus {
     #[schema(column = "Active")]
     pub active: Option<String>,
     /// The condition `Healthy` says whether the last run succeeded.
-    #[schema(list_type = "map", list_map_keys("type"))]
     pub conditions: Vec<Condition>,
 }
 

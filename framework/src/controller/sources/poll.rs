@@ -36,7 +36,8 @@ use crate::{
 /// * The next poll begins when the changes of the last one are in the queue. Polls of one `Poll` never overlap.
 /// * In memory are the last map and, during a poll, the next one. A poll with more things than the
 ///   [limit](Self::limit) counts as failed.
-/// * A state that changes and changes back between two polls is not seen.
+/// * A state that changes and changes back between two polls is not seen. With
+///   [`Controller::every`](crate::controller::Controller::every), each object is also reconciled without a difference.
 ///
 /// ```
 /// use std::{collections::HashMap, time::Duration};

@@ -35,7 +35,8 @@ pub(crate) fn run(data: &[u8]) {
                 continue;
             };
             managers(&applied.object);
-            if has_empty(&object) || live.as_ref().is_some_and(has_empty) {
+            let has_old_annotation = manager == "kubectl" && is_annotated(&object);
+            if has_old_annotation || has_empty(&object) || live.as_ref().is_some_and(has_empty) {
                 live = Some(applied.object);
                 continue;
             }
@@ -55,6 +56,15 @@ pub(crate) fn run(data: &[u8]) {
             live = Some(updated);
         }
     }
+}
+
+/// Whether an object has the annotation of client-side `kubectl apply`. The server replaces its text in a server-side apply of
+/// `kubectl`, so the same apply again conflicts if another manager owns the annotation.
+fn is_annotated(object: &Value) -> bool {
+    let annotations = &object["metadata"]["annotations"];
+    annotations
+        .get("kubectl.kubernetes.io/last-applied-configuration")
+        .is_some()
 }
 
 /// Whether a list or map below the root is empty or a value is null. Their ownership follows no consistent rule,

@@ -15,19 +15,20 @@ use crate::{
 
 pub(crate) fn run(data: &[u8]) {
     let ours = value(data);
-    if let Some(theirs) = reference(data) {
-        assert_eq!(ours.as_ref(), Some(&theirs), "cbor4ii reads it");
+    let theirs = reference(data);
+    if theirs.is_some() {
+        assert_eq!(ours, theirs, "cbor4ii reads it");
     }
     let Some(ours) = ours else {
         return;
     };
-    // A type gets the same value from CBOR and from its JSON.
+    // A type gets the same value from CBOR and from its JSON. The reference refuses keys that come twice, which the JSON has lost.
     let text = ours.to_string();
     if let Ok(expected) = serde_json::from_str::<Pod>(&text)
-        && input::Unique::is(text.as_bytes())
+        && theirs.is_some()
     {
         let found = now(api(Answer::cbor(data)).get_subresource::<Pod>("a", "b"));
-        assert_eq!(found.ok(), Some(expected));
+        assert_eq!(found.map_err(|error| error.to_string()), Ok(expected));
     }
     let (client, sent) = echo();
     let api = Api::<DynamicObject>::of(&client, ApiResource::of::<Pod>(), Some("n"));
