@@ -453,7 +453,7 @@ async fn a_failure_of_a_page_that_is_never_reconciled_is_an_event_and_no_conditi
     let world = World::new(pages).await;
     let patches = RequestMatcher::any().verb("patch").resource("pages");
     let refused = Answer::status(403, "Forbidden").message("no, thanks");
-    world.cluster.faults().answer(patches, refused, 2);
+    world.cluster.faults().answer(patches, refused, 1);
     world.put("x").await;
     seconds(60).await;
     let page: Page = world.cluster.get("a").await.unwrap().unwrap();

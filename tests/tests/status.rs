@@ -13,7 +13,7 @@ use pilothouse::{
     operator::Running,
     prelude::*,
     resource::AccessRule,
-    testing::{Cluster, RequestMatcher, Sandbox},
+    testing::{Cluster, RecordedRequest, RequestMatcher, Sandbox},
 };
 use serde_json::{Value, json};
 
@@ -211,6 +211,9 @@ fn counted(count: i32) -> Option<MeterStatus> {
 #[tokio::test(start_paused = true)]
 async fn a_modified_status_starts_from_the_newest_one_that_is_known() {
     let world = World::new(Script::AddTwice).await;
+    let is_read = |one: &&RecordedRequest| one.verb == "get" && one.path.ends_with("/meters/a");
+    let reads = world.cluster.requests().iter().filter(is_read).count();
+    assert_eq!(reads, 0);
     // From the default, and from what the same call wrote.
     assert_eq!(world.status().await, counted(2));
     // From the cached object.

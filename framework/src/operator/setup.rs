@@ -1,6 +1,6 @@
 use std::{collections::BTreeSet, fmt};
 
-use clap::{ArgMatches, Args, Command, FromArgMatches};
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, error::ErrorKind};
 
 use super::{
     LogHandle, OperatorError,
@@ -102,16 +102,34 @@ impl Setup {
     /// operator was started without a command line, the flags have their default values.
     ///
     /// # Errors
-    /// clap's error if `F` is another type, or if a flag is required but there is no command line.
+    /// clap's error if `main_with` got another type, if `main` was called instead of it, or if a flag is required but there is no
+    /// command line.
     pub fn flags<F: Args>(&self) -> Result<F, clap::Error> {
         match &self.flags {
-            Some(matches) => F::from_arg_matches(matches),
+            Some(matches) => flags_in(matches),
             None => {
                 let matches = F::augment_args(Command::new("")).try_get_matches_from([""])?;
                 F::from_arg_matches(&matches)
             }
         }
     }
+}
+
+/// The flags of type `F` on a command line.
+pub(super) fn flags_in<F: Args>(matches: &ArgMatches) -> Result<F, clap::Error> {
+    // clap panics when it reads a flag that the command line does not define.
+    let is_unknown = |flag: &&Arg| matches.try_contains_id(flag.get_id().as_str()).is_err();
+    let command = F::augment_args(Command::new(""));
+    let Some(flag) = command.get_arguments().find(is_unknown) else {
+        return F::from_arg_matches(matches);
+    };
+    let path = std::any::type_name::<F>();
+    let name = path.rsplit("::").next().unwrap_or(path);
+    let text = format!(
+        "the command line does not define the flag `{}` of {path}: end `main` with `.main_with::<{name}>()`\n",
+        flag.get_id()
+    );
+    Err(clap::Error::raw(ErrorKind::UnknownArgument, text))
 }
 
 /// Leaves the flags out, because one of them may be a secret.

@@ -238,3 +238,27 @@ async fn in_an_unwatched_namespace_the_server_is_asked_before_the_first_apply() 
     assert_eq!(*log.lock(), ["applied"; 3]);
     assert_eq!(world.reads_of_page(), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_server_is_asked_before_the_first_apply_of_a_kind_whose_cache_has_a_selector() {
+    let script = Script::default();
+    let mut world = World::of(script.clone()).await;
+    world.stop().await;
+    let foreign = world.foreign("default").await;
+    let (client, metrics) = (world.cluster.client().clone(), Metrics::new());
+    let informers = Informers::builder(client.clone(), metrics.clone());
+    let informers = informers.tweak::<ConfigMap>(|scope| scope.labels("app=web"));
+    let informers = informers.build();
+    informers.start(&world.cancel);
+    let environment = Environment::new(informers, client, metrics, "copies");
+    let controller = Controller::new(script.clone());
+    tokio::spawn(controller.run(environment, world.cancel.clone()));
+    world.create("web").await;
+    script
+        .run(&world, "web", |cx| {
+            Box::pin(async move { Ok(cx.apply(page()).await.unwrap_err().to_string()) })
+        })
+        .await;
+    assert_eq!(script.results(), [REFUSED]);
+    assert_eq!(world.page("default").await, foreign);
+}

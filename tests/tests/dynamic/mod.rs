@@ -280,6 +280,36 @@ async fn a_written_status_of_a_dynamic_kind_leads_to_no_reconcile_and_nothing_el
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_status_that_the_server_does_not_serve_is_a_failure_that_names_the_definition() {
+    let cluster = start();
+    install(
+        &cluster,
+        &ALBUMS.replace("      subresources: {status: {}}\n", ""),
+    )
+    .await;
+    let counter = Counter::default();
+    let operator = Operator::new("counter").dynamic_controller(albums(), counter.clone());
+    let running = cluster.run(operator).await.unwrap();
+    create(&cluster, &albums(), "a", json!({"pages": []})).await;
+    let api = cluster.api::<events::Event>();
+    let event = api
+        .list(&ListParams::default())
+        .await
+        .unwrap()
+        .items
+        .remove(0);
+    assert_eq!(
+        event.note.unwrap(),
+        "update status: the API server has Album default/a, but no status of this kind: its CustomResourceDefinition has to have `subresources: {status: {}}` in this version"
+    );
+    // It needs a person, so the retries are slow.
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let calls = counter.0.load(Ordering::SeqCst);
+    assert!((2..10).contains(&calls), "{calls}");
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn r4_a_dynamic_kind_that_is_not_installed_is_named_and_its_controller_starts_later() {
     let cluster = start();
     let operator = albums::operator();

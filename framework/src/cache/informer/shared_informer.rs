@@ -164,8 +164,8 @@ impl<K: Object> SharedInformer<K> {
         let shared = InformerInner {
             listeners: Arc::new(Listeners::new(resource.clone(), metrics.clone())),
             resource,
+            lister: store.lister().selective(scope.has_selector()),
             scope,
-            lister: store.lister(),
             progress: Arc::new(progress),
             namespaces: ProgressByNamespace::default(),
             failure_handlers,

@@ -157,6 +157,9 @@ impl InformersBuilder {
     /// that a caller asked for and returns the one that counts. It cannot change the namespaces. Callers whose scopes are
     /// equal after that get the same informer.
     ///
+    /// With a selector, the controllers of the operator see only the objects that it selects. If they own objects of the kind,
+    /// let them apply only children that it selects: they do not notice changes of other children, and do not prune them.
+    ///
     /// ```
     /// # use pilothouse::{cache::Informers, client::Client, k8s::api::core::v1::Pod, metrics::Metrics};
     /// # fn example(client: Client) {

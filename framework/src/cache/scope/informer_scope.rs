@@ -63,6 +63,16 @@ impl InformerScope {
         Self::default()
     }
 
+    /// Whether a selector may leave out objects of the watched namespaces.
+    pub(in crate::cache) fn has_selector(&self) -> bool {
+        let selectors = [
+            &self.label_selector,
+            &self.field_selector,
+            &self.shard_selector,
+        ];
+        selectors.into_iter().any(Option::is_some)
+    }
+
     /// Whether a cache of this scope may hold an object with this metadata. Returns `true` if that is not certain.
     ///
     /// This function knows only the fields `metadata.name` and `metadata.namespace`; `field` returns the others, or

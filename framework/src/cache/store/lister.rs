@@ -14,6 +14,8 @@ use crate::{
 pub struct Lister<K> {
     published: Arc<PublishedState<K>>,
     on_undecodable: Option<Arc<OnUndecodable>>,
+    /// Whether a selector leaves out objects of the kind.
+    is_selective: bool,
 }
 
 type OnUndecodable = dyn Fn(&Arc<Undecodable>) + Send + Sync;
@@ -23,7 +25,21 @@ impl<K: Object> Lister<K> {
         Self {
             published,
             on_undecodable: None,
+            is_selective: false,
         }
+    }
+
+    /// The same lister, of a cache for which a selector may leave out objects of the kind.
+    pub(in crate::cache) fn selective(self, is_selective: bool) -> Self {
+        Self {
+            is_selective,
+            ..self
+        }
+    }
+
+    /// Whether a selector may leave out objects of the kind, so that the server may have an object that the cache never has.
+    pub(crate) fn is_selective(&self) -> bool {
+        self.is_selective
     }
 
     /// The same lister, which calls `function` whenever a read meets an object that does not decode. For a whole snapshot
@@ -151,6 +167,7 @@ impl<K> Clone for Lister<K> {
         Self {
             published: self.published.clone(),
             on_undecodable: self.on_undecodable.clone(),
+            is_selective: self.is_selective,
         }
     }
 }

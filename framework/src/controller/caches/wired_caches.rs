@@ -19,6 +19,8 @@ pub(crate) struct WiredCaches {
     listers: RwLock<HashMap<TypeId, Vec<WiredCache>>>,
     /// By the type of the index function.
     indexes: RwLock<HashMap<TypeId, Vec<WiredIndex>>>,
+    /// The kinds whose objects the controller writes as their owner.
+    owned: RwLock<Vec<ApiResource>>,
     have_synced: AtomicBool,
 }
 
@@ -74,6 +76,19 @@ impl WiredCaches {
         let mut caches = listers.get(&TypeId::of::<C>())?.iter();
         let cache = caches.find(|one| one.resource == *resource)?;
         cache.lister.downcast_ref().cloned()
+    }
+
+    /// The controller owns objects of this kind, from now on.
+    pub(crate) fn set_owned(&self, resource: &ApiResource) {
+        let mut owned = self.owned.write();
+        if !owned.contains(resource) {
+            owned.push(resource.clone());
+        }
+    }
+
+    /// Whether the controller owns objects of this kind, so that their changes lead to reconciles.
+    pub(crate) fn is_owned(&self, resource: &ApiResource) -> bool {
+        self.owned.read().contains(resource)
     }
 
     /// Makes an index known by its function.

@@ -37,8 +37,8 @@ impl<K: Reconcilable> Context<K> {
     /// [`adopt`](Self::adopt) and [`Child::adopting`] take over an object without a controller.
     ///
     /// Whether an object exists is read from the cache. So an object that somebody creates at the same moment may be taken
-    /// over, as long as the watch has not delivered it. In a namespace that the operator does not watch, the server is asked
-    /// before the first apply.
+    /// over, as long as the watch has not delivered it. The server is asked before the first
+    /// apply in a namespace that the operator does not watch, and of a kind whose cache has a selector.
     ///
     /// No request is sent if the body equals the last body that this process applied and the cached child is still as
     /// that apply left it. So a reconcile of an unchanged object sends nothing.
@@ -119,16 +119,23 @@ impl<K: Reconcilable> Context<K> {
     where
         C: Object + Serialize + DeserializeOwned + Clone,
     {
+        let verb = APPLY;
+        let is_owned = self.shared.controller.caches.is_owned(&child.resource);
+        let not_owned = (!is_owned).then(|| child.not_wired(verb));
         let Child {
             resource,
             object: mut child,
             adopting,
             ..
         } = child;
-        let (verb, resource) = (APPLY, &resource);
+        let resource = &resource;
         let owner = self.owner(verb)?;
         let key = self.prepare(verb, resource, &mut child)?;
         self.check_namespace(verb, resource, &child)?;
+        // Its changes would lead to no reconcile.
+        if let Some(error) = not_owned {
+            return Err(error);
+        }
         let controlled = control(self.resource(), owner.metadata(), child.metadata_mut());
         controlled.map_err(|source| Error::Owner {
             kind: resource.kind.clone(),
@@ -149,7 +156,10 @@ impl<K: Reconcilable> Context<K> {
             Some(present) => belongs_to_an_owner(present.metadata()),
             // An object that does not decode counts as present.
             None if cache.contains(&key) => false,
-            None => self.is_watched(&key) || self.has_applied(&child_id::<C>(resource, &key)),
+            None => {
+                self.is_watched(&key) && !cache.is_selective()
+                    || self.has_applied(&child_id::<C>(resource, &key))
+            }
         };
         if !is_known && !adopting {
             // The cache may be behind an adoption, or may never have the child.

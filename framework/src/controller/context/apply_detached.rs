@@ -37,7 +37,9 @@ impl<K: Reconcilable> Context<K> {
         let rules = &self.shared.finalizers;
         if rules.is_empty() {
             let own = self.resource();
-            let group = Some(&*own.group).filter(|group| !group.is_empty());
+            // The domain of a finalizer is the author's own. The groups of Kubernetes are not.
+            let is_own = |group: &&str| group.contains('.') && !group.ends_with(".k8s.io");
+            let group = Some(&*own.group).filter(is_own);
             return Err(Error::NoFinalizer {
                 kind: resource.kind.clone(),
                 child: key,

@@ -78,7 +78,9 @@ impl<K: Reconcilable> Context<K> {
     /// * [`Error::Gone`] if the reconciled object is gone, and its UID with it.
     pub fn list_owned<C: Resource>(&self) -> Result<Listing<C>, Error> {
         let uid = self.owner("list")?.uid().unwrap_or_default();
-        let mut owned: Listing<C> = self.lister()?.by_owner(uid);
+        let cache = self.cache::<C>();
+        let cache = cache.ok_or_else(|| Error::not_wired("list", C::KIND, MissingLine::Owns))?;
+        let mut owned: Listing<C> = self.undecodable_reads.note_reads_of(cache).by_owner(uid);
         if let Some(namespace) = self.key.namespace() {
             owned
                 .items

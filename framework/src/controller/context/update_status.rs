@@ -325,10 +325,24 @@ impl<K: Reconcilable> Context<K> {
         let api = self.own_api();
         let send = api.patch_status(self.key.name(), params, &patch);
         let written = self.write("apply", resource, &self.key, send).await;
-        written.map_err(|error| match error.client() {
-            Some(answer) if answer.is_not_found() && !answer.is_not_served() => self.gone(),
-            _ => error,
-        })
+        let is_missing = |error: &Error| {
+            let answer = error.client();
+            answer.is_some_and(|answer| answer.is_not_found() && !answer.is_not_served())
+        };
+        match written {
+            // A server that has no status of the kind answers as for an object that it does not have.
+            Err(error) if is_missing(&error) => {
+                match self.on_server(UPDATE_STATUS, resource, &self.key).await? {
+                    Some(_) => Err(Error::NoStatusSubresource {
+                        verb: UPDATE_STATUS,
+                        kind: self.kind(),
+                        key: self.key.clone(),
+                    }),
+                    None => Err(self.gone()),
+                }
+            }
+            written => written,
+        }
     }
 
     /// Notes a status that the server accepted, so that its echo is recognized.

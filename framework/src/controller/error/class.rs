@@ -64,7 +64,9 @@ impl FailureClass {
             Some(Error::OwnedByAnother { .. } | Error::NotAdopted { .. }) => {
                 FailureDuration::Person
             }
-            Some(Error::StatusRefused { .. }) => FailureDuration::Person,
+            Some(Error::StatusRefused { .. } | Error::NoStatusSubresource { .. }) => {
+                FailureDuration::Person
+            }
             _ => client.map(FailureDuration::of).unwrap_or_default(),
         };
         Self {

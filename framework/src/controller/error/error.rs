@@ -263,6 +263,18 @@ pub enum Error {
         /// The answer of the server.
         source: Box<client::Error>,
     },
+    /// The object exists, but the server does not serve its status. Only another definition of the kind can change that.
+    #[error(
+        "{verb}: the API server has {kind} {key}, but no status of this kind: its CustomResourceDefinition has to have `subresources: {{status: {{}}}}` in this version"
+    )]
+    NoStatusSubresource {
+        /// The verb of the method that failed.
+        verb: &'static str,
+        /// The reconciled kind.
+        kind: Cow<'static, str>,
+        /// The reconciled object.
+        key: ObjectKey,
+    },
     /// The request failed.
     #[error(transparent)]
     Client(#[from] client::Error),

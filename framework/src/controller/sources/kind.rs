@@ -8,11 +8,10 @@ use super::{
     enqueuer::Enqueuer,
     wiring::{Connection, Wiring},
 };
-#[cfg(feature = "dev")]
-use crate::controller::caches::WiredCaches;
 use crate::{
     cache::{Event, EventOrigin, InformerGuard},
     controller::{
+        caches::WiredCaches,
         environment::Environment,
         reconcilable::Reconcilable,
         wired::{Role, Wired},
@@ -103,11 +102,19 @@ impl<K: Reconcilable, W: KindWiring> Wiring<K> for W {
 
     #[cfg(feature = "dev")]
     fn fixed_cache(&self, caches: &WiredCaches) -> Option<FixedCache> {
+        note_owned::<W>(&self.kind().resource, caches);
         Some(FixedCache::new::<W::Object>(&self.kind().resource, caches))
     }
 
     fn connect(self: Box<Self>, environment: &Environment, enqueuer: &Enqueuer<K>) -> Connection {
+        note_owned::<W>(&self.kind().resource, &enqueuer.caches);
         KindWiring::connect(*self, environment, enqueuer)
+    }
+}
+
+fn note_owned<W: KindWiring>(resource: &ApiResource, caches: &WiredCaches) {
+    if W::ROLE == Role::Owned {
+        caches.set_owned(resource);
     }
 }
 

@@ -183,6 +183,15 @@ fn flag_then_environment_then_file_then_program_default_have_priority() {
 }
 
 #[test]
+fn flags_that_main_does_not_name_are_an_error_that_says_what_to_write() {
+    let matches = clap::Command::new("site").get_matches_from(["site"]);
+    let error = crate::operator::setup::flags_in::<Own>(&matches).unwrap_err();
+    let expected = "error: the command line does not define the flag `image` of pilothouse::operator::settings::tests::Own: \
+                    end `main` with `.main_with::<Own>()`\n";
+    assert_eq!(error.to_string(), expected);
+}
+
+#[test]
 fn the_users_flags_are_settings_too() {
     let own = |line, environment, file| Start::of(line, environment, file).own();
     let expected = Own {
