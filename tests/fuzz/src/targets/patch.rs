@@ -51,7 +51,8 @@ fn json(object: &Value, patch: &Value) {
         return;
     }
     let mut theirs = object.clone();
-    if json_patch::patch(&mut theirs, &operations).is_ok() {
+    // `json_patch::patch` panics if it cannot undo what it has done.
+    if json_patch::patch_unsafe(&mut theirs, &operations).is_ok() {
         outcome.unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(ours, theirs);
     }
