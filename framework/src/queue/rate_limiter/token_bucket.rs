@@ -275,7 +275,8 @@ mod tests {
                         let expected = model.delay(group, now, GROUPS, rate, burst.into());
                         let delay = bucket.delay(of(group, now));
                         prop_assert!((delay.as_secs_f64() - expected).abs() < 1e-6, "{:?} {}", delay, expected);
-                        if delay.is_zero() {
+                        // A delay that rounds to zero is a reservation, too: a little was missing of a token.
+                        if expected == 0.0 {
                             continue;
                         }
                         let (start, reserved) = &mut began[group as usize];
