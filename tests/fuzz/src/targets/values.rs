@@ -34,7 +34,11 @@ fn quantity(text: &str) {
         return;
     };
     let again = canonical_quantity(&canonical);
-    assert_eq!(again.as_ref(), Some(&canonical), "of {text}");
+    // API servers cut a number at this limit only if it has more than 18 digits, and the canonical form may have more than the text.
+    let is_cut = |again: &String| again.trim_start_matches('-') == "9223372036854775807";
+    if !again.as_ref().is_some_and(is_cut) {
+        assert_eq!(again.as_ref(), Some(&canonical), "of {text}");
+    }
     let unsigned = text.trim().trim_start_matches(['+', '-']);
     if let Some(positive) = canonical_quantity(unsigned) {
         let is_negative = text.trim().starts_with('-') && positive != "0";
