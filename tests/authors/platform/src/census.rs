@@ -25,7 +25,7 @@ use crate::TEAM;
 /// The annotation of Secrets without a team.
 pub const CHECKED: &str = "platform.example.com/checked";
 
-/// The namespace and the team of a Secret. The team is empty if there is none.
+/// The namespace of a Secret, and its team. A Secret without a team has an empty text there.
 type Owner = (String, String);
 
 /// The owners of all Secrets.
