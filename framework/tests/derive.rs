@@ -55,6 +55,20 @@ struct WebsiteStatus {
     cluster,
     max_description = 60
 )]
+#[schema(rule(
+    "self.metadata.name.size() <= 40",
+    "the name must have at most 40 characters"
+))]
+#[schema(column(
+    name = "Ready",
+    json_path = ".status.conditions[?(@.type==\"Ready\")].status"
+))]
+#[schema(column(
+    name = "Observed",
+    json_path = ".status.observed",
+    type = "integer",
+    priority = 1
+))]
 struct Policy {
     metadata: ObjectMeta,
     spec: PolicySpec,
@@ -114,6 +128,7 @@ enum Mode {
 #[derive(Schema, Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 enum Target {
+    /// A Pod of this namespace.
     Pod { name: String },
     Host(Named),
 }
@@ -122,6 +137,7 @@ enum Target {
 #[serde(tag = "type")]
 enum Action {
     Keep,
+    /// Deletes it.
     Delete {
         #[serde(default)]
         after: i64,

@@ -79,6 +79,19 @@ mod stub;
 ///
 /// `spec` may be missing or be an `Option`. `status` may be missing.
 ///
+/// `#[schema(..)]` on the struct concerns the whole object: a CEL rule may use `self.metadata.name`, and a column may show
+/// what a JSON path finds, for example in a list of conditions.
+///
+/// ```ignore
+/// #[schema(rule("self.metadata.name.size() <= 40", "the name must have at most 40 characters"))]
+/// #[schema(column(name = "Ready", json_path = ".status.conditions[?(@.type==\"Ready\")].status"))]
+/// ```
+///
+/// | attribute | meaning |
+/// | --- | --- |
+/// | `rule("cel", "message", reason = "..", field_path = "..", optional_old_self)` | a CEL rule; `self` is the object, of whose metadata only `name` and `generateName` are visible |
+/// | `column(name = "..", json_path = "..", type = "..", format = "..", priority = 1, description = "..")` | a column of `kubectl get`, after those of the fields; its type is `string` by default |
+///
 /// # Views
 ///
 /// A view is a struct with `metadata` and a part of another kind's fields, of any types that can read them. Reading skips
@@ -102,7 +115,7 @@ mod stub;
 /// A view is a resource of the same kind, with two differences: the client refuses to `create` and `replace` it, because
 /// the fields that it leaves out would be lost, and it has no definition of its own. Derive `Serialize` and `Deserialize`
 /// beside it. The only other attribute of a view is `crate = ".."`.
-#[proc_macro_derive(Resource, attributes(resource))]
+#[proc_macro_derive(Resource, attributes(resource, schema))]
 pub fn resource(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     run(input, resource::expand, stub::resource)
 }
@@ -121,7 +134,7 @@ pub fn resource(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
 /// | `list_type = "map"`, `"set"` or `"atomic"`, `list_map_keys("name")` | lists | how field managers share the list |
 /// | `min_properties`, `max_properties`, `map_type = "atomic"` | maps | bounds; one field manager owns all keys |
 /// | `rule("cel", "message", reason = "..", field_path = "..", optional_old_self)` | fields and types | a CEL rule |
-/// | `column = "Ready"` or `column(name = "Ready", type = "..", format = "..", priority = 1, description = "..")` | scalars | a column of `kubectl get` |
+/// | `column = "Ready"` or `column(name = "Ready", type = "..", format = "..", priority = 1, description = "..")` | scalars | a column of `kubectl get`. A column of a time shows its age; with `type = "string"` it shows the time, also one in the future |
 /// | `scale = "spec"`, `"status"` or `"selector"` | scalars | the field that `kubectl scale` reads and writes |
 /// | `preserve_unknown_fields`, `embedded_resource`, `int_or_string`, `nullable` | fields | the Kubernetes extension of this name |
 /// | `example = ..` | fields | an example |

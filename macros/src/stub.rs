@@ -57,6 +57,7 @@ pub(crate) fn resource(input: &DeriveInput) -> TokenStream {
                     short_names: &[],
                     categories: &[],
                     description: "",
+                    marks: || ::core::unimplemented!(),
                     max_description: ::core::option::Option::None,
                     spec: ::core::option::Option::None,
                     spec_required: false,

@@ -10,6 +10,7 @@ use super::structural::SchemaProblem;
 use crate::resource::RulePlace;
 
 const COLUMN: &str = "x-pilothouse-column";
+const COLUMNS: &str = "x-pilothouse-columns";
 const SCALE: &str = "x-pilothouse-scale";
 const INDEX: &str = "x-pilothouse-index";
 const PLACE: &str = "x-pilothouse-place";
@@ -17,7 +18,7 @@ const RULES: &str = "x-kubernetes-validations";
 
 /// The content of a schema's marks.
 pub(super) struct Annotations {
-    /// The columns in the order of the fields, `Age` last.
+    /// The columns in the order of the fields, then those of the kind, `Age` last.
     pub(super) columns: Vec<CustomResourceColumnDefinition>,
     pub(super) scale: Scale,
     /// Where the rules stand in the source.
@@ -44,9 +45,16 @@ pub(super) fn extract(schema: &mut Value) -> Result<Annotations, SchemaProblem> 
         scale: Scale::default(),
         places: Vec::new(),
     };
+    let of_kind = schema.as_object_mut().and_then(|root| root.remove(COLUMNS));
     walk.visit(schema, &SchemaPath::default())?;
     walk.columns.sort_by(|(one, _), (other, _)| one.cmp(other));
     let mut columns: Vec<_> = walk.columns.into_iter().map(|(_, column)| column).collect();
+    let of_kind = of_kind.as_ref().and_then(Value::as_array);
+    columns.extend(of_kind.into_iter().flatten().map(|mark| {
+        let type_ = text(mark, "type").unwrap_or_else(|| "string".to_owned());
+        let json_path = text(mark, "jsonPath").unwrap_or_default();
+        column(mark, type_, json_path)
+    }));
     for (at, column) in columns.iter().enumerate() {
         if columns[..at].iter().any(|other| other.name == column.name) {
             return Err(SchemaProblem {
@@ -95,11 +103,16 @@ impl Walk {
             place.order.push(index.as_u64().unwrap_or_default());
         }
         if let Some(column) = map.remove(COLUMN) {
-            let column = self::column(&column, map, &place)?;
+            let type_ = column_type(&column, map, &place)?;
+            let json_path = place.one_value("a column shows")?;
+            let column = self::column(&column, type_, json_path);
             self.columns.push((place.order.clone(), column));
         }
         if let Some(part) = map.remove(SCALE) {
             self.scale(part.as_str().unwrap_or_default(), &place)?;
+        }
+        if map.get(RULES) == Some(&Value::Array(Vec::new())) {
+            map.remove(RULES);
         }
         if let Some(Value::Array(rules)) = map.get_mut(RULES) {
             for (rule, content) in rules.iter_mut().enumerate() {
@@ -186,30 +199,35 @@ impl SchemaPath {
     }
 }
 
-fn column(
+/// The type of a field's column: as the attribute says, or else that of the field.
+fn column_type(
     mark: &Value,
     schema: &Map<String, Value>,
     place: &SchemaPath,
-) -> Result<CustomResourceColumnDefinition, SchemaProblem> {
-    let text = |key: &str| mark.get(key).and_then(Value::as_str).map(str::to_owned);
-    let type_ = match text("type") {
-        Some(type_) => type_,
-        None => type_of(schema).map(str::to_owned).ok_or_else(|| SchemaProblem {
-            path: place.path.clone(),
-            text: "a column shows one value, and this field is an object or a list: add a field that sums it up, or set the column's `type`".to_owned(),
-        })?,
-    };
-    Ok(CustomResourceColumnDefinition {
-        name: text("name").unwrap_or_default(),
-        format: text("format"),
-        description: text("description"),
+) -> Result<String, SchemaProblem> {
+    let known = text(mark, "type").or_else(|| type_of(schema).map(str::to_owned));
+    known.ok_or_else(|| SchemaProblem {
+        path: place.path.clone(),
+        text: "a column shows one value, and this field is an object or a list: add a field that sums it up, or set the column's `type`".to_owned(),
+    })
+}
+
+fn column(mark: &Value, type_: String, json_path: String) -> CustomResourceColumnDefinition {
+    CustomResourceColumnDefinition {
+        name: text(mark, "name").unwrap_or_default(),
+        format: text(mark, "format"),
+        description: text(mark, "description"),
         priority: mark
             .get("priority")
             .and_then(Value::as_i64)
             .and_then(|priority| i32::try_from(priority).ok()),
-        json_path: place.one_value("a column shows")?,
+        json_path,
         type_,
-    })
+    }
+}
+
+fn text(mark: &Value, key: &str) -> Option<String> {
+    mark.get(key).and_then(Value::as_str).map(str::to_owned)
 }
 
 fn type_of(schema: &Map<String, Value>) -> Option<&'static str> {

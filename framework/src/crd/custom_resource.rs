@@ -73,6 +73,8 @@ pub struct Declaration {
     pub spec_required: bool,
     /// Describes the type of `status`; `None` if the kind has no status.
     pub status: Option<Describe>,
+    /// What `#[schema(..)]` on the kind adds to the schema of the whole object.
+    pub marks: fn() -> schemars::Schema,
 }
 
 /// Lets a parameter of the derive's copy occur in the type of a field: the type is `T`, whatever the parameter is.
@@ -190,7 +192,9 @@ fn schema(declaration: &Declaration) -> Result<Value, SchemaProblem> {
             properties[name] = structural::rewrite(schema, name)?.into();
         }
     }
-    let mut schema = json!({"type": "object", "properties": properties});
+    let mut schema = (declaration.marks)().to_value();
+    schema["type"] = "object".into();
+    schema["properties"] = properties;
     if !declaration.description.is_empty() {
         schema["description"] = declaration.description.into();
     }

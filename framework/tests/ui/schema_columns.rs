@@ -1,4 +1,4 @@
-use pilothouse::Schema;
+use pilothouse::{Resource, Schema, resource::ObjectMeta};
 use serde::{Deserialize, Serialize};
 
 #[derive(Schema, Deserialize, Serialize)]
@@ -21,6 +21,22 @@ struct Columns {
     #[serde(skip)]
     #[schema(column = "Skipped")]
     skipped: i32,
+    #[schema(column(name = "Path", json_path = ".length"))]
+    path: i32,
+}
+
+#[derive(Resource, Clone, Debug)]
+#[resource(group = "demo.example.com", version = "v1", namespaced)]
+#[schema(column = "Pathless")]
+#[schema(column(name = "Dollar", json_path = "$.spec.a"))]
+#[schema(column(name = "Dotless", json_path = "spec.a"))]
+#[schema(column(name = "Open", json_path = ".status.conditions[?(@.type==\"Ready)].status"))]
+#[schema(column(name = "Closed", json_path = ".status.a].b"))]
+#[schema(minimum = 1)]
+struct OfKind {
+    metadata: ObjectMeta,
+    #[schema(column = "Spec")]
+    spec: Columns,
 }
 
 #[derive(Schema, Deserialize, Serialize)]

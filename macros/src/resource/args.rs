@@ -6,11 +6,11 @@ use darling::{
 use syn::{Attribute, Generics, Ident, LitStr, Path, Type, spanned::Spanned};
 
 use super::names;
-use crate::{shape, strings::Strings};
+use crate::{schema::KindAttributes, shape, strings::Strings};
 
 /// The struct with its `#[resource(..)]`, not yet checked.
 #[derive(Debug, FromDeriveInput)]
-#[darling(attributes(resource), forward_attrs(doc))]
+#[darling(attributes(resource), forward_attrs(doc, schema))]
 pub(super) struct Args {
     pub(super) ident: Ident,
     pub(super) generics: Generics,
@@ -38,6 +38,7 @@ pub(super) struct Kind {
     pub(super) ident: Ident,
     pub(super) krate: Path,
     pub(super) docs: Vec<Attribute>,
+    pub(super) schema: KindAttributes,
     pub(super) group: String,
     pub(super) version: String,
     pub(super) kind: String,
@@ -123,9 +124,11 @@ impl Args {
             };
             errors.push(Error::custom(text).with_span(&span));
         }
+        let schema = errors.handle_in(|| KindAttributes::read(&self.attrs));
         let fields = errors.handle_in(|| fields(self.data, &self.ident));
         let errors = errors.finish();
-        let (Some(group), Some(version), Some((metadata, spec, status))) = (group, version, fields)
+        let (Some(group), Some(version), Some(schema), Some((metadata, spec, status))) =
+            (group, version, schema, fields)
         else {
             errors?;
             return Err(Error::custom("the kind could not be read").with_span(&self.ident));
@@ -135,6 +138,7 @@ impl Args {
         Ok(Kind {
             krate: crate::crate_path::path(self.krate.as_ref()),
             docs: self.attrs,
+            schema,
             group,
             version,
             kind,
@@ -175,6 +179,14 @@ fn fields(data: Data<darling::util::Ignored, syn::Field>, ident: &Ident) -> Resu
             .as_ref()
             .map(Ident::to_string)
             .unwrap_or_default();
+        if let Some(attribute) = schema_attribute(&field.attrs) {
+            errors.push(
+                Error::custom(format!(
+                    "`#[schema]` has no meaning on `{name}`: set it on the type of `{name}` or on a field of it; what concerns the whole object stands on the kind"
+                ))
+                .with_span(attribute),
+            );
+        }
         match name.as_str() {
             "metadata" => {
                 if shape::named(&field.ty).is_none_or(|(name, _)| name != "ObjectMeta") {
@@ -217,6 +229,13 @@ fn fields(data: Data<darling::util::Ignored, syn::Field>, ident: &Ident) -> Resu
     metadata
         .map(|metadata| (metadata, spec, status))
         .ok_or_else(|| Error::custom("the metadata is missing"))
+}
+
+/// The first `#[schema(..)]`.
+pub(super) fn schema_attribute(attributes: &[Attribute]) -> Option<&Attribute> {
+    attributes
+        .iter()
+        .find(|attribute| attribute.path().is_ident("schema"))
 }
 
 fn required(

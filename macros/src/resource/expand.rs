@@ -157,6 +157,7 @@ fn custom_resource(kind: &Kind) -> TokenStream {
         .map_or(none.clone(), |spec| describe(&spec.ty));
     let spec_required = kind.spec.as_ref().is_some_and(|spec| !spec.optional);
     let status = kind.status.as_ref().map_or(none.clone(), describe);
+    let marks = kind.schema.json();
     let max_description = match kind.max_description {
         Some(max) => quote!(::core::option::Option::Some(#max)),
         None => none,
@@ -173,6 +174,7 @@ fn custom_resource(kind: &Kind) -> TokenStream {
                 spec: #spec,
                 spec_required: #spec_required,
                 status: #status,
+                marks: || #krate::__private::schemars::json_schema!(#marks),
             };
         }
     }

@@ -103,5 +103,12 @@ fn kind_attributes(args: &Args) -> Vec<(&'static str, Span)> {
         .max_description
         .as_ref()
         .map(|max| ("max_description", max.span()));
-    words.chain(lists).chain(flags).chain(max).collect()
+    let schema = super::args::schema_attribute(&args.attrs)
+        .map(|attribute| ("schema", attribute.span()));
+    words
+        .chain(lists)
+        .chain(flags)
+        .chain(max)
+        .chain(schema)
+        .collect()
 }

@@ -355,8 +355,16 @@ fn scalar(field: &Field, shape: &Shape) -> Result<()> {
         && column.more.ty.is_none()
     {
         errors.push(error(
-            format!("a column shows one value, and this field is {}: add a field that sums it up, or set the column's `type`", shape.describe()),
+            format!("a column shows one value, and this field is {}: add a field that sums it up, set the column's `type`, or give the kind a column with a JSON path", shape.describe()),
             column.span(),
+        ));
+    }
+    if let Some(column) = &field.column
+        && let Some(path) = &column.more.json_path
+    {
+        errors.push(error(
+            "a column of a field shows the field: remove `json_path`, or move the column to the kind, where `json_path` begins with `.spec` or `.status`",
+            path.span(),
         ));
     }
     if let Some(scale) = &field.scale {

@@ -3,7 +3,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Lit, LitStr};
 
-/// A printer column: `column = "Ready"`, or `column(name = "Ready", priority = 1, ..)`.
+/// A printer column: `column = "Ready"`, or `column(name = "Ready", priority = 1, ..)`. On a kind it has a `json_path`.
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
     pub(crate) name: LitStr,
@@ -17,6 +17,7 @@ pub(crate) struct More {
     pub(crate) ty: Option<LitStr>,
     format: Option<LitStr>,
     priority: Option<i32>,
+    pub(crate) json_path: Option<LitStr>,
     description: Option<LitStr>,
 }
 
@@ -70,6 +71,11 @@ impl Column {
                 errors.push(Error::custom(text).with_span(value));
             }
         }
+        if let Some(path) = &more.json_path
+            && let Err(problem) = check_path(&path.value())
+        {
+            errors.push(Error::custom(problem).with_span(path));
+        }
         errors.finish_with(Self { name, more })
     }
 
@@ -79,12 +85,45 @@ impl Column {
         let (ty, format, description) =
             (more.ty.iter(), more.format.iter(), more.description.iter());
         let priority = more.priority.iter();
+        let json_path = more.json_path.iter();
         quote!({
             "name": #name
+            #(, "jsonPath": #json_path)*
             #(, "type": #ty)*
             #(, "format": #format)*
             #(, "priority": #priority)*
             #(, "description": #description)*
         })
+    }
+}
+
+/// Finds the mistakes in a JSON path with which `kubectl get` would show nothing.
+fn check_path(path: &str) -> std::result::Result<(), String> {
+    let example = "such as `.status.conditions[?(@.type==\"Ready\")].status`";
+    if path.starts_with(['{', '$']) {
+        return Err(format!("a JSON path of Kubernetes has neither `{{` nor `$` at its beginning: write it {example}"));
+    }
+    if !path.starts_with('.') || path.len() == 1 {
+        return Err(format!("the JSON path must begin with a dot and a field, {example}"));
+    }
+    let (mut open, mut quote) = (Vec::new(), None);
+    for character in path.chars() {
+        match (quote, character) {
+            (Some(end), _) if end != character => {}
+            (Some(_), _) => quote = None,
+            (None, '\'' | '"') => quote = Some(character),
+            (None, '[') => open.push(']'),
+            (None, '(') => open.push(')'),
+            (None, ']' | ')') if open.pop() != Some(character) => {
+                return Err(format!("the JSON path has a `{character}` that closes nothing"));
+            }
+            _ => {}
+        }
+    }
+    match (quote, open.pop()) {
+        (Some(missing), _) | (None, Some(missing)) => {
+            Err(format!("the JSON path ends before its `{missing}`"))
+        }
+        (None, None) => Ok(()),
     }
 }

@@ -5,6 +5,7 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `attributes.rs` | reads `#[schema(..)]` on a field and on a type |
+//! | `kind.rs` | reads `#[schema(..)]` on a kind, for `#[derive(Resource)]` |
 //! | `column.rs`, `rule.rs`, `number.rs` | values of these attributes: printer columns, CEL rules, numbers |
 //! | `serde.rs` | reads serde's attributes |
 //! | `check.rs` | compares the attributes of a field with its Rust type |
@@ -16,6 +17,7 @@ mod attributes;
 mod check;
 mod column;
 mod expand;
+mod kind;
 mod number;
 mod parameters;
 mod rule;
@@ -23,3 +25,4 @@ mod serde;
 mod variants;
 
 pub(crate) use expand::expand;
+pub(crate) use kind::KindAttributes;

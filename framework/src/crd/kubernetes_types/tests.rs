@@ -25,6 +25,7 @@ fn spec(describe: Describe) -> Result<Value, String> {
         spec: Some(describe),
         spec_required: false,
         status: None,
+        marks: || schemars::json_schema!({}),
     };
     let built = build(&ApiResource::of::<ConfigMap>(), &declaration);
     let (crd, _) = built.map_err(|error| error.to_string())?;

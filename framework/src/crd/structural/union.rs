@@ -86,16 +86,50 @@ fn strings(outer: &mut Node, branches: Vec<Node>) {
             values.extend(names);
         }
     }
-    if !lines.is_empty() {
-        let lines = lines.join("\n");
-        let text = match outer.get("description").and_then(Value::as_str) {
-            Some(text) => format!("{text}\n\n{lines}"),
-            None => lines,
-        };
-        outer.insert("description".into(), text.into());
-    }
+    add_lines(outer, &lines);
     outer.insert("type".into(), "string".into());
     outer.insert("enum".into(), Value::Array(values));
+}
+
+/// Adds lines about the values of a string to its description.
+fn add_lines(node: &mut Node, lines: &[String]) {
+    if lines.is_empty() {
+        return;
+    }
+    let lines = lines.join("\n");
+    let text = match node.get("description").and_then(Value::as_str) {
+        Some(text) => format!("{text}\n\n{lines}"),
+        None => lines,
+    };
+    node.insert("description".into(), text.into());
+}
+
+/// Where the doc comment of a variant stands in the schema.
+enum Described {
+    /// Beside the value of the tag.
+    Tag(String, String),
+    /// On the only field of the variant's object.
+    Field(String),
+    /// Nowhere: serde writes no name of the variant.
+    Nowhere,
+}
+
+impl Described {
+    fn of(properties: &Node) -> Self {
+        let tag = properties.iter().find_map(|(name, property)| {
+            match property.get("enum")?.as_array()?.as_slice() {
+                [Value::String(value)] => Some(Self::Tag(name.clone(), value.clone())),
+                _ => None,
+            }
+        });
+        tag.unwrap_or_else(|| {
+            let mut names = properties.keys();
+            match (names.next(), names.next()) {
+                (Some(only), None) => Self::Field(only.clone()),
+                _ => Self::Nowhere,
+            }
+        })
+    }
 }
 
 fn objects(
@@ -107,8 +141,17 @@ fn objects(
     outer.insert("type".into(), "object".into());
     let count = branches.len();
     let mut parts: Vec<(Map<String, Value>, Vec<String>)> = Vec::with_capacity(count);
+    let mut of_tags: Vec<(String, String)> = Vec::new();
     for mut branch in branches {
-        parts.push((take_properties(&mut branch), take_required(&mut branch)));
+        let mut properties = take_properties(&mut branch);
+        if let Some(Value::String(text)) = branch.remove("description") {
+            match Described::of(&properties) {
+                Described::Tag(tag, value) => of_tags.push((tag, format!("- {value}: {text}"))),
+                Described::Field(name) => properties[&name]["description"] = text.into(),
+                Described::Nowhere => {}
+            }
+        }
+        parts.push((properties, take_required(&mut branch)));
         rest(&mut outer, &branch, path)?;
     }
     let required_by_all: Vec<String> = match parts.split_first() {
@@ -155,6 +198,15 @@ fn objects(
                 property.remove("default");
             }
             insert(&mut outer, &name, property, path)?;
+        }
+    }
+    if let Some(Value::Object(properties)) = outer.get_mut("properties") {
+        for (name, property) in properties {
+            let lines = of_tags.iter().filter(|(tag, _)| tag == name);
+            let lines: Vec<String> = lines.map(|(_, line)| line.clone()).collect();
+            if let Value::Object(property) = property {
+                add_lines(property, &lines);
+            }
         }
     }
     require(&mut outer, required_by_all);
