@@ -129,7 +129,9 @@ enum Mode {
 #[serde(rename_all = "camelCase")]
 enum Target {
     /// A Pod of this namespace.
-    Pod { name: String },
+    Pod {
+        name: String,
+    },
     Host(Named),
 }
 

@@ -347,6 +347,8 @@ async fn a_failed_reconcile_is_logged_with_its_next_attempt_and_others_continue(
     }
     seen.until_quiet().await;
     let mut lines = log.lines();
+    // A busy machine may be slow in a listener.
+    lines.retain(|line| line.starts_with("reconcile "));
     lines.sort();
     let expected = [
         "reconcile Widget default/fails failed (attempt 1, next in 5ms): the page is empty",

@@ -5,10 +5,12 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
+        mpsc::{Receiver, channel},
     },
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use pilothouse::{
     client::{DeleteParams, ListParams, Patch, PatchParams},
     controller::Predicate,
@@ -16,7 +18,7 @@ use pilothouse::{
     k8s::{api::core::v1::ConfigMap, api::events::v1 as events},
     operator::Running,
     prelude::*,
-    resource::{Conditions, NewCondition, Selector},
+    resource::{Conditions, HasReadiness, NewCondition, Selector},
     testing::{Answer, Cluster, RequestMatcher, Sandbox},
 };
 use serde_json::json;
@@ -256,7 +258,8 @@ async fn a_refused_child_sets_a_condition_and_an_event_until_it_succeeds() {
     assert_eq!((&*ready.status, &*ready.reason), ("True", "Reconciled"));
     assert_eq!(world.readiness(), "[+]controller-page ok: working");
     assert!(ready.last_transition_time.0 >= failed.last_transition_time.0);
-    assert_eq!(world.status_writes(), 1);
+    // The first is a conflict: the manager of the length owned parts of the first condition.
+    assert_eq!(world.status_writes(), 2);
     let runs = world.runs();
     // The created child may trigger another reconcile.
     assert!((5..=6).contains(&runs), "{runs}");
@@ -351,6 +354,127 @@ async fn a_short_transient_failure_is_not_reported() {
     assert_eq!(world.says().await, "False ReconcileFailed");
     assert_eq!(world.events().await.len(), 1);
     world.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_is_not_ready_before_its_first_reconcile_has_ended() {
+    let world = World::new(Pages::default()).await;
+    // The answer to the first status is lost, so the framework does not know that its condition is there.
+    let status = RequestMatcher::any().verb("patch").resource("pages");
+    let faults = world.cluster.faults();
+    faults.lose_responses(status.subresource("status"), 1);
+    world.refuse(503, "ServiceUnavailable", 10);
+    world.put("x").await;
+    world.cluster.settle().await;
+    assert_eq!(world.says().await, "Unknown Reconciling");
+    let page: Page = world.cluster.get("a").await.unwrap().unwrap();
+    assert_eq!(page.status.as_ref().unwrap().length, 1);
+    assert!(!page.is_ready(), "{page:?}");
+
+    seconds(20).await;
+    assert_eq!(world.says().await, "True Reconciled");
+    // The two field managers do not take the condition from each other.
+    world.text("longer").await;
+    world.cluster.settle().await;
+    let page: Page = world.cluster.get("a").await.unwrap().unwrap();
+    assert_eq!(page.status.as_ref().unwrap().length, 6);
+    assert!(page.is_ready(), "{page:?}");
+    world.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_condition_gives_way_to_that_of_another_client() {
+    let world = World::new(Pages::default()).await;
+    world.refuse(503, "ServiceUnavailable", 10);
+    world.put("x").await;
+    world.cluster.settle().await;
+    assert_eq!(world.says().await, "Unknown Reconciling");
+    let theirs = json!({
+        "type": "Ready", "status": "False", "reason": "Person", "message": "wait",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    });
+    let patch = Patch::Merge(json!({"status": {"conditions": [theirs]}}));
+    let api = world.cluster.api::<Page>();
+    let params = PatchParams::default();
+    api.patch_status("a", &params, &patch).await.unwrap();
+    seconds(9).await;
+    assert_eq!(world.says().await, "False Person");
+    world.stop().await;
+}
+
+/// Waits for a key in each ConfigMap, or for blocking code that has no end.
+#[derive(Clone, Default)]
+struct Waits {
+    /// Ends the blocking code, when it is dropped.
+    hang: Option<Arc<Mutex<Receiver<()>>>>,
+}
+
+impl Reconciler for Waits {
+    type Resource = ConfigMap;
+
+    fn wire(&self, controller: Controller<Self>) -> Controller<Self> {
+        controller.timeout(Duration::from_secs(5))
+    }
+
+    async fn reconcile(&self, map: Arc<ConfigMap>, cx: &Context<ConfigMap>) -> Result<Action> {
+        if let Some(hang) = self.hang.clone() {
+            cx.blocking(move || hang.lock().recv()).await.ok();
+        }
+        match map.data {
+            Some(_) => Ok(Action::wait()),
+            None => Err(Failure::waiting("for the key `text`")),
+        }
+    }
+}
+
+/// Runs the reconciler on a ConfigMap for 30 s, and returns the Events about it.
+async fn told(waits: Waits) -> Vec<(String, String, String)> {
+    let cluster = Cluster::with(Sandbox::builder().seed(1).simulator(false)).unwrap();
+    let operator = Operator::new("waits").controller(waits);
+    let running = cluster.run(operator).await.unwrap();
+    cluster.create(&ConfigMap::named("a")).await.unwrap();
+    // While blocking code runs, the paused clock advances only when it is told to.
+    for _ in 0..300 {
+        tokio::time::advance(Duration::from_millis(100)).await;
+        for _ in 0..20 {
+            tokio::task::yield_now().await;
+        }
+    }
+    let events = cluster.api::<events::Event>();
+    let events = events.list(&ListParams::default()).await.unwrap().items;
+    drop(running);
+    let told = |event: events::Event| {
+        let reason = event.reason.unwrap();
+        (event.type_.unwrap(), reason, event.note.unwrap())
+    };
+    events.into_iter().map(told).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_without_conditions_shows_in_an_event_what_it_waits_for() {
+    let waiting = ("Normal", "ReconcileWaiting", "for the key `text`");
+    let (kind, reason, note) = waiting;
+    assert_eq!(
+        told(Waits::default()).await,
+        [(kind.to_owned(), reason.to_owned(), note.to_owned())]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn blocking_code_that_runs_on_after_the_timeout_is_shown_on_the_object() {
+    let (end, hang) = channel();
+    let hang = Some(Arc::new(Mutex::new(hang)));
+    let events = told(Waits { hang }).await;
+    drop(end);
+    let note = "not done within 5s, and its blocking code still runs";
+    assert_eq!(
+        events,
+        [(
+            "Warning".to_owned(),
+            "ReconcileFailed".to_owned(),
+            note.to_owned()
+        )]
+    );
 }
 
 #[tokio::test(start_paused = true)]

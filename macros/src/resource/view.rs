@@ -103,8 +103,8 @@ fn kind_attributes(args: &Args) -> Vec<(&'static str, Span)> {
         .max_description
         .as_ref()
         .map(|max| ("max_description", max.span()));
-    let schema = super::args::schema_attribute(&args.attrs)
-        .map(|attribute| ("schema", attribute.span()));
+    let schema =
+        super::args::schema_attribute(&args.attrs).map(|attribute| ("schema", attribute.span()));
     words
         .chain(lists)
         .chain(flags)

@@ -101,10 +101,14 @@ impl Column {
 fn check_path(path: &str) -> std::result::Result<(), String> {
     let example = "such as `.status.conditions[?(@.type==\"Ready\")].status`";
     if path.starts_with(['{', '$']) {
-        return Err(format!("a JSON path of Kubernetes has neither `{{` nor `$` at its beginning: write it {example}"));
+        return Err(format!(
+            "a JSON path of Kubernetes has neither `{{` nor `$` at its beginning: write it {example}"
+        ));
     }
     if !path.starts_with('.') || path.len() == 1 {
-        return Err(format!("the JSON path must begin with a dot and a field, {example}"));
+        return Err(format!(
+            "the JSON path must begin with a dot and a field, {example}"
+        ));
     }
     let (mut open, mut quote) = (Vec::new(), None);
     for character in path.chars() {
@@ -115,7 +119,9 @@ fn check_path(path: &str) -> std::result::Result<(), String> {
             (None, '[') => open.push(']'),
             (None, '(') => open.push(')'),
             (None, ']' | ')') if open.pop() != Some(character) => {
-                return Err(format!("the JSON path has a `{character}` that closes nothing"));
+                return Err(format!(
+                    "the JSON path has a `{character}` that closes nothing"
+                ));
             }
             _ => {}
         }

@@ -50,8 +50,14 @@ use crate::{
 /// `<operator>-conditions`. It writes the condition only when it changes; `lastTransitionTime` changes only with the status;
 /// the event of the write does not lead to a reconcile.
 ///
-/// A call that [waits](crate::controller::Failure::waiting), for example for a child that is not ready, is no failure. It has no Event,
-/// and the condition is `False` with reason `ReconcileWaiting` or `CleanupWaiting` and what it waits for as its message.
+/// The first status that a reconciler writes gets the condition too, as `Unknown` with reason `Reconciling`: without it, others would take
+/// an object for ready whose first reconcile still runs.
+///
+/// A call that [waits](crate::controller::Failure::waiting), for example for a child that is not ready, is no failure. The condition is `False`
+/// with reason `ReconcileWaiting` or `CleanupWaiting` and what it waits for as its message. An object without the condition, for example of
+/// a built-in kind, gets a normal Event instead.
+///
+/// If a call times out and its [blocking code](crate::controller::Context::blocking) runs on for more than 10 s, this is shown at once.
 ///
 /// A `Ready` of another field manager stays as it is. When a status given to
 /// [`Context::update_status`](crate::controller::Context::update_status) has a condition `Ready`, the framework stops setting

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{
     context::Context,
-    update_status::{SentStatus, status_of},
+    update_status::{ATTEMPTS, SentStatus, status_of},
 };
 use crate::{
     client::{self, PatchParams},
@@ -14,7 +14,7 @@ use crate::{
         state::{PublishedReady, WriteGuard},
     },
     crd::{CrdError, CustomResourceDefinition},
-    resource::ApiResource,
+    resource::{ApiResource, StatusCause},
 };
 
 /// The condition `Ready`, by which the framework shows on an object whether its last reconcile succeeded.
@@ -37,6 +37,8 @@ pub(crate) struct ReadyUpdate<'a> {
 }
 
 /// The reasons of the condition, and its message after a success.
+const RECONCILING: &str = "Reconciling";
+const FIRST: &str = "the first reconcile has not ended";
 pub(crate) const RECONCILED: &str = "Reconciled";
 pub(crate) const SUCCEEDED: &str = "the last reconcile succeeded";
 pub(crate) const RECONCILE_FAILED: &str = "ReconcileFailed";
@@ -77,6 +79,37 @@ impl ReadyCondition {
             conditions.retain(|one| !is_ready(one));
         }
         is_ours
+    }
+
+    /// The condition of an object whose first reconcile runs; `None` if the object's `status` has another one already.
+    ///
+    /// The first status that a reconciler writes has it. Without it the object would be taken for ready, because its status
+    /// says nothing else. It has no `observedGeneration`, so that the reconciler's field manager owns as few fields as possible.
+    pub(super) fn first(&self, status: &Value, now: &jiff::Timestamp) -> Option<Value> {
+        let present = find(status);
+        if present.is_some_and(|one| !is_first(one)) || self.is_left.load(Ordering::Relaxed) {
+            return None;
+        }
+        Some(json!({
+            "type": Self::TYPE,
+            "status": "Unknown",
+            "reason": RECONCILING,
+            "message": FIRST,
+            "lastTransitionTime": match present {
+                Some(one) => one["lastTransitionTime"].clone(),
+                None => now.to_string().into(),
+            },
+        }))
+    }
+
+    /// `status` with `condition`.
+    pub(super) fn added(status: &Value, condition: Value) -> Value {
+        let mut status = status.clone();
+        match status.get_mut("conditions").and_then(Value::as_array_mut) {
+            Some(conditions) => conditions.push(condition),
+            None => status["conditions"] = json!([condition]),
+        }
+        status
     }
 
     /// Removes the condition from a status that the server stored, to compare the rest with what a reconciler wrote.
@@ -131,6 +164,12 @@ fn is_made_by_us(ready: &Value) -> bool {
         || says("reason", RECONCILE_WAITING)
         || says("reason", CLEANUP_WAITING)
         || says("reason", RECONCILED) && says("message", SUCCEEDED)
+        || is_first(ready)
+}
+
+/// Whether the condition is what [`ReadyCondition::first`] makes.
+fn is_first(ready: &Value) -> bool {
+    ready["reason"] == RECONCILING && ready["message"] == FIRST
 }
 
 fn find(status: &Value) -> Option<&Value> {
@@ -204,8 +243,11 @@ pub(crate) async fn set_ready<K: Reconcilable>(
     }
 
     let status = json!({"conditions": [condition]});
-    let params = PatchParams::apply(ready.manager.as_str());
+    let mut params = PatchParams::apply(ready.manager.as_str());
+    // The field manager of the reconciler's status has made this one.
+    params.force = present.is_some_and(is_first);
     let mut base = Some(version.clone());
+    let mut attempt = 1;
     // Events of the object are parked until this is dropped.
     let _guard = WriteGuard::new(controller, &cx.key);
     let answer = loop {
@@ -215,16 +257,27 @@ pub(crate) async fn set_ready<K: Reconcilable>(
         {
             Ok(answer) => break answer,
             Err(Error::Gone { .. }) => return Ok(()),
-            Err(Error::Client(error)) if is_owned_by_another(&error) => {
-                if names(&error, &cx.shared.field_manager) {
-                    ready.is_left.store(true, Ordering::Relaxed);
+            Err(Error::Client(error)) if error.is_conflict() && attempt < ATTEMPTS => {
+                attempt += 1;
+                // Another client was faster. Then the echo cannot be told from the other change.
+                base = None;
+                let owners = Owners::of(&error, &cx.shared.field_manager);
+                if owners != Owners::Nobody || params.force {
+                    // The status with the first condition may have been written last, and its manager is not that of the condition.
+                    let (newest, version) = cx.read_status().await?;
+                    params.force =
+                        owners != Owners::Others && find(&newest).is_some_and(is_made_by_us);
+                    base = params.force.then_some(version);
                 }
-                tracing::debug!("the condition belongs to another field manager: {error}");
-                note_published(cx, fingerprint, version);
-                return Ok(());
+                if owners != Owners::Nobody && !params.force {
+                    if owners == Owners::Reconciler {
+                        ready.is_left.store(true, Ordering::Relaxed);
+                    }
+                    tracing::debug!("the condition belongs to another field manager: {error}");
+                    note_published(cx, fingerprint, version);
+                    return Ok(());
+                }
             }
-            // Another client was faster. Then the echo cannot be told from the other change.
-            Err(Error::Client(error)) if error.is_conflict() && base.is_some() => base = None,
             Err(error) => return Err(error),
         }
     };
@@ -250,14 +303,28 @@ fn note_published<K: Reconcilable>(cx: &Context<K>, fingerprint: u128, version: 
     });
 }
 
-/// Whether another field manager owns the condition, with another value.
-fn is_owned_by_another(error: &client::Error) -> bool {
-    error.is_conflict() && error.has_cause("FieldManagerConflict")
+/// The field managers that own fields of the condition with other values, by the error of an apply.
+#[derive(Clone, Copy, PartialEq)]
+enum Owners {
+    Nobody,
+    /// Only the field manager with which the reconciler writes the status.
+    Reconciler,
+    Others,
 }
 
-fn names(error: &client::Error, manager: &str) -> bool {
-    let details = error.status().and_then(|status| status.details.as_ref());
-    let quoted = format!("{manager:?}");
-    let mut causes = details.into_iter().flat_map(|details| &details.causes);
-    causes.any(|cause| cause.message.contains(&quoted))
+impl Owners {
+    fn of(error: &client::Error, reconciler: &str) -> Self {
+        let details = error.status().and_then(|status| status.details.as_ref());
+        let causes = details.into_iter().flat_map(|details| &details.causes);
+        let mut owned = causes.filter(|cause| cause.reason == "FieldManagerConflict");
+        let quoted = format!("{reconciler:?}");
+        let Some(first) = owned.next() else {
+            return Self::Nobody;
+        };
+        let is_reconcilers = |cause: &StatusCause| cause.message.contains(&quoted);
+        match is_reconcilers(first) && owned.all(is_reconcilers) {
+            true => Self::Reconciler,
+            false => Self::Others,
+        }
+    }
 }

@@ -15,7 +15,7 @@ use crate::{
 /// The verb of a write of the status in errors.
 const UPDATE_STATUS: &str = "update status";
 /// The largest number of attempts to write a modified status.
-const ATTEMPTS: usize = 5;
+pub(super) const ATTEMPTS: usize = 5;
 
 /// Writes to the status of the reconciled object.
 impl<K: Reconcilable> Context<K> {
@@ -146,7 +146,7 @@ impl<K: Reconcilable> Context<K> {
     }
 
     /// Reads the newest status from the server, and the version of the object that has it.
-    async fn read_status(&self) -> Result<(Value, String), Error> {
+    pub(super) async fn read_status(&self) -> Result<(Value, String), Error> {
         let newest: Option<K> = self
             .own_api()
             .get_opt(self.key.name())
@@ -176,7 +176,15 @@ impl<K: Reconcilable> Context<K> {
         } = known;
         strip_nulls(&mut status);
         keep_transitions(&mut status, &present);
-        self.remove_ready(&mut present, &mut status);
+        let ready = self.shared.ready.as_ref();
+        let ready = ready.filter(|ready| ready.check_ownership(&mut status));
+        // What others have written meanwhile is not overwritten.
+        let first = ready.filter(|_| is_newest);
+        let now = self.shared.client.clock().now_in_seconds();
+        let first = first.and_then(|ready| ready.first(&present, &now));
+        if ready.is_some() {
+            ReadyCondition::remove_from(&mut present, &status);
+        }
         let body = self.fingerprint(&status);
 
         let controller = &self.shared.controller;
@@ -200,12 +208,13 @@ impl<K: Reconcilable> Context<K> {
                 return Ok(());
             }
         }
-        self.write_status(status, body, version, found).await
+        self.write_status(status, first, body, version, found).await
     }
 
     async fn write_status(
         &self,
         mut status: Value,
+        first: Option<Value>,
         body: u128,
         base: String,
         found: Option<Value>,
@@ -213,13 +222,20 @@ impl<K: Reconcilable> Context<K> {
         let controller = &self.shared.controller;
         // Events of the object are parked until this is dropped.
         let _guard = WriteGuard::new(controller, &self.key);
-        let sent = self.send_on(&status, base, found).await;
+        let sent = self.send_on(&status, first, base, found).await;
         let (answer, base) = sent.map_err(|error| self.refused(error))?;
         if let Some(version) = answer.resource_version() {
             let version = version.to_owned();
             let mut stored = status_of(&answer).map_err(|source| self.unwritable(source))?;
             self.last_status.set(stored.clone());
-            self.remove_ready(&mut stored, &mut status);
+            if self
+                .shared
+                .ready
+                .as_ref()
+                .is_some_and(|ready| ready.check_ownership(&mut status))
+            {
+                ReadyCondition::remove_from(&mut stored, &status);
+            }
             let stored = self.fingerprint(&stored);
             self.note_status(SentStatus {
                 base,
@@ -237,24 +253,31 @@ impl<K: Reconcilable> Context<K> {
     ///
     /// If another client was faster, its change leads to another reconcile. Without `found` the status is applied to whatever
     /// version there is, and its echo cannot be told from the other change. With `found` it is applied only if the status is
-    /// still as it was found.
+    /// still as it was found. `first` is the condition that is added to a version without one.
     async fn send_on(
         &self,
         status: &Value,
+        first: Option<Value>,
         base: String,
         found: Option<Value>,
     ) -> Result<(K, Option<String>), Error> {
         let (resource, params) = (self.resource(), self.forced());
-        let send = |version| self.send_status(resource, &params, status, version);
+        let with_first = match first {
+            Some(first) => ReadyCondition::added(status, first),
+            None => status.clone(),
+        };
         let mut base = base;
         let mut attempt = 1;
         loop {
-            let conflict = match send(Some(base.clone())).await {
+            let version = Some(base.clone());
+            let sent = self.send_status(resource, &params, &with_first, version);
+            let conflict = match sent.await {
                 Err(error) if error.is_conflict() => error,
                 sent => return Ok((sent?, Some(base))),
             };
             let Some(found) = &found else {
-                return Ok((send(None).await?, None));
+                let sent = self.send_status(resource, &params, status, None);
+                return Ok((sent.await?, None));
             };
             let (newest, version) = self.read_status().await?;
             if newest != *found || attempt == ATTEMPTS {
@@ -358,14 +381,6 @@ impl<K: Reconcilable> Context<K> {
             let ours = state.own_writes.get_or_insert_default();
             ours.wrote(base, version);
         });
-    }
-
-    /// Removes the framework's condition from the server's status before it is compared with the reconciler's.
-    fn remove_ready(&self, stored: &mut Value, written: &mut Value) {
-        let ready = self.shared.ready.as_ref();
-        if ready.is_some_and(|ready| ready.check_ownership(written)) {
-            ReadyCondition::remove_from(stored, written);
-        }
     }
 
     pub(super) fn fingerprint(&self, status: &Value) -> u128 {

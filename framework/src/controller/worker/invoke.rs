@@ -1,7 +1,9 @@
-use std::{sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use super::publish::{TRANSIENT, publish_failure};
 use crate::{
     cache::Lister,
     client::Client,
@@ -153,7 +155,9 @@ impl<R: Reconciler> Invoker<R> {
         let ended = catch_panic_of(limited).await;
         let outcome = ended.unwrap_or_else(|panic| Outcome::Panicked(Failure::panicked(&panic)));
         if cx.has_blocking_work() {
-            Box::pin(end_blocking_work(cx, &outcome)).await;
+            let object = cx.object();
+            let cleans_up = object.is_none_or(|object| self.finalizers.cleans_up(&**object));
+            Box::pin(end_blocking_work(cx, cleans_up, &outcome)).await;
         }
         outcome
     }
@@ -239,8 +243,8 @@ impl<R: Reconciler> Invoker<R> {
     }
 }
 
-/// Waits until the blocking closures of a call that is over have ended.
-async fn end_blocking_work<K: Reconcilable>(cx: &Context<K>, outcome: &Outcome) {
+/// Waits until the blocking closures of a call that is over have ended. If that takes long after a timeout, the object shows it.
+async fn end_blocking_work<K: Reconcilable>(cx: &Context<K>, cleans_up: bool, outcome: &Outcome) {
     let how = match outcome {
         Outcome::TimedOut(_) => "timed out",
         Outcome::Outdated => "was dropped because its object has a newer generation",
@@ -250,5 +254,12 @@ async fn end_blocking_work<K: Reconcilable>(cx: &Context<K>, outcome: &Outcome) 
         "the call {how}, but its blocking code still runs: the object is not reconciled again, and the worker takes no other \
          object, before this code has ended. Let it look at `cx.cancellation()`"
     );
-    cx.end_blocking_work().await;
+    let mut ended = pin!(cx.end_blocking_work());
+    if let Outcome::TimedOut(failure) = outcome
+        && timeout(TRANSIENT, ended.as_mut()).await.is_err()
+    {
+        let text = format!("{failure}, and its blocking code still runs");
+        publish_failure(cx, cleans_up, &Failure::new(text)).await;
+    }
+    ended.await;
 }

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// A failure that often ends by itself is shown when its object has failed for this time.
-const TRANSIENT: Duration = Duration::from_secs(10);
+pub(super) const TRANSIENT: Duration = Duration::from_secs(10);
 /// The action of the Event about a status that cannot be written.
 const UPDATE_STATUS: &str = "UpdateStatus";
 /// The longest text of an error in a condition, in bytes.
@@ -47,6 +47,11 @@ pub(crate) async fn publish<K: Reconcilable>(
                 true => CLEANUP_WAITING,
                 false => RECONCILE_WAITING,
             };
+            if cx.shared().ready.is_none() && cx.shared().failure_events {
+                // Nothing else would show it.
+                cx.event(NewEvent::normal(reason, action(cleans_up)).note(text));
+                return outcome;
+            }
             let update = ReadyUpdate {
                 is_true: false,
                 reason,
@@ -134,17 +139,23 @@ fn reason(cleans_up: bool) -> &'static str {
     }
 }
 
+/// The action of the Events about a call.
+fn action(cleans_up: bool) -> &'static str {
+    match cleans_up {
+        true => "CleanUp",
+        false => "Reconcile",
+    }
+}
+
+/// Shows a failure on the object, as far as it is to be shown now.
+///
 /// Returns why the condition could not be written, if only a person can correct that.
-async fn publish_failure<K: Reconcilable>(
+pub(super) async fn publish_failure<K: Reconcilable>(
     cx: &Context<K>,
     cleans_up: bool,
     failure: &Failure,
 ) -> Option<Failure> {
-    let action = match cleans_up {
-        true => "CleanUp",
-        false => "Reconcile",
-    };
-    let is_shown = record_failure(cx, cleans_up, action, failure);
+    let is_shown = record_failure(cx, cleans_up, action(cleans_up), failure);
     // If the API server cannot be reached, another request would fail too. After a call that is made only for finalizers there
     // may be no reconcile that sets the condition to true again.
     let is_never_cleared = cx.only_finalizers && !was_called(cx);
