@@ -8,12 +8,15 @@ use percent_encoding::percent_decode_str;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
+#[cfg(feature = "client-certificates")]
+use std::sync::Arc;
 
 use crate::error::ApiError;
 
 pub(crate) const AUTHENTICATED: &str = "system:authenticated";
 /// The issuer of tokens, and their audience if the request names none.
 pub(crate) const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
+const ANONYMOUS: &str = "system:anonymous";
 const UNAUTHENTICATED: &str = "system:unauthenticated";
 
 /// A user: the owner of a bearer token, or an impersonated user.
@@ -73,6 +76,8 @@ impl User {
 pub(crate) struct Tokens {
     users: BTreeMap<String, User>,
     admin: User,
+    /// The user of a request without a token; `None` if such a request is refused.
+    anonymous: Option<User>,
     /// Tokens of service accounts.
     issued: RwLock<BTreeMap<String, Issued>>,
 }
@@ -86,25 +91,36 @@ pub(crate) struct Issued {
 }
 
 /// How far the server trusts a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Trust {
     /// An in-memory connection: a request without a token is the administrator's.
     Admin,
     /// A network connection: every request needs a token.
     TokenRequired,
+    /// A network connection with a certificate of this user.
+    #[cfg(feature = "client-certificates")]
+    Certificate(Arc<User>),
 }
 
 impl Tokens {
-    pub(crate) fn new(users: BTreeMap<String, User>) -> Self {
+    /// Requests without a token are refused unless `anonymous` is set: as a real server does, which accepts them only if somebody decides
+    /// what they may do.
+    pub(crate) fn new(users: BTreeMap<String, User>, anonymous: bool) -> Self {
         let admin = User {
             name: "kubernetes-admin".into(),
             groups: vec!["system:masters".into(), AUTHENTICATED.into()],
             ..User::default()
         };
         let issued = RwLock::default();
+        let anonymous = anonymous.then(|| User {
+            name: ANONYMOUS.into(),
+            groups: vec![UNAUTHENTICATED.into()],
+            ..User::default()
+        });
         Self {
             users,
             admin,
+            anonymous,
             issued,
         }
     }
@@ -112,12 +128,12 @@ impl Tokens {
     /// The user of a request: its sender, or the user that the sender impersonates.
     ///
     /// # Errors
-    /// 401 for a missing or unknown token; 400 if the request impersonates groups without a user; the error of
+    /// 401 for an unknown token, and for a missing one unless the server accepts anonymous requests; 400 if the request impersonates groups without a user; the error of
     /// `authorize_impersonation`, which gets the sender and the impersonated user.
     pub(crate) fn authenticate(
         &self,
         headers: &HeaderMap,
-        trust: Trust,
+        trust: &Trust,
         now: Timestamp,
         authorize_impersonation: impl FnOnce(&User, &User, &[String]) -> Result<(), ApiError>,
     ) -> Result<Cow<'_, User>, ApiError> {
@@ -175,13 +191,20 @@ impl Tokens {
     fn sender(
         &self,
         headers: &HeaderMap,
-        trust: Trust,
+        trust: &Trust,
         now: Timestamp,
     ) -> Result<Cow<'_, User>, ApiError> {
+        #[cfg(feature = "client-certificates")]
+        if let Trust::Certificate(user) = trust {
+            return Ok(Cow::Owned(User::clone(user)));
+        }
         let Some(header) = headers.get(AUTHORIZATION) else {
             return match trust {
                 Trust::Admin => Ok(Cow::Borrowed(&self.admin)),
-                Trust::TokenRequired => Err(ApiError::unauthorized()),
+                _ => {
+                    let anonymous = self.anonymous.as_ref().map(Cow::Borrowed);
+                    anonymous.ok_or_else(ApiError::unauthorized)
+                }
             };
         };
         let token = header.to_str().ok().and_then(|text| {
@@ -233,7 +256,7 @@ fn impersonated(headers: &HeaderMap) -> Result<Option<User>, ApiError> {
         let in_namespace = format!("system:serviceaccounts:{namespace}");
         user.groups.push(in_namespace);
     }
-    let anonymous = user.name == "system:anonymous";
+    let anonymous = user.name == ANONYMOUS;
     let told = |group: &String| group == UNAUTHENTICATED || !anonymous && group == AUTHENTICATED;
     if !user.groups.iter().any(told) {
         let group = if anonymous {

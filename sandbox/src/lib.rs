@@ -1,7 +1,7 @@
 //! A Kubernetes API server in one process, for development and tests.
 //!
-//! A [`Sandbox`] is a library, not a binary: it needs no etcd and no download, and keeps its
-//! objects in memory. Clients reach it in two ways:
+//! A [`Sandbox`] needs no etcd and no download, and keeps its objects in memory. It is a library; the program
+//! `pilothouse-sandbox` serves one, and stands in for envtest's `kube-apiserver` and `etcd`. Clients reach it in two ways:
 //!
 //! - in memory with [`Sandbox::connect`], from a client on the same runtime. Timers are tokio's, so a paused clock stops the
 //!   server too, and with a [seed](Builder::seed) two runs give the same names, UIDs and times;
@@ -91,7 +91,12 @@
 //!
 //! # Settings
 //!
-//! The crate has no Cargo features. The [`Builder`] has these settings:
+//! | feature | default | meaning |
+//! | --- | --- | --- |
+//! | `program` | on | builds the program `pilothouse-sandbox`; a crate that uses only the library switches it off |
+//! | `client-certificates` | on, by way of `program` | HTTPS listeners can accept client certificates |
+//!
+//! The [`Builder`] has these settings:
 //!
 //! | setting | default | meaning |
 //! | --- | --- | --- |
@@ -99,6 +104,8 @@
 //! | [`epoch`](Builder::epoch) | now; with a seed the beginning of 2026 | the time at which the sandbox starts |
 //! | [`token`](Builder::token) | the administrator's only | accepts a bearer token of a user |
 //! | [`rbac`](Builder::rbac) | off | lets roles and bindings decide |
+//! | [`controllers`](Builder::controllers) | on | collects garbage and deletes namespaces |
+//! | [`audit`](Builder::audit) | none | logs each request, in the format of kube-apiserver's audit log |
 //! | [`simulator`](Builder::simulator) | off | lets Deployments, ReplicaSets and Pods run, with a node `sandbox` |
 //! | [`cbor`](Builder::cbor) | off | serves CBOR |
 //! | [`history`](Builder::history) | 16 384 | changes of each kind that are kept for watches |
@@ -159,4 +166,4 @@ pub use fault::{Answer, Faults, RequestMatcher};
 pub use pods::{Invocation, Pods};
 pub use record::RecordedRequest;
 pub use sandbox::{BuildError, Builder, Sandbox};
-pub use server::HttpsServer;
+pub use server::{HttpsOptions, HttpsServer};

@@ -138,7 +138,7 @@ pub use predicate::{Change, Predicate};
 pub use reconcilable::{Reconcilable, RuntimeKind};
 pub use sources::{
     Channel, ChannelStream, Closed, Detached, Dynamic, KindSource, Mapping, Owned, Poll, Pruned,
-    Read, Request, RuntimeSource, Source, Sources, Timer, Typed, Watched,
+    Read, Request, RuntimeSource, Source, Sources, Timer, TrySendError, Typed, Watched,
 };
 pub use status::{ControllerReport, ControllerStatus, FailureReport, KeyActivity, KeyReport};
 pub use wired::{Role, Wired};

@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
@@ -24,6 +25,7 @@ pub struct Faults {
     store: Arc<Store>,
     watches: Arc<Watches>,
     planned: Mutex<Vec<Planned>>,
+    cut: Mutex<Vec<RequestMatcher>>,
     held: watch::Sender<Vec<RequestMatcher>>,
 }
 
@@ -40,6 +42,10 @@ pub(crate) enum Fault {
     Answer(Answer),
     /// The request is carried out, and its connection or stream breaks instead of a response.
     Lost,
+    /// The request is carried out after this time.
+    DelayedRequest(Duration),
+    /// The request is carried out, and its response comes after this time.
+    DelayedResponse(Duration),
 }
 
 impl Faults {
@@ -48,6 +54,7 @@ impl Faults {
             store,
             watches: Arc::default(),
             planned: Mutex::default(),
+            cut: Mutex::default(),
             held: watch::Sender::default(),
         }
     }
@@ -107,9 +114,33 @@ impl Faults {
         self.plan(matcher, Fault::Lost, times);
     }
 
-    /// Removes every planned fault, and releases held watches.
+    /// Carries out the next `times` matching requests `by` later, by tokio's clock.
+    pub fn delay_requests(&self, matcher: RequestMatcher, by: Duration, times: usize) {
+        self.plan(matcher, Fault::DelayedRequest(by), times);
+    }
+
+    /// Carries out the next `times` matching requests at once, and sends the responses `by` later, by tokio's clock.
+    pub fn delay_responses(&self, matcher: RequestMatcher, by: Duration, times: usize) {
+        self.plan(matcher, Fault::DelayedResponse(by), times);
+    }
+
+    /// Cuts off the senders of matching requests, until [`heal`](Self::heal): their running watches break, and their requests are not carried
+    /// out, get no response and are not recorded. [`RequestMatcher::user`] and
+    /// [`RequestMatcher::user_agent`] choose a client.
+    pub fn partition(&self, matcher: RequestMatcher) {
+        self.cut.lock().push(matcher.clone());
+        self.drop_watches(&matcher);
+    }
+
+    /// Ends every [`partition`](Self::partition).
+    pub fn heal(&self) {
+        self.cut.lock().clear();
+    }
+
+    /// Removes every planned fault, ends every partition, and releases held watches.
     pub fn clear(&self) {
         self.planned.lock().clear();
+        self.heal();
         self.release_watches();
     }
 
@@ -119,6 +150,14 @@ impl Faults {
             fault,
             left: times,
         });
+    }
+
+    /// Whether the sender of a request is cut off.
+    pub(crate) fn cuts(&self, request: &RecordedRequest) -> bool {
+        self.cut
+            .lock()
+            .iter()
+            .any(|matcher| matcher.matches(request))
     }
 
     /// Takes the fault that is planned for a request.

@@ -14,6 +14,8 @@ pub struct RequestMatcher {
     subresource: Option<String>,
     namespace: Option<String>,
     name: Option<String>,
+    user: Option<String>,
+    user_agent: Option<String>,
 }
 
 impl RequestMatcher {
@@ -58,6 +60,18 @@ impl RequestMatcher {
         self
     }
 
+    /// Matches requests of this user, after impersonation.
+    pub fn user(mut self, name: impl Into<String>) -> Self {
+        self.user = Some(name.into());
+        self
+    }
+
+    /// Matches requests whose `User-Agent` begins with this text: it tells programs apart that are the same user.
+    pub fn user_agent(mut self, start: impl Into<String>) -> Self {
+        self.user_agent = Some(start.into());
+        self
+    }
+
     pub(crate) fn matches(&self, request: &RecordedRequest) -> bool {
         let agrees =
             |wanted: &Option<String>, is: &str| wanted.as_deref().is_none_or(|wanted| wanted == is);
@@ -67,5 +81,10 @@ impl RequestMatcher {
             && agrees(&self.subresource, &request.subresource)
             && agrees(&self.namespace, &request.namespace)
             && agrees(&self.name, &request.name)
+            && agrees(&self.user, &request.user)
+            && self
+                .user_agent
+                .as_ref()
+                .is_none_or(|start| request.user_agent.starts_with(start))
     }
 }

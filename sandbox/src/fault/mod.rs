@@ -1,4 +1,4 @@
-//! Faults that a test injects: broken and held watches, a compacted history, error responses, lost responses.
+//! Faults that a test injects: broken and held watches, a compacted history, error responses, lost and late responses, clients that are cut off.
 //!
 //! | file | what it holds |
 //! | --- | --- |

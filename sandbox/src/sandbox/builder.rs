@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::time::SystemTime;
 
 use base64::Engine;
@@ -15,7 +16,7 @@ use crate::controllers::garbage::Collector;
 use crate::controllers::{definitions, namespaces};
 use crate::core::Core;
 use crate::error::ApiError;
-use crate::record::RequestLog;
+use crate::record::{AuditLog, RequestLog};
 use crate::registry::Registry;
 
 use crate::controllers::simulator::Simulator;
@@ -29,10 +30,12 @@ pub struct Builder {
     epoch: Option<SystemTime>,
     tokens: BTreeMap<String, User>,
     authorization: Mode,
+    controllers: bool,
     simulator: bool,
     cbor: bool,
     history: usize,
     requests: usize,
+    audit: Option<AuditLog>,
 }
 
 /// The reason why a sandbox cannot start.
@@ -64,10 +67,12 @@ impl Default for Builder {
             epoch: None,
             tokens: BTreeMap::new(),
             authorization: Mode::AlwaysAllow,
+            controllers: true,
             simulator: false,
             cbor: false,
             history: 16_384,
             requests: 16_384,
+            audit: None,
         }
     }
 }
@@ -111,9 +116,17 @@ impl Builder {
     /// Turns RBAC on or off. Default: off, and every authenticated user may do everything.
     ///
     /// With RBAC, a user may do what Roles, ClusterRoles and their bindings allow, and nothing else, and access reviews
-    /// are answered accordingly. The administrator and every member of the group `system:masters` may do everything.
+    /// are answered accordingly. The administrator and every member of the group `system:masters` may do everything. A request over the network
+    /// without a token is that of the user `system:anonymous`, who may read health and version.
     pub fn rbac(mut self, on: bool) -> Self {
         self.authorization = if on { Mode::Rbac } else { Mode::AlwaysAllow };
+        self
+    }
+
+    /// Turns the garbage collector and the deletion of namespaces on or off. Default: on. Both belong to the kube-controller-manager: a real API
+    /// server that runs alone, as in envtest, never deletes children of a deleted owner, and its deleted namespaces stay `Terminating`.
+    pub fn controllers(mut self, on: bool) -> Self {
+        self.controllers = on;
         self
     }
 
@@ -139,6 +152,13 @@ impl Builder {
     /// Sets how many requests the sandbox keeps for [`Sandbox::requests`]. Default: 16 384.
     pub fn request_log(mut self, limit: usize) -> Self {
         self.requests = limit;
+        self
+    }
+
+    /// Writes a line of JSON for each answered request: an `Event` of `audit.k8s.io/v1` at level `Metadata`. The sandbox writes before it answers, so
+    /// `to` should not be slow. If a write fails, the log says so once, and nothing more is written.
+    pub fn audit(mut self, to: impl Write + Send + 'static) -> Self {
+        self.audit = Some(AuditLog::new(to));
         self
     }
 
@@ -178,8 +198,11 @@ impl Builder {
         let core = Core::new(
             clock,
             store,
-            (Tokens::new(tokens), self.authorization),
-            RequestLog::new(self.requests),
+            (
+                Tokens::new(tokens, self.authorization == Mode::Rbac),
+                self.authorization,
+            ),
+            RequestLog::new(self.requests, self.audit),
             self.cbor,
             registry,
         );
@@ -188,10 +211,12 @@ impl Builder {
         if self.authorization == Mode::Rbac {
             first_objects::create_roles(&core).map_err(start)?;
         }
-        core.spawn(namespaces::finalize(core.clone()));
         core.spawn(definitions::run(core.clone()));
-        let collector = Collector::new(Handle::new(&core, "garbage-collector"));
-        core.spawn(collector.run());
+        if self.controllers {
+            core.spawn(namespaces::finalize(core.clone()));
+            let collector = Collector::new(Handle::new(&core, "garbage-collector"));
+            core.spawn(collector.run());
+        }
         if self.simulator {
             let simulator = Simulator::new(Handle::new(&core, "simulator"));
             core.spawn(simulator.run());

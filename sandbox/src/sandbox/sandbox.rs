@@ -18,7 +18,7 @@ use crate::fault::Faults;
 use crate::pods::Pods;
 use crate::record::RecordedRequest;
 use crate::registry::GroupResource;
-use crate::server::{HttpsServer, serve_connection};
+use crate::server::{HttpsOptions, HttpsServer, serve_connection};
 
 /// A running sandbox. A clone is a handle to the same sandbox, which ends after [`shutdown`](Self::shutdown) or when
 /// the last handle is dropped.
@@ -112,7 +112,15 @@ impl Sandbox {
     /// # Errors
     /// The error of the listener, for example if the address is in use, or of the certificate.
     pub async fn serve_https(&self, addr: SocketAddr) -> io::Result<HttpsServer> {
-        HttpsServer::start(&self.core, addr).await
+        self.serve_https_with(&HttpsOptions::new(addr)).await
+    }
+
+    /// Listens for HTTPS as `options` say.
+    ///
+    /// # Errors
+    /// As [`serve_https`](Self::serve_https). `InvalidInput` if a given certificate, key or authority cannot be used.
+    pub async fn serve_https_with(&self, options: &HttpsOptions) -> io::Result<HttpsServer> {
+        HttpsServer::start(&self.core, options).await
     }
 
     /// A kubeconfig for `server` as YAML, with the certificate authority, the administrator's token and the context

@@ -32,7 +32,7 @@ pub(crate) async fn serve_connection(
 ) {
     let mut server = auto::Builder::new(Tracked(core.clone()));
     server.http2().max_concurrent_streams(250);
-    let service = service_fn(move |request| service::handle(core.clone(), trust, request));
+    let service = service_fn(move |request| service::handle(core.clone(), trust.clone(), request));
     let connection = server.serve_connection_with_upgrades(TokioIo::new(stream), service);
     if let Some(Err(error)) = cancel.run_until_cancelled(connection).await {
         // Clients often disconnect without closing the connection properly.

@@ -4,7 +4,7 @@
 //!
 //! | file | what it does |
 //! | --- | --- |
-//! | `https.rs`, `connection.rs` | accept connections, and serve HTTP on them |
+//! | `https.rs`, `client_certificate.rs`, `connection.rs` | accept connections, and serve HTTP on them |
 //! | `service.rs` | authenticates, authorizes, injects faults, records; calls one of the handlers below |
 //! | `route.rs`, `query.rs`, `request.rs` | parse the path and query; the request types |
 //! | `access.rs` | authorization and impersonation |
@@ -24,6 +24,8 @@
 mod access;
 mod body;
 mod cbor;
+#[cfg(feature = "client-certificates")]
+mod client_certificate;
 mod compress;
 mod connection;
 mod documents;
@@ -45,4 +47,4 @@ mod stream;
 mod write;
 
 pub(crate) use connection::serve_connection;
-pub use https::HttpsServer;
+pub use https::{HttpsOptions, HttpsServer};

@@ -5,6 +5,7 @@ use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderName, Request, Response};
 use http_body::Body as HttpBody;
+use tokio::time::sleep;
 
 use super::access::{authorize, authorize_impersonation};
 use super::pods::Upgrade;
@@ -17,12 +18,12 @@ use super::{compress, documents, resource};
 use crate::authentication::Trust;
 use crate::core::Core;
 use crate::fault::Fault;
-use crate::record::RecordedRequest;
+use crate::record::{Audited, RecordedRequest};
 
 /// Answers one request. A failed request also gets a response.
 ///
 /// # Errors
-/// Only if a fault loses the response.
+/// Only if a fault loses the response, or cuts off the client.
 pub(super) async fn handle<B>(
     core: Arc<Core>,
     trust: Trust,
@@ -34,14 +35,14 @@ where
 {
     let (mut parts, body) = request.into_parts();
     let upgrade = Upgrade::of(&mut parts);
+    let received = core.clock.now();
     let query = Query::parse(parts.uri.query().unwrap_or_default());
     let route = route(&parts.method, parts.uri.path(), &query);
-    let user = core.tokens.authenticate(
-        &parts.headers,
-        trust,
-        core.clock.now(),
-        |sender, user, groups| authorize_impersonation(&core, sender, user, groups),
-    );
+    let user =
+        core.tokens
+            .authenticate(&parts.headers, &trust, received, |sender, user, groups| {
+                authorize_impersonation(&core, sender, user, groups)
+            });
     let record = RecordedRequest {
         method: parts.method.to_string(),
         path: parts.uri.path().into(),
@@ -54,6 +55,13 @@ where
             .unwrap_or_default(),
         ..named(&route, &parts.method)
     };
+    let groups = match &user {
+        Ok(user) if core.log.is_audited() => user.groups.clone(),
+        _ => Vec::new(),
+    };
+    if core.faults.cuts(&record) {
+        return Err(io::Error::other("injected fault: the client is cut off"));
+    }
     let pretty = query.flag("pretty");
     let takes_gzip = compress::is_accepted(&parts.headers);
     let incoming = Incoming {
@@ -68,8 +76,11 @@ where
     let fault = user.is_ok().then(|| core.faults.take(&record)).flatten();
     let allowed = user.and_then(|user| match &fault {
         Some(Fault::Answer(answer)) => Err(answer.to_error()),
-        Some(Fault::Lost) | None => Ok(user),
+        Some(Fault::Lost | Fault::DelayedRequest(_) | Fault::DelayedResponse(_)) | None => Ok(user),
     });
+    if let Some(Fault::DelayedRequest(by)) = fault {
+        sleep(by).await;
+    }
     let result = match (allowed, route) {
         (Ok(user), Route::Resource(route)) => match Review::of(&route) {
             Some(review) => reviews::handle(&core, review, &route, &user, incoming).await,
@@ -79,12 +90,23 @@ where
         (Err(error), _) => Err(error),
     };
     let response = result.unwrap_or_else(|error| respond::error(&error, pretty));
-    core.log.push(RecordedRequest {
+    let audited = || Audited {
+        id: core.clock.uid(),
+        groups: &groups,
+        received,
+        answered: core.clock.now(),
+    };
+    let record = RecordedRequest {
         status: response.status().as_u16(),
         ..record
-    });
-    if matches!(fault, Some(Fault::Lost)) {
-        return Err(io::Error::other("injected fault: the response is lost"));
+    };
+    core.log.push(record, audited);
+    match fault {
+        Some(Fault::Lost) => {
+            return Err(io::Error::other("injected fault: the response is lost"));
+        }
+        Some(Fault::DelayedResponse(by)) => sleep(by).await,
+        _ => {}
     }
     if takes_gzip {
         return Ok(compress::gzip(response).await);

@@ -135,3 +135,46 @@ async fn only_the_last_requests_are_recorded() {
     client.sandbox.clear_requests();
     assert!(client.sandbox.requests().is_empty());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_late_request_is_carried_out_late_and_a_late_response_at_once() {
+    let client = Client::new().await;
+    let faults = client.sandbox.faults();
+    let creates = || RequestMatcher::any().verb("create").resource("configmaps");
+    let late = Duration::from_secs(30);
+    faults.delay_requests(creates(), late, 1);
+    faults.delay_responses(creates(), late, 1);
+    for (name, waits) in [("a", true), ("b", false)] {
+        let map = json!({"metadata": {"name": name}}).to_string();
+        let begun = tokio::time::Instant::now();
+        let created = client.is_answered(request("POST", MAPS, "application/json", map));
+        let path = format!("{MAPS}/{name}");
+        let seen = async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            client.get(&path).await.code
+        };
+        let (created, seen) = tokio::join!(created, seen);
+        assert!(created && begun.elapsed() >= late, "{name}");
+        assert_eq!(seen, if waits { 404 } else { 200 }, "{name}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_is_cut_off_loses_its_watches_and_reaches_nothing() {
+    let client = Client::new().await;
+    let faults = client.sandbox.faults();
+    let mut watch = client.watch(&format!("{MAPS}?watch=1")).await;
+    let other = RequestMatcher::any().user("somebody");
+    faults.partition(other);
+    assert_eq!(client.get(MAPS).await.code, 200);
+
+    client.sandbox.clear_requests();
+    faults.partition(RequestMatcher::any().user("kubernetes-admin"));
+    assert!(watch.next().await.is_err());
+    let map = json!({"metadata": {"name": "a"}}).to_string();
+    let create = || request("POST", MAPS, "application/json", map.clone());
+    assert!(!client.is_answered(create()).await);
+    assert_eq!(client.sandbox.requests(), []);
+    faults.heal();
+    assert!(client.is_answered(create()).await);
+}

@@ -38,7 +38,7 @@ async fn connect(
         .await
 }
 
-fn get(path: &str, token: Option<&str>) -> Request<Full<Bytes>> {
+pub(super) fn get(path: &str, token: Option<&str>) -> Request<Full<Bytes>> {
     let request = Request::get(format!("https://127.0.0.1{path}")).header("host", "127.0.0.1");
     let request = match token {
         Some(token) => request.header("authorization", format!("Bearer {token}")),
@@ -48,7 +48,7 @@ fn get(path: &str, token: Option<&str>) -> Request<Full<Bytes>> {
 }
 
 /// Status code and body of one request over HTTP/1.1 or HTTP/2, as negotiated.
-async fn ask(
+pub(super) async fn ask(
     stream: TlsStream<TcpStream>,
     request: Request<Full<Bytes>>,
 ) -> (StatusCode, Version, Value) {

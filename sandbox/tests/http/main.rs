@@ -9,6 +9,8 @@ mod faults;
 mod hostile;
 mod https;
 mod lists;
+#[cfg(all(feature = "program", unix))]
+mod program;
 mod refusals;
 mod reviews;
 mod watches;

@@ -62,6 +62,19 @@ struct Receivers<T> {
 )]
 pub struct Closed;
 
+/// [`Channel::try_send`] sent nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TrySendError {
+    /// A receiver has no room, or none exists yet. Its controller is slow, or does not work yet, for example on a standby.
+    #[error(
+        "send to a controller: the channel is full, because its controller is slow or does not work yet, as on a standby"
+    )]
+    Full,
+    /// As [`Closed`].
+    #[error(transparent)]
+    Closed(#[from] Closed),
+}
+
 impl<T: Clone + Send + 'static> Channel<T> {
     /// A channel that keeps up to 64 items for each receiver.
     pub fn new() -> Self {
@@ -101,6 +114,35 @@ impl<T: Clone + Send + 'static> Channel<T> {
         self.receivers
             .send_modify(|receivers| receivers.senders.retain(|sender| !sender.is_closed()));
         Err(Closed)
+    }
+
+    /// Sends `item` to every receiver, without waiting. For a caller that must not wait, such as a
+    /// [route](crate::operator::Operator::route): on a standby nobody reads the channel, so `send` would wait until the process leads.
+    ///
+    /// # Errors
+    /// [`TrySendError::Full`] if no receiver exists yet, or one of them has no room. Then no receiver gets the item. [`TrySendError::Closed`] if
+    /// receivers existed and all of them are gone.
+    pub fn try_send(&self, item: impl Into<T>) -> Result<(), TrySendError> {
+        let receivers = self.receivers.borrow();
+        if !receivers.begun {
+            return Err(TrySendError::Full);
+        }
+        let mut places = Vec::with_capacity(receivers.senders.len());
+        for sender in &receivers.senders {
+            match sender.try_reserve() {
+                Ok(place) => places.push(place),
+                Err(mpsc::error::TrySendError::Full(())) => return Err(TrySendError::Full),
+                Err(mpsc::error::TrySendError::Closed(())) => {}
+            }
+        }
+        if places.is_empty() {
+            return Err(Closed.into());
+        }
+        let item = item.into();
+        for place in places {
+            place.send(item.clone());
+        }
+        Ok(())
     }
 
     /// A new receiver of everything that is sent from now on, for [`Controller::source`](crate::controller::Controller::source).
@@ -150,5 +192,28 @@ impl<T> Stream for ChannelStream<T> {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
         self.items.poll_recv(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    #[test]
+    fn what_is_sent_without_waiting_reaches_all_receivers_or_none() {
+        let channel = Channel::<u8>::with_capacity(1);
+        assert_eq!(channel.try_send(0), Err(TrySendError::Full));
+        let (mut quick, slow) = (channel.stream(), channel.stream());
+        assert_eq!(channel.try_send(1), Ok(()));
+        assert_eq!(quick.items.recv().now_or_never(), Some(Some(1)));
+        assert_eq!(channel.try_send(2), Err(TrySendError::Full));
+        assert_eq!(quick.items.recv().now_or_never(), None);
+
+        drop(slow);
+        assert_eq!(channel.try_send(3), Ok(()));
+        drop(quick);
+        assert_eq!(channel.try_send(4), Err(Closed.into()));
     }
 }

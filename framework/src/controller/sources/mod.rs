@@ -47,7 +47,7 @@ mod timer;
 mod watched_kind;
 mod wiring;
 
-pub use channel::{Channel, ChannelStream, Closed};
+pub use channel::{Channel, ChannelStream, Closed, TrySendError};
 pub use declarations::{
     Detached, Dynamic, KindSource, Owned, Pruned, Read, RuntimeSource, Typed, Watched,
 };

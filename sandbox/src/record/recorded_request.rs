@@ -1,8 +1,3 @@
-//! The log of requests, which has a limit.
-
-use parking_lot::Mutex;
-use std::collections::VecDeque;
-
 /// One request that was answered. A watch is recorded when its stream begins.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -36,35 +31,4 @@ pub struct RecordedRequest {
     pub user: String,
     /// HTTP status code of the response.
     pub status: u16,
-}
-
-/// The last requests.
-pub(crate) struct RequestLog {
-    entries: Mutex<VecDeque<RecordedRequest>>,
-    limit: usize,
-}
-
-impl RequestLog {
-    pub(crate) fn new(limit: usize) -> Self {
-        Self {
-            entries: Mutex::default(),
-            limit,
-        }
-    }
-
-    pub(crate) fn push(&self, request: RecordedRequest) {
-        let mut entries = self.entries.lock();
-        if entries.len() >= self.limit {
-            entries.pop_front();
-        }
-        entries.push_back(request);
-    }
-
-    pub(crate) fn all(&self) -> Vec<RecordedRequest> {
-        self.entries.lock().iter().cloned().collect()
-    }
-
-    pub(crate) fn clear(&self) {
-        self.entries.lock().clear();
-    }
 }

@@ -1,0 +1,15 @@
+//! What the sandbox remembers of the requests that it answered.
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `recorded_request.rs` | [`RecordedRequest`] |
+//! | `request_log.rs` | the last requests |
+//! | `audit_log.rs` | the audit log, a line for each request |
+
+mod audit_log;
+mod recorded_request;
+mod request_log;
+
+pub(crate) use audit_log::{AuditLog, Audited};
+pub use recorded_request::RecordedRequest;
+pub(crate) use request_log::RequestLog;

@@ -1,0 +1,46 @@
+use std::collections::VecDeque;
+
+use parking_lot::Mutex;
+
+use super::{AuditLog, Audited, RecordedRequest};
+
+/// The last requests.
+pub(crate) struct RequestLog {
+    entries: Mutex<VecDeque<RecordedRequest>>,
+    limit: usize,
+    audit: Option<AuditLog>,
+}
+
+impl RequestLog {
+    pub(crate) fn new(limit: usize, audit: Option<AuditLog>) -> Self {
+        Self {
+            entries: Mutex::default(),
+            limit,
+            audit,
+        }
+    }
+
+    pub(crate) fn is_audited(&self) -> bool {
+        self.audit.is_some()
+    }
+
+    /// Keeps a request, and writes it to the audit log.
+    pub(crate) fn push<'a>(&self, request: RecordedRequest, audited: impl FnOnce() -> Audited<'a>) {
+        if let Some(audit) = &self.audit {
+            audit.write(&request, &audited());
+        }
+        let mut entries = self.entries.lock();
+        if entries.len() >= self.limit {
+            entries.pop_front();
+        }
+        entries.push_back(request);
+    }
+
+    pub(crate) fn all(&self) -> Vec<RecordedRequest> {
+        self.entries.lock().iter().cloned().collect()
+    }
+
+    pub(crate) fn clear(&self) {
+        self.entries.lock().clear();
+    }
+}

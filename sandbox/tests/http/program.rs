@@ -1,0 +1,293 @@
+//! The program `pilothouse-sandbox`, and the programs for envtest that it links.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::net::{SocketAddr, TcpStream as StdStream};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::Request;
+use http_body_util::Full;
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+use rustls::ClientConfig;
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use serde_json::Value;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+use super::https::{ask, get};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_pilothouse-sandbox");
+
+/// A running program. Dropping it kills the program.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Running {
+    fn start(program: &Path, arguments: &[&str]) -> Self {
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        Self(command.spawn().unwrap())
+    }
+
+    /// The address in the first line that has one.
+    fn addr(&mut self) -> SocketAddr {
+        address(BufReader::new(self.0.stdout.take().unwrap()))
+    }
+
+    /// As [`addr`](Self::addr), from standard error.
+    fn addr_in_errors(&mut self) -> SocketAddr {
+        address(BufReader::new(self.0.stderr.take().unwrap()))
+    }
+
+    /// Sends SIGTERM, and returns whether the program ended with code 0.
+    fn stop(mut self) -> bool {
+        let pid = self.0.id().to_string();
+        assert!(Command::new("kill").arg(pid).status().unwrap().success());
+        self.0.wait().unwrap().success()
+    }
+}
+
+fn address(output: impl BufRead) -> SocketAddr {
+    let words = output.lines().flat_map(|line| {
+        let line = line.unwrap();
+        line.split_whitespace()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    });
+    let mut found = words.filter_map(|word| {
+        let addr = word
+            .strip_prefix("https://")
+            .or(word.strip_prefix("http://"));
+        addr?.parse().ok()
+    });
+    found.next().expect("a line with an address")
+}
+
+/// The status code and the body of the answer to one request.
+async fn answer(
+    addr: SocketAddr,
+    config: &Arc<ClientConfig>,
+    request: Request<Full<Bytes>>,
+) -> (u16, Value) {
+    let stream = TcpStream::connect(addr).await.unwrap();
+    let name = "127.0.0.1".try_into().unwrap();
+    let stream = TlsConnector::from(config.clone())
+        .connect(name, stream)
+        .await
+        .unwrap();
+    let (status, _, body) = ask(stream, request).await;
+    (status.as_u16(), body)
+}
+
+/// A client that trusts `ca`, with a certificate and its key if there is one. All are PEM.
+fn client(ca: &[u8], certificate: Option<(&str, &str)>) -> Arc<ClientConfig> {
+    let mut roots = rustls::RootCertStore::empty();
+    roots
+        .add(CertificateDer::from_pem_slice(ca).unwrap())
+        .unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots);
+    Arc::new(match certificate {
+        None => builder.with_no_client_auth(),
+        Some((chain, key)) => {
+            let chain = vec![CertificateDer::from_pem_slice(chain.as_bytes()).unwrap()];
+            let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
+            builder.with_client_auth_cert(chain, key).unwrap()
+        }
+    })
+}
+
+#[tokio::test]
+async fn the_program_serves_until_it_is_told_to_stop() {
+    let folder = tempfile::tempdir().unwrap();
+    let (kubeconfig, audit) = (folder.path().join("config"), folder.path().join("audit"));
+    let arguments = [
+        "--kubeconfig",
+        kubeconfig.to_str().unwrap(),
+        "--audit",
+        audit.to_str().unwrap(),
+        "--simulate",
+    ];
+    let mut running = Running::start(Path::new(PROGRAM), &arguments);
+    let addr = running.addr();
+    let mode = fs::metadata(&kubeconfig).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let config = fs::read_to_string(&kubeconfig).unwrap();
+    let value = |key: &str| {
+        let (_, rest) = config.split_once(&format!("{key}: ")).unwrap();
+        rest.lines().next().unwrap().to_owned()
+    };
+    let ca = STANDARD
+        .decode(value("certificate-authority-data"))
+        .unwrap();
+    let path = "/api/v1/namespaces/default?pretty=false";
+    let request = get(path, Some(&value("token")));
+    let (status, namespace) = answer(addr, &client(&ca, None), request).await;
+    assert_eq!(
+        (status, &namespace["metadata"]["name"]),
+        (200, &"default".into())
+    );
+
+    assert!(running.stop());
+    let lines = fs::read_to_string(&audit).unwrap();
+    let event: Value = serde_json::from_str(lines.lines().last().unwrap()).unwrap();
+    assert_eq!(event["requestURI"], path);
+    assert_eq!(event["objectRef"]["resource"], "namespaces");
+    assert_eq!(event["user"]["groups"][0], "system:masters");
+    assert_eq!(event["responseStatus"]["code"], 200);
+}
+
+#[test]
+fn a_file_that_cannot_be_written_ends_the_program_with_its_path() {
+    let output = Command::new(PROGRAM)
+        .args(["--kubeconfig", "/does/not/exist/config"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        text.starts_with("error: write /does/not/exist/config: "),
+        "{text}"
+    );
+}
+
+/// The authority of a test, and what it signs.
+struct Authority {
+    pem: String,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+impl Authority {
+    fn new() -> Self {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        let pem = params.self_signed(&key).unwrap().pem();
+        Self {
+            pem,
+            issuer: Issuer::new(params, key),
+        }
+    }
+
+    /// A certificate for these names, or for a user in a group; and its key.
+    fn sign(&self, names: &[&str], user: &str, group: &str) -> (String, String) {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let mut params = CertificateParams::new(names).unwrap();
+        params.distinguished_name.push(DnType::CommonName, user);
+        params
+            .distinguished_name
+            .push(DnType::OrganizationName, group);
+        let key = KeyPair::generate().unwrap();
+        let signed = params.signed_by(&key, &self.issuer).unwrap();
+        (signed.pem(), key.serialize_pem())
+    }
+}
+
+#[tokio::test]
+async fn envtest_finds_an_api_server_with_its_certificates_and_users() {
+    let folder = tempfile::tempdir().unwrap();
+    let assets = Command::new(PROGRAM)
+        .arg("assets")
+        .arg(folder.path().join("bin"))
+        .output()
+        .unwrap();
+    let assets = String::from_utf8(assets.stdout).unwrap();
+    let assets = Path::new(assets.trim());
+
+    let authority = Authority::new();
+    let (certificate, key) = authority.sign(&["127.0.0.1"], "apiserver", "none");
+    let write = |name: &str, content: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, content).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    write("apiserver.crt", &certificate);
+    write("apiserver.key", &key);
+    let clients = write("clients.crt", &authority.pem);
+    let arguments = [
+        "--bind-address=127.0.0.1",
+        "--secure-port=0",
+        "--authorization-mode=RBAC",
+        "--service-cluster-ip-range=10.0.0.0/24",
+        &format!("--cert-dir={}", folder.path().display()),
+        &format!("--client-ca-file={clients}"),
+    ];
+    let mut running = Running::start(&assets.join("kube-apiserver"), &arguments);
+    let addr = running.addr_in_errors();
+    let as_user = |user: &str, group: &str| {
+        let (certificate, key) = authority.sign(&[], user, group);
+        client(authority.pem.as_bytes(), Some((&certificate, &key)))
+    };
+    let nobody = client(authority.pem.as_bytes(), None);
+    let list = || get("/api/v1/namespaces", None);
+
+    let (status, _) = answer(addr, &nobody, get("/healthz", None)).await;
+    assert_eq!(status, 200, "envtest waits for it without a certificate");
+    let (status, refused) = answer(addr, &nobody, list()).await;
+    let text = refused["message"].as_str().unwrap();
+    assert!(
+        status == 403 && text.contains("\"system:anonymous\""),
+        "{text}"
+    );
+    let (status, refused) = answer(addr, &as_user("ann", "authors"), list()).await;
+    let text = refused["message"].as_str().unwrap();
+    assert!(status == 403 && text.contains("User \"ann\""), "{text}");
+    let (status, _) = answer(addr, &as_user("admin", "system:masters"), list()).await;
+    assert_eq!(status, 200);
+    let stranger = Authority::new();
+    let (certificate, key) = stranger.sign(&[], "admin", "system:masters");
+    let stranger = client(authority.pem.as_bytes(), Some((&certificate, &key)));
+    assert!(
+        refuses(addr, &stranger).await,
+        "another authority signed it"
+    );
+    assert!(running.stop());
+
+    let url = "--listen-client-urls=http://127.0.0.1:0";
+    let mut etcd = Running::start(&assets.join("etcd"), &[url, "--data-dir=x"]);
+    let addr = etcd.addr_in_errors();
+    let mut stream = StdStream::connect(addr).unwrap();
+    std::io::Write::write_all(&mut stream, b"GET /health HTTP/1.0\r\n\r\n").unwrap();
+    let mut health = String::new();
+    stream.read_to_string(&mut health).unwrap();
+    assert!(
+        health.starts_with("HTTP/1.0 200") && health.contains("true"),
+        "{health}"
+    );
+    assert!(etcd.stop());
+}
+
+/// Whether the server refuses the connection of a client. With TLS 1.3 the client learns of it only when it reads.
+async fn refuses(addr: SocketAddr, config: &Arc<ClientConfig>) -> bool {
+    let stream = TcpStream::connect(addr).await.unwrap();
+    let name = "127.0.0.1".try_into().unwrap();
+    let connected = TlsConnector::from(config.clone())
+        .connect(name, stream)
+        .await;
+    let Ok(mut stream) = connected else {
+        return true;
+    };
+    let mut byte = [0];
+    tokio::io::AsyncReadExt::read(&mut stream, &mut byte)
+        .await
+        .is_err()
+}
