@@ -165,5 +165,5 @@ mod table;
 pub use fault::{Answer, Faults, RequestMatcher};
 pub use pods::{Invocation, Pods};
 pub use record::RecordedRequest;
-pub use sandbox::{BuildError, Builder, Sandbox};
+pub use sandbox::{BuildError, Builder, Sandbox, Snapshot};
 pub use server::{HttpsOptions, HttpsServer};

@@ -10,6 +10,7 @@ use crate::core::Core;
 use crate::definitions::{conditions, defined_resource, definitions, items, kinds, text};
 use crate::meta;
 use crate::registry::{GroupResource, Registry, ServedKind};
+use crate::store::BucketId;
 
 /// The pause before the next look at objects that finalizers hold.
 const RETRY_DELAY: Duration = Duration::from_secs(5);
@@ -19,6 +20,7 @@ struct Served {
     uid: String,
     generation: Option<i64>,
     resource: GroupResource,
+    bucket: BucketId,
     kinds: Vec<Arc<ServedKind>>,
 }
 
@@ -59,7 +61,7 @@ fn serve(core: &Arc<Core>, all: &[Arc<Value>], served: &mut BTreeMap<String, Ser
         let current = all.iter().find(|definition| meta::name(definition) == name);
         let stays = current.is_some_and(|definition| meta::uid(definition) == old.uid);
         if !stays {
-            core.store.close(&old.resource);
+            core.store.close(&old.resource, old.bucket);
             changed = true;
         }
         stays
@@ -73,13 +75,14 @@ fn serve(core: &Arc<Core>, all: &[Arc<Value>], served: &mut BTreeMap<String, Ser
         {
             continue;
         }
+        let resource = defined_resource(definition);
         let new = Served {
             uid: meta::uid(definition).into(),
             generation,
-            resource: defined_resource(definition),
+            bucket: core.store.open(&resource),
+            resource,
             kinds: kinds(definition),
         };
-        core.store.open(&new.resource);
         if known.is_some() && !meta::is_deleting(definition) {
             // As on a real server, a watch ends when the schema changes.
             core.store.end_watches(&new.resource);

@@ -9,6 +9,7 @@ use tokio::io::DuplexStream;
 use tokio_util::sync::DropGuard;
 
 use super::builder::Builder;
+use super::snapshot::Snapshot;
 use crate::authentication::Trust;
 use crate::builtin;
 use crate::controllers::simulator::Simulator;
@@ -149,6 +150,21 @@ impl Sandbox {
     /// The interface to define what the containers of simulated Pods do.
     pub fn pods(&self) -> Pods<'_> {
         Pods::new(&self.core.clock, &self.core.store, &self.core.containers)
+    }
+
+    /// Keeps all objects as they are now, to [`restore`](Self::restore) them later: for example between the tests of a suite that shares one
+    /// sandbox.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot(Arc::new(self.core.store.save()))
+    }
+
+    /// Brings back the objects of a snapshot, with their UIDs and resource versions, and removes all others. CustomResourceDefinitions are objects, too: what they
+    /// define is served again shortly after.
+    ///
+    /// Running watches get an ERROR event of code 410, as from a server whose history does not reach back to them, so clients list
+    /// again. New writes get higher resource versions than all before. Tokens, faults and recorded requests stay as they are.
+    pub fn restore(&self, snapshot: &Snapshot) {
+        self.core.store.restore(&snapshot.0);
     }
 
     /// The last answered requests, oldest first. [`Builder::request_log`] limits their number.

@@ -1,14 +1,34 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::Value;
 use tokio::sync::watch;
 
 use super::{Compacted, Entry, Key};
 
+/// One of all buckets of the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BucketId(u64);
+
+impl BucketId {
+    fn new() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// The objects of one kind in a snapshot.
+pub(super) struct SavedBucket {
+    id: BucketId,
+    pub(super) objects: BTreeMap<Key, Entry>,
+}
+
 /// The objects of one kind and the changes that led to them.
 pub(super) struct Bucket {
+    /// Tells the buckets apart that a kind had one after the other.
+    pub(super) id: BucketId,
     pub(super) objects: BTreeMap<Key, Entry>,
     history: VecDeque<Change>,
     /// Changes up to and including this resource version are compacted.
@@ -23,6 +43,7 @@ pub(super) type LastChanges = Option<Arc<VecDeque<Change>>>;
 impl Bucket {
     pub(super) fn new() -> Self {
         Self {
+            id: BucketId::new(),
             objects: BTreeMap::new(),
             history: VecDeque::new(),
             compacted: 0,
@@ -45,6 +66,21 @@ impl Bucket {
         self.compacted = version;
         // Readers that are behind learn of it now and not at the next change.
         self.changed.send_modify(|_| {});
+    }
+
+    /// Replaces the objects by those of `saved`. To readers this is a compaction at `version`: a watch gets an error, and a list of
+    /// an older state too.
+    pub(super) fn restore(&mut self, saved: &SavedBucket, version: u64) {
+        self.id = saved.id;
+        self.objects = saved.objects.clone();
+        self.compact(version);
+    }
+
+    pub(super) fn save(&self) -> SavedBucket {
+        SavedBucket {
+            id: self.id,
+            objects: self.objects.clone(),
+        }
     }
 
     /// Ends every watch after it has sent its remaining events.

@@ -24,9 +24,9 @@ mod subscription;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use bucket::Change;
+pub(crate) use bucket::{BucketId, Change};
 pub(crate) use key::Key;
-pub(crate) use store::{Commit, CommitError, Entry, Store, Write};
+pub(crate) use store::{Commit, CommitError, Entry, Saved, Store, Write};
 pub(crate) use subscription::{Batch, Subscription};
 
 /// The requested history is gone. Contains the oldest resource version that is still known.

@@ -5,7 +5,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::watch;
 
-use super::bucket::{Bucket, LastChanges};
+use super::bucket::{Bucket, BucketId, LastChanges, SavedBucket};
 use super::{Batch, Change, Compacted, Key, Subscription};
 use crate::registry::GroupResource;
 use crate::stack;
@@ -20,6 +20,17 @@ pub(crate) struct Store {
 struct State {
     version: u64,
     buckets: BTreeMap<GroupResource, Bucket>,
+}
+
+/// All objects of a moment.
+pub(crate) struct Saved(BTreeMap<GroupResource, SavedBucket>);
+
+/// Its objects may be deeply nested.
+impl Drop for Saved {
+    fn drop(&mut self) {
+        let buckets = std::mem::take(&mut self.0);
+        stack::large(|| drop(buckets));
+    }
 }
 
 /// One object with its resource version.
@@ -100,20 +111,49 @@ impl Store {
         let _ = changes.wait_for(|now| *now >= version).await;
     }
 
-    /// Starts to hold a kind. Does nothing if the store already holds it.
-    pub(crate) fn open(&self, resource: &GroupResource) {
+    /// Starts to hold a kind, if the store does not hold it already. Returns the bucket of the kind.
+    pub(crate) fn open(&self, resource: &GroupResource) -> BucketId {
         let mut state = self.state.lock();
-        state
-            .buckets
-            .entry(resource.clone())
-            .or_insert_with(Bucket::new);
+        let bucket = state.buckets.entry(resource.clone());
+        bucket.or_insert_with(Bucket::new).id
     }
 
-    /// Removes a kind with all its objects. Its watches end after the last change.
-    pub(crate) fn close(&self, resource: &GroupResource) {
-        if let Some(bucket) = self.state.lock().buckets.remove(resource) {
+    /// Removes a kind with all its objects, if `bucket` is still its bucket. Its watches end after the last change.
+    pub(crate) fn close(&self, resource: &GroupResource, bucket: BucketId) {
+        let mut state = self.state.lock();
+        let is_same = |held: &Bucket| held.id == bucket;
+        if state.buckets.get(resource).is_some_and(is_same)
+            && let Some(bucket) = state.buckets.remove(resource)
+        {
             bucket.end();
         }
+    }
+
+    /// All objects as they are now.
+    pub(crate) fn save(&self) -> Saved {
+        let state = self.state.lock();
+        let buckets = state.buckets.iter();
+        Saved(
+            buckets
+                .map(|(resource, bucket)| (resource.clone(), bucket.save()))
+                .collect(),
+        )
+    }
+
+    /// Brings back the objects of `saved`, with their resource versions, and removes all others. The counter of resource versions goes on. For
+    /// readers the history before it is compacted.
+    pub(crate) fn restore(&self, saved: &Saved) {
+        let mut state = self.state.lock();
+        let State { version, buckets } = &mut *state;
+        *version += 1;
+        for (_, bucket) in buckets.extract_if(.., |resource, _| !saved.0.contains_key(resource)) {
+            bucket.end();
+        }
+        for (resource, saved) in &saved.0 {
+            let bucket = buckets.entry(resource.clone());
+            bucket.or_insert_with(Bucket::new).restore(saved, *version);
+        }
+        self.version.send_replace(*version);
     }
 
     /// Ends the watches of a kind and keeps its objects.

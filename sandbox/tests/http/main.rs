@@ -13,5 +13,6 @@ mod lists;
 mod program;
 mod refusals;
 mod reviews;
+mod snapshots;
 mod watches;
 mod writes;
