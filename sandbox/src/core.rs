@@ -1,8 +1,9 @@
 //! The state that all parts of one sandbox share.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -14,7 +15,7 @@ use crate::pods::Containers;
 use crate::record::RequestLog;
 use crate::registry::Registry;
 use crate::stack::{Stack, Stacked};
-use crate::store::Store;
+use crate::store::{Saved, Store};
 
 /// The state of one sandbox.
 pub(crate) struct Core {
@@ -27,6 +28,10 @@ pub(crate) struct Core {
     pub(crate) containers: Containers,
     /// Whether the server offers CBOR.
     pub(crate) cbor: bool,
+    /// Whether clients may control the sandbox.
+    pub(crate) controls: bool,
+    /// The snapshots of clients.
+    pub(crate) snapshots: Mutex<BTreeMap<u64, Saved>>,
     /// The stack in which tasks are polled.
     pub(crate) stack: Arc<Stack>,
     /// Owns every task. The tasks end when `cancel` is cancelled.
@@ -41,7 +46,7 @@ impl Core {
         store: Arc<Store>,
         (tokens, authorization): (Tokens, Mode),
         log: RequestLog,
-        cbor: bool,
+        (cbor, controls): (bool, bool),
         registry: Registry,
     ) -> Arc<Self> {
         for kind in registry.kinds() {
@@ -56,6 +61,8 @@ impl Core {
             log,
             containers: Containers::default(),
             cbor,
+            controls,
+            snapshots: Mutex::default(),
             stack: Arc::default(),
             tasks: TaskTracker::new(),
             cancel: CancellationToken::new(),

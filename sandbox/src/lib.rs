@@ -106,6 +106,7 @@
 //! | [`rbac`](Builder::rbac) | off | lets roles and bindings decide |
 //! | [`controllers`](Builder::controllers) | on | collects garbage and deletes namespaces |
 //! | [`audit`](Builder::audit) | none | logs each request, in the format of kube-apiserver's audit log |
+//! | [`controls_over_http`](Builder::controls_over_http) | off | serves faults, snapshots and recorded requests to clients in any language |
 //! | [`simulator`](Builder::simulator) | off | lets Deployments, ReplicaSets and Pods run, with a node `sandbox` |
 //! | [`cbor`](Builder::cbor) | off | serves CBOR |
 //! | [`history`](Builder::history) | 16 384 | changes of each kind that are kept for watches |

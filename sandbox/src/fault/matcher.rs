@@ -1,3 +1,5 @@
+use serde::Deserialize;
+
 use crate::record::RecordedRequest;
 
 /// Selects the requests of a fault: a request must match every part that is set.
@@ -6,7 +8,8 @@ use crate::record::RecordedRequest;
 /// use pilothouse_sandbox::RequestMatcher;
 /// let matcher = RequestMatcher::any().verb("watch").resource("pods").namespace("default");
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct RequestMatcher {
     verb: Option<String>,
     group: Option<String>,

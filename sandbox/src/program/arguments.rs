@@ -17,6 +17,7 @@ pub(crate) struct Options {
     pub(crate) rbac: bool,
     pub(crate) simulate: bool,
     pub(crate) cbor: bool,
+    pub(crate) controls: bool,
     pub(crate) seed: Option<u64>,
     pub(crate) audit: Option<PathBuf>,
 }
@@ -39,6 +40,7 @@ pub(crate) fn read() -> Arguments {
         rbac: matches.get_flag("rbac"),
         simulate: matches.get_flag("simulate"),
         cbor: matches.get_flag("cbor"),
+        controls: matches.get_flag("controls"),
         seed: matches.remove_one("seed"),
         audit: matches.remove_one("audit"),
     }))
@@ -73,6 +75,7 @@ fn command() -> Command {
             flag("rbac", "Let roles and bindings decide what other users may do"),
             flag("simulate", "Run workloads, as the controllers and nodes of a cluster would"),
             flag("cbor", "Offer CBOR"),
+            flag("controls", "Serve faults, snapshots and recorded requests below /sandbox/"),
             value("seed", "NUMBER", "Make names and UIDs repeatable; time begins at 2026-01-01")
                 .value_parser(value_parser!(u64)),
             value("audit", "FILE", "Append a line of audit.k8s.io/v1 for each request").value_parser(path()),

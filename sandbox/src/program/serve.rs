@@ -11,7 +11,8 @@ pub(crate) async fn run(options: Options) -> Result<()> {
     let mut builder = Sandbox::builder()
         .rbac(options.rbac)
         .simulator(options.simulate)
-        .cbor(options.cbor);
+        .cbor(options.cbor)
+        .controls_over_http(options.controls);
     if let Some(seed) = options.seed {
         builder = builder.seed(seed);
     }

@@ -33,6 +33,7 @@ pub struct Builder {
     controllers: bool,
     simulator: bool,
     cbor: bool,
+    controls_over_http: bool,
     history: usize,
     requests: usize,
     audit: Option<AuditLog>,
@@ -70,6 +71,7 @@ impl Default for Builder {
             controllers: true,
             simulator: false,
             cbor: false,
+            controls_over_http: false,
             history: 16_384,
             requests: 16_384,
             audit: None,
@@ -143,6 +145,30 @@ impl Builder {
         self
     }
 
+    /// Serves the controls of a test over HTTP, for clients in any language: [`Faults`](crate::Faults), [snapshots](crate::Sandbox::snapshot) and
+    /// [recorded requests](crate::Sandbox::requests). Default: off. Bodies and answers are JSON. With RBAC a user needs rights for these paths.
+    ///
+    /// | request | body | what it does |
+    /// | --- | --- | --- |
+    /// | `GET /sandbox/requests` | | returns the recorded requests |
+    /// | `DELETE /sandbox/requests` | | forgets them |
+    /// | `POST /sandbox/faults` | `{"fault": "answer", "match": {"verb": "list"}, "times": 2, "code": 503}` | plans a fault: `answer`, `loseResponse`, `delayRequest` or `delayResponse`, the last two with `milliseconds` |
+    /// | `DELETE /sandbox/faults` | | removes every fault |
+    /// | `POST /sandbox/partitions` | `{"match": {"user": "ann"}}` | cuts off a client |
+    /// | `DELETE /sandbox/partitions` | | ends this |
+    /// | `POST /sandbox/watches` | `{"action": "drop", "match": {}}` | `drop`, `close`, `expire` or `hold` watches, or `release` the held ones |
+    /// | `POST /sandbox/compact` | | compacts the history |
+    /// | `POST /sandbox/snapshots` | | keeps a snapshot, at most 64; returns its `name` |
+    /// | `POST /sandbox/snapshots/NAME/restore` | | restores it |
+    /// | `DELETE /sandbox/snapshots/NAME` | | forgets it |
+    ///
+    /// The keys of `match` are the methods of [`RequestMatcher`](crate::RequestMatcher). An answer may have `reason`, `message` and
+    /// `retryAfterSeconds`. No fault concerns these paths, and they are not recorded.
+    pub fn controls_over_http(mut self, on: bool) -> Self {
+        self.controls_over_http = on;
+        self
+    }
+
     /// Sets how many changes of each kind the sandbox keeps for watches and lists of the past. Default: 16 384.
     pub fn history(mut self, limit: usize) -> Self {
         self.history = limit;
@@ -203,7 +229,7 @@ impl Builder {
                 self.authorization,
             ),
             RequestLog::new(self.requests, self.audit),
-            self.cbor,
+            (self.cbor, self.controls_over_http),
             registry,
         );
         let start = |error: ApiError| BuildError::Start(error.to_string());

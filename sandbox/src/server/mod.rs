@@ -8,6 +8,7 @@
 //! | `service.rs` | authenticates, authorizes, injects faults, records; calls one of the handlers below |
 //! | `route.rs`, `query.rs`, `request.rs` | parse the path and query; the request types |
 //! | `access.rs` | authorization and impersonation |
+//! | `controls.rs` | faults, snapshots and recorded requests for clients in any language |
 //! | `documents.rs` | health, discovery and OpenAPI |
 //! | `reviews.rs` | token and access reviews |
 //! | `resource.rs` | resources: checks the verb, reads the body, calls `read`, `write` or `pods` |
@@ -28,6 +29,7 @@ mod cbor;
 mod client_certificate;
 mod compress;
 mod connection;
+mod controls;
 mod documents;
 mod https;
 mod negotiate;
@@ -48,3 +50,6 @@ mod write;
 
 pub(crate) use connection::serve_connection;
 pub use https::{HttpsOptions, HttpsServer};
+
+/// The beginning of the paths of the controls of a test.
+const CONTROLS: &str = "/sandbox/";

@@ -14,7 +14,7 @@ use super::request::Incoming;
 use super::respond::{self, Body};
 use super::reviews::{self, Review};
 use super::route::{ResourceRoute, Route, route};
-use super::{compress, documents, resource};
+use super::{CONTROLS, compress, controls, documents, resource};
 use crate::authentication::Trust;
 use crate::core::Core;
 use crate::fault::Fault;
@@ -59,7 +59,8 @@ where
         Ok(user) if core.log.is_audited() => user.groups.clone(),
         _ => Vec::new(),
     };
-    if core.faults.cuts(&record) {
+    let is_control = core.controls && record.path.starts_with(CONTROLS);
+    if !is_control && core.faults.cuts(&record) {
         return Err(io::Error::other("injected fault: the client is cut off"));
     }
     let pretty = query.flag("pretty");
@@ -73,7 +74,8 @@ where
     };
     let user = user
         .and_then(|user| authorize(&core, &user, &route, &incoming.query, &record).map(|()| user));
-    let fault = user.is_ok().then(|| core.faults.take(&record)).flatten();
+    let takes_fault = user.is_ok() && !is_control;
+    let fault = takes_fault.then(|| core.faults.take(&record)).flatten();
     let allowed = user.and_then(|user| match &fault {
         Some(Fault::Answer(answer)) => Err(answer.to_error()),
         Some(Fault::Lost | Fault::DelayedRequest(_) | Fault::DelayedResponse(_)) | None => Ok(user),
@@ -86,6 +88,7 @@ where
             Some(review) => reviews::handle(&core, review, &route, &user, incoming).await,
             None => resource::handle(&core, route, incoming).await,
         },
+        (Ok(_), Route::Other) if is_control => controls::handle(&core, incoming).await,
         (Ok(_), Route::Other) => documents::handle(&core, incoming).await,
         (Err(error), _) => Err(error),
     };
@@ -100,7 +103,9 @@ where
         status: response.status().as_u16(),
         ..record
     };
-    core.log.push(record, audited);
+    if !is_control {
+        core.log.push(record, audited);
+    }
     match fault {
         Some(Fault::Lost) => {
             return Err(io::Error::other("injected fault: the response is lost"));

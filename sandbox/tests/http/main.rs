@@ -3,6 +3,7 @@
 mod apply;
 mod bodies;
 mod client;
+mod controls;
 mod definitions;
 mod deletion;
 mod faults;

@@ -1,0 +1,124 @@
+use pilothouse_sandbox::Sandbox;
+use serde_json::{Value, json};
+
+use crate::client::{Client, MAPS};
+
+async fn client() -> Client {
+    let builder = Sandbox::builder().seed(1).controls_over_http(true);
+    Client::of(builder.build().unwrap()).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_test_in_another_language_plans_faults_and_reads_the_requests() {
+    let client = client().await;
+    let list = json!({"verb": "list", "resource": "configmaps"});
+    let busy = json!({"fault": "answer", "match": list, "code": 429, "reason": "TooManyRequests", "retryAfterSeconds": 7});
+    assert_eq!(client.post("/sandbox/faults", &busy).await.code, 200);
+    let cut = json!({"match": {"user": "nobody"}});
+    assert_eq!(client.post("/sandbox/partitions", &cut).await.code, 200);
+    let refused = client.get(MAPS).await;
+    assert_eq!(
+        (refused.code, &refused.headers["retry-after"]),
+        (429, &"7".parse().unwrap())
+    );
+    let late = json!({"fault": "delayResponse", "milliseconds": 2500});
+    client.post("/sandbox/faults", &late).await;
+    let begun = tokio::time::Instant::now();
+    assert_eq!(client.get(MAPS).await.code, 200);
+    assert!(begun.elapsed().as_millis() >= 2500);
+
+    let requests = client.get("/sandbox/requests").await.json["items"].take();
+    let told: Vec<(&Value, &Value)> = requests
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| (&one["verb"], &one["status"]))
+        .collect();
+    assert_eq!(
+        told,
+        [(&json!("list"), &json!(429)), (&json!("list"), &json!(200))]
+    );
+    assert_eq!(requests[0]["resource"], "configmaps");
+    client.delete("/sandbox/requests").await;
+    assert_eq!(
+        client.get("/sandbox/requests").await.json["items"],
+        json!([])
+    );
+
+    let mut watch = client.watch(&format!("{MAPS}?watch=1")).await;
+    let drop = json!({"action": "expire", "match": {"resource": "configmaps"}});
+    assert_eq!(
+        client.post("/sandbox/watches", &drop).await.json["watches"],
+        1
+    );
+    assert_eq!(watch.event().await.0, "ERROR");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_test_in_another_language_restores_snapshots() {
+    let client = client().await;
+    client.map("a", "one").await;
+    let name = client.post("/sandbox/snapshots", &json!({})).await.json["name"].take();
+    client.delete(&format!("{MAPS}/a")).await;
+    let restore = format!("/sandbox/snapshots/{}/restore", name.as_str().unwrap());
+    assert_eq!(client.post(&restore, &json!({})).await.code, 200);
+    assert_eq!(client.get(&format!("{MAPS}/a")).await.code, 200);
+    for _ in 1..64 {
+        assert_eq!(
+            client.post("/sandbox/snapshots", &json!({})).await.code,
+            200
+        );
+    }
+    assert_eq!(
+        client.post("/sandbox/snapshots", &json!({})).await.code,
+        429
+    );
+    assert_eq!(client.delete("/sandbox/snapshots/1").await.code, 200);
+    assert_eq!(client.post(&restore, &json!({})).await.code, 404);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wrong_control_is_refused_with_what_is_wrong() {
+    let client = client().await;
+    for (path, body, code, text) in [
+        (
+            "faults",
+            json!({"fault": "answer"}),
+            400,
+            "the field `code`",
+        ),
+        (
+            "faults",
+            json!({"fault": "answer", "code": 200}),
+            400,
+            "from 400 to 599",
+        ),
+        (
+            "faults",
+            json!({"fault": "answer", "code": 500, "reason": "Odd"}),
+            400,
+            "InternalError",
+        ),
+        (
+            "faults",
+            json!({"fault": "delayRequest"}),
+            400,
+            "`milliseconds`",
+        ),
+        (
+            "faults",
+            json!({"fault": "answer", "match": {"kind": "Pod"}}),
+            400,
+            "`kind`",
+        ),
+        ("snapshots/x/restore", json!({}), 404, "\"x\""),
+    ] {
+        let refused = client.post(&format!("/sandbox/{path}"), &body).await;
+        let (found, _, message) = refused.failure();
+        assert!(found == code && message.contains(text), "{body}: {message}");
+    }
+    assert_eq!(client.get("/sandbox/faults").await.code, 405);
+    assert_eq!(client.get("/sandbox/other").await.code, 404);
+    // Without the setting there are no such paths.
+    assert_eq!(Client::new().await.get("/sandbox/requests").await.code, 404);
+}
