@@ -1,7 +1,7 @@
 use pilothouse::{Resource, Schema, resource::ObjectMeta};
 use serde::{Deserialize, Serialize};
 
-#[derive(Schema, Deserialize, Serialize)]
+#[derive(Schema, Deserialize, Serialize, Clone, Debug)]
 struct Columns {
     #[schema(column = "Names")]
     list: Vec<String>,
@@ -32,16 +32,22 @@ struct Columns {
 #[schema(column(name = "Dotless", json_path = "spec.a"))]
 #[schema(column(name = "Open", json_path = ".status.conditions[?(@.type==\"Ready)].status"))]
 #[schema(column(name = "Closed", json_path = ".status.a].b"))]
-#[schema(minimum = 1)]
 struct OfKind {
     metadata: ObjectMeta,
     #[schema(column = "Spec")]
     spec: Columns,
 }
 
-#[derive(Schema, Deserialize, Serialize)]
+#[derive(Schema, Deserialize, Serialize, Clone, Debug)]
 struct Flat {
     field: i32,
+}
+
+#[derive(Resource, Clone, Debug)]
+#[resource(group = "demo.example.com", version = "v1", namespaced)]
+#[schema(minimum = 1)]
+struct Bound {
+    metadata: ObjectMeta,
 }
 
 fn main() {}
