@@ -113,7 +113,7 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | `clock`, `depth`, `stack`, `json`, `record`, `meta`, `names` | time and randomness; nesting; JSON; recorded requests; metadata; names |
-//! | `go`, `schema`, `patch` | Go types and texts; structural schemas and CEL; patch formats |
+//! | `go`, `schema`, `patch`, `protobuf` | Go types and texts; structural schemas and CEL; patch formats; Kubernetes protobuf |
 //! | `registry`, `builtin` | the served kinds; the built-in kinds with their defaults and validation |
 //! | `apply`, `store`, `table`, `error` | server-side apply; objects and their history; tables; the `Status` of a failure |
 //! | `authentication`, `authorization`, `fault`, `pods` | users; permissions; faults; containers |
@@ -146,6 +146,7 @@ mod names;
 mod openapi;
 mod patch;
 mod pods;
+mod protobuf;
 mod record;
 mod registry;
 mod sandbox;

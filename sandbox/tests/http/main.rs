@@ -9,6 +9,7 @@ mod faults;
 mod hostile;
 mod https;
 mod lists;
+mod protobuf;
 mod refusals;
 mod reviews;
 mod watches;
