@@ -66,7 +66,7 @@ pub fn decode<T>(
         object.insert("kind".into(), kind.into());
         then(object.into())
     };
-    let Some(id) = message_of(api_version, kind) else {
+    let Some(id) = known(api_version, kind) else {
         return Ok(named(Map::new()));
     };
     let inner = bytes(text("raw"));
@@ -74,6 +74,14 @@ pub fn decode<T>(
         kind: Some((api_version.to_owned(), kind.to_owned())),
         text: malformed.to_string(),
     })
+}
+
+/// The message of a kind. The documents that describe the core group have no version.
+fn known(api_version: &str, kind: &str) -> Option<MessageId> {
+    match api_version {
+        "" => message_of("v1", kind),
+        api_version => message_of(api_version, kind),
+    }
 }
 
 /// Whether objects of this kind can be written.
@@ -92,11 +100,7 @@ fn write(object: &Value, writer: &mut Writer) -> Option<()> {
     let fields = object.as_object()?;
     let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
-    let id: MessageId = match api_version {
-        // The list of the versions of the core group has none.
-        "" => message_of("v1", kind)?,
-        api_version => message_of(api_version, kind)?,
-    };
+    let id = known(api_version, kind)?;
     // The types of the content and of its encoding.
     writer.value(4, b"");
     writer.value(3, b"");

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use serde_json::Value;
 
+use super::options;
 use crate::api::summary;
 use crate::error::ApiError;
 use crate::{json, protobuf};
@@ -23,9 +24,13 @@ pub(super) fn request(expected: (&str, &str), body: &[u8]) -> Result<Bytes, ApiE
     });
     text.map(Bytes::from).map_err(|wrong| {
         let (text, expected) = (wrong.text, expected.1);
+        let is_options = expected == options::DELETE;
         ApiError::bad_request(match wrong.kind {
             // Options of a request are read in another way than objects.
-            _ if expected == "DeleteOptions" => text,
+            Some((api_version, kind)) if is_options && kind != expected => {
+                options::another_kind(&api_version, &kind)
+            }
+            _ if is_options => text,
             Some((api_version, kind)) => {
                 let version = api_version.rsplit('/').next().unwrap_or_default();
                 format!("{kind} in version {version:?} cannot be handled as a {expected}: {text}")

@@ -85,7 +85,7 @@ fn offer(core: &Core, target: &Target, route: &ResourceRoute) -> Offer {
 /// The `apiVersion` and the kind of the object in a request.
 fn kind_of<'a>(target: &'a Target, verb: &str, subresource: &str) -> (String, &'a str) {
     let (api_version, kind) = match (verb, subresource) {
-        ("delete" | "deletecollection", _) => ("v1", "DeleteOptions"),
+        ("delete" | "deletecollection", _) => ("meta.k8s.io/v1", "DeleteOptions"),
         (_, "eviction") => ("policy/v1", "Eviction"),
         (_, "binding") => ("v1", "Binding"),
         (_, "token") => ("authentication.k8s.io/v1", "TokenRequest"),

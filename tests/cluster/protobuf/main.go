@@ -78,6 +78,7 @@ func main() {
 			panic(err)
 		}
 	}
+	metav1.AddToGroupVersion(all, metav1.SchemeGroupVersion)
 	for kind, t := range all.AllKnownTypes() {
 		if kind.Version != runtime.APIVersionInternal && isMessage(t) {
 			kinds[kind.GroupVersion().String()+"/"+kind.Kind] = of(t)[1:]
