@@ -196,13 +196,10 @@ fn malformed_messages_are_refused_with_the_texts_of_a_real_server() {
         let found = read("v1", "ConfigMap", inner);
         assert_eq!(found, Err(text.to_owned()), "{inner:?}");
     }
-    for (spec, text) in [
-        // `type` 2 of `targetPort`.
-        (&[0x0a, 4, 0x22, 2, 8, 2][..], "impossible IntOrString.Type"),
-    ] {
-        let found = read("v1", "Service", &field(2, spec));
-        assert_eq!(found, Err(text.to_owned()));
-    }
+    // `type` 2 of a `targetPort`.
+    let port = field(2, &[0x0a, 4, 0x22, 2, 8, 2]);
+    let found = read("v1", "Service", &port);
+    assert_eq!(found, Err("impossible IntOrString.Type".to_owned()));
     let requests = [field(1, b"cpu"), field(2, &field(1, b"much"))].concat();
     let claim = field(2, &field(2, &field(2, &requests)));
     let found = read("v1", "PersistentVolumeClaim", &claim).unwrap_err();

@@ -114,10 +114,10 @@ async fn kubectl_reads_logs_and_runs_processes_as_on_a_cluster() {
     }
 }
 
-/// `kubectl create` sends protobuf.
+/// `kubectl create` sends protobuf. An old kubectl creates versions that are no longer served, so only the first one runs.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn kubectl_creates_objects() {
-    for program in &kubectls() {
+    for program in kubectls().iter().take(1) {
         let sandbox = Sandbox::builder().seed(1).build().unwrap();
         let server = sandbox
             .serve_https(([127, 0, 0, 1], 0).into())
