@@ -211,3 +211,29 @@ async fn discovery_has_a_form_in_protobuf() {
         PROTOBUF
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn deeply_nested_data_is_read_and_written() {
+    const LEVELS: usize = 5000;
+    let client = Client::new().await;
+    let data = "[".repeat(LEVELS) + &"]".repeat(LEVELS);
+    let body = format!(r#"{{"metadata": {{"name": "a"}}, "revision": 1, "data": {data}}}"#);
+    let path = "/apis/apps/v1/namespaces/default/controllerrevisions";
+    let mut request = request("POST", path, "application/json", body);
+    request
+        .headers_mut()
+        .insert(ACCEPT, PROTOBUF.parse().unwrap());
+    let made = client.open(request).await;
+    assert_eq!(made.status(), 201);
+    let made = made.into_body().collect().await.unwrap().to_bytes();
+    // The closure runs on a stack that is large enough for the value.
+    let levels = decode(&made, ("", ""), |object| {
+        object["data"].to_string().len() / 2
+    });
+    assert_eq!(levels, Ok(LEVELS));
+    let again = send(&client, "POST", path, "", made.to_vec()).await;
+    assert_eq!(
+        again.2["message"],
+        "resourceVersion should not be set on objects to be created"
+    );
+}
