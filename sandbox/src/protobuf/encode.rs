@@ -1,9 +1,8 @@
-use std::borrow::Cow;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
+use super::form::Fields;
 use super::table::{Kind, MessageId};
 use super::writer::Writer;
 
@@ -11,7 +10,7 @@ use super::writer::Writer;
 pub(super) enum Source<'a> {
     Object(&'a Map<String, Value>),
     /// Those of a type with a form of its own.
-    Fields(Vec<(&'static str, Cow<'a, Value>)>),
+    Fields(Fields<'a>),
 }
 
 impl Source<'_> {

@@ -6,7 +6,7 @@
 //!
 //! | file | what it does |
 //! | --- | --- |
-//! | `table.rs` | reads the table of messages, fields and kinds, `builtin/data/protobuf.json.gz` |
+//! | `table.rs` | the table of messages, fields and kinds, `builtin/data/protobuf.json.gz`; `tests/cluster/protobuf` makes it |
 //! | `reader.rs`, `writer.rs` | numbers, tags and lengths |
 //! | `decode.rs` | reads a message: one value for each field that the bytes contain |
 //! | `complete.rs` | turns these values into the JSON that Go writes, with the zero values of the other fields |
